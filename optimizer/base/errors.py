@@ -1,0 +1,63 @@
+"""The exception tree, and the finding that every input error is made of.
+
+OptimizerError
+├── InputError          the user can mend it: scenario, catalog or command line (exit 2)
+├── SolverFailure       the solver broke its promise (exit 70)
+└── VerificationFailed  a plan did not survive independent arithmetic (exit 70)
+"""
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, order=True)
+class Finding:
+    """One problem in an input: where it is, what is wrong and how to mend it.
+
+    Attributes:
+        file: The file as the user named it, or the command-line option.
+        line: Line in the file, 1-based; 0 when the problem has no line.
+        field: Path of the field, list elements by name: `workloads[chat].slo.ttft_ms`.
+        problem: What is wrong, in one clause.
+        hint: How to mend it; empty when the problem says it.
+    """
+
+    file: str
+    line: int
+    field: str
+    problem: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}" if self.line else self.file
+        field = f" {self.field}:" if self.field else ""
+        hint = f" ({self.hint})" if self.hint else ""
+        return f"{where}:{field} {self.problem}{hint}"
+
+
+class OptimizerError(Exception):
+    """Whatever this package raises on purpose."""
+
+
+class InputError(OptimizerError):
+    """The input cannot be used; carries every problem found, not only the first."""
+
+    def __init__(self, findings: Iterable[Finding]) -> None:
+        self.findings = tuple(sorted(set(findings)))
+        super().__init__("\n".join(str(finding) for finding in self.findings))
+
+
+class SolverFailure(OptimizerError):
+    """The solver ended without an answer it can stand for."""
+
+
+class VerificationFailed(OptimizerError):
+    """The plan broke a promise under independent arithmetic and must not be shown."""
+
+
+def did_you_mean(name: str, known: Iterable[str], count: int = 3) -> str:
+    """The nearest known names as a hint, or an empty string when nothing is near."""
+    folded = {candidate.casefold(): candidate for candidate in sorted(known)}
+    near = difflib.get_close_matches(name.casefold(), folded, n=count, cutoff=0.55)
+    return f"did you mean {', '.join(folded[match] for match in near)}?" if near else ""

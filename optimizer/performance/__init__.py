@@ -1,0 +1,1 @@
+"""What each choice delivers: physics as arrays, one row a configuration, SI units."""

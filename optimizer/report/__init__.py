@@ -1,0 +1,1 @@
+"""Answers in words and tables: pure functions that decide nothing."""
