@@ -1,0 +1,1 @@
+"""The cheapest LLM deployment that meets its SLAs, proven and explained."""
