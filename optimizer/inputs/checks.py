@@ -1,0 +1,69 @@
+"""A scenario held against the catalogs: every name it uses must mean something there."""
+
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+
+from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.inputs.catalog import Catalogs
+from optimizer.inputs.scenario import AllowDeny, Policy, Scenario, Workload
+
+
+def check_scenario(scenario: Scenario, catalogs: Catalogs) -> tuple[Finding, ...]:
+    """Every reference of the scenario that the catalogs can't answer, and every prompt that no model can hold."""
+    found = [
+        *(finding for workload in scenario.workloads for finding in _workload(workload, catalogs)),
+        *_policy(scenario.policy, catalogs),
+    ]
+    return tuple(sorted(found))
+
+
+def _workload(workload: Workload, catalogs: Catalogs) -> Iterator[Finding]:
+    path = f"workloads[{workload.name}]"
+    try:
+        model = catalogs.model(workload.model)
+    except InputError as error:
+        yield from (Finding("scenario", 0, f"{path}.model", found.problem, found.hint) for found in error.findings)
+        return
+    for item in workload.classes():
+        needed = item.input_tokens + item.output_tokens
+        if needed > model.max_context_tokens:
+            problem = f"{needed:,} tokens of prompt and answer exceed the context of {workload.model}"
+            yield Finding("scenario", 0, path, problem, f"at most {model.max_context_tokens:,}")
+
+
+def _policy(policy: Policy, catalogs: Catalogs) -> Iterator[Finding]:
+    offers = catalogs.offers
+    providers = {offer.provider for offer in offers}
+    regions = {offer.region for offer in offers}
+    yield from _lists(policy.providers, providers, "policy.providers")
+    yield from _lists(policy.gpus, catalogs.gpus, "policy.gpus")
+    yield from _lists(policy.regions, regions, "policy.regions")
+    engines = {engine.id for engine in catalogs.engines.values() if engine.plannable}
+    yield from _names(policy.engines, engines, "policy.engines")
+    yield from _names(policy.precisions, catalogs.schemes, "policy.precisions")
+    kv_precisions = {name for engine in catalogs.engines.values() for name in engine.kv_precisions}
+    yield from _names(policy.kv_precisions, kv_precisions, "policy.kv_precisions")
+    for quota in policy.quotas:
+        path = f"policy.quotas[{quota.name}]"
+        yield from _names([quota.provider], providers, f"{path}.provider")
+        yield from _names([quota.region], regions, f"{path}.region")
+        yield from _names([quota.gpu], catalogs.gpus, f"{path}.gpu")
+
+
+def _lists(lists: AllowDeny, known: Iterable[str], path: str) -> Iterator[Finding]:
+    known = sorted(known)
+    yield from _names(lists.allow, known, f"{path}.allow")
+    yield from _names(lists.deny, known, f"{path}.deny")
+
+
+def _names(patterns: Iterable[str], known: Iterable[str], path: str) -> Iterator[Finding]:
+    known = sorted(known)
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in known):
+            hint = did_you_mean(pattern, known) or f"known: {_some(known)}"
+            yield Finding("scenario", 0, path, f"'{pattern}' matches nothing in the catalogs", hint)
+
+
+def _some(names: list[str], count: int = 12) -> str:
+    rest = len(names) - count
+    return ", ".join(names[:count]) + (f" and {rest} more" if rest > 0 else "")

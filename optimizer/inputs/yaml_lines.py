@@ -1,0 +1,112 @@
+"""YAML and JSON read with the line of every field, refusing what would be ambiguous or explosive."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from optimizer.base.errors import Finding, InputError
+
+Location = tuple[str | int, ...]
+Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True)
+class Document:
+    """A parsed document and the line on which each of its fields stands."""
+
+    file: str
+    content: Any
+    lines: dict[Location, int]
+
+    def line(self, location: Location) -> int:
+        """The line of a field, or of its nearest ancestor that is in the document."""
+        while location and location not in self.lines:
+            location = location[:-1]
+        return self.lines.get(location, 1)
+
+    def path(self, location: Location) -> str:
+        """The field as people write it, list elements by their name where they have one."""
+        text, node = "", self.content
+        for step in location:
+            node = _child(node, step)
+            label = node["name"] if isinstance(node, dict) and isinstance(node.get("name"), str) else step
+            text += f"[{label}]" if isinstance(step, int) else f".{step}" if text else str(step)
+        return text
+
+
+def parse(text: str, file: str) -> Document:
+    """Reads YAML (or JSON, by the file's ending) and remembers lines.
+
+    Raises:
+        InputError: broken syntax, repeated keys, anchors and aliases, more than one document, an empty file.
+    """
+    if file.endswith(".json"):
+        text = _checked_json(text, file)
+    try:
+        for event in yaml.parse(text, Loader=Loader):
+            if getattr(event, "anchor", None):
+                line = event.start_mark.line + 1 if event.start_mark else 1
+                raise _error(file, line, "YAML anchors and aliases are not read", "write the value out")
+        node = yaml.compose(text, Loader=Loader)
+        content = yaml.load(text, Loader=Loader)
+    except yaml.YAMLError as error:
+        raise _syntax_error(file, error) from error
+    except (ValueError, RecursionError) as error:
+        raise _error(file, 1, f"cannot be read: {error}") from error
+    if node is None:
+        raise _error(file, 1, "the file is empty", "a scenario needs a name and workloads")
+    findings: list[Finding] = []
+    lines = dict(_walk(node, (), file, findings))
+    if findings:
+        raise InputError(findings)
+    return Document(file=file, content=content, lines=lines)
+
+
+def _checked_json(text: str, file: str) -> str:
+    """The same JSON in the subset that YAML also reads: tabs stand only between tokens in valid JSON."""
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        raise _error(file, error.lineno, f"broken JSON: {error.msg} (column {error.colno})") from error
+    except RecursionError as error:
+        raise _error(file, 1, "nested too deeply") from error
+    return text.replace("\t", " ")
+
+
+def _syntax_error(file: str, error: yaml.YAMLError) -> InputError:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+    return _error(file, mark.line + 1 if mark else 1, f"broken YAML: {problem}")
+
+
+def _error(file: str, line: int, problem: str, hint: str = "") -> InputError:
+    return InputError([Finding(file, line, "", problem, hint)])
+
+
+def _walk(node: yaml.Node, at: Location, file: str, findings: list[Finding]) -> Iterator[tuple[Location, int]]:
+    """Every field's location and line, depth first; repeated keys become findings."""
+    yield at, node.start_mark.line + 1
+    if isinstance(node, yaml.SequenceNode):
+        for position, item in enumerate(node.value):
+            yield from _walk(item, (*at, position), file, findings)
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            line = key.start_mark.line + 1
+            if key.value in seen:
+                field = ".".join(str(step) for step in (*at, key.value))
+                findings.append(Finding(file, line, field, "this key stands twice", "keep one"))
+            seen.add(key.value)
+            yield from _walk(value, (*at, key.value), file, findings)
+            yield (*at, key.value), line
+
+
+def _child(node: Any, step: str | int) -> Any:
+    if isinstance(node, dict):
+        return node.get(step)
+    if isinstance(node, list) and isinstance(step, int) and step < len(node):
+        return node[step]
+    return None
