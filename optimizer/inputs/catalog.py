@@ -66,6 +66,9 @@ class Gpu(Strict):
     fp4_tflops: Positive | None = None
     link: Link
     link_gb_per_s: Positive | None = None
+    """One direction, all ports of the GPU together."""
+    link_pair_gb_per_s: Positive | None = None
+    """One direction between two GPUs where the link is a mesh of point-to-point cables; None where a switch joins."""
     link_domain_gpus: Count
     pcie_gb_per_s: Positive | None = None
     tdp_w: Positive | None = None
@@ -126,6 +129,7 @@ class ModelAlias(Strict):
     vocab_size: Count | None = None
     sliding_window_tokens: Annotated[int, Field(ge=0)] | None = None
     """0 means: this variant has no window although its architecture row has one."""
+    note: str = ""
 
 
 class PrecisionScheme(Strict):
@@ -212,7 +216,7 @@ class Offer(Strict):
     instance_type: str
     gpu: str
     gpu_count: Count
-    link: Link | None
+    link: Link | None = None
     """How the instance's GPUs are joined; None when nobody says."""
     link_gb_per_s: Positive | None = None
     vcpus: NonNegative | None = None
@@ -236,7 +240,8 @@ class ServerlessPrice(Strict):
     """A hosted API's price for a model, per million tokens or per request."""
 
     provider: str
-    model: str
+    model: str = ""
+    """Catalog id; empty when the price is for something that isn't in our catalog."""
     provider_model_name: str
     usd_per_million_input_tokens: Annotated[Decimal, Field(ge=0)] | None = None
     usd_per_million_output_tokens: Annotated[Decimal, Field(ge=0)] | None = None

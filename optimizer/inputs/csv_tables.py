@@ -1,0 +1,132 @@
+"""One kind of row read from strict CSV files: every problem is a finding with its file, line and field."""
+
+import csv
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from optimizer.base.errors import Finding, did_you_mean
+
+Row = TypeVar("Row", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Placed(Generic[Row]):
+    """A row and where it stands."""
+
+    row: Row
+    file: str
+    line: int
+
+    def finding(self, field: str, problem: str, hint: str = "") -> Finding:
+        """A problem of this row."""
+        return Finding(self.file, self.line, field, problem, hint)
+
+
+@dataclass(frozen=True)
+class Table(Generic[Row]):
+    """A kind of row: the files that hold it, its type and what makes a row the same row.
+
+    Attributes:
+        files: Names of the CSV files; rows of all of them form one table.
+        row: The type of a row; its fields are the columns, a blank cell means the field's default.
+        key: What a row is known by; rows of an overlay replace shipped rows with the same key.
+        key_fields: The columns of the key, for messages.
+    """
+
+    files: tuple[str, ...]
+    row: type[Row]
+    key: Callable[[Row], Hashable]
+    key_fields: str
+
+    def read(self, folder: Path, label: str, findings: list[Finding]) -> dict[Hashable, Placed[Row]]:
+        """The rows of the table's files in a folder, by key; files that aren't there are skipped.
+
+        Args:
+            folder: Where the files are.
+            label: The folder as messages name it.
+            findings: Every problem is added here, and its row left out.
+        """
+        placed: dict[Hashable, Placed[Row]] = {}
+        for name in self.files:
+            path = folder / name
+            if not path.is_file():
+                continue
+            for item in self._rows(path, f"{label}/{name}", findings):
+                first = placed.setdefault(self.key(item.row), item)
+                if first is not item:
+                    problem = f"the same key as {first.file}:{first.line}"
+                    findings.append(item.finding(self.key_fields, problem, "keep one row"))
+        return placed
+
+    def _rows(self, path: Path, file: str, findings: list[Finding]) -> Iterator[Placed[Row]]:
+        lists = frozenset(name for name, field in self.row.model_fields.items() if "tuple" in str(field.annotation))
+        cells, lines = _cells(path, file, self.row, findings)
+        raw = [{name: _value(name, text, lists) for name, text in row.items() if text} for row in cells]
+        try:
+            rows = TypeAdapter(list[self.row]).validate_python(raw)  # type: ignore[name-defined]
+        except ValidationError as error:
+            broken = {int(details["loc"][0]) for details in error.errors()}
+            findings.extend(_bad_value(details, file, lines) for details in error.errors())
+            sound = [at for at in range(len(raw)) if at not in broken]
+            rows, lines = [self.row.model_validate(raw[at]) for at in sound], [lines[at] for at in sound]
+        return (Placed(row, file, line) for row, line in zip(rows, lines, strict=True))
+
+
+def _value(name: str, text: str, lists: frozenset[str]) -> str | list[str]:
+    """The cell as its type reads it; a cell that holds several names separates them by spaces."""
+    return text.split() if name in lists else text
+
+
+def _bad_value(details: Any, file: str, lines: list[int]) -> Finding:
+    """Pydantic's complaint about one cell, in our words where they are plainer."""
+    line, field = lines[int(details["loc"][0])], ".".join(str(step) for step in details["loc"][1:])
+    if details["type"] == "missing":
+        return Finding(file, line, field, "is blank", "this column has no default")
+    return Finding(file, line, field, f"'{details['input']}': {details['msg']}")
+
+
+def _cells(path: Path, file: str, row: type[BaseModel], found: list[Finding]) -> tuple[list[dict[str, str]], list[int]]:
+    """The cells of a file by column, and the line on which each row starts."""
+    cells: list[dict[str, str]] = []
+    lines: list[int] = []
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        reader = csv.reader(stream, strict=True)
+        try:
+            header = next(reader, [])
+            problems = list(_header_problems(header, file, row))
+            found.extend(problems)
+            if problems:
+                return [], []
+            end = reader.line_num
+            for values in reader:
+                start, end = end + 1, reader.line_num
+                if len(values) == len(header):
+                    cells.append(dict(zip(header, (value.strip() for value in values), strict=True)))
+                    lines.append(start)
+                elif values:
+                    found.append(Finding(file, start, "", f"{len(values)} cells under {len(header)} columns"))
+        except csv.Error as error:
+            found.append(Finding(file, reader.line_num, "", f"broken CSV: {error}"))
+        except UnicodeDecodeError as error:
+            found.append(Finding(file, reader.line_num + 1, "", f"not UTF-8: {error.reason}", "save it as UTF-8"))
+    return cells, lines
+
+
+def _header_problems(header: list[str], file: str, row: type[BaseModel]) -> Iterator[Finding]:
+    """Empty file, repeated, unknown and missing columns."""
+    if not header:
+        yield Finding(file, 1, "", "the file is empty", f"columns: {', '.join(row.model_fields)}")
+        return
+    for name in sorted(set(header)):
+        if header.count(name) > 1:
+            yield Finding(file, 1, name, "this column stands twice", "keep one")
+        if name not in row.model_fields:
+            hint = did_you_mean(name, row.model_fields) or f"columns: {', '.join(row.model_fields)}"
+            yield Finding(file, 1, name, f"unknown column '{name}'", hint)
+    for name, field in row.model_fields.items():
+        if field.is_required() and name not in header:
+            yield Finding(file, 1, name, "this column is missing")
