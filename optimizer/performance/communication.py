@@ -1,0 +1,44 @@
+"""Time that a replica's GPUs spend exchanging results: latency plus bytes over the link that really joins them."""
+
+import numpy as np
+
+from optimizer.performance.calibration import Floats
+from optimizer.performance.roofline import column
+from optimizer.performance.setup import Setup
+
+ALL_REDUCES_PER_LAYER = 2.0
+"""One behind attention, one behind the MLP."""
+BYTES_PER_ACTIVATION = 2.0
+"""Activations travel in 16 bits."""
+
+
+def bus_bandwidth(setup: Setup) -> Floats:
+    """Bytes/s that one GPU's link sustains in a collective.
+
+    In a mesh of point-to-point links (xGMI) a GPU reaches n − 1 peers over n − 1 of the domain's d − 1 links.
+    """
+    tp, link = setup.layout.tensor_parallel, setup.interconnect
+    meshed = np.clip((tp - 1) / np.maximum(link.domain - 1, 1.0), None, 1.0)
+    share = np.where(link.mesh, np.maximum(meshed, 1 / np.maximum(link.domain - 1, 1.0)), 1.0)
+    return link.bandwidth * share * setup.constants["link_bus_efficiency"]
+
+
+def all_reduce_seconds(setup: Setup, tokens: Floats) -> Floats:
+    """All-reduces of one pass: layers · 2 · (latency · nᵉ + bytes · 2(n − 1)/n / bus bandwidth); nothing on one GPU.
+
+    Source: ring all-reduce moves 2(n − 1)/n of the message over each link (Patarasuk and Yuan, 2009).
+    """
+    tp, constants = setup.layout.tensor_parallel, setup.constants
+    latency = constants["link_latency_s"] * tp ** constants["link_latency_exponent"]
+    moved = tokens * column(setup.network.hidden * BYTES_PER_ACTIVATION * 2 * (tp - 1) / tp, tokens)
+    each = column(latency, tokens) + moved / column(bus_bandwidth(setup), tokens)
+    total = column(setup.network.layers * ALL_REDUCES_PER_LAYER, tokens) * each
+    return np.where(column(tp, tokens) > 1, total, 0.0)
+
+
+def pipeline_seconds(setup: Setup, tokens: Floats) -> Floats:
+    """Hand-over of activations between pipeline stages, (stages − 1) point-to-point sends."""
+    pp = setup.layout.pipeline_parallel
+    sent = tokens * column(setup.network.hidden * BYTES_PER_ACTIVATION / setup.layout.tensor_parallel, tokens)
+    each = column(setup.constants["link_latency_s"], tokens) + sent / column(bus_bandwidth(setup), tokens)
+    return np.where(column(pp, tokens) > 1, column(pp - 1, tokens) * each, 0.0)

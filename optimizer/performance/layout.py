@@ -1,0 +1,41 @@
+"""How a deployment's GPUs are divided into replicas where a row does not say: the usual layout, and a note of it."""
+
+import numpy as np
+
+from optimizer.performance.calibration import Floats
+from optimizer.performance.rows import Names, Table
+
+_ROOM = 0.7
+"""A usual layout keeps the weights below this share of memory, so that the rest can cache."""
+
+
+def assign_layout(table: Table, weight_bytes: Floats, gpu_bytes: Floats) -> dict[str, Floats]:
+    """Tensor and pipeline degree, replicas and attention data parallelism of every row, (n,).
+
+    Ranks of attention data parallelism are recognized by `attention_dp`, or by dp > 1 on as many GPUs as one
+    replica has. Where the tensor degree is missing, it is the least power of two that holds the weights with room.
+    """
+    numbers = table.numbers
+    gpus, dp = numbers["num_gpus"], numbers["dp"]
+    pp = np.where(np.isnan(numbers["pp"]), 1.0, numbers["pp"])
+    needed = np.maximum(weight_bytes / (gpu_bytes * _ROOM), 1.0)
+    usual = np.minimum(2.0 ** np.ceil(np.log2(needed) - 1e-9), np.where(np.isnan(gpus), np.inf, gpus))
+    tp = np.where(np.isnan(numbers["tp"]), usual, numbers["tp"])
+    whole = tp * pp
+    ranks = (numbers["attention_dp"] > 0) | (dp > 1) & (gpus == whole) & (tp > 1)
+    fitted = np.maximum(np.floor(np.where(np.isnan(gpus), whole, gpus) / whole), 1.0)
+    replicas = np.where(ranks | np.isnan(dp), fitted, dp)
+    missing = np.isnan(numbers["tp"])
+    table.remark(missing, _described(tp, pp, replicas))
+    table.refuse(
+        (tp != np.floor(tp)) | (pp != np.floor(pp)) | (replicas != np.floor(replicas)), "degrees must be whole"
+    )
+    table.refuse(whole * replicas > np.where(np.isnan(gpus), np.inf, gpus), "tp x pp x dp exceeds num_gpus")
+    return {"tp": tp, "pp": pp, "replicas": replicas, "attention_dp": ranks.astype(np.float64)}
+
+
+def _described(tp: Floats, pp: Floats, replicas: Floats) -> Names:
+    texts = [
+        f"layout not given: tp {t:.0f}, pp {p:.0f}, {r:.0f} replicas" for t, p, r in zip(tp, pp, replicas, strict=True)
+    ]
+    return np.array(texts, dtype=object)
