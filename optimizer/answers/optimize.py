@@ -1,0 +1,186 @@
+"""The main question: the cheapest plan that meets a scenario, proven, verified and explained."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+
+from optimizer.base.errors import InputError, VerificationFailed
+from optimizer.inputs.catalog import Catalogs
+from optimizer.inputs.checks import check_scenario
+from optimizer.inputs.scenario import Scenario
+from optimizer.plan.alternatives import central_prediction, next_best, opportunities, rule_of_thumb, summarized
+from optimizer.plan.costs import costs, warnings
+from optimizer.plan.inquiry import Answer, Inquiry
+from optimizer.plan.plan import Explanation, PlanReport, SolverFacts, Verification
+from optimizer.plan.readback import Bought, read_back
+from optimizer.plan.rejections import Census, census, nearest_misses
+from optimizer.plan.requirements import requirements
+from optimizer.plan.verify import Claim, verify
+from optimizer.plan.ways_out import ways_out
+from optimizer.program.formulate import SAME_PLATFORM
+
+PHASES = ("predicting", "solving", "verifying", "comparing")
+Progress = Callable[[str], None]
+
+
+class Stopwatch:
+    """Announces phases and adds up their wall time, which is reported and never used."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self.progress = progress
+        self.seconds = 0.0
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Says that a phase begins and times it."""
+        if self.progress is not None:
+            self.progress(name)
+        started = time.perf_counter()
+        yield
+        self.seconds += time.perf_counter() - started
+
+
+def optimize(
+    scenario: Scenario,
+    catalogs: Catalogs,
+    *,
+    time_limit_s: float | None = None,
+    progress: Progress | None = None,
+) -> PlanReport:
+    """The cheapest plan for a scenario, or the proof that none exists with the nearest misses and ways out.
+
+    Args:
+        scenario: What is asked.
+        catalogs: What is known.
+        time_limit_s: For the main solve; without proof in time the outcome is `feasible` or `unproven`.
+        progress: Told the name of each phase (`PHASES`) as it begins.
+
+    Raises:
+        InputError: the scenario names what the catalogs do not know.
+        VerificationFailed: the plan did not survive independent arithmetic.
+        SolverFailure: the solver ended without an answer it can stand for.
+    """
+    findings = check_scenario(scenario, catalogs)
+    if findings:
+        raise InputError(findings)
+    watch = Stopwatch(progress)
+    with watch.phase("predicting"):
+        inquiry = Inquiry.of(scenario, catalogs)
+        counts = census(inquiry.options, inquiry.market)
+    with watch.phase("solving"):
+        answer = inquiry.solved(time_limit_s=time_limit_s)
+    if answer.solution.outcome not in ("optimal", "feasible"):
+        with watch.phase("comparing"):
+            return _without_plan(answer, counts, watch)
+    bought = read_back(answer)
+    with watch.phase("verifying"):
+        verification = _verified(inquiry, bought)
+    with watch.phase("comparing"):
+        explanation = _explained(answer, bought, counts)
+    return _report(answer, counts, watch, explanation, verification, bought)
+
+
+def _verified(inquiry: Inquiry, bought: Bought) -> Verification:
+    claim = Claim(inquiry.scenario, inquiry.catalogs, bought.deployments, bought.purchases, bought.monthly_cost_usd)
+    verification = verify(claim)
+    if not verification.passed:
+        wrong = "; ".join(f"{check.name}: {check.text}" for check in verification.checks if not check.passed)
+        raise VerificationFailed(f"the plan for {inquiry.scenario.name} is withheld, it breaks its promises: {wrong}")
+    return verification
+
+
+def _explained(answer: Answer, bought: Bought, counts: Census) -> Explanation:
+    inquiry = answer.inquiry
+    scenario = inquiry.scenario
+    limits = requirements(scenario, inquiry.catalogs, bought.deployments, bought.monthly_cost_usd)
+    return Explanation(
+        summary=_summary(answer, bought),
+        binding=[item for item in limits if item.binding],
+        requirements=limits,
+        alternatives=sorted(
+            next_best(inquiry, bought), key=lambda item: (item.monthly_cost_usd is None, item.monthly_cost_usd)
+        ),
+        opportunities=[*opportunities(inquiry, bought), *central_prediction(inquiry, bought)],
+        baselines=list(rule_of_thumb(inquiry, bought)),
+        rejected=counts.rejected,
+        nearest_misses=[],
+        conflict=[],
+        relaxations=[],
+        marginal_values=[],
+        warnings=[*warnings(bought.deployments, scenario.policy), *_peak_notes(scenario)],
+    )
+
+
+def _peak_notes(scenario: Scenario) -> list[str]:
+    return [
+        f"{workload.name} is planned for its peak hour around the clock; hours of low demand are not yet scaled down"
+        for workload in scenario.workloads
+        if workload.demand is not None
+    ]
+
+
+def _summary(answer: Answer, bought: Bought) -> str:
+    proof = "proven optimal" if answer.solution.outcome == "optimal" else f"within {answer.solution.relative_gap:.2%}"
+    name = answer.inquiry.scenario.name
+    return f"${bought.monthly_cost_usd:,.2f} a month for {name}, {proof}: {summarized(bought.deployments)}."
+
+
+def _without_plan(answer: Answer, counts: Census, watch: Stopwatch) -> PlanReport:
+    inquiry, proven = answer.inquiry, answer.solution.outcome == "infeasible"
+    conflict, relaxations = ways_out(inquiry) if proven else ([], [])
+    verdict = "No plan meets" if proven else "No plan was found in time for"
+    kept = f"{counts.kept:,} of {counts.evaluated:,} candidates meet the service levels"
+    way = f" Cheapest way out: {relaxations[0].text}." if relaxations else ""
+    explanation = Explanation(
+        summary=f"{verdict} {inquiry.scenario.name}: {answer.solution.reason}; {kept}.{way}",
+        binding=[],
+        requirements=[],
+        alternatives=[],
+        opportunities=[],
+        baselines=[],
+        rejected=counts.rejected,
+        nearest_misses=nearest_misses(inquiry.options, inquiry.market),
+        conflict=conflict,
+        relaxations=relaxations,
+        marginal_values=[],
+        warnings=[],
+    )
+    return _report(answer, counts, watch, explanation, Verification(passed=False, checks=[]), None)
+
+
+def _report(
+    answer: Answer,
+    counts: Census,
+    watch: Stopwatch,
+    explanation: Explanation,
+    verification: Verification,
+    bought: Bought | None,
+) -> PlanReport:
+    solution, inquiry = answer.solution, answer.inquiry
+    bound = solution.bound_usd_per_month
+    total = None if bought is None else bought.monthly_cost_usd
+    eliminated = {SAME_PLATFORM: answer.formulation.same_platform, **solution.eliminated}
+    return PlanReport(
+        scenario=inquiry.scenario.name,
+        outcome=solution.outcome,
+        monthly_cost_usd=total,
+        bound_usd=None if bound is None or total is None else min(Decimal(repr(bound)), total),
+        relative_gap=solution.relative_gap,
+        catalog_as_of=inquiry.catalogs.as_of,
+        confidence=inquiry.scenario.policy.confidence,
+        solver=SolverFacts(
+            name="highs",
+            reason=solution.reason,
+            candidates_evaluated=counts.evaluated,
+            candidates_kept=counts.kept,
+            columns_solved=solution.columns_solved,
+            eliminated={name: eliminated[name] for name in sorted(eliminated)},
+            wall_s=round(watch.seconds, 3),
+        ),
+        deployments=list(bought.deployments) if bought else [],
+        purchases=list(bought.purchases) if bought else [],
+        costs=costs(bought.deployments, bought.purchases) if bought else None,
+        explanation=explanation,
+        verification=verification,
+    )

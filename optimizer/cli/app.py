@@ -1,0 +1,47 @@
+"""The `optimizer` command: its subcommands, and every error turned into a message and an exit code."""
+
+import sys
+
+import typer
+
+from optimizer.base.errors import InputError, OptimizerError
+from optimizer.cli.catalog import catalog
+from optimizer.cli.plan import plan
+from optimizer.cli.predict import predict
+from optimizer.cli.schema import schema_command
+
+EXIT_BAD_INPUT = 2
+EXIT_OUR_FAULT = 70
+EXIT_INTERRUPTED = 130
+
+app = typer.Typer(
+    name="optimizer",
+    help="The cheapest LLM deployment that meets its SLAs, proven and explained.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("plan")(plan)
+app.command("predict")(predict)
+app.add_typer(catalog, name="catalog")
+app.command("schema")(schema_command)
+
+
+def main() -> None:
+    """Runs the command line; no traceback ever reaches a user."""
+    try:
+        app()
+    except InputError as error:
+        sys.stderr.write("".join(f"error: {finding}\n" for finding in error.findings))
+        sys.exit(EXIT_BAD_INPUT)
+    except OptimizerError as error:
+        sys.stderr.write(f"error: {type(error).__name__}: {error}\n")
+        sys.exit(EXIT_OUR_FAULT)
+    except BrokenPipeError:
+        sys.exit(0)
+    except KeyboardInterrupt:
+        sys.exit(EXIT_INTERRUPTED)
+    except Exception as error:  # noqa: BLE001 (the last line of defence: our fault, said in one line)
+        what = " ".join(str(error).split()) or "no message"
+        sys.stderr.write(f"error: this is a defect of optimizer: {type(error).__name__}: {what}\n")
+        sys.exit(EXIT_OUR_FAULT)

@@ -1,0 +1,43 @@
+"""Options that all commands share, and the one place that writes results."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optimizer.base.errors import Finding, InputError
+
+
+class Format(StrEnum):
+    """How a result is written."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+FormatOption = Annotated[Format, typer.Option("--format", help="How to write the result.")]
+OutputOption = Annotated[
+    Path | None, typer.Option("--output", help="Write the result to this file instead of the terminal.")
+]
+CatalogsOption = Annotated[
+    Path | None, typer.Option("--catalogs", help="A folder of your own catalog files, laid over the shipped ones.")
+]
+QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress, no remarks.")]
+
+
+def write(text: str, output: Path | None) -> None:
+    """Prints a result, or writes it to a file.
+
+    Raises:
+        InputError: the file can't be written.
+    """
+    if output is None:
+        sys.stdout.write(text)
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError([Finding("--output", 0, "", f"cannot write {output}: {error.strerror}")]) from error

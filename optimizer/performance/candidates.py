@@ -1,0 +1,284 @@
+"""Every configuration for every pool of requests, all criteria evaluated as arrays, nothing dropped in silence."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from optimizer.base.units import BYTES_PER_GIB, MS_PER_S
+from optimizer.inputs.catalog import Catalogs, Engine, Model
+from optimizer.inputs.quality import QualityEstimate, quality_share
+from optimizer.inputs.scenario import Latency, Policy, Scenario, Workload
+from optimizer.performance.calibration import Calibration, confidence_factor
+from optimizer.performance.criteria import CONFIGURATION_CRITERIA
+from optimizer.performance.market import Platform
+from optimizer.performance.memory import MemoryUse, kv_bytes_per_sequence, memory_use
+from optimizer.performance.predict import Limits, Mix, OperatingPoint, Sustainable, sustainable_rate
+from optimizer.performance.setup import Configuration, Setup, gather
+
+BoolArray = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.float64]
+DEGREES = (1, 2, 4, 8, 16)
+"""Parallel degrees are powers of two, which is what engines accept and what lets replicas share an instance."""
+SIXTEEN_BIT = ("bf16", "fp16")
+WHOLE_MIX = "all"
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Requests that one deployment serves together: one class, or the workload's whole mix in its shares."""
+
+    name: str
+    classes: tuple[int, ...]
+    """Positions in the workload's classes."""
+    mix: Mix
+
+
+@dataclass(frozen=True)
+class PoolOptions:
+    """What every configuration of a workload would deliver to one pool.
+
+    Attributes:
+        failed: (P, criteria) whether a configuration fails each of CONFIGURATION_CRITERIA.
+        value: (P, criteria) the number that was tested; NaN where a test compares no numbers.
+        limit: (P, criteria) what it was tested against.
+        sustainable: The largest rate within the limits, and the prediction on an idle replica.
+    """
+
+    pool: Pool
+    failed: BoolArray
+    value: FloatArray
+    limit: FloatArray
+    sustainable: Sustainable
+
+    @property
+    def passed(self) -> BoolArray:
+        """(P,) whether a configuration passes every criterion."""
+        passed: BoolArray = ~np.any(self.failed, axis=1)
+        return passed
+
+
+@dataclass(frozen=True)
+class WorkloadOptions:
+    """All configurations of one workload's model (P), with what each delivers to each pool."""
+
+    workload: Workload
+    model: Model
+    limits: Limits
+    configurations: tuple[Configuration, ...]
+    platforms: tuple[Platform, ...]
+    """(P,) the platform of each configuration; single-GPU configurations need no link."""
+    gpus_per_replica: npt.NDArray[np.int64]
+    setup: Setup
+    memory: MemoryUse
+    quality: tuple[QualityEstimate | None, ...]
+    pools: tuple[PoolOptions, ...]
+
+
+def evaluate(scenario: Scenario, catalogs: Catalogs, platforms: Mapping[Platform, int]) -> tuple[WorkloadOptions, ...]:
+    """All options of every workload on the given platforms, in the scenario's order."""
+    calibration = Calibration.of(catalogs.calibration)
+    return tuple(
+        _workload_options(workload, scenario.policy, catalogs, platforms, calibration)
+        for workload in scenario.workloads
+    )
+
+
+def limits_of(workload: Workload, confidence: float, calibration: Calibration) -> Limits:
+    """The workload's service levels in seconds, with the margins that the confidence asks for."""
+    slo = workload.slo
+
+    def in_seconds(latency: Latency | None) -> dict[str, float]:
+        return {name: ms / MS_PER_S for name, ms in latency.limits_ms().items()} if latency else {}
+
+    return Limits(
+        ttft_s=in_seconds(slo.ttft_ms),
+        tpot_s=in_seconds(slo.tpot_ms),
+        e2e_s=in_seconds(slo.e2e_ms),
+        ttft_overhead_s=slo.ttft_overhead_ms / MS_PER_S,
+        ttft_factor=confidence_factor(calibration, "ttft", confidence),
+        tpot_factor=confidence_factor(calibration, "tpot", confidence),
+        throughput_factor=confidence_factor(calibration, "throughput", confidence),
+    )
+
+
+def pools_of(workload: Workload) -> tuple[Pool, ...]:
+    """The whole mix first, then each class alone where there is more than one."""
+    classes = workload.classes()
+    everything = Pool(WHOLE_MIX, tuple(range(len(classes))), _mix(workload, range(len(classes))))
+    if len(classes) == 1:
+        return (everything,)
+    return (everything, *(Pool(item.name, (k,), _mix(workload, [k])) for k, item in enumerate(classes)))
+
+
+def _mix(workload: Workload, positions: Sequence[int]) -> Mix:
+    chosen = [workload.classes()[k] for k in positions]
+    share = np.array([item.share for item in chosen])
+    return Mix(
+        input_tokens=np.array([item.input_tokens for item in chosen], dtype=float),
+        output_tokens=np.array([item.output_tokens for item in chosen], dtype=float),
+        share=share / share.sum(),
+        cached_input_share=workload.cached_input_share,
+    )
+
+
+def _workload_options(
+    workload: Workload, policy: Policy, catalogs: Catalogs, platforms: Mapping[Platform, int], calibration: Calibration
+) -> WorkloadOptions:
+    model = catalogs.model(workload.model)
+    pairs = _configurations(workload.model, model, catalogs, platforms)
+    configurations, homes = tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
+    setup = gather(catalogs, configurations)
+    memory = memory_use(setup)
+    quality = _qualities(configurations, model, catalogs)
+    limits = limits_of(workload, policy.confidence, calibration)
+    fixed = _fixed_failures(configurations, workload, policy, catalogs, model, quality)
+    pools = tuple(_pool_options(pool, setup, memory, limits, fixed) for pool in pools_of(workload))
+    gpus = np.array([c.tensor_parallel * c.pipeline_parallel for c in configurations], dtype=np.int64)
+    return WorkloadOptions(workload, model, limits, configurations, homes, gpus, setup, memory, quality, pools)
+
+
+def _configurations(
+    name: str, model: Model, catalogs: Catalogs, platforms: Mapping[Platform, int]
+) -> list[tuple[Configuration, Platform]]:
+    """Engine × precision × KV precision × parallel degrees on every platform, in a fixed order."""
+    homes: dict[Platform, list[tuple[int, int]]] = {}
+    for (gpu, link, link_gb_per_s), widest in sorted(platforms.items(), key=str):
+        homes[gpu, "none", None] = [(1, 1)]
+        layouts = [(tp, pp) for tp, pp in product(DEGREES, DEGREES) if 1 < tp * pp <= widest]
+        if layouts:
+            homes[gpu, link, link_gb_per_s] = layouts
+    return [
+        (Configuration(engine.id, name, home[0], precision, kv_precision, tp, pp, home[1], home[2]), home)
+        for home, layouts in homes.items()
+        for (tp, pp), engine in product(layouts, _plannable(catalogs))
+        for precision, kv_precision in product(_precisions(model, home[0], catalogs), engine.kv_precisions)
+    ]
+
+
+def _plannable(catalogs: Catalogs) -> list[Engine]:
+    return [engine for engine in catalogs.engines.values() if engine.plannable]
+
+
+def _precisions(model: Model, gpu: str, catalogs: Catalogs) -> list[str]:
+    """Schemes worth asking about: 16 bit as the architecture runs it, the native scheme, and what can be made of it.
+
+    A model published with only its experts quantized is served as published or unpacked to 16 bit; nobody
+    quantizes it a second time.
+    """
+    architecture = catalogs.gpus[gpu].architecture
+    sixteen_bit = next((p for p in SIXTEEN_BIT if _support(catalogs, p, architecture) == "native"), SIXTEEN_BIT[0])
+    if model.native_quantized_part == "routed_experts":
+        return sorted({sixteen_bit, model.native_precision})
+    others = (scheme.id for scheme in catalogs.schemes.values() if scheme.id not in SIXTEEN_BIT)
+    return sorted({sixteen_bit, *others})
+
+
+def _support(catalogs: Catalogs, scheme: str, architecture: str) -> str:
+    row = catalogs.kernel_support.get((scheme, architecture))
+    return "none" if row is None else row.support
+
+
+def _qualities(
+    configurations: Sequence[Configuration], model: Model, catalogs: Catalogs
+) -> tuple[QualityEstimate | None, ...]:
+    """Quality of each configuration's precision; a KV cache below 16 bit has no published quality."""
+    by_precision = {c.precision: quality_share(catalogs, model.id, c.precision) for c in configurations}
+    return tuple(by_precision[c.precision] if c.kv_precision in SIXTEEN_BIT else None for c in configurations)
+
+
+def _fixed_failures(
+    configurations: Sequence[Configuration],
+    workload: Workload,
+    policy: Policy,
+    catalogs: Catalogs,
+    model: Model,
+    quality: Sequence[QualityEstimate | None],
+) -> dict[str, BoolArray]:
+    """The criteria that need no prediction: policy, kernels, arithmetic of the layout, context and quality."""
+    columns = {
+        "gpu_policy": [not policy.gpus.permits(c.gpu) for c in configurations],
+        "engine_policy": [bool(policy.engines) and c.engine not in policy.engines for c in configurations],
+        "precision_policy": [bool(policy.precisions) and c.precision not in policy.precisions for c in configurations],
+        "kv_precision_policy": [
+            bool(policy.kv_precisions) and c.kv_precision not in policy.kv_precisions for c in configurations
+        ],
+        "engine_support": [not _engine_runs(c, catalogs) for c in configurations],
+        "kernel_support": [
+            "none" in {_support(catalogs, scheme, catalogs.gpus[c.gpu].architecture) for scheme in (c.precision, c.kv_precision)}
+            for c in configurations
+        ],
+        "link_known": [c.tensor_parallel * c.pipeline_parallel > 1 and c.link is None for c in configurations],
+        "divisibility": [
+            model.attention_heads % c.tensor_parallel != 0 or model.layers < c.pipeline_parallel for c in configurations
+        ],
+        "quality": [_quality_fails(workload, estimate) for estimate in quality],
+    }
+    return {name: np.array(column, dtype=bool) for name, column in columns.items()}
+
+
+def _engine_runs(configuration: Configuration, catalogs: Catalogs) -> bool:
+    engine, gpu = catalogs.engines[configuration.engine], catalogs.gpus[configuration.gpu]
+    return gpu.vendor in engine.vendors and configuration.precision in engine.schemes
+
+
+def _quality_fails(workload: Workload, estimate: QualityEstimate | None) -> bool:
+    if workload.min_quality is None:
+        return False
+    return workload.unknown_quality == "reject" if estimate is None else estimate.share < workload.min_quality
+
+
+def _pool_options(
+    pool: Pool, setup: Setup, memory: MemoryUse, limits: Limits, fixed: Mapping[str, BoolArray]
+) -> PoolOptions:
+    """All criteria of one pool, each evaluated for every configuration whether or not another one failed."""
+    sustainable = sustainable_rate(setup, pool.mix, limits)
+    longest = pool.mix.input_tokens + pool.mix.output_tokens
+    request_bytes = kv_bytes_per_sequence(setup, longest).max(axis=1)
+    numbers = {
+        "context": (np.full(setup.rows, longest.max()), setup.network.max_context),
+        "memory": ((memory.usable - memory.kv_capacity + request_bytes) / BYTES_PER_GIB, memory.usable / BYTES_PER_GIB),
+        **_latencies_when_idle(sustainable.floor, limits),
+    }
+    tested = {name: ~(value <= limit) for name, (value, limit) in numbers.items()}
+    held = np.zeros(setup.rows, dtype=bool)
+    idle_fails = np.logical_or.reduce([tested[name] for name in ("memory", "ttft", "tpot", "e2e") if name in tested])
+    tested["load"] = ~idle_fails & (sustainable.rate_per_s <= 0)
+    failed = {**fixed, "peak_known": ~(setup.hardware.scheme_flops > 0), **tested}
+    blank = np.full(setup.rows, np.nan)
+    names = [criterion.name for criterion in CONFIGURATION_CRITERIA]
+    return PoolOptions(
+        pool=pool,
+        failed=np.column_stack([failed.get(name, held) for name in names]),
+        value=np.column_stack([numbers.get(name, (blank, blank))[0] for name in names]),
+        limit=np.column_stack([numbers.get(name, (blank, blank))[1] for name in names]),
+        sustainable=sustainable,
+    )
+
+
+def _latencies_when_idle(floor: OperatingPoint, limits: Limits) -> dict[str, tuple[FloatArray, FloatArray]]:
+    """Latency bounds on an idle replica in ms against their limits: the statistic and class that come closest."""
+    slow_ttft, slow_tpot = limits.ttft_factor, limits.tpot_factor
+    slow = max(slow_ttft, slow_tpot)
+    bounds: dict[str, list[tuple[FloatArray, float]]] = {
+        "ttft": [
+            (limits.ttft_overhead_s + slow_ttft * floor.ttft_s[name].max(axis=1), limit)
+            for name, limit in limits.ttft_s.items()
+        ],
+        "tpot": [(slow_tpot * floor.tpot_s[name], limit) for name, limit in limits.tpot_s.items()],
+        "e2e": [
+            (limits.ttft_overhead_s + slow * floor.e2e_s[name].max(axis=1), limit)
+            for name, limit in limits.e2e_s.items()
+        ],
+    }
+    return {name: _closest(found) for name, found in bounds.items() if found}
+
+
+def _closest(bounds: Sequence[tuple[FloatArray, float]]) -> tuple[FloatArray, FloatArray]:
+    """Of several values with limits, the pair whose ratio is largest, row by row, in ms."""
+    values = np.column_stack([value for value, _ in bounds]) * MS_PER_S
+    limits = np.array([limit for _, limit in bounds]) * MS_PER_S
+    tightest = np.argmax(values / limits, axis=1)
+    return np.take_along_axis(values, tightest[:, None], axis=1)[:, 0], limits[tightest]

@@ -1,0 +1,75 @@
+"""Every test that a candidate must pass, once: its name, its sentence and the scenario field that loosens it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One test of a candidate.
+
+    Attributes:
+        name: Short name, the key in counts of rejected candidates.
+        sentence: What passing means.
+        loosened_by: Path of the scenario field that relaxes it, `{workload}` standing for the workload's name;
+            empty when nothing in a scenario can (physics, kernels, arithmetic).
+        level: Whether it judges a configuration (engine, precision, parallelism on a GPU) or an offer.
+        unit: Unit of the value and the limit where the test compares two numbers.
+    """
+
+    name: str
+    sentence: str
+    loosened_by: str
+    level: Literal["configuration", "offer"]
+    unit: str = ""
+
+
+CONFIGURATION_CRITERIA: Final = (
+    Criterion("gpu_policy", "the GPU is allowed", "policy.gpus", "configuration"),
+    Criterion("engine_policy", "the engine is allowed", "policy.engines", "configuration"),
+    Criterion("precision_policy", "the precision is allowed", "policy.precisions", "configuration"),
+    Criterion("kv_precision_policy", "the KV-cache precision is allowed", "policy.kv_precisions", "configuration"),
+    Criterion("engine_support", "the engine runs on this GPU with this precision", "", "configuration"),
+    Criterion("kernel_support", "the GPU has kernels for the precision", "", "configuration"),
+    Criterion("peak_known", "the catalog states the GPU's peak for the precision", "", "configuration"),
+    Criterion("link_known", "the link between the GPUs is known", "", "configuration"),
+    Criterion("divisibility", "attention heads and layers divide over the GPUs", "", "configuration"),
+    Criterion("context", "prompt and answer fit the model's context", "", "configuration", "tokens"),
+    Criterion("quality", "the precision keeps the quality floor", "workloads[{workload}].min_quality", "configuration"),
+    Criterion("memory", "weights and one request's KV cache fit the GPU memory", "", "configuration", "GiB"),
+    Criterion(
+        "ttft",
+        "the first token arrives in time on an idle replica",
+        "workloads[{workload}].slo.ttft_ms",
+        "configuration",
+        "ms",
+    ),
+    Criterion(
+        "tpot",
+        "tokens follow fast enough on an idle replica",
+        "workloads[{workload}].slo.tpot_ms",
+        "configuration",
+        "ms",
+    ),
+    Criterion(
+        "e2e",
+        "the answer is complete in time on an idle replica",
+        "workloads[{workload}].slo.e2e_ms",
+        "configuration",
+        "ms",
+    ),
+    Criterion("load", "the limits hold at some sustainable load", "", "configuration"),
+)
+
+OFFER_CRITERIA: Final = (
+    Criterion("provider", "the provider is allowed", "policy.providers", "offer"),
+    Criterion("region", "the region is allowed", "policy.regions", "offer"),
+    Criterion("provider_kind", "one can sign a contract with the provider", "policy.provider_kinds", "offer"),
+    Criterion("pricing_term", "the pricing term is allowed", "policy.pricing_terms", "offer"),
+    Criterion("price_confidence", "the price comes from a price list", "policy.price_confidence", "offer"),
+    Criterion("price_age", "the price is recent enough", "policy.max_price_age_days", "offer", "days"),
+    Criterion("power_known", "the power draw is known where power is limited", "policy.max_power_kw", "offer"),
+)
+
+CRITERIA: Final[Mapping[str, Criterion]] = {item.name: item for item in (*CONFIGURATION_CRITERIA, *OFFER_CRITERIA)}

@@ -1,0 +1,146 @@
+"""Other plans beside the chosen one, each solved to its own optimum: next best, opted in, and rules of thumb."""
+
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+
+import numpy as np
+
+from optimizer.inputs.catalog import Model
+from optimizer.performance.candidates import SIXTEEN_BIT, WorkloadOptions
+from optimizer.plan.inquiry import Answer, Inquiry
+from optimizer.plan.plan import Alternative, Deployment
+from optimizer.plan.readback import Bought, read_back
+from optimizer.program.problem import Flags
+
+LARGE_MODEL_PARAMS_B = 34.0
+"""Where the rule of thumb stops trusting one mid-range GPU."""
+FAST_TTFT_MS = 100.0
+CENTRAL_CONFIDENCE = 0.5
+
+
+def next_best(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative]:
+    """The cheapest plans without the chosen GPUs, without the chosen providers, without the chosen precisions."""
+    gpus = sorted({d.gpu for d in chosen.deployments})
+    yield _compared("gpu", f"without {', '.join(gpus)}", inquiry.solved(_without(inquiry, "gpu", gpus)), chosen)
+    providers = sorted({d.provider for d in chosen.deployments})
+    denied = (*inquiry.scenario.policy.providers.deny, *providers)
+    lists = inquiry.scenario.policy.providers.model_copy(update={"deny": denied}).model_dump()
+    yield _compared(
+        "provider", f"without {', '.join(providers)}", inquiry.under_policy(providers=lists).solved(), chosen
+    )
+    precisions = sorted({d.precision for d in chosen.deployments})
+    without = inquiry.solved(_without(inquiry, "precision", precisions))
+    yield _compared("precision", f"without {', '.join(precisions)}", without, chosen)
+
+
+def _without(inquiry: Inquiry, field: str, names: Sequence[str]) -> tuple[Flags, ...]:
+    return tuple(
+        np.array([getattr(c, field) not in names for c in choice.configurations], dtype=bool)
+        for choice in inquiry.options
+    )
+
+
+def opportunities(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative]:
+    """What each thing that the policy leaves out by default would save."""
+    policy = inquiry.scenario.policy
+    asked: list[tuple[str, str, dict[str, object]]] = []
+    if "spot" not in policy.pricing_terms:
+        asked.append(("spot", "spot prices, instances can be taken back", _with("pricing_terms", policy, "spot")))
+    committed = ("committed", "reserved_1y", "reserved_3y")
+    if not set(committed) & set(policy.pricing_terms):
+        asked.append(("commitment", "committing for 1 month to 3 years", _with("pricing_terms", policy, *committed)))
+    if "marketplace" not in policy.provider_kinds:
+        asked.append(("marketplace", "marketplace hosts", _with("provider_kinds", policy, "marketplace")))
+    if "seed" not in policy.price_confidence:
+        asked.append(
+            ("seed", "prices quoted in articles, no list behind them", _with("price_confidence", policy, "seed"))
+        )
+    if policy.max_price_age_days is not None:
+        years = f"prices older than {policy.max_price_age_days} days"
+        asked.append(("old_prices", years, {"max_price_age_days": None}))
+    for kind, words, changes in asked:
+        yield _compared(kind, f"with {words}", inquiry.under_policy(**changes).solved(), chosen)
+
+
+def _with(field: str, policy: object, *extra: str) -> dict[str, object]:
+    return {field: (*getattr(policy, field), *extra)}
+
+
+def central_prediction(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative]:
+    """What planning on the central prediction would cost: the price of the chosen confidence."""
+    confidence = inquiry.scenario.policy.confidence
+    if confidence <= CENTRAL_CONFIDENCE:
+        return
+    policy = inquiry.scenario.policy.model_copy(update={"confidence": CENTRAL_CONFIDENCE})
+    bold = Inquiry.of(inquiry.scenario.model_copy(update={"policy": policy}), inquiry.catalogs)
+    words = f"planning on the central prediction instead of the {confidence * 100:g} % bound"
+    yield _compared("confidence", words, bold.solved(), chosen)
+
+
+def rule_of_thumb(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative]:
+    """The articles' decision rule as a baseline: what a plan under the same requirements costs when following it.
+
+    Above 34B parameters a quantized model on H100 or A100; else an H100 where the first token is due within 100 ms;
+    else an A100 or L40S.
+    """
+    rules = [_rule(choice.model, choice) for choice in inquiry.options]
+    keep = tuple(
+        np.array([allowed(choice, c) for c in range(len(choice.configurations))], dtype=bool)
+        for choice, (_, allowed) in zip(inquiry.options, rules, strict=True)
+    )
+    words = "; ".join(dict.fromkeys(text for text, _ in rules))
+    yield _compared("rule_of_thumb", f"rule of thumb: {words}", inquiry.solved(keep), chosen)
+
+
+def _rule(model: Model, choice: WorkloadOptions) -> tuple[str, Callable[[WorkloadOptions, int], bool]]:
+    ttft = choice.workload.slo.ttft_ms
+    urgent = ttft is not None and min(ttft.limits_ms().values()) < FAST_TTFT_MS
+    if model.total_params_b > LARGE_MODEL_PARAMS_B:
+        return "quantized on H100 or A100", lambda o, c: _on(o, c, "h100-", "a100-") and not _sixteen_bit(o, c)
+    if urgent:
+        return "H100", lambda o, c: _on(o, c, "h100-")
+    return "A100 or L40S", lambda o, c: _on(o, c, "a100-", "l40s")
+
+
+def _on(choice: WorkloadOptions, row: int, *prefixes: str) -> bool:
+    return choice.configurations[row].gpu.startswith(prefixes)
+
+
+def _sixteen_bit(choice: WorkloadOptions, row: int) -> bool:
+    return choice.configurations[row].precision in SIXTEEN_BIT
+
+
+def _compared(kind: str, change: str, answer: Answer, chosen: Bought) -> Alternative:
+    """An alternative beside the chosen plan, in facts and one sentence."""
+    if answer.solution.outcome not in ("optimal", "feasible"):
+        text = f"{change}: no plan meets the scenario"
+        return Alternative(
+            kind=kind, change=change, outcome=answer.solution.outcome, monthly_cost_usd=None, difference_usd=None,
+            summary="", text=text,
+        )  # fmt: skip
+    other = read_back(answer)
+    difference = other.monthly_cost_usd - chosen.monthly_cost_usd
+    summary = summarized(other.deployments)
+    return Alternative(
+        kind=kind,
+        change=change,
+        outcome=answer.solution.outcome,
+        monthly_cost_usd=other.monthly_cost_usd,
+        difference_usd=difference,
+        summary=summary,
+        text=f"{change}: ${other.monthly_cost_usd:,.2f} a month ({_signed(difference)}), {summary}",
+    )
+
+
+def _signed(amount: Decimal) -> str:
+    return f"{'−' if amount < 0 else '+'}${abs(amount):,.2f}"
+
+
+def summarized(deployments: Sequence[Deployment]) -> str:
+    """The plan in a phrase: how many of which instances run what precision, where."""
+    parts = []
+    for d in deployments:
+        term = "" if d.pricing_term == "on_demand" else f" {d.pricing_term}"
+        box = f"{d.instances}× {d.gpus_per_instance}×{d.gpu}" if d.gpus_per_instance > 1 else f"{d.instances}× {d.gpu}"
+        parts.append(f"{box} {d.precision} ({d.provider} {d.region}{term})")
+    return ", ".join(dict.fromkeys(parts))

@@ -1,0 +1,60 @@
+"""A scenario that can be solved again under a change: the same candidates, other masks, offers or policy."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from optimizer.inputs.catalog import Catalogs
+from optimizer.inputs.scenario import Policy, Scenario
+from optimizer.performance.candidates import WorkloadOptions, evaluate
+from optimizer.performance.market import Market, market
+from optimizer.program.formulate import Column, Formulation, formulate
+from optimizer.program.problem import Flags
+from optimizer.program.solve import Solution, solve
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A solved formulation."""
+
+    inquiry: "Inquiry"
+    formulation: Formulation
+    solution: Solution
+
+    @property
+    def used(self) -> tuple[tuple[Column, int, float], ...]:
+        """The candidates with replicas: what each stands for, how many, and the requests per second routed to it."""
+        rows = zip(self.formulation.columns, self.solution.replicas, self.solution.flow_per_s, strict=True)
+        return tuple((column, count, flow) for column, count, flow in rows if count > 0)
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """One question with everything that has been worked out for it."""
+
+    scenario: Scenario
+    catalogs: Catalogs
+    market: Market
+    options: tuple[WorkloadOptions, ...]
+
+    @classmethod
+    def of(cls, scenario: Scenario, catalogs: Catalogs) -> "Inquiry":
+        """Holds every offer against the policy and predicts every configuration."""
+        offers = market(catalogs, scenario.policy)
+        return cls(scenario, catalogs, offers, evaluate(scenario, catalogs, offers.widest()))
+
+    def solved(self, keep: Sequence[Flags] | None = None, time_limit_s: float | None = None) -> Answer:
+        """The optimum, optionally over a part of the configurations."""
+        formulation = formulate(self.scenario, self.options, self.market, keep)
+        return Answer(self, formulation, solve(formulation.problem, time_limit_s=time_limit_s))
+
+    def under_policy(self, **changes: object) -> "Inquiry":
+        """The same candidates under a changed policy; for fields that predictions do not depend on."""
+        policy = Policy.model_validate(self.scenario.policy.model_dump() | changes)
+        changed = self.scenario.model_copy(update={"policy": policy})
+        return replace(self, scenario=changed, market=market(self.catalogs, policy))
+
+    def masks(self, wanted: Callable[[WorkloadOptions, int], bool]) -> tuple[Flags, ...]:
+        """One mask of configurations per workload."""
+        return tuple(np.array([wanted(o, c) for c in range(len(o.configurations))], dtype=bool) for o in self.options)

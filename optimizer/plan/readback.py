@@ -1,0 +1,222 @@
+"""Solution values back into a plan: whole counts, prices in Decimal, predictions at the planned load."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+
+from optimizer.base.units import (
+    BYTES_PER_GIB,
+    HOURS_PER_MONTH,
+    MS_PER_S,
+    SECONDS_PER_MONTH,
+    TOKENS_PER_MILLION,
+)
+from optimizer.inputs.catalog import Catalogs, Offer
+from optimizer.inputs.quality import QualityEstimate
+from optimizer.inputs.scenario import RequestClass
+from optimizer.performance.candidates import WHOLE_MIX, WorkloadOptions
+from optimizer.performance.market import power_kw
+from optimizer.performance.predict import LIMITS, STATISTICS, OperatingPoint, operate
+from optimizer.plan.inquiry import Answer
+from optimizer.plan.plan import Deployment, Provenance, Purchase, ServedClass, Vram, cents
+from optimizer.program.formulate import Column
+
+Milliseconds = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Bought:
+    """What the plan buys and runs, before it is explained.
+
+    Attributes:
+        columns: What each deployment stands for in the inquiry's options, in the order of `deployments`.
+    """
+
+    deployments: tuple[Deployment, ...]
+    purchases: tuple[Purchase, ...]
+    columns: tuple[Column, ...]
+    monthly_cost_usd: Decimal
+
+
+def read_back(answer: Answer) -> Bought:
+    """Deployments and purchases of a solution; the total is recomputed from whole counts."""
+    market = answer.inquiry.market
+    counts = {
+        int(offer): count
+        for offer, count in zip(answer.formulation.offers, answer.solution.instances, strict=True)
+        if count
+    }
+    running: dict[int, list[tuple[Column, int, float]]] = defaultdict(list)
+    for column, replicas, flow in answer.used:
+        running[column.offer].append((column, replicas, flow))
+    purchases, deployments, columns = [], [], []
+    for position in sorted(running, key=lambda at: market.offers[at].id):
+        offer, instances = market.offers[position], counts[position]
+        shares = _shared_gpus(answer, running[position], offer.gpu_count * instances)
+        cost = offer.price_usd_per_hour * instances * HOURS_PER_MONTH
+        used = sum(_size(answer, column) * replicas for column, replicas, _ in running[position])
+        purchases.append(
+            Purchase(
+                offer=offer.id,
+                instances=instances,
+                gpus=offer.gpu_count * instances,
+                idle_gpus=offer.gpu_count * instances - used,
+                price_usd_per_hour=offer.price_usd_per_hour,
+                monthly_cost_usd=cost,
+            )
+        )
+        costs = _split(cost, shares)
+        for (column, replicas, flow), gpus, part in zip(running[position], shares, costs, strict=True):
+            deployments.append(_deployment(answer, column, offer, (replicas, instances, gpus), flow, part))
+            columns.append(column)
+    total = sum((purchase.monthly_cost_usd for purchase in purchases), Decimal(0))
+    return Bought(tuple(deployments), tuple(purchases), tuple(columns), total)
+
+
+def _size(answer: Answer, column: Column) -> int:
+    return int(answer.inquiry.options[column.workload].gpus_per_replica[column.configuration])
+
+
+def _shared_gpus(answer: Answer, running: Sequence[tuple[Column, int, float]], bought: int) -> list[int]:
+    """GPUs bought for each deployment on one offer: its own, and the idle ones for the last."""
+    own = [_size(answer, column) * replicas for column, replicas, _ in running]
+    own[-1] += bought - sum(own)
+    return own
+
+
+def _split(cost: Decimal, shares: Sequence[int]) -> list[Decimal]:
+    """A cost in proportion to whole shares, to the cent, adding up exactly."""
+    parts = [cents(cost * share / sum(shares)) for share in shares[:-1]]
+    return [*parts, cost - sum(parts, Decimal(0))]
+
+
+def _deployment(
+    answer: Answer, column: Column, offer: Offer, counts: tuple[int, int, int], flow: float, cost: Decimal
+) -> Deployment:
+    inquiry = answer.inquiry
+    choice = inquiry.options[column.workload]
+    pool = choice.pools[column.pool]
+    c = choice.configurations[column.configuration]
+    replicas, instances, gpus = counts
+    capacity = float(pool.sustainable.rate_per_s[column.configuration]) * replicas
+    row = np.array([column.configuration])
+    point = operate(choice.setup.take(row), pool.pool.mix, np.array([flow / replicas]))
+    latencies = Latencies(choice, point)
+    classes = [choice.workload.classes()[k] for k in pool.pool.classes]
+    served = [
+        latencies.served_class(item, k, share, flow)
+        for k, (item, share) in enumerate(zip(classes, pool.pool.mix.share.tolist(), strict=True))
+    ]
+    requests_per_month = Decimal(repr(flow)) * SECONDS_PER_MONTH
+    output = Decimal(repr(float(pool.pool.mix.share @ pool.pool.mix.output_tokens)))
+    prompt = Decimal(repr(float(pool.pool.mix.share @ pool.pool.mix.input_tokens)))
+    per_request = cost / requests_per_month
+    power = power_kw(offer, inquiry.catalogs.gpus[offer.gpu])
+    estimate = choice.quality[column.configuration]
+    return Deployment(
+        workload=choice.workload.name,
+        pool=pool.pool.name if len(choice.pools) > 1 else WHOLE_MIX,
+        model=choice.workload.model,
+        engine=c.engine,
+        provider=offer.provider,
+        region=offer.region,
+        instance_type=offer.instance_type,
+        pricing_term=offer.pricing_term,
+        commitment_months=offer.commitment_months,
+        gpu=offer.gpu,
+        gpus_per_instance=offer.gpu_count,
+        gpus_per_replica=c.tensor_parallel * c.pipeline_parallel,
+        tensor_parallel=c.tensor_parallel,
+        pipeline_parallel=c.pipeline_parallel,
+        precision=c.precision,
+        kv_precision=c.kv_precision,
+        replicas=replicas,
+        instances=instances,
+        total_gpus=gpus,
+        price_usd_per_hour=offer.price_usd_per_hour,
+        monthly_cost_usd=cost,
+        requests_per_second=flow,
+        max_requests_per_second=capacity,
+        utilization=flow / capacity,
+        limited_by=LIMITS[int(pool.sustainable.limited_by[column.configuration])],
+        concurrency=float(point.concurrency[0]),
+        max_concurrency=float(point.max_concurrency[0]),
+        tpot_ms=latencies.tpot(1.0),
+        tpot_bound_ms=latencies.tpot(choice.limits.tpot_factor),
+        ttft_ms=_slowest([item.ttft_ms for item in served]),
+        ttft_bound_ms=_slowest([item.ttft_bound_ms for item in served]),
+        e2e_ms=_slowest([item.e2e_ms for item in served]),
+        classes=served,
+        vram=_vram(choice, column.configuration, point),
+        power_kw=None if power is None else float(power) * gpus / offer.gpu_count,
+        cost_per_million_output_tokens_usd=per_request / output * TOKENS_PER_MILLION,
+        cost_per_million_tokens_usd=per_request / (prompt + output) * TOKENS_PER_MILLION,
+        cost_per_request_usd=per_request,
+        quality=None if estimate is None else estimate.share,
+        provenance=_provenance(inquiry.catalogs, offer, estimate),
+    )
+
+
+@dataclass(frozen=True)
+class Latencies:
+    """A deployment's predicted latencies in the milliseconds that people read."""
+
+    choice: WorkloadOptions
+    point: OperatingPoint
+
+    def tpot(self, factor: float) -> Milliseconds:
+        """Time per output token by statistic, times the margin."""
+        return {name: factor * MS_PER_S * float(self.point.tpot_s[name][0]) for name in STATISTICS}
+
+    def served_class(self, item: RequestClass, k: int, share: float, flow: float) -> ServedClass:
+        """One class at the planned load, without and with the confidence's margin."""
+        limits = self.choice.limits
+        slow = max(limits.ttft_factor, limits.tpot_factor)
+        return ServedClass(
+            name=item.name,
+            input_tokens=item.input_tokens,
+            output_tokens=item.output_tokens,
+            share=share,
+            requests_per_second=flow * share,
+            ttft_ms=self._after_overhead(self.point.ttft_s, k, 1.0),
+            ttft_bound_ms=self._after_overhead(self.point.ttft_s, k, limits.ttft_factor),
+            e2e_ms=self._after_overhead(self.point.e2e_s, k, 1.0),
+            e2e_bound_ms=self._after_overhead(self.point.e2e_s, k, slow),
+        )
+
+    def _after_overhead(self, seconds: Mapping[str, np.ndarray], k: int, factor: float) -> Milliseconds:
+        before = self.choice.limits.ttft_overhead_s
+        return {name: MS_PER_S * (before + factor * float(seconds[name][0, k])) for name in STATISTICS}
+
+
+def _slowest(classes: Sequence[Milliseconds]) -> Milliseconds:
+    return {name: max(item[name] for item in classes) for name in STATISTICS}
+
+
+def _vram(choice: WorkloadOptions, row: int, point: OperatingPoint) -> Vram:
+    """Memory of one GPU; what is free is the part of the KV cache that the planned load leaves empty on average."""
+    use = choice.memory
+    cache = float(use.kv_capacity[row]) / BYTES_PER_GIB
+    return Vram(
+        usable_gib=float(use.usable[row]) / BYTES_PER_GIB,
+        weights_gib=float(use.weights[row]) / BYTES_PER_GIB,
+        kv_cache_gib=cache,
+        activations_gib=float(use.activations[row]) / BYTES_PER_GIB,
+        overhead_gib=float(use.overhead[row]) / BYTES_PER_GIB,
+        free_gib=cache * (1 - float(point.kv_utilization[0])),
+    )
+
+
+def _provenance(catalogs: Catalogs, offer: Offer, estimate: QualityEstimate | None) -> Provenance:
+    return Provenance(
+        performance="calibrated",
+        performance_note="model fitted to public measurements",
+        price_as_of=offer.as_of,
+        price_source=catalogs.sources[offer.source].title,
+        price_confidence=offer.confidence,
+        price_age_days=(catalogs.as_of - offer.as_of).days,
+        quality="unknown" if estimate is None else estimate.basis,
+    )

@@ -1,0 +1,190 @@
+"""From evaluated options and admitted offers to the purchase problem, remembering what every column stands for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from optimizer.inputs.scenario import Policy, Scenario
+from optimizer.performance.candidates import PoolOptions, WorkloadOptions
+from optimizer.performance.market import Market
+from optimizer.program.problem import Flags, Ints, Limits, Problem, Quota
+
+SAME_PLATFORM = "same_platform"
+
+
+@dataclass(frozen=True)
+class Column:
+    """What one candidate of the problem stands for, as positions in the options and the market."""
+
+    workload: int
+    pool: int
+    configuration: int
+    offer: int
+
+
+@dataclass(frozen=True)
+class Formulation:
+    """The problem and the meaning of its candidates and offers.
+
+    Attributes:
+        problem: What the solver sees.
+        columns: (C,) the meaning of each candidate.
+        offers: (O,) position in the market of each of the problem's offers.
+        same_platform: Candidates left out because a faster one stands on exactly the same offers.
+    """
+
+    problem: Problem
+    columns: tuple[Column, ...]
+    offers: Ints
+    same_platform: int
+
+
+def formulate(
+    scenario: Scenario,
+    options: Sequence[WorkloadOptions],
+    market: Market,
+    keep: Sequence[Flags] | None = None,
+) -> Formulation:
+    """The problem over every passing configuration on every admitted offer.
+
+    Args:
+        scenario: Demand and policy.
+        options: One per workload, in the scenario's order.
+        market: The offers and whether the policy admits them.
+        keep: Optionally one mask (P,) per workload: configurations to consider at all.
+    """
+    homes = _Homes(market)
+    columns: list[Column] = []
+    left_out = 0
+    for w, choice in enumerate(options):
+        for p, pool in enumerate(choice.pools):
+            wanted = pool.passed if keep is None else pool.passed & keep[w]
+            best = _fastest_per_platform(choice, pool, wanted)
+            for c in np.flatnonzero(wanted):
+                offers = homes.offers(choice, int(c))
+                if best[c]:
+                    columns += [Column(w, p, int(c), int(o)) for o in offers]
+                else:
+                    left_out += len(offers)
+    used = np.array(sorted({column.offer for column in columns}), dtype=np.int64)
+    return Formulation(_problem(scenario, options, market, columns, used), tuple(columns), used, left_out)
+
+
+class _Homes:
+    """Which admitted offers can hold a configuration."""
+
+    def __init__(self, market: Market) -> None:
+        self.market = market
+        self.admitted = np.flatnonzero(market.admitted)
+        self.gpus = np.array([market.offers[o].gpu for o in self.admitted], dtype=object)
+        self.position = {platform: index for index, platform in enumerate(market.platforms)}
+        self.found: dict[tuple[object, int], Ints] = {}
+
+    def offers(self, choice: WorkloadOptions, configuration: int) -> Ints:
+        """Positions of the offers with that GPU, that link and enough GPUs in one instance."""
+        platform, size = choice.platforms[configuration], int(choice.gpus_per_replica[configuration])
+        key = (platform, size)
+        if key not in self.found:
+            same = self.gpus == platform[0]
+            if size > 1:
+                same &= self.market.platform[self.admitted] == self.position[platform]
+            self.found[key] = self.admitted[same & (self.market.gpu_count[self.admitted] >= size)]
+        return self.found[key]
+
+
+def _fastest_per_platform(choice: WorkloadOptions, pool: PoolOptions, wanted: Flags) -> Flags:
+    """(P,) the fastest configuration of each platform and replica size, first in order among equals.
+
+    Proof that no plan needs the others: two configurations of one platform and size fit exactly the same offers and
+    the same places in an instance. Exchanging every replica of the slower for one of the faster changes no instance,
+    no GPU count and no price; its rate is at least as high, so capacity and spare limits still hold for the joined
+    flow; and since platform, size and pool determine the replacement, the number of distinct configurations can
+    only fall.
+    """
+    rate: npt.NDArray[np.float64] = np.where(wanted, pool.sustainable.rate_per_s, -1.0)
+    best: dict[tuple[object, int], int] = {}
+    for c in np.flatnonzero(wanted):
+        key = (choice.platforms[c], int(choice.gpus_per_replica[c]))
+        if key not in best or rate[c] > rate[best[key]]:
+            best[key] = int(c)
+    mask: Flags = np.zeros(len(wanted), dtype=bool)
+    mask[list(best.values())] = True
+    return mask
+
+
+def _problem(
+    scenario: Scenario,
+    options: Sequence[WorkloadOptions],
+    market: Market,
+    columns: Sequence[Column],
+    used: Ints,
+) -> Problem:
+    classes = [
+        (w, k, f"{workload.name}/{item.name}", workload.peak_requests_per_second() * item.share)
+        for w, workload in enumerate(scenario.workloads)
+        for k, item in enumerate(workload.classes())
+    ]
+    index = {(w, k): position for position, (w, k, _, _) in enumerate(classes)}
+    mix = np.zeros((len(columns), len(classes)))
+    for row, column in enumerate(columns):
+        pool = options[column.workload].pools[column.pool].pool
+        for k, share in zip(pool.classes, pool.mix.share, strict=True):
+            mix[row, index[column.workload, k]] = share
+    position = {int(offer): at for at, offer in enumerate(used)}
+    offers = [market.offers[o] for o in used]
+    labels = [_label(options, column) for column in columns]
+    return Problem(
+        request_classes=tuple(name for _, _, name, _ in classes),
+        demand_per_s=np.array([rate for _, _, _, rate in classes]),
+        candidates=tuple(f"{label}|{market.offers[c.offer].id}" for label, c in zip(labels, columns, strict=True)),
+        offer_index=np.array([position[column.offer] for column in columns], dtype=np.int64),
+        configuration=tuple(labels),
+        gpus_per_replica=np.array(
+            [options[c.workload].gpus_per_replica[c.configuration] for c in columns], dtype=np.int64
+        ),
+        replica_rate_per_s=np.array(
+            [options[c.workload].pools[c.pool].sustainable.rate_per_s[c.configuration] for c in columns]
+        ),
+        mix=mix,
+        offers=tuple(offer.id for offer in offers),
+        price_usd_per_hour=market.price_usd_per_hour[used],
+        gpus_per_instance=market.gpu_count[used],
+        power_kw_per_instance=market.power_kw[used],
+        provider=tuple(offer.provider for offer in offers),
+        region=tuple(f"{offer.provider}/{offer.region}" for offer in offers),
+        gpu=tuple(offer.gpu for offer in offers),
+        spot=np.array([offer.pricing_term == "spot" for offer in offers], dtype=bool),
+        limits=_limits(scenario.policy, market, used),
+    )
+
+
+def _label(options: Sequence[WorkloadOptions], column: Column) -> str:
+    """The distinct configuration a column counts as: pool, engine, GPU, link, precision and layout."""
+    choice = options[column.workload]
+    c = choice.configurations[column.configuration]
+    layout = f"tp{c.tensor_parallel}pp{c.pipeline_parallel}"
+    link = "-".join(str(part) for part in choice.platforms[column.configuration])
+    pool = choice.pools[column.pool].pool.name
+    return f"{choice.workload.name}/{pool}|{link}|{layout}|{c.engine}|{c.precision}|{c.kv_precision}"
+
+
+def _limits(policy: Policy, market: Market, used: Ints) -> Limits:
+    quotas = []
+    for quota in policy.quotas:
+        offers = [market.offers[o] for o in used]
+        covered = tuple(at for at, o in enumerate(offers) if quota.covers(o.provider, o.region, o.gpu))
+        quotas.append(Quota(quota.name, covered, quota.max_gpus))
+    return Limits(
+        max_utilization=policy.max_utilization,
+        max_gpus=policy.max_gpus,
+        max_monthly_usd=policy.max_monthly_usd,
+        max_distinct_configurations=policy.max_distinct_configurations,
+        max_power_kw=policy.max_power_kw,
+        max_spot_share=policy.max_spot_share,
+        spare_replicas=policy.spare_replicas,
+        min_providers=policy.min_providers,
+        min_regions=policy.min_regions,
+        quotas=tuple(quotas),
+    )

@@ -1,0 +1,21 @@
+"""Answers as JSON, and the schemas that say what it contains."""
+
+import json
+
+from pydantic import BaseModel
+
+from optimizer.inputs.scenario import Scenario
+from optimizer.plan.plan import Explanation, PlanReport
+
+SCHEMAS: dict[str, type[BaseModel]] = {"explanation": Explanation, "plan": PlanReport, "scenario": Scenario}
+
+
+def as_json(record: BaseModel) -> str:
+    """The record as indented JSON, fields in their declared order, ending in a newline."""
+    return json.dumps(record.model_dump(mode="json", by_alias=True), indent=2, ensure_ascii=False) + "\n"
+
+
+def schema(name: str) -> str:
+    """The JSON schema of a published shape, keys sorted, ending in a newline."""
+    mode = "validation" if name == "scenario" else "serialization"
+    return json.dumps(SCHEMAS[name].model_json_schema(mode=mode), indent=2, sort_keys=True, ensure_ascii=False) + "\n"

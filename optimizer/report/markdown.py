@@ -1,0 +1,33 @@
+"""Sections as Markdown for a design review."""
+
+from optimizer.plan.plan import PlanReport
+from optimizer.report.sections import Section, Table, plan_sections
+
+
+def plan_markdown(report: PlanReport, verbose: bool = True) -> str:
+    """The whole answer as one Markdown document."""
+    parts = [f"# Plan for {report.scenario}", _escaped(report.explanation.summary)]
+    parts += [section_markdown(section) for section in plan_sections(report, verbose)]
+    return "\n\n".join(parts) + "\n"
+
+
+def section_markdown(section: Section) -> str:
+    """One section: heading, bullet lines, table."""
+    parts = [f"## {section.title}"]
+    if any(section.lines):
+        parts.append("\n".join(f"- {_escaped(line)}" for line in section.lines if line))
+    if section.table is not None and section.table.rows:
+        parts.append(table_markdown(section.table))
+    return "\n\n".join(parts)
+
+
+def table_markdown(table: Table) -> str:
+    """A pipe table; right-aligned where the heading asks for it."""
+    headings = [heading.lstrip(">") for heading in table.headings]
+    rule = ["---:" if heading.startswith(">") else "---" for heading in table.headings]
+    rows = [headings, rule, *([_escaped(cell.strip()) for cell in row] for row in table.rows)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*").replace("_", "\\_")

@@ -1,0 +1,185 @@
+"""A plan as titled sections of lines and tables; text and Markdown lay out the same sections."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from optimizer.plan.plan import Alternative, Deployment, PlanReport
+
+PROOF_WORDS = {
+    "optimal": "proven optimal",
+    "feasible": "best found, not proven",
+    "infeasible": "proven infeasible",
+    "unproven": "no plan found in time, none excluded",
+    "failed": "failed",
+}
+MAX_REJECTIONS = 6
+SMALL_SHARE = 0.0005
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under headings; headings that start with '>' are right-aligned."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A titled part of a report: lines, then an optional table."""
+
+    title: str
+    lines: tuple[str, ...] = ()
+    table: Table | None = None
+
+
+def money(amount: Decimal) -> str:
+    """US dollars and cents with thousands separators."""
+    return f"${amount:,.2f}"
+
+
+def change(amount: Decimal) -> str:
+    """A signed difference in US dollars."""
+    return f"{'−' if amount < 0 else '+'}${abs(amount):,.2f}"
+
+
+def plan_sections(report: PlanReport, verbose: bool = False) -> tuple[Section, ...]:
+    """The report's sections in reading order: the answer, the reason, the way out, the proof."""
+    if report.deployments:
+        parts = [_deployments(report), _limits(report, verbose), *_comparisons(report), _costs(report)]
+    else:
+        parts = [_nearest_misses(report), *_ways_out(report)]
+    if verbose:
+        parts += [_rejected(report), _purchases(report), _checks(report)]
+    parts += [_basis(report)]
+    return tuple(part for part in parts if part.lines or (part.table and part.table.rows))
+
+
+def _deployments(report: PlanReport) -> Section:
+    headings = ("what runs", "where", ">replicas", ">req/s", ">of max", ">TTFT p95", ">TPOT mean", ">$/month")
+    rows: list[tuple[str, ...]] = []
+    for d in report.deployments:
+        what = f"{d.workload}{'' if d.pool == 'all' else ' ' + d.pool}: {d.model} {d.precision}"
+        layout = f"{d.gpus_per_replica}×{d.gpu}" + (f" pp{d.pipeline_parallel}" if d.pipeline_parallel > 1 else "")
+        latency = (f"{d.ttft_bound_ms['p95']:,.0f} ms", f"{d.tpot_bound_ms['mean']:.1f} ms")
+        load = (f"{d.requests_per_second:g}", f"{d.utilization:.0%}")
+        where = f"{d.provider} {d.region}"
+        rows.append((what, where, str(d.replicas), *load, *latency, f"{d.monthly_cost_usd:,.2f}"))
+        instance = f"{d.instances}× {d.instance_type}, {d.pricing_term.replace('_', ' ')}"
+        engine = f"  {layout}, {d.engine}, KV {d.kv_precision}"
+        unit = f"${_serialized(d, 'cost_per_million_output_tokens_usd')}/M out"
+        rows.append((engine, instance, "", "", "", "", "", unit))
+    note = (
+        f"Latencies are the {_percent(report.confidence)} bounds that the plan is held to." if _cautious(report) else ""
+    )
+    return Section("Plan", (note,) if note else (), Table(headings, tuple(rows)))
+
+
+def _serialized(deployment: Deployment, field: str) -> str:
+    return str(deployment.model_dump(mode="json")[field])
+
+
+def _cautious(report: PlanReport) -> bool:
+    return report.confidence > 0.5  # noqa: PLR2004 (one half is the median, not a constant)
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:g} %"
+
+
+def _limits(report: PlanReport, verbose: bool) -> Section:
+    items = report.explanation.requirements if verbose else report.explanation.binding
+    return Section("What binds" if not verbose else "Requirements", tuple(item.text for item in items))
+
+
+def _comparisons(report: PlanReport) -> list[Section]:
+    said = report.explanation
+    return [
+        Section("Next best", table=_alternatives(said.alternatives)),
+        Section("What would change it", table=_alternatives(said.opportunities)),
+        Section("Rules people use", table=_alternatives(said.baselines)),
+    ]
+
+
+def _alternatives(items: Iterable[Alternative]) -> Table:
+    rows = []
+    for item in items:
+        cost = "none fits" if item.monthly_cost_usd is None else money(item.monthly_cost_usd)
+        difference = "" if item.difference_usd is None else change(item.difference_usd)
+        rows.append((item.change, cost, difference, item.summary))
+    return Table(("change", ">a month", ">difference", "plan"), tuple(rows))
+
+
+def _costs(report: PlanReport) -> Section:
+    if report.costs is None:
+        return Section("Where the money goes")
+    costs = report.costs
+    parts = [f"compute {money(costs.compute_usd)}"]
+    parts += [f"of it headroom {money(costs.headroom_usd)}, idle GPUs {money(costs.idle_gpus_usd)}"]
+    parts += [f"storage {money(costs.storage_usd)}"] if costs.storage_usd is not None else []
+    requests = [f"{d.workload} ${_serialized(d, 'cost_per_request_usd')} a request" for d in report.deployments]
+    lines = ["; ".join(parts), *(["; ".join(requests)] if requests else [])]
+    lines += [f"not priced: {', '.join(costs.unpriced)}"] if costs.unpriced else []
+    return Section("Where the money goes", tuple(lines))
+
+
+def _nearest_misses(report: PlanReport) -> Section:
+    return Section("Nearest misses", tuple(miss.text for miss in report.explanation.nearest_misses))
+
+
+def _ways_out(report: PlanReport) -> list[Section]:
+    said = report.explanation
+    return [
+        Section("What cannot hold together", tuple(item.text for item in said.conflict)),
+        Section("Ways out, re-solved", tuple(item.text for item in said.relaxations)),
+    ]
+
+
+def _rejected(report: PlanReport) -> Section:
+    rejected = report.explanation.rejected
+    names = sorted(rejected.by_reason, key=lambda name: (-rejected.by_reason[name], name))
+    rows = tuple((name, f"{rejected.by_reason[name]:,}", f"{rejected.only_reason.get(name, 0):,}") for name in names)
+    return Section("Why candidates were rejected", table=Table(("criterion", ">failed it", ">failed only it"), rows))
+
+
+def _purchases(report: PlanReport) -> Section:
+    rows = tuple(
+        (p.offer, str(p.instances), str(p.gpus), str(p.idle_gpus), f"{p.price_usd_per_hour}", money(p.monthly_cost_usd))
+        for p in report.purchases
+    )
+    return Section("Purchases", table=Table(("offer", ">instances", ">GPUs", ">idle", ">$/h", ">a month"), rows))
+
+
+def _checks(report: PlanReport) -> Section:
+    rows = tuple((c.name, "holds" if c.passed else "FAILS", c.text) for c in report.verification.checks)
+    return Section("Verification", table=Table(("check", "verdict", "found"), rows))
+
+
+def _basis(report: PlanReport) -> Section:
+    solver = report.solver
+    counts = f"{solver.candidates_evaluated:,} candidates evaluated, {solver.candidates_kept:,} kept"
+    gone = sum(solver.eliminated.values())
+    proof = f"{PROOF_WORDS[report.outcome]}: {solver.reason}"
+    if report.bound_usd is not None and report.relative_gap is not None:
+        proof += f"; bound {money(report.bound_usd)}, gap {report.relative_gap:.2%}"
+    searched = f"{counts}; {gone:,} shown unnecessary, {solver.columns_solved:,} solved; {_top(report.explanation.rejected.by_reason)}"
+    checks = report.verification.checks
+    verified = f"{sum(c.passed for c in checks)} of {len(checks)} checks of the plan hold, recomputed independently"
+    lines = [proof, searched, *([verified] if checks else [])]
+    return Section("How sure", (*lines, *_provenance(report.deployments), *report.explanation.warnings))
+
+
+def _top(by_reason: Mapping[str, int]) -> str:
+    ordered = sorted(by_reason, key=lambda name: (-by_reason[name], name))[:MAX_REJECTIONS]
+    return "most fail " + ", ".join(f"{name} ({by_reason[name]:,})" for name in ordered) if ordered else ""
+
+
+def _provenance(deployments: Iterable[Deployment]) -> list[str]:
+    lines = []
+    for d in deployments:
+        p = d.provenance
+        performance = f"performance {p.performance} ({p.performance_note})"
+        price = f"price {p.price_confidence}, {p.price_age_days} days old ({p.price_source})"
+        lines.append(f"{d.workload} on {d.gpu}: {performance}; {price}; quality {p.quality}")
+    return list(dict.fromkeys(lines))
