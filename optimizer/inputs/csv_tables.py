@@ -4,13 +4,16 @@ import csv
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from optimizer.base.errors import Finding, did_you_mean
 
 Row = TypeVar("Row", bound=BaseModel)
+
+SHOWN_CHARACTERS: Final = 60
+"""Of a bad cell in a message."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,9 @@ class Table(Generic[Row]):
         return placed
 
     def _rows(self, path: Path, file: str, findings: list[Finding]) -> Iterator[Placed[Row]]:
-        lists = frozenset(name for name, field in self.row.model_fields.items() if "tuple" in str(field.annotation))
+        lists = frozenset(
+            name for name, field in self.row.model_fields.items() if get_origin(field.annotation) is tuple
+        )
         cells, lines = _cells(path, file, self.row, findings)
         raw = [{name: _value(name, text, lists) for name, text in row.items() if text} for row in cells]
         try:
@@ -86,7 +91,7 @@ def _bad_value(details: Any, file: str, lines: list[int]) -> Finding:
     line, field = lines[int(details["loc"][0])], ".".join(str(step) for step in details["loc"][1:])
     if details["type"] == "missing":
         return Finding(file, line, field, "is blank", "this column has no default")
-    return Finding(file, line, field, f"'{details['input']}': {details['msg']}")
+    return Finding(file, line, field, f"'{str(details['input'])[:SHOWN_CHARACTERS]}': {details['msg']}")
 
 
 def _cells(path: Path, file: str, row: type[BaseModel], found: list[Finding]) -> tuple[list[dict[str, str]], list[int]]:
