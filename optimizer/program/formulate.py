@@ -55,43 +55,18 @@ def formulate(
         market: The offers and whether the policy admits them.
         keep: Optionally one mask (P,) per workload: configurations to consider at all.
     """
-    homes = _Homes(market)
     columns: list[Column] = []
     left_out = 0
     for w, choice in enumerate(options):
+        homes = [np.flatnonzero(fits & market.admitted).tolist() for fits in choice.fits(market)]
         for p, pool in enumerate(choice.pools):
             wanted = pool.passed if keep is None else pool.passed & keep[w]
             best = _fastest_per_platform(choice, pool, wanted)
-            for c in np.flatnonzero(wanted):
-                offers = homes.offers(choice, int(c))
-                if best[c]:
-                    columns += [Column(w, p, int(c), int(o)) for o in offers]
-                else:
-                    left_out += len(offers)
+            for c in np.flatnonzero(best).tolist():
+                columns += [Column(w, p, c, offer) for offer in homes[choice.kind[c]]]
+            left_out += sum(len(homes[kind]) for kind in choice.kind[wanted & ~best])
     used = np.array(sorted({column.offer for column in columns}), dtype=np.int64)
     return Formulation(_problem(scenario, options, market, columns, used), tuple(columns), used, left_out)
-
-
-class _Homes:
-    """Which admitted offers can hold a configuration."""
-
-    def __init__(self, market: Market) -> None:
-        self.market = market
-        self.admitted = np.flatnonzero(market.admitted)
-        self.gpus = np.array([market.offers[o].gpu for o in self.admitted], dtype=object)
-        self.position = {platform: index for index, platform in enumerate(market.platforms)}
-        self.found: dict[tuple[object, int], Ints] = {}
-
-    def offers(self, choice: WorkloadOptions, configuration: int) -> Ints:
-        """Positions of the offers with that GPU, that link and enough GPUs in one instance."""
-        platform, size = choice.platforms[configuration], int(choice.gpus_per_replica[configuration])
-        key = (platform, size)
-        if key not in self.found:
-            same = self.gpus == platform[0]
-            if size > 1:
-                same &= self.market.platform[self.admitted] == self.position[platform]
-            self.found[key] = self.admitted[same & (self.market.gpu_count[self.admitted] >= size)]
-        return self.found[key]
 
 
 def _fastest_per_platform(choice: WorkloadOptions, pool: PoolOptions, wanted: Flags) -> Flags:
@@ -103,15 +78,12 @@ def _fastest_per_platform(choice: WorkloadOptions, pool: PoolOptions, wanted: Fl
     flow; and since platform, size and pool determine the replacement, the number of distinct configurations can
     only fall.
     """
-    rate: npt.NDArray[np.float64] = np.where(wanted, pool.sustainable.rate_per_s, -1.0)
-    best: dict[tuple[object, int], int] = {}
-    for c in np.flatnonzero(wanted):
-        key = (choice.platforms[c], int(choice.gpus_per_replica[c]))
-        if key not in best or rate[c] > rate[best[key]]:
-            best[key] = int(c)
+    rate: npt.NDArray[np.float64] = np.where(wanted, pool.rate_per_s, -1.0)
+    order = np.lexsort((np.arange(len(rate)), -rate, choice.kind))
+    first = np.unique(choice.kind[order], return_index=True)[1]
     mask: Flags = np.zeros(len(wanted), dtype=bool)
-    mask[list(best.values())] = True
-    return mask
+    mask[order[first]] = True
+    return mask & wanted
 
 
 def _problem(
@@ -144,9 +116,7 @@ def _problem(
         gpus_per_replica=np.array(
             [options[c.workload].gpus_per_replica[c.configuration] for c in columns], dtype=np.int64
         ),
-        replica_rate_per_s=np.array(
-            [options[c.workload].pools[c.pool].sustainable.rate_per_s[c.configuration] for c in columns]
-        ),
+        replica_rate_per_s=np.array([options[c.workload].pools[c.pool].rate_per_s[c.configuration] for c in columns]),
         mix=mix,
         offers=tuple(offer.id for offer in offers),
         price_usd_per_hour=market.price_usd_per_hour[used],
@@ -165,7 +135,7 @@ def _label(options: Sequence[WorkloadOptions], column: Column) -> str:
     choice = options[column.workload]
     c = choice.configurations[column.configuration]
     layout = f"tp{c.tensor_parallel}pp{c.pipeline_parallel}"
-    link = "-".join(str(part) for part in choice.platforms[column.configuration])
+    link = "-".join(str(part) for part in choice.kinds[choice.kind[column.configuration]][0])
     pool = choice.pools[column.pool].pool.name
     return f"{choice.workload.name}/{pool}|{link}|{layout}|{c.engine}|{c.precision}|{c.kv_precision}"
 

@@ -1,0 +1,105 @@
+"""The only call of a solver: a model in, an answer with an honest reason out, errors translated."""
+
+import datetime
+import time
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from ortools.math_opt import model_pb2
+from ortools.math_opt.python import mathopt
+from ortools.math_opt.solvers import highs_pb2
+
+from optimizer.base.errors import SolverFailure
+from optimizer.program.problem import Floats
+
+Status: TypeAlias = Literal["optimal", "feasible", "infeasible", "unproven"]
+
+INTEGRALITY_TOLERANCE = 1e-7
+"""How far a count may be from a whole number, and a row from its bound, inside the solver."""
+
+_STATUS: dict[mathopt.TerminationReason, Status] = {
+    mathopt.TerminationReason.OPTIMAL: "optimal",
+    mathopt.TerminationReason.FEASIBLE: "feasible",
+    mathopt.TerminationReason.INFEASIBLE: "infeasible",
+    # every cost is positive and every variable starts at zero, so no model here is unbounded
+    mathopt.TerminationReason.INFEASIBLE_OR_UNBOUNDED: "infeasible",
+    mathopt.TerminationReason.NO_SOLUTION_FOUND: "unproven",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What the solver found.
+
+    Attributes:
+        status: `optimal` and `infeasible` are proven.
+        bound: No solution of the model costs less; minus infinity when nothing is known.
+        values: One per column; empty without a solution.
+        duals: One per row; empty for integer models.
+    """
+
+    status: Status
+    bound: float
+    values: Floats
+    duals: Floats
+
+
+class Clock:
+    """The time left of a limit, if there is one."""
+
+    def __init__(self, limit_s: float | None) -> None:
+        self._end_s = None if limit_s is None else time.monotonic() + limit_s
+
+    def left_s(self) -> float | None:
+        """Seconds left, or None without a limit."""
+        return None if self._end_s is None else max(0.0, self._end_s - time.monotonic())
+
+    @property
+    def expired(self) -> bool:
+        """Whether the limit is used up."""
+        return self._end_s is not None and time.monotonic() >= self._end_s
+
+
+def solve_linear(model: model_pb2.ModelProto, clock: Clock) -> Answer:
+    """Solve a model without integers on GLOP, with duals."""
+    return _solve(model, mathopt.SolverType.GLOP, mathopt.SolveParameters(time_limit=_limit(clock)))
+
+
+def solve_integer(model: model_pb2.ModelProto, clock: Clock, node_limit: int | None = None) -> Answer:
+    """Solve a model with integers on HiGHS to a gap of zero, or as far as the limits allow."""
+    tolerances = {
+        "mip_feasibility_tolerance": INTEGRALITY_TOLERANCE,
+        "primal_feasibility_tolerance": INTEGRALITY_TOLERANCE,
+    }
+    parameters = mathopt.SolveParameters(
+        time_limit=_limit(clock),
+        node_limit=node_limit,
+        relative_gap_tolerance=0.0,
+        absolute_gap_tolerance=0.0,
+        random_seed=0,
+        highs=highs_pb2.HighsOptionsProto(double_options=tolerances),
+    )
+    return _solve(model, mathopt.SolverType.HIGHS, parameters)
+
+
+def _limit(clock: Clock) -> datetime.timedelta | None:
+    left_s = clock.left_s()
+    return None if left_s is None else datetime.timedelta(seconds=left_s)
+
+
+def _solve(proto: model_pb2.ModelProto, solver: mathopt.SolverType, parameters: mathopt.SolveParameters) -> Answer:
+    model = mathopt.Model.from_model_proto(proto)
+    try:
+        result = mathopt.solve(model, solver, params=parameters)
+    except (AttributeError, ValueError, RuntimeError) as error:
+        # some releases fail while translating the solver's status; its text is then in the context
+        raise SolverFailure(f"{solver.name.lower()} refused the model: {error.__context__ or error}") from error
+    status = _STATUS.get(result.termination.reason)
+    if status is None:
+        raise SolverFailure(
+            f"{solver.name.lower()} stopped: {result.termination.reason.name} {result.termination.detail}"
+        )
+    values = result.variable_values(list(model.variables())) if result.has_primal_feasible_solution() else []
+    duals = result.dual_values(list(model.linear_constraints())) if result.has_dual_feasible_solution() else []
+    return Answer(status, result.termination.objective_bounds.dual_bound, np.array(values), np.array(duals))

@@ -1,0 +1,71 @@
+"""Among plans of equal cost: fewest GPUs, then fewest instances, then fewest replicas, then smallest sum of id ranks.
+
+The first two are decided over every candidate that survives elimination, the last two for the instances so found.
+Dominance drops a candidate that another one replaces with the same GPUs, instances and replicas, so it never decides
+the first three; elimination by bound drops none that could be in a plan of equal cost. A solve that reaches its node
+limit keeps the best plan seen, the same on every run.
+"""
+
+import numpy as np
+
+from optimizer.program.model import build_program, hourly_cost, model_proto
+from optimizer.program.problem import Flags, Problem, compacted
+from optimizer.program.rows import Rows, one_row_at_most
+from optimizer.program.search import EQUAL_COST, Ledger, Machines, machines_of
+from optimizer.program.solver import solve_integer
+from optimizer.program.variables import tagged
+
+TIE_BREAK_NODES = 5
+"""Nodes after which a tie stays as the best plan seen breaks it."""
+
+
+def break_ties(problem: Problem, machines: Machines, possible: Flags, ledger: Ledger) -> Machines:
+    """The preferred one among the plans that cost as little as `machines`.
+
+    Args:
+        problem: In canonical order.
+        machines: A cheapest plan.
+        possible: (C,) candidates that may be in a plan as cheap.
+        ledger: Its clock limits the search.
+    """
+    bought = _fewest_gpus(problem, machines, possible, ledger)
+    return _fewest_replicas(problem, bought, possible & (bought.instances > 0)[problem.offer_index], ledger)
+
+
+def _fewest_gpus(problem: Problem, machines: Machines, possible: Flags, ledger: Ledger) -> Machines:
+    """Fewest GPUs, then instances: one objective, since a plan has no more instances than GPUs."""
+    part = compacted(problem, possible)
+    program = build_program(part.problem)
+    columns, objective = np.arange(program.variables.count), np.zeros(program.variables.count)
+    most_gpus = int(machines.instances @ problem.gpus_per_instance)
+    objective[program.variables.instances] = (most_gpus + 1.0) * part.problem.gpus_per_instance + 1.0
+    ceiling = machines.usd_per_hour * (1 + EQUAL_COST)
+    equal_cost = one_row_at_most("equal_cost[]", ceiling, columns, hourly_cost(program))
+    answer = solve_integer(model_proto(program, objective, equal_cost), ledger.clock, TIE_BREAK_NODES)
+    found = machines_of(answer, program, part, problem)
+    if found is None or found.usd_per_hour > ceiling:
+        return machines
+    before, after = (objective[program.variables.instances] @ plan.instances[part.offers] for plan in (machines, found))
+    return found if after < before else machines
+
+
+def _fewest_replicas(problem: Problem, machines: Machines, possible: Flags, ledger: Ledger) -> Machines:
+    """Fewest replicas on the instances bought, then the lowest ranks."""
+    part = compacted(problem, possible)
+    program = build_program(part.problem)
+    variables, bought = program.variables, machines.instances[part.offers].astype(float)
+    number = np.arange(len(bought))
+    same = Rows(
+        tagged("bought", part.problem.offers), bought, bought, number, variables.instances, np.ones(len(bought))
+    )
+    counting, ranking = np.zeros(variables.count), np.zeros(variables.count)
+    counting[variables.replicas] = 1.0
+    ranking[variables.replicas] = 1.0 + np.arange(len(variables.replicas))
+    fewest = machines_of(
+        solve_integer(model_proto(program, counting, same), ledger.clock, TIE_BREAK_NODES), program, part, problem
+    )
+    if fewest is None:
+        return machines
+    count = one_row_at_most("fewest[]", float(fewest.replicas.sum()), variables.replicas, np.ones(len(part.candidates)))
+    answer = solve_integer(model_proto(program, ranking, same, count), ledger.clock, TIE_BREAK_NODES)
+    return machines_of(answer, program, part, problem) or fewest

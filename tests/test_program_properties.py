@@ -1,0 +1,137 @@
+"""What must hold for any problem: prices, offers and limits move the cost the right way, and order never matters."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from program_instances import TINY_LIMITS, problems, shuffled, tiny_problem
+
+from optimizer.program.model import build_program, hourly_cost, model_proto
+from optimizer.program.problem import Problem, restricted, sorted_problem
+from optimizer.program.solve import Solution, solve
+
+STEADY = settings(deadline=None, derandomize=True, max_examples=30, database=None)
+
+
+def cost(solution: Solution) -> float:
+    assert solution.outcome in ("optimal", "infeasible"), solution.reason
+    return np.inf if solution.cost_usd_per_month is None else solution.cost_usd_per_month
+
+
+@STEADY
+@given(problems("any", 6), st.data())
+def test_a_higher_price_never_lowers_the_cost(problem: Problem, data: st.DataObject) -> None:
+    offer = data.draw(st.integers(0, len(problem.offers) - 1))
+    price = problem.price_usd_per_hour.copy()
+    price[offer] *= 1.3
+    dearer = replace(problem, price_usd_per_hour=price)
+    assert cost(solve(dearer)) >= cost(solve(problem)) * (1 - 1e-9)
+
+
+@STEADY
+@given(problems("any", 6), st.data())
+def test_one_more_candidate_never_raises_the_cost(problem: Problem, data: st.DataObject) -> None:
+    without = np.ones(len(problem.candidates), dtype=bool)
+    without[data.draw(st.integers(0, len(without) - 1))] = False
+    assert cost(solve(problem)) <= cost(solve(restricted(problem, without))) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("family", sorted(TINY_LIMITS))
+def test_dropping_a_limit_never_raises_the_cost(family: str) -> None:
+    @STEADY
+    @given(problems(family, 5))
+    def check(problem: Problem) -> None:
+        neutral = type(problem.limits)(problem.limits.max_utilization)
+        looser = replace(problem, limits=replace(problem.limits, **{family: getattr(neutral, family)}))
+        assert cost(solve(looser)) <= cost(solve(problem)) * (1 + 1e-9)
+
+    check()
+
+
+@STEADY
+@given(problems("any", 6), st.integers(0, 1000))
+def test_order_of_input_does_not_matter(problem: Problem, seed: int) -> None:
+    other, candidates, offers = shuffled(problem, seed)
+    assert model_bytes(problem) == model_bytes(other)
+    first, second = solve(problem), solve(other)
+    assert cost(first) == cost(second)
+    if first.instances:
+        assert second.instances == tuple(first.instances[o] for o in offers)
+        assert second.replicas == tuple(first.replicas[c] for c in candidates)
+        assert second.flow_per_s == tuple(first.flow_per_s[c] for c in candidates)
+
+
+def model_bytes(problem: Problem) -> bytes:
+    program = build_program(sorted_problem(problem).problem)
+    return model_proto(program, hourly_cost(program)).SerializeToString(deterministic=True)
+
+
+def test_same_bytes_under_any_hash_seed() -> None:
+    script = (
+        "from program_instances import tiny_problem; from optimizer.program.solve import solve;"
+        "s = solve(tiny_problem(spare_replicas=1, min_regions=2));"
+        "print(s.outcome, s.cost_usd_per_month, s.instances, s.replicas, s.flow_per_s, s.eliminated)"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(map(str, paths()))},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "4242")
+    }
+    assert len(outputs) == 1
+    assert outputs.pop().startswith("optimal")
+
+
+def paths() -> tuple[Path, Path]:
+    here = Path(__file__).resolve().parent
+    return here, here.parent
+
+
+def test_no_candidate_for_a_class_is_infeasible_with_its_name() -> None:
+    problem = tiny_problem()
+    solution = solve(restricted(problem, problem.mix[:, 1] == 0))
+    assert (solution.outcome, solution.reason) == ("infeasible", "no candidate serves chat/short")
+
+
+def test_no_candidate_at_all_is_infeasible() -> None:
+    problem = tiny_problem()
+    solution = solve(restricted(problem, np.zeros(4, dtype=bool)))
+    assert solution.outcome == "infeasible"
+    assert solution.cost_usd_per_month is None
+
+
+def test_no_time_is_unproven_not_infeasible() -> None:
+    assert solve(tiny_problem(), time_limit_s=0.0).outcome in ("unproven", "feasible")
+
+
+@pytest.mark.parametrize("scale", [1e-2, 1.0, 1e4])
+def test_demand_of_any_size_is_proven(scale: float) -> None:
+    problem = tiny_problem()
+    solution = solve(replace(problem, demand_per_s=problem.demand_per_s * scale))
+    assert solution.outcome == "optimal", solution.reason
+    assert solution.relative_gap == 0.0
+
+
+def test_progress_names_the_phases() -> None:
+    phases: list[str] = []
+    solve(tiny_problem(), progress=phases.append)
+    assert phases[0] == "dominance"
+    assert phases[-1] == "routing"
+
+
+def test_a_malformed_problem_is_refused_with_every_fault() -> None:
+    with pytest.raises(ValueError, match="mix has shape") as refused:
+        replace(tiny_problem(), mix=np.ones((4, 3)), demand_per_s=np.ones(3))
+    assert "demand_per_s has shape" in str(refused.value)
+    with pytest.raises(ValueError, match="power of two"):
+        replace(tiny_problem(), gpus_per_replica=np.array([1, 3, 1, 1]))
