@@ -177,8 +177,8 @@ class Engine(Strict):
 
     id: str
     name: str
-    vendors: tuple[str, ...]
-    """GPU vendors it runs on."""
+    architectures: tuple[str, ...]
+    """GPU architectures that its documentation supports, plugins included."""
     schemes: tuple[str, ...]
     """Precision schemes it can load."""
     kv_precisions: tuple[str, ...]

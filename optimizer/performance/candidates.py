@@ -1,7 +1,7 @@
 """Every configuration for every pool of requests, all criteria evaluated as arrays, nothing dropped in silence."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -13,9 +13,9 @@ from optimizer.inputs.quality import QualityEstimate, quality_share
 from optimizer.inputs.scenario import Latency, Policy, Scenario, Workload
 from optimizer.performance.calibration import Calibration, confidence_factor
 from optimizer.performance.criteria import CONFIGURATION_CRITERIA
-from optimizer.performance.market import Platform
+from optimizer.performance.market import Market, Platform
 from optimizer.performance.memory import MemoryUse, kv_bytes_per_sequence, memory_use
-from optimizer.performance.predict import Limits, Mix, OperatingPoint, Sustainable, sustainable_rate
+from optimizer.performance.predict import Limits, Mix, OperatingPoint, idle, sustainable_rate
 from optimizer.performance.setup import Configuration, Setup, gather
 
 BoolArray = npt.NDArray[np.bool_]
@@ -23,6 +23,8 @@ FloatArray = npt.NDArray[np.float64]
 DEGREES = (1, 2, 4, 8, 16)
 """Parallel degrees are powers of two, which is what engines accept and what lets replicas share an instance."""
 SIXTEEN_BIT = ("bf16", "fp16")
+COMMON_SCHEMES = ("fp8", "int8", "int4", "fp4")
+"""Schemes for which checkpoints or on-the-fly quantization exist for most models; others are asked for by name."""
 WHOLE_MIX = "all"
 
 
@@ -44,14 +46,17 @@ class PoolOptions:
         failed: (P, criteria) whether a configuration fails each of CONFIGURATION_CRITERIA.
         value: (P, criteria) the number that was tested; NaN where a test compares no numbers.
         limit: (P, criteria) what it was tested against.
-        sustainable: The largest rate within the limits, and the prediction on an idle replica.
+        rate_per_s: (P,) the largest rate of one replica within the limits; 0 for those that fail a criterion
+            which no load can mend.
+        limited_by: (P,) index into LIMITS of what stops a higher rate.
     """
 
     pool: Pool
     failed: BoolArray
     value: FloatArray
     limit: FloatArray
-    sustainable: Sustainable
+    rate_per_s: FloatArray
+    limited_by: npt.NDArray[np.intp]
 
     @property
     def passed(self) -> BoolArray:
@@ -68,13 +73,29 @@ class WorkloadOptions:
     model: Model
     limits: Limits
     configurations: tuple[Configuration, ...]
-    platforms: tuple[Platform, ...]
-    """(P,) the platform of each configuration; single-GPU configurations need no link."""
+    kind: npt.NDArray[np.int64]
+    """(P,) index into `kinds`: configurations of one kind fit the same offers."""
+    kinds: tuple[tuple[Platform, int], ...]
+    """Distinct platforms with the GPUs of a replica; single-GPU replicas need no link."""
     gpus_per_replica: npt.NDArray[np.int64]
     setup: Setup
     memory: MemoryUse
     quality: tuple[QualityEstimate | None, ...]
+    fixed: Mapping[str, BoolArray]
+    """(P,) failures of the criteria that need no prediction."""
     pools: tuple[PoolOptions, ...]
+
+    def fits(self, market: Market) -> BoolArray:
+        """(kinds, O) whether one instance of an offer can hold a replica of the kind."""
+        gpus = np.array([offer.gpu for offer in market.offers], dtype=object)
+        position = {platform: index for index, platform in enumerate(market.platforms)}
+        rows = [
+            (gpus == platform[0])
+            & (market.gpu_count >= size)
+            & ((market.platform == position[platform]) if size > 1 else True)
+            for platform, size in self.kinds
+        ]
+        return np.array(rows, dtype=bool)
 
 
 def evaluate(scenario: Scenario, catalogs: Catalogs, platforms: Mapping[Platform, int]) -> tuple[WorkloadOptions, ...]:
@@ -84,6 +105,13 @@ def evaluate(scenario: Scenario, catalogs: Catalogs, platforms: Mapping[Platform
         _workload_options(workload, scenario.policy, catalogs, platforms, calibration)
         for workload in scenario.workloads
     )
+
+
+def re_rated(options: WorkloadOptions, workload: Workload, confidence: float, catalogs: Catalogs) -> WorkloadOptions:
+    """The same configurations under other service levels or another confidence."""
+    limits = limits_of(workload, confidence, Calibration.of(catalogs.calibration))
+    pools = _pools(workload, options.setup, options.memory, limits, options.fixed)
+    return replace(options, workload=workload, limits=limits, pools=pools)
 
 
 def limits_of(workload: Workload, confidence: float, calibration: Calibration) -> Limits:
@@ -128,22 +156,35 @@ def _workload_options(
     workload: Workload, policy: Policy, catalogs: Catalogs, platforms: Mapping[Platform, int], calibration: Calibration
 ) -> WorkloadOptions:
     model = catalogs.model(workload.model)
-    pairs = _configurations(workload.model, model, catalogs, platforms)
-    configurations, homes = tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
+    pairs = _configurations(workload.model, model, catalogs, platforms, policy)
+    configurations = tuple(configuration for configuration, _ in pairs)
     setup = gather(catalogs, configurations)
     memory = memory_use(setup)
     quality = _qualities(configurations, model, catalogs)
     limits = limits_of(workload, policy.confidence, calibration)
     fixed = _fixed_failures(configurations, workload, policy, catalogs, model, quality)
-    pools = tuple(_pool_options(pool, setup, memory, limits, fixed) for pool in pools_of(workload))
-    gpus = np.array([c.tensor_parallel * c.pipeline_parallel for c in configurations], dtype=np.int64)
-    return WorkloadOptions(workload, model, limits, configurations, homes, gpus, setup, memory, quality, pools)
+    kinds = tuple(dict.fromkeys(kind for _, kind in pairs))
+    position = {kind: index for index, kind in enumerate(kinds)}
+    return WorkloadOptions(
+        workload=workload,
+        model=model,
+        limits=limits,
+        configurations=configurations,
+        kind=np.array([position[kind] for _, kind in pairs], dtype=np.int64),
+        kinds=kinds,
+        gpus_per_replica=np.array([size for _, (_, size) in pairs], dtype=np.int64),
+        setup=setup,
+        memory=memory,
+        quality=quality,
+        fixed=fixed,
+        pools=_pools(workload, setup, memory, limits, fixed),
+    )
 
 
 def _configurations(
-    name: str, model: Model, catalogs: Catalogs, platforms: Mapping[Platform, int]
-) -> list[tuple[Configuration, Platform]]:
-    """Engine × precision × KV precision × parallel degrees on every platform, in a fixed order."""
+    name: str, model: Model, catalogs: Catalogs, platforms: Mapping[Platform, int], policy: Policy
+) -> list[tuple[Configuration, tuple[Platform, int]]]:
+    """Engine × precision × KV precision × parallel degrees on every platform, in a fixed order, each with its kind."""
     homes: dict[Platform, list[tuple[int, int]]] = {}
     for (gpu, link, link_gb_per_s), widest in sorted(platforms.items(), key=str):
         homes[gpu, "none", None] = [(1, 1)]
@@ -151,10 +192,10 @@ def _configurations(
         if layouts:
             homes[gpu, link, link_gb_per_s] = layouts
     return [
-        (Configuration(engine.id, name, home[0], precision, kv_precision, tp, pp, home[1], home[2]), home)
+        (Configuration(engine.id, name, home[0], precision, kv_precision, tp, pp, home[1], home[2]), (home, tp * pp))
         for home, layouts in homes.items()
         for (tp, pp), engine in product(layouts, _plannable(catalogs))
-        for precision, kv_precision in product(_precisions(model, home[0], catalogs), engine.kv_precisions)
+        for precision, kv_precision in product(_precisions(model, home[0], catalogs, policy), engine.kv_precisions)
     ]
 
 
@@ -162,18 +203,18 @@ def _plannable(catalogs: Catalogs) -> list[Engine]:
     return [engine for engine in catalogs.engines.values() if engine.plannable]
 
 
-def _precisions(model: Model, gpu: str, catalogs: Catalogs) -> list[str]:
-    """Schemes worth asking about: 16 bit as the architecture runs it, the native scheme, and what can be made of it.
+def _precisions(model: Model, gpu: str, catalogs: Catalogs, policy: Policy) -> list[str]:
+    """16 bit as the GPU runs it, the model's native scheme, the common schemes and those that the policy names.
 
     A model published with only its experts quantized is served as published or unpacked to 16 bit; nobody
     quantizes it a second time.
     """
     architecture = catalogs.gpus[gpu].architecture
     sixteen_bit = next((p for p in SIXTEEN_BIT if _support(catalogs, p, architecture) == "native"), SIXTEEN_BIT[0])
+    as_published = {sixteen_bit, model.native_precision} - ({*SIXTEEN_BIT} - {sixteen_bit})
     if model.native_quantized_part == "routed_experts":
-        return sorted({sixteen_bit, model.native_precision})
-    others = (scheme.id for scheme in catalogs.schemes.values() if scheme.id not in SIXTEEN_BIT)
-    return sorted({sixteen_bit, *others})
+        return sorted(as_published)
+    return sorted(as_published | {*COMMON_SCHEMES} | ({*policy.precisions} - {*SIXTEEN_BIT}))
 
 
 def _support(catalogs: Catalogs, scheme: str, architecture: str) -> str:
@@ -185,7 +226,8 @@ def _qualities(
     configurations: Sequence[Configuration], model: Model, catalogs: Catalogs
 ) -> tuple[QualityEstimate | None, ...]:
     """Quality of each configuration's precision; a KV cache below 16 bit has no published quality."""
-    by_precision = {c.precision: quality_share(catalogs, model.id, c.precision) for c in configurations}
+    precisions = sorted({c.precision for c in configurations})
+    by_precision = {precision: quality_share(catalogs, model.id, precision) for precision in precisions}
     return tuple(by_precision[c.precision] if c.kv_precision in SIXTEEN_BIT else None for c in configurations)
 
 
@@ -198,18 +240,21 @@ def _fixed_failures(
     quality: Sequence[QualityEstimate | None],
 ) -> dict[str, BoolArray]:
     """The criteria that need no prediction: policy, kernels, arithmetic of the layout, context and quality."""
+    gpus = {gpu: not policy.gpus.permits(gpu) for gpu in {c.gpu for c in configurations}}
+    schemes = {name for c in configurations for name in (c.precision, c.kv_precision)}
+    support = {
+        pair: _support(catalogs, pair[1], catalogs.gpus[pair[0]].architecture) for pair in product(gpus, schemes)
+    }
     columns = {
-        "gpu_policy": [not policy.gpus.permits(c.gpu) for c in configurations],
+        "gpu_policy": [gpus[c.gpu] for c in configurations],
         "engine_policy": [bool(policy.engines) and c.engine not in policy.engines for c in configurations],
         "precision_policy": [bool(policy.precisions) and c.precision not in policy.precisions for c in configurations],
         "kv_precision_policy": [
             bool(policy.kv_precisions) and c.kv_precision not in policy.kv_precisions for c in configurations
         ],
         "engine_support": [not _engine_runs(c, catalogs) for c in configurations],
-        "kernel_support": [
-            "none" in {_support(catalogs, scheme, catalogs.gpus[c.gpu].architecture) for scheme in (c.precision, c.kv_precision)}
-            for c in configurations
-        ],
+        "kernel_support": [support[c.gpu, c.precision] == "none" for c in configurations],
+        "kv_kernel_support": [support[c.gpu, c.kv_precision] != "native" for c in configurations],
         "link_known": [c.tensor_parallel * c.pipeline_parallel > 1 and c.link is None for c in configurations],
         "divisibility": [
             model.attention_heads % c.tensor_parallel != 0 or model.layers < c.pipeline_parallel for c in configurations
@@ -221,7 +266,7 @@ def _fixed_failures(
 
 def _engine_runs(configuration: Configuration, catalogs: Catalogs) -> bool:
     engine, gpu = catalogs.engines[configuration.engine], catalogs.gpus[configuration.gpu]
-    return gpu.vendor in engine.vendors and configuration.precision in engine.schemes
+    return gpu.architecture in engine.architectures and configuration.precision in engine.schemes
 
 
 def _quality_fails(workload: Workload, estimate: QualityEstimate | None) -> bool:
@@ -230,31 +275,45 @@ def _quality_fails(workload: Workload, estimate: QualityEstimate | None) -> bool
     return workload.unknown_quality == "reject" if estimate is None else estimate.share < workload.min_quality
 
 
+def _pools(
+    workload: Workload, setup: Setup, memory: MemoryUse, limits: Limits, fixed: Mapping[str, BoolArray]
+) -> tuple[PoolOptions, ...]:
+    return tuple(_pool_options(pool, setup, memory, limits, fixed) for pool in pools_of(workload))
+
+
 def _pool_options(
     pool: Pool, setup: Setup, memory: MemoryUse, limits: Limits, fixed: Mapping[str, BoolArray]
 ) -> PoolOptions:
-    """All criteria of one pool, each evaluated for every configuration whether or not another one failed."""
-    sustainable = sustainable_rate(setup, pool.mix, limits)
+    """All criteria of one pool, each evaluated for every configuration whether or not another one failed.
+
+    Only the search for the largest rate leaves out configurations that already failed: no rate would be theirs.
+    """
     longest = pool.mix.input_tokens + pool.mix.output_tokens
     request_bytes = kv_bytes_per_sequence(setup, longest).max(axis=1)
     numbers = {
         "context": (np.full(setup.rows, longest.max()), setup.network.max_context),
         "memory": ((memory.usable - memory.kv_capacity + request_bytes) / BYTES_PER_GIB, memory.usable / BYTES_PER_GIB),
-        **_latencies_when_idle(sustainable.floor, limits),
+        **_latencies_when_idle(idle(setup, pool.mix), limits),
     }
-    tested = {name: ~(value <= limit) for name, (value, limit) in numbers.items()}
-    held = np.zeros(setup.rows, dtype=bool)
-    idle_fails = np.logical_or.reduce([tested[name] for name in ("memory", "ttft", "tpot", "e2e") if name in tested])
-    tested["load"] = ~idle_fails & (sustainable.rate_per_s <= 0)
-    failed = {**fixed, "peak_known": ~(setup.hardware.scheme_flops > 0), **tested}
-    blank = np.full(setup.rows, np.nan)
+    failed = {
+        **fixed,
+        "peak_known": ~(setup.hardware.scheme_flops > 0),
+        **{name: ~(value <= limit) for name, (value, limit) in numbers.items()},
+    }
+    hopeful = np.flatnonzero(~np.logical_or.reduce(list(failed.values())))
+    found = sustainable_rate(setup.take(hopeful), pool.mix, limits)
+    rate, limited_by = np.zeros(setup.rows), np.zeros(setup.rows, dtype=np.intp)
+    rate[hopeful], limited_by[hopeful] = found.rate_per_s, found.limited_by
+    failed["load"] = np.isin(np.arange(setup.rows), hopeful) & (rate <= 0)
+    held, blank = np.zeros(setup.rows, dtype=bool), np.full(setup.rows, np.nan)
     names = [criterion.name for criterion in CONFIGURATION_CRITERIA]
     return PoolOptions(
         pool=pool,
         failed=np.column_stack([failed.get(name, held) for name in names]),
         value=np.column_stack([numbers.get(name, (blank, blank))[0] for name in names]),
         limit=np.column_stack([numbers.get(name, (blank, blank))[1] for name in names]),
-        sustainable=sustainable,
+        rate_per_s=rate,
+        limited_by=limited_by,
     )
 
 

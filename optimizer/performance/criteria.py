@@ -32,6 +32,7 @@ CONFIGURATION_CRITERIA: Final = (
     Criterion("kv_precision_policy", "the KV-cache precision is allowed", "policy.kv_precisions", "configuration"),
     Criterion("engine_support", "the engine runs on this GPU with this precision", "", "configuration"),
     Criterion("kernel_support", "the GPU has kernels for the precision", "", "configuration"),
+    Criterion("kv_kernel_support", "the GPU computes in the KV cache's precision", "", "configuration"),
     Criterion("peak_known", "the catalog states the GPU's peak for the precision", "", "configuration"),
     Criterion("link_known", "the link between the GPUs is known", "", "configuration"),
     Criterion("divisibility", "attention heads and layers divide over the GPUs", "", "configuration"),

@@ -72,7 +72,7 @@ def central_prediction(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative
     if confidence <= CENTRAL_CONFIDENCE:
         return
     policy = inquiry.scenario.policy.model_copy(update={"confidence": CENTRAL_CONFIDENCE})
-    bold = Inquiry.of(inquiry.scenario.model_copy(update={"policy": policy}), inquiry.catalogs)
+    bold = inquiry.under_levels(inquiry.scenario.model_copy(update={"policy": policy}))
     words = f"planning on the central prediction instead of the {confidence * 100:g} % bound"
     yield _compared("confidence", words, bold.solved(), chosen)
 

@@ -1,13 +1,11 @@
 """A scenario that can be solved again under a change: the same candidates, other masks, offers or policy."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-
-import numpy as np
 
 from optimizer.inputs.catalog import Catalogs
 from optimizer.inputs.scenario import Policy, Scenario
-from optimizer.performance.candidates import WorkloadOptions, evaluate
+from optimizer.performance.candidates import WorkloadOptions, evaluate, re_rated
 from optimizer.performance.market import Market, market
 from optimizer.program.formulate import Column, Formulation, formulate
 from optimizer.program.problem import Flags
@@ -55,6 +53,10 @@ class Inquiry:
         changed = self.scenario.model_copy(update={"policy": policy})
         return replace(self, scenario=changed, market=market(self.catalogs, policy))
 
-    def masks(self, wanted: Callable[[WorkloadOptions, int], bool]) -> tuple[Flags, ...]:
-        """One mask of configurations per workload."""
-        return tuple(np.array([wanted(o, c) for c in range(len(o.configurations))], dtype=bool) for o in self.options)
+    def under_levels(self, scenario: Scenario) -> "Inquiry":
+        """The same candidates for a scenario that differs in service levels or confidence only."""
+        options = tuple(
+            re_rated(choice, workload, scenario.policy.confidence, self.catalogs)
+            for choice, workload in zip(self.options, scenario.workloads, strict=True)
+        )
+        return replace(self, scenario=scenario, options=options)

@@ -101,7 +101,7 @@ def _deployment(
     pool = choice.pools[column.pool]
     c = choice.configurations[column.configuration]
     replicas, instances, gpus = counts
-    capacity = float(pool.sustainable.rate_per_s[column.configuration]) * replicas
+    capacity = float(pool.rate_per_s[column.configuration]) * replicas
     row = np.array([column.configuration])
     point = operate(choice.setup.take(row), pool.pool.mix, np.array([flow / replicas]))
     latencies = Latencies(choice, point)
@@ -141,7 +141,7 @@ def _deployment(
         requests_per_second=flow,
         max_requests_per_second=capacity,
         utilization=flow / capacity,
-        limited_by=LIMITS[int(pool.sustainable.limited_by[column.configuration])],
+        limited_by=LIMITS[int(pool.limited_by[column.configuration])],
         concurrency=float(point.concurrency[0]),
         max_concurrency=float(point.max_concurrency[0]),
         tpot_ms=latencies.tpot(1.0),

@@ -10,7 +10,7 @@ from optimizer.performance.candidates import PoolOptions, WorkloadOptions
 from optimizer.performance.criteria import CONFIGURATION_CRITERIA, OFFER_CRITERIA, Criterion
 from optimizer.performance.market import Market
 from optimizer.plan.plan import NearestMiss, Rejected
-from optimizer.program.problem import Floats, Ints
+from optimizer.program.problem import Flags
 
 
 @dataclass(frozen=True)
@@ -35,15 +35,10 @@ def census(options: Sequence[WorkloadOptions], market: Market) -> Census:
     evaluated = kept = 0
     faults = market.failed.sum(axis=1)
     for choice in options:
-        every = _offers_by_configuration(choice, market, np.ones(len(market.offers)))
-        admitted = _offers_by_configuration(choice, market, faults == 0)
-        offer_failed = [
-            _offers_by_configuration(choice, market, market.failed[:, j]) for j in range(len(OFFER_CRITERIA))
-        ]
-        offer_alone = [
-            _offers_by_configuration(choice, market, market.failed[:, j] & (faults == 1))
-            for j in range(len(OFFER_CRITERIA))
-        ]
+        fits = choice.fits(market).astype(np.int64)
+        every, admitted = fits.sum(axis=1)[choice.kind], (fits @ (faults == 0))[choice.kind]
+        offer_failed = (fits @ market.failed)[choice.kind]
+        offer_alone = (fits @ (market.failed & (faults == 1)[:, None]))[choice.kind]
         for pool in choice.pools:
             misses = pool.failed.sum(axis=1)
             evaluated += int(every.sum())
@@ -52,8 +47,8 @@ def census(options: Sequence[WorkloadOptions], market: Market) -> Census:
                 failed[criterion.name] += int(every[pool.failed[:, j]].sum())
                 alone[criterion.name] += int(admitted[pool.failed[:, j] & (misses == 1)].sum())
             for j, criterion in enumerate(OFFER_CRITERIA):
-                failed[criterion.name] += int(offer_failed[j].sum())
-                alone[criterion.name] += int(offer_alone[j][misses == 0].sum())
+                failed[criterion.name] += int(offer_failed[:, j].sum())
+                alone[criterion.name] += int(offer_alone[misses == 0, j].sum())
     return Census(
         evaluated, kept, Rejected(total=evaluated - kept, by_reason=_positive(failed), only_reason=_positive(alone))
     )
@@ -63,37 +58,22 @@ def _positive(counts: dict[str, int]) -> dict[str, int]:
     return {name: counts[name] for name in sorted(counts) if counts[name]}
 
 
-def _offers_by_configuration(choice: WorkloadOptions, market: Market, weight: Floats) -> Ints:
-    """(P,) the summed weight of the offers that could hold each configuration."""
-    by_key: dict[tuple[object, int], int] = {}
-    gpus = np.array([offer.gpu for offer in market.offers], dtype=object)
-    position = {platform: index for index, platform in enumerate(market.platforms)}
-    counts = np.zeros(len(choice.configurations), dtype=np.int64)
-    for row, (platform, size) in enumerate(zip(choice.platforms, choice.gpus_per_replica.tolist(), strict=True)):
-        key = (platform, size)
-        if key not in by_key:
-            same = gpus == platform[0]
-            if size > 1:
-                same &= market.platform == position[platform]
-            by_key[key] = int(np.sum(weight[same & (market.gpu_count >= size)]))
-        counts[row] = by_key[key]
-    return counts
-
-
 def nearest_misses(options: Sequence[WorkloadOptions], market: Market) -> list[NearestMiss]:
     """For every criterion with a number, the configuration on an admitted offer that fails it by least.
 
     Among all that fail the criterion, those with the fewest other failures come first; then the smallest excess.
+    Misses with more failures than the best of them say nothing that would help and are left out.
     """
     found = []
     for choice in options:
-        on_offer = _offers_by_configuration(choice, market, market.admitted.astype(float)) > 0
+        on_offer: Flags = np.any(choice.fits(market)[:, market.admitted], axis=1)[choice.kind]
         for pool in choice.pools:
             found += list(_misses_of_pool(choice, pool, on_offer))
-    return found
+    fewest = min((len(miss.other_failures) for miss in found), default=0)
+    return [miss for miss in found if len(miss.other_failures) == fewest]
 
 
-def _misses_of_pool(choice: WorkloadOptions, pool: PoolOptions, on_offer: np.ndarray) -> Iterator[NearestMiss]:
+def _misses_of_pool(choice: WorkloadOptions, pool: PoolOptions, on_offer: Flags) -> Iterator[NearestMiss]:
     misses = pool.failed.sum(axis=1)
     for j, criterion in enumerate(CONFIGURATION_CRITERIA):
         candidates = np.flatnonzero(pool.failed[:, j] & on_offer & np.isfinite(pool.value[:, j]))

@@ -43,7 +43,7 @@ def ways_out(inquiry: Inquiry) -> tuple[list[ConflictItem], list[Relaxation]]:
     found: list[tuple[Decimal, Relaxation]] = []
     conflict: list[ConflictItem] = []
     for change in (*_policy_changes(inquiry.scenario), *_quality_changes(inquiry.scenario)):
-        plan = _plan_under(inquiry, change.scenario)
+        plan = _plan(Inquiry.of(change.scenario, inquiry.catalogs))
         if plan is not None:
             found.append((plan.monthly_cost_usd, _relaxation(_tightened(inquiry, change, plan), plan)))
             conflict += [_conflict_item(field) for field in change.fields]
@@ -54,8 +54,8 @@ def ways_out(inquiry: Inquiry) -> tuple[list[ConflictItem], list[Relaxation]]:
     return conflict, [relaxation for _, relaxation in ordered]
 
 
-def _plan_under(inquiry: Inquiry, scenario: Scenario) -> Bought | None:
-    answer = Inquiry.of(scenario, inquiry.catalogs).solved()
+def _plan(inquiry: Inquiry) -> Bought | None:
+    answer = inquiry.solved()
     return read_back(answer) if answer.solution.outcome in ("optimal", "feasible") else None
 
 
@@ -129,13 +129,13 @@ def _loosened(
         return Change(_with_workload(inquiry.scenario, workload.model_copy(update={"slo": slo})), (field,))
 
     widest = change(MAX_LOOSENING)
-    plan = _plan_under(inquiry, widest.scenario)
+    plan = _plan(inquiry.under_levels(widest.scenario))
     if plan is None:
         return
     tight, loose, best = 1.0, MAX_LOOSENING, (widest, plan)
     while loose / tight > PRECISION:
         middle = change(math.sqrt(tight * loose))
-        plan = _plan_under(inquiry, middle.scenario)
+        plan = _plan(inquiry.under_levels(middle.scenario))
         if plan is None:
             tight = math.sqrt(tight * loose)
         else:
@@ -159,7 +159,7 @@ def _tightened(inquiry: Inquiry, change: Change, plan: Bought) -> Change:
         return change
     name = field.field.removeprefix("policy.")
     tightened = _policy_change(inquiry.scenario, name, needed[field.field], field.unit)
-    return tightened if _plan_under(inquiry, tightened.scenario) is not None else change
+    return tightened if _plan(Inquiry.of(tightened.scenario, inquiry.catalogs)) is not None else change
 
 
 def _relaxation(change: Change, plan: Bought) -> Relaxation:
@@ -172,7 +172,7 @@ def _said(field: FieldChange) -> str:
     unit = f" {field.unit}" if field.unit else ""
     if field.to is None:
         return f"remove {field.field} ({field.from_}{unit})"
-    return f"set {field.field} to {field.to:g}{unit} (now {field.from_})"  # type: ignore[str-format]
+    return f"set {field.field} to {field.to:g}{unit} (now {field.from_})"
 
 
 def _conflict_item(field: FieldChange) -> ConflictItem:

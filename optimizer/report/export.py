@@ -17,5 +17,7 @@ def as_json(record: BaseModel) -> str:
 
 def schema(name: str) -> str:
     """The JSON schema of a published shape, keys sorted, ending in a newline."""
-    mode = "validation" if name == "scenario" else "serialization"
-    return json.dumps(SCHEMAS[name].model_json_schema(mode=mode), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    record = SCHEMAS[name]
+    read_in = record is Scenario
+    shape = record.model_json_schema(mode="validation" if read_in else "serialization")
+    return json.dumps(shape, indent=2, sort_keys=True, ensure_ascii=False) + "\n"

@@ -67,9 +67,7 @@ def _deployments(report: PlanReport) -> Section:
         where = f"{d.provider} {d.region}"
         rows.append((what, where, str(d.replicas), *load, *latency, f"{d.monthly_cost_usd:,.2f}"))
         instance = f"{d.instances}× {d.instance_type}, {d.pricing_term.replace('_', ' ')}"
-        engine = f"  {layout}, {d.engine}, KV {d.kv_precision}"
-        unit = f"${_serialized(d, 'cost_per_million_output_tokens_usd')}/M out"
-        rows.append((engine, instance, "", "", "", "", "", unit))
+        rows.append((f"  {layout}, {d.engine}, KV {d.kv_precision}", instance, "", "", "", "", "", ""))
     note = (
         f"Latencies are the {_percent(report.confidence)} bounds that the plan is held to." if _cautious(report) else ""
     )
@@ -81,7 +79,7 @@ def _serialized(deployment: Deployment, field: str) -> str:
 
 
 def _cautious(report: PlanReport) -> bool:
-    return report.confidence > 0.5  # noqa: PLR2004 (one half is the median, not a constant)
+    return report.confidence > 0.5
 
 
 def _percent(share: float) -> str:
@@ -103,11 +101,15 @@ def _comparisons(report: PlanReport) -> list[Section]:
 
 
 def _alternatives(items: Iterable[Alternative]) -> Table:
-    rows = []
+    rows, useless = [], []
     for item in items:
+        if item.difference_usd == 0:
+            useless.append(item.change)
+            continue
         cost = "none fits" if item.monthly_cost_usd is None else money(item.monthly_cost_usd)
         difference = "" if item.difference_usd is None else change(item.difference_usd)
         rows.append((item.change, cost, difference, item.summary))
+    rows += [("; ".join(useless), "the same", "", "")] if useless else []
     return Table(("change", ">a month", ">difference", "plan"), tuple(rows))
 
 
@@ -118,8 +120,12 @@ def _costs(report: PlanReport) -> Section:
     parts = [f"compute {money(costs.compute_usd)}"]
     parts += [f"of it headroom {money(costs.headroom_usd)}, idle GPUs {money(costs.idle_gpus_usd)}"]
     parts += [f"storage {money(costs.storage_usd)}"] if costs.storage_usd is not None else []
-    requests = [f"{d.workload} ${_serialized(d, 'cost_per_request_usd')} a request" for d in report.deployments]
-    lines = ["; ".join(parts), *(["; ".join(requests)] if requests else [])]
+    requests = [
+        f"{d.workload} on {d.gpu}: ${_serialized(d, 'cost_per_request_usd')} a request, "
+        f"${_serialized(d, 'cost_per_million_output_tokens_usd')} per million output tokens"
+        for d in report.deployments
+    ]
+    lines = ["; ".join(parts), *requests]
     lines += [f"not priced: {', '.join(costs.unpriced)}"] if costs.unpriced else []
     return Section("Where the money goes", tuple(lines))
 
@@ -163,7 +169,8 @@ def _basis(report: PlanReport) -> Section:
     proof = f"{PROOF_WORDS[report.outcome]}: {solver.reason}"
     if report.bound_usd is not None and report.relative_gap is not None:
         proof += f"; bound {money(report.bound_usd)}, gap {report.relative_gap:.2%}"
-    searched = f"{counts}; {gone:,} shown unnecessary, {solver.columns_solved:,} solved; {_top(report.explanation.rejected.by_reason)}"
+    failing = _top(report.explanation.rejected.by_reason)
+    searched = f"{counts}; {gone:,} shown unnecessary, {solver.columns_solved:,} solved; {failing}"
     checks = report.verification.checks
     verified = f"{sum(c.passed for c in checks)} of {len(checks)} checks of the plan hold, recomputed independently"
     lines = [proof, searched, *([verified] if checks else [])]
