@@ -1,0 +1,60 @@
+"""A CSV file of deployments, every cell kept as the text it is, so that untouched columns leave as they came."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+
+from optimizer.base.errors import Finding, InputError, did_you_mean
+
+
+def read_rows(path: Path, required: Iterable[str]) -> pd.DataFrame:
+    """The file as a table of text.
+
+    Args:
+        path: A CSV file in UTF-8 with one row of headings.
+        required: Columns without which no row can be read.
+
+    Raises:
+        InputError: no such file, not CSV, no heading, a column missing or standing twice.
+    """
+    cells = _cells(path)
+    headings = [str(name) for name in cells.iloc[0]]
+    findings = [*_missing(path, headings, required), *_repeated(path, headings)]
+    if findings:
+        raise InputError(findings)
+    frame = cells.iloc[1:].reset_index(drop=True)
+    frame.columns = pd.Index(headings)
+    return frame
+
+
+def _cells(path: Path) -> pd.DataFrame:
+    """Headings and rows alike; the headings are read as a row so that no reader renames or drops one."""
+    try:
+        frame = pd.read_csv(
+            path, header=None, dtype=str, keep_default_na=False, index_col=False, encoding="utf-8-sig", low_memory=False
+        )
+    except pd.errors.EmptyDataError as error:
+        raise InputError([Finding(str(path), 0, "", "the file is empty", "the first row names the columns")]) from error
+    except UnicodeDecodeError as error:
+        raise InputError(
+            [Finding(str(path), 0, "", "is not text in UTF-8", "save it as a CSV file in UTF-8")]
+        ) from error
+    except OSError as error:
+        raise InputError([Finding(str(path), 0, "", f"cannot be read: {error.strerror or error}")]) from error
+    except ValueError as error:
+        problem = " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
+        raise InputError([Finding(str(path), 0, "", f"cannot be read as CSV: {problem}")]) from error
+    return frame.fillna("")
+
+
+def _missing(path: Path, headings: list[str], required: Iterable[str]) -> Iterable[Finding]:
+    for name in required:
+        if name not in headings:
+            hint = did_you_mean(name, headings)
+            yield Finding(str(path), 1, name, "this column is missing", hint)
+
+
+def _repeated(path: Path, headings: list[str]) -> Iterable[Finding]:
+    for name in sorted({name for name in headings if headings.count(name) > 1}):
+        yield Finding(str(path), 1, name, "this column stands twice", "keep one")
