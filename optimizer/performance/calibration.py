@@ -23,8 +23,9 @@ Axes = tuple[str, ...]
 ARCHITECTURE: Final[tuple[Axes, ...]] = (("architecture",), ("vendor",), ())
 PRECISION: Final[tuple[Axes, ...]] = (("precision", "architecture"), ("precision", "vendor"), ("precision",), ())
 ENGINE: Final[tuple[Axes, ...]] = (("era", "vendor"), ("era",), ("engine",), ())
+KERNELS: Final[tuple[Axes, ...]] = (("era", "architecture"), ("era", "vendor"), ("era",), ())
 LINK: Final[tuple[Axes, ...]] = (("link", "architecture"), ("link",), ())
-ATTENTION: Final[tuple[Axes, ...]] = (("attention", "vendor"), ("attention",), ())
+ATTENTION: Final[tuple[Axes, ...]] = (("attention", "architecture"), ("attention", "vendor"), ("attention",), ())
 
 HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
     # the matrix units and the memory
@@ -32,6 +33,9 @@ HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
     "compute_efficiency": ARCHITECTURE,
     "precision_bandwidth_factor": PRECISION,
     "precision_compute_factor": PRECISION,
+    "engine_bandwidth_factor": KERNELS,
+    "engine_compute_factor": KERNELS,
+    "half_accumulation": (("engine",), ()),
     "roofline_norm": ((),),
     "expert_bandwidth_factor": ARCHITECTURE,
     "expert_compute_factor": ARCHITECTURE,
@@ -47,21 +51,24 @@ HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
     "link_latency_s": LINK,
     "link_latency_exponent": LINK,
     "link_bus_efficiency": LINK,
+    "link_bus_exponent": LINK,
     # the engine
     "step_overhead_s": ENGINE,
     "layer_overhead_s": ENGINE,
     "sequence_overhead_s": ENGINE,
     "request_overhead_s": ENGINE,
-    "launch_floor_s": (("engine",), ()),
+    "launch_floor_s": ENGINE,
+    "expert_launch_floor_s": ENGINE,
+    "sequence_limit": ENGINE,
     "interference_factor": (("engine",), ()),
     "expert_layer_overhead_s": ENGINE,
-    "waited_steps_closed": (("engine",), ()),
-    "waited_steps_open": (("engine",), ()),
+    "waited_steps_closed": ENGINE,
+    "waited_steps_open": ENGINE,
     "prefill_queue_factor": (("engine",), ()),
     "prefill_wave_mean_share": (("lengths",), ()),
     "prefill_wave_median_share": (("lengths",), ()),
     "requests_per_client": ((),),
-    "open_loop_horizon_s": ((),),
+    "run_tail_lives": (("lengths",), ()),
     # memory
     "kv_growth_share": ((),),
     "driver_reserve_share": (("vendor",), ()),

@@ -16,21 +16,26 @@ def bus_bandwidth(setup: Setup) -> Floats:
     """Bytes/s that one GPU's link sustains in a collective.
 
     In a mesh of point-to-point links (xGMI) a GPU reaches n − 1 peers over n − 1 of the domain's d − 1 links.
+    Links that share a root (PCIe) get slower with every further GPU: (n/2)^−e.
     """
     tp, link = setup.layout.tensor_parallel, setup.interconnect
     meshed = np.clip((tp - 1) / np.maximum(link.domain - 1, 1.0), None, 1.0)
     share = np.where(link.mesh, np.maximum(meshed, 1 / np.maximum(link.domain - 1, 1.0)), 1.0)
-    return link.bandwidth * share * setup.constants["link_bus_efficiency"]
+    crowded = (np.maximum(tp, 2.0) / 2) ** -setup.constants["link_bus_exponent"]
+    return link.bandwidth * share * setup.constants["link_bus_efficiency"] * crowded
 
 
 def all_reduce_seconds(setup: Setup, tokens: Floats) -> Floats:
     """All-reduces of one pass: layers · 2 · (latency · nᵉ + bytes · 2(n − 1)/n / bus bandwidth); nothing on one GPU.
 
+    Attention data parallelism exchanges instead, twice a layer, its share of the tokens with the experts' GPUs.
     Source: ring all-reduce moves 2(n − 1)/n of the message over each link (Patarasuk and Yuan, 2009).
     """
     tp, constants = setup.layout.tensor_parallel, setup.constants
     latency = constants["link_latency_s"] * tp ** constants["link_latency_exponent"]
-    moved = tokens * column(setup.network.hidden * BYTES_PER_ACTIVATION * 2 * (tp - 1) / tp, tokens)
+    exchanged = np.minimum(setup.network.active_experts, tp - 1) / tp
+    share = np.where(setup.layout.attention_dp, exchanged, 2 * (tp - 1) / tp)
+    moved = tokens * column(setup.network.hidden * BYTES_PER_ACTIVATION * share, tokens)
     each = column(latency, tokens) + moved / column(bus_bandwidth(setup), tokens)
     total = column(setup.network.layers * ALL_REDUCES_PER_LAYER, tokens) * each
     return np.where(column(tp, tokens) > 1, total, 0.0)

@@ -60,7 +60,7 @@ def deployments(table: Table, catalogs: Catalogs) -> tuple[Deployments, Ints]:
     columns = {name: table.names[name][rows] for name in _NAMES}
     single = gather_columns(catalogs, {**columns, **_single(rows)})
     sizes = _scattered(weight_bytes(single), rows, table), _scattered(single.hardware.usable_bytes, rows, table)
-    layout = assign_layout(table, *sizes)
+    layout = assign_layout(table, *sizes, _scattered(single.network.latent, rows, table) > 0)
     rows = np.flatnonzero(table.problem == "")
     columns = {name: table.names[name][rows] for name in _NAMES}
     setup = gather_columns(catalogs, {**columns, **_degrees(table, layout, rows)})
@@ -101,7 +101,7 @@ def _degrees(table: Table, layout: dict[str, Floats], rows: Ints) -> Columns:
 
 
 def _scattered(values: Floats, rows: Ints, table: Table) -> Floats:
-    full = np.ones(len(table.problem))
+    full = np.zeros(len(table.problem))
     full[rows] = values
     return full
 
@@ -157,9 +157,8 @@ def _run(load: str, now: Situation, part: Deployments) -> Point:
         requests = np.where(np.isnan(part.requests), clients * constants["requests_per_client"], part.requests)
         return closed_loop(now, clients, np.maximum(requests, clients))
     if load == "request_rate":
-        horizon = part.value * constants["open_loop_horizon_s"]
-        return open_loop(now, part.value, np.where(np.isnan(part.requests), horizon, part.requests))
+        return open_loop(now, part.value, np.where(np.isnan(part.requests), np.inf, part.requests))
     if load == "static_batch":
         return static_batch(now, part.value)
     asked = np.where(np.isnan(part.value), part.requests, part.value)
-    return offline(now, np.where(np.isnan(asked), np.maximum(now.places, 1.0), np.maximum(asked, 1.0)))
+    return offline(now, np.where(np.isnan(asked), np.inf, np.maximum(asked, 1.0)))

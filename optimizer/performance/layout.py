@@ -9,11 +9,12 @@ _ROOM = 0.7
 """A usual layout keeps the weights below this share of memory, so that the rest can cache."""
 
 
-def assign_layout(table: Table, weight_bytes: Floats, gpu_bytes: Floats) -> dict[str, Floats]:
+def assign_layout(table: Table, weight_bytes: Floats, gpu_bytes: Floats, latent: np.ndarray) -> dict[str, Floats]:
     """Tensor and pipeline degree, replicas and attention data parallelism of every row, (n,).
 
     Ranks of attention data parallelism are recognized by `attention_dp`, or by dp > 1 on as many GPUs as one
-    replica has. Where the tensor degree is missing, it is the least power of two that holds the weights with room.
+    replica has. Where the tensor degree is missing, it is the least power of two that holds the weights with room;
+    a model whose cache tensor parallelism cannot divide (`latent`, (n,)) then runs attention data-parallel.
     """
     numbers = table.numbers
     gpus, dp = numbers["num_gpus"], numbers["dp"]
@@ -22,7 +23,8 @@ def assign_layout(table: Table, weight_bytes: Floats, gpu_bytes: Floats) -> dict
     usual = np.minimum(2.0 ** np.ceil(np.log2(needed) - 1e-9), np.where(np.isnan(gpus), np.inf, gpus))
     tp = np.where(np.isnan(numbers["tp"]), usual, numbers["tp"])
     whole = tp * pp
-    ranks = (numbers["attention_dp"] > 0) | (dp > 1) & (gpus == whole) & (tp > 1)
+    spread = np.isnan(numbers["tp"]) & latent
+    ranks = spread | (numbers["attention_dp"] > 0) | (dp > 1) & (gpus == whole) & (tp > 1)
     fitted = np.maximum(np.floor(np.where(np.isnan(gpus), whole, gpus) / whole), 1.0)
     replicas = np.where(ranks | np.isnan(dp), fitted, dp)
     missing = np.isnan(numbers["tp"])

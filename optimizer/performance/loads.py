@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from optimizer.performance.calibration import Floats
-from optimizer.performance.predict import most_others, operate_situation
-from optimizer.performance.steady_state import Situation, rate_at
+from optimizer.performance.predict import bisect, most_others
+from optimizer.performance.steady_state import Situation, at_concurrency, rate_at
 from optimizer.performance.step import decode_step, first_token_seconds, prefill_seconds
 
 _ROUNDS = 8
@@ -59,17 +59,20 @@ def closed_loop(now: Situation, clients: Floats, requests: Floats) -> Point:
 
 
 def open_loop(now: Situation, rate_per_s: Floats, requests: Floats) -> Point:
-    """Poisson arrivals at `rate_per_s` (n,); above the capacity the line grows until the last of `requests` came."""
-    capacity = rate_at(now, most_others(now))
-    point = operate_situation(now, rate_per_s)
-    excess = np.maximum(requests / np.maximum(capacity, 1e-12) - requests / rate_per_s, 0.0) / 2
-    late = np.where(rate_per_s > capacity, excess, 0.0)
-    return Point(
-        point.ttft_s["mean"][:, 0] + late,
-        point.ttft_s["p50"][:, 0] + late,
-        point.tpot_s["mean"],
-        np.minimum(rate_per_s, capacity),
-    )
+    """Poisson arrivals at `rate_per_s` (n,) until `requests` (n,) were sent; above the capacity a line forms.
+
+    A run of N requests takes N/rate and a tail of d lives, so its mean rate is N / (N/rate + d · life). With
+    life = b / rate(b) that is the b at which rate(b)/rate + d · b/N = 1.
+    """
+    tail = now.setup.constants["run_tail_lives"]
+    high = most_others(now)
+    running = bisect(lambda b: rate_at(now, b) / rate_per_s + tail * b / requests <= 1, high)
+    point = at_concurrency(now, running)
+    behind = np.where(np.isfinite(requests), requests, 0.0) / 2
+    late = behind * np.maximum(1 / np.maximum(rate_at(now, high), 1e-12) - 1 / rate_per_s, 0.0)
+    mean, median = point.ttft_s["mean"][:, 0] + late, point.ttft_s["p50"][:, 0] + late
+    finished = np.maximum(point.rate_per_s, np.where(running < high, point.rate_per_s, rate_at(now, high)))
+    return Point(mean, median, point.tpot_s["mean"], np.minimum(finished, rate_per_s))
 
 
 def static_batch(now: Situation, batch: Floats) -> Point:
@@ -88,17 +91,16 @@ def static_batch(now: Situation, batch: Floats) -> Point:
 
 
 def offline(now: Situation, requests: Floats) -> Point:
-    """`requests` (n,) sent at once; as many run as fit, and each that ends makes room for the next.
+    """`requests` (n,) sent at once, infinite for an endless supply: as many run as fit, each that ends makes room.
 
-    With more requests than places the batch stays full: every output costs one step and one prefill of each other
-    sequence; the end of the run, when the batch drains, costs half a life more.
+    A run of N requests at concurrency b lasts N / rate(b); its tail of d lives keeps the mean b below N/d.
+    The mean request waits half of the run less its own life.
     """
-    constants, output = now.setup.constants, now.demand.mean_output
-    running = np.minimum(requests, np.maximum(now.places, 1.0))
-    step = decode_step(now.setup, running, now.context).total
-    blocked = constants["interference_factor"] * now.mean_prefill
-    life = output * step + running * blocked
-    waves = np.maximum(requests / running, 1.0)
-    total = first_token_seconds(now.setup, now.prefill)[:, 0] + life * waves
-    ttft = first_token_seconds(now.setup, now.prefill)[:, 0] + running * now.mean_prefill / 2 + (waves - 1) / 2 * life
-    return Point(ttft, ttft, life / output, requests / total)
+    tail = now.setup.constants["run_tail_lives"]
+    running = np.maximum(np.minimum(most_others(now), requests / tail - 1), 0.0)
+    point = at_concurrency(now, running)
+    rate = (1 + running) / np.maximum(running, 1e-9) * point.rate_per_s
+    rate = np.where(running > 0, rate, 1 / (now.demand.mean_output * point.step_s + now.mean_prefill))
+    queue = np.where(np.isfinite(requests), requests, 1 + running) / rate / 2
+    ttft = first_token_seconds(now.setup, now.prefill)[:, 0] + queue
+    return Point(ttft, ttft, point.tpot_s["mean"], rate)

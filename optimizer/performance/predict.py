@@ -12,13 +12,23 @@ from optimizer.performance.queueing import STATISTICS
 from optimizer.performance.setup import Setup
 from optimizer.performance.steady_state import Demand, OperatingPoint, Situation, at_concurrency, rate_at, situation
 
-__all__ = ["LIMITS", "STATISTICS", "Limits", "Mix", "OperatingPoint", "Sustainable", "operate", "sustainable_rate"]
+__all__ = [
+    "LIMITS",
+    "STATISTICS",
+    "Limits",
+    "Mix",
+    "OperatingPoint",
+    "Sustainable",
+    "idle",
+    "operate",
+    "sustainable_rate",
+]
 
 LIMITS: Final = ("kv_memory", "ttft", "tpot", "e2e", "saturation")
 """Names of the codes in `Sustainable.limited_by`."""
 
 _HALVINGS: Final = 26
-"""Bisection steps: the concurrency is found to 2⁻²⁶ of its range."""
+"""Bisection steps over the cube root of the concurrency."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +87,15 @@ def operate(setup: Setup, mix: Mix, rate_per_s: Floats) -> OperatingPoint:
     return operate_situation(situation(setup, demand_of(mix, setup.rows)), rate_per_s)
 
 
+def idle(setup: Setup, mix: Mix) -> OperatingPoint:
+    """Each row's replica at a vanishing rate: the best latencies it can offer."""
+    return at_concurrency(situation(setup, demand_of(mix, setup.rows)), np.zeros(setup.rows))
+
+
 def operate_situation(now: Situation, rate_per_s: Floats) -> OperatingPoint:
     """As `operate`, from a prepared situation."""
     high = most_others(now)
-    running = _bisect(lambda others: rate_at(now, others) <= rate_per_s, high)
+    running = bisect(lambda others: rate_at(now, others) <= rate_per_s, high)
     point = at_concurrency(now, running)
     keeps_up = point.stable & (rate_per_s <= rate_at(now, high) * (1 + 1e-9))
     return OperatingPoint(**(vars(point) | {"stable": keeps_up}))
@@ -94,7 +109,7 @@ def sustainable_rate(setup: Setup, mix: Mix, limits: Limits) -> Sustainable:
     now = situation(setup, demand_of(mix, setup.rows))
     floor = at_concurrency(now, np.zeros(setup.rows))
     high = most_others(now)
-    running = _bisect(lambda others: np.all(holds(at_concurrency(now, others), limits), axis=0), high)
+    running = bisect(lambda others: np.all(holds(at_concurrency(now, others), limits), axis=0), high)
     possible = np.all(holds(floor, limits), axis=0) & floor.stable
     rate = np.where(possible, rate_at(now, running), 0.0) / limits.throughput_factor
     return Sustainable(rate, _limited_by(now, running, high, floor, limits), floor)
@@ -129,12 +144,15 @@ def _limited_by(now: Situation, running: Floats, high: Floats, floor: OperatingP
     return np.where(floor.stable, codes, LIMITS.index("kv_memory")).astype(np.intp)
 
 
-def _bisect(admissible: Callable[[Floats], NDArray[np.bool_]], high: Floats) -> Floats:
-    """The largest value in [0, high] that is admissible, given that admissible values form one stretch from 0."""
-    low, top = np.zeros_like(high), high.copy()
-    low = np.where(admissible(top), top, low)
+def bisect(admissible: Callable[[Floats], NDArray[np.bool_]], high: Floats) -> Floats:
+    """The largest value in [0, high] that is admissible, given that admissible values form one stretch from 0.
+
+    Halves the cube root of the range, so that a small value is found as exactly as a large one.
+    """
+    low, top = np.zeros_like(high), np.ones_like(high)
+    low = np.where(admissible(high), top, low)
     for _ in range(_HALVINGS):
         middle = (low + top) / 2
-        good = admissible(middle)
+        good = admissible(high * middle**3)
         low, top = np.where(good, middle, low), np.where(good, top, middle)
-    return low
+    return high * low**3

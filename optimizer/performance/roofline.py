@@ -135,13 +135,14 @@ def prefill_attention_seconds(setup: Setup, new: Floats, cached: Floats) -> Floa
 
 def _bandwidth_efficiency(setup: Setup, quantized: np.ndarray) -> Floats:
     factor = np.where(quantized, setup.constants["precision_bandwidth_factor"], 1.0)
-    return setup.constants["bandwidth_efficiency"] * factor
+    return setup.constants["bandwidth_efficiency"] * setup.constants["engine_bandwidth_factor"] * factor
 
 
 def _compute_efficiency(setup: Setup, quantized: np.ndarray) -> Floats:
     factor = np.where(quantized, setup.constants["precision_compute_factor"], 1.0)
-    return setup.constants["compute_efficiency"] * factor
+    return setup.constants["compute_efficiency"] * setup.constants["engine_compute_factor"] * factor
 
 
 def _peak(setup: Setup, quantized: np.ndarray) -> Floats:
-    return np.where(quantized, setup.hardware.scheme_flops, setup.hardware.plain_flops)
+    peak = np.where(quantized, setup.hardware.scheme_flops, setup.hardware.plain_flops)
+    return peak * setup.hardware.half_gain ** setup.constants["half_accumulation"]

@@ -69,7 +69,7 @@ def read_table(frame: pd.DataFrame, catalogs: Catalogs) -> Table:
     for name in ("num_gpus", "tp", "pp", "dp", "ep", "load_value", "num_requests", "max_num_seqs", "attention_dp"):
         _number(table, name, required=False)
     _check_load(table)
-    table.names["lengths"] = np.where(text_column(frame, "lengths") == "fixed", "fixed", "").astype(object)
+    table.names["lengths"] = text_column(frame, "lengths")
     statistic = text_column(frame, "ttft_statistic")
     table.refuse(~np.isin(statistic, ("", *TTFT_STATISTICS)), "ttft_statistic is neither mean nor p50")
     table.names["ttft_statistic"] = np.where(statistic == "", "mean", statistic).astype(object)

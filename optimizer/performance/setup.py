@@ -52,12 +52,16 @@ class Configuration:
 
 @dataclass(frozen=True)
 class Hardware:
-    """Per GPU, (n,): usable bytes, bytes/s, FLOP/s in 16 bits and in the scheme, kernel support code."""
+    """Per GPU, (n,): usable bytes, bytes/s, FLOP/s in 16 bits and in the scheme, kernel support code.
+
+    `half_gain` is how much faster 16-bit products run for engines that also sum them in 16 bits.
+    """
 
     usable_bytes: Floats
     bandwidth: Floats
     plain_flops: Floats
     scheme_flops: Floats
+    half_gain: Floats
     kernel_support: Floats
 
 
@@ -202,13 +206,14 @@ def gather_columns(catalogs: Catalogs, columns: Columns) -> Setup:
         }
         for each in engines
     ]
+    found = constants(calibration, axes)
     return Setup(
         _struct(Hardware, gpu_columns | kernels),
         interconnect,
         _struct(Network, _spread(model, [network_facts(each) for each in models])),
         _struct(Weights, stored | kv_scale),
-        _layout(columns, _spread(engine, limits)),
-        constants(calibration, axes),
+        _layout(columns, _spread(engine, limits), found["sequence_limit"]),
+        found,
     )
 
 
@@ -224,14 +229,14 @@ def _kv_scale(catalogs: Catalogs, precision: str) -> float:
     return known(catalogs.schemes, precision, "kv_precision").activation_bits / plain
 
 
-def _layout(columns: Columns, limits: Mapping[str, Floats]) -> Layout:
+def _layout(columns: Columns, limits: Mapping[str, Floats], era_limit: Floats) -> Layout:
     asked = np.asarray(columns["max_num_seqs"], dtype=np.float64)
     return Layout(
         np.asarray(columns["tensor_parallel"], dtype=np.float64),
         np.asarray(columns["pipeline_parallel"], dtype=np.float64),
         np.asarray(columns["attention_dp"], dtype=np.bool_),
         np.asarray(columns["expert_parallel"], dtype=np.bool_),
-        np.where(asked > ENGINE_DEFAULT, asked, limits["max_num_seqs"]),
+        np.where(asked > ENGINE_DEFAULT, asked, np.minimum(limits["max_num_seqs"], era_limit)),
         limits["max_batched_tokens"],
         limits["memory_utilization"],
     )

@@ -18,7 +18,7 @@ from optimizer.performance.calibration import Floats
 from optimizer.performance.memory import MemoryUse, cache_copies, kv_bytes_per_sequence, memory_use
 from optimizer.performance.queueing import STATISTICS, Wait, admission_wait, normal_deviation, server_wait
 from optimizer.performance.setup import Setup
-from optimizer.performance.step import StepParts, decode_step, first_token_seconds, prefill_seconds
+from optimizer.performance.step import StepParts, decode_step, first_token_seconds, pipelined_share, prefill_seconds
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,9 @@ def situation(setup: Setup, demand: Demand) -> Situation:
     memory = memory_use(setup)
     one = np.ones_like(demand.new_tokens)
     prefill = prefill_seconds(setup, demand.new_tokens, demand.cached_tokens, one)
-    mean = np.sum(demand.share * prefill, axis=1)
-    variance = np.sum(demand.share * (prefill - mean[:, None]) ** 2, axis=1)
+    work = prefill / pipelined_share(setup, demand.new_tokens)
+    mean = np.sum(demand.share * work, axis=1)
+    variance = np.sum(demand.share * (work - mean[:, None]) ** 2, axis=1)
     grown = setup.constants["kv_growth_share"]
     length = demand.new_tokens + demand.cached_tokens + grown[:, None] * demand.output_tokens
     held = np.sum(demand.in_flight * kv_bytes_per_sequence(setup, length), axis=1)
@@ -93,7 +94,7 @@ def situation(setup: Setup, demand: Demand) -> Situation:
         mean / setup.layout.pipeline_parallel,
         variance / np.maximum(mean**2, np.finfo(np.float64).tiny),
         demand.mean_context(np.full(setup.rows, 0.5)),
-        np.minimum(places, setup.layout.max_num_seqs),
+        np.minimum(places, setup.layout.max_num_seqs * cache_copies(setup)),
         held,
     )
 

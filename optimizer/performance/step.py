@@ -11,6 +11,7 @@ from optimizer.performance.roofline import (
     decode_attention_seconds,
     linear_seconds,
     prefill_attention_seconds,
+    smooth_max,
 )
 from optimizer.performance.setup import Setup
 
@@ -36,11 +37,12 @@ def decode_step(setup: Setup, sequences: Floats, context: Floats) -> StepParts:
     With pipeline stages the sequences run in as many micro-batches, and a token's step passes through all stages.
     """
     batch = sequences / setup.layout.pipeline_parallel
+    ranks = np.where(setup.layout.attention_dp, setup.layout.tensor_parallel, 1.0)
     return StepParts(
         linear_seconds(setup, batch, batch),
         decode_attention_seconds(setup, batch, context),
         all_reduce_seconds(setup, batch) + pipeline_seconds(setup, batch),
-        step_overhead_seconds(setup, batch),
+        step_overhead_seconds(setup, batch / ranks),
     )
 
 
@@ -59,20 +61,30 @@ def prefill_seconds(setup: Setup, new: Floats, cached: Floats, prompts: Floats) 
     """
     tokens = new * prompts
     attention = prompts * prefill_attention_seconds(setup, new, cached)
-    return (
-        linear_seconds(setup, tokens, prompts)
-        + attention
-        + all_reduce_seconds(setup, tokens)
-        + pipeline_seconds(setup, tokens)
-    )
+    layers = linear_seconds(setup, tokens, prompts) + attention + all_reduce_seconds(setup, tokens)
+    return layers * pipelined_share(setup, tokens) + pipeline_seconds(setup, tokens)
+
+
+def pipelined_share(setup: Setup, tokens: Floats) -> Floats:
+    """Time of a prefill in chunks over pipeline stages, relative to one stage doing it all.
+
+    With c chunks on s stages the last chunk leaves after c + s − 1 of c · s chunk times: 1/s + (1 − 1/s)/c.
+    """
+    stages = column(setup.layout.pipeline_parallel, tokens)
+    chunks = np.maximum(tokens / column(setup.layout.max_batched_tokens, tokens), 1.0)
+    return 1 / stages + (1 - 1 / stages) / chunks
 
 
 def launch_floor_seconds(setup: Setup) -> Floats:
     """The least time a prefill takes, (n,): its kernels are launched one by one, without a recorded graph."""
-    return setup.constants["launch_floor_s"] * setup.network.layers
+    constants, network = setup.constants, setup.network
+    routed = np.where(network.experts > 1, constants["expert_launch_floor_s"], 0.0)
+    return (constants["launch_floor_s"] + routed) * network.layers
 
 
 def first_token_seconds(setup: Setup, prefill: Floats) -> Floats:
     """Fixed cost of a request plus its prefill, at least the launch floor; (n,) or (n, K)."""
     floor = column(launch_floor_seconds(setup), prefill)
-    return column(setup.constants["request_overhead_s"], prefill) + np.maximum(prefill, floor)
+    return column(setup.constants["request_overhead_s"], prefill) + smooth_max(
+        prefill, floor + 0 * prefill, setup.constants["roofline_norm"]
+    )
