@@ -160,7 +160,7 @@ def _with_files(scenario: Scenario, document: Document, folder: Path) -> Scenari
             findings += [Finding(document.file, *where, str(finding)) for finding in error.findings]
     if findings:
         raise InputError(findings)
-    return scenario.model_copy(update={"workloads": workloads})
+    return scenario.model_copy(update={"workloads": tuple(workloads)})
 
 
 def _workload_with_files(workload: Workload, folder: Path) -> Workload:
