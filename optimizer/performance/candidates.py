@@ -2,29 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
 from optimizer.base.units import BYTES_PER_GIB, MS_PER_S
-from optimizer.inputs.catalog import Catalogs, Engine, Model
-from optimizer.inputs.quality import QualityEstimate, quality_share
+from optimizer.inputs.catalog import Catalogs, Model
+from optimizer.inputs.quality import QualityEstimate
 from optimizer.inputs.scenario import Latency, Policy, Scenario, Workload
 from optimizer.performance.calibration import Calibration, confidence_factor
 from optimizer.performance.criteria import CONFIGURATION_CRITERIA
+from optimizer.performance.enumeration import BoolArray, Kind, configurations_of, fixed_failures, qualities
 from optimizer.performance.market import Market, Platform
 from optimizer.performance.memory import MemoryUse, kv_bytes_per_sequence, memory_use
 from optimizer.performance.predict import Limits, Mix, OperatingPoint, idle, sustainable_rate
 from optimizer.performance.setup import Configuration, Setup, gather
 
-BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
-DEGREES = (1, 2, 4, 8, 16)
-"""Parallel degrees are powers of two, which is what engines accept and what lets replicas share an instance."""
-SIXTEEN_BIT = ("bf16", "fp16")
-COMMON_SCHEMES = ("fp8", "int8", "int4", "fp4")
-"""Schemes for which checkpoints or on-the-fly quantization exist for most models; others are asked for by name."""
 WHOLE_MIX = "all"
 
 
@@ -75,7 +69,7 @@ class WorkloadOptions:
     configurations: tuple[Configuration, ...]
     kind: npt.NDArray[np.int64]
     """(P,) index into `kinds`: configurations of one kind fit the same offers."""
-    kinds: tuple[tuple[Platform, int], ...]
+    kinds: tuple[Kind, ...]
     """Distinct platforms with the GPUs of a replica; single-GPU replicas need no link."""
     gpus_per_replica: npt.NDArray[np.int64]
     setup: Setup
@@ -156,13 +150,13 @@ def _workload_options(
     workload: Workload, policy: Policy, catalogs: Catalogs, platforms: Mapping[Platform, int], calibration: Calibration
 ) -> WorkloadOptions:
     model = catalogs.model(workload.model)
-    pairs = _configurations(workload.model, model, catalogs, platforms, policy)
+    pairs = configurations_of(workload.model, catalogs, platforms, policy)
     configurations = tuple(configuration for configuration, _ in pairs)
     setup = gather(catalogs, configurations)
     memory = memory_use(setup)
-    quality = _qualities(configurations, model, catalogs)
+    quality = qualities(configurations, catalogs)
     limits = limits_of(workload, policy.confidence, calibration)
-    fixed = _fixed_failures(configurations, workload, policy, catalogs, model, quality)
+    fixed = fixed_failures(configurations, workload, policy, catalogs, quality)
     kinds = tuple(dict.fromkeys(kind for _, kind in pairs))
     position = {kind: index for index, kind in enumerate(kinds)}
     return WorkloadOptions(
@@ -179,100 +173,6 @@ def _workload_options(
         fixed=fixed,
         pools=_pools(workload, setup, memory, limits, fixed),
     )
-
-
-def _configurations(
-    name: str, model: Model, catalogs: Catalogs, platforms: Mapping[Platform, int], policy: Policy
-) -> list[tuple[Configuration, tuple[Platform, int]]]:
-    """Engine × precision × KV precision × parallel degrees on every platform, in a fixed order, each with its kind."""
-    homes: dict[Platform, list[tuple[int, int]]] = {}
-    for (gpu, link, link_gb_per_s), widest in sorted(platforms.items(), key=str):
-        homes[gpu, "none", None] = [(1, 1)]
-        layouts = [(tp, pp) for tp, pp in product(DEGREES, DEGREES) if 1 < tp * pp <= widest]
-        if layouts:
-            homes[gpu, link, link_gb_per_s] = layouts
-    return [
-        (Configuration(engine.id, name, home[0], precision, kv_precision, tp, pp, home[1], home[2]), (home, tp * pp))
-        for home, layouts in homes.items()
-        for (tp, pp), engine in product(layouts, _plannable(catalogs))
-        for precision, kv_precision in product(_precisions(model, home[0], catalogs, policy), engine.kv_precisions)
-    ]
-
-
-def _plannable(catalogs: Catalogs) -> list[Engine]:
-    return [engine for engine in catalogs.engines.values() if engine.plannable]
-
-
-def _precisions(model: Model, gpu: str, catalogs: Catalogs, policy: Policy) -> list[str]:
-    """16 bit as the GPU runs it, the model's native scheme, the common schemes and those that the policy names.
-
-    A model published with only its experts quantized is served as published or unpacked to 16 bit; nobody
-    quantizes it a second time.
-    """
-    architecture = catalogs.gpus[gpu].architecture
-    sixteen_bit = next((p for p in SIXTEEN_BIT if _support(catalogs, p, architecture) == "native"), SIXTEEN_BIT[0])
-    as_published = {sixteen_bit, model.native_precision} - ({*SIXTEEN_BIT} - {sixteen_bit})
-    if model.native_quantized_part == "routed_experts":
-        return sorted(as_published)
-    return sorted(as_published | {*COMMON_SCHEMES} | ({*policy.precisions} - {*SIXTEEN_BIT}))
-
-
-def _support(catalogs: Catalogs, scheme: str, architecture: str) -> str:
-    row = catalogs.kernel_support.get((scheme, architecture))
-    return "none" if row is None else row.support
-
-
-def _qualities(
-    configurations: Sequence[Configuration], model: Model, catalogs: Catalogs
-) -> tuple[QualityEstimate | None, ...]:
-    """Quality of each configuration's precision; a KV cache below 16 bit has no published quality."""
-    precisions = sorted({c.precision for c in configurations})
-    by_precision = {precision: quality_share(catalogs, model.id, precision) for precision in precisions}
-    return tuple(by_precision[c.precision] if c.kv_precision in SIXTEEN_BIT else None for c in configurations)
-
-
-def _fixed_failures(
-    configurations: Sequence[Configuration],
-    workload: Workload,
-    policy: Policy,
-    catalogs: Catalogs,
-    model: Model,
-    quality: Sequence[QualityEstimate | None],
-) -> dict[str, BoolArray]:
-    """The criteria that need no prediction: policy, kernels, arithmetic of the layout, context and quality."""
-    gpus = {gpu: not policy.gpus.permits(gpu) for gpu in {c.gpu for c in configurations}}
-    schemes = {name for c in configurations for name in (c.precision, c.kv_precision)}
-    support = {
-        pair: _support(catalogs, pair[1], catalogs.gpus[pair[0]].architecture) for pair in product(gpus, schemes)
-    }
-    columns = {
-        "gpu_policy": [gpus[c.gpu] for c in configurations],
-        "engine_policy": [bool(policy.engines) and c.engine not in policy.engines for c in configurations],
-        "precision_policy": [bool(policy.precisions) and c.precision not in policy.precisions for c in configurations],
-        "kv_precision_policy": [
-            bool(policy.kv_precisions) and c.kv_precision not in policy.kv_precisions for c in configurations
-        ],
-        "engine_support": [not _engine_runs(c, catalogs) for c in configurations],
-        "kernel_support": [support[c.gpu, c.precision] == "none" for c in configurations],
-        "kv_kernel_support": [support[c.gpu, c.kv_precision] != "native" for c in configurations],
-        "link_known": [c.tensor_parallel * c.pipeline_parallel > 1 and c.link is None for c in configurations],
-        "divisibility": [
-            model.attention_heads % c.tensor_parallel != 0 or model.layers < c.pipeline_parallel for c in configurations
-        ],
-        "quality": [_quality_fails(workload, estimate) for estimate in quality],
-    }
-    return {name: np.array(column, dtype=bool) for name, column in columns.items()}
-
-
-def _engine_runs(configuration: Configuration, catalogs: Catalogs) -> bool:
-    engine, gpu = catalogs.engines[configuration.engine], catalogs.gpus[configuration.gpu]
-    return gpu.architecture in engine.architectures and configuration.precision in engine.schemes
-
-
-def _quality_fails(workload: Workload, estimate: QualityEstimate | None) -> bool:
-    if workload.min_quality is None:
-        return False
-    return workload.unknown_quality == "reject" if estimate is None else estimate.share < workload.min_quality
 
 
 def _pools(

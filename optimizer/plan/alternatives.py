@@ -6,7 +6,8 @@ from decimal import Decimal
 import numpy as np
 
 from optimizer.inputs.catalog import Model
-from optimizer.performance.candidates import SIXTEEN_BIT, WorkloadOptions
+from optimizer.inputs.quality import SIXTEEN_BIT
+from optimizer.performance.candidates import WorkloadOptions
 from optimizer.plan.inquiry import Answer, Inquiry
 from optimizer.plan.plan import Alternative, Deployment
 from optimizer.plan.readback import Bought, read_back

@@ -17,9 +17,9 @@ from optimizer.base.units import (
 from optimizer.inputs.catalog import Catalogs, Offer
 from optimizer.inputs.quality import QualityEstimate
 from optimizer.inputs.scenario import RequestClass
-from optimizer.performance.candidates import WHOLE_MIX, WorkloadOptions
+from optimizer.performance.candidates import WorkloadOptions
 from optimizer.performance.market import power_kw
-from optimizer.performance.predict import LIMITS, STATISTICS, OperatingPoint, operate
+from optimizer.performance.predict import LIMITS, STATISTICS, Mix, OperatingPoint, operate
 from optimizer.plan.inquiry import Answer
 from optimizer.plan.plan import Deployment, Provenance, Purchase, ServedClass, Vram, cents
 from optimizer.program.formulate import Column
@@ -96,68 +96,95 @@ def _split(cost: Decimal, shares: Sequence[int]) -> list[Decimal]:
 def _deployment(
     answer: Answer, column: Column, offer: Offer, counts: tuple[int, int, int], flow: float, cost: Decimal
 ) -> Deployment:
+    """One deployment: what it is, what was bought for it, how it performs, what a request costs."""
     inquiry = answer.inquiry
     choice = inquiry.options[column.workload]
-    pool = choice.pools[column.pool]
-    c = choice.configurations[column.configuration]
     replicas, instances, gpus = counts
-    capacity = float(pool.rate_per_s[column.configuration]) * replicas
-    row = np.array([column.configuration])
-    point = operate(choice.setup.take(row), pool.pool.mix, np.array([flow / replicas]))
+    power = power_kw(offer, inquiry.catalogs.gpus[offer.gpu])
+    estimate = choice.quality[column.configuration]
+    return Deployment.model_validate(
+        {
+            **_identity(choice, column),
+            **_place(offer),
+            "replicas": replicas,
+            "instances": instances,
+            "total_gpus": gpus,
+            "monthly_cost_usd": cost,
+            "power_kw": None if power is None else float(power) * gpus / offer.gpu_count,
+            "quality": None if estimate is None else estimate.share,
+            "provenance": _provenance(inquiry.catalogs, offer, estimate),
+            **_performance(choice, column, replicas, flow),
+            **_unit_costs(choice.pools[column.pool].pool.mix, flow, cost),
+        }
+    )
+
+
+def _identity(choice: WorkloadOptions, column: Column) -> dict[str, object]:
+    c = choice.configurations[column.configuration]
+    return {
+        "workload": choice.workload.name,
+        "pool": choice.pools[column.pool].pool.name,
+        "model": choice.workload.model,
+        "engine": c.engine,
+        "gpus_per_replica": c.tensor_parallel * c.pipeline_parallel,
+        "tensor_parallel": c.tensor_parallel,
+        "pipeline_parallel": c.pipeline_parallel,
+        "precision": c.precision,
+        "kv_precision": c.kv_precision,
+    }
+
+
+def _place(offer: Offer) -> dict[str, object]:
+    return {
+        "provider": offer.provider,
+        "region": offer.region,
+        "instance_type": offer.instance_type,
+        "pricing_term": offer.pricing_term,
+        "commitment_months": offer.commitment_months,
+        "gpu": offer.gpu,
+        "gpus_per_instance": offer.gpu_count,
+        "price_usd_per_hour": offer.price_usd_per_hour,
+    }
+
+
+def _performance(choice: WorkloadOptions, column: Column, replicas: int, flow: float) -> dict[str, object]:
+    """Load and latencies of the deployment at the flow that the plan gives it."""
+    pool, row = choice.pools[column.pool], column.configuration
+    capacity = float(pool.rate_per_s[row]) * replicas
+    point = operate(choice.setup.take(np.array([row])), pool.pool.mix, np.array([flow / replicas]))
     latencies = Latencies(choice, point)
     classes = [choice.workload.classes()[k] for k in pool.pool.classes]
     served = [
         latencies.served_class(item, k, share, flow)
         for k, (item, share) in enumerate(zip(classes, pool.pool.mix.share.tolist(), strict=True))
     ]
+    return {
+        "requests_per_second": flow,
+        "max_requests_per_second": capacity,
+        "utilization": flow / capacity,
+        "limited_by": LIMITS[int(pool.limited_by[row])],
+        "concurrency": float(point.concurrency[0]),
+        "max_concurrency": float(point.max_concurrency[0]),
+        "tpot_ms": latencies.tpot(1.0),
+        "tpot_bound_ms": latencies.tpot(choice.limits.tpot_factor),
+        "ttft_ms": _slowest([item.ttft_ms for item in served]),
+        "ttft_bound_ms": _slowest([item.ttft_bound_ms for item in served]),
+        "e2e_ms": _slowest([item.e2e_ms for item in served]),
+        "classes": served,
+        "vram": _vram(choice, row, point),
+    }
+
+
+def _unit_costs(mix: Mix, flow: float, cost: Decimal) -> dict[str, object]:
     requests_per_month = Decimal(repr(flow)) * SECONDS_PER_MONTH
-    output = Decimal(repr(float(pool.pool.mix.share @ pool.pool.mix.output_tokens)))
-    prompt = Decimal(repr(float(pool.pool.mix.share @ pool.pool.mix.input_tokens)))
+    output = Decimal(repr(float(mix.share @ mix.output_tokens)))
+    prompt = Decimal(repr(float(mix.share @ mix.input_tokens)))
     per_request = cost / requests_per_month
-    power = power_kw(offer, inquiry.catalogs.gpus[offer.gpu])
-    estimate = choice.quality[column.configuration]
-    return Deployment(
-        workload=choice.workload.name,
-        pool=pool.pool.name if len(choice.pools) > 1 else WHOLE_MIX,
-        model=choice.workload.model,
-        engine=c.engine,
-        provider=offer.provider,
-        region=offer.region,
-        instance_type=offer.instance_type,
-        pricing_term=offer.pricing_term,
-        commitment_months=offer.commitment_months,
-        gpu=offer.gpu,
-        gpus_per_instance=offer.gpu_count,
-        gpus_per_replica=c.tensor_parallel * c.pipeline_parallel,
-        tensor_parallel=c.tensor_parallel,
-        pipeline_parallel=c.pipeline_parallel,
-        precision=c.precision,
-        kv_precision=c.kv_precision,
-        replicas=replicas,
-        instances=instances,
-        total_gpus=gpus,
-        price_usd_per_hour=offer.price_usd_per_hour,
-        monthly_cost_usd=cost,
-        requests_per_second=flow,
-        max_requests_per_second=capacity,
-        utilization=flow / capacity,
-        limited_by=LIMITS[int(pool.limited_by[column.configuration])],
-        concurrency=float(point.concurrency[0]),
-        max_concurrency=float(point.max_concurrency[0]),
-        tpot_ms=latencies.tpot(1.0),
-        tpot_bound_ms=latencies.tpot(choice.limits.tpot_factor),
-        ttft_ms=_slowest([item.ttft_ms for item in served]),
-        ttft_bound_ms=_slowest([item.ttft_bound_ms for item in served]),
-        e2e_ms=_slowest([item.e2e_ms for item in served]),
-        classes=served,
-        vram=_vram(choice, column.configuration, point),
-        power_kw=None if power is None else float(power) * gpus / offer.gpu_count,
-        cost_per_million_output_tokens_usd=per_request / output * TOKENS_PER_MILLION,
-        cost_per_million_tokens_usd=per_request / (prompt + output) * TOKENS_PER_MILLION,
-        cost_per_request_usd=per_request,
-        quality=None if estimate is None else estimate.share,
-        provenance=_provenance(inquiry.catalogs, offer, estimate),
-    )
+    return {
+        "cost_per_request_usd": per_request,
+        "cost_per_million_output_tokens_usd": per_request / output * TOKENS_PER_MILLION,
+        "cost_per_million_tokens_usd": per_request / (prompt + output) * TOKENS_PER_MILLION,
+    }
 
 
 @dataclass(frozen=True)

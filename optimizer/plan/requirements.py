@@ -52,7 +52,7 @@ def _latencies(workload: Workload, serving: Sequence[Deployment]) -> Iterator[Re
             what = f"{LATENCY_NAMES[metric]} {statistic} ≤ {limit:g} ms"
             if capping:
                 rate = capping[0].max_requests_per_second / capping[0].replicas
-                effect = f" and stops a replica on {capping[0].gpu} at {rate:.3g} requests/s"
+                effect = f"; it stops a replica on {capping[0].gpu} at {rate:.3g} requests/s"
             else:
                 effect = ""
             text = (

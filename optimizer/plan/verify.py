@@ -13,7 +13,7 @@ import numpy as np
 
 from optimizer.base.units import BYTES_PER_GIB, HOURS_PER_MONTH, MS_PER_S, WATTS_PER_KILOWATT
 from optimizer.inputs.catalog import Catalogs, Offer
-from optimizer.inputs.quality import quality_share
+from optimizer.inputs.quality import SIXTEEN_BIT, quality_share
 from optimizer.inputs.scenario import Scenario, Workload
 from optimizer.performance.calibration import Calibration, confidence_factor
 from optimizer.performance.memory import memory_use
@@ -199,7 +199,7 @@ def _quality(claim: Claim) -> Iterator[Finding]:
         if workload.min_quality is None:
             continue
         model = claim.catalogs.model(workload.model)
-        known = quality_share(claim.catalogs, model.id, d.precision) if d.kv_precision in ("bf16", "fp16") else None
+        known = quality_share(claim.catalogs, model.id, d.precision) if d.kv_precision in SIXTEEN_BIT else None
         if known is None:
             yield workload.unknown_quality == "accept", f"{d.workload}: quality of {d.precision} is unknown"
         else:
