@@ -1,7 +1,7 @@
 """What must be true of any machine, checked over every GPU, precision and engine of the catalogs."""
 
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ NATIVE = 2.0
 
 
 def every(catalogs: Catalogs, models: tuple[str, ...] = MODELS, degrees: tuple[int, ...] = (1, 2, 8)) -> Setup:
-    """Every GPU, precision and plannable engine with some models and degrees, linked as the GPU is, known links only."""
+    """Every GPU, precision and plannable engine with some models and degrees, over its own link."""
     engines = [engine.id for engine in catalogs.engines.values() if engine.plannable]
     rows = [
         Configuration(engine, model, gpu, precision, "bf16", tp, 1)
@@ -53,7 +53,7 @@ def test_latency_grows_with_the_rate(catalogs: Catalogs) -> None:
     setup = every(catalogs)
     rates = (0.0, 0.1, 1.0, 10.0, 100.0)
     points = [operate(setup, CHAT, np.full(setup.rows, rate)) for rate in rates]
-    for low, high in zip(points, points[1:], strict=False):
+    for low, high in pairwise(points):
         for before, after in zip(latencies(low), latencies(high), strict=True):
             assert np.all(after >= before * (1 - 1e-6))
 

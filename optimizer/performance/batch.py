@@ -32,7 +32,7 @@ def predict_batch(frame: pd.DataFrame, catalogs: Catalogs) -> pd.DataFrame:
     result = frame.copy()
     table = read_table(frame, catalogs)
     found, rows = deployments(table, catalogs)
-    values = _values(found, table, rows) if len(rows) else {}
+    values = _values(found, table, rows) if found is not None else {}
     unseen, source = _novelty(table, rows, catalogs)
     calibration = Calibration.of(catalogs.calibration)
     loads = list(table.names["load_type"][rows])

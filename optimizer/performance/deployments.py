@@ -54,23 +54,33 @@ class Deployments:
         return replace(self, setup=self.setup.with_values(values))
 
 
-def deployments(table: Table, catalogs: Catalogs) -> tuple[Deployments, Ints]:
-    """The predictable rows of a table and their positions in it; what does not fit is refused on the way."""
+def deployments(table: Table, catalogs: Catalogs) -> tuple[Deployments | None, Ints]:
+    """The predictable rows of a table and their positions in it, None when there is none; misfits are refused."""
+    _lay_out(table, catalogs)
     rows = np.flatnonzero(table.problem == "")
-    columns = {name: table.names[name][rows] for name in _NAMES}
-    single = gather_columns(catalogs, {**columns, **_single(rows)})
-    sizes = _scattered(weight_bytes(single), rows, table), _scattered(single.hardware.usable_bytes, rows, table)
-    layout = assign_layout(table, *sizes, _scattered(single.network.latent, rows, table) > 0)
-    rows = np.flatnonzero(table.problem == "")
-    columns = {name: table.names[name][rows] for name in _NAMES}
-    setup = gather_columns(catalogs, {**columns, **_degrees(table, layout, rows)})
-    found = _loaded(table, layout, setup, rows)
+    if not len(rows):
+        return None, rows
+    setup = gather_columns(catalogs, {**_named(table, rows), **_degrees(table, rows)})
+    found = _loaded(table, setup, rows)
     refuse_misfits(table, found, rows)
     kept = table.problem[rows] == ""
-    return found.take(np.flatnonzero(kept)), rows[kept]
+    return (found.take(np.flatnonzero(kept)) if kept.any() else None), rows[kept]
+
+
+def _lay_out(table: Table, catalogs: Catalogs) -> None:
+    """Settle every row's layout from the size of its model on one of its GPUs."""
+    rows = np.flatnonzero(table.problem == "")
+    if len(rows):
+        single = gather_columns(catalogs, {**_named(table, rows), **_single(rows)})
+        sizes = [_scattered(values, rows, table) for values in (weight_bytes(single), single.hardware.usable_bytes)]
+        assign_layout(table, *sizes, _scattered(single.network.latent + 1, rows, table) > 1)
 
 
 _NAMES = ("engine", "model", "gpu", "precision", "kv_precision", "engine_version", "lengths")
+
+
+def _named(table: Table, rows: Ints) -> Columns:
+    return {name: table.names[name][rows] for name in _NAMES}
 
 
 def _single(rows: Ints) -> Columns:
@@ -87,7 +97,8 @@ def _single(rows: Ints) -> Columns:
     }
 
 
-def _degrees(table: Table, layout: dict[str, Floats], rows: Ints) -> Columns:
+def _degrees(table: Table, rows: Ints) -> Columns:
+    layout = table.layout
     blank = [None] * len(rows)
     return {
         "tensor_parallel": layout["tp"][rows],
@@ -101,12 +112,12 @@ def _degrees(table: Table, layout: dict[str, Floats], rows: Ints) -> Columns:
 
 
 def _scattered(values: Floats, rows: Ints, table: Table) -> Floats:
-    full = np.zeros(len(table.problem))
+    full = np.ones(len(table.problem))
     full[rows] = values
     return full
 
 
-def _loaded(table: Table, layout: dict[str, Floats], setup: Setup, rows: Ints) -> Deployments:
+def _loaded(table: Table, setup: Setup, rows: Ints) -> Deployments:
     """Spread a deployment's load over its replicas; fewer requests than replicas leave the rest idle."""
     one = np.ones((len(rows), 1))
     demand = Demand(
@@ -118,7 +129,9 @@ def _loaded(table: Table, layout: dict[str, Floats], setup: Setup, rows: Ints) -
     kind = np.array([LOADS.index(name) for name in table.names["load_type"][rows]], dtype=np.intp)
     value, requests = table.numbers["load_value"][rows], table.numbers["num_requests"][rows]
     counted = kind != LOADS.index("request_rate")
-    busy = np.where(counted & ~np.isnan(value), np.minimum(layout["replicas"][rows], value), layout["replicas"][rows])
+    busy = np.where(
+        counted & ~np.isnan(value), np.minimum(table.layout["replicas"][rows], value), table.layout["replicas"][rows]
+    )
     busy = np.maximum(np.floor(busy), 1.0)
     return Deployments(setup, demand, kind, value / busy, requests / busy, busy)
 

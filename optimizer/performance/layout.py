@@ -9,8 +9,8 @@ _ROOM = 0.7
 """A usual layout keeps the weights below this share of memory, so that the rest can cache."""
 
 
-def assign_layout(table: Table, weight_bytes: Floats, gpu_bytes: Floats, latent: np.ndarray) -> dict[str, Floats]:
-    """Tensor and pipeline degree, replicas and attention data parallelism of every row, (n,).
+def assign_layout(table: Table, weight_bytes: Floats, gpu_bytes: Floats, latent: np.ndarray) -> None:
+    """Settle tensor and pipeline degree, replicas and attention data parallelism of every row, (n,).
 
     Ranks of attention data parallelism are recognized by `attention_dp`, or by dp > 1 on as many GPUs as one
     replica has. Where the tensor degree is missing, it is the least power of two that holds the weights with room;
@@ -33,7 +33,7 @@ def assign_layout(table: Table, weight_bytes: Floats, gpu_bytes: Floats, latent:
         (tp != np.floor(tp)) | (pp != np.floor(pp)) | (replicas != np.floor(replicas)), "degrees must be whole"
     )
     table.refuse(whole * replicas > np.where(np.isnan(gpus), np.inf, gpus), "tp x pp x dp exceeds num_gpus")
-    return {"tp": tp, "pp": pp, "replicas": replicas, "attention_dp": ranks.astype(np.float64)}
+    table.layout = {"tp": tp, "pp": pp, "replicas": replicas, "attention_dp": ranks.astype(np.float64)}
 
 
 def _described(tp: Floats, pp: Floats, replicas: Floats) -> Names:

@@ -34,6 +34,7 @@ class Table:
         frame: The table as given.
         names: Text columns, resolved to catalog ids; empty where unresolved.
         numbers: Number columns, NaN where not given.
+        layout: Degrees of parallelism and replicas, once settled.
         problem: Why a row cannot be predicted, empty for those that can.
         note: What was assumed.
     """
@@ -41,6 +42,7 @@ class Table:
     frame: pd.DataFrame
     names: dict[str, Names] = field(default_factory=dict)
     numbers: dict[str, Floats] = field(default_factory=dict)
+    layout: dict[str, Floats] = field(default_factory=dict)
     problem: Names = field(default_factory=lambda: np.empty(0, dtype=object))
     note: Names = field(default_factory=lambda: np.empty(0, dtype=object))
 
@@ -181,7 +183,7 @@ def _number(table: Table, name: str, *, required: bool) -> None:
     table.refuse(given & (value > _LIMIT), f"{name} is beyond any real deployment")
     if required:
         table.refuse(~given, f"{name} is missing")
-    table.numbers[name] = value
+    table.numbers[name] = np.where((value > 0) & (value <= _LIMIT), value, math.nan)
 
 
 def _check_load(table: Table) -> None:

@@ -1,0 +1,138 @@
+"""The formulas one by one, against figures worked out by hand."""
+
+import math
+
+import numpy as np
+import pytest
+
+from optimizer.base.errors import InputError
+from optimizer.inputs.catalog import Catalogs
+from optimizer.performance.calibration import HIERARCHY, SIGMA, Calibration, confidence_factor
+from optimizer.performance.communication import all_reduce_seconds, bus_bandwidth
+from optimizer.performance.eras import era_of, version_number
+from optimizer.performance.facts import expert_params
+from optimizer.performance.queueing import admission_wait, normal_share, server_wait
+from optimizer.performance.roofline import prefill_attention_seconds, smooth_max, touched_share
+from optimizer.performance.setup import Configuration, gather
+
+
+@pytest.fixture
+def calibration(catalogs: Catalogs) -> Calibration:
+    return Calibration.of(catalogs.calibration)
+
+
+def test_every_declared_constant_has_a_value_for_everything_or_for_each_kind(calibration: Calibration) -> None:
+    missing = [name for name in HIERARCHY if not calibration.members(name)]
+    assert missing == []
+
+
+def test_every_calibrated_row_is_declared(calibration: Calibration) -> None:
+    beside = {SIGMA, "spread", "evidence", "sigma_unseen", "era_first_version", "version_in_year"}
+    assert {entry.parameter for entry in calibration.entries} - set(HIERARCHY) == beside
+
+
+def test_the_most_specific_group_wins_and_a_missing_one_falls_back(calibration: Calibration) -> None:
+    own = calibration.index("bandwidth_efficiency", ("hopper", "nvidia", ""))
+    assert calibration.entries[own].group == "hopper"
+    broader = calibration.index("bandwidth_efficiency", ("volta", "nvidia", ""))
+    assert calibration.entries[broader].group == "nvidia"
+
+
+def test_a_constant_without_any_value_is_an_error(calibration: Calibration) -> None:
+    with pytest.raises(InputError, match="no value for any of the groups"):
+        calibration.lookup("bandwidth_efficiency", "abacus")
+
+
+def test_confidence_asks_for_a_margin_above_one_half(calibration: Calibration) -> None:
+    assert confidence_factor(calibration, "tpot", 0.5) == 1.0
+    expected = math.exp(1.2815515655446004 * calibration.lookup("sigma", "tpot"))
+    assert confidence_factor(calibration, "tpot", 0.9) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("engine", "text", "number"),
+    [
+        ("vllm", "0.19.0", 0.19),
+        ("vllm", "0.9.0.2.dev108", 0.09),
+        ("sglang", "v0.5.10.post1-cu130", 0.051),
+        ("tensorrt-llm", "1.1.0rc2.post2", 1.01),
+        ("vllm", "2024 (vLLM ~0.5/0.6; TRT-LLM ~0.10/0.11)", 0.05),
+        ("tensorrt-llm", "2024 (vLLM ~0.5/0.6; TRT-LLM ~0.10/0.11)", 0.10),
+        ("vllm", "latest (2025-10, ~0.11)", 0.11),
+        ("vllm", "nightly-5b8c30d62b754b57", None),
+        ("vllm", "", None),
+    ],
+)
+def test_versions_are_read_from_free_text(engine: str, text: str, number: float | None) -> None:
+    assert version_number(engine, text) == (None if number is None else pytest.approx(number))
+
+
+def test_an_era_is_the_last_that_started(calibration: Calibration) -> None:
+    assert era_of(calibration, "vllm", "0.8.5") == era_of(calibration, "vllm", "0.10.2")
+    assert era_of(calibration, "vllm", "0.8.5") != era_of(calibration, "vllm", "0.11.0")
+    assert era_of(calibration, "vllm", "") == era_of(calibration, "vllm", "0.22.1")
+    assert era_of(calibration, "vllm", "2023") == era_of(calibration, "vllm", "0.2.0")
+
+
+def test_a_smooth_maximum_lies_between_the_maximum_and_the_sum() -> None:
+    left, right, norm = np.array([3.0, 0.0]), np.array([4.0, 2.0]), np.array([2.0, 2.0])
+    assert smooth_max(left, right, norm) == pytest.approx([5.0, 2.0])
+
+
+def test_one_token_touches_its_own_experts_and_many_touch_all(catalogs: Catalogs) -> None:
+    setup = gather(catalogs, [Configuration("vllm", "qwen3-30b-a3b", "h100-sxm", "bf16", "bf16", 1, 1)])
+    ideal = setup.constants.values.copy()
+    ideal[setup.constants.index["expert_touch_factor"]] = 1.0
+    shares = touched_share(setup.with_values(ideal), np.array([[1.0, 1e6]]))[0]
+    assert shares == pytest.approx([8 / 128, 1.0])
+
+
+def test_expert_parameters_follow_from_totals(catalogs: Catalogs) -> None:
+    model = catalogs.model("qwen3-30b-a3b")
+    by_shape = 128 * 3 * 2048 * 768 * 48
+    assert expert_params(model) == pytest.approx(by_shape, rel=1e-3)
+
+
+def test_an_all_reduce_is_latency_and_ring_bytes(catalogs: Catalogs) -> None:
+    setup = gather(
+        catalogs, [Configuration("vllm", "llama-3.1-8b", "h100-sxm", "bf16", "bf16", tp, 1) for tp in (1, 4)]
+    )
+    found = all_reduce_seconds(setup, np.array([1000.0, 1000.0]))
+    constants = setup.constants
+    latency = constants["link_latency_s"][1] * 4 ** constants["link_latency_exponent"][1]
+    ring = 1000 * 4096 * 2 * 2 * 3 / 4 / bus_bandwidth(setup)[1]
+    assert found == pytest.approx([0.0, 2 * 32 * (latency + ring)])
+
+
+def test_a_prompt_attends_to_half_its_square(catalogs: Catalogs) -> None:
+    setup = gather(catalogs, [Configuration("vllm", "llama-3.1-8b", "h100-sxm", "bf16", "bf16", 1, 1)])
+    seconds = prefill_attention_seconds(setup, np.array([2000.0]), np.array([0.0]))[0]
+    flops = 4 * 32 * 128 * 32 * 2000**2 / 2
+    assert seconds == pytest.approx(flops / (989e12 * setup.constants["prefill_attention_efficiency"][0]))
+
+
+def test_a_server_with_exponential_service_waits_as_m_m_1() -> None:
+    wait = server_wait(np.array([0.5]), np.array([1.0]), np.array([1.0]))
+    assert wait.mean == pytest.approx([0.5 * 2.0])
+    assert wait.statistic("p99") == pytest.approx([2.0 * math.log(0.5 / 0.01)])
+    assert wait.statistic("p50") == pytest.approx([0.0])
+
+
+def test_waiting_for_a_place_approximates_erlang_c() -> None:
+    places, load = 50, 45.0
+    blocked = _erlang_c(places, load)
+    wait = admission_wait(np.array([load]), np.array([float(places)]), np.array([1.0]))
+    assert wait.probability[0] == pytest.approx(blocked, rel=0.1)
+    assert wait.mean[0] == pytest.approx(blocked / (places - load), rel=0.1)
+
+
+def test_the_normal_distribution_is_close() -> None:
+    deviations = np.linspace(0, 4, 50)
+    exact = [0.5 * (1 + math.erf(deviation / math.sqrt(2))) for deviation in deviations]
+    assert np.abs(normal_share(deviations) - exact).max() < 2e-4
+
+
+def _erlang_c(servers: int, load: float) -> float:
+    below = sum(load**k / math.factorial(k) for k in range(servers))
+    full = load**servers / math.factorial(servers) / (1 - load / servers)
+    return full / (below + full)
