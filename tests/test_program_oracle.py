@@ -10,7 +10,7 @@ from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.problem import Problem
 from optimizer.program.solve import solve, solve_plainly
 
-STEADY = settings(deadline=None, derandomize=True, max_examples=40, database=None)
+STEADY = settings(deadline=None, derandomize=True, max_examples=25, database=None)
 
 
 @pytest.mark.parametrize("family", ["", *TINY_LIMITS, "any"])

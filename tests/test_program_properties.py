@@ -16,7 +16,7 @@ from optimizer.program.model import build_program, hourly_cost, model_proto
 from optimizer.program.problem import Problem, restricted, sorted_problem
 from optimizer.program.solve import Solution, solve
 
-STEADY = settings(deadline=None, derandomize=True, max_examples=30, database=None)
+STEADY = settings(deadline=None, derandomize=True, max_examples=20, database=None)
 
 
 def cost(solution: Solution) -> float:

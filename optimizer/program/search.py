@@ -11,15 +11,15 @@ from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.bounds import Bound, bound_from, read_multipliers
 from optimizer.program.dominance import undominated
 from optimizer.program.model import Program, build_program, hourly_cost, model_proto
-from optimizer.program.problem import Flags, Ints, Problem, Sorted, compacted
+from optimizer.program.problem import Flags, Floats, Ints, Problem, Sorted, compacted
 from optimizer.program.solver import Answer, Clock, Status, solve_integer, solve_linear
 from optimizer.program.variables import label_numbers
 
 EQUAL_COST = 1e-9
 """Relative difference below which two costs are the same."""
 
-INCUMBENT_COLUMNS = 60
-INCUMBENT_NODES = 50
+INCUMBENT_COLUMNS = 24
+INCUMBENT_NODES = 5
 """Size of the first, restricted solve: only its incumbent is used, so these steer speed and never the result."""
 
 
@@ -59,13 +59,14 @@ class Found:
         status: Of the whole problem.
         bound_usd_per_hour: No plan costs less.
         machines: In the problem's index order; None without a plan.
-        possible: (C,) candidates that may be in a plan as cheap as the one found.
+        with_candidate_usd_per_hour: (C,) no plan with the candidate costs less; infinite where it is in no plan as
+            cheap as the one found.
     """
 
     status: Status
     bound_usd_per_hour: float
     machines: Machines | None
-    possible: Flags
+    with_candidate_usd_per_hour: Floats
 
 
 def search(problem: Problem, ledger: Ledger, eliminate: bool = True) -> Found:
@@ -108,7 +109,9 @@ def _final(problem: Problem, keep: Flags, bound: Bound | None, incumbent: Machin
 def _found(problem: Problem, keep: Flags, bound: Bound | None, answer: Answer, machines: Machines | None) -> Found:
     status = answer.status if machines is None or answer.status == "optimal" else "feasible"
     lower = max(answer.bound, bound.usd_per_hour if bound is not None else 0.0)
-    return Found(status, lower, machines, keep & _can_beat(problem, bound, machines))
+    each = np.zeros(len(problem.candidates)) if bound is None else bound.with_candidate_usd_per_hour
+    each = np.where(keep & _can_beat(problem, bound, machines), each, np.inf)
+    return Found(status, lower, machines, each)
 
 
 def _relaxation_bound(problem: Problem, keep: Flags, ledger: Ledger) -> Bound | None:

@@ -85,7 +85,7 @@ def _solved(problem: Problem, ledger: Ledger, eliminate: bool) -> Solution:
         machines = found.machines
         if found.status == "optimal":
             with ledger.phase("tie_break"):
-                machines = break_ties(order.problem, machines, found.possible, ledger)
+                machines = break_ties(order.problem, machines, found.with_candidate_usd_per_hour, ledger)
         with ledger.phase("routing"):
             flow = balanced_flow_per_s(order.problem, machines.replicas)
     except SolverFailure as failure:

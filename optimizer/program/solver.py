@@ -1,7 +1,11 @@
 """The only call of a solver: a model in, an answer with an honest reason out, errors translated."""
 
+import ctypes
 import datetime
+import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -91,7 +95,8 @@ def _limit(clock: Clock) -> datetime.timedelta | None:
 def _solve(proto: model_pb2.ModelProto, solver: mathopt.SolverType, parameters: mathopt.SolveParameters) -> Answer:
     model = mathopt.Model.from_model_proto(proto)
     try:
-        result = mathopt.solve(model, solver, params=parameters)
+        with _standard_output_kept_clean():
+            result = mathopt.solve(model, solver, params=parameters)
     except (AttributeError, ValueError, RuntimeError) as error:
         # some releases fail while translating the solver's status; its text is then in the context
         raise SolverFailure(f"{solver.name.lower()} refused the model: {error.__context__ or error}") from error
@@ -103,3 +108,23 @@ def _solve(proto: model_pb2.ModelProto, solver: mathopt.SolverType, parameters: 
     values = result.variable_values(list(model.variables())) if result.has_primal_feasible_solution() else []
     duals = result.dual_values(list(model.linear_constraints())) if result.has_dual_feasible_solution() else []
     return Answer(status, result.termination.objective_bounds.dual_bound, np.array(values), np.array(duals))
+
+
+@contextmanager
+def _standard_output_kept_clean() -> Iterator[None]:
+    """Send what the solver's own code prints to nowhere.
+
+    HiGHS has a stray `printf` in the repair of near-integer solutions that no option silences; standard output belongs
+    to the answer alone. The C library's buffer is flushed before the descriptor is put back.
+    """
+    library = ctypes.CDLL(None) if os.name == "posix" else None
+    kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 1)
+        yield
+    finally:
+        if library is not None:
+            library.fflush(None)
+        os.dup2(kept, 1)
+        os.close(kept)
+        os.close(nowhere)

@@ -1,34 +1,39 @@
 """Among plans of equal cost: fewest GPUs, then fewest instances, then fewest replicas, then smallest sum of id ranks.
 
-The first two are decided over every candidate that survives elimination, the last two for the instances so found.
-Dominance drops a candidate that another one replaces with the same GPUs, instances and replicas, so it never decides
-the first three; elimination by bound drops none that could be in a plan of equal cost. A solve that reaches its node
-limit keeps the best plan seen, the same on every run.
+The first two are decided over the plan's own candidates and the most promising others, the last two for the instances
+so found. Dominance drops a candidate that another one replaces with the same GPUs, instances and replicas, so it never
+decides the first three; elimination by bound drops none that could be in a plan of equal cost. A plan of equal cost
+that is hard to find is not worth a wait: the search is bounded in candidates and nodes, never by time, and keeps the
+best plan seen, the same on every run.
 """
 
 import numpy as np
 
 from optimizer.program.model import build_program, hourly_cost, model_proto
-from optimizer.program.problem import Flags, Problem, compacted
+from optimizer.program.problem import Flags, Floats, Problem, compacted
 from optimizer.program.rows import Rows, one_row_at_most
 from optimizer.program.search import EQUAL_COST, Ledger, Machines, machines_of
 from optimizer.program.solver import solve_integer
 from optimizer.program.variables import tagged
 
+TIE_BREAK_CANDIDATES = 24
 TIE_BREAK_NODES = 5
-"""Nodes after which a tie stays as the best plan seen breaks it."""
+"""How far plans of equal cost are searched: candidates with the lowest bounds, and branch-and-bound nodes."""
 
 
-def break_ties(problem: Problem, machines: Machines, possible: Flags, ledger: Ledger) -> Machines:
+def break_ties(problem: Problem, machines: Machines, with_candidate_usd_per_hour: Floats, ledger: Ledger) -> Machines:
     """The preferred one among the plans that cost as little as `machines`.
 
     Args:
         problem: In canonical order.
         machines: A cheapest plan.
-        possible: (C,) candidates that may be in a plan as cheap.
+        with_candidate_usd_per_hour: (C,) lower bound on plans with the candidate; infinite if in none as cheap.
         ledger: Its clock limits the search.
     """
-    bought = _fewest_gpus(problem, machines, possible, ledger)
+    possible = np.isfinite(with_candidate_usd_per_hour)
+    promising = machines.replicas > 0
+    promising[np.argsort(with_candidate_usd_per_hour, kind="stable")[:TIE_BREAK_CANDIDATES]] = True
+    bought = _fewest_gpus(problem, machines, possible & promising, ledger)
     return _fewest_replicas(problem, bought, possible & (bought.instances > 0)[problem.offer_index], ledger)
 
 
