@@ -118,9 +118,10 @@ class Deployment(Strict):
     classes: list[ServedClass]
     vram: Vram
     power_kw: Figure | None
-    cost_per_million_output_tokens_usd: UnitUsd
-    cost_per_million_tokens_usd: UnitUsd
-    cost_per_request_usd: UnitUsd
+    cost_per_million_output_tokens_usd: UnitUsd | None
+    """None for a standby deployment, which serves nothing at the planned load; so for the two below."""
+    cost_per_million_tokens_usd: UnitUsd | None
+    cost_per_request_usd: UnitUsd | None
     quality: Figure | None
     provenance: Provenance
 

@@ -176,15 +176,15 @@ def _performance(choice: WorkloadOptions, column: Column, replicas: int, flow: f
 
 
 def _unit_costs(mix: Mix, flow: float, cost: Decimal) -> dict[str, object]:
+    names = ("cost_per_request_usd", "cost_per_million_output_tokens_usd", "cost_per_million_tokens_usd")
+    if flow == 0:
+        return dict.fromkeys(names)
     requests_per_month = Decimal(repr(flow)) * SECONDS_PER_MONTH
     output = Decimal(repr(float(mix.share @ mix.output_tokens)))
     prompt = Decimal(repr(float(mix.share @ mix.input_tokens)))
     per_request = cost / requests_per_month
-    return {
-        "cost_per_request_usd": per_request,
-        "cost_per_million_output_tokens_usd": per_request / output * TOKENS_PER_MILLION,
-        "cost_per_million_tokens_usd": per_request / (prompt + output) * TOKENS_PER_MILLION,
-    }
+    per_output, per_token = per_request / output, per_request / (prompt + output)
+    return dict(zip(names, (per_request, per_output * TOKENS_PER_MILLION, per_token * TOKENS_PER_MILLION), strict=True))
 
 
 @dataclass(frozen=True)

@@ -61,14 +61,16 @@ def _positive(counts: dict[str, int]) -> dict[str, int]:
 def nearest_misses(options: Sequence[WorkloadOptions], market: Market) -> list[NearestMiss]:
     """For every criterion with a number, the configuration on an admitted offer that fails it by least.
 
+    Only for workloads that no candidate serves: elsewhere the candidates are not what is missing.
     Among all that fail the criterion, those with the fewest other failures come first; then the smallest excess.
     Misses with more failures than the best of them say nothing that would help and are left out.
     """
     found = []
     for choice in options:
         on_offer: Flags = np.any(choice.fits(market)[:, market.admitted], axis=1)[choice.kind]
-        for pool in choice.pools:
-            found += list(_misses_of_pool(choice, pool, on_offer))
+        if not any((pool.passed & on_offer).any() for pool in choice.pools):
+            for pool in choice.pools:
+                found += list(_misses_of_pool(choice, pool, on_offer))
     fewest = min((len(miss.other_failures) for miss in found), default=0)
     return [miss for miss in found if len(miss.other_failures) == fewest]
 

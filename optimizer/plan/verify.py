@@ -69,7 +69,9 @@ def _joined(findings: Iterator[Finding]) -> Finding:
     wrong = [text for passed, text in found if not passed]
     if wrong:
         return False, "; ".join(wrong)
-    return True, found[-1][1] if len(found) == 1 else f"{len(found)} of {len(found)} hold"
+    if not found:
+        return True, "the scenario sets no such limit"
+    return True, found[0][1] if len(found) == 1 else f"{len(found)} of {len(found)} hold"
 
 
 def _describes(offer: Offer, deployment: Deployment) -> bool:
@@ -143,7 +145,8 @@ def _memory(claim: Claim) -> Iterator[Finding]:
 
 def _service_levels(claim: Claim) -> Iterator[Finding]:
     for d in claim.deployments:
-        yield from _latencies_at_planned_load(claim, d)
+        if any(item.requests_per_second > 0 for item in d.classes):
+            yield from _latencies_at_planned_load(claim, d)
         if claim.scenario.policy.spare_replicas:
             left = d.replicas - claim.scenario.policy.spare_replicas
             text = f"{d.workload} on {d.gpu}: {left} replicas left after losing {claim.scenario.policy.spare_replicas}"

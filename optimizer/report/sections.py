@@ -63,7 +63,7 @@ def _deployments(report: PlanReport) -> Section:
         what = f"{d.workload}{'' if d.pool == 'all' else ' ' + d.pool}: {d.model} {d.precision}"
         layout = f"{d.gpus_per_replica}×{d.gpu}" + (f" pp{d.pipeline_parallel}" if d.pipeline_parallel > 1 else "")
         latency = (f"{d.ttft_bound_ms['p95']:,.0f} ms", f"{d.tpot_bound_ms['mean']:.1f} ms")
-        load = (f"{d.requests_per_second:g}", f"{d.utilization:.0%}")
+        load = (f"{d.requests_per_second:.3g}", f"{d.utilization:.0%}")
         where = f"{d.provider} {d.region}"
         rows.append((what, where, str(d.replicas), *load, *latency, f"{d.monthly_cost_usd:,.2f}"))
         instance = f"{d.instances}× {d.instance_type}, {d.pricing_term.replace('_', ' ')}"
@@ -123,6 +123,8 @@ def _costs(report: PlanReport) -> Section:
     requests = [
         f"{d.workload} on {d.gpu}: ${_serialized(d, 'cost_per_request_usd')} a request, "
         f"${_serialized(d, 'cost_per_million_output_tokens_usd')} per million output tokens"
+        if d.requests_per_second
+        else f"{d.workload} on {d.gpu} stands by and serves nothing at the planned load"
         for d in report.deployments
     ]
     lines = ["; ".join(parts), *requests]
