@@ -33,7 +33,8 @@ class Solution:
         reason: Why the search ended so, in one clause.
         cost_usd_per_month: 730 h of the instances bought; None without a plan.
         bound_usd_per_month: No plan costs less; None when nothing is known.
-        relative_gap: (cost - bound) / cost; None without a plan.
+        relative_gap: (cost - bound) / cost as it is, None without a plan; the solver calls a plan optimal up to about
+            1e-6.
         instances: (O,) whole instances bought; empty without a plan.
         replicas: (C,) replicas placed; empty without a plan.
         flow_per_s: (C,) requests/s routed; empty without a plan.
