@@ -22,6 +22,23 @@ PEAK_WINDOW_S = 60.0
 TRACE_COLUMNS = ("arrived_at_s", "input_tokens", "output_tokens")
 PROFILE_COLUMNS = ("hour_of_week", "requests_per_second")
 HOURS_PER_WEEK = 168
+PLAIN_WORDS = {
+    "bool_parsing": "expected yes or no",
+    "dict_type": "expected fields with values",
+    "finite_number": "expected a finite number",
+    "float_parsing": "expected a number",
+    "float_type": "expected a number",
+    "int_from_float": "expected a whole number",
+    "int_parsing": "expected a whole number",
+    "int_parsing_size": "expected a number of common size",
+    "int_type": "expected a whole number",
+    "model_attributes_type": "expected fields with values",
+    "model_type": "expected fields with values",
+    "string_type": "expected text",
+    "tuple_type": "expected a list",
+}
+"""What pydantic's errors mean to someone who has never heard of pydantic."""
+
 PROMPT_BINS = 4
 """A trace becomes at most this many classes by prompt length, each split in two by answer length."""
 
@@ -78,7 +95,7 @@ def load_scenario_file(source: str | Path) -> ScenarioFile:
     try:
         scenario = Scenario.model_validate(document.content)
     except ValidationError as error:
-        raise InputError(_finding(document, detail) for detail in error.errors()) from error
+        raise InputError(_finding(document, each) for each in error.errors() if not _is_echo(each)) from error
     return ScenarioFile(_with_files(scenario, document, path.parent), document)
 
 
@@ -100,6 +117,11 @@ def _nearest(field: str, lines: Mapping[str, int]) -> int:
     return lines.get(field, 1)
 
 
+def _is_echo(detail: ErrorDetails) -> bool:
+    """A list whose items are wrong also counts as too short; only the items are the user's problem."""
+    return detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]
+
+
 def _finding(document: Document, detail: ErrorDetails) -> Finding:
     """One pydantic error in the words of the person who wrote the file."""
     location = tuple(step for step in detail["loc"] if not _is_type_tag(step))
@@ -111,15 +133,21 @@ def _finding(document: Document, detail: ErrorDetails) -> Finding:
         hint = did_you_mean(str(location[-1]), known) or f"known here: {', '.join(sorted(known))}"
     elif kind == "missing":
         problem = "missing"
+    elif kind in ("too_short", "too_long"):
+        least, most = detail["ctx"].get("min_length"), detail["ctx"].get("max_length")
+        needed = f"at least {least}" if kind == "too_short" else f"at most {most}"
+        problem = f"takes {needed} entries, not {len(detail['input'])}"
     else:
-        message = detail["msg"].removeprefix("Value error, ")
-        shown = "" if kind == "value_error" and isinstance(value, dict) else f", not {_shown(value)}"
+        message = PLAIN_WORDS.get(
+            kind, detail["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+        )
+        shown = "" if kind == "value_error" else f", not {_shown(value)}"
         problem = message[0].lower() + message[1:] + shown
     return Finding(document.file, document.line(location), document.path(location), problem, hint)
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
+    text = "nothing" if value is None else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
@@ -215,7 +243,9 @@ def _numbers(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
     """Those columns of a CSV file as finite numbers."""
     try:
         frame = pd.read_csv(path)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise InputError([Finding(str(path), 0, "", f"cannot be read: {error.strerror}")]) from error
+    except ValueError as error:
         raise InputError([Finding(str(path), 0, "", f"cannot be read as CSV: {error}")]) from error
     missing = [column for column in columns if column not in frame.columns]
     if missing:

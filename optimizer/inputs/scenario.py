@@ -14,6 +14,8 @@ DEFAULT_CONFIDENCE = 0.9
 DEFAULT_MAX_PRICE_AGE_DAYS = 365
 DEFAULT_FLAG_PRICE_AGE_DAYS = 180
 SHARE_TOLERANCE = 1e-6
+MAX_NAMES = 1000
+"""Of one list: more than any catalog holds and few enough to check each with suggestions."""
 
 
 def _no_truth_value(value: object) -> object:
@@ -176,11 +178,19 @@ class Workload(Strict):
         return self.demand.weekly_peak()
 
 
+def _listed(value: Any) -> Any:
+    """Reads a bare string where a list is meant."""
+    return [value] if isinstance(value, str) else value
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_listed), Field(max_length=MAX_NAMES)]
+
+
 class AllowDeny(Strict):
     """Names or wildcards; an empty allow list allows all, deny wins."""
 
-    allow: tuple[str, ...] = ()
-    deny: tuple[str, ...] = ()
+    allow: Names = ()
+    deny: Names = ()
 
     def permits(self, name: str) -> bool:
         """Whether the name passes both lists."""
@@ -205,14 +215,6 @@ class Quota(Strict):
         """Whether an offer counts against this quota."""
         pairs = ((provider, self.provider), (region, self.region), (gpu, self.gpu))
         return all(fnmatchcase(value, pattern) for value, pattern in pairs)
-
-
-def _listed(value: Any) -> Any:
-    """Reads a bare string where a list is meant."""
-    return [value] if isinstance(value, str) else value
-
-
-Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 
 
 class Policy(Strict):
@@ -240,7 +242,7 @@ class Policy(Strict):
     min_providers: Annotated[int, Number, Field(ge=1, le=20)] = 1
     min_regions: Annotated[int, Number, Field(ge=1, le=50)] = 1
     max_spot_share: Share | None = None
-    quotas: tuple[Quota, ...] = ()
+    quotas: Annotated[tuple[Quota, ...], Field(max_length=MAX_NAMES)] = ()
     max_utilization: PositiveShare = DEFAULT_MAX_UTILIZATION
     confidence: Annotated[float, Number, Field(ge=0.5, le=0.999)] = DEFAULT_CONFIDENCE
     max_power_kw: Annotated[float, Number, Field(gt=0, le=1e6)] | None = None

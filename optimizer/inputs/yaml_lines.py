@@ -1,6 +1,7 @@
 """YAML and JSON read with the line of every field, refusing what would be ambiguous or explosive."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,13 @@ import yaml
 from optimizer.base.errors import Finding, InputError
 
 Location = tuple[str | int, ...]
+Remark = tuple[Location, int, str, str]
+"""Where, on which line, what is wrong and how to mend it."""
+
+NUMBER_TAGS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+AMBIGUOUS_NUMBER = re.compile(r"[-+]?(\d[\d_]*:|0[\d_])")
+"""YAML reads 1:40 as 100 (base 60) and 017 as 15 (base 8); nobody who writes them here means that."""
+
 Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -52,17 +60,21 @@ def parse(text: str, file: str) -> Document:
                 raise _error(file, line, "YAML anchors and aliases are not read", "write the value out")
         node = yaml.compose(text, Loader=Loader)
         content = yaml.load(text, Loader=Loader)
+        if node is None:
+            raise _error(file, 1, "the file is empty", "a scenario needs a name and workloads")
+        remarks: list[Remark] = []
+        lines = dict(_walk(node, (), remarks))
     except yaml.YAMLError as error:
         raise _syntax_error(file, error) from error
-    except (ValueError, RecursionError) as error:
-        raise _error(file, 1, f"cannot be read: {error}") from error
-    if node is None:
-        raise _error(file, 1, "the file is empty", "a scenario needs a name and workloads")
-    findings: list[Finding] = []
-    lines = dict(_walk(node, (), file, findings))
-    if findings:
-        raise InputError(findings)
-    return Document(file=file, content=content, lines=lines)
+    except RecursionError as error:
+        raise _error(file, 1, "nested too deeply") from error
+    except ValueError as error:
+        problem = str(error).split(";", maxsplit=1)[0]
+        raise _error(file, 1, f"a value cannot be read: {problem[:1].lower()}{problem[1:]}") from error
+    document = Document(file=file, content=content, lines=lines)
+    if remarks:
+        raise InputError(Finding(file, line, document.path(at), *said) for at, line, *said in remarks)
+    return document
 
 
 def _checked_json(text: str, file: str) -> str:
@@ -86,22 +98,30 @@ def _error(file: str, line: int, problem: str, hint: str = "") -> InputError:
     return InputError([Finding(file, line, "", problem, hint)])
 
 
-def _walk(node: yaml.Node, at: Location, file: str, findings: list[Finding]) -> Iterator[tuple[Location, int]]:
-    """Every field's location and line, depth first; repeated keys become findings."""
-    yield at, node.start_mark.line + 1
+def _walk(node: yaml.Node, at: Location, remarks: list[Remark]) -> Iterator[tuple[Location, int]]:
+    """Every field's location and line, depth first; repeated keys and ambiguous numbers become remarks."""
+    line = node.start_mark.line + 1
+    yield at, line
+    if isinstance(node, yaml.ScalarNode) and node.tag in NUMBER_TAGS and AMBIGUOUS_NUMBER.match(node.value):
+        remarks.append(
+            (at, line, f"'{node.value}' is ambiguous", "write the number in plain decimals, or quote the text")
+        )
     if isinstance(node, yaml.SequenceNode):
         for position, item in enumerate(node.value):
-            yield from _walk(item, (*at, position), file, findings)
+            yield from _walk(item, (*at, position), remarks)
     if isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
-        for key, value in node.value:
-            line = key.start_mark.line + 1
-            if key.value in seen:
-                field = ".".join(str(step) for step in (*at, key.value))
-                findings.append(Finding(file, line, field, "this key stands twice", "keep one"))
-            seen.add(key.value)
-            yield from _walk(value, (*at, key.value), file, findings)
-            yield (*at, key.value), line
+        yield from _walk_fields(node, at, remarks)
+
+
+def _walk_fields(node: yaml.MappingNode, at: Location, remarks: list[Remark]) -> Iterator[tuple[Location, int]]:
+    seen: set[str] = set()
+    for key, value in node.value:
+        line = key.start_mark.line + 1
+        if key.value in seen:
+            remarks.append(((*at, key.value), line, "this key stands twice", "keep one"))
+        seen.add(key.value)
+        yield from _walk(value, (*at, key.value), remarks)
+        yield (*at, key.value), line
 
 
 def _child(node: Any, step: str | int) -> Any:
