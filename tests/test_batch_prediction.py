@@ -1,4 +1,4 @@
-"""Batch prediction: every row gets an answer or a reason, whatever stands in it, and rows do not influence each other."""
+"""Batch prediction: every row gets an answer or a reason, and rows do not influence each other."""
 
 import math
 

@@ -72,8 +72,10 @@ def _lay_out(table: Table, catalogs: Catalogs) -> None:
     rows = np.flatnonzero(table.problem == "")
     if len(rows):
         single = gather_columns(catalogs, {**_named(table, rows), **_single(rows)})
-        sizes = [_scattered(values, rows, table) for values in (weight_bytes(single), single.hardware.usable_bytes)]
-        assign_layout(table, *sizes, _scattered(single.network.latent + 1, rows, table) > 1)
+        weights = _scattered(weight_bytes(single), rows, table)
+        memory = _scattered(single.hardware.usable_bytes, rows, table)
+        latent = _scattered(single.network.latent + 1, rows, table) > 1
+        assign_layout(table, weights, memory, latent)
 
 
 _NAMES = ("engine", "model", "gpu", "precision", "kv_precision", "engine_version", "lengths")

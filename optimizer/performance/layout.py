@@ -3,7 +3,7 @@
 import numpy as np
 
 from optimizer.performance.calibration import Floats
-from optimizer.performance.rows import Names, Table
+from optimizer.performance.rows import Table
 
 _ROOM = 0.7
 """A usual layout keeps the weights below this share of memory, so that the rest can cache."""
@@ -27,8 +27,7 @@ def assign_layout(table: Table, weight_bytes: Floats, gpu_bytes: Floats, latent:
     ranks = spread | (numbers["attention_dp"] > 0) | (dp > 1) & (gpus == whole) & (tp > 1)
     fitted = np.maximum(np.floor(np.where(np.isnan(gpus), whole, gpus) / whole), 1.0)
     replicas = np.where(ranks | np.isnan(dp), fitted, dp)
-    missing = np.isnan(numbers["tp"])
-    table.remark(missing, _described(tp, pp, replicas))
+    _note_missing(table, tp, pp, replicas)
     table.refuse(
         (tp != np.floor(tp)) | (pp != np.floor(pp)) | (replicas != np.floor(replicas)), "degrees must be whole"
     )
@@ -36,8 +35,10 @@ def assign_layout(table: Table, weight_bytes: Floats, gpu_bytes: Floats, latent:
     table.layout = {"tp": tp, "pp": pp, "replicas": replicas, "attention_dp": ranks.astype(np.float64)}
 
 
-def _described(tp: Floats, pp: Floats, replicas: Floats) -> Names:
-    texts = [
-        f"layout not given: tp {t:.0f}, pp {p:.0f}, {r:.0f} replicas" for t, p, r in zip(tp, pp, replicas, strict=True)
-    ]
-    return np.array(texts, dtype=object)
+def _note_missing(table: Table, tp: Floats, pp: Floats, replicas: Floats) -> None:
+    """Name the assumed layout of the rows that give none."""
+    missing = np.isnan(table.numbers["tp"])
+    text = np.full(len(tp), "", dtype=object)
+    for row in np.flatnonzero(missing):
+        text[row] = f"layout not given: tp {tp[row]:.0f}, pp {pp[row]:.0f}, {replicas[row]:.0f} replicas"
+    table.remark(missing, text)

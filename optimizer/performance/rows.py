@@ -173,7 +173,8 @@ def _native_four_bit(table: Table, weight: Names, catalogs: Catalogs) -> Names:
 def _number(table: Table, name: str, *, required: bool) -> None:
     """A positive, finite number per row; NaN where an optional one is not given."""
     text = text_column(table.frame, name)
-    value = pd.to_numeric(pd.Series(text), errors="coerce").to_numpy(dtype=np.float64)
+    codes, kinds = pd.factorize(text)
+    value = pd.to_numeric(pd.Series(kinds, dtype=object), errors="coerce").to_numpy(dtype=np.float64)[codes]
     value = np.where(np.isfinite(value), value, math.nan)
     given = text != ""
     zero_allowed = name in ("attention_dp", "max_num_seqs", "num_requests")
