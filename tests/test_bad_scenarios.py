@@ -1,4 +1,4 @@
-"""Bad scenarios of every kind end with exit code 2 and one clear message per problem: file, line, field, what is wrong."""
+"""Bad scenarios of every kind end with exit code 2 and one clear message per problem, with file, line and field."""
 
 import re
 from collections.abc import Callable

@@ -152,7 +152,7 @@ LISTINGS: dict[str, Listing] = {
         lambda known: tuple(known.engines.values()),
         (
             ("engine", lambda row: row.id),
-            ("vendors", lambda row: " ".join(row.vendors)),
+            ("runs on", lambda row: " ".join(row.architectures)),
             ("precisions", lambda row: " ".join(row.schemes)),
             ("planned", lambda row: "yes" if row.plannable else "no"),
             (">memory share", lambda row: f"{row.memory_utilization:.0%}"),
