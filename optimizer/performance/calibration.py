@@ -62,6 +62,7 @@ HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
     "sequence_limit": ENGINE,
     "interference_factor": (("engine",), ()),
     "expert_layer_overhead_s": ENGINE,
+    "latent_layer_overhead_s": ENGINE,
     "waited_steps_closed": ENGINE,
     "waited_steps_open": ENGINE,
     "prefill_queue_factor": (("engine",), ()),

@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 
 from optimizer.base.errors import InputError, did_you_mean
 from optimizer.inputs.catalog import Catalogs
-from optimizer.performance.calibration import Floats
+from optimizer.performance.calibration import Calibration, Floats
+from optimizer.performance.facts import PLAIN_PRECISION
 
 LOADS: Final = ("concurrency", "request_rate", "offline", "static_batch")
 TTFT_STATISTICS: Final = ("mean", "p50")
 REQUIRED: Final = ("engine", "model", "gpu", "input_tokens", "output_tokens", "load_type")
 _AUTO: Final = ("", "auto")
+_KV_DEFAULT: Final = "eight_bit_kv_default"
 _LIMIT: Final = 1e9
 """No count, rate or length of a real deployment reaches this."""
 
@@ -147,11 +149,19 @@ def _read_precisions(table: Table, catalogs: Catalogs) -> None:
     table.refuse(unknown, "unknown weight precision '" + weight + "'")
     weight = _native_four_bit(table, weight, catalogs)
     kv = np.char.lower(text_column(table.frame, "kv_precision").astype(str)).astype(object)
-    default = np.isin(kv.astype(str), _AUTO)
-    kv = np.where(default, "bf16", kv)
+    kv = _default_kv(table, weight, kv, Calibration.of(catalogs.calibration))
     allowed = {precision for engine in catalogs.engines.values() for precision in engine.kv_precisions}
     table.refuse(~np.isin(kv.astype(str), sorted(allowed)), "unknown KV precision '" + kv + "'")
     table.names["precision"], table.names["kv_precision"] = weight, kv
+
+
+def _default_kv(table: Table, weight: Names, kv: Names, calibration: Calibration) -> Names:
+    """What an engine caches in when nobody says: 16 bits, but for the engine@precision pairs that are catalogued."""
+    unsaid = np.isin(kv.astype(str), _AUTO)
+    kv = np.where(unsaid, PLAIN_PRECISION, kv)
+    quantized = np.isin((table.names["engine"] + "@" + weight).astype(str), sorted(calibration.members(_KV_DEFAULT)))
+    table.remark(unsaid & quantized, "KV precision not given: fp8, as this engine's quantized checkpoints have it")
+    return np.where(unsaid & quantized, "fp8", kv)
 
 
 def _native_four_bit(table: Table, weight: Names, catalogs: Catalogs) -> Names:

@@ -47,10 +47,11 @@ def decode_step(setup: Setup, sequences: Floats, context: Floats) -> StepParts:
 
 
 def step_overhead_seconds(setup: Setup, sequences: Floats) -> Floats:
-    """Host and launch time the engine adds: per step, per layer, per expert layer and per running sequence."""
+    """Host and launch time the engine adds: per step, per layer, expert layer and latent layer, and per sequence."""
     constants, network = setup.constants, setup.network
     routed = np.where(network.experts > 1, constants["expert_layer_overhead_s"], 0.0)
-    layers = network.layers * (constants["layer_overhead_s"] + routed)
+    latent = np.where(network.latent > 0, constants["latent_layer_overhead_s"], 0.0)
+    layers = network.layers * (constants["layer_overhead_s"] + routed + latent)
     return constants["step_overhead_s"] + layers + constants["sequence_overhead_s"] * sequences
 
 
