@@ -8,19 +8,17 @@ import sys
 SECONDS = re.compile(r'"wall_s": [0-9.e-]+')
 
 
-def begun(seed: str) -> subprocess.Popen[str]:
+def command(seed: str) -> subprocess.Popen[str]:
     """A process of its own that plans."""
-    command = [sys.executable, "-m", "optimizer", "plan", "mixed-chat-rag", "--format", "json", "--quiet"]
+    arguments = [sys.executable, "-m", "optimizer", "plan", "mixed-chat-rag", "--format", "json", "--quiet"]
     environment = os.environ | {"PYTHONHASHSEED": seed}
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, encoding="utf-8")
+    return subprocess.Popen(arguments, env=environment, stdout=subprocess.PIPE, encoding="utf-8")
 
 
 def test_plans_do_not_depend_on_the_hash_seed() -> None:
-    texts = []
-    for process in [begun("1"), begun("4242")]:
-        said, _ = process.communicate()
-        assert process.returncode == 0
-        text, replaced = SECONDS.subn('"wall_s": 0', said)
-        assert replaced == 1
-        texts.append(text)
+    with command("1") as first, command("4242") as second:
+        said = [first.communicate()[0], second.communicate()[0]]
+    assert (first.returncode, second.returncode) == (0, 0)
+    texts = [SECONDS.subn('"wall_s": 0', text) for text in said]
+    assert [replaced for _, replaced in texts] == [1, 1]
     assert texts[0] == texts[1]
