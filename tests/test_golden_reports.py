@@ -1,7 +1,7 @@
 """Terminal output and Markdown of two fixed answers, letter for letter.
 
 The answers are stored as JSON, so that neither prices nor the performance model can change the words. After an
-intended change of words, write the files anew with `OPTIMIZER_WRITE_GOLDEN=1 python -m pytest tests/test_golden_reports.py`.
+intended change of words, write the files anew by running this module with OPTIMIZER_WRITE_GOLDEN=1.
 """
 
 import os

@@ -1,15 +1,17 @@
 """The formulas one by one, against figures worked out by hand."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog import Catalogs
-from optimizer.performance.calibration import HIERARCHY, SIGMA, Calibration, confidence_factor
+from optimizer.performance.calibration import HIERARCHY, SIGMA, Calibration
 from optimizer.performance.communication import all_reduce_seconds, bus_bandwidth
 from optimizer.performance.eras import era_of, version_number
+from optimizer.performance.evidence import margins, not_measured
 from optimizer.performance.facts import expert_params
 from optimizer.performance.queueing import admission_wait, normal_share, server_wait
 from optimizer.performance.roofline import prefill_attention_seconds, smooth_max, touched_share
@@ -51,10 +53,16 @@ def test_a_constant_without_any_value_is_an_error(calibration: Calibration) -> N
         calibration.lookup("bandwidth_efficiency", "abacus")
 
 
-def test_confidence_asks_for_a_margin_above_one_half(calibration: Calibration) -> None:
-    assert confidence_factor(calibration, "tpot", 0.5) == 1.0
-    expected = math.exp(1.2815515655446004 * calibration.lookup("sigma", "tpot"))
-    assert confidence_factor(calibration, "tpot", 0.9) == pytest.approx(expected)
+def test_confidence_asks_for_a_margin_above_one_half(catalogs: Catalogs) -> None:
+    known = Configuration("vllm", "llama-3.1-8b", "h100-sxm", "bf16", "bf16", 1, 1)
+    unknown = replace(known, gpu="gaudi3")
+    assert margins(catalogs, [known, unknown], 0.5).tpot.tolist() == [1.0, 1.0]
+    found = margins(catalogs, [known, unknown], 0.9).tpot
+    sigma = Calibration.of(catalogs.calibration).lookup("sigma", "tpot")
+    assert found[0] == pytest.approx(math.exp(1.2815515655446004 * sigma))
+    assert found[1] > found[0]
+    assert not_measured(catalogs, known) == []
+    assert not_measured(catalogs, unknown) == ["bf16 on gaudi3", "vllm on gaudi3"]
 
 
 @pytest.mark.parametrize(

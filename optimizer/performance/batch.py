@@ -7,7 +7,8 @@ from optimizer.base.units import MS_PER_S
 from optimizer.inputs.catalog import Catalogs
 from optimizer.performance.calibration import Calibration, Floats, Ints
 from optimizer.performance.deployments import Deployments, deliver, deployments
-from optimizer.performance.intervals import bounds, log_sigma, measured_pairs, pair_seen
+from optimizer.performance.evidence import kind_of, unseen
+from optimizer.performance.intervals import bounds, log_sigma
 from optimizer.performance.rows import Table, read_table
 
 PREDICTIONS = {
@@ -65,27 +66,19 @@ def _values(found: Deployments, table: Table, rows: Ints) -> dict[str, Floats]:
 
 def _novelty(table: Table, rows: Ints, catalogs: Catalogs) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """What nobody measured about each row, and whether its prediction is calibrated or only estimated."""
-    pairs = measured_pairs(Calibration.of(catalogs.calibration))
-    architecture = [catalogs.gpus[name].architecture for name in table.names["gpu"][rows]]
-    kinds = {name: _kind(catalogs, name) for name in set(table.names["model"][rows])}
-    unseen = {
-        "precision": ~pair_seen(pairs, architecture, list(table.names["precision"][rows])),
-        "engine": ~pair_seen(pairs, architecture, list(table.names["engine"][rows])),
-        "model_kind": ~pair_seen(
-            pairs, list(table.names["engine"][rows]), [kinds[n] for n in table.names["model"][rows]]
-        ),
-    }
-    estimated = unseen["precision"] | unseen["engine"] | unseen["model_kind"]
-    return unseen, np.where(estimated, "estimated", "calibrated")
-
-
-def _kind(catalogs: Catalogs, name: str) -> str:
-    """Family of architectures that behave alike: dense or moe, with latent or hybrid attention."""
-    model = catalogs.model(name)
-    parts = ["moe" if model.moe_experts else "dense"]
-    parts += ["mla"] if model.kv_lora_rank is not None else []
-    parts += ["hybrid"] if model.linear_state_bytes_per_sequence else []
-    return "-".join(parts)
+    gpu = [catalogs.gpus[name].architecture for name in table.names["gpu"][rows]]
+    kinds = {name: kind_of(catalogs.model(name)) for name in set(table.names["model"][rows])}
+    engine = list(table.names["engine"][rows])
+    missing = unseen(
+        catalogs,
+        {
+            "precision": (gpu, list(table.names["precision"][rows])),
+            "engine": (gpu, engine),
+            "model_kind": (engine, [kinds[name] for name in table.names["model"][rows]]),
+        },
+    )
+    estimated = np.logical_or.reduce(list(missing.values()))
+    return missing, np.where(estimated, "estimated", "calibrated")
 
 
 def _placed(values: Floats, rows: Ints, length: int) -> Floats:

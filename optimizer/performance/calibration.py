@@ -4,10 +4,8 @@ Every number lives in `catalogs/calibration.csv`; this module only declares alon
 A row takes the value of the most specific group that the catalog holds and falls back to broader ones.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -194,11 +192,3 @@ def _kinds(used: Sequence[Axis], axes: Mapping[str, Axis]) -> tuple[Ints, Ints]:
 def _groups(hierarchy: tuple[Axes, ...], axes: Mapping[str, Axis], row: int) -> list[str]:
     """The groups one row belongs to, most specific first."""
     return [group_name([axes[name].names[axes[name].codes[row]] for name in level]) for level in hierarchy]
-
-
-def confidence_factor(calibration: Calibration, metric: str, confidence: float) -> float:
-    """Factor on a predicted metric so that reality stays on the good side with that probability.
-
-    factor = exp(z(confidence) · sigma(metric)): errors are taken as log-normal; 1 at a confidence of 0.5.
-    """
-    return math.exp(NormalDist().inv_cdf(confidence) * calibration.lookup(SIGMA, metric))

@@ -10,9 +10,9 @@ from optimizer.base.units import BYTES_PER_GIB, MS_PER_S
 from optimizer.inputs.catalog import Catalogs, Model
 from optimizer.inputs.quality import QualityEstimate
 from optimizer.inputs.scenario import Latency, Policy, Scenario, Workload
-from optimizer.performance.calibration import Calibration, confidence_factor
 from optimizer.performance.criteria import CONFIGURATION_CRITERIA
 from optimizer.performance.enumeration import BoolArray, Kind, configurations_of, fixed_failures, qualities
+from optimizer.performance.evidence import Margins, margins
 from optimizer.performance.market import Market, Platform
 from optimizer.performance.memory import MemoryUse, kv_bytes_per_sequence, memory_use
 from optimizer.performance.predict import Limits, Mix, OperatingPoint, idle, sustainable_rate
@@ -94,22 +94,18 @@ class WorkloadOptions:
 
 def evaluate(scenario: Scenario, catalogs: Catalogs, platforms: Mapping[Platform, int]) -> tuple[WorkloadOptions, ...]:
     """All options of every workload on the given platforms, in the scenario's order."""
-    calibration = Calibration.of(catalogs.calibration)
-    return tuple(
-        _workload_options(workload, scenario.policy, catalogs, platforms, calibration)
-        for workload in scenario.workloads
-    )
+    return tuple(_workload_options(workload, scenario.policy, catalogs, platforms) for workload in scenario.workloads)
 
 
 def re_rated(options: WorkloadOptions, workload: Workload, confidence: float, catalogs: Catalogs) -> WorkloadOptions:
     """The same configurations under other service levels or another confidence."""
-    limits = limits_of(workload, confidence, Calibration.of(catalogs.calibration))
+    limits = limits_of(workload, margins(catalogs, options.configurations, confidence))
     pools = _pools(workload, options.setup, options.memory, limits, options.fixed)
     return replace(options, workload=workload, limits=limits, pools=pools)
 
 
-def limits_of(workload: Workload, confidence: float, calibration: Calibration) -> Limits:
-    """The workload's service levels in seconds, with the margins that the confidence asks for."""
+def limits_of(workload: Workload, margins_of_rows: Margins) -> Limits:
+    """The workload's service levels in seconds, with each configuration's margins."""
     slo = workload.slo
 
     def in_seconds(latency: Latency | None) -> dict[str, float]:
@@ -120,9 +116,7 @@ def limits_of(workload: Workload, confidence: float, calibration: Calibration) -
         tpot_s=in_seconds(slo.tpot_ms),
         e2e_s=in_seconds(slo.e2e_ms),
         ttft_overhead_s=slo.ttft_overhead_ms / MS_PER_S,
-        ttft_factor=confidence_factor(calibration, "ttft", confidence),
-        tpot_factor=confidence_factor(calibration, "tpot", confidence),
-        throughput_factor=confidence_factor(calibration, "throughput", confidence),
+        margins=margins_of_rows,
     )
 
 
@@ -147,7 +141,7 @@ def _mix(workload: Workload, positions: Sequence[int]) -> Mix:
 
 
 def _workload_options(
-    workload: Workload, policy: Policy, catalogs: Catalogs, platforms: Mapping[Platform, int], calibration: Calibration
+    workload: Workload, policy: Policy, catalogs: Catalogs, platforms: Mapping[Platform, int]
 ) -> WorkloadOptions:
     model = catalogs.model(workload.model)
     pairs = configurations_of(workload.model, catalogs, platforms, policy)
@@ -155,7 +149,7 @@ def _workload_options(
     setup = gather(catalogs, configurations)
     memory = memory_use(setup)
     quality = qualities(configurations, catalogs)
-    limits = limits_of(workload, policy.confidence, calibration)
+    limits = limits_of(workload, margins(catalogs, configurations, policy.confidence))
     fixed = fixed_failures(configurations, workload, policy, catalogs, quality)
     kinds = tuple(dict.fromkeys(kind for _, kind in pairs))
     position = {kind: index for index, kind in enumerate(kinds)}
@@ -201,7 +195,7 @@ def _pool_options(
         **{name: ~(value <= limit) for name, (value, limit) in numbers.items()},
     }
     hopeful = np.flatnonzero(~np.logical_or.reduce(list(failed.values())))
-    found = sustainable_rate(setup.take(hopeful), pool.mix, limits)
+    found = sustainable_rate(setup.take(hopeful), pool.mix, limits.take(hopeful))
     rate, limited_by = np.zeros(setup.rows), np.zeros(setup.rows, dtype=np.intp)
     rate[hopeful], limited_by[hopeful] = found.rate_per_s, found.limited_by
     failed["load"] = np.isin(np.arange(setup.rows), hopeful) & (rate <= 0)
@@ -219,8 +213,8 @@ def _pool_options(
 
 def _latencies_when_idle(floor: OperatingPoint, limits: Limits) -> dict[str, tuple[FloatArray, FloatArray]]:
     """Latency bounds on an idle replica in ms against their limits: the statistic and class that come closest."""
-    slow_ttft, slow_tpot = limits.ttft_factor, limits.tpot_factor
-    slow = max(slow_ttft, slow_tpot)
+    slow_ttft, slow_tpot = limits.margins.ttft, limits.margins.tpot
+    slow = np.maximum(slow_ttft, slow_tpot)
     bounds: dict[str, list[tuple[FloatArray, float]]] = {
         "ttft": [
             (limits.ttft_overhead_s + slow_ttft * floor.ttft_s[name].max(axis=1), limit)

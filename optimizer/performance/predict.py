@@ -1,13 +1,14 @@
 """One replica under open-loop load: what it delivers at a rate, and the largest rate at which every limit holds."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optimizer.performance.calibration import Floats, Ints
+from optimizer.performance.evidence import Margins
 from optimizer.performance.queueing import STATISTICS
 from optimizer.performance.setup import Setup
 from optimizer.performance.steady_state import Demand, OperatingPoint, Situation, at_concurrency, rate_at, situation
@@ -43,15 +44,20 @@ class Mix:
 
 @dataclass(frozen=True)
 class Limits:
-    """What must hold, in seconds by statistic, and the margin on each predicted metric (1 = the prediction itself)."""
+    """What must hold, in seconds by statistic, and each row's margin on each predicted metric, (n,).
+
+    A margin of 1 is the prediction itself.
+    """
 
     ttft_s: Mapping[str, float]
     tpot_s: Mapping[str, float]
     e2e_s: Mapping[str, float]
+    margins: Margins
     ttft_overhead_s: float = 0.0
-    ttft_factor: float = 1.0
-    tpot_factor: float = 1.0
-    throughput_factor: float = 1.0
+
+    def take(self, rows: Ints) -> "Limits":
+        """The same limits for some of the rows."""
+        return replace(self, margins=self.margins.take(rows))
 
 
 @dataclass(frozen=True)
@@ -111,13 +117,14 @@ def sustainable_rate(setup: Setup, mix: Mix, limits: Limits) -> Sustainable:
     high = most_others(now)
     running = bisect(lambda others: np.all(holds(at_concurrency(now, others), limits), axis=0), high)
     possible = np.all(holds(floor, limits), axis=0) & floor.stable
-    rate = np.where(possible, rate_at(now, running), 0.0) / limits.throughput_factor
+    rate = np.where(possible, rate_at(now, running), 0.0) / limits.margins.throughput
     return Sustainable(rate, _limited_by(now, running, high, floor, limits), floor)
 
 
 def holds(point: OperatingPoint, limits: Limits) -> NDArray[np.bool_]:
     """Whether TTFT, TPOT and E2E keep their limits in every class, (3, n)."""
-    ttft, tpot, e2e = limits.ttft_factor, limits.tpot_factor, np.maximum(limits.ttft_factor, limits.tpot_factor)
+    tpot, ttft = limits.margins.tpot, limits.margins.ttft[:, None]
+    e2e = np.maximum(ttft, tpot[:, None])
     rows = len(point.rate_per_s)
     kept = np.ones((3, rows), dtype=np.bool_)
     for name, limit in limits.ttft_s.items():

@@ -18,8 +18,10 @@ from optimizer.inputs.catalog import Catalogs, Offer
 from optimizer.inputs.quality import QualityEstimate
 from optimizer.inputs.scenario import RequestClass
 from optimizer.performance.candidates import WorkloadOptions
+from optimizer.performance.evidence import not_measured
 from optimizer.performance.market import power_kw
 from optimizer.performance.predict import LIMITS, STATISTICS, Mix, OperatingPoint, operate
+from optimizer.performance.setup import Configuration
 from optimizer.plan.inquiry import Answer
 from optimizer.plan.plan import Deployment, Provenance, Purchase, ServedClass, Vram, cents
 from optimizer.program.formulate import Column
@@ -112,7 +114,7 @@ def _deployment(
             "monthly_cost_usd": cost,
             "power_kw": None if power is None else float(power) * gpus / offer.gpu_count,
             "quality": None if estimate is None else estimate.share,
-            "provenance": _provenance(inquiry.catalogs, offer, estimate),
+            "provenance": _provenance(inquiry.catalogs, choice.configurations[column.configuration], offer, estimate),
             **_performance(choice, column, replicas, flow),
             **_unit_costs(choice.pools[column.pool].pool.mix, flow, cost),
         }
@@ -152,7 +154,7 @@ def _performance(choice: WorkloadOptions, column: Column, replicas: int, flow: f
     pool, row = choice.pools[column.pool], column.configuration
     capacity = float(pool.rate_per_s[row]) * replicas
     point = operate(choice.setup.take(np.array([row])), pool.pool.mix, np.array([flow / replicas]))
-    latencies = Latencies(choice, point)
+    latencies = Latencies(choice, row, point)
     classes = [choice.workload.classes()[k] for k in pool.pool.classes]
     served = [
         latencies.served_class(item, k, share, flow)
@@ -166,7 +168,7 @@ def _performance(choice: WorkloadOptions, column: Column, replicas: int, flow: f
         "concurrency": float(point.concurrency[0]),
         "max_concurrency": float(point.max_concurrency[0]),
         "tpot_ms": latencies.tpot(1.0),
-        "tpot_bound_ms": latencies.tpot(choice.limits.tpot_factor),
+        "tpot_bound_ms": latencies.tpot(float(choice.limits.margins.tpot[row])),
         "ttft_ms": _slowest([item.ttft_ms for item in served]),
         "ttft_bound_ms": _slowest([item.ttft_bound_ms for item in served]),
         "e2e_ms": _slowest([item.e2e_ms for item in served]),
@@ -192,6 +194,7 @@ class Latencies:
     """A deployment's predicted latencies in the milliseconds that people read."""
 
     choice: WorkloadOptions
+    row: int
     point: OperatingPoint
 
     def tpot(self, factor: float) -> Milliseconds:
@@ -200,8 +203,8 @@ class Latencies:
 
     def served_class(self, item: RequestClass, k: int, share: float, flow: float) -> ServedClass:
         """One class at the planned load, without and with the confidence's margin."""
-        limits = self.choice.limits
-        slow = max(limits.ttft_factor, limits.tpot_factor)
+        margins = self.choice.limits.margins
+        slow_ttft, slow_tpot = float(margins.ttft[self.row]), float(margins.tpot[self.row])
         return ServedClass(
             name=item.name,
             input_tokens=item.input_tokens,
@@ -209,9 +212,9 @@ class Latencies:
             share=share,
             requests_per_second=flow * share,
             ttft_ms=self._after_overhead(self.point.ttft_s, k, 1.0),
-            ttft_bound_ms=self._after_overhead(self.point.ttft_s, k, limits.ttft_factor),
+            ttft_bound_ms=self._after_overhead(self.point.ttft_s, k, slow_ttft),
             e2e_ms=self._after_overhead(self.point.e2e_s, k, 1.0),
-            e2e_bound_ms=self._after_overhead(self.point.e2e_s, k, slow),
+            e2e_bound_ms=self._after_overhead(self.point.e2e_s, k, max(slow_ttft, slow_tpot)),
         )
 
     def _after_overhead(self, seconds: Mapping[str, np.ndarray], k: int, factor: float) -> Milliseconds:
@@ -237,10 +240,14 @@ def _vram(choice: WorkloadOptions, row: int, point: OperatingPoint) -> Vram:
     )
 
 
-def _provenance(catalogs: Catalogs, offer: Offer, estimate: QualityEstimate | None) -> Provenance:
+def _provenance(
+    catalogs: Catalogs, configuration: Configuration, offer: Offer, estimate: QualityEstimate | None
+) -> Provenance:
+    missing = not_measured(catalogs, configuration)
+    note = f"nobody measured {', '.join(missing)}" if missing else "model fitted to public measurements"
     return Provenance(
-        performance="calibrated",
-        performance_note="model fitted to public measurements",
+        performance="estimated" if missing else "calibrated",
+        performance_note=note,
         price_as_of=offer.as_of,
         price_source=catalogs.sources[offer.source].title,
         price_confidence=offer.confidence,

@@ -15,7 +15,7 @@ from optimizer.base.units import BYTES_PER_GIB, HOURS_PER_MONTH, MS_PER_S, WATTS
 from optimizer.inputs.catalog import Catalogs, Offer
 from optimizer.inputs.quality import SIXTEEN_BIT, quality_share
 from optimizer.inputs.scenario import Scenario, Workload
-from optimizer.performance.calibration import Calibration, confidence_factor
+from optimizer.performance.evidence import margins
 from optimizer.performance.memory import memory_use
 from optimizer.performance.predict import Mix, operate
 from optimizer.performance.setup import Configuration, gather
@@ -158,10 +158,9 @@ def _per_replica(deployment: Deployment) -> float:
 
 
 def _latencies_at_planned_load(claim: Claim, d: Deployment) -> Iterator[Finding]:
-    workload, confidence = claim.workload(d), claim.scenario.policy.confidence
-    calibration = Calibration.of(claim.catalogs.calibration)
-    slow_ttft = confidence_factor(calibration, "ttft", confidence)
-    slow_tpot = confidence_factor(calibration, "tpot", confidence)
+    workload, configuration = claim.workload(d), _configuration(claim, d)
+    room = margins(claim.catalogs, [configuration], claim.scenario.policy.confidence)
+    slow_ttft, slow_tpot = float(room.ttft[0]), float(room.tpot[0])
     rates = np.array([item.requests_per_second for item in d.classes])
     mix = Mix(
         input_tokens=np.array([item.input_tokens for item in d.classes], dtype=float),
@@ -169,7 +168,7 @@ def _latencies_at_planned_load(claim: Claim, d: Deployment) -> Iterator[Finding]
         share=rates / rates.sum(),
         cached_input_share=workload.cached_input_share,
     )
-    point = operate(gather(claim.catalogs, [_configuration(claim, d)]), mix, np.array([rates.sum() / d.replicas]))
+    point = operate(gather(claim.catalogs, [configuration]), mix, np.array([rates.sum() / d.replicas]))
     yield (
         bool(point.stable[0]),
         f"{d.workload} on {d.gpu} is stable at {rates.sum() / d.replicas:g} requests/s a replica",
