@@ -79,8 +79,6 @@ HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
 }
 """For every constant the axes along which it may vary, most specific first; `()` is the value for everything."""
 
-SPREAD: Final = "spread"
-PRIOR: Final = "prior"
 SIGMA: Final = "sigma"
 
 
