@@ -1,0 +1,105 @@
+"""Published or own serving measurements: a table of deployments with what each was seen to deliver."""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from optimizer.inputs.loading_rows import read_rows
+from optimizer.inputs.shipped import shipped_dir
+
+REQUIRED: Final = ("engine", "model", "gpu", "input_tokens", "output_tokens", "load_type", "load_value")
+"""Columns without which a measurement says nothing."""
+
+METRICS: Final = ("tpot", "ttft", "throughput")
+"""What is measured, in the order of every array with one row a metric: ms, ms, output tokens/s."""
+
+PUBLISHED: Final[Mapping[str, tuple[str, ...]]] = {
+    "tpot": ("tpot_ms_mean", "tpot_ms_p50", "itl_ms_mean"),
+    "ttft": ("ttft_ms_p50", "ttft_ms_mean"),
+    "throughput": ("output_tok_s",),
+}
+"""The columns that hold a metric, best first."""
+
+Floats = NDArray[np.float64]
+Names = NDArray[Any]
+
+
+def load_measurements(path: Path) -> pd.DataFrame:
+    """A file of measurements, every cell as text; columns that are not there are blank.
+
+    Raises:
+        InputError: no such file, not CSV, or a required column is missing.
+    """
+    return read_rows(path, REQUIRED)
+
+
+@cache
+def shipped_measurements() -> pd.DataFrame:
+    """The measurement catalog, read once and never changed."""
+    return load_measurements(shipped_dir("catalogs") / "measurements.csv")
+
+
+def observed(frame: pd.DataFrame) -> dict[str, Floats]:
+    """What each row measured, by metric, (n,); NaN where it was not, or where its `exclude_` column says why not.
+
+    Milliseconds for `tpot` and `ttft`, output tokens/s of the whole deployment for `throughput`. TPOT is the mean, else
+    the median, else the mean gap between tokens. TTFT is the median where it was published, else the mean
+    (`ttft_statistic` tells which); of `offline` rows it is a queue and never used.
+    """
+    found = {}
+    for metric in METRICS:
+        value = np.full(len(frame), np.nan)
+        for column in PUBLISHED[metric]:
+            value = np.where(np.isnan(value), _positive(frame, column), value)
+        found[metric] = np.where(_text(frame, f"exclude_{metric}") == "", value, np.nan)
+    found["ttft"][_text(frame, "load_type") == "offline"] = np.nan
+    return found
+
+
+def ttft_statistic(frame: pd.DataFrame) -> Names:
+    """Which statistic of TTFT `observed` gives for each row: `p50` or `mean`, (n,)."""
+    return np.where(np.isnan(_positive(frame, "ttft_ms_p50")), "mean", "p50").astype(object)
+
+
+def deployments_of(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows as batch prediction reads them, asking for the statistic of TTFT that was measured."""
+    return frame.assign(ttft_statistic=ttft_statistic(frame))
+
+
+def groups(frame: pd.DataFrame) -> Names:
+    """Which rows count as one in a fair mean, (n,): source | model | GPU | layout | precision."""
+    if "group" in frame.columns:
+        return _text(frame, "group")
+    layout = "tp" + np.where(_text(frame, "tp") == "", "?", _text(frame, "tp"))
+    stages = _text(frame, "pp")
+    layout = layout + np.where(np.isin(stages, ("", "1")), "", "pp" + stages)
+    parts = (
+        _text(frame, "source"),
+        _text(frame, "model"),
+        _text(frame, "gpu"),
+        layout,
+        _text(frame, "weight_precision"),
+    )
+    joined: Names = parts[0]
+    for part in parts[1:]:
+        joined = joined + "|" + part
+    return joined
+
+
+def _text(frame: pd.DataFrame, column: str) -> Names:
+    if column not in frame.columns:
+        return np.full(len(frame), "", dtype=object)
+    return frame[column].str.strip().to_numpy(dtype=object)
+
+
+def _positive(frame: pd.DataFrame, column: str) -> Floats:
+    """A column's positive numbers, NaN for everything else."""
+    if column not in frame.columns:
+        return np.full(len(frame), np.nan)
+    value = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=np.float64)
+    return np.where(np.isfinite(value) & (value > 0), value, np.nan)
