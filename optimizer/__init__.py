@@ -1,7 +1,7 @@
 """The cheapest LLM deployment that meets its SLAs, proven and explained.
 
-    from optimizer import load_catalogs, load_scenario, optimize
-    report = optimize(load_scenario("chat-8b"), load_catalogs())
+from optimizer import load_catalogs, load_scenario, optimize
+report = optimize(load_scenario("chat-8b"), load_catalogs())
 """
 
 from optimizer.answers.optimize import optimize

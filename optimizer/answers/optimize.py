@@ -10,13 +10,14 @@ from optimizer.inputs.catalog import Catalogs
 from optimizer.inputs.checks import check_scenario
 from optimizer.inputs.scenario import Scenario
 from optimizer.plan.alternatives import central_prediction, next_best, opportunities, rule_of_thumb, summarized
-from optimizer.plan.costs import costs, warnings
+from optimizer.plan.costs import costs
 from optimizer.plan.inquiry import Answer, Inquiry
 from optimizer.plan.plan import Explanation, PlanReport, SolverFacts, Verification
 from optimizer.plan.readback import Bought, read_back
 from optimizer.plan.rejections import Census, census, nearest_misses
 from optimizer.plan.requirements import requirements
 from optimizer.plan.verify import Claim, verify
+from optimizer.plan.warnings import warnings
 from optimizer.plan.ways_out import ways_out
 from optimizer.program.formulate import SAME_PLATFORM
 
@@ -72,7 +73,8 @@ def optimize(
         answer = inquiry.solved(time_limit_s=time_limit_s)
     if answer.solution.outcome not in ("optimal", "feasible"):
         with watch.phase("comparing"):
-            return _without_plan(answer, counts, watch)
+            explanation = _without_plan(answer, counts)
+        return _report(answer, counts, watch, explanation, Verification(passed=False, checks=[]), None)
     bought = read_back(answer)
     with watch.phase("verifying"):
         verification = _verified(inquiry, bought)
@@ -108,16 +110,8 @@ def _explained(answer: Answer, bought: Bought, counts: Census) -> Explanation:
         conflict=[],
         relaxations=[],
         marginal_values=[],
-        warnings=[*warnings(bought.deployments, scenario.policy), *_peak_notes(scenario)],
+        warnings=warnings(scenario, bought.deployments, bought.purchases),
     )
-
-
-def _peak_notes(scenario: Scenario) -> list[str]:
-    return [
-        f"{workload.name} is planned for its peak hour around the clock; hours of low demand are not yet scaled down"
-        for workload in scenario.workloads
-        if workload.demand is not None
-    ]
 
 
 def _summary(answer: Answer, bought: Bought) -> str:
@@ -126,13 +120,13 @@ def _summary(answer: Answer, bought: Bought) -> str:
     return f"${bought.monthly_cost_usd:,.2f} a month for {name}, {proof}: {summarized(bought.deployments)}."
 
 
-def _without_plan(answer: Answer, counts: Census, watch: Stopwatch) -> PlanReport:
+def _without_plan(answer: Answer, counts: Census) -> Explanation:
     inquiry, proven = answer.inquiry, answer.solution.outcome == "infeasible"
     conflict, relaxations = ways_out(inquiry) if proven else ([], [])
     verdict = "No plan meets" if proven else "No plan was found in time for"
     kept = f"{counts.kept:,} of {counts.evaluated:,} candidates meet the service levels"
     way = f" Cheapest way out: {relaxations[0].text}." if relaxations else ""
-    explanation = Explanation(
+    return Explanation(
         summary=f"{verdict} {inquiry.scenario.name}: {answer.solution.reason}; {kept}.{way}",
         binding=[],
         requirements=[],
@@ -146,7 +140,6 @@ def _without_plan(answer: Answer, counts: Census, watch: Stopwatch) -> PlanRepor
         marginal_values=[],
         warnings=[],
     )
-    return _report(answer, counts, watch, explanation, Verification(passed=False, checks=[]), None)
 
 
 def _report(

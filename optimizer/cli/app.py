@@ -9,6 +9,7 @@ from optimizer.cli.catalog import catalog
 from optimizer.cli.plan import plan
 from optimizer.cli.predict import predict
 from optimizer.cli.schema import schema_command
+from optimizer.cli.validate import validate
 
 EXIT_BAD_INPUT = 2
 EXIT_OUR_FAULT = 70
@@ -23,6 +24,7 @@ app = typer.Typer(
 )
 app.command("plan")(plan)
 app.command("predict")(predict)
+app.command("validate")(validate)
 app.add_typer(catalog, name="catalog")
 app.command("schema")(schema_command)
 
@@ -30,7 +32,7 @@ app.command("schema")(schema_command)
 def main() -> None:
     """Runs the command line; no traceback ever reaches a user."""
     try:
-        app()
+        app(prog_name="optimizer")
     except InputError as error:
         sys.stderr.write("".join(f"error: {finding}\n" for finding in error.findings))
         sys.exit(EXIT_BAD_INPUT)

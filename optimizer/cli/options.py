@@ -28,6 +28,17 @@ CatalogsOption = Annotated[
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress, no remarks.")]
 
 
+def check_writable(output: Path | None) -> None:
+    """Says that a result could not be written before any time is spent on it.
+
+    Raises:
+        InputError: the path is a folder, or its folder does not exist.
+    """
+    if output is not None and (output.is_dir() or not output.parent.is_dir()):
+        what = "is a folder" if output.is_dir() else f"is in {output.parent}, which is not a folder"
+        raise InputError([Finding("--output", 0, "", f"{output} {what}")])
+
+
 def write(text: str, output: Path | None) -> None:
     """Prints a result, or writes it to a file.
 

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from optimizer.answers.optimize import PHASES, optimize
 from optimizer.base.errors import InputError
-from optimizer.cli.options import CatalogsOption, Format, FormatOption, OutputOption, QuietOption, write
+from optimizer.cli.options import CatalogsOption, Format, FormatOption, OutputOption, QuietOption, check_writable, write
 from optimizer.inputs.checks import check_scenario
 from optimizer.inputs.loading_catalogs import load_catalogs
 from optimizer.inputs.loading_scenario import load_scenario_file
@@ -32,10 +32,13 @@ def plan(
     time_limit_s: Annotated[
         float | None, typer.Option("--time-limit-s", min=0.001, help="Seconds for the main solve.")
     ] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", help="All requirements, rejections, purchases, checks.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="All requirements, rejections, purchases, checks.")
+    ] = False,
     quiet: QuietOption = False,
 ) -> None:
     """The cheapest plan that meets the scenario, with its proof and explanation."""
+    check_writable(output)
     report = _planned(scenario, catalogs, time_limit_s, quiet)
     write(_rendered(report, output_format, verbose), output)
     raise typer.Exit(EXIT_BY_OUTCOME[report.outcome])
@@ -43,8 +46,8 @@ def plan(
 
 def _planned(scenario: str, catalogs: Path | None, time_limit_s: float | None, quiet: bool) -> PlanReport:
     """Loads, checks with line numbers, and solves under a progress bar."""
-    known = load_catalogs(catalogs)
     file = load_scenario_file(scenario)
+    known = load_catalogs(catalogs)
     findings = check_scenario(file.scenario, known)
     if findings:
         raise InputError(file.located(findings))

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from functools import cached_property
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field
@@ -18,7 +19,8 @@ NonNegative = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
 
 PricingTerm = Literal["on_demand", "spot", "reserved_1y", "reserved_3y", "committed"]
-ProviderKind = Literal["hyperscaler", "neocloud", "marketplace"]
+ProviderKind = Literal["hyperscaler", "neocloud", "marketplace", "platform"]
+"""A platform runs containers by the second and rents no machine; a marketplace lists other people's hosts."""
 Confidence = Literal["listed", "derived", "seed"]
 FigureStatus = Literal["read", "derived", "recalled"]
 KernelSupportLevel = Literal["native", "weight_only", "none"]
@@ -200,6 +202,8 @@ class CalibrationEntry(Strict):
     parameter: str
     group: str = ""
     value: float
+    prior: float | None = None
+    """What a fit starts from and is drawn to; None where no fit moves the constant, or none has yet."""
     unit: str
     method: str
     source: str
@@ -229,7 +233,7 @@ class Offer(Strict):
     confidence: Confidence
     note: str = ""
 
-    @property
+    @cached_property
     def id(self) -> str:
         """A readable key, unique in a catalog."""
         term = f"{self.pricing_term}-{self.commitment_months}m" if self.commitment_months else self.pricing_term

@@ -224,7 +224,7 @@ class Policy(Strict):
     gpus: AllowDeny = AllowDeny()
     regions: AllowDeny = AllowDeny()
     provider_kinds: Annotated[tuple[ProviderKind, ...], BeforeValidator(_listed)] = ("hyperscaler", "neocloud")
-    """`marketplace` hosts are opted into."""
+    """`marketplace` hosts and container `platform`s are opted into."""
     pricing_terms: Annotated[tuple[PricingTerm, ...], BeforeValidator(_listed)] = ("on_demand",)
     price_confidence: Annotated[tuple[Confidence, ...], BeforeValidator(_listed)] = ("listed", "derived")
     """`seed` prices, quoted in articles without a price list behind them, are opted into."""

@@ -32,6 +32,10 @@ def next_best(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative]:
     precisions = sorted({d.precision for d in chosen.deployments})
     without = inquiry.solved(_without(inquiry, "precision", precisions))
     yield _compared("precision", f"without {', '.join(precisions)}", without, chosen)
+    workloads = len(inquiry.scenario.workloads)
+    if len(chosen.deployments) > workloads:
+        uniform = inquiry.under_policy(max_distinct_configurations=workloads).solved()
+        yield _compared("configurations", "with one configuration per workload", uniform, chosen)
 
 
 def _without(inquiry: Inquiry, field: str, names: Sequence[str]) -> tuple[Flags, ...]:

@@ -1,9 +1,8 @@
-"""Where the month's money goes, and how each deployment's price ages."""
+"""Where the month's money goes."""
 
 from collections.abc import Sequence
 from decimal import Decimal
 
-from optimizer.inputs.scenario import Policy
 from optimizer.plan.plan import Costs, Deployment, Purchase, cents
 
 
@@ -26,18 +25,3 @@ def _headroom(d: Deployment) -> Decimal:
     """The part of a deployment's working GPUs that the planned load does not use."""
     working = d.monthly_cost_usd * d.replicas * d.gpus_per_replica / d.total_gpus
     return working * Decimal(repr(1 - d.utilization))
-
-
-def warnings(deployments: Sequence[Deployment], policy: Policy) -> list[str]:
-    """What a reader must know before signing: old or derived prices, rates that change over time."""
-    found = [
-        f"the price of {d.instance_type} at {d.provider} is {d.provenance.price_age_days} days old: ask for a quote"
-        for d in deployments
-        if d.provenance.price_age_days > policy.flag_price_age_days
-    ]
-    found += [
-        f"the price of {d.instance_type} at {d.provider} is {d.provenance.price_confidence}, not listed"
-        for d in deployments
-        if d.provenance.price_confidence != "listed"
-    ]
-    return list(dict.fromkeys(found))

@@ -34,15 +34,17 @@ PerformanceProvenance = Literal["measured", "calibrated", "estimated"]
 
 
 class Vram(Strict):
-    """Memory of one GPU of a replica."""
+    """Memory of one GPU of a replica; weights, KV cache, activations and what is free add up to what is usable."""
 
     usable_gib: Figure
+    """What the engine may take of the device."""
     weights_gib: Figure
     kv_cache_gib: Figure
+    """KV cache that the planned load fills on average."""
     activations_gib: Figure
-    overhead_gib: Figure
+    """Working space of the largest step, runtime and communication buffers."""
     free_gib: Figure
-    """KV cache that the planned load leaves unused on average, and what the engine does not take."""
+    """The rest of the KV cache, room for bursts."""
 
 
 class ServedClass(Strict):

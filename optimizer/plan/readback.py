@@ -227,16 +227,14 @@ def _slowest(classes: Sequence[Milliseconds]) -> Milliseconds:
 
 
 def _vram(choice: WorkloadOptions, row: int, point: OperatingPoint) -> Vram:
-    """Memory of one GPU; what is free is the part of the KV cache that the planned load leaves empty on average."""
     use = choice.memory
-    cache = float(use.kv_capacity[row]) / BYTES_PER_GIB
+    cache, held = float(use.kv_capacity[row]) / BYTES_PER_GIB, float(point.kv_utilization[0])
     return Vram(
         usable_gib=float(use.usable[row]) / BYTES_PER_GIB,
         weights_gib=float(use.weights[row]) / BYTES_PER_GIB,
-        kv_cache_gib=cache,
-        activations_gib=float(use.activations[row]) / BYTES_PER_GIB,
-        overhead_gib=float(use.overhead[row]) / BYTES_PER_GIB,
-        free_gib=cache * (1 - float(point.kv_utilization[0])),
+        kv_cache_gib=cache * held,
+        activations_gib=float(use.activations[row] + use.overhead[row]) / BYTES_PER_GIB,
+        free_gib=cache * (1 - held),
     )
 
 

@@ -34,7 +34,7 @@ def _demand(workload: Workload, serving: Sequence[Deployment]) -> Iterator[Requi
     peak = workload.peak_requests_per_second()
     path = f"workloads[{workload.name}].{'demand' if workload.demand else 'requests_per_second'}"
     capacity = sum(d.max_requests_per_second for d in serving)
-    text = f"{workload.name}: {peak:g} requests/s must be served; the replicas sustain {capacity:.3g} within the limits"
+    text = f"{workload.name}: {peak:g} req/s must be served; the replicas sustain {capacity:.3g} within the limits"
     yield _requirement(path, peak, sum(d.requests_per_second for d in serving), "requests/s", text, binding=True)
 
 
@@ -52,7 +52,7 @@ def _latencies(workload: Workload, serving: Sequence[Deployment]) -> Iterator[Re
             what = f"{LATENCY_NAMES[metric]} {statistic} ≤ {limit:g} ms"
             if capping:
                 rate = capping[0].max_requests_per_second / capping[0].replicas
-                effect = f"; it stops a replica on {capping[0].gpu} at {rate:.3g} requests/s"
+                effect = f"; it stops a replica on {capping[0].gpu} at {rate:.3g} req/s"
             else:
                 effect = ""
             text = (

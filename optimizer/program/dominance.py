@@ -60,14 +60,18 @@ def _best_on_offer(problem: Problem, kind: Ints) -> Flags:
 
 
 def _best_offers(problem: Problem, kept: Ints, kind: Ints) -> Flags:
-    """(O,) the offer rule: walk the offers by rising price, keep what no kept one replaces."""
+    """(O,) the offer rule: walk the offers by rising price, keep what no kept one replaces.
+
+    Most offers are alike but for their price, so the cheapest of each kind is found first.
+    """
     table = _best_rates(problem, kept, kind)
     traits = _traits(problem)
     survivors: list[int] = []
     keep = np.zeros(len(problem.offers), dtype=np.bool_)
-    for offer in np.lexsort((np.arange(len(problem.offers)), problem.price_usd_per_hour)).tolist():
-        if not table[offer].any():
-            continue
+    by_price = np.lexsort((np.arange(len(problem.offers)), problem.price_usd_per_hour))
+    by_price = by_price[table[by_price].any(axis=1)]
+    alike = np.unique(np.column_stack([traits, table])[by_price], axis=0, return_index=True)[1]
+    for offer in by_price[np.sort(alike)].tolist():
         same = np.array(survivors, dtype=np.int64)
         same = same[(traits[same] <= traits[offer]).all(axis=1)]
         served = np.flatnonzero(table[offer])

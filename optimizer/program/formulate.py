@@ -106,7 +106,9 @@ def _problem(
             mix[row, index[column.workload, k]] = share
     position = {int(offer): at for at, offer in enumerate(used)}
     offers = [market.offers[o] for o in used]
-    labels = [_label(options, column) for column in columns]
+    named = {(c.workload, c.pool, c.configuration): "" for c in columns}
+    named = {key: _label(options, *key) for key in named}
+    labels = [named[c.workload, c.pool, c.configuration] for c in columns]
     return Problem(
         request_classes=tuple(name for _, _, name, _ in classes),
         demand_per_s=np.array([rate for _, _, _, rate in classes]),
@@ -130,13 +132,13 @@ def _problem(
     )
 
 
-def _label(options: Sequence[WorkloadOptions], column: Column) -> str:
+def _label(options: Sequence[WorkloadOptions], workload: int, pool_index: int, configuration: int) -> str:
     """The distinct configuration a column counts as: pool, engine, GPU, link, precision and layout."""
-    choice = options[column.workload]
-    c = choice.configurations[column.configuration]
+    choice = options[workload]
+    c = choice.configurations[configuration]
     layout = f"tp{c.tensor_parallel}pp{c.pipeline_parallel}"
-    link = "-".join(str(part) for part in choice.kinds[choice.kind[column.configuration]][0])
-    pool = choice.pools[column.pool].pool.name
+    link = "-".join(str(part) for part in choice.kinds[choice.kind[configuration]][0])
+    pool = choice.pools[pool_index].pool.name
     return f"{choice.workload.name}/{pool}|{link}|{layout}|{c.engine}|{c.precision}|{c.kv_precision}"
 
 

@@ -47,7 +47,13 @@ def change(amount: Decimal) -> str:
 def plan_sections(report: PlanReport, verbose: bool = False) -> tuple[Section, ...]:
     """The report's sections in reading order: the answer, the reason, the way out, the proof."""
     if report.deployments:
-        parts = [_deployments(report), _limits(report, verbose), *_comparisons(report), _costs(report)]
+        parts = [
+            _deployments(report),
+            _warnings(report),
+            _limits(report, verbose),
+            *_comparisons(report),
+            _costs(report),
+        ]
     else:
         parts = [_nearest_misses(report), *_ways_out(report)]
     if verbose:
@@ -61,7 +67,8 @@ def _deployments(report: PlanReport) -> Section:
     rows: list[tuple[str, ...]] = []
     for d in report.deployments:
         what = f"{d.workload}{'' if d.pool == 'all' else ' ' + d.pool}: {d.model} {d.precision}"
-        layout = f"{d.gpus_per_replica}×{d.gpu}" + (f" pp{d.pipeline_parallel}" if d.pipeline_parallel > 1 else "")
+        degrees = f" tp{d.tensor_parallel}" + (f" pp{d.pipeline_parallel}" if d.pipeline_parallel > 1 else "")
+        layout = f"{d.gpus_per_replica}×{d.gpu}" + (degrees if d.gpus_per_replica > 1 else "")
         latency = (f"{d.ttft_bound_ms['p95']:,.0f} ms", f"{d.tpot_bound_ms['mean']:.1f} ms")
         load = (f"{d.requests_per_second:.3g}", f"{d.utilization:.0%}")
         where = f"{d.provider} {d.region}"
@@ -72,6 +79,10 @@ def _deployments(report: PlanReport) -> Section:
         f"Latencies are the {_percent(report.confidence)} bounds that the plan is held to." if _cautious(report) else ""
     )
     return Section("Plan", (note,) if note else (), Table(headings, tuple(rows)))
+
+
+def _warnings(report: PlanReport) -> Section:
+    return Section("Before you sign", tuple(report.explanation.warnings))
 
 
 def _serialized(deployment: Deployment, field: str) -> str:
@@ -109,7 +120,7 @@ def _alternatives(items: Iterable[Alternative]) -> Table:
         cost = "none fits" if item.monthly_cost_usd is None else money(item.monthly_cost_usd)
         difference = "" if item.difference_usd is None else change(item.difference_usd)
         rows.append((item.change, cost, difference, item.summary))
-    rows += [("; ".join(useless), "the same", "", "")] if useless else []
+    rows += [(f"no change {'; nor '.join(useless)}", "the same", "", "")] if useless else []
     return Table(("change", ">a month", ">difference", "plan"), tuple(rows))
 
 
@@ -168,20 +179,26 @@ def _basis(report: PlanReport) -> Section:
     solver = report.solver
     counts = f"{solver.candidates_evaluated:,} candidates evaluated, {solver.candidates_kept:,} kept"
     gone = sum(solver.eliminated.values())
+    if solver.candidates_kept:
+        counts += f"; {gone:,} shown unnecessary, {solver.columns_solved:,} solved"
     proof = f"{PROOF_WORDS[report.outcome]}: {solver.reason}"
     if report.bound_usd is not None and report.relative_gap is not None:
         proof += f"; bound {money(report.bound_usd)}, gap {report.relative_gap:.2%}"
     failing = _top(report.explanation.rejected.by_reason)
-    searched = f"{counts}; {gone:,} shown unnecessary, {solver.columns_solved:,} solved; {failing}"
+    searched = f"{counts}; {failing}"
     checks = report.verification.checks
     verified = f"{sum(c.passed for c in checks)} of {len(checks)} checks of the plan hold, recomputed independently"
     lines = [proof, searched, *([verified] if checks else [])]
-    return Section("How sure", (*lines, *_provenance(report.deployments), *report.explanation.warnings))
+    return Section("How sure", (*lines, *_provenance(report.deployments)))
 
 
 def _top(by_reason: Mapping[str, int]) -> str:
     ordered = sorted(by_reason, key=lambda name: (-by_reason[name], name))[:MAX_REJECTIONS]
-    return "most fail " + ", ".join(f"{name} ({by_reason[name]:,})" for name in ordered) if ordered else ""
+    return (
+        "most fail " + ", ".join(f"{name.replace('_', ' ')} ({by_reason[name]:,})" for name in ordered)
+        if ordered
+        else ""
+    )
 
 
 def _provenance(deployments: Iterable[Deployment]) -> list[str]:

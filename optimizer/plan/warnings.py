@@ -1,0 +1,55 @@
+"""What a reader must know before signing: what nobody measured, what was not asked, and which prices to confirm."""
+
+from collections.abc import Iterator, Sequence
+
+from optimizer.inputs.quality import SIXTEEN_BIT
+from optimizer.inputs.scenario import Scenario
+from optimizer.plan.plan import Deployment, Purchase
+
+MANY_INSTANCES = 16
+"""From here on, whether the provider has that many is a question of its own."""
+
+
+def warnings(scenario: Scenario, deployments: Sequence[Deployment], purchases: Sequence[Purchase]) -> list[str]:
+    """One sentence per thing to settle, without repetition, the gravest kind first."""
+    kinds = (_not_measured(deployments), _quality(scenario, deployments), _prices(scenario, deployments))
+    found = [*(text for kind in kinds for text in kind), *_availability(purchases), *_peaks(scenario)]
+    return list(dict.fromkeys(found))
+
+
+def _not_measured(deployments: Sequence[Deployment]) -> Iterator[str]:
+    for d in deployments:
+        if d.provenance.performance == "estimated":
+            yield f"{d.workload} on {d.gpu}: {d.provenance.performance_note}; run a benchmark before relying on it"
+
+
+def _quality(scenario: Scenario, deployments: Sequence[Deployment]) -> Iterator[str]:
+    asked = {workload.name: workload.min_quality is not None for workload in scenario.workloads}
+    for d in deployments:
+        reduced = f"{d.precision} with a {d.kv_precision} KV cache"
+        if d.quality is None:
+            yield f"{d.workload}: nobody published what {reduced} keeps of the model's quality"
+        elif not asked[d.workload] and d.precision not in SIXTEEN_BIT and d.quality < 1:
+            yield f"{d.workload}: no quality floor was asked; {reduced} keeps {d.quality:.4f} of the 16-bit score"
+
+
+def _prices(scenario: Scenario, deployments: Sequence[Deployment]) -> Iterator[str]:
+    for d in deployments:
+        price, what = d.provenance, f"the price of {d.instance_type} at {d.provider}"
+        old = price.price_age_days > scenario.policy.flag_price_age_days
+        doubts = [f"{price.price_age_days} days old"] if old else []
+        doubts += [f"{price.price_confidence}, not listed"] if price.price_confidence != "listed" else []
+        if doubts:
+            yield f"{what} is {' and '.join(doubts)}: ask for a quote"
+
+
+def _availability(purchases: Sequence[Purchase]) -> Iterator[str]:
+    for purchase in purchases:
+        if purchase.instances >= MANY_INSTANCES:
+            yield f"{purchase.instances} × {purchase.offer}: ask whether so many are to be had, or set a quota"
+
+
+def _peaks(scenario: Scenario) -> Iterator[str]:
+    for workload in scenario.workloads:
+        if workload.demand is not None:
+            yield f"{workload.name} is planned for its peak hour around the clock; quiet hours are not scaled down yet"
