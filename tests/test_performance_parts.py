@@ -8,7 +8,7 @@ import pytest
 
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog import Catalogs
-from optimizer.performance.calibration import HIERARCHY, SIGMA, Calibration
+from optimizer.performance.calibration import HIERARCHY, Calibration
 from optimizer.performance.communication import all_reduce_seconds, bus_bandwidth
 from optimizer.performance.eras import era_of, version_number
 from optimizer.performance.evidence import margins, not_measured
@@ -30,10 +30,15 @@ def test_every_declared_constant_has_a_value_for_everything_or_for_each_kind(cal
 
 def test_every_calibrated_row_is_declared(calibration: Calibration) -> None:
     beside = {
-        SIGMA,
         "spread",
+        "fit",
+        "fit_error",
         "evidence",
-        "sigma_unseen",
+        "interval_half_width",
+        "interval_unseen",
+        "interval_low_share",
+        "interval_high_share",
+        "planning_share",
         "era_first_version",
         "version_in_year",
         "eight_bit_kv_default",
@@ -58,11 +63,10 @@ def test_confidence_asks_for_a_margin_above_one_half(catalogs: Catalogs) -> None
     unknown = replace(known, gpu="gaudi3")
     assert margins(catalogs, [known, unknown], 0.5).tpot.tolist() == [1.0, 1.0]
     found = margins(catalogs, [known, unknown], 0.9).tpot
-    sigma = Calibration.of(catalogs.calibration).lookup("sigma", "tpot")
-    assert found[0] == pytest.approx(math.exp(1.2815515655446004 * sigma))
-    assert found[1] > found[0]
+    assert 1 < found[0] < found[1]
+    assert margins(catalogs, [known], 0.95).tpot[0] > found[0]
     assert not_measured(catalogs, known) == []
-    assert not_measured(catalogs, unknown) == ["bf16 on gaudi3", "vllm on gaudi3"]
+    assert not_measured(catalogs, unknown) == ["gaudi3", "bf16 on gaudi3", "vllm on gaudi3"]
 
 
 @pytest.mark.parametrize(

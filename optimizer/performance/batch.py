@@ -7,8 +7,8 @@ from optimizer.base.units import MS_PER_S
 from optimizer.inputs.catalog import Catalogs
 from optimizer.performance.calibration import Calibration, Floats, Ints
 from optimizer.performance.deployments import Deployments, deliver, deployments
-from optimizer.performance.evidence import kind_of, unseen
-from optimizer.performance.intervals import bounds, log_sigma
+from optimizer.performance.evidence import estimated, named_pairs, unseen
+from optimizer.performance.intervals import Bools, bounds, half_width, load_class
 from optimizer.performance.rows import Table, read_table
 
 PREDICTIONS = {
@@ -34,19 +34,20 @@ def predict_batch(frame: pd.DataFrame, catalogs: Catalogs) -> pd.DataFrame:
     table = read_table(frame, catalogs)
     found, rows = deployments(table, catalogs)
     values = _values(found, table, rows) if found is not None else {}
-    unseen, source = _novelty(table, rows, catalogs)
     calibration = Calibration.of(catalogs.calibration)
-    loads = list(table.names["load_type"][rows])
+    missing = _missing(table, rows, catalogs, calibration)
+    loads = load_class(table.names["load_type"][rows], table.numbers["load_value"][rows])
     ok = table.problem == ""
     result["pred_status"] = np.where(ok, "ok", "unsupported")
     result["pred_reason"] = np.where(ok, table.note, table.problem)
     for name, metric in PREDICTIONS.items():
         value = values.get(name, np.empty(0))
-        low, high = bounds(value, log_sigma(calibration, metric, loads, unseen))
+        width = half_width(calibration, metric, loads, table.names["engine"][rows], missing)
+        low, high = bounds(calibration, metric, value, width)
         for column, part in ((name, value), (f"{name}_low", low), (f"{name}_high", high)):
             result[column] = _placed(part, rows, len(frame))
     sources = np.full(len(frame), "", dtype=object)
-    sources[rows] = source
+    sources[rows] = np.where(estimated(missing), "estimated", "calibrated")
     result["pred_source"] = sources
     return result
 
@@ -64,21 +65,10 @@ def _values(found: Deployments, table: Table, rows: Ints) -> dict[str, Floats]:
     }
 
 
-def _novelty(table: Table, rows: Ints, catalogs: Catalogs) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """What nobody measured about each row, and whether its prediction is calibrated or only estimated."""
-    gpu = [catalogs.gpus[name].architecture for name in table.names["gpu"][rows]]
-    kinds = {name: kind_of(catalogs.model(name)) for name in set(table.names["model"][rows])}
-    engine = list(table.names["engine"][rows])
-    missing = unseen(
-        catalogs,
-        {
-            "precision": (gpu, list(table.names["precision"][rows])),
-            "engine": (gpu, engine),
-            "model_kind": (engine, [kinds[name] for name in table.names["model"][rows]]),
-        },
-    )
-    estimated = np.logical_or.reduce(list(missing.values()))
-    return missing, np.where(estimated, "estimated", "calibrated")
+def _missing(table: Table, rows: Ints, catalogs: Catalogs, calibration: Calibration) -> dict[str, Bools]:
+    """What nobody measured about each predictable row."""
+    names = {name: table.names[name][rows] for name in ("engine", "model", "gpu", "precision")}
+    return unseen(calibration, named_pairs(catalogs, **names))
 
 
 def _placed(values: Floats, rows: Ints, length: int) -> Floats:

@@ -79,8 +79,6 @@ HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
 }
 """For every constant the axes along which it may vary, most specific first; `()` is the value for everything."""
 
-SIGMA: Final = "sigma"
-
 
 def group_name(values: Sequence[str]) -> str:
     """The catalog's name of a group: its axes' values joined by '@', empty for everything."""

@@ -1,23 +1,35 @@
 """What was measured of a configuration's kind, and how much room the rest asks for.
 
-The calibration catalog lists the pairs it has seen: architecture and precision, architecture and engine, engine and
-kind of model. A prediction whose pairs were all seen is calibrated; any other is estimated and gets a wider margin.
+The calibration catalog counts the measured groups of every GPU, model, and of three pairs: architecture and precision,
+architecture and engine, engine and kind of model. A prediction is calibrated where its GPU and all pairs were measured,
+otherwise estimated; whatever was not measured asks for a wider interval.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optimizer.inputs.catalog import Catalogs, Model
-from optimizer.performance.calibration import SIGMA, Calibration, Floats, Ints
-from optimizer.performance.intervals import UNSEEN, measured_pairs, pair_seen
+from optimizer.performance.calibration import Calibration, Floats, Ints, group_name
+from optimizer.performance.intervals import Bools, half_width, planning_share
 from optimizer.performance.setup import Configuration
 
-Bools = NDArray[np.bool_]
+EVIDENCE: Final = "evidence"
+DECISIVE: Final = ("gpu", "precision", "engine", "model_kind")
+"""What must have been measured for a prediction to count as calibrated; a new model of a known kind still does."""
+
+PLANNING_LOAD: Final = "request_rate"
+"""Plans serve open arrivals: their margins come from the errors under this load."""
+
+SIXTEEN_BIT: Final = ("bf16", "fp16")
+"""Equally fast, so that measuring one measures the other."""
+
 Pairs = Mapping[str, tuple[Sequence[str], Sequence[str]]]
+Column = Sequence[str] | NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -39,42 +51,98 @@ class Margins:
 
 
 def margins(catalogs: Catalogs, configurations: Sequence[Configuration], confidence: float) -> Margins:
-    """factor = exp(z(confidence) · √(σ(metric)² + Σ σ_unseen²)): errors are taken as log-normal; 1 at 0.5."""
+    """factor = exp(planning share(confidence) · half-width under open arrivals): 1 at 0.5, monotone in confidence.
+
+    The half-width is wider for what was not measured; the share is the one-sided quantile of left-out errors.
+    """
     calibration = Calibration.of(catalogs.calibration)
-    missing = unseen(catalogs, pairs_of(catalogs, configurations))
-    extra = sum(np.where(rows, calibration.lookup(UNSEEN, kind) ** 2, 0.0) for kind, rows in missing.items())
-    deviations = NormalDist().inv_cdf(confidence)
+    missing = unseen(calibration, pairs_of(catalogs, configurations))
+    engines = [each.engine for each in configurations]
+    loads = [PLANNING_LOAD] * len(engines)
     ttft, tpot, throughput = (
-        np.exp(deviations * np.sqrt(calibration.lookup(SIGMA, metric) ** 2 + extra))
+        np.exp(
+            planning_share(calibration, metric, confidence) * half_width(calibration, metric, loads, engines, missing)
+        )
         for metric in ("ttft", "tpot", "throughput")
     )
     return Margins(ttft, tpot, throughput)
 
 
 def pairs_of(catalogs: Catalogs, configurations: Sequence[Configuration]) -> Pairs:
-    """The pairs that decide whether a configuration's kind was measured, by what would be unseen."""
-    architectures = {name: catalogs.gpus[name].architecture for name in {c.gpu for c in configurations}}
-    kinds = {name: kind_of(catalogs.model(name)) for name in {c.model for c in configurations}}
-    gpu = [architectures[c.gpu] for c in configurations]
-    engine = [c.engine for c in configurations]
+    """What decides how well a configuration's kind was measured, by what would be unseen."""
+    return named_pairs(
+        catalogs,
+        [each.engine for each in configurations],
+        [each.model for each in configurations],
+        [each.gpu for each in configurations],
+        [each.precision for each in configurations],
+    )
+
+
+def named_pairs(catalogs: Catalogs, engine: Column, model: Column, gpu: Column, precision: Column) -> Pairs:
+    """As `pairs_of`, from columns of names."""
+    architectures = {name: catalogs.gpus[name].architecture for name in set(gpu)}
+    models = {name: catalogs.model(name) for name in set(model)}
+    kinds = {name: kind_of(found) for name, found in models.items()}
+    architecture = [architectures[name] for name in gpu]
     return {
-        "precision": (gpu, [c.precision for c in configurations]),
-        "engine": (gpu, engine),
-        "model_kind": (engine, [kinds[c.model] for c in configurations]),
+        "gpu": (["gpu"] * len(gpu), list(gpu)),
+        "model": (["model"] * len(model), [models[name].id for name in model]),
+        "precision": (architecture, list(precision)),
+        "engine": (architecture, list(engine)),
+        "model_kind": (list(engine), [kinds[name] for name in model]),
     }
 
 
-def unseen(catalogs: Catalogs, pairs: Pairs) -> dict[str, Bools]:
-    """Whether each row's pair was never measured, (n,), by kind of pair."""
-    seen = measured_pairs(Calibration.of(catalogs.calibration))
-    return {kind: ~pair_seen(seen, left, right) for kind, (left, right) in pairs.items()}
+def unseen(calibration: Calibration, pairs: Pairs) -> dict[str, Bools]:
+    """Whether nobody measured each row's GPU, model or pair, (n,), by kind."""
+    return unseen_among(frozenset(calibration.members(EVIDENCE)), pairs)
+
+
+def unseen_among(seen: frozenset[str], pairs: Pairs) -> dict[str, Bools]:
+    """As `unseen`, with the measured names given."""
+    missing = {}
+    for kind, (left, right) in pairs.items():
+        new = {pair: group_name(pair) not in seen for pair in set(zip(left, right, strict=True))}
+        missing[kind] = np.array([new[pair] for pair in zip(left, right, strict=True)], dtype=np.bool_)
+    return missing
+
+
+def estimated(missing: Mapping[str, Bools]) -> Bools:
+    """Whether something decisive about each row was never measured, (n,)."""
+    rows: Bools = np.logical_or.reduce([missing[kind] for kind in DECISIVE])
+    return rows
 
 
 def not_measured(catalogs: Catalogs, configuration: Configuration) -> list[str]:
-    """The pairs of one configuration that nobody measured, in words."""
+    """What nobody measured of one configuration, in words."""
     pairs = pairs_of(catalogs, [configuration])
-    missing = unseen(catalogs, pairs)
-    return [f"{right[0]} on {left[0]}" for kind, (left, right) in pairs.items() if missing[kind][0]]
+    missing = unseen(Calibration.of(catalogs.calibration), pairs)
+    return [
+        right[0] if kind == "gpu" else f"{right[0]} on {left[0]}"
+        for kind, (left, right) in pairs.items()
+        if kind in DECISIVE and missing[kind][0]
+    ]
+
+
+def measured_groups(pairs: Pairs, group: Sequence[str]) -> dict[str, int]:
+    """How many groups of measurements hold each GPU, model and pair, sorted by name: the catalog's `evidence`."""
+    held = {
+        (group_name(name), member)
+        for left, right in pairs.values()
+        for name, member in zip(_alike(left, right), group, strict=True)
+    }
+    held |= {
+        (group_name((left, other)), member)
+        for (left, right), member in zip(zip(*pairs["precision"], strict=True), group, strict=True)
+        if right in SIXTEEN_BIT
+        for other in SIXTEEN_BIT
+    }
+    return dict(sorted(Counter(name for name, _ in held).items()))
+
+
+def _alike(left: Sequence[str], right: Sequence[str]) -> list[tuple[str, str]]:
+    return list(zip(left, right, strict=True))
 
 
 def kind_of(model: Model) -> str:

@@ -1,56 +1,81 @@
-"""How far off a prediction may be: log standard deviations by metric and load, wider where nothing was measured."""
+"""How far off a prediction may be: intervals calibrated on measurements that a fit had not seen.
 
-import math
+All widths are logarithms: a half-width of 0.3 means that 90 % of unseen measurements lay between the prediction times
+and divided by exp(0.3). With h the half-width of the row's metric, load and engine, and u that of whatever nobody
+measured about it,
+
+    half-width = √(h² + Σ u²)        low = value · exp(−a · half-width)        high = value · exp(b · half-width)
+
+where a and b, near 1, say that errors are not the same on both sides. The catalog's rows are `interval_half_width`,
+`interval_unseen`, `interval_low_share`, `interval_high_share` and, for plans, `planning_share`.
+"""
+
 from collections.abc import Mapping, Sequence
 from statistics import NormalDist
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from optimizer.performance.calibration import SIGMA, Calibration, Floats, group_name
+from optimizer.performance.calibration import Calibration, Floats, group_name
 
-METRICS: Final = ("ttft", "tpot", "throughput")
-EVIDENCE: Final = "evidence"
-UNSEEN: Final = "sigma_unseen"
+HALF_WIDTH: Final = "interval_half_width"
+UNSEEN: Final = "interval_unseen"
+LOW: Final = "interval_low_share"
+HIGH: Final = "interval_high_share"
+PLANNING: Final = "planning_share"
+"""One-sided error at `PLANNING_CONFIDENCE`, on the side that breaks a promise, as a share of the half-width."""
+
+PLANNING_CONFIDENCE: Final = 0.9
 COVERAGE: Final = 0.90
 """Share of measurements that an interval is meant to hold."""
 
+FEW_CLIENTS: Final = 4
+MANY_CLIENTS: Final = 32
+"""Closed loops up to the first are lightly loaded, beyond the second heavily."""
 
-def log_sigma(calibration: Calibration, metric: str, loads: Sequence[str], unseen: Mapping[str, np.ndarray]) -> Floats:
-    """Standard deviation of the log error of every row, (n,).
+Bools = NDArray[np.bool_]
+Column = Sequence[str] | NDArray[Any]
+
+
+def load_class(load: Column, value: Floats) -> list[str]:
+    """The class of each row's load: closed loops are told apart by their clients, (n,)."""
+    closed = np.select([value <= FEW_CLIENTS, value <= MANY_CLIENTS], ["low", "middle"], "high")
+    return [f"{kind}-{size}" if kind == "concurrency" else str(kind) for kind, size in zip(load, closed, strict=True)]
+
+
+def half_width(
+    calibration: Calibration, metric: str, loads: Column, engines: Column, missing: Mapping[str, Bools]
+) -> Floats:
+    """Half-width of each row's interval as a logarithm, (n,).
 
     Args:
-        calibration: Holds `sigma` by metric and metric@load, `sigma_unseen` by what was not measured.
-        metric: One of `METRICS`.
-        loads: Kind of load of each row.
-        unseen: For each kind of novelty whether a row has it, (n,); deviations add in squares.
+        calibration: Holds the widths by metric, metric@load and metric@load@engine.
+        metric: `ttft`, `tpot` or `throughput`.
+        loads: Load class of each row, as `load_class` names it.
+        engines: Engine of each row.
+        missing: For each kind of novelty whether a row has it, (n,); widths add in squares.
     """
-    kinds = {load: _sigma(calibration, metric, load) for load in sorted(set(loads))}
-    variance = np.array([kinds[load] ** 2 for load in loads], dtype=np.float64)
-    for kind, rows in unseen.items():
-        variance = variance + np.where(rows, calibration.lookup(UNSEEN, kind) ** 2, 0.0)
-    return np.sqrt(variance)
+    kinds = {pair: _own(calibration, HALF_WIDTH, metric, *pair) for pair in set(zip(loads, engines, strict=True))}
+    squared = np.array([kinds[pair] ** 2 for pair in zip(loads, engines, strict=True)], dtype=np.float64)
+    for kind, rows in missing.items():
+        squared = squared + np.where(rows, calibration.lookup(UNSEEN, f"{metric}@{kind}") ** 2, 0.0)
+    return np.sqrt(squared)
 
 
-def bounds(value: Floats, sigma: Floats) -> tuple[Floats, Floats]:
-    """Low and high end of the interval of a log-normal error."""
-    deviations = NormalDist().inv_cdf((1 + COVERAGE) / 2)
-    factor = np.exp(deviations * sigma)
-    return value / factor, value * factor
+def bounds(calibration: Calibration, metric: str, value: Floats, width: Floats) -> tuple[Floats, Floats]:
+    """Low and high end of the interval around each value, (n,)."""
+    low, high = calibration.lookup(LOW, metric), calibration.lookup(HIGH, metric)
+    return value * np.exp(-low * width), value * np.exp(high * width)
 
 
-def measured_pairs(calibration: Calibration) -> frozenset[str]:
-    """What the calibration has seen: groups such as `hopper@fp8` or `hopper@vllm`."""
-    return frozenset(calibration.members(EVIDENCE))
+def planning_share(calibration: Calibration, metric: str, confidence: float) -> float:
+    """The part of a half-width that a promise with this confidence leaves as room: 0 at one half, monotone."""
+    deviations = NormalDist().inv_cdf(confidence) / NormalDist().inv_cdf(PLANNING_CONFIDENCE)
+    return calibration.lookup(PLANNING, metric) * deviations
 
 
-def pair_seen(pairs: frozenset[str], left: Sequence[str], right: Sequence[str]) -> np.ndarray:
-    """Whether each row's pair of names was measured, (n,)."""
-    found = {pair: group_name(pair) in pairs for pair in set(zip(left, right, strict=True))}
-    return np.array([found[pair] for pair in zip(left, right, strict=True)], dtype=np.bool_)
-
-
-def _sigma(calibration: Calibration, metric: str, load: str) -> float:
-    position = calibration.index(SIGMA, (group_name((metric, load)), metric))
-    sigma = calibration.entries[position].value
-    return sigma if math.isfinite(sigma) else math.inf
+def _own(calibration: Calibration, parameter: str, metric: str, load: str, engine: str) -> float:
+    """The value of the most specific group that the catalog holds."""
+    groups = (group_name((metric, load, engine)), group_name((metric, load)), metric)
+    return calibration.entries[calibration.index(parameter, groups)].value

@@ -1,0 +1,48 @@
+"""A fitted calibration as the catalog's CSV, and its errors before and after as a table."""
+
+import csv
+import io
+from collections.abc import Iterable
+
+from optimizer.answers.calibrate import Fit
+from optimizer.inputs.catalog import CalibrationEntry
+from optimizer.report.sections import Section, Table
+
+
+def calibration_csv(entries: Iterable[CalibrationEntry]) -> str:
+    """The rows as `catalogs/calibration.csv` holds them; a blank cell stands for what is unknown."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    names = list(CalibrationEntry.model_fields)
+    writer.writerow(names)
+    writer.writerows([_cell(getattr(entry, name)) for name in names] for entry in entries)
+    return text.getvalue()
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return repr(value).removesuffix(".0")
+    return str(value)
+
+
+def calibration_section(fit: Fit, data: str) -> Section:
+    """What was fitted to what, and how far off the predictions of those rows were before and are after."""
+    after = {error.metric: error for error in fit.after}
+    rows = tuple(
+        (
+            error.metric,
+            f"{error.rows:,}",
+            f"{error.groups:,}",
+            f"{error.median_percent:.1f} ({error.p90_percent:.0f})",
+            f"{after[error.metric].median_percent:.1f} ({after[error.metric].p90_percent:.0f})",
+        )
+        for error in fit.before
+    )
+    lines = (
+        f"{len(fit.x):,} constants fitted to {len(fit.fitted.rows):,} rows of {data}.",
+        "Error in percent: median over groups of a group's median, and in brackets the 90th percentile over rows;",
+        "of the rows that were fitted, so it says nothing yet about others (`optimizer validate` does).",
+    )
+    return Section("Calibration", lines, Table(("metric", ">rows", ">groups", ">before", ">after"), rows))
