@@ -11,6 +11,7 @@ from optimizer.inputs.catalog import Confidence, PricingTerm, ProviderKind
 STATISTICS = ("mean", "p50", "p90", "p95", "p99")
 DEFAULT_MAX_UTILIZATION = 0.85
 DEFAULT_CONFIDENCE = 0.9
+CENTRAL_CONFIDENCE = 0.5
 DEFAULT_MAX_PRICE_AGE_DAYS = 365
 DEFAULT_FLAG_PRICE_AGE_DAYS = 180
 SHARE_TOLERANCE = 1e-6
@@ -244,7 +245,7 @@ class Policy(Strict):
     max_spot_share: Share | None = None
     quotas: Annotated[tuple[Quota, ...], Field(max_length=MAX_NAMES)] = ()
     max_utilization: PositiveShare = DEFAULT_MAX_UTILIZATION
-    confidence: Annotated[float, Number, Field(ge=0.5, le=0.999)] = DEFAULT_CONFIDENCE
+    confidence: Annotated[float, Number, Field(ge=CENTRAL_CONFIDENCE, le=0.999)] = DEFAULT_CONFIDENCE
     max_power_kw: Annotated[float, Number, Field(gt=0, le=1e6)] | None = None
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from optimizer.inputs.catalog import Model
 from optimizer.inputs.quality import SIXTEEN_BIT
+from optimizer.inputs.scenario import CENTRAL_CONFIDENCE
 from optimizer.performance.candidates import WorkloadOptions
 from optimizer.plan.inquiry import Answer, Inquiry
 from optimizer.plan.plan import Alternative, Deployment
@@ -16,7 +17,6 @@ from optimizer.program.problem import Flags
 LARGE_MODEL_PARAMS_B = 34.0
 """Where the rule of thumb stops trusting one mid-range GPU."""
 FAST_TTFT_MS = 100.0
-CENTRAL_CONFIDENCE = 0.5
 
 
 def next_best(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative]:

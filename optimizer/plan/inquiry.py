@@ -47,6 +47,14 @@ class Inquiry:
         formulation = formulate(self.scenario, self.options, self.market, keep)
         return Answer(self, formulation, solve(formulation.problem, time_limit_s=time_limit_s))
 
+    def changed(self, scenario: Scenario) -> "Inquiry":
+        """The inquiry for another scenario over the same catalogs, predicting again only what the change touches."""
+        if _asked(scenario) != _asked(self.scenario):
+            return Inquiry.of(scenario, self.catalogs)
+        levels = _levels(scenario) != _levels(self.scenario)
+        options = self.under_levels(scenario).options if levels else self.options
+        return replace(self, scenario=scenario, market=market(self.catalogs, scenario.policy), options=options)
+
     def under_policy(self, **changes: object) -> "Inquiry":
         """The same candidates under a changed policy; for fields that predictions do not depend on."""
         policy = Policy.model_validate(self.scenario.policy.model_dump() | changes)
@@ -60,3 +68,15 @@ class Inquiry:
             for choice, workload in zip(self.options, scenario.workloads, strict=True)
         )
         return replace(self, scenario=scenario, options=options)
+
+
+def _asked(scenario: Scenario) -> tuple[object, ...]:
+    """What decides which configurations are considered at all and which fail without a prediction."""
+    policy = scenario.policy
+    workloads = tuple(workload.model_copy(update={"slo": None}) for workload in scenario.workloads)
+    return (workloads, policy.gpus, policy.engines, policy.precisions, policy.kv_precisions)
+
+
+def _levels(scenario: Scenario) -> tuple[object, ...]:
+    """What decides how fast a configuration must be."""
+    return (tuple(workload.slo for workload in scenario.workloads), scenario.policy.confidence)

@@ -224,7 +224,7 @@ class FieldChange(Strict):
 
     field: str
     from_: Annotated[float | str | None, Field(alias="from")]
-    to: float | str | None
+    to: float | str | tuple[str, ...] | None
     unit: str
 
 

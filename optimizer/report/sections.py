@@ -150,7 +150,10 @@ def _nearest_misses(report: PlanReport) -> Section:
 def _ways_out(report: PlanReport) -> list[Section]:
     said = report.explanation
     return [
-        Section("What cannot hold together", tuple(item.text for item in said.conflict)),
+        Section(
+            "What cannot hold together, even if nothing else were asked",
+            tuple(item.text for item in said.conflict),
+        ),
         Section("Ways out, re-solved", tuple(item.text for item in said.relaxations)),
     ]
 

@@ -1,0 +1,123 @@
+"""A way out, written into the scenario, gives the plan it promised; a conflict alone gives none."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from optimizer import optimize
+from optimizer.inputs.catalog import Catalogs
+from optimizer.inputs.scenario import Scenario
+from optimizer.plan.loosening import Scale, requirements_of, rounded_up, with_field
+from optimizer.plan.plan import PlanReport
+
+BIG = {"name": "a", "model": "llama-3.1-70b", "requests_per_second": 4.0, "input_tokens": 1500, "output_tokens": 300}
+SMALL = {"name": "b", "model": "llama-3.1-8b", "requests_per_second": 8.0, "input_tokens": 600, "output_tokens": 150}
+
+INFEASIBLE: dict[str, tuple[list[dict[str, Any]], dict[str, Any], set[str]]] = {
+    "latency": ([BIG | {"slo": {"ttft_ms": {"p95": 20}}}], {}, {"workloads[a].slo.ttft_ms.p95"}),
+    "speed": ([BIG | {"slo": {"tpot_ms": {"mean": 2}}}], {}, {"workloads[a].slo.tpot_ms.mean"}),
+    "completion": ([BIG | {"slo": {"e2e_ms": {"p95": 900}}}], {}, {"workloads[a].slo.e2e_ms.p95"}),
+    "budget": ([BIG], {"max_monthly_usd": 900.0}, {"policy.max_monthly_usd"}),
+    "quota": ([BIG], {"quotas": [{"max_gpus": 0}]}, {"policy.quotas"}),
+    "gpus": ([SMALL | {"requests_per_second": 300.0}], {"max_gpus": 1}, {"policy.max_gpus"}),
+    "power": ([BIG], {"max_power_kw": 0.1}, {"policy.max_power_kw"}),
+    "residency": (
+        [SMALL],
+        {"regions": {"allow": ["us"]}, "providers": {"allow": ["verda"]}},
+        {"policy.regions", "policy.providers"},
+    ),
+    "quality": (
+        [BIG | {"min_quality": 1.0}],
+        {"precisions": ["int4"]},
+        {"workloads[a].min_quality", "policy.precisions"},
+    ),
+    "resilience": ([SMALL], {"spare_replicas": 3, "max_gpus": 2}, {"policy.spare_replicas", "policy.max_gpus"}),
+    "variety": ([BIG, SMALL], {"max_distinct_configurations": 1}, {"policy.max_distinct_configurations"}),
+    "two at once": (
+        [SMALL | {"requests_per_second": 300.0}],
+        {"max_gpus": 1, "max_monthly_usd": 20.0},
+        {"policy.max_gpus", "policy.max_monthly_usd"},
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def few(catalogs: Catalogs) -> Catalogs:
+    """A handful of providers: enough to choose from, fast to solve many times."""
+    return replace(catalogs, offers=tuple(o for o in catalogs.offers if o.provider in ("lambda", "nebius", "verda")))
+
+
+@pytest.fixture(scope="module", params=sorted(INFEASIBLE))
+def case(request: pytest.FixtureRequest, few: Catalogs) -> tuple[str, dict[str, Any], PlanReport]:
+    workloads, policy, _ = INFEASIBLE[request.param]
+    raw = {"name": "case", "workloads": workloads, "policy": policy}
+    return request.param, raw, optimize(Scenario.model_validate(raw), few)
+
+
+def edited(raw: dict[str, Any], field: str, value: Any) -> dict[str, Any]:
+    """The scenario as a person would edit it; written apart from the tool's own way of doing so."""
+    scenario = Scenario.model_validate(raw).model_dump(exclude_defaults=True)
+    scenario.setdefault("policy", {})
+    node, trail = scenario, []
+    *steps, last = field.replace("]", "").split(".")
+    for step in steps:
+        name, *element = step.split("[")
+        trail.append((node, name))
+        node = node[name]
+        if element:
+            node = next(item for item in node if item["name"] == element[0])
+    if value is not None:
+        node[last] = value
+        return scenario
+    del node[last]
+    parent, name = trail[-1]
+    if not node:
+        del parent[name]
+    return scenario
+
+
+def test_the_cause_is_named(case: tuple[str, dict[str, Any], PlanReport]) -> None:
+    name, _, report = case
+    assert report.outcome == "infeasible"
+    assert {item.requirement for item in report.explanation.conflict} == INFEASIBLE[name][2]
+
+
+def test_every_way_out_keeps_its_word(case: tuple[str, dict[str, Any], PlanReport], few: Catalogs) -> None:
+    _, raw, report = case
+    ways = report.explanation.relaxations
+    assert ways
+    assert [way.monthly_cost_usd for way in ways] == sorted(way.monthly_cost_usd for way in ways)
+    for way in ways:
+        changed = raw
+        for change in way.changes:
+            changed = edited(changed, change.field, change.to)
+        plan = optimize(Scenario.model_validate(changed), few)
+        assert plan.outcome == "optimal"
+        assert plan.monthly_cost_usd == way.monthly_cost_usd
+
+
+def test_the_conflict_alone_has_no_plan_and_without_any_one_of_it_there_is_one(few: Catalogs) -> None:
+    workloads, policy, _ = INFEASIBLE["resilience"]
+    scenario = Scenario.model_validate(
+        {"name": "case", "workloads": workloads, "policy": policy | {"max_power_kw": 90.0}}
+    )
+    conflict = optimize(scenario, few).explanation.conflict
+    alone = scenario
+    for item in requirements_of(scenario):
+        if item.field not in {named.requirement for named in conflict}:
+            alone = with_field(alone, item.field, item.without)
+    assert optimize(alone, few).outcome == "infeasible"
+    for item in requirements_of(alone):
+        assert optimize(with_field(alone, item.field, item.without), few).outcome == "optimal"
+
+
+def test_scales_go_from_strict_to_loose_in_values_people_would_write() -> None:
+    assert Scale(3, 0, 1).values() == (2, 1, 0)
+    assert Scale(0.85, 1.0, 0.05).values() == (0.9, 0.95, 1.0)
+    latencies = Scale(50, 400, 0).values()
+    assert latencies[0] == pytest.approx(52.5)
+    assert latencies[-1] >= 400
+    assert list(latencies) == sorted(latencies)
+    assert rounded_up(1234.5) == 1240
+    assert rounded_up(0.01234) == pytest.approx(0.0124)
