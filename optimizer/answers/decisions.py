@@ -13,7 +13,6 @@ Throughput that nobody published follows from the closed loop itself: requests i
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from statistics import NormalDist
 from typing import Annotated, Final
 
 import numpy as np
@@ -26,8 +25,8 @@ from optimizer.inputs.catalog import Catalogs
 from optimizer.inputs.measurements import deployments_of, observed
 from optimizer.inputs.scenario import Policy
 from optimizer.performance.batch import predict_batch
-from optimizer.performance.calibration import Floats, Ints
-from optimizer.performance.intervals import COVERAGE
+from optimizer.performance.calibration import Calibration, Floats, Ints
+from optimizer.performance.intervals import HIGH, planning_share
 from optimizer.performance.market import market
 from optimizer.performance.rows import text_column
 
@@ -85,20 +84,20 @@ class Decisions(Strict):
 
 def decide(frame: pd.DataFrame, catalogs: Catalogs) -> Decisions:
     """Predict every row and judge the picks at each confidence and under each flat margin."""
-    predicted = predict_batch(deployments_of(frame), catalogs)
-    return decided(predicted, gpu_hour_prices(catalogs))
+    return decided(predict_batch(deployments_of(frame), catalogs), catalogs)
 
 
-def decided(predicted: pd.DataFrame, prices: Mapping[str, float]) -> Decisions:
+def decided(predicted: pd.DataFrame, catalogs: Catalogs) -> Decisions:
     """Judge predictions already made.
 
     Args:
         predicted: Measurements with their predictions beside them, as `predict_batch` returns them.
-        prices: US dollars per GPU-hour by GPU.
+        catalogs: Hold the prices, and how much room a confidence asks for.
     """
+    prices, calibration = gpu_hour_prices(catalogs), Calibration.of(catalogs.calibration)
     table = options(predicted, prices)
     gpus = set(text_column(predicted, "gpu")[predicted["pred_status"].to_numpy() == "ok"])
-    margins = {f"confidence {each:g}": bounded(table, each) for each in CONFIDENCES}
+    margins = {f"confidence {each:g}": bounded(table, calibration, each) for each in CONFIDENCES}
     margins |= {f"flat margin {each:g}": flat(table, each) for each in FLAT_MARGINS}
     rules = []
     for kind in KINDS:
@@ -136,8 +135,8 @@ def options(predicted: pd.DataFrame, prices: Mapping[str, float]) -> pd.DataFram
     usd = price / SECONDS_PER_HOUR * TOKENS_PER_MILLION
     table = pd.DataFrame({"tpot": seen["tpot"], "ttft": seen["ttft"], "cost": usd / rate, "clients": clients})
     for name, column in (("tpot", "pred_tpot_ms_mean"), ("ttft", "pred_ttft_ms_mean")):
-        value, high = predicted[column].to_numpy(float), predicted[f"{column}_high"].to_numpy(float)
-        table[f"predicted_{name}"], table[f"sigma_{name}"] = value, np.log(high / value) / _deviations(COVERAGE)
+        table[f"predicted_{name}"] = predicted[column].to_numpy(float)
+        table[f"high_{name}"] = predicted[f"{column}_high"].to_numpy(float)
     table["predicted_cost"] = usd / predicted["pred_output_tok_s"].to_numpy(float)
     table["case"] = _joined(predicted, CASE)
     table["configuration"] = _joined(predicted, CONFIGURATION)
@@ -175,10 +174,18 @@ def _targets(part: pd.DataFrame, kind: str) -> tuple[Sequence[float], Sequence[f
     return SLA_TARGETS[0] if "TPOT" in kind else ANY, SLA_TARGETS[1] if "TTFT" in kind else ANY
 
 
-def bounded(table: pd.DataFrame, confidence: float) -> dict[str, Floats]:
-    """Factors on predicted TPOT and TTFT at a confidence: exp(z · σ), with σ from each row's own interval."""
-    deviations = NormalDist().inv_cdf(confidence)
-    return {name: np.exp(deviations * table[f"sigma_{name}"].to_numpy(float)) for name in LIMITED}
+def bounded(table: pd.DataFrame, calibration: Calibration, confidence: float) -> dict[str, Floats]:
+    """Factors on predicted TPOT and TTFT that a plan with this confidence would take for each row's interval."""
+    return {
+        name: np.exp(planning_share(calibration, name, confidence) * _half_width(table, calibration, name))
+        for name in LIMITED
+    }
+
+
+def _half_width(table: pd.DataFrame, calibration: Calibration, metric: str) -> Floats:
+    """Logarithmic half-width of each row's interval, from its high end."""
+    high = table[f"high_{metric}"].to_numpy(float) / table[f"predicted_{metric}"].to_numpy(float)
+    return np.asarray(np.log(high) / calibration.lookup(HIGH, metric), dtype=np.float64)
 
 
 def flat(table: pd.DataFrame, margin: float) -> dict[str, Floats]:
@@ -220,10 +227,6 @@ def _quality(kind: str, rule: str, asked: int, factors: Floats, kept: np.ndarray
         cost_factor=float(factors[kept].mean()) if kept.any() else 0.0,
         cost_factor_all=float(factors.mean()) if len(factors) else 0.0,
     )
-
-
-def _deviations(coverage: float) -> float:
-    return NormalDist().inv_cdf((1 + coverage) / 2)
 
 
 def _joined(frame: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from optimizer.answers.decisions import Decisions, decided, gpu_hour_prices
+from optimizer.answers.decisions import Decisions, decided
 from optimizer.answers.validate import DEFAULT_BY, DIMENSIONS, Validation, check_dimensions, errors, judged
 from optimizer.base.model import Strict
 from optimizer.cli.options import CatalogsOption, Format, FormatOption, OutputOption, write
@@ -45,7 +45,7 @@ def validate(
     predicted = predict_batch(deployments_of(frame), known)
     points = errors(predicted, known)
     found = judged(predicted, points, dimensions)
-    choices = decided(predicted, gpu_hour_prices(known)) if decisions else None
+    choices = decided(predicted, known) if decisions else None
     if plot is not None:
         plot_errors(points, plot)
     write(_rendered(found, choices, output_format), output)
