@@ -59,7 +59,7 @@ def test_the_cost_equals_brute_force(name: str, catalogs: Catalogs, planned: Cal
     inquiry = Inquiry.of(scenario, catalogs)
     choice = inquiry.options[0]
     rate = np.where(choice.pools[0].passed, choice.pools[0].rate_per_s, 0.0)
-    sizes, fits_kind = np.unique(choice.gpus_per_replica).tolist(), choice.fits(inquiry.market)
+    sizes, fits_kind = np.unique(choice.gpus_per_replica).tolist(), choice.fits
     boxes = []
     for row, (offer, admitted) in enumerate(zip(inquiry.market.offers, inquiry.market.admitted, strict=True)):
         if admitted:

@@ -54,7 +54,7 @@ def optimize(
     Args:
         scenario: What is asked.
         catalogs: What is known.
-        time_limit_s: For the main solve; without proof in time the outcome is `feasible` or `unproven`.
+        time_limit_s: For each solve; without proof in time the outcome is `feasible` or `unproven`.
         progress: Told the name of each phase (`PHASES`) as it begins.
 
     Raises:
@@ -67,10 +67,10 @@ def optimize(
         raise InputError(findings)
     watch = Stopwatch(progress)
     with watch.phase("predicting"):
-        inquiry = Inquiry.of(scenario, catalogs)
+        inquiry = Inquiry.of(scenario, catalogs, time_limit_s)
         counts = census(inquiry.options, inquiry.market)
     with watch.phase("solving"):
-        answer = inquiry.solved(time_limit_s=time_limit_s)
+        answer = inquiry.solved()
     if answer.solution.outcome not in ("optimal", "feasible"):
         with watch.phase("comparing"):
             explanation = _without_plan(answer, counts)

@@ -30,7 +30,10 @@ def plan(
     output: OutputOption = None,
     catalogs: CatalogsOption = None,
     time_limit_s: Annotated[
-        float | None, typer.Option("--time-limit-s", min=0.001, help="Seconds for the main solve.")
+        float | None,
+        typer.Option(
+            "--time-limit-s", min=0.001, help="Seconds for each solve; without proof in time the exit code is 4."
+        ),
     ] = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="All requirements, rejections, purchases, checks.")

@@ -13,7 +13,7 @@ from optimizer.inputs.scenario import Latency, Policy, Scenario, Workload
 from optimizer.performance.criteria import CONFIGURATION_CRITERIA
 from optimizer.performance.enumeration import BoolArray, Kind, configurations_of, fixed_failures, qualities
 from optimizer.performance.evidence import Margins, margins
-from optimizer.performance.market import Market, Platform
+from optimizer.performance.market import Market
 from optimizer.performance.memory import MemoryUse, kv_bytes_per_sequence, memory_use
 from optimizer.performance.predict import Limits, Mix, OperatingPoint, idle, sustainable_rate
 from optimizer.performance.setup import Configuration, Setup, gather
@@ -71,6 +71,8 @@ class WorkloadOptions:
     """(P,) index into `kinds`: configurations of one kind fit the same offers."""
     kinds: tuple[Kind, ...]
     """Distinct platforms with the GPUs of a replica; single-GPU replicas need no link."""
+    fits: BoolArray
+    """(kinds, O) whether one instance of an offer can hold a replica of the kind, whatever the policy admits."""
     gpus_per_replica: npt.NDArray[np.int64]
     setup: Setup
     memory: MemoryUse
@@ -79,22 +81,20 @@ class WorkloadOptions:
     """(P,) failures of the criteria that need no prediction."""
     pools: tuple[PoolOptions, ...]
 
-    def fits(self, market: Market) -> BoolArray:
-        """(kinds, O) whether one instance of an offer can hold a replica of the kind."""
-        gpus = np.array([offer.gpu for offer in market.offers], dtype=object)
-        position = {platform: index for index, platform in enumerate(market.platforms)}
-        rows = [
-            (gpus == platform[0])
-            & (market.gpu_count >= size)
-            & ((market.platform == position[platform]) if size > 1 else True)
-            for platform, size in self.kinds
-        ]
-        return np.array(rows, dtype=bool)
+
+def evaluate(scenario: Scenario, catalogs: Catalogs, offers: Market) -> tuple[WorkloadOptions, ...]:
+    """All options of every workload on all that is offered, in the scenario's order."""
+    return tuple(_workload_options(workload, scenario.policy, catalogs, offers) for workload in scenario.workloads)
 
 
-def evaluate(scenario: Scenario, catalogs: Catalogs, platforms: Mapping[Platform, int]) -> tuple[WorkloadOptions, ...]:
-    """All options of every workload on the given platforms, in the scenario's order."""
-    return tuple(_workload_options(workload, scenario.policy, catalogs, platforms) for workload in scenario.workloads)
+def _fits(kinds: Sequence[Kind], offers: Market) -> BoolArray:
+    """(kinds, O): the same GPU, enough of them in one instance and, for several, joined in the same way."""
+    gpu = np.array([platform[0] for platform in offers.platforms], dtype=object)
+    rows = []
+    for platform, size in kinds:
+        alike = gpu == platform[0] if size == 1 else np.array([other == platform for other in offers.platforms])
+        rows.append(alike[offers.platform] & (offers.gpu_count >= size))
+    return np.array(rows, dtype=bool)
 
 
 def re_rated(options: WorkloadOptions, workload: Workload, confidence: float, catalogs: Catalogs) -> WorkloadOptions:
@@ -140,11 +140,9 @@ def _mix(workload: Workload, positions: Sequence[int]) -> Mix:
     )
 
 
-def _workload_options(
-    workload: Workload, policy: Policy, catalogs: Catalogs, platforms: Mapping[Platform, int]
-) -> WorkloadOptions:
+def _workload_options(workload: Workload, policy: Policy, catalogs: Catalogs, offers: Market) -> WorkloadOptions:
     model = catalogs.model(workload.model)
-    pairs = configurations_of(workload.model, catalogs, platforms, policy)
+    pairs = configurations_of(workload.model, catalogs, offers.widest(), policy)
     configurations = tuple(configuration for configuration, _ in pairs)
     setup = gather(catalogs, configurations)
     memory = memory_use(setup)
@@ -160,6 +158,7 @@ def _workload_options(
         configurations=configurations,
         kind=np.array([position[kind] for _, kind in pairs], dtype=np.int64),
         kinds=kinds,
+        fits=_fits(kinds, offers),
         gpus_per_replica=np.array([size for _, (_, size) in pairs], dtype=np.int64),
         setup=setup,
         memory=memory,

@@ -35,22 +35,24 @@ class Inquiry:
     catalogs: Catalogs
     market: Market
     options: tuple[WorkloadOptions, ...]
+    time_limit_s: float | None = None
+    """For each solve; without one every answer is proven."""
 
     @classmethod
-    def of(cls, scenario: Scenario, catalogs: Catalogs) -> "Inquiry":
+    def of(cls, scenario: Scenario, catalogs: Catalogs, time_limit_s: float | None = None) -> "Inquiry":
         """Holds every offer against the policy and predicts every configuration."""
         offers = market(catalogs, scenario.policy)
-        return cls(scenario, catalogs, offers, evaluate(scenario, catalogs, offers.widest()))
+        return cls(scenario, catalogs, offers, evaluate(scenario, catalogs, offers), time_limit_s)
 
-    def solved(self, keep: Sequence[Flags] | None = None, time_limit_s: float | None = None) -> Answer:
+    def solved(self, keep: Sequence[Flags] | None = None) -> Answer:
         """The optimum, optionally over a part of the configurations."""
         formulation = formulate(self.scenario, self.options, self.market, keep)
-        return Answer(self, formulation, solve(formulation.problem, time_limit_s=time_limit_s))
+        return Answer(self, formulation, solve(formulation.problem, time_limit_s=self.time_limit_s))
 
     def changed(self, scenario: Scenario) -> "Inquiry":
         """The inquiry for another scenario over the same catalogs, predicting again only what the change touches."""
         if _asked(scenario) != _asked(self.scenario):
-            return Inquiry.of(scenario, self.catalogs)
+            return Inquiry.of(scenario, self.catalogs, self.time_limit_s)
         levels = _levels(scenario) != _levels(self.scenario)
         options = self.under_levels(scenario).options if levels else self.options
         return replace(self, scenario=scenario, market=market(self.catalogs, scenario.policy), options=options)

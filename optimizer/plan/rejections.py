@@ -35,7 +35,7 @@ def census(options: Sequence[WorkloadOptions], market: Market) -> Census:
     evaluated = kept = 0
     faults = market.failed.sum(axis=1)
     for choice in options:
-        fits = choice.fits(market).astype(np.int64)
+        fits = choice.fits.astype(np.int64)
         every, admitted = fits.sum(axis=1)[choice.kind], (fits @ (faults == 0))[choice.kind]
         offer_failed = (fits @ market.failed)[choice.kind]
         offer_alone = (fits @ (market.failed & (faults == 1)[:, None]))[choice.kind]
@@ -67,7 +67,7 @@ def nearest_misses(options: Sequence[WorkloadOptions], market: Market) -> list[N
     """
     found = []
     for choice in options:
-        on_offer: Flags = np.any(choice.fits(market)[:, market.admitted], axis=1)[choice.kind]
+        on_offer: Flags = np.any(choice.fits[:, market.admitted], axis=1)[choice.kind]
         if not any((pool.passed & on_offer).any() for pool in choice.pools):
             for pool in choice.pools:
                 found += list(_misses_of_pool(choice, pool, on_offer))

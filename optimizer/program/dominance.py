@@ -70,8 +70,10 @@ def _best_offers(problem: Problem, kept: Ints, kind: Ints) -> Flags:
     keep = np.zeros(len(problem.offers), dtype=np.bool_)
     by_price = np.lexsort((np.arange(len(problem.offers)), problem.price_usd_per_hour))
     by_price = by_price[table[by_price].any(axis=1)]
-    alike = np.unique(np.column_stack([traits, table])[by_price], axis=0, return_index=True)[1]
-    for offer in by_price[np.sort(alike)].tolist():
+    cheapest: dict[bytes, int] = {}
+    for offer, row in zip(by_price.tolist(), np.column_stack([traits, table])[by_price], strict=True):
+        cheapest.setdefault(row.tobytes(), offer)
+    for offer in cheapest.values():
         same = np.array(survivors, dtype=np.int64)
         same = same[(traits[same] <= traits[offer]).all(axis=1)]
         served = np.flatnonzero(table[offer])

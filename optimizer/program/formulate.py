@@ -58,7 +58,7 @@ def formulate(
     columns: list[Column] = []
     left_out = 0
     for w, choice in enumerate(options):
-        homes = [np.flatnonzero(fits & market.admitted).tolist() for fits in choice.fits(market)]
+        homes = [np.flatnonzero(fits & market.admitted).tolist() for fits in choice.fits]
         for p, pool in enumerate(choice.pools):
             wanted = pool.passed if keep is None else pool.passed & keep[w]
             best = _fastest_per_platform(choice, pool, wanted)
