@@ -17,6 +17,7 @@ from optimizer.base.extras import optional
 from optimizer.inputs.catalog import CalibrationEntry, Catalogs
 from optimizer.inputs.measurements import METRICS
 from optimizer.performance.calibration import Calibration, Floats, group_name
+from optimizer.performance.coverage import interval_tables
 from optimizer.performance.eras import era_of
 from optimizer.performance.evidence import EVIDENCE, measured_groups, named_pairs
 from optimizer.performance.fitting import (
@@ -34,6 +35,8 @@ from optimizer.performance.fitting import (
     problem,
     residuals,
 )
+from optimizer.performance.intervals import HALF_WIDTH, UNSEEN
+from optimizer.performance.left_out import left_out_rows
 
 Start = Literal["priors", "shipped"]
 LOCAL: Final = ("engine_bandwidth_factor", "engine_compute_factor")
@@ -115,9 +118,10 @@ def fit(
     moved = _moved(fitted, x, settled)
     before = metric_errors(fitted, fitted.parameters.values(fitted.calibration, np.zeros_like(x)))
     after = metric_errors(fitted, np.array([entry.value for entry in moved]))
-    kept = [entry for entry in moved if entry.parameter not in (EVIDENCE, ERROR)]
-    evidence = _evidence(fitted, catalogs, settled, keep=start == "shipped")
-    entries = _ordered([*kept, *evidence, *_error_rows(before, after, settled)])
+    made = [*_evidence(fitted, catalogs, settled, keep=start == "shipped"), *_error_rows(before, after, settled)]
+    made += _intervals(fitted, catalogs, x, seed, settled) if intervals else []
+    anew = {entry.parameter for entry in made}
+    entries = _ordered([*(entry for entry in moved if entry.parameter not in anew), *made])
     return Fit(entries, before, after, fitted, x)
 
 
@@ -262,6 +266,25 @@ def _evidence(fitted: Problem, catalogs: Catalogs, origin: _Origin, *, keep: boo
             as_of=origin.as_of,
         )
         for group in sorted(counted)
+    ]
+
+
+def _intervals(fitted: Problem, catalogs: Catalogs, x: Floats, seed: int, origin: _Origin) -> list[CalibrationEntry]:
+    """The widths of intervals, from what fits without a group, a model or a GPU would have predicted."""
+    exponent, shrinkage = (fitted.calibration.lookup(FIT, name) for name in ("row_weight_exponent", "shrinkage_groups"))
+    tables = interval_tables(left_out_rows(fitted, catalogs, x, seed), exponent, shrinkage)
+    return [
+        CalibrationEntry(
+            parameter=parameter,
+            group=group,
+            value=float(DIGITS % value),
+            unit="logarithm" if parameter in (HALF_WIDTH, UNSEEN) else "share of the half-width",
+            method="left out",
+            source=origin.source,
+            as_of=origin.as_of,
+            note=f"groups, models and GPUs left out, seed {seed}",
+        )
+        for (parameter, group), value in tables.items()
     ]
 
 

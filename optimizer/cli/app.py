@@ -5,6 +5,7 @@ import sys
 import typer
 
 from optimizer.base.errors import InputError, OptimizerError
+from optimizer.cli.calibrate import calibrate
 from optimizer.cli.catalog import catalog
 from optimizer.cli.plan import plan
 from optimizer.cli.predict import predict
@@ -24,6 +25,7 @@ app = typer.Typer(
 )
 app.command("plan")(plan)
 app.command("predict")(predict)
+app.command("calibrate")(calibrate)
 app.command("validate")(validate)
 app.add_typer(catalog, name="catalog")
 app.command("schema")(schema_command)

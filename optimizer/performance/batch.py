@@ -7,7 +7,7 @@ from optimizer.base.units import MS_PER_S
 from optimizer.inputs.catalog import Catalogs
 from optimizer.performance.calibration import Calibration, Floats, Ints
 from optimizer.performance.deployments import Deployments, deliver, deployments
-from optimizer.performance.evidence import estimated, named_pairs, unseen
+from optimizer.performance.evidence import HOST_LINK, estimated, host_linked, named_pairs, unseen
 from optimizer.performance.intervals import Bools, bounds, half_width, load_class
 from optimizer.performance.rows import Table, read_table
 
@@ -33,17 +33,16 @@ def predict_batch(frame: pd.DataFrame, catalogs: Catalogs) -> pd.DataFrame:
     result = frame.copy()
     table = read_table(frame, catalogs)
     found, rows = deployments(table, catalogs)
-    values = _values(found, table, rows) if found is not None else {}
     calibration = Calibration.of(catalogs.calibration)
+    values, loads = _values(found, table, rows) if found is not None else ({}, [])
     missing = _missing(table, rows, catalogs, calibration)
-    loads = load_class(table.names["load_type"][rows], table.numbers["load_value"][rows])
     ok = table.problem == ""
     result["pred_status"] = np.where(ok, "ok", "unsupported")
     result["pred_reason"] = np.where(ok, table.note, table.problem)
     for name, metric in PREDICTIONS.items():
         value = values.get(name, np.empty(0))
         width = half_width(calibration, metric, loads, table.names["engine"][rows], missing)
-        low, high = bounds(calibration, metric, value, width)
+        low, high = bounds(calibration, metric, loads, value, width)
         for column, part in ((name, value), (f"{name}_low", low), (f"{name}_high", high)):
             result[column] = _placed(part, rows, len(frame))
     sources = np.full(len(frame), "", dtype=object)
@@ -52,23 +51,27 @@ def predict_batch(frame: pd.DataFrame, catalogs: Catalogs) -> pd.DataFrame:
     return result
 
 
-def _values(found: Deployments, table: Table, rows: Ints) -> dict[str, Floats]:
-    """The predicted columns of the predictable rows, for the whole deployment, in the published units."""
+def _values(found: Deployments, table: Table, rows: Ints) -> tuple[dict[str, Floats], list[str]]:
+    """The predicted columns of the predictable rows, for the whole deployment, in the published units; load classes."""
     point = deliver(found)
     median = table.names["ttft_statistic"][rows] == "p50"
     requests = point.requests_per_s * found.replicas
-    return {
+    columns = {
         "pred_ttft_ms_mean": np.where(median, point.ttft_median_s, point.ttft_mean_s) * MS_PER_S,
         "pred_tpot_ms_mean": point.tpot_s * MS_PER_S,
         "pred_output_tok_s": requests * table.numbers["output_tokens"][rows],
         "pred_request_throughput": requests,
     }
+    decoding = (table.numbers["output_tokens"][rows] - 1) * point.tpot_s
+    return columns, load_class(table.names["load_type"][rows], found.value, point.ttft_mean_s, decoding)
 
 
 def _missing(table: Table, rows: Ints, catalogs: Catalogs, calibration: Calibration) -> dict[str, Bools]:
     """What nobody measured about each predictable row."""
     names = {name: table.names[name][rows] for name in ("engine", "model", "gpu", "precision")}
-    return unseen(calibration, named_pairs(catalogs, **names))
+    degrees = table.layout["tp"][rows] if table.layout else np.empty(0)
+    slow = host_linked(catalogs, names["gpu"], degrees)
+    return unseen(calibration, named_pairs(catalogs, **names)) | {HOST_LINK: slow}
 
 
 def _placed(values: Floats, rows: Ints, length: int) -> Floats:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from optimizer.inputs.catalog import Catalogs, Model
+from optimizer.inputs.catalog import Catalogs, Link, Model
 from optimizer.performance.calibration import Calibration, Floats, Ints, group_name
 from optimizer.performance.intervals import Bools, half_width, planning_share
 from optimizer.performance.setup import Configuration
@@ -22,8 +22,12 @@ EVIDENCE: Final = "evidence"
 DECISIVE: Final = ("gpu", "precision", "engine", "model_kind")
 """What must have been measured for a prediction to count as calibrated; a new model of a known kind still does."""
 
-PLANNING_LOAD: Final = "request_rate"
-"""Plans serve open arrivals: their margins come from the errors under this load."""
+PLANNING_LOAD: Final[Mapping[str, str]] = {"ttft": "request_rate", "tpot": "request_rate", "throughput": "offline"}
+"""Plans serve open arrivals and stay below the capacity: the loads whose errors their margins come from."""
+
+HOST_LINKS: Final = ("pcie", "none")
+HOST_LINK: Final = "host_link"
+"""Names rows whose GPUs exchange every layer over PCIe."""
 
 SIXTEEN_BIT: Final = ("bf16", "fp16")
 """Equally fast, so that measuring one measures the other."""
@@ -51,21 +55,24 @@ class Margins:
 
 
 def margins(catalogs: Catalogs, configurations: Sequence[Configuration], confidence: float) -> Margins:
-    """factor = exp(planning share(confidence) · half-width under open arrivals): 1 at 0.5, monotone in confidence.
+    """factor = exp(planning share(confidence) · half-width): 1 at 0.5, monotone in confidence.
 
-    The half-width is wider for what was not measured; the share is the one-sided quantile of left-out errors.
+    The half-width is that of `PLANNING_LOAD`, wider for what was not measured; the share is the one-sided quantile of
+    left-out errors.
     """
     calibration = Calibration.of(catalogs.calibration)
     missing = unseen(calibration, pairs_of(catalogs, configurations))
+    degrees = np.array([each.tensor_parallel for each in configurations], dtype=np.float64)
+    gpus, links = [each.gpu for each in configurations], [each.link for each in configurations]
+    missing[HOST_LINK] = host_linked(catalogs, gpus, degrees, links)
     engines = [each.engine for each in configurations]
-    loads = [PLANNING_LOAD] * len(engines)
-    ttft, tpot, throughput = (
-        np.exp(
-            planning_share(calibration, metric, confidence) * half_width(calibration, metric, loads, engines, missing)
-        )
-        for metric in ("ttft", "tpot", "throughput")
-    )
-    return Margins(ttft, tpot, throughput)
+
+    def factor(metric: str) -> Floats:
+        width = half_width(calibration, metric, [PLANNING_LOAD[metric]] * len(engines), engines, missing)
+        room: Floats = np.exp(planning_share(calibration, metric, confidence) * width)
+        return room
+
+    return Margins(factor("ttft"), factor("tpot"), factor("throughput"))
 
 
 def pairs_of(catalogs: Catalogs, configurations: Sequence[Configuration]) -> Pairs:
@@ -128,21 +135,20 @@ def not_measured(catalogs: Catalogs, configuration: Configuration) -> list[str]:
 def measured_groups(pairs: Pairs, group: Sequence[str]) -> dict[str, int]:
     """How many groups of measurements hold each GPU, model and pair, sorted by name: the catalog's `evidence`."""
     held = {
-        (group_name(name), member)
-        for left, right in pairs.values()
-        for name, member in zip(_alike(left, right), group, strict=True)
-    }
-    held |= {
-        (group_name((left, other)), member)
-        for (left, right), member in zip(zip(*pairs["precision"], strict=True), group, strict=True)
-        if right in SIXTEEN_BIT
-        for other in SIXTEEN_BIT
+        (group_name((left, twin)), member)
+        for lefts, rights in pairs.values()
+        for left, right, member in set(zip(lefts, rights, group, strict=True))
+        for twin in (SIXTEEN_BIT if right in SIXTEEN_BIT else (right,))
     }
     return dict(sorted(Counter(name for name, _ in held).items()))
 
 
-def _alike(left: Sequence[str], right: Sequence[str]) -> list[tuple[str, str]]:
-    return list(zip(left, right, strict=True))
+def host_linked(catalogs: Catalogs, gpu: Column, tensor_parallel: Floats, link: Sequence[Link | None] = ()) -> Bools:
+    """Whether a replica's GPUs exchange every layer over PCIe, where boards differ by a factor of ten, (n,)."""
+    own = {name: catalogs.gpus[name].link for name in set(gpu)}
+    stated = link or [None] * len(gpu)
+    slow = [(given or own[name]) in HOST_LINKS for name, given in zip(gpu, stated, strict=True)]
+    return np.array(slow, dtype=np.bool_) & (tensor_parallel > 1)
 
 
 def kind_of(model: Model) -> str:

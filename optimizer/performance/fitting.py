@@ -10,7 +10,7 @@ stand in the calibration catalog: rows `fit` (weights, scales) and `spread` (by 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -83,6 +83,18 @@ class Problem:
     scale: Floats
     median: Bools
     group: Names
+
+    def take(self, rows: Ints) -> "Problem":
+        """Some of the measured rows, in the given order."""
+        return replace(
+            self,
+            deployments=self.deployments.take(rows),
+            rows=self.rows[rows],
+            measured=self.measured[:, rows],
+            weight=self.weight[:, rows],
+            median=self.median[rows],
+            group=self.group[rows],
+        )
 
 
 def problem(frame: pd.DataFrame, catalogs: Catalogs, free: Parameters | None = None) -> Problem:

@@ -34,13 +34,26 @@ FEW_CLIENTS: Final = 4
 MANY_CLIENTS: Final = 32
 """Closed loops up to the first are lightly loaded, beyond the second heavily."""
 
+WAITING_SHARE: Final = 0.1
+"""Where a request spends more of its life before its first token, it waits in line, which is hard to predict."""
+
 Bools = NDArray[np.bool_]
 Column = Sequence[str] | NDArray[Any]
 
 
-def load_class(load: Column, value: Floats) -> list[str]:
-    """The class of each row's load: closed loops are told apart by their clients, (n,)."""
-    closed = np.select([value <= FEW_CLIENTS, value <= MANY_CLIENTS], ["low", "middle"], "high")
+def load_class(load: Column, value: Floats, ttft_s: Floats, decoding_s: Floats) -> list[str]:
+    """The class of each row's load: closed loops are told apart by their clients and by whether these wait, (n,).
+
+    Args:
+        load: Kind of load of each row.
+        value: Its clients, rate or batch.
+        ttft_s: Predicted mean time to the first token.
+        decoding_s: Predicted time from the first token to the last.
+    """
+    waiting = ttft_s > WAITING_SHARE * (ttft_s + decoding_s)
+    closed = np.select(
+        [value <= FEW_CLIENTS, waiting, value <= MANY_CLIENTS], ["low", "waiting", "middle"], default="high"
+    )
     return [f"{kind}-{size}" if kind == "concurrency" else str(kind) for kind, size in zip(load, closed, strict=True)]
 
 
@@ -56,17 +69,19 @@ def half_width(
         engines: Engine of each row.
         missing: For each kind of novelty whether a row has it, (n,); widths add in squares.
     """
-    kinds = {pair: _own(calibration, HALF_WIDTH, metric, *pair) for pair in set(zip(loads, engines, strict=True))}
+    kinds = {pair: _own(calibration, metric, *pair) for pair in set(zip(loads, engines, strict=True))}
     squared = np.array([kinds[pair] ** 2 for pair in zip(loads, engines, strict=True)], dtype=np.float64)
     for kind, rows in missing.items():
         squared = squared + np.where(rows, calibration.lookup(UNSEEN, f"{metric}@{kind}") ** 2, 0.0)
     return np.sqrt(squared)
 
 
-def bounds(calibration: Calibration, metric: str, value: Floats, width: Floats) -> tuple[Floats, Floats]:
+def bounds(calibration: Calibration, metric: str, loads: Column, value: Floats, width: Floats) -> tuple[Floats, Floats]:
     """Low and high end of the interval around each value, (n,)."""
-    low, high = calibration.lookup(LOW, metric), calibration.lookup(HIGH, metric)
-    return value * np.exp(-low * width), value * np.exp(high * width)
+    kinds = sorted(set(loads))
+    low, high = ({load: _by_load(calibration, side, metric, load) for load in kinds} for side in (LOW, HIGH))
+    below, above = (np.array([side[load] for load in loads], dtype=np.float64) for side in (low, high))
+    return value * np.exp(-below * width), value * np.exp(above * width)
 
 
 def planning_share(calibration: Calibration, metric: str, confidence: float) -> float:
@@ -75,7 +90,11 @@ def planning_share(calibration: Calibration, metric: str, confidence: float) -> 
     return calibration.lookup(PLANNING, metric) * deviations
 
 
-def _own(calibration: Calibration, parameter: str, metric: str, load: str, engine: str) -> float:
-    """The value of the most specific group that the catalog holds."""
+def _own(calibration: Calibration, metric: str, load: str, engine: str) -> float:
+    """The half-width of the most specific class that the catalog holds."""
     groups = (group_name((metric, load, engine)), group_name((metric, load)), metric)
-    return calibration.entries[calibration.index(parameter, groups)].value
+    return calibration.entries[calibration.index(HALF_WIDTH, groups)].value
+
+
+def _by_load(calibration: Calibration, parameter: str, metric: str, load: str) -> float:
+    return calibration.entries[calibration.index(parameter, (group_name((metric, load)), metric))].value

@@ -2,7 +2,9 @@
 
 import csv
 import io
+import json
 from collections.abc import Iterable
+from dataclasses import asdict
 
 from optimizer.answers.calibrate import Fit
 from optimizer.inputs.catalog import CalibrationEntry
@@ -25,6 +27,18 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         return repr(value).removesuffix(".0")
     return str(value)
+
+
+def calibration_json(fit: Fit, data: str) -> str:
+    """The errors before and after as JSON."""
+    content = {
+        "data": data,
+        "rows": len(fit.fitted.rows),
+        "constants": len(fit.x),
+        "before": [asdict(error) for error in fit.before],
+        "after": [asdict(error) for error in fit.after],
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
 def calibration_section(fit: Fit, data: str) -> Section:
