@@ -1,0 +1,206 @@
+"""How accurate the predictions are on what they were not fitted to; regenerates docs/accuracy.md.
+
+    python benchmarks/accuracy.py            # fits again and again (minutes), stores the results, renders the page
+    python benchmarks/accuracy.py --render   # the page from the stored results (seconds)
+
+Each scheme leaves a part of the measurements out, fits every free constant to the rest from the priors, and predicts
+the part. What belongs together is left out together: a configuration (model, GPU, layout, precision) whatever source
+published it, so that no twin of it stays behind; a model; a GPU; a generation of GPUs or a whole vendor; a source.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from ablations import ABLATIONS, without
+from accuracy_page import page
+from noise_floor import noise_floor
+
+from optimizer.answers.calibrate import fit
+from optimizer.answers.decisions import decided
+from optimizer.answers.validate import error_table, errors, judged
+from optimizer.inputs.catalog import CalibrationEntry, Catalogs
+from optimizer.inputs.loading_catalogs import load_catalogs
+from optimizer.inputs.measurements import deployments_of, shipped_measurements
+from optimizer.performance.batch import predict_batch
+from optimizer.report.plots import plot_errors
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results" / "accuracy.json"
+PAGE = ROOT / "docs" / "accuracy.md"
+IMAGE = ROOT / "docs" / "images" / "accuracy.png"
+
+FULL = "nothing left out"
+ABLATION_FOLDS = 2
+TABLES = {"configurations": ("metric", "engine+load")}
+PARTS_SHOWN = 12
+PARTS = ("schemes", "ablations")
+DRAWN = "configurations"
+CONFIGURATION = ("model", "gpu", "tp", "pp", "weight_precision")
+
+
+def configuration(frame: pd.DataFrame, _: Catalogs) -> pd.Series:
+    """Model, GPU, layout and precision, whatever the source."""
+    return frame[list(CONFIGURATION)].agg("|".join, axis=1)
+
+
+def generation(frame: pd.DataFrame, catalogs: Catalogs) -> pd.Series:
+    """NVIDIA's generations with all their variants; every other vendor as a whole."""
+    known = {
+        gpu.id: gpu.architecture.split("-")[0] if gpu.vendor.casefold() == "nvidia" else gpu.vendor
+        for gpu in catalogs.gpus.values()
+    }
+    return frame["gpu"].map(lambda name: known.get(name, "unknown"))
+
+
+def _column(name: str) -> "Labelled":
+    return lambda frame, _: frame[name]
+
+
+Labelled = Callable[[pd.DataFrame, Catalogs], pd.Series]
+"""What belongs together, by name, of every row."""
+
+SCHEMES: dict[str, tuple[Labelled, int]] = {
+    "configurations": (configuration, 4),
+    "models": (_column("model"), 4),
+    "GPUs": (_column("gpu"), 4),
+    "generations and vendors": (generation, 5),
+    "sources": (_column("source"), 5),
+}
+"""What is left out together, and in how many parts."""
+
+
+def folds(labels: pd.Series, count: int) -> np.ndarray:
+    """The part of every row, (n,): labels by falling number of rows, each into the part with the fewest so far."""
+    sizes = labels.value_counts()
+    filled = np.zeros(count, dtype=int)
+    part = {}
+    for label in sorted(sizes.index, key=lambda name: (-sizes[name], name)):
+        part[label] = int(np.argmin(filled))
+        filled[part[label]] += sizes[label]
+    return labels.map(part).to_numpy()
+
+
+Job = tuple[str, int, tuple[CalibrationEntry, ...], np.ndarray]
+"""Name, part, the calibration to fit under, and the rows left out, (n,)."""
+
+
+def jobs(frame: pd.DataFrame, catalogs: Catalogs, parts: Sequence[str]) -> Iterator[Job]:
+    """Every fit that is needed, and what it then has to predict."""
+    for scheme, (labelled, count) in SCHEMES.items() if "schemes" in parts else ():
+        part = folds(labelled(frame, catalogs), count)
+        for at in range(count):
+            yield scheme, at, catalogs.calibration, part == at
+    part = folds(configuration(frame, catalogs), ABLATION_FOLDS)
+    for name in ABLATIONS if "ablations" in parts else ():
+        for at in range(ABLATION_FOLDS):
+            yield name, at, without(catalogs.calibration, name), part == at
+
+
+def left_out(job: Job) -> tuple[str, int, pd.DataFrame]:
+    """Fit to the rest; the part's rows with their predictions, as `predict_batch` returns them."""
+    name, at, entries, out = job
+    frame, catalogs = shipped_measurements(), replace(load_catalogs(), calibration=entries)
+    fitted = fit(frame[~out], catalogs, intervals=False)
+    predicted = predict_batch(deployments_of(frame[out]), replace(catalogs, calibration=fitted.entries))
+    return name, at, predicted.assign(row=np.flatnonzero(out))
+
+
+def run(workers: int, parts: Sequence[str]) -> dict[str, pd.DataFrame]:
+    """All fits: every row's predictions by scheme or ablation."""
+    frame, catalogs = shipped_measurements(), load_catalogs()
+    found: dict[str, list[pd.DataFrame]] = {}
+    todo = list(jobs(frame, catalogs, parts))
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        for done, (name, at, predicted) in enumerate(pool.map(left_out, todo), start=1):
+            found.setdefault(name, []).append(predicted)
+            sys.stderr.write(f"{done} of {len(todo)}: {name}, part {at + 1}\n")
+    return {name: pd.concat(each).sort_values("row", ignore_index=True) for name, each in found.items()}
+
+
+def scheme_results(left: dict[str, pd.DataFrame], frame: pd.DataFrame, catalogs: Catalogs) -> dict[str, Any]:
+    """What is stored of the schemes: error tables and decisions, and the noise floor beside them."""
+    whole = {FULL: predict_batch(deployments_of(frame), catalogs), **left}
+    return {
+        "as_of": str(catalogs.as_of),
+        "models": int(frame["model"].nunique()),
+        "gpus": int(frame["gpu"].nunique()),
+        "sources": int(frame["source"].nunique()),
+        "schemes": {
+            name: _judged(predicted, catalogs, TABLES.get(name, ("metric",))) for name, predicted in whole.items()
+        },
+        "parts_left_out": {name: _by_part(whole[name], catalogs, SCHEMES[name][0]) for name in BY_PART},
+        "decisions": {name: decided(whole[name], catalogs).model_dump(mode="json") for name in DECIDED},
+        "noise_floor": noise_floor(frame),
+    }
+
+
+def ablation_results(removed: dict[str, pd.DataFrame], catalogs: Catalogs) -> dict[str, Any]:
+    """What is stored of the ablations: the error table of each."""
+    return {name: _judged(predicted, catalogs, ("metric",))["tables"] for name, predicted in removed.items()}
+
+
+BY_PART = ("generations and vendors", "sources", "models", "GPUs")
+DECIDED = (FULL, "configurations", "models", "GPUs")
+
+
+def _judged(predicted: pd.DataFrame, catalogs: Catalogs, by: Sequence[str]) -> dict[str, Any]:
+    return judged(predicted, errors(predicted, catalogs), by).model_dump(mode="json")
+
+
+def _by_part(predicted: pd.DataFrame, catalogs: Catalogs, labelled: Labelled) -> dict[str, Any]:
+    """The errors of the labels that were left out, of those with the most points."""
+    points = errors(predicted, catalogs)
+    label = labelled(predicted, catalogs).to_numpy()[points["at"]]
+    sizes = pd.Series(label).value_counts()
+    shown = sorted(sizes.index, key=lambda name: (-sizes[name], name))[:PARTS_SHOWN]
+    found = {}
+    for name in shown:
+        rows = error_table(points[label == name], "metric").rows
+        found[name] = [row.model_dump(mode="json") for row in rows if row.label == "all"]
+    return found
+
+
+def main() -> None:
+    """Parses the command line, fits, stores and renders."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--render", action="store_true", help="only render the page from the stored results")
+    parser.add_argument("--only", choices=PARTS, help="fit for this part only and keep what is stored of the other")
+    parser.add_argument("--workers", type=int, default=2, help="fits at a time")
+    parser.add_argument("--points", type=Path, help="a folder for every row's left-out predictions, as CSV")
+    asked = parser.parse_args()
+    stored = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.is_file() else {}
+    if not asked.render:
+        os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        left = run(asked.workers, [asked.only] if asked.only else PARTS)
+        for name, predicted in left.items() if asked.points else ():
+            predicted.to_csv(asked.points / f"{name.replace(' ', '-')}.csv", index=False)
+        _store(stored, left)
+    if "schemes" in stored:
+        PAGE.write_text(page({"ablations": {}, **stored}), encoding="utf-8")
+
+
+def _store(stored: dict[str, Any], left: dict[str, pd.DataFrame]) -> None:
+    """Adds what was found to what is stored, and draws what was left out."""
+    catalogs, removed = load_catalogs(), {name: each for name, each in left.items() if name in ABLATIONS}
+    if removed:
+        stored["ablations"] = ablation_results(removed, catalogs)
+    if DRAWN in left:
+        schemes = {name: each for name, each in left.items() if name in SCHEMES}
+        stored |= scheme_results(schemes, shipped_measurements(), catalogs)
+        plot_errors(errors(left[DRAWN], catalogs), IMAGE)
+    text = json.dumps(dict(sorted(stored.items())), indent=1, ensure_ascii=False)
+    RESULTS.write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

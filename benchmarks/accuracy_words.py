@@ -1,0 +1,114 @@
+"""The words of docs/accuracy.md that no computation gives."""
+
+INTRODUCTION = (
+    "Predictions held against {rows:,} published measurements of {models} models on {gpus} GPUs from {sources} "
+    "sources; what may not be compared is left out by the data's own rules. Nothing on this page is judged on rows "
+    "that it was fitted to, unless it says so: a part of the data is left out, every free constant is fitted to the "
+    "rest from the priors, and the part is predicted. A *group* is one source, model, GPU, layout and precision; "
+    "groups count alike, however many rows they have.\n\n`python benchmarks/accuracy.py` makes all of this anew "
+    "(some forty fits), `optimizer validate MEASUREMENTS.csv` the same tables on measurements of your own."
+)
+
+SCHEME_WORDS = {
+    "nothing left out": "fitted to (not a test)",
+    "configurations": "a configuration nobody measured",
+    "models": "a model nobody measured",
+    "GPUs": "a GPU nobody measured",
+    "generations and vendors": "a generation or vendor nobody measured",
+    "sources": "somebody else's benchmark",
+}
+"""Every scheme in the words of a user, best known first."""
+
+ABLATION_WORDS = (
+    "Each mechanism is held at a value without effect and everything else refitted, on one half of the "
+    "configurations to predict the other and the other way round. Median (90th percentile) error in percent. Fits "
+    "with half of the data are worse than the table above; compare within this one. A mechanism whose work others "
+    "can take over costs little here and may still matter on hardware that nobody measured."
+)
+NOISE_WORDS = (
+    "Two measurements of one point (model, GPU, layout, precision, lengths, load) differ by this much, in percent. "
+    "Identical figures are one measurement published twice and left out. The tails are real: the same point comes "
+    "with other flags, drivers and clients, and sources do not always say which."
+)
+DECISION_WORDS = (
+    "*Procedure.* A case is one model with one pair of lengths, measured in closed loop on at least three "
+    "configurations; an option is one configuration at one number of requests in flight. A question sets a largest "
+    "TPOT (10 to 100 ms), a largest TTFT (200 to 5,000 ms) or both, and some option must keep it. The pick is the "
+    "option with the least predicted cost per output token among those whose predictions, worsened by the margin, "
+    "keep the targets. Prices: the cheapest on-demand price per GPU-hour of contract clouds. *kept*: the pick's "
+    "measurements keep the targets. *cost*: its measured cost per output token against the cheapest option that "
+    "keeps them, mean. A pick that breaks its target may cost less than 1×. *At quantiles* asks for measured values "
+    "themselves: such a target lies on an option, any margin rejects that very option, and the next one often has "
+    "half the requests in flight."
+)
+
+EXPLANATIONS = {
+    "gpustack_perflab|Qwen/Qwen3-8B|h100": (
+        "the median of 100 requests at 4 in flight is 33 to 44 ms; SGLang's scheduler is predicted to hold requests "
+        "back as it does in other sources' runs, where the same engine takes a tenth of a second."
+    ),
+    "gpustack_perflab|zai-org/GLM-4.6|h100": (
+        "1,000 requests at once, of some 200 tokens each: a mean TTFT of 18 to 27 s says that most of them waited "
+        "in line although the memory would hold them all. Three runs on two engines agree; which limit held them "
+        "back is not known."
+    ),
+    "gpustack_perflab|zai-org/GLM-5.2|h200": (
+        "flags decide: the same engine, model and GPUs give 653 tokens/s with attention data-parallel, 1,173 with "
+        "`--mem-fraction-static=0.8` added and 1,527 with 0.85. The engine's own choice of cache size is not in the "
+        "data."
+    ),
+    "gpustack_perflab|deepseek-ai/DeepSeek-V3.2|h200": (
+        "days after the model's release: kernels of its sparse attention were new, engines differ by a factor of "
+        "three at the same point (823 to 2,702 tokens/s)."
+    ),
+    "dstack_benchmarks|meta-llama/Llama-3.1-405B-Instruct|mi300x": (
+        "offered more requests than it can serve, prefill not chunked, 15 scheduler steps at a time: TPOT is the "
+        "queue of prefills, 217 to 1,351 ms at one and the same rate."
+    ),
+    "cloudrift|": (
+        "load balancers with several replicas behind them: requests are not spread evenly, and TTFT is the wait at "
+        "the fullest replica."
+    ),
+    "aiconfigurator_silicon|meta-llama/Llama-3.1-8B-Instruct|h200-sxm": (
+        "two engines share the group: at about one hundred requests in flight and the same prompt SGLang 0.5.6 "
+        "takes 0.8 s to the first token and vLLM 0.12 takes 0.12 s. How an engine orders prefills is one constant "
+        "per era here."
+    ),
+    "trtllm_perf_overview|meta-llama/Llama-4-Maverick": (
+        "whether experts and attention were spread is not stated, and the cache left beside 400 GB of weights on "
+        "640 GB decides how many requests run."
+    ),
+    "web_tables|mistralai/Mistral-7B-v0.1|rtx4090": ("five rows of a page that does not say how requests were sent."),
+}
+"""Part of a group's name, and why its error is large."""
+
+UNEXPLAINED = "not understood."
+
+WANTED = (
+    "Engine settings beside every measurement: share of memory for the cache, largest batch, chunk size of "
+    "prefills, how prefills are ordered. They explain most of the worst groups, and TTFT under load.",
+    "TTFT with its percentiles in open loop at several rates below capacity, for TensorRT-LLM and SGLang: two dozen "
+    "rows of TTFT at a request rate are all there is, all of vLLM.",
+    "A third generation of AMD GPUs, any run of a TPU, Gaudi or Trainium, and L4, L40S and RTX cards with a modern "
+    "engine at more than one request: a left-out vendor is where errors are largest.",
+    "All-reduce and TPOT of the same machine for tensor parallelism over PCIe: boards differ by a factor of ten.",
+    "Attention data-parallel and expert-parallel runs that state both degrees.",
+    "The same point on the same machine a month later, by someone else: nothing else tells error from noise.",
+)
+
+CAVEATS = (
+    "The priors that every fit starts from were informed by a first study of a part of these measurements, and the "
+    "mechanisms were chosen by looking at all of them. Left-out errors are therefore somewhat kinder than those on "
+    "data that did not exist yet.",
+    "The widths of the intervals come from left-out errors of all of this data, so that coverage here is not "
+    "independent of them. Each fit knows only what it was given: a left-out model, GPU or pair counts as not "
+    "measured.",
+    "More than half of one source (aiconfigurator) republishes rows of another (InferenceMAX). Configurations are "
+    "left out from all sources at once; *somebody else's benchmark* may still have its twin among the rows kept.",
+    "In closed loop throughput follows from the two latencies, and in open loop below capacity it is the rate that "
+    "was asked for: its error is an error of its own only for static batches and at full load.",
+    "TTFT is compared by the median where it was published, else by the mean; both are predicted.",
+    "With 512 requests in flight six rows of gpt-oss-120b on H100 report a wait of 20 to 118 s and then 4 to 6 ms a "
+    "token, a third of what the same source reports with 64. They are judged like all others; where only TPOT is "
+    "limited they are the best in hindsight.",
+)
