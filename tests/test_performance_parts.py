@@ -39,6 +39,7 @@ def test_every_calibrated_row_is_declared(calibration: Calibration) -> None:
         "interval_low_share",
         "interval_high_share",
         "planning_share",
+        "repeat_noise",
         "era_first_version",
         "version_in_year",
         "eight_bit_kv_default",

@@ -35,8 +35,9 @@ from optimizer.performance.fitting import (
     problem,
     residuals,
 )
-from optimizer.performance.intervals import HALF_WIDTH, UNSEEN
+from optimizer.performance.intervals import COVERAGE, HALF_WIDTH, UNSEEN
 from optimizer.performance.left_out import left_out_rows
+from optimizer.performance.measured import REPEAT_NOISE, points, repeat_noise
 
 Start = Literal["priors", "shipped"]
 LOCAL: Final = ("engine_bandwidth_factor", "engine_compute_factor")
@@ -273,12 +274,16 @@ def _intervals(fitted: Problem, catalogs: Catalogs, x: Floats, seed: int, origin
     """The widths of intervals, from what fits without a group, a model or a GPU would have predicted."""
     exponent, shrinkage = (fitted.calibration.lookup(FIT, name) for name in ("row_weight_exponent", "shrinkage_groups"))
     tables = interval_tables(left_out_rows(fitted, catalogs, x, seed), exponent, shrinkage)
+    same = points(fitted.table, fitted.rows, catalogs)
+    point = same.groupby(list(same.columns), dropna=False).ngroup().to_numpy()
+    for metric, logs in zip(METRICS, fitted.measured, strict=True):
+        tables[REPEAT_NOISE, metric] = repeat_noise(logs, point, COVERAGE)
     return [
         CalibrationEntry(
             parameter=parameter,
             group=group,
             value=float(DIGITS % value),
-            unit="logarithm" if parameter in (HALF_WIDTH, UNSEEN) else "share of the half-width",
+            unit="logarithm" if parameter in (HALF_WIDTH, UNSEEN, REPEAT_NOISE) else "share of the half-width",
             method="left out",
             source=origin.source,
             as_of=origin.as_of,

@@ -5,10 +5,12 @@ import pandas as pd
 
 from optimizer.base.units import MS_PER_S
 from optimizer.inputs.catalog import Catalogs
+from optimizer.inputs.measurements import shipped_measurements
 from optimizer.performance.calibration import Calibration, Floats, Ints
 from optimizer.performance.deployments import Deployments, deliver, deployments
 from optimizer.performance.evidence import HOST_LINK, estimated, host_linked, named_pairs, unseen
 from optimizer.performance.intervals import Bools, bounds, half_width, load_class
+from optimizer.performance.measured import REPEAT_NOISE, measured
 from optimizer.performance.rows import Table, read_table
 
 PREDICTIONS = {
@@ -20,12 +22,14 @@ PREDICTIONS = {
 """Predicted columns and the metric whose error they have; each also gets `_low` and `_high`."""
 
 
-def predict_batch(frame: pd.DataFrame, catalogs: Catalogs) -> pd.DataFrame:
+def predict_batch(frame: pd.DataFrame, catalogs: Catalogs, *, look_up: bool = True) -> pd.DataFrame:
     """Predict every row of a table of deployments; never fails on a row.
 
     Args:
         frame: Columns as documented for batch prediction; others are carried through and not looked at.
         catalogs: What is known.
+        look_up: Whether the interval of a row that the measurement catalog holds narrows around what was measured;
+            to judge predictions, leave it out.
 
     Returns:
         The table with `pred_status`, `pred_reason`, the predictions with their 90 % intervals, and `pred_source`.
@@ -36,6 +40,7 @@ def predict_batch(frame: pd.DataFrame, catalogs: Catalogs) -> pd.DataFrame:
     calibration = Calibration.of(catalogs.calibration)
     values, loads = _values(found, table, rows) if found is not None else ({}, [])
     missing = _missing(table, rows, catalogs, calibration)
+    seen = measured(table, rows, catalogs, shipped_measurements()) if look_up and len(rows) else None
     ok = table.problem == ""
     result["pred_status"] = np.where(ok, "ok", "unsupported")
     result["pred_reason"] = np.where(ok, table.note, table.problem)
@@ -43,10 +48,14 @@ def predict_batch(frame: pd.DataFrame, catalogs: Catalogs) -> pd.DataFrame:
         value = values.get(name, np.empty(0))
         width = half_width(calibration, metric, loads, table.names["engine"][rows], missing)
         low, high = bounds(calibration, metric, loads, value, width)
+        if seen is not None:
+            per = table.numbers["output_tokens"][rows] if name == "pred_request_throughput" else np.ones(len(rows))
+            low, high = seen.narrowed(metric, value, (low, high), calibration.lookup(REPEAT_NOISE, metric), per)
         for column, part in ((name, value), (f"{name}_low", low), (f"{name}_high", high)):
             result[column] = _placed(part, rows, len(frame))
     sources = np.full(len(frame), "", dtype=object)
-    sources[rows] = np.where(estimated(missing), "estimated", "calibrated")
+    known = np.where(estimated(missing), "estimated", "calibrated")
+    sources[rows] = known if seen is None else np.where(seen.rows, "measured", known)
     result["pred_source"] = sources
     return result
 
