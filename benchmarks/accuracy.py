@@ -111,7 +111,7 @@ def left_out(job: Job) -> tuple[str, int, pd.DataFrame]:
     name, at, entries, out = job
     frame, catalogs = shipped_measurements(), replace(load_catalogs(), calibration=entries)
     fitted = fit(frame[~out], catalogs, intervals=False)
-    predicted = predict_batch(deployments_of(frame[out]), replace(catalogs, calibration=fitted.entries))
+    predicted = predict_batch(deployments_of(frame[out]), replace(catalogs, calibration=fitted.entries), look_up=False)
     return name, at, predicted.assign(row=np.flatnonzero(out))
 
 
@@ -129,7 +129,7 @@ def run(workers: int, parts: Sequence[str]) -> dict[str, pd.DataFrame]:
 
 def scheme_results(left: dict[str, pd.DataFrame], frame: pd.DataFrame, catalogs: Catalogs) -> dict[str, Any]:
     """What is stored of the schemes: error tables and decisions, and the noise floor beside them."""
-    whole = {FULL: predict_batch(deployments_of(frame), catalogs), **left}
+    whole = {FULL: predict_batch(deployments_of(frame), catalogs, look_up=False), **left}
     return {
         "as_of": str(catalogs.as_of),
         "models": int(frame["model"].nunique()),

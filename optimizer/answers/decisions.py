@@ -84,7 +84,7 @@ class Decisions(Strict):
 
 def decide(frame: pd.DataFrame, catalogs: Catalogs) -> Decisions:
     """Predict every row and judge the picks at each confidence and under each flat margin."""
-    return decided(predict_batch(deployments_of(frame), catalogs), catalogs)
+    return decided(predict_batch(deployments_of(frame), catalogs, look_up=False), catalogs)
 
 
 def decided(predicted: pd.DataFrame, catalogs: Catalogs) -> Decisions:

@@ -91,7 +91,7 @@ def validate(frame: pd.DataFrame, catalogs: Catalogs, by: Sequence[str] = DEFAUL
         InputError: a dimension that does not exist.
     """
     check_dimensions(by)
-    predicted = predict_batch(deployments_of(frame), catalogs)
+    predicted = predict_batch(deployments_of(frame), catalogs, look_up=False)
     return judged(predicted, errors(predicted, catalogs), by)
 
 
