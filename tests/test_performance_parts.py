@@ -9,13 +9,14 @@ import pytest
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog import Catalogs
 from optimizer.performance.calibration import HIERARCHY, Calibration
-from optimizer.performance.communication import all_reduce_seconds, bus_bandwidth
+from optimizer.performance.communication import all_reduces, bus_bandwidth
 from optimizer.performance.eras import era_of, version_number
 from optimizer.performance.evidence import margins, not_measured
 from optimizer.performance.facts import expert_params
 from optimizer.performance.queueing import admission_wait, normal_share, server_wait
-from optimizer.performance.roofline import prefill_attention_seconds, smooth_max, touched_share
-from optimizer.performance.setup import Configuration, gather
+from optimizer.performance.roofline import experts, prefill_attention_seconds, smooth_max
+from optimizer.performance.setup import Configuration, Setup, gather
+from optimizer.performance.step import step_costs
 
 
 @pytest.fixture
@@ -104,7 +105,7 @@ def test_one_token_touches_its_own_experts_and_many_touch_all(catalogs: Catalogs
     setup = gather(catalogs, [Configuration("vllm", "qwen3-30b-a3b", "h100-sxm", "bf16", "bf16", 1, 1)])
     ideal = setup.constants.values.copy()
     ideal[setup.constants.index["expert_touch_factor"]] = 1.0
-    shares = touched_share(setup.with_values(ideal), np.array([[1.0, 1e6]]))[0]
+    shares = experts(setup.with_values(ideal)).touched(np.array([[1.0, 1e6]]))[0]
     assert shares == pytest.approx([8 / 128, 1.0])
 
 
@@ -118,7 +119,7 @@ def test_an_all_reduce_is_latency_and_ring_bytes(catalogs: Catalogs) -> None:
     setup = gather(
         catalogs, [Configuration("vllm", "llama-3.1-8b", "h100-sxm", "bf16", "bf16", tp, 1) for tp in (1, 4)]
     )
-    found = all_reduce_seconds(setup, np.array([1000.0, 1000.0]))
+    found = all_reduces(setup).seconds(np.array([1000.0, 1000.0]))
     constants = setup.constants
     latency = constants["link_latency_s"][1] * 4 ** constants["link_latency_exponent"][1]
     ring = 1000 * 4096 * 2 * 2 * 3 / 4 / bus_bandwidth(setup)[1]
@@ -157,3 +158,42 @@ def _erlang_c(servers: int, load: float) -> float:
     below = sum(load**k / math.factorial(k) for k in range(servers))
     full = load**servers / math.factorial(servers) / (1 - load / servers)
     return full / (below + full)
+
+
+def _mixture(catalogs: Catalogs, **constants: float) -> Setup:
+    setup = gather(catalogs, [Configuration("vllm", "qwen3-30b-a3b", "h100-sxm", "bf16", "bf16", 1, 1)])
+    values = setup.constants.values.copy()
+    for name, value in constants.items():
+        values[setup.constants.index[name]] = value
+    return setup.with_values(values)
+
+
+def test_experts_multiply_whole_tiles(catalogs: Catalogs) -> None:
+    tokens = np.array([4096.0])
+    bare, tiled = (experts(_mixture(catalogs, expert_tile_tokens=tile)).seconds(tokens)[0] for tile in (0.0, 256.0))
+    assert bare < tiled < 2 * bare  # 4096 · 8/128 = 256 tokens an expert
+
+
+def test_prompts_prefilled_together_share_the_weights(catalogs: Catalogs) -> None:
+    steps = step_costs(_mixture(catalogs, mixed_prefill_share=0.0), np.array([128.0]))
+    new, none = np.array([128.0]), np.array([0.0])
+    alone = steps.shared_prefill(new, np.array([1.0]), none)
+    together = steps.shared_prefill(new, np.array([8.0]), none)
+    assert alone == pytest.approx(steps.one_pass(new, np.array([1.0])))
+    assert 8 * together == pytest.approx(steps.one_pass(8 * new, np.array([8.0])))
+    assert together[0] < alone[0]
+
+
+def test_a_prompt_in_a_decode_step_costs_what_it_adds(catalogs: Catalogs) -> None:
+    steps = step_costs(_mixture(catalogs, mixed_prefill_share=1.0), np.array([128.0]))
+    new, one, running = np.array([128.0]), np.array([1.0]), np.array([64.0])
+    added = steps.one_pass(running + new, running + 1) - steps.one_pass(running, running)
+    assert steps.shared_prefill(new, one, running) == pytest.approx(added)
+    assert added[0] < steps.one_pass(new, one)[0]
+
+
+def test_gpus_alone_in_their_node_are_joined_by_their_own_link_when_several_work_together(catalogs: Catalogs) -> None:
+    row = Configuration("tensorrt-llm", "llama-3.1-70b", "gh200-96", "fp8", "fp8", 4, 1)
+    other = Configuration("tensorrt-llm", "llama-3.1-70b", "h100-sxm", "fp8", "fp8", 4, 1)
+    found = gather(catalogs, [row, other]).interconnect.bandwidth
+    assert found[0] == found[1]

@@ -24,6 +24,7 @@ ENGINE: Final[tuple[Axes, ...]] = (("era", "vendor"), ("era",), ("engine",), ())
 KERNELS: Final[tuple[Axes, ...]] = (("era", "architecture"), ("era", "vendor"), ("era",), ())
 LINK: Final[tuple[Axes, ...]] = (("link", "architecture"), ("link",), ())
 ATTENTION: Final[tuple[Axes, ...]] = (("attention", "architecture"), ("attention", "vendor"), ("attention",), ())
+WAVE: Final[tuple[Axes, ...]] = (("lengths", "engine"), ("lengths",), ())
 
 HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
     # the matrix units and the memory
@@ -40,6 +41,7 @@ HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
     "expert_width_exponent": ((),),
     "expert_reference_width": ((),),
     "expert_touch_factor": ((),),
+    "expert_tile_tokens": ((),),
     "kv_bandwidth_efficiency": ATTENTION,
     "kv_head_expansion": ENGINE,
     "head_weight_bits": PRECISION,
@@ -56,20 +58,25 @@ HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
     "sequence_overhead_s": ENGINE,
     "request_overhead_s": ENGINE,
     "launch_floor_s": ENGINE,
+    "launch_norm": ((),),
     "expert_launch_floor_s": ENGINE,
     "sequence_limit": ENGINE,
     "interference_factor": (("engine",), ()),
+    "mixed_prefill_share": (("engine",), ()),
     "expert_layer_overhead_s": ENGINE,
     "latent_layer_overhead_s": ENGINE,
     "waited_steps_closed": ENGINE,
     "waited_steps_open": ENGINE,
     "prefill_queue_factor": (("engine",), ()),
-    "prefill_wave_mean_share": (("lengths",), ()),
-    "prefill_wave_median_share": (("lengths",), ()),
+    "prefill_wave_mean_share": WAVE,
+    "prefill_wave_median_share": WAVE,
+    "prefill_load_limit": ((),),
     "requests_per_client": ((),),
+    "requests_per_run": ((),),
     "run_tail_lives": (("lengths",), ()),
     # memory
     "kv_growth_share": ((),),
+    "layout_weights_share": ((),),
     "driver_reserve_share": (("vendor",), ()),
     "runtime_single_bytes": ((),),
     "runtime_parallel_bytes": ((),),

@@ -1,5 +1,7 @@
 """Time that a replica's GPUs spend exchanging results: latency plus bytes over the link that really joins them."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from optimizer.performance.calibration import Floats
@@ -25,7 +27,19 @@ def bus_bandwidth(setup: Setup) -> Floats:
     return link.bandwidth * share * setup.constants["link_bus_efficiency"] * crowded
 
 
-def all_reduce_seconds(setup: Setup, tokens: Floats) -> Floats:
+@dataclass(frozen=True)
+class Exchange:
+    """What GPUs exchange in one pass, (n,): seconds whatever passes, seconds per token."""
+
+    fixed: Floats
+    per_token: Floats
+
+    def seconds(self, tokens: Floats) -> Floats:
+        """For `tokens` tokens, (n,) or (n, …)."""
+        return column(self.fixed, tokens) + column(self.per_token, tokens) * tokens
+
+
+def all_reduces(setup: Setup) -> Exchange:
     """All-reduces of one pass: layers · 2 · (latency · nᵉ + bytes · 2(n − 1)/n / bus bandwidth); nothing on one GPU.
 
     Attention data parallelism exchanges instead, twice a layer, its share of the tokens with the experts' GPUs.
@@ -35,15 +49,14 @@ def all_reduce_seconds(setup: Setup, tokens: Floats) -> Floats:
     latency = constants["link_latency_s"] * tp ** constants["link_latency_exponent"]
     exchanged = np.minimum(setup.network.active_experts, tp - 1) / tp
     share = np.where(setup.layout.attention_dp, exchanged, 2 * (tp - 1) / tp)
-    moved = tokens * column(setup.network.hidden * BYTES_PER_ACTIVATION * share, tokens)
-    each = column(latency, tokens) + moved / column(bus_bandwidth(setup), tokens)
-    total = column(setup.network.layers * ALL_REDUCES_PER_LAYER, tokens) * each
-    return np.where(column(tp, tokens) > 1, total, 0.0)
+    each = setup.network.hidden * BYTES_PER_ACTIVATION * share / bus_bandwidth(setup)
+    times = setup.network.layers * ALL_REDUCES_PER_LAYER
+    return Exchange(np.where(tp > 1, times * latency, 0.0), np.where(tp > 1, times * each, 0.0))
 
 
-def pipeline_seconds(setup: Setup, tokens: Floats) -> Floats:
+def hand_overs(setup: Setup) -> Exchange:
     """Hand-over of activations between pipeline stages, (stages − 1) point-to-point sends."""
-    pp = setup.layout.pipeline_parallel
-    sent = tokens * column(setup.network.hidden * BYTES_PER_ACTIVATION / setup.layout.tensor_parallel, tokens)
-    each = column(setup.constants["link_latency_s"], tokens) + sent / column(bus_bandwidth(setup), tokens)
-    return np.where(column(pp, tokens) > 1, column(pp - 1, tokens) * each, 0.0)
+    pp, times = setup.layout.pipeline_parallel, setup.layout.pipeline_parallel - 1
+    each = setup.network.hidden * BYTES_PER_ACTIVATION / setup.layout.tensor_parallel / bus_bandwidth(setup)
+    latency = setup.constants["link_latency_s"]
+    return Exchange(np.where(pp > 1, times * latency, 0.0), np.where(pp > 1, times * each, 0.0))

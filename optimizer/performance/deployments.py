@@ -73,9 +73,9 @@ def _lay_out(table: Table, catalogs: Catalogs) -> None:
     if len(rows):
         single = gather_columns(catalogs, {**_named(table, rows), **_single(rows)})
         weights = _scattered(weight_bytes(single), rows, table)
-        memory = _scattered(single.hardware.usable_bytes, rows, table)
+        room = _scattered(single.hardware.usable_bytes * single.constants["layout_weights_share"], rows, table)
         latent = _scattered(single.network.latent + 1, rows, table) > 1
-        assign_layout(table, weights, memory, latent)
+        assign_layout(table, weights, room, latent)
 
 
 _NAMES = ("engine", "model", "gpu", "precision", "kv_precision", "engine_version", "lengths")
@@ -169,7 +169,8 @@ def _run(load: str, now: Situation, part: Deployments) -> Point:
     constants = part.setup.constants
     if load == "concurrency":
         clients = np.maximum(part.value, 1.0)
-        requests = np.where(np.isnan(part.requests), clients * constants["requests_per_client"], part.requests)
+        usual = np.minimum(clients * constants["requests_per_client"], constants["requests_per_run"])
+        requests = np.where(np.isnan(part.requests), usual, part.requests)
         return closed_loop(now, clients, np.maximum(requests, clients))
     if load == "request_rate":
         return open_loop(now, part.value, np.where(np.isnan(part.requests), np.inf, part.requests))

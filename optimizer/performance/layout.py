@@ -5,21 +5,19 @@ import numpy as np
 from optimizer.performance.calibration import Floats
 from optimizer.performance.rows import Table
 
-_ROOM = 0.7
-"""A usual layout keeps the weights below this share of memory, so that the rest can cache."""
 
-
-def assign_layout(table: Table, weight_bytes: Floats, gpu_bytes: Floats, latent: np.ndarray) -> None:
+def assign_layout(table: Table, weight_bytes: Floats, room_bytes: Floats, latent: np.ndarray) -> None:
     """Settle tensor and pipeline degree, replicas and attention data parallelism of every row, (n,).
 
     Ranks of attention data parallelism are recognized by `attention_dp`, or by dp > 1 on as many GPUs as one
-    replica has. Where the tensor degree is missing, it is the least power of two that holds the weights with room;
+    replica has. Where the tensor degree is missing, it is the least power of two that keeps the weights
+    (`weight_bytes`, on one GPU) below the share of each GPU's memory (`room_bytes`) that leaves enough to cache;
     a model whose cache tensor parallelism cannot divide (`latent`, (n,)) then runs attention data-parallel.
     """
     numbers = table.numbers
     gpus, dp = numbers["num_gpus"], numbers["dp"]
     pp = np.where(np.isnan(numbers["pp"]), 1.0, numbers["pp"])
-    needed = np.maximum(weight_bytes / (gpu_bytes * _ROOM), 1.0)
+    needed = np.maximum(weight_bytes / room_bytes, 1.0)
     usual = np.minimum(2.0 ** np.ceil(np.log2(needed) - 1e-9), np.where(np.isnan(gpus), np.inf, gpus))
     tp = np.where(np.isnan(numbers["tp"]), usual, numbers["tp"])
     whole = tp * pp

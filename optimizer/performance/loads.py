@@ -11,8 +11,8 @@ import numpy as np
 
 from optimizer.performance.calibration import Floats
 from optimizer.performance.predict import bisect, most_others
-from optimizer.performance.steady_state import Situation, at_concurrency, rate_at
-from optimizer.performance.step import decode_step, first_token_seconds, prefill_seconds
+from optimizer.performance.steady_state import Situation, at_concurrency, prefill_each, rate_at
+from optimizer.performance.step import first_token_seconds, prefill_seconds
 
 _ROUNDS = 8
 """Rounds of the fixed point between running sequences and TPOT; it contracts by the share of time spent in prefill."""
@@ -37,19 +37,20 @@ def closed_loop(now: Situation, clients: Floats, requests: Floats) -> Point:
     constants, output = now.setup.constants, now.demand.mean_output
     resident = np.minimum(clients, np.maximum(now.places, 1.0))
     others = (resident - 1) / resident
-    blocked = constants["interference_factor"] * now.mean_prefill
-    first = first_token_seconds(now.setup, now.prefill)[:, 0]
+    first = now.first_token[:, 0]
     decoded = np.maximum(output - 1, 1.0)
     decoding = resident
     for _ in range(_ROUNDS):
-        step = decode_step(now.setup, 1 + (decoding - 1) * (resident > 1), now.context).total
+        step = now.steps.decode(1 + (decoding - 1) * (resident > 1)).total
+        each = prefill_each(now, decoding)
+        blocked = constants["interference_factor"] * each
         tpot = step + blocked * decoding * others / decoded
         cycle = first + constants["waited_steps_closed"] * step * others + np.maximum(output - 1, 0.0) * tpot
         decoding = np.maximum(resident * np.maximum(output - 1, 0.0) * tpot / cycle, np.minimum(resident, 1.0))
-    load = np.minimum(resident * now.mean_prefill / cycle, 0.98)
+    load = np.minimum(resident * each / cycle, constants["prefill_load_limit"])
     queue = constants["prefill_queue_factor"] * now.mean_prefill * load / (1 - load) * others
     start = first + constants["waited_steps_closed"] * step * others + queue
-    crowd = resident * now.mean_prefill * others
+    crowd = resident * each * others
     cycle = start + np.maximum(output - 1, 0.0) * tpot
     in_line = np.maximum(clients - resident, 0.0) * cycle / resident
     wave = constants["prefill_wave_mean_share"] * crowd * np.minimum(clients / requests, 1.0)
@@ -62,17 +63,28 @@ def open_loop(now: Situation, rate_per_s: Floats, requests: Floats) -> Point:
     """Poisson arrivals at `rate_per_s` (n,) until `requests` (n,) were sent; above the capacity a line forms.
 
     A run of N requests takes N/rate and a tail of d lives, so its mean rate is N / (N/rate + d · life). With
-    life = b / rate(b) that is the b at which rate(b)/rate + d · b/N = 1.
+    life = b / rate(b) that is the b at which rate(b)/rate + d · b/N = 1. Near the capacity the line of a run is
+    still growing, as √N; above it the mean request finds half of those that came too early before it.
     """
-    tail = now.setup.constants["run_tail_lives"]
-    high = most_others(now)
-    running = bisect(lambda b: rate_at(now, b) / rate_per_s + tail * b / requests <= 1, high)
+    constants = now.setup.constants
+    high, full = most_others(now), capacity(now)
+    running = bisect(lambda b: rate_at(now, b) / rate_per_s + constants["run_tail_lives"] * b / requests <= 1, high)
     point = at_concurrency(now, running)
-    behind = np.where(np.isfinite(requests), requests, 0.0) / 2
-    late = behind * np.maximum(1 / np.maximum(rate_at(now, high), 1e-12) - 1 / rate_per_s, 0.0)
-    mean, median = point.ttft_s["mean"][:, 0] + late, point.ttft_s["p50"][:, 0] + late
-    finished = np.maximum(point.rate_per_s, np.where(running < high, point.rate_per_s, rate_at(now, high)))
+    sent = np.where(np.isfinite(requests), requests, constants["requests_per_run"])
+    late = sent / 2 * np.maximum(1 / full - 1 / rate_per_s, 0.0)
+    start = now.first_token[:, 0] + constants["waited_steps_open"] * point.step_s
+    mean, median = (
+        start + np.minimum(point.ttft_s[name][:, 0] - start, np.sqrt(sent) / full) + late for name in ("mean", "p50")
+    )
+    finished = np.where(running < high, point.rate_per_s, full)
     return Point(mean, median, point.tpot_s["mean"], np.minimum(finished, rate_per_s))
+
+
+def capacity(now: Situation) -> Floats:
+    """Requests per second with every place taken, (n,): the steady state, or one request after the other."""
+    high = most_others(now)
+    alone = 1 / (now.demand.mean_output * now.steps.decode(np.ones_like(high)).total + now.mean_prefill)
+    return np.maximum(rate_at(now, high), np.where(high < 1, alone, 0.0))
 
 
 def static_batch(now: Situation, batch: Floats) -> Point:
@@ -84,7 +96,7 @@ def static_batch(now: Situation, batch: Floats) -> Point:
     together = np.minimum(batch, np.maximum(now.places, 1.0))
     prefill = prefill_seconds(now.setup, now.demand.new_tokens, now.demand.cached_tokens, together[:, None])
     start = first_token_seconds(now.setup, prefill)[:, 0]
-    step = decode_step(now.setup, together, now.context).total
+    step = now.steps.decode(together).total
     wave = start + np.maximum(output - 1, 0.0) * step
     waves = np.maximum(batch / together, 1.0)
     return Point(start, start, step, batch / (wave * waves))
@@ -102,5 +114,5 @@ def offline(now: Situation, requests: Floats) -> Point:
     rate = (1 + running) / np.maximum(running, 1e-9) * point.rate_per_s
     rate = np.where(running > 0, rate, 1 / (now.demand.mean_output * point.step_s + now.mean_prefill))
     queue = np.where(np.isfinite(requests), requests, 1 + running) / rate / 2
-    ttft = first_token_seconds(now.setup, now.prefill)[:, 0] + queue
+    ttft = now.first_token[:, 0] + queue
     return Point(ttft, ttft, point.tpot_s["mean"], rate)

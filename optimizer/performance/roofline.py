@@ -3,6 +3,8 @@
 All functions return seconds for the whole model (all stages), (n,) or the shape of `tokens` (n, …).
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from optimizer.performance.calibration import Floats
@@ -27,61 +29,106 @@ def smooth_max(left: Floats, right: Floats, norm: Floats) -> Floats:
     return high * (1 + ratio**power) ** (1 / power)
 
 
-def body_seconds(setup: Setup, tokens: Floats) -> Floats:
+@dataclass(frozen=True)
+class Roof:
+    """One kind of matrix, (n,): seconds to move its bytes once, seconds to multiply one token by it."""
+
+    move: Floats
+    multiply: Floats
+    norm: Floats
+
+    def seconds(self, moved: Floats, multiplied: Floats) -> Floats:
+        """Smooth maximum of moving the share `moved` and multiplying `multiplied` tokens, (n,) or (n, …)."""
+        memory = column(self.move, multiplied) * moved
+        return smooth_max(memory, column(self.multiply, multiplied) * multiplied, self.norm)
+
+
+def body_roof(setup: Setup) -> Roof:
     """Attention projections, dense and shared MLPs: every weight is read once, every token multiplied."""
-    network, layout = setup.network, setup.layout
+    network = setup.network
     moved = network.body_params * setup.weights.body_bytes_per_param / body_shards(setup)
-    work = FLOPS_PER_PARAM * network.body_params / layout.tensor_parallel
+    work = FLOPS_PER_PARAM * network.body_params / setup.layout.tensor_parallel
     quantized = setup.weights.body_quantized > 0
-    seconds_per_byte = 1 / (setup.hardware.bandwidth * _bandwidth_efficiency(setup, quantized))
-    seconds_per_flop = 1 / (_peak(setup, quantized) * _compute_efficiency(setup, quantized))
-    memory = column(moved * seconds_per_byte, tokens)
-    return smooth_max(
-        memory + 0 * tokens, column(work * seconds_per_flop, tokens) * tokens, setup.constants["roofline_norm"]
-    )
+    bandwidth = setup.hardware.bandwidth * _bandwidth_efficiency(setup, quantized)
+    flops = _peak(setup, quantized) * _compute_efficiency(setup, quantized)
+    return Roof(moved / bandwidth, work / flops, setup.constants["roofline_norm"])
 
 
-def head_seconds(setup: Setup, sampled: Floats) -> Floats:
+def head_roof(setup: Setup) -> Roof:
     """The output head, in 16 bits, for the tokens that are sampled."""
     network, tp = setup.network, setup.layout.tensor_parallel
     plain = np.zeros(setup.rows, dtype=np.bool_)
     moved = network.head_params * head_bytes_per_param(setup) / tp
     work = FLOPS_PER_PARAM * network.head_params / tp
-    memory = column(moved / (setup.hardware.bandwidth * _bandwidth_efficiency(setup, plain)), sampled)
-    compute = column(work / (_peak(setup, plain) * _compute_efficiency(setup, plain)), sampled) * sampled
-    return smooth_max(memory + 0 * sampled, compute, setup.constants["roofline_norm"])
+    bandwidth = setup.hardware.bandwidth * _bandwidth_efficiency(setup, plain)
+    flops = _peak(setup, plain) * _compute_efficiency(setup, plain)
+    return Roof(moved / bandwidth, work / flops, setup.constants["roofline_norm"])
 
 
-def touched_share(setup: Setup, tokens: Floats) -> Floats:
-    """Expected share of the experts that M tokens reach: 1 − (1 − k/E)^(M·touch); routing is not quite uniform."""
-    idle = column(1 - setup.network.active_experts / setup.network.experts, tokens)
-    draws = tokens * column(setup.constants["expert_touch_factor"], tokens)
-    return 1 - idle**draws
+@dataclass(frozen=True)
+class Experts:
+    """The routed experts, (n,): what touching all of them costs, and how tokens spread over them."""
+
+    roof: Roof
+    active_share: Floats
+    touch_factor: Floats
+    tile_tokens: Floats
+
+    def touched(self, tokens: Floats) -> Floats:
+        """Expected share of the experts that M tokens reach: 1 − (1 − k/E)^(M·touch); routing is not quite uniform."""
+        idle = column(1 - self.active_share, tokens)
+        share: Floats = 1 - idle ** (tokens * column(self.touch_factor, tokens))
+        return share
+
+    def seconds(self, tokens: Floats) -> Floats:
+        """The touched ones are read, each multiplies for its tokens and for the rest of a tile."""
+        touched = self.touched(tokens)
+        own = tokens * column(self.active_share, tokens)
+        return self.roof.seconds(touched, own + touched * column(self.tile_tokens, tokens))
 
 
-def expert_seconds(setup: Setup, tokens: Floats) -> Floats:
-    """Routed experts: the touched ones are read, each token multiplies by its k; narrow experts multiply slowly.
+def experts(setup: Setup) -> Experts:
+    """Routed experts; narrow ones multiply slowly, and matrix units work on tiles of tokens.
 
-    compute efficiency ∝ (expert width per GPU / reference width)^exponent, at most that of a dense layer.
+    work = 2 · parameters · (M·k/E + touched share · `expert_tile_tokens`). Compute efficiency ∝ (expert width per
+    GPU / reference width)^exponent, at most that of a dense layer. Source: shapes fitted on measured MoE kernels.
     """
     network, constants, tp = setup.network, setup.constants, setup.layout.tensor_parallel
     quantized = np.ones(setup.rows, dtype=np.bool_)
     moved = network.expert_params * setup.weights.expert_bytes_per_param / tp
-    work = FLOPS_PER_PARAM * network.expert_params * network.active_experts / network.experts / tp
+    work = FLOPS_PER_PARAM * network.expert_params / tp
     width = network.expert_width / np.where(setup.layout.expert_parallel | setup.layout.attention_dp, 1.0, tp)
     relative = (width / constants["expert_reference_width"]) ** constants["expert_width_exponent"]
     share = np.minimum(constants["expert_compute_factor"] * relative, 1.0)
-    bandwidth = (
-        setup.hardware.bandwidth * _bandwidth_efficiency(setup, quantized) * constants["expert_bandwidth_factor"]
-    )
-    memory = column(moved / bandwidth, tokens) * touched_share(setup, tokens)
+    efficiency = _bandwidth_efficiency(setup, quantized) * constants["expert_bandwidth_factor"]
     flops = _peak(setup, quantized) * _compute_efficiency(setup, quantized) * share
-    return smooth_max(memory, column(work / flops, tokens) * tokens, constants["roofline_norm"])
+    roof = Roof(moved / (setup.hardware.bandwidth * efficiency), work / flops, constants["roofline_norm"])
+    return Experts(
+        roof,
+        network.active_experts / network.experts,
+        constants["expert_touch_factor"],
+        constants["expert_tile_tokens"],
+    )
 
 
-def linear_seconds(setup: Setup, tokens: Floats, sampled: Floats) -> Floats:
-    """Every matrix of the model for `tokens` tokens of which `sampled` are turned into a next token."""
-    return body_seconds(setup, tokens) + head_seconds(setup, sampled) + expert_seconds(setup, tokens)
+@dataclass(frozen=True)
+class Matrices:
+    """Every matrix of the model: what does not depend on how many tokens pass."""
+
+    body: Roof
+    head: Roof
+    experts: Experts
+
+    def seconds(self, tokens: Floats, sampled: Floats) -> Floats:
+        """One pass of `tokens` tokens of which `sampled` are turned into a next token."""
+        body = self.body.seconds(np.ones_like(tokens), tokens)
+        head = self.head.seconds(np.ones_like(sampled), sampled)
+        return body + head + self.experts.seconds(tokens)
+
+
+def matrices(setup: Setup) -> Matrices:
+    """The model's matrices on the row's GPUs."""
+    return Matrices(body_roof(setup), head_roof(setup), experts(setup))
 
 
 def decode_attention_seconds(setup: Setup, sequences: Floats, context: Floats) -> Floats:

@@ -149,18 +149,22 @@ def _read_precisions(table: Table, catalogs: Catalogs) -> None:
     table.refuse(unknown, "unknown weight precision '" + weight + "'")
     weight = _native_four_bit(table, weight, catalogs)
     kv = np.char.lower(text_column(table.frame, "kv_precision").astype(str)).astype(object)
-    kv = _default_kv(table, weight, kv, Calibration.of(catalogs.calibration))
+    kv = _default_kv(table, weight, kv, catalogs)
     allowed = {precision for engine in catalogs.engines.values() for precision in engine.kv_precisions}
     table.refuse(~np.isin(kv.astype(str), sorted(allowed)), "unknown KV precision '" + kv + "'")
     table.names["precision"], table.names["kv_precision"] = weight, kv
 
 
-def _default_kv(table: Table, weight: Names, kv: Names, calibration: Calibration) -> Names:
-    """What an engine caches in when nobody says: 16 bits, but for the engine@precision pairs that are catalogued."""
+def _default_kv(table: Table, weight: Names, kv: Names, catalogs: Catalogs) -> Names:
+    """What an engine caches in when nobody says: 16 bits, but for the catalogued engine@precision[@architecture]."""
+    eight_bit = Calibration.of(catalogs.calibration).members(_KV_DEFAULT)
+    architecture = {name: catalogs.gpus[name].architecture for name in set(table.names["gpu"]) - {""}}
+    on = np.array([architecture.get(name, "") for name in table.names["gpu"]], dtype=object)
     unsaid = np.isin(kv.astype(str), _AUTO)
     kv = np.where(unsaid, PLAIN_PRECISION, kv)
-    quantized = np.isin((table.names["engine"] + "@" + weight).astype(str), sorted(calibration.members(_KV_DEFAULT)))
-    table.remark(unsaid & quantized, "KV precision not given: fp8, as this engine's quantized checkpoints have it")
+    pair = table.names["engine"] + "@" + weight
+    quantized = np.isin(pair.astype(str), sorted(eight_bit)) | np.isin((pair + "@" + on).astype(str), sorted(eight_bit))
+    table.remark(unsaid & quantized, "KV precision not given: fp8, as usual for these quantized weights")
     return np.where(unsaid & quantized, "fp8", kv)
 
 

@@ -243,13 +243,16 @@ def _layout(columns: Columns, limits: Mapping[str, Floats], era_limit: Floats) -
 
 
 def _interconnect(columns: Columns, gpu: Mapping[str, Floats], own: Axis) -> tuple[Axis, Interconnect]:
-    """Which link joins the replica's GPUs: the instance's if it says so, else the GPU's own, PCIe beyond its domain."""
+    """Which link joins the replica's GPUs: the instance's if it says so, else the GPU's own, PCIe beyond its domain.
+
+    A GPU whose usual node holds it alone keeps its own link: several that work together are joined by a switch.
+    """
     stated = np.array([text or "" for text in columns["link"]], dtype=object)
     speed = np.array([figure or math.nan for figure in columns["link_gb_per_s"]], dtype=np.float64) * BYTES_PER_GB
     ours = np.asarray(own.names, dtype=object)[own.codes]
     kind = np.where(stated == "", ours, stated)
     tp = np.asarray(columns["tensor_parallel"], dtype=np.float64)
-    host = (kind == "none") | (kind == "pcie") | (tp > gpu["domain"]) & (stated == "")
+    host = (kind == "none") | (kind == "pcie") | (tp > gpu["domain"]) & (gpu["domain"] > 1) & (stated == "")
     kind = np.where(host, "pcie", kind)
     same = np.where(kind == ours, gpu["own_bandwidth"], math.nan)
     fallback = np.where(host, gpu["pcie_bandwidth"], same)

@@ -1,10 +1,10 @@
 """Continuous batching in steady state: how many sequences run, how fast, and at which request rate.
 
 A running sequence shares each step with the others and waits for prefills that arrive meanwhile. With b sequences
-running on average (Poisson arrivals, so that a request meets b others), step s, prefill P and interference κ,
-Little's law gives the rate at which b is reached:
+running on average (Poisson arrivals, so that a request meets b others), step s, prefill P (`prefill_each`) and
+interference κ, Little's law gives the rate at which b is reached:
 
-    rate(b) = b / (output · s(1 + b) + κ · b · P)        tpot(b) = s(1 + b) / (1 − κ · rate · P)
+    rate(b) = b / (output · s(1 + b) + κ · b · P(b))        tpot(b) = s(1 + b) / (1 − κ · rate · P(b))
 
 Both grow with b, so every question about a rate is answered by searching b.
 """
@@ -17,8 +17,16 @@ import numpy as np
 from optimizer.performance.calibration import Floats
 from optimizer.performance.memory import MemoryUse, cache_copies, kv_bytes_per_sequence, memory_use
 from optimizer.performance.queueing import STATISTICS, Wait, admission_wait, normal_deviation, server_wait
+from optimizer.performance.roofline import prefill_attention_seconds
 from optimizer.performance.setup import Setup
-from optimizer.performance.step import StepParts, decode_step, first_token_seconds, pipelined_share, prefill_seconds
+from optimizer.performance.step import (
+    StepCosts,
+    StepParts,
+    first_token_seconds,
+    pipelined_share,
+    prefill_seconds,
+    step_costs,
+)
 
 
 @dataclass(frozen=True)
@@ -56,9 +64,11 @@ class Situation:
 
     Attributes:
         prefill: Seconds of prefill of each class, (n, K), without queueing.
-        mean_prefill: Of the mean request, per pipeline stage, (n,).
+        mean_prefill: Of the mean request alone, per pipeline stage, (n,).
+        mean_attention: The part of it that is attention over the prompt, (n,).
         prefill_variation: Squared coefficient of variation of the prefill over requests, (n,).
-        context: Cached tokens of a running sequence, (n,).
+        first_token: Seconds to the first token of each class when nobody waits, (n, K).
+        steps: What decode steps and passes cost at the context of a running sequence.
         places: Sequences that fit at once, (n,); below 1 means that not even one does.
         sequence_bytes: Cache bytes per GPU of a running sequence, (n,).
     """
@@ -68,8 +78,10 @@ class Situation:
     memory: MemoryUse
     prefill: Floats
     mean_prefill: Floats
+    mean_attention: Floats
     prefill_variation: Floats
-    context: Floats
+    first_token: Floats
+    steps: StepCosts
     places: Floats
     sequence_bytes: Floats
 
@@ -82,6 +94,7 @@ def situation(setup: Setup, demand: Demand) -> Situation:
     work = prefill / pipelined_share(setup, demand.new_tokens)
     mean = np.sum(demand.share * work, axis=1)
     variance = np.sum(demand.share * (work - mean[:, None]) ** 2, axis=1)
+    attention = prefill_attention_seconds(setup, demand.new_tokens, demand.cached_tokens)
     grown = setup.constants["kv_growth_share"]
     length = demand.new_tokens + demand.cached_tokens + grown[:, None] * demand.output_tokens
     held = np.sum(demand.in_flight * kv_bytes_per_sequence(setup, length), axis=1)
@@ -92,8 +105,10 @@ def situation(setup: Setup, demand: Demand) -> Situation:
         memory,
         prefill,
         mean / setup.layout.pipeline_parallel,
+        np.sum(demand.share * attention, axis=1) / setup.layout.pipeline_parallel,
         variance / np.maximum(mean**2, np.finfo(np.float64).tiny),
-        demand.mean_context(np.full(setup.rows, 0.5)),
+        first_token_seconds(setup, prefill),
+        step_costs(setup, demand.mean_context(np.full(setup.rows, 0.5))),
         np.minimum(places, setup.layout.max_num_seqs * cache_copies(setup)),
         held,
     )
@@ -130,26 +145,39 @@ class OperatingPoint:
     step_parts: StepParts
 
 
+def prefill_each(now: Situation, sequences: Floats) -> Floats:
+    """Seconds that each prompt takes from `sequences` (n,) running ones, (n,).
+
+    A step ends sequences/output requests and admits as many: beyond one, prompts are prefilled together.
+    """
+    demand = now.demand
+    new = np.sum(demand.share * demand.new_tokens, axis=1)
+    together = np.maximum(sequences / demand.mean_output, 1.0)
+    shared = now.steps.shared_prefill(new, together, sequences) / now.setup.layout.pipeline_parallel
+    return now.mean_attention + shared
+
+
 def rate_at(now: Situation, running: Floats) -> Floats:
     """Requests per second at which `running` (n,) sequences run on average."""
-    step = decode_step(now.setup, 1 + running, now.context).total
-    blocked = now.setup.constants["interference_factor"] * now.mean_prefill
+    step = now.steps.decode(1 + running).total
+    blocked = now.setup.constants["interference_factor"] * prefill_each(now, 1 + running)
     return running / (now.demand.mean_output * step + running * blocked)
 
 
 def at_concurrency(now: Situation, running: Floats) -> OperatingPoint:
     """The replica with `running` (n,) sequences on average."""
     constants, demand = now.setup.constants, now.demand
-    parts = decode_step(now.setup, 1 + running, now.context)
+    parts = now.steps.decode(1 + running)
     step = parts.total
-    blocked = constants["interference_factor"] * now.mean_prefill
+    each = prefill_each(now, 1 + running)
+    blocked = constants["interference_factor"] * each
     rate = running / (demand.mean_output * step + running * blocked)
     tpot = step / (1 - rate * blocked)
     place = admission_wait(1 + running, now.places, demand.mean_output * tpot)
-    prefill = server_wait(np.minimum(rate * now.mean_prefill, 1.0), now.mean_prefill + step, now.prefill_variation)
-    start = first_token_seconds(now.setup, now.prefill) + (constants["waited_steps_open"] * step)[:, None]
+    prefill = server_wait(np.minimum(rate * each, 1.0), now.mean_prefill + step, now.prefill_variation)
+    start = now.first_token + (constants["waited_steps_open"] * step)[:, None]
     ttft = {name: start + _joint(name, prefill, place)[:, None] for name in STATISTICS}
-    spread = tpot_spread(now, rate, tpot)
+    spread = tpot_spread(now, each, rate, tpot)
     tpots = {name: tpot + normal_deviation(name) * spread for name in STATISTICS}
     return OperatingPoint(
         rate,
@@ -173,14 +201,14 @@ def _joint(name: str, first: Wait, second: Wait) -> Floats:
     return np.hypot(first.statistic(name), second.statistic(name))
 
 
-def tpot_spread(now: Situation, rate: Floats, tpot: Floats) -> Floats:
+def tpot_spread(now: Situation, prefill: Floats, rate: Floats, tpot: Floats) -> Floats:
     """Standard deviation of a request's TPOT, (n,): how many prefills it met is a Poisson count.
 
     σ = κ P √(rate · life) / output, with life = output · tpot.
     """
     output = now.demand.mean_output
     met = np.sqrt(rate * output * tpot)
-    blocked = now.setup.constants["interference_factor"] * now.mean_prefill
+    blocked = now.setup.constants["interference_factor"] * prefill
     return blocked * met * np.sqrt(1 + now.prefill_variation) / output
 
 

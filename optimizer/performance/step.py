@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from optimizer.performance.calibration import Floats
-from optimizer.performance.communication import all_reduce_seconds, pipeline_seconds
+from optimizer.performance.communication import Exchange, all_reduces, hand_overs
 from optimizer.performance.roofline import (
+    Matrices,
     column,
     decode_attention_seconds,
-    linear_seconds,
+    matrices,
     prefill_attention_seconds,
     smooth_max,
 )
@@ -31,28 +32,81 @@ class StepParts:
         return self.linear + self.attention + self.communication + self.overhead
 
 
-def decode_step(setup: Setup, sequences: Floats, context: Floats) -> StepParts:
-    """One token for each of `sequences` (n,) running sequences with `context` (n,) cached tokens on average.
+@dataclass(frozen=True)
+class StepCosts:
+    """What a pass costs, with all settled but how many sequences and tokens are in it: found once per situation.
 
-    With pipeline stages the sequences run in as many micro-batches, and a token's step passes through all stages.
+    Attributes:
+        matrices: The model's matrices.
+        all_reduces: What the GPUs of a stage exchange.
+        hand_overs: What the stages hand over.
+        attention: Seconds of decode attention per sequence, (n,): at a given context it grows in proportion.
+        overhead: Seconds that the engine adds to a step, (n,).
+        sequence_overhead: Seconds it adds per sequence, (n,).
+        stages: Pipeline stages, (n,).
+        mixed: How far the engine adds prompts to decode steps, (n,).
     """
-    batch = sequences / setup.layout.pipeline_parallel
+
+    matrices: Matrices
+    all_reduces: Exchange
+    hand_overs: Exchange
+    attention: Floats
+    overhead: Floats
+    sequence_overhead: Floats
+    stages: Floats
+    mixed: Floats
+
+    def decode(self, sequences: Floats) -> StepParts:
+        """One token for each of `sequences` (n,) running sequences.
+
+        With pipeline stages they run in as many micro-batches, and a token's step passes through all stages.
+        """
+        batch = sequences / self.stages
+        return StepParts(
+            self.matrices.seconds(batch, batch),
+            self.attention * batch,
+            self.all_reduces.seconds(batch) + self.hand_overs.seconds(batch),
+            self.overhead + self.sequence_overhead * batch,
+        )
+
+    def one_pass(self, tokens: Floats, sampled: Floats) -> Floats:
+        """`tokens` tokens through all layers, of which `sampled` get a next one, without attention; (n,) or (n, …)."""
+        return self.matrices.seconds(tokens, sampled) + self.all_reduces.seconds(tokens)
+
+    def shared_prefill(self, new: Floats, prompts: Floats, sequences: Floats) -> Floats:
+        """What one prompt of `new` (n,) tokens adds to a busy engine, (n,), without attention over the prompt.
+
+        `prompts` (n,) prompts are prefilled together, so that they read the weights once. An engine that prefills
+        apart from decoding spends T(prompts · new) / prompts on each. One that adds prompts to a decode step of
+        `sequences` (n,) sequences spends (T(sequences + prompts · new) − T(sequences)) / prompts.
+        """
+        batch, tokens = sequences / self.stages, prompts * new
+        apart = self.one_pass(tokens, prompts)
+        added = self.one_pass(batch + tokens, batch + prompts) - self.one_pass(batch, batch)
+        return ((1 - self.mixed) * apart + self.mixed * added) / prompts
+
+
+def step_costs(setup: Setup, context: Floats) -> StepCosts:
+    """The costs of steps over sequences with `context` (n,) cached tokens on average."""
     ranks = np.where(setup.layout.attention_dp, setup.layout.tensor_parallel, 1.0)
-    return StepParts(
-        linear_seconds(setup, batch, batch),
-        decode_attention_seconds(setup, batch, context),
-        all_reduce_seconds(setup, batch) + pipeline_seconds(setup, batch),
-        step_overhead_seconds(setup, batch / ranks),
+    return StepCosts(
+        matrices(setup),
+        all_reduces(setup),
+        hand_overs(setup),
+        decode_attention_seconds(setup, np.ones(setup.rows), context),
+        step_overhead_seconds(setup),
+        setup.constants["sequence_overhead_s"] / ranks,
+        setup.layout.pipeline_parallel,
+        setup.constants["mixed_prefill_share"],
     )
 
 
-def step_overhead_seconds(setup: Setup, sequences: Floats) -> Floats:
-    """Host and launch time the engine adds: per step, per layer, expert layer and latent layer, and per sequence."""
+def step_overhead_seconds(setup: Setup) -> Floats:
+    """Host and launch time the engine adds to a step, (n,): per step, per layer, expert layer and latent layer."""
     constants, network = setup.constants, setup.network
     routed = np.where(network.experts > 1, constants["expert_layer_overhead_s"], 0.0)
     latent = np.where(network.latent > 0, constants["latent_layer_overhead_s"], 0.0)
-    layers = network.layers * (constants["layer_overhead_s"] + routed + latent)
-    return constants["step_overhead_s"] + layers + constants["sequence_overhead_s"] * sequences
+    return constants["step_overhead_s"] + network.layers * (constants["layer_overhead_s"] + routed + latent)
 
 
 def prefill_seconds(setup: Setup, new: Floats, cached: Floats, prompts: Floats) -> Floats:
@@ -62,8 +116,8 @@ def prefill_seconds(setup: Setup, new: Floats, cached: Floats, prompts: Floats) 
     """
     tokens = new * prompts
     attention = prompts * prefill_attention_seconds(setup, new, cached)
-    layers = linear_seconds(setup, tokens, prompts) + attention + all_reduce_seconds(setup, tokens)
-    return layers * pipelined_share(setup, tokens) + pipeline_seconds(setup, tokens)
+    layers = matrices(setup).seconds(tokens, prompts) + attention + all_reduces(setup).seconds(tokens)
+    return layers * pipelined_share(setup, tokens) + hand_overs(setup).seconds(tokens)
 
 
 def pipelined_share(setup: Setup, tokens: Floats) -> Floats:
@@ -87,5 +141,5 @@ def first_token_seconds(setup: Setup, prefill: Floats) -> Floats:
     """Fixed cost of a request plus its prefill, at least the launch floor; (n,) or (n, K)."""
     floor = column(launch_floor_seconds(setup), prefill)
     return column(setup.constants["request_overhead_s"], prefill) + smooth_max(
-        prefill, floor + 0 * prefill, setup.constants["roofline_norm"]
+        prefill, floor + 0 * prefill, setup.constants["launch_norm"]
     )
