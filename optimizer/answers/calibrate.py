@@ -4,8 +4,6 @@ From the priors the whole catalog is fitted, as the shipped one was. From the sh
 kernels of the engine era on the architecture that was measured may move freely, everything broader hardly.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final, Literal
@@ -13,60 +11,44 @@ from typing import Final, Literal
 import numpy as np
 import pandas as pd
 
+from optimizer.answers.calibration_rows import (
+    MetricError,
+    Origin,
+    error_rows,
+    evidence_rows,
+    interval_rows,
+    metric_errors,
+    moved_rows,
+    ordered,
+    source_of,
+)
 from optimizer.base.extras import optional
 from optimizer.inputs.catalog import CalibrationEntry, Catalogs
-from optimizer.inputs.measurements import METRICS
 from optimizer.performance.calibration import Calibration, Floats, group_name
-from optimizer.performance.coverage import interval_tables
 from optimizer.performance.eras import era_of
-from optimizer.performance.evidence import EVIDENCE, measured_groups, named_pairs
 from optimizer.performance.fitting import (
     FIT,
     SPREAD,
-    Names,
     Parameters,
     Problem,
     drawn_to,
     from_priors,
     jacobian,
-    log_errors,
     loss,
-    prior_of,
     problem,
     residuals,
 )
-from optimizer.performance.intervals import COVERAGE, HALF_WIDTH, UNSEEN
-from optimizer.performance.left_out import left_out_rows
-from optimizer.performance.measured import REPEAT_NOISE, points, repeat_noise
 
 Start = Literal["priors", "shipped"]
 LOCAL: Final = ("engine_bandwidth_factor", "engine_compute_factor")
 """What a few rows may move for the engine era and architecture they were measured on."""
 
-PUBLISHED_SOURCE: Final = "serving-measurements-2026-11"
-OWN_SOURCE: Final = "own-measurements"
-ERROR: Final = "fit_error"
-PERCENT: Final = 100
-WORST_SHARE: Final = 0.9
-DIGITS: Final = "%.4g"
 FIRST_STEP: Final = 4.0
 """Length of the first step that a fit may try, in logarithms, over all constants together."""
 
 EVALUATIONS: Final = 40
 TOLERANCE: Final = 1e-4
 """A fit ends when a step lowers its cost by less than this share."""
-
-
-@dataclass(frozen=True)
-class MetricError:
-    """Errors of one metric: median over groups of their median, and 90th percentile over rows, in percent."""
-
-    metric: str
-    rows: int
-    groups: int
-    median_percent: float
-    p90_percent: float
-    bias_percent: float
 
 
 @dataclass(frozen=True)
@@ -112,17 +94,17 @@ def fit(
     Raises:
         InputError: no row can be used, or scipy is not installed.
     """
-    settled = _Origin(_source(frame, catalogs), as_of or catalogs.as_of, data or "measurements")
+    settled = Origin(source_of(frame, catalogs), as_of or catalogs.as_of, data or "measurements")
     known, free = _freed(frame, catalogs, start)
     fitted = problem(frame, known, free)
     x = solve(fitted)
-    moved = _moved(fitted, x, settled)
+    moved = moved_rows(fitted, x, settled)
     before = metric_errors(fitted, fitted.parameters.values(fitted.calibration, np.zeros_like(x)))
     after = metric_errors(fitted, np.array([entry.value for entry in moved]))
-    made = [*_evidence(fitted, catalogs, settled, keep=start == "shipped"), *_error_rows(before, after, settled)]
-    made += _intervals(fitted, catalogs, x, seed, settled) if intervals else []
+    made = [*evidence_rows(fitted, catalogs, settled, keep=start == "shipped"), *error_rows(before, after, settled)]
+    made += interval_rows(fitted, catalogs, x, seed, settled) if intervals else []
     anew = {entry.parameter for entry in made}
-    entries = _ordered([*(entry for entry in moved if entry.parameter not in anew), *made])
+    entries = ordered([*(entry for entry in moved if entry.parameter not in anew), *made])
     return Fit(entries, before, after, fitted, x)
 
 
@@ -140,25 +122,6 @@ def solve(fitted: Problem) -> Floats:
     )
     x: Floats = np.asarray(found.x, dtype=np.float64)
     return x
-
-
-def metric_errors(fitted: Problem, values: Floats) -> tuple[MetricError, ...]:
-    """Errors of every metric that was measured, under these constants."""
-    errors = log_errors(fitted, values)
-    return tuple(
-        _metric_error(metric, row[np.isfinite(row)], fitted.group[np.isfinite(row)])
-        for metric, row in zip(METRICS, errors, strict=True)
-        if np.isfinite(row).any()
-    )
-
-
-def _metric_error(metric: str, errors: Floats, group: Names) -> MetricError:
-    share = pd.Series(np.abs(np.expm1(errors)) * PERCENT)
-    by_group = share.groupby(group).median()
-    bias = float(np.expm1(np.median(errors)) * PERCENT)
-    return MetricError(
-        metric, len(errors), len(by_group), float(by_group.median()), float(share.quantile(WORST_SHARE)), bias
-    )
 
 
 def _freed(frame: pd.DataFrame, catalogs: Catalogs, start: Start) -> tuple[Catalogs, Parameters]:
@@ -180,7 +143,7 @@ def _with_local_rows(frame: pd.DataFrame, catalogs: Catalogs) -> Catalogs:
             applied = calibration.entries[index[parameter][at]]
             if (parameter, group) not in calibration.position:
                 added[parameter, group] = applied.model_copy(update={"group": group, "prior": applied.value})
-    return replace(catalogs, calibration=_ordered([*catalogs.calibration, *added.values()]))
+    return replace(catalogs, calibration=ordered([*catalogs.calibration, *added.values()]))
 
 
 def _local_groups(fitted: Problem, catalogs: Catalogs) -> list[str]:
@@ -211,105 +174,3 @@ def _sharpening(frame: pd.DataFrame, catalogs: Catalogs) -> Parameters:
         if int(at) in free
     }
     return drawn_to(calibration, spreads)
-
-
-@dataclass(frozen=True)
-class _Origin:
-    """Where fitted rows come from: source id, date and the data in words."""
-
-    source: str
-    as_of: date
-    data: str
-
-
-def _source(frame: pd.DataFrame, catalogs: Catalogs) -> str:
-    """The published measurements if every row names a source of the catalog, else the user's own."""
-    named = set(frame["source"]) if "source" in frame.columns else {""}
-    return PUBLISHED_SOURCE if named <= set(catalogs.sources) else OWN_SOURCE
-
-
-def _moved(fitted: Problem, x: Floats, origin: _Origin) -> list[CalibrationEntry]:
-    """All rows of the calibration under the fitted values, rounded to `DIGITS`."""
-    index, entries = fitted.deployments.setup.constants.index, list(fitted.calibration.entries)
-    values = fitted.parameters.values(fitted.calibration, x)
-    for at in fitted.parameters.position:
-        entry = entries[at]
-        seen = bool(np.any(index[entry.parameter] == at))
-        method, note = ("fit", f"fitted to {origin.data}") if seen else ("pooled", "no measurement of its own")
-        entries[at] = entry.model_copy(
-            update={
-                "value": float(DIGITS % values[at]),
-                "prior": prior_of(entry),
-                "method": method,
-                "source": origin.source,
-                "as_of": origin.as_of,
-                "note": note,
-            }
-        )
-    return entries
-
-
-def _evidence(fitted: Problem, catalogs: Catalogs, origin: _Origin, *, keep: bool) -> list[CalibrationEntry]:
-    """How many measured groups hold each GPU, model and pair, added to what was known before if that is kept."""
-    used = np.flatnonzero((fitted.weight > 0).any(axis=0))
-    names = {name: fitted.table.names[name][fitted.rows[used]] for name in ("engine", "model", "gpu", "precision")}
-    counted = Counter(measured_groups(named_pairs(catalogs, **names), list(fitted.group[used])))
-    if keep:
-        counted.update({group: int(count) for group, count in fitted.calibration.members(EVIDENCE).items()})
-    return [
-        CalibrationEntry(
-            parameter=EVIDENCE,
-            group=group,
-            value=counted[group],
-            unit="measured groups",
-            method="counted",
-            source=origin.source,
-            as_of=origin.as_of,
-        )
-        for group in sorted(counted)
-    ]
-
-
-def _intervals(fitted: Problem, catalogs: Catalogs, x: Floats, seed: int, origin: _Origin) -> list[CalibrationEntry]:
-    """The widths of intervals, from what fits without a group, a model or a GPU would have predicted."""
-    exponent, shrinkage = (fitted.calibration.lookup(FIT, name) for name in ("row_weight_exponent", "shrinkage_groups"))
-    tables = interval_tables(left_out_rows(fitted, catalogs, x, seed), exponent, shrinkage)
-    same = points(fitted.table, fitted.rows, catalogs)
-    point = same.groupby(list(same.columns), dropna=False).ngroup().to_numpy()
-    for metric, logs in zip(METRICS, fitted.measured, strict=True):
-        tables[REPEAT_NOISE, metric] = repeat_noise(logs, point, COVERAGE)
-    return [
-        CalibrationEntry(
-            parameter=parameter,
-            group=group,
-            value=float(DIGITS % value),
-            unit="logarithm" if parameter in (HALF_WIDTH, UNSEEN, REPEAT_NOISE) else "share of the half-width",
-            method="left out",
-            source=origin.source,
-            as_of=origin.as_of,
-            note=f"groups, models and GPUs left out, seed {seed}",
-        )
-        for (parameter, group), value in tables.items()
-    ]
-
-
-def _error_rows(before: Sequence[MetricError], after: Sequence[MetricError], origin: _Origin) -> list[CalibrationEntry]:
-    """The errors before and after as rows of the calibration."""
-    return [
-        CalibrationEntry(
-            parameter=ERROR,
-            group=f"{error.metric}@{moment}",
-            value=float(DIGITS % error.median_percent),
-            unit="percent, median over groups",
-            method="in sample",
-            source=origin.source,
-            as_of=origin.as_of,
-            note=f"{error.rows} rows of {error.groups} groups; {origin.data}",
-        )
-        for moment, errors in (("before", before), ("after", after))
-        for error in errors
-    ]
-
-
-def _ordered(entries: Iterable[CalibrationEntry]) -> tuple[CalibrationEntry, ...]:
-    return tuple(sorted(entries, key=lambda entry: (entry.parameter, entry.group)))

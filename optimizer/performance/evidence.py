@@ -25,6 +25,9 @@ DECISIVE: Final = ("gpu", "precision", "engine", "model_kind")
 PLANNING_LOAD: Final[Mapping[str, str]] = {"ttft": "request_rate", "tpot": "request_rate", "throughput": "offline"}
 """Plans serve open arrivals and stay below the capacity: the loads whose errors their margins come from."""
 
+ANY_ENGINE: Final = ""
+"""Margins do not differ by engine: nearly all open arrivals were measured on one, and no data is no merit."""
+
 HOST_LINKS: Final = ("pcie", "none")
 HOST_LINK: Final = "host_link"
 """Names rows whose GPUs exchange every layer over PCIe."""
@@ -65,10 +68,10 @@ def margins(catalogs: Catalogs, configurations: Sequence[Configuration], confide
     degrees = np.array([each.tensor_parallel for each in configurations], dtype=np.float64)
     gpus, links = [each.gpu for each in configurations], [each.link for each in configurations]
     missing[HOST_LINK] = host_linked(catalogs, gpus, degrees, links)
-    engines = [each.engine for each in configurations]
+    every = [ANY_ENGINE] * len(configurations)
 
     def factor(metric: str) -> Floats:
-        width = half_width(calibration, metric, [PLANNING_LOAD[metric]] * len(engines), engines, missing)
+        width = half_width(calibration, metric, [PLANNING_LOAD[metric]] * len(every), every, missing)
         room: Floats = np.exp(planning_share(calibration, metric, confidence) * width)
         return room
 
