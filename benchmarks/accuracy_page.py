@@ -152,7 +152,7 @@ def _left_out_target(found: Found, scheme: str) -> Line:
 def _decision_target(found: Found, targets: str) -> Line:
     rules = [DecisionQuality.model_validate(each) for each in found["decisions"][JUDGED]["rules"]]
     rule = next(each for each in rules if (each.targets, each.rule) == (targets, "confidence 0.9"))
-    reached = f"{rule.kept_percent:.0f} % at {rule.cost_factor:.2f}×"
+    reached = f"{rule.kept_percent:.1f} % at {rule.cost_factor:.2f}×"
     held = rule.kept_percent >= KEPT_TARGET and rule.cost_factor <= COST_TARGET
     return (
         f"picks at confidence 0.9 that keep {targets}, at what cost",

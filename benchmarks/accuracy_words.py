@@ -20,10 +20,10 @@ SCHEME_WORDS = {
 """Every scheme in the words of a user, best known first."""
 
 ABLATION_WORDS = (
-    "Each mechanism is held at a value without effect and everything else refitted, on one half of the "
-    "configurations to predict the other and the other way round. Median (90th percentile) error in percent. Fits "
-    "with half of the data are worse than the table above; compare within this one. A mechanism whose work others "
-    "can take over costs little here and may still matter on hardware that nobody measured."
+    "Each mechanism is held at a value without effect and everything else refitted on one half of the "
+    "configurations to predict the other. Median (90th percentile) error in percent. Fits to half of the data are "
+    "worse than the table above; compare within this one. A mechanism whose work others can take over costs little "
+    "here and may still matter on hardware that nobody measured."
 )
 NOISE_WORDS = (
     "Two measurements of one point (model, GPU, layout, precision, lengths, load) differ by this much, in percent. "
@@ -63,7 +63,7 @@ EXPLANATIONS = {
     ),
     "dstack_benchmarks|meta-llama/Llama-3.1-405B-Instruct|mi300x": (
         "offered more requests than it can serve, prefill not chunked, 15 scheduler steps at a time: TPOT is the "
-        "queue of prefills, 217 to 1,351 ms at one and the same rate."
+        "queue of prefills, 1,351 ms on one replica and 217 ms on two of them at the same rate."
     ),
     "cloudrift|": (
         "load balancers with several replicas behind them: requests are not spread evenly, and TTFT is the wait at "

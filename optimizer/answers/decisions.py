@@ -26,7 +26,7 @@ from optimizer.inputs.measurements import deployments_of, observed
 from optimizer.inputs.scenario import Policy
 from optimizer.performance.batch import predict_batch
 from optimizer.performance.calibration import Calibration, Floats, Ints
-from optimizer.performance.intervals import HIGH, planning_share
+from optimizer.performance.intervals import planning_share
 from optimizer.performance.market import market
 from optimizer.performance.rows import text_column
 
@@ -135,8 +135,9 @@ def options(predicted: pd.DataFrame, prices: Mapping[str, float]) -> pd.DataFram
     usd = price / SECONDS_PER_HOUR * TOKENS_PER_MILLION
     table = pd.DataFrame({"tpot": seen["tpot"], "ttft": seen["ttft"], "cost": usd / rate, "clients": clients})
     for name, column in (("tpot", "pred_tpot_ms_mean"), ("ttft", "pred_ttft_ms_mean")):
+        low, high = (predicted[f"{column}_{end}"].to_numpy(float) for end in ("low", "high"))
         table[f"predicted_{name}"] = predicted[column].to_numpy(float)
-        table[f"high_{name}"] = predicted[f"{column}_high"].to_numpy(float)
+        table[f"half_width_{name}"] = np.log(high / low) / 2
     table["predicted_cost"] = usd / predicted["pred_output_tok_s"].to_numpy(float)
     table["case"] = _joined(predicted, CASE)
     table["configuration"] = _joined(predicted, CONFIGURATION)
@@ -175,17 +176,14 @@ def _targets(part: pd.DataFrame, kind: str) -> tuple[Sequence[float], Sequence[f
 
 
 def bounded(table: pd.DataFrame, calibration: Calibration, confidence: float) -> dict[str, Floats]:
-    """Factors on predicted TPOT and TTFT that a plan with this confidence would take for each row's interval."""
+    """Factors on predicted TPOT and TTFT with the room that a plan leaves: exp(planning share · half-width of the row).
+
+    Plans take the half-width of the load they are made for; here every option has that of its own interval.
+    """
     return {
-        name: np.exp(planning_share(calibration, name, confidence) * _half_width(table, calibration, name))
+        name: np.exp(planning_share(calibration, name, confidence) * table[f"half_width_{name}"].to_numpy(float))
         for name in LIMITED
     }
-
-
-def _half_width(table: pd.DataFrame, calibration: Calibration, metric: str) -> Floats:
-    """Logarithmic half-width of each row's interval, from its high end."""
-    high = table[f"high_{metric}"].to_numpy(float) / table[f"predicted_{metric}"].to_numpy(float)
-    return np.asarray(np.log(high) / calibration.lookup(HIGH, metric), dtype=np.float64)
 
 
 def flat(table: pd.DataFrame, margin: float) -> dict[str, Floats]:

@@ -42,7 +42,7 @@ def validate(
         check_plot(plot)
     frame = load_measurements(measurements)
     known = load_catalogs(catalogs)
-    predicted = predict_batch(deployments_of(frame), known)
+    predicted = predict_batch(deployments_of(frame), known, look_up=False)
     points = errors(predicted, known)
     found = judged(predicted, points, dimensions)
     choices = decided(predicted, known) if decisions else None
