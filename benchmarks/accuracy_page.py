@@ -225,6 +225,7 @@ def _decisions(found: Found) -> list[str]:
     sections = [DECISION_WORDS, counted]
     rules = [DecisionQuality.model_validate(each) for each in asked["rules"]]
     sections.append(table_markdown(Table(headings, tuple(decision_cells(rules)))))
+    sections.append(_bullets(_enough(rules, targets) for targets in dict.fromkeys(each.targets for each in rules)))
     others = []
     for scheme, decided in found["decisions"].items():
         rules = [DecisionQuality.model_validate(each) for each in decided["rules"]]
@@ -232,6 +233,16 @@ def _decisions(found: Found) -> list[str]:
         others += [(SCHEME_WORDS[scheme], *cells) for cells in decision_cells(kept)]
     sections += ["At confidence 0.9, by what was left out:", table_markdown(Table(("", *headings), tuple(others)))]
     return ["## Decisions", *sections]
+
+
+def _enough(rules: Sequence[DecisionQuality], targets: str) -> str:
+    """The least room that keeps as many promises as asked for, and what it costs."""
+    asked = [each for each in rules if each.targets == targets and each.kept_percent >= KEPT_TARGET]
+    if not asked:
+        return f"{targets}: no margin of these keeps {KEPT_TARGET} % of the picks."
+    least = min(asked, key=lambda each: each.cost_factor)
+    kept = f"{least.kept_percent:.1f} % of the picks at {least.cost_factor:.2f}×"
+    return f"{targets}: the cheapest rule that keeps {KEPT_TARGET} % is {least.rule}, {kept}."
 
 
 def _ablations(found: Found) -> list[str]:
