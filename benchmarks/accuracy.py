@@ -9,6 +9,7 @@ published it, so that no twin of it stays behind; a model; a GPU; a generation o
 """
 
 import argparse
+import hashlib
 import json
 import os
 import sys
@@ -35,6 +36,7 @@ from optimizer.performance.batch import predict_batch
 from optimizer.report.plots import plot_errors
 
 ROOT = Path(__file__).resolve().parent.parent
+CALIBRATION = ROOT / "catalogs" / "calibration.csv"
 RESULTS = ROOT / "benchmarks" / "results" / "accuracy.json"
 PAGE = ROOT / "docs" / "accuracy.md"
 IMAGE = ROOT / "docs" / "images" / "accuracy.png"
@@ -133,6 +135,7 @@ def scheme_results(left: dict[str, pd.DataFrame], frame: pd.DataFrame, catalogs:
     whole = {FULL: predict_batch(deployments_of(frame), catalogs, look_up=False), **left}
     return {
         "as_of": str(catalogs.as_of),
+        "calibration": hashlib.sha256(CALIBRATION.read_bytes()).hexdigest()[:12],
         "models": int(frame["model"].nunique()),
         "gpus": int(frame["gpu"].nunique()),
         "sources": int(frame["source"].nunique()),

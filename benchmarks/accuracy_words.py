@@ -6,7 +6,9 @@ INTRODUCTION = (
     "that it was fitted to, unless it says so: a part of the data is left out, every free constant is fitted to the "
     "rest from the priors, and the part is predicted. A *group* is one source, model, GPU, layout and precision; "
     "groups count alike, however many rows they have.\n\n`python benchmarks/accuracy.py` makes all of this anew "
-    "(some forty fits), `optimizer validate MEASUREMENTS.csv` the same tables on measurements of your own."
+    "(some forty fits), `optimizer validate MEASUREMENTS.csv` the same tables on measurements of your own. These "
+    "figures were made beside the calibration whose SHA-256 starts with `{calibration}`: `sha256sum "
+    "catalogs/calibration.csv` tells whether that is the one you have."
 )
 
 SCHEME_WORDS = {
@@ -97,6 +99,9 @@ WANTED = (
 )
 
 CAVEATS = (
+    "TTFT in *somebody else's benchmark* is the weakest figure here, and worse than what the unfitted priors give "
+    "over all rows (27 %): what a request costs before its prefill depends on clients, flags and schedulers that "
+    "sources do not state, and the fit takes them for the engine's own. Measure TTFT yourself before you promise it.",
     "The priors that every fit starts from were informed by a first study of a part of these measurements, and the "
     "mechanisms were chosen by looking at all of them. Left-out errors are therefore somewhat kinder than those on "
     "data that did not exist yet.",
