@@ -24,8 +24,10 @@ SCHEME_WORDS = {
 ABLATION_WORDS = (
     "Each mechanism is held at a value without effect and everything else refitted on one half of the "
     "configurations to predict the other. Median (90th percentile) error in percent. Fits to half of the data are "
-    "worse than the table above; compare within this one. A mechanism whose work others can take over costs little "
-    "here and may still matter on hardware that nobody measured."
+    "worse than the table above; compare within this one. It rests on one split: small differences mean nothing. A "
+    "removal that comes out better than none says that half of the data does not pin the mechanism's constants "
+    "down, and that it does not pay here; others may take over its work and still fail on hardware that nobody "
+    "measured."
 )
 NOISE_WORDS = (
     "Two measurements of one point (model, GPU, layout, precision, lengths, load) differ by this much, in percent. "
