@@ -24,7 +24,6 @@ ENGINE: Final[tuple[Axes, ...]] = (("era", "vendor"), ("era",), ("engine",), ())
 KERNELS: Final[tuple[Axes, ...]] = (("era", "architecture"), ("era", "vendor"), ("era",), ())
 LINK: Final[tuple[Axes, ...]] = (("link", "architecture"), ("link",), ())
 ATTENTION: Final[tuple[Axes, ...]] = (("attention", "architecture"), ("attention", "vendor"), ("attention",), ())
-WAVE: Final[tuple[Axes, ...]] = (("lengths", "engine"), ("lengths",), ())
 
 HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
     # the matrix units and the memory
@@ -68,8 +67,8 @@ HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
     "waited_steps_closed": ENGINE,
     "waited_steps_open": ENGINE,
     "prefill_queue_factor": (("engine",), ()),
-    "prefill_wave_mean_share": WAVE,
-    "prefill_wave_median_share": WAVE,
+    "prefill_wave_mean_share": (("lengths",), ()),
+    "prefill_wave_median_share": (("lengths",), ()),
     "prefill_load_limit": ((),),
     "requests_per_client": ((),),
     "requests_per_run": ((),),
