@@ -2,11 +2,12 @@
 
 The fit minimizes, over the logarithms x of the free constants relative to their priors,
 
-    Σ w · 2(√(1 + r²) − 1) + |P x|²        r = (log predicted − log measured) / error scale of the metric
+    Σ w · c² ln(1 + r²/c²) + |P x|²        r = (log predicted − log measured) / error scale of the metric
 
 with w = (measured rows of the group)^exponent, so that groups count nearly alike, and P the distance of every constant
-from its prior, or from its broader group where both have the same prior, in units of its spread. Its settings
-stand in the calibration catalog: rows `fit` (weights, scales) and `spread` (by parameter).
+from its prior less that of its broader group, so that both move together, in units of its spread. The loss (Cauchy's)
+lets the few rows that nothing explains go their way. Its settings stand in the calibration catalog: rows `fit`
+(weights, scales, the loss's width c) and `spread` (by parameter).
 """
 
 from collections.abc import Mapping, Sequence
@@ -147,7 +148,7 @@ def group_weights(group: Names, used: Bools, exponent: float) -> Floats:
 
 
 def from_priors(calibration: Calibration) -> Parameters:
-    """Every constant with a spread, drawn to its prior, or to its broader group where that has the same prior."""
+    """Every constant with a spread, drawn to its prior, moved as far as its broader group is."""
     spread = calibration.members(SPREAD)
     free = [
         at
@@ -181,13 +182,9 @@ def prior_of(entry: CalibrationEntry) -> float:
 
 
 def tied_to(calibration: Calibration, entry: CalibrationEntry) -> int | None:
-    """Position of the next broader group that the catalog holds, if its prior is the same."""
-    for group in broader_groups(entry.group):
-        position = calibration.position.get((entry.parameter, group))
-        if position is not None:
-            same = prior_of(calibration.entries[position]) == prior_of(entry)
-            return position if same else None
-    return None
+    """Position of the next broader group that the catalog holds."""
+    found = (calibration.position.get((entry.parameter, group)) for group in broader_groups(entry.group))
+    return next((position for position in found if position is not None), None)
 
 
 def broader_groups(group: str) -> Sequence[str]:
@@ -242,11 +239,12 @@ def jacobian(fitted: Problem, x: Floats) -> Floats:
 
 
 def loss(fitted: Problem, squared: Floats) -> Floats:
-    """The weighted soft-L1 loss of squared residuals and its first two derivatives, (3, figures + f)."""
+    """The weighted Cauchy loss of squared residuals and its first two derivatives, (3, figures + f)."""
     data = fitted.weight[fitted.weight > 0]
+    width = fitted.calibration.lookup(FIT, "loss_width") ** 2
     rho = np.stack([squared, np.ones_like(squared), np.zeros_like(squared)])
-    root = np.sqrt(1 + squared[: len(data)])
-    rho[:, : len(data)] = data * np.stack([2 * (root - 1), 1 / root, -0.5 / root**3])
+    grown = 1 + squared[: len(data)] / width
+    rho[:, : len(data)] = data * np.stack([width * np.log(grown), 1 / grown, -1 / (width * grown**2)])
     return rho
 
 
