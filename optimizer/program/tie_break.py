@@ -1,10 +1,10 @@
-"""Among plans of equal cost: fewest GPUs, then fewest instances, then fewest replicas, then smallest sum of id ranks.
+"""Among plans of equal cost: fewest GPUs, then instances, then one offer alone, then replicas, then lowest id ranks.
 
-The first two are decided over the plan's own candidates and the most promising others, the last two for the instances
-so found. Dominance drops a candidate that another one replaces with the same GPUs, instances and replicas, so it never
-decides the first three; elimination by bound drops none that could be in a plan of equal cost. A plan of equal cost
-that is hard to find is not worth a wait: the search is bounded in candidates and nodes, never by time, and keeps the
-best plan seen, the same on every run.
+The first two are decided over the plan's own candidates and the most promising others; a plan on a single offer is
+preferred where one costs the same; the last two are decided for the instances so found. Dominance drops a candidate
+that another one replaces with the same GPUs, instances and replicas, so it never decides the first three; elimination
+by bound drops none that could be in a plan of equal cost. A plan of equal cost that is hard to find is not worth a
+wait: the search is bounded in candidates and nodes, never by time, and keeps the best plan seen, the same on every run.
 """
 
 import numpy as np
@@ -34,6 +34,8 @@ def break_ties(problem: Problem, machines: Machines, with_candidate_usd_per_hour
     promising = machines.replicas > 0
     promising[np.argsort(with_candidate_usd_per_hour, kind="stable")[:TIE_BREAK_CANDIDATES]] = True
     bought = _fewest_gpus(problem, machines, possible & promising, ledger)
+    if (bought.instances > 0).sum() > 1:
+        bought = _one_offer(problem, bought, possible & promising, ledger)
     return _fewest_replicas(problem, bought, possible & (bought.instances > 0)[problem.offer_index], ledger)
 
 
@@ -50,8 +52,29 @@ def _fewest_gpus(problem: Problem, machines: Machines, possible: Flags, ledger: 
     found = machines_of(answer, program, part, problem)
     if found is None or found.usd_per_hour > ceiling:
         return machines
-    before, after = (objective[program.variables.instances] @ plan.instances[part.offers] for plan in (machines, found))
-    return found if after < before else machines
+    weight = (most_gpus + 1.0) * problem.gpus_per_instance + 1.0
+    before, after = (float(weight @ plan.instances) for plan in (machines, found))
+    simpler = (found.instances > 0).sum() < (machines.instances > 0).sum()
+    return found if after < before or (after == before and simpler) else machines
+
+
+def _one_offer(problem: Problem, machines: Machines, possible: Flags, ledger: Ledger) -> Machines:
+    """The first offer, in order of ids, that alone makes a plan with the same cost and no more GPUs or instances."""
+    cost, gpus, instances = (
+        machines.usd_per_hour,
+        machines.instances @ problem.gpus_per_instance,
+        machines.instances.sum(),
+    )
+    count = np.round(cost / problem.price_usd_per_hour)
+    equal = np.abs(count * problem.price_usd_per_hour - cost) <= EQUAL_COST * cost
+    alike = equal & (count >= 1) & (count <= instances) & (count * problem.gpus_per_instance <= gpus)
+    for offer in np.flatnonzero(alike).tolist():
+        alone = possible & (problem.offer_index == offer)
+        if alone.any():
+            found = _fewest_gpus(problem, machines, alone, ledger)
+            if found is not machines and (found.instances > 0).sum() == 1:
+                return found
+    return machines
 
 
 def _fewest_replicas(problem: Problem, machines: Machines, possible: Flags, ledger: Ledger) -> Machines:

@@ -58,7 +58,7 @@ def plan_sections(report: PlanReport, verbose: bool = False) -> tuple[Section, .
         parts = [_nearest_misses(report), *_ways_out(report)]
     if verbose:
         parts += [_rejected(report), _purchases(report), _checks(report)]
-    parts += [_basis(report)]
+    parts += [_basis(report, verbose)]
     return tuple(part for part in parts if part.lines or (part.table and part.table.rows))
 
 
@@ -178,7 +178,7 @@ def _checks(report: PlanReport) -> Section:
     return Section("Verification", table=Table(("check", "verdict", "found"), rows))
 
 
-def _basis(report: PlanReport) -> Section:
+def _basis(report: PlanReport, verbose: bool) -> Section:
     solver = report.solver
     counts = f"{solver.candidates_evaluated:,} candidates evaluated, {solver.candidates_kept:,} kept"
     gone = sum(solver.eliminated.values())
@@ -192,7 +192,7 @@ def _basis(report: PlanReport) -> Section:
     checks = report.verification.checks
     verified = f"{sum(c.passed for c in checks)} of {len(checks)} checks of the plan hold, recomputed independently"
     lines = [proof, searched, *([verified] if checks else [])]
-    return Section("How sure", (*lines, *_provenance(report.deployments)))
+    return Section("How sure", (*lines, *_provenance(report.deployments, verbose)))
 
 
 def _top(by_reason: Mapping[str, int]) -> str:
@@ -204,11 +204,12 @@ def _top(by_reason: Mapping[str, int]) -> str:
     )
 
 
-def _provenance(deployments: Iterable[Deployment]) -> list[str]:
+def _provenance(deployments: Iterable[Deployment], verbose: bool) -> list[str]:
     lines = []
     for d in deployments:
         p = d.provenance
         performance = f"performance {p.performance} ({p.performance_note})"
-        price = f"price {p.price_confidence}, {p.price_age_days} days old ({p.price_source})"
+        source = f" ({p.price_source})" if verbose else ""
+        price = f"price {p.price_confidence}, {p.price_age_days} days old{source}"
         lines.append(f"{d.workload} on {d.gpu}: {performance}; {price}; quality {p.quality}")
     return list(dict.fromkeys(lines))
