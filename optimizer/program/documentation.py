@@ -20,8 +20,9 @@ most[c], the replicas beyond which one more is useless; best_rate[c], the most r
 Inside the model a flow is measured in units of its reach and each row is divided by what it bounds, so that demands
 from 0.01 to 10,000 requests/s give numbers of the same size.
 
-**Ties**: among plans of equal cost, fewest GPUs, then fewest instances, then a single offer where one
-suffices, then fewest replicas, then the smallest sum of id ranks. Routing then makes the busiest deployment as idle as possible, then the next busiest, and so on.
+**Ties**: among plans of equal cost, fewest GPUs, then fewest instances, then a single offer where one suffices, then
+fewest replicas, then the smallest sum of id ranks. Routing then makes the busiest deployment as idle as possible, then
+the next busiest, and so on.
 
 A family that a scenario does not use adds nothing to the program.
 
