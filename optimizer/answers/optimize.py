@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from decimal import Decimal
+from decimal import ROUND_FLOOR, Decimal
 
 from optimizer.base.errors import InputError, VerificationFailed
 from optimizer.inputs.catalog import Catalogs
@@ -12,7 +12,7 @@ from optimizer.inputs.scenario import Scenario
 from optimizer.plan.alternatives import central_prediction, next_best, opportunities, rule_of_thumb, summarized
 from optimizer.plan.costs import costs
 from optimizer.plan.inquiry import Answer, Inquiry
-from optimizer.plan.plan import Explanation, PlanReport, SolverFacts, Verification
+from optimizer.plan.plan import CENT, Explanation, PlanReport, SolverFacts, Verification
 from optimizer.plan.readback import Bought, read_back
 from optimizer.plan.rejections import Census, census, nearest_misses
 from optimizer.plan.requirements import requirements
@@ -20,6 +20,7 @@ from optimizer.plan.verify import Claim, verify
 from optimizer.plan.warnings import warnings
 from optimizer.plan.ways_out import ways_out
 from optimizer.program.formulate import SAME_PLATFORM
+from optimizer.program.solve import Solution
 
 PHASES = ("predicting", "solving", "verifying", "comparing")
 Progress = Callable[[str], None]
@@ -151,14 +152,13 @@ def _report(
     bought: Bought | None,
 ) -> PlanReport:
     solution, inquiry = answer.solution, answer.inquiry
-    bound = solution.bound_usd_per_month
     total = None if bought is None else bought.monthly_cost_usd
     eliminated = {SAME_PLATFORM: answer.formulation.same_platform, **solution.eliminated}
     return PlanReport(
         scenario=inquiry.scenario.name,
         outcome=solution.outcome,
         monthly_cost_usd=total,
-        bound_usd=None if bound is None or total is None else min(Decimal(repr(bound)), total),
+        bound_usd=_bound_usd(solution, total),
         relative_gap=solution.relative_gap,
         catalog_as_of=inquiry.catalogs.as_of,
         confidence=inquiry.scenario.policy.confidence,
@@ -176,4 +176,13 @@ def _report(
         costs=costs(bought.deployments, bought.purchases) if bought else None,
         explanation=explanation,
         verification=verification,
+    )
+
+
+def _bound_usd(solution: Solution, total: Decimal | None) -> Decimal | None:
+    """What no plan undercuts: the plan's own cost where that is proven, else the solver's bound rounded down."""
+    if total is None or solution.bound_usd_per_month is None:
+        return None
+    return (
+        total if solution.relative_gap == 0 else Decimal(repr(solution.bound_usd_per_month)).quantize(CENT, ROUND_FLOOR)
     )
