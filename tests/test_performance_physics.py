@@ -195,3 +195,13 @@ def test_the_uncalibrated_roofline_is_bytes_over_bandwidth(catalogs: Catalogs) -
         ideal[index[name]] = 100.0
     point = operate(setup.with_values(ideal), replace(CHAT, input_tokens=np.array([1.0])), np.zeros(1))
     assert 1 / point.step_s[0] == pytest.approx(24, rel=0.03)
+
+
+def test_pipeline_stages_do_not_speed_up_a_single_sequence(catalogs: Catalogs) -> None:
+    """One sequence passes through all stages one after the other, with hand-overs in between."""
+    for model in ("llama-3.1-8b", "qwen3-30b-a3b", "deepseek-v3"):
+        alone, staged = (
+            operate(some(catalogs, model=model, pipeline_parallel=stages, link="nvlink"), CHAT, np.zeros(1))
+            for stages in (1, 8)
+        )
+        assert staged.tpot_s["mean"][0] >= alone.tpot_s["mean"][0]

@@ -59,15 +59,20 @@ class StepCosts:
     def decode(self, sequences: Floats) -> StepParts:
         """One token for each of `sequences` (n,) running sequences.
 
-        With pipeline stages they run in as many micro-batches, and a token's step passes through all stages.
+        With pipeline stages they run in as many micro-batches of at least one sequence, and a token's step passes
+        through all stages.
         """
-        batch = sequences / self.stages
+        batch = self.micro_batch(sequences)
         return StepParts(
             self.matrices.seconds(batch, batch),
             self.attention * batch,
             self.all_reduces.seconds(batch) + self.hand_overs.seconds(batch),
             self.overhead + self.sequence_overhead * batch,
         )
+
+    def micro_batch(self, sequences: Floats) -> Floats:
+        """Sequences that are in one stage at a time, (n,): no fewer than one, however many stages there are."""
+        return np.maximum(sequences / self.stages, np.minimum(sequences, 1.0))
 
     def one_pass(self, tokens: Floats, sampled: Floats) -> Floats:
         """`tokens` tokens through all layers, of which `sampled` get a next one, without attention; (n,) or (n, …)."""
@@ -80,7 +85,7 @@ class StepCosts:
         apart from decoding spends T(prompts · new) / prompts on each. One that adds prompts to a decode step of
         `sequences` (n,) sequences spends (T(sequences + prompts · new) − T(sequences)) / prompts.
         """
-        batch, tokens = sequences / self.stages, prompts * new
+        batch, tokens = self.micro_batch(sequences), prompts * new
         apart = self.one_pass(tokens, prompts)
         added = self.one_pass(batch + tokens, batch + prompts) - self.one_pass(batch, batch)
         return ((1 - self.mixed) * apart + self.mixed * added) / prompts
