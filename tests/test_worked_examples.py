@@ -95,8 +95,7 @@ def test_e7_criteria_are_asked_in_order_and_flat_load_rewards_commitment(catalog
     assert reserved.monthly_cost_usd is not None
     assert reserved.monthly_cost_usd < on_demand.monthly_cost_usd
     assert all(d.pricing_term != "on_demand" for d in reserved.deployments)
-    share = break_even_hours_share(reserved.deployments[0].price_usd_per_hour, Decimal(1))
-    assert share > 0
+    assert break_even_hours_share(Decimal("0.60"), Decimal("1.00")) == Decimal("0.6")
     spot = [item for item in on_demand.explanation.opportunities if item.kind == "spot"]
     assert spot
 
