@@ -55,7 +55,9 @@ class Inquiry:
             return Inquiry.of(scenario, self.catalogs, self.time_limit_s)
         levels = _levels(scenario) != _levels(self.scenario)
         options = self.under_levels(scenario).options if levels else self.options
-        return replace(self, scenario=scenario, market=market(self.catalogs, scenario.policy), options=options)
+        options = tuple(replace(o, workload=asked) for o, asked in zip(options, scenario.workloads, strict=True))
+        offers = self.market if scenario.policy == self.scenario.policy else market(self.catalogs, scenario.policy)
+        return replace(self, scenario=scenario, market=offers, options=options)
 
     def under_policy(self, **changes: object) -> "Inquiry":
         """The same candidates under a changed policy; for fields that predictions do not depend on."""
@@ -73,9 +75,13 @@ class Inquiry:
 
 
 def _asked(scenario: Scenario) -> tuple[object, ...]:
-    """What decides which configurations are considered at all and which fail without a prediction."""
+    """What decides which configurations are considered at all and which fail without a prediction.
+
+    Not how much is asked for: what one replica sustains does not depend on the demand.
+    """
     policy = scenario.policy
-    workloads = tuple(workload.model_copy(update={"slo": None}) for workload in scenario.workloads)
+    apart = {"slo": None, "requests_per_second": None, "demand": None}
+    workloads = tuple(workload.model_copy(update=apart) for workload in scenario.workloads)
     return (workloads, policy.gpus, policy.engines, policy.precisions, policy.kv_precisions)
 
 
