@@ -240,6 +240,18 @@ class Offer(Strict):
         return f"{self.provider}/{self.region}/{self.instance_type}/{self.gpu_count}x{self.gpu}/{term}"
 
 
+class OfferAlias(Strict):
+    """What a GPU or a provider is called in other people's price lists; one name may stand for several GPUs."""
+
+    subject: Literal["gpu", "provider"]
+    name: str
+    id: str
+    """The catalog's own name of it."""
+    source: str
+    as_of: date
+    note: str = ""
+
+
 class ServerlessPrice(Strict):
     """A hosted API's price for a model, per million tokens or per request."""
 
@@ -289,6 +301,7 @@ class Catalogs:
     calibration: tuple[CalibrationEntry, ...]
     offers: tuple[Offer, ...]
     """Listed, derived and seed rows together, sorted by id; `Offer.confidence` tells them apart."""
+    offer_aliases: tuple[OfferAlias, ...]
     serverless: tuple[ServerlessPrice, ...]
     ancillary: tuple[AncillaryCost, ...]
 

@@ -91,6 +91,12 @@ TABLES: Final[dict[str, Table[Any]]] = {
         lambda row: row.id,
         "provider, region, instance_type, gpu, pricing_term",
     ),
+    "offer_aliases": Table(
+        ("offer_aliases.csv",),
+        catalog.OfferAlias,
+        lambda row: (row.subject, row.name.casefold(), row.id),
+        "subject, name, id",
+    ),
     "serverless": Table(
         ("serverless.csv",),
         catalog.ServerlessPrice,
@@ -235,6 +241,7 @@ def _assembled(rows: AllRows, gpus: Mapping[str, Gpu]) -> Catalogs:
         engines=by_key("engines"),
         calibration=in_order("calibration"),
         offers=in_order("offers"),
+        offer_aliases=in_order("offer_aliases"),
         serverless=in_order("serverless"),
         ancillary=in_order("ancillary"),
     )
