@@ -7,6 +7,7 @@ import typer
 from optimizer.base.errors import InputError, OptimizerError
 from optimizer.cli.calibrate import calibrate
 from optimizer.cli.catalog import catalog
+from optimizer.cli.catalog_history import diff_command, snapshot_command
 from optimizer.cli.catalog_import import import_command
 from optimizer.cli.plan import plan
 from optimizer.cli.predict import predict
@@ -29,6 +30,8 @@ app.command("predict")(predict)
 app.command("calibrate")(calibrate)
 app.command("validate")(validate)
 catalog.command("import")(import_command)
+catalog.command("diff")(diff_command)
+catalog.command("snapshot")(snapshot_command)
 app.add_typer(catalog, name="catalog")
 app.command("schema")(schema_command)
 
