@@ -63,13 +63,14 @@ def show(
 @catalog.command("check")
 def check(
     verbose: Annotated[bool, typer.Option("--verbose", help="Every remark, also where many are alike.")] = False,
+    max_age_days: Annotated[int | None, typer.Option(min=0, help="Older prices are errors.")] = None,
     output_format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     catalogs: CatalogsOption = None,
 ) -> None:
     """Whether the catalogs are sound, and how old they are; exit code 1 when a plan on them would be wrong."""
     known = load_catalogs(catalogs)
-    findings = check_catalogs(known)
+    findings = check_catalogs(known, max_age_days=max_age_days)
     sound = all(finding.severity != "error" for finding in findings)
     content = {"as_of": str(known.as_of), "sound": sound, "findings": [vars(finding) for finding in findings]}
     write(rendered(check_sections(findings, verbose), content, output_format.value), output)
