@@ -9,6 +9,7 @@ from optimizer.cli.calibrate import calibrate
 from optimizer.cli.catalog import catalog
 from optimizer.cli.catalog_history import diff_command, snapshot_command
 from optimizer.cli.catalog_import import import_command
+from optimizer.cli.catalog_model import add_model_command
 from optimizer.cli.plan import plan
 from optimizer.cli.predict import predict
 from optimizer.cli.schema import schema_command
@@ -30,6 +31,7 @@ app.command("predict")(predict)
 app.command("calibrate")(calibrate)
 app.command("validate")(validate)
 catalog.command("import")(import_command)
+catalog.command("add-model")(add_model_command)
 catalog.command("diff")(diff_command)
 catalog.command("snapshot")(snapshot_command)
 app.add_typer(catalog, name="catalog")

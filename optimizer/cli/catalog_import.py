@@ -9,7 +9,7 @@ import typer
 
 from optimizer.answers.catalog_import import Imported, Terms, import_prices
 from optimizer.base.errors import Finding, InputError, did_you_mean
-from optimizer.cli.options import CatalogsOption, Format, FormatOption, write
+from optimizer.cli.options import CatalogsOption, Format, FormatOption, write, write_files
 from optimizer.inputs.catalog import Catalogs, Confidence, Offer, ProviderKind, Source
 from optimizer.inputs.importing import FORMATS
 from optimizer.inputs.loading_catalogs import load_catalogs
@@ -55,7 +55,7 @@ def import_command(
     sources = _new_sources(imported.offers, known, title or file.name, licence)
     if sources:
         files["sources.csv"] = catalog_csv(Source, sources)
-    written = _written(output, files, replace)
+    written = write_files(output, files, replace)
     sections, content = import_sections(imported, file.name, written), import_content(imported, file.name, written)
     write(rendered(sections, content, output_format.value), None)
 
@@ -96,20 +96,3 @@ def _new_sources(offers: Iterable[Offer], known: Catalogs, title: str, licence: 
         for name, day in sorted(newest.items())
         if name not in known.sources
     ]
-
-
-def _written(folder: Path, files: dict[str, str], replace: bool) -> list[str]:
-    """Writes all files or none; those that are there are kept unless told otherwise."""
-    there = [name for name in files if (folder / name).exists()]
-    if there and not replace:
-        raise InputError(
-            Finding(str(folder / name), 0, "", "is there already", "choose another folder or give --replace")
-            for name in there
-        )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError([Finding("--output", 0, "", f"cannot make {folder}: {error.strerror}")]) from error
-    for name, text in files.items():
-        write(text, folder / name)
-    return [str(folder / name) for name in files]
