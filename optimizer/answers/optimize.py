@@ -85,7 +85,7 @@ def optimize(
         return _report(answer, counts, watch, explanation, Verification(passed=False, checks=[]), None)
     bought = read_back(answer)
     with watch.phase("verifying"):
-        verification = _verified(inquiry, bought)
+        verification = verified(inquiry, bought)
     with watch.phase("comparing"):
         explanation = _explained(answer, bought, counts)
     with watch.phase("varying"):
@@ -93,7 +93,12 @@ def optimize(
     return _report(answer, counts, watch, explanation, verification, bought)
 
 
-def _verified(inquiry: Inquiry, bought: Bought) -> Verification:
+def verified(inquiry: Inquiry, bought: Bought) -> Verification:
+    """The checks of a plan, all of which hold.
+
+    Raises:
+        VerificationFailed: one does not.
+    """
     claim = Claim(inquiry.scenario, inquiry.catalogs, bought.deployments, bought.purchases, bought.monthly_cost_usd)
     verification = verify(claim)
     if not verification.passed:
