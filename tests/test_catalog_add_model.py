@@ -75,6 +75,11 @@ CONFIGS: dict[str, dict[str, Any]] = {
     | V3_EXPERTS
     | {"q_lora_rank": 1536, "first_k_dense_replace": 3, "moe_layer_freq": 1, "topk_method": "noaux_tc"}
     | {"quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}},
+    "kimi-k2": config("kimi_k2", 61, 7168, 64, 64, 18432, 163840, 131072)
+    | LATENT
+    | V3_EXPERTS
+    | {"n_routed_experts": 384, "q_lora_rank": 1536, "first_k_dense_replace": 1, "topk_method": "noaux_tc"}
+    | {"quantization_config": {"quant_method": "fp8"}},
 }
 """Published configurations of models that the catalog holds by other sources."""
 
@@ -131,9 +136,18 @@ def test_a_layer_type_of_another_kind_is_refused(tmp_path: Path) -> None:
         read(tmp_path, CONFIGS["gpt-oss-20b"] | {"layer_types": ["linear_attention", "full_attention"] * 12})
 
 
+def test_shared_experts_with_a_gate_are_counted(tmp_path: Path) -> None:
+    """Qwen2-57B-A14B as published: 57.41 B parameters, 14.25 B of them active."""
+    content = config("qwen2_moe", 28, 3584, 28, 4, 18944, 151936, 32768) | {"num_experts": 64, "num_experts_per_tok": 8}
+    experts = {"moe_intermediate_size": 2560, "shared_expert_intermediate_size": 20480, "decoder_sparse_step": 1}
+    found = read(tmp_path, content | experts)
+    assert found.total_params_b == pytest.approx(57.41, abs=0.01)
+    assert found.active_params_b == pytest.approx(14.25, abs=0.01)
+
+
 def test_every_architecture_is_tried_on_a_published_model() -> None:
     tried = {content.get("text_config", content)["model_type"] for content in CONFIGS.values()}
-    assert set(ARCHITECTURES) - tried == {"kimi_k2", "qwen2_moe"}
+    assert set(ARCHITECTURES) - tried == {"qwen2_moe"}
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "ca
 RECORDS = [
     *("Scenario", "Workload", "AlternativeModel", "Slo", "Latency", "RequestClass", "Demand", "Policy", "AllowDeny"),
     *("Quota", "Countries", "Survive", "Grid", "Robust", "Spot", "Elastic", "Migration", "InForce"),
+    *("Lifecycle", "TrainingRun", "Checkpoints", "MeasuredRun"),
 ]
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
 FIELD = re.compile(r"^\| `(\w+)` \|\s*([^|]*?)\s*\|", re.MULTILINE)

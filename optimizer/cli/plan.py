@@ -36,18 +36,20 @@ def plan(
         ),
     ] = None,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="All requirements, rejections, purchases, checks.")
+        bool, typer.Option("--verbose", help="All of it; varies every limit and price, which takes tens of seconds.")
     ] = False,
     quiet: QuietOption = False,
 ) -> None:
     """The cheapest plan that meets the scenario, with its proof and explanation."""
     check_writable(output)
-    report = _planned(scenario, catalogs, time_limit_s, quiet)
+    report = _planned(scenario, catalogs, time_limit_s, quiet, verbose)
     write(_rendered(report, output_format, verbose), output)
     raise typer.Exit(EXIT_BY_OUTCOME[report.outcome])
 
 
-def _planned(scenario: str, catalogs: Path | None, time_limit_s: float | None, quiet: bool) -> PlanReport:
+def _planned(
+    scenario: str, catalogs: Path | None, time_limit_s: float | None, quiet: bool, thorough: bool
+) -> PlanReport:
     """Loads, checks with line numbers, and solves under a progress bar."""
     file = load_scenario_file(scenario)
     known = load_catalogs(catalogs)
@@ -55,7 +57,7 @@ def _planned(scenario: str, catalogs: Path | None, time_limit_s: float | None, q
     if findings:
         raise InputError(file.located(findings))
     with _progress(quiet) as began:
-        return optimize(file.scenario, known, time_limit_s=time_limit_s, progress=began)
+        return optimize(file.scenario, known, time_limit_s=time_limit_s, progress=began, thorough=thorough)
 
 
 @contextmanager

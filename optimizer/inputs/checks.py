@@ -13,6 +13,7 @@ def check_scenario(scenario: Scenario, catalogs: Catalogs) -> tuple[Finding, ...
     found = [
         *(finding for workload in scenario.workloads for finding in _workload(workload, catalogs)),
         *_policy(scenario.policy, catalogs),
+        *_training(scenario, catalogs),
     ]
     return tuple(sorted(found))
 
@@ -64,6 +65,12 @@ def _policy(policy: Policy, catalogs: Catalogs) -> Iterator[Finding]:
         yield from _names([quota.gpu], catalogs.gpus, f"{path}.gpu")
     if policy.grid is not None:
         yield from _names(policy.grid.g_co2_per_kwh, regions, "policy.grid.g_co2_per_kwh")
+
+
+def _training(scenario: Scenario, catalogs: Catalogs) -> Iterator[Finding]:
+    for run in scenario.lifecycle.training if scenario.lifecycle else ():
+        if run.gpu is not None:
+            yield from _names([run.gpu], catalogs.gpus, f"lifecycle.training[{run.name}].gpu")
 
 
 def _lists(lists: AllowDeny, known: Iterable[str], path: str) -> Iterator[Finding]:

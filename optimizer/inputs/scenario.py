@@ -18,6 +18,7 @@ from optimizer.inputs.fields import (
     Tokens,
     Whole,
 )
+from optimizer.inputs.lifecycle import Checkpoints, Lifecycle, MeasuredRun, TrainingRun
 from optimizer.inputs.policy import (
     CENTRAL_CONFIDENCE,
     Elastic,
@@ -38,6 +39,7 @@ __all__ = [
     "STATISTICS",
     "AllowDeny",
     "AlternativeModel",
+    "Checkpoints",
     "Countries",
     "Demand",
     "Elastic",
@@ -45,7 +47,9 @@ __all__ = [
     "Hosting",
     "InForce",
     "Latency",
+    "Lifecycle",
     "Loss",
+    "MeasuredRun",
     "Migration",
     "Policy",
     "Quota",
@@ -55,6 +59,7 @@ __all__ = [
     "Slo",
     "Spot",
     "Survive",
+    "TrainingRun",
     "Workload",
 ]
 """A scenario and every record in it, whichever file defines it."""
@@ -235,6 +240,8 @@ class Scenario(Strict):
     description: Annotated[str, Field(max_length=4000)] = ""
     workloads: Annotated[tuple[Workload, ...], Field(min_length=1, max_length=100)]
     policy: Policy = Policy()
+    lifecycle: Lifecycle | None = None
+    """Read by `optimizer lifecycle` alone; a plan does not depend on it."""
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:

@@ -56,7 +56,8 @@ class Inquiry:
         levels = _levels(scenario) != _levels(self.scenario)
         options = self.under_levels(scenario).options if levels else self.options
         options = tuple(replace(o, workload=asked) for o, asked in zip(options, scenario.workloads, strict=True))
-        offers = self.market if scenario.policy == self.scenario.policy else market(self.catalogs, scenario.policy)
+        same_offers = _admitting(scenario.policy) == _admitting(self.scenario.policy)
+        offers = self.market if same_offers else market(self.catalogs, scenario.policy)
         return replace(self, scenario=scenario, market=offers, options=options)
 
     def under_policy(self, **changes: object) -> "Inquiry":
@@ -67,8 +68,12 @@ class Inquiry:
 
     def under_levels(self, scenario: Scenario) -> "Inquiry":
         """The same candidates for a scenario that differs in service levels or confidence only."""
+        confidence = scenario.policy.confidence
+        alike = confidence == self.scenario.policy.confidence
         options = tuple(
-            re_rated(choice, workload, scenario.policy.confidence, self.catalogs)
+            choice
+            if alike and workload.slo == choice.workload.slo
+            else re_rated(choice, workload, confidence, self.catalogs)
             for choice, workload in zip(self.options, scenario.workloads, strict=True)
         )
         return replace(self, scenario=scenario, options=options)
@@ -83,6 +88,12 @@ def _asked(scenario: Scenario) -> tuple[object, ...]:
     apart = {"slo": None, "requests_per_second": None, "demand": None}
     workloads = tuple(workload.model_copy(update=apart) for workload in scenario.workloads)
     return (workloads, policy.gpus, policy.engines, policy.precisions, policy.kv_precisions)
+
+
+def _admitting(policy: Policy) -> tuple[object, ...]:
+    """What decides which offers may be bought."""
+    lists = (policy.providers, policy.regions, policy.provider_kinds, policy.pricing_terms, policy.price_confidence)
+    return (*lists, policy.max_price_age_days, policy.max_power_kw is None)
 
 
 def _levels(scenario: Scenario) -> tuple[object, ...]:

@@ -1,5 +1,6 @@
 """An inquiry cut down to the configurations that limits decide about, so that many variations of it stay cheap."""
 
+from collections.abc import Collection
 from dataclasses import fields, replace
 
 import numpy as np
@@ -22,6 +23,13 @@ def narrowed(inquiry: Inquiry) -> Inquiry:
     of the changed scenario is still there. A change of the policy's lists or of the quality floor needs the whole.
     """
     return replace(inquiry, options=tuple(_narrowed(choice, inquiry.market) for choice in inquiry.options))
+
+
+def restricted(inquiry: Inquiry, offers: Collection[str]) -> Inquiry:
+    """The inquiry where only those offers (ids) may be bought, narrowed to what stands on them."""
+    others = np.array([offer.id not in offers for offer in inquiry.market.offers], dtype=np.bool_)
+    failed = inquiry.market.failed | others[:, None]
+    return narrowed(replace(inquiry, market=replace(inquiry.market, failed=failed)))
 
 
 def _narrowed(choice: WorkloadOptions, market: Market) -> WorkloadOptions:

@@ -7,7 +7,7 @@ from optimizer.inputs.scenario import Scenario
 from optimizer.plan.alternatives import summarized
 from optimizer.plan.conflict import conflict_of, plan_of, plan_without
 from optimizer.plan.inquiry import Inquiry
-from optimizer.plan.loosening import Requirement, Value, defaults_of, with_field
+from optimizer.plan.loosening import Requirement, Value, defaults_of, shown, with_field
 from optimizer.plan.plan import ConflictItem, FieldChange, Relaxation
 from optimizer.plan.readback import Bought
 
@@ -118,17 +118,10 @@ def _words(way: WayOut) -> str:
 
 def _said(item: Requirement, to: Value | None) -> str:
     if to is None:
-        return f"remove {item.field} ({_shown(item.value, item.unit)})"
-    return f"set {item.field} to {_shown(to, item.unit)} (now {_shown(item.value, item.unit)})"
-
-
-def _shown(value: Value, unit: str) -> str:
-    if isinstance(value, tuple):
-        return ", ".join(value)
-    number = value if isinstance(value, str) else f"{value:,.6f}".rstrip("0").rstrip(".")
-    return f"{number} {unit}".rstrip()
+        return f"remove {item.field} ({shown(item.value, item.unit)})"
+    return f"set {item.field} to {shown(to, item.unit)} (now {shown(item.value, item.unit)})"
 
 
 def _item(item: Requirement) -> ConflictItem:
-    shown = _shown(item.value, item.unit)
-    return ConflictItem(requirement=item.field, value=shown, text=f"{item.field} = {shown}")
+    value = shown(item.value, item.unit)
+    return ConflictItem(requirement=item.field, value=value, text=f"{item.field} = {value}")
