@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from optimizer.inputs.catalog import Catalogs
 from optimizer.inputs.scenario import Policy, Scenario
 from optimizer.performance.candidates import WorkloadOptions, evaluate, re_rated
@@ -10,6 +12,21 @@ from optimizer.performance.market import Market, market
 from optimizer.program.formulate import Column, Formulation, formulate
 from optimizer.program.problem import Flags
 from optimizer.program.solve import Solution, solve
+
+
+@dataclass(frozen=True)
+class Use:
+    """A candidate that runs: what it stands for, and by period its replicas and the requests/s routed to it."""
+
+    column: Column
+    replicas: tuple[int, ...]
+    flow_per_s: tuple[float, ...]
+
+    @property
+    def busiest(self) -> int:
+        """The period with the most traffic, the first such; with the most replicas for a standby."""
+        by_load = list(zip(self.flow_per_s, self.replicas, strict=True))
+        return by_load.index(max(by_load))
 
 
 @dataclass(frozen=True)
@@ -21,10 +38,16 @@ class Answer:
     solution: Solution
 
     @property
-    def used(self) -> tuple[tuple[Column, int, float], ...]:
-        """The candidates with replicas: what each stands for, how many, and the requests per second routed to it."""
-        rows = zip(self.formulation.columns, self.solution.replicas, self.solution.flow_per_s, strict=True)
-        return tuple((column, count, flow) for column, count, flow in rows if count > 0)
+    def used(self) -> tuple[Use, ...]:
+        """The candidates that ever have replicas; flows are those of the demand asked for, without what may vary."""
+        replicas, asked = self.solution.replicas, self.inquiry.scenario.policy.robust.demand
+        flow = np.zeros(replicas.shape)
+        for routed in self.solution.flows:
+            flow[routed.period, routed.candidate] += routed.flow_per_s / asked
+        return tuple(
+            Use(self.formulation.columns[c], tuple(replicas[:, c].tolist()), tuple(flow[:, c].tolist()))
+            for c in np.flatnonzero(replicas.any(axis=0)).tolist()
+        )
 
 
 @dataclass(frozen=True)

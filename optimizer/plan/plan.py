@@ -76,8 +76,18 @@ class Provenance(Strict):
     quality: str
 
 
+class Running(Strict):
+    """What of a deployment runs in a period."""
+
+    period: int
+    replicas: int
+    requests_per_second: Figure
+    utilization: Figure
+
+
 class Deployment(Strict):
-    """Replicas of one configuration on one offer."""
+    """Replicas of one configuration on one offer, at the hours in which they are sent most; latencies and utilization
+    are those of the hours in which a replica has most to do."""
 
     workload: str
     pool: str
@@ -103,6 +113,8 @@ class Deployment(Strict):
     """GPUs bought for it, idle ones of its last instance included."""
     price_usd_per_hour: Decimal
     monthly_cost_usd: Usd
+    schedule: list[Running]
+    """Period by period; one entry where demand is the same all week."""
     requests_per_second: Figure
     max_requests_per_second: Figure
     """What its replicas sustain within the service levels, before the policy's utilization limit."""
@@ -128,15 +140,70 @@ class Deployment(Strict):
     provenance: Provenance
 
 
+class Bought(Strict):
+    """Instances of an offer that run in a period."""
+
+    period: int
+    instances: int
+
+
+class Sent(Strict):
+    """Requests sent to a hosted API in a period."""
+
+    period: int
+    requests_per_second: Figure
+
+
 class Purchase(Strict):
     """Instances bought of one offer, whoever runs on them."""
 
     offer: str
     instances: int
+    """The most at once; `schedule` tells them by period."""
     gpus: int
     idle_gpus: int
+    always_paid: bool
+    """Paid all month (committed, reserved, owned), used or not."""
+    schedule: list[Bought]
+    instance_hours_per_month: Figure
+    """Paid for, start-up included."""
     price_usd_per_hour: Decimal
+    storage_usd_per_hour: Decimal
+    """Of an instance's block storage, beside its price."""
     monthly_cost_usd: Usd
+
+
+class Period(Strict):
+    """Hours of the week that are planned alike, Monday 0 h first, and the demand planned for in them."""
+
+    period: int
+    hours_of_week: list[int]
+    hours_per_month: Figure
+    requests_per_second: dict[str, Figure]
+
+
+class Hosted(Strict):
+    """Requests of one class sent to a hosted API, paid by the request. Its latency is the provider's promise."""
+
+    api: str
+    provider: str
+    model: str
+    workload: str
+    request_class: str
+    schedule: list[Sent]
+    requests_per_month: Figure
+    usd_per_request: UnitUsd
+    monthly_cost_usd: Usd
+    price_as_of: date
+    price_source: str
+
+
+class Migration(Strict):
+    """Replicas started and stopped against the plan in force, in the hours with most traffic."""
+
+    started: int
+    stopped: int
+    one_time_cost_usd: Usd
 
 
 class SolverFacts(Strict):
@@ -162,6 +229,11 @@ class Costs(Strict):
     """Part of compute: GPUs that are bought and hold no replica."""
     headroom_usd: Usd
     """Part of compute: capacity bought beyond the demand."""
+    start_up_usd: Usd
+    """Part of compute: hours paid while instances start."""
+    serverless_usd: Usd
+    migration_usd: Usd
+    """Changes against the plan in force, once."""
     unpriced: list[str]
 
 
@@ -323,6 +395,9 @@ class PlanReport(Strict):
     solver: SolverFacts
     deployments: list[Deployment]
     purchases: list[Purchase]
+    hosted: list[Hosted]
+    periods: list[Period]
+    migration: Migration | None
     costs: Costs | None
     explanation: Explanation
     verification: Verification
