@@ -36,7 +36,7 @@ from optimizer.plan.plan import (
     Vram,
     cents,
 )
-from optimizer.program.formulate import Column, kept_share
+from optimizer.program.formulate import Column
 
 Milliseconds = dict[str, float]
 
@@ -135,7 +135,7 @@ def _deployment(answer: Answer, use: Use, bought: tuple[int, int], cost: Decimal
             "power_kw": None if power is None else float(power) * gpus / offer.gpu_count,
             "quality": None if estimate is None else estimate.share,
             "provenance": _provenance(inquiry.catalogs, choice.configurations[column.configuration], offer, estimate),
-            **_performance(choice, use, kept_share(inquiry.scenario.policy, offer)),
+            **_performance(choice, use, float(inquiry.market.serving_share[column.offer])),
             **_unit_costs(choice.pools[column.pool].pool.mix, asked * SECONDS_PER_HOUR, cost),
         }
     )
@@ -169,19 +169,19 @@ def _place(offer: Offer) -> dict[str, object]:
     }
 
 
-def _performance(choice: WorkloadOptions, use: Use, kept_share: float) -> dict[str, object]:
+def _performance(choice: WorkloadOptions, use: Use, serving_share: float) -> dict[str, object]:
     """Load by period, and the latencies where a replica has most to do.
 
     Args:
         choice: The workload's options.
         use: What runs when.
-        kept_share: Share of its predicted rate that a replica is planned with.
+        serving_share: Share of the time in which a replica serves; below 1 where it is interrupted.
     """
     pool, row = choice.pools[use.column.pool], use.column.configuration
-    rate = float(pool.rate_per_s[row]) * kept_share
+    rate = float(pool.rate_per_s[row]) * serving_share
     flow = use.flow_per_s[use.busiest]
     per_replica = max(f / n for f, n in zip(use.flow_per_s, use.replicas, strict=True) if n)
-    point = operate(choice.setup.take(np.array([row])), pool.pool.mix, np.array([per_replica / kept_share]))
+    point = operate(choice.setup.take(np.array([row])), pool.pool.mix, np.array([per_replica / serving_share]))
     latencies = Latencies(choice, row, point)
     classes = [choice.workload.classes()[k] for k in pool.pool.classes]
     served = [

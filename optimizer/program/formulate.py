@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.base.units import HOURS_PER_MONTH, MINUTES_PER_HOUR
-from optimizer.inputs.catalog import Offer
 from optimizer.inputs.policy import InForce, Policy
 from optimizer.inputs.scenario import Scenario
 from optimizer.performance.apis import Api
@@ -163,12 +162,12 @@ def _candidates(
     used: Ints,
     in_force: Ints,
 ) -> Candidates:
-    rows, policy = _mixes(options), scenario.policy
+    rows = _mixes(options)
     position = {int(offer): at for at, offer in enumerate(used)}
     labels = {(c.workload, c.pool, c.configuration): "" for c in columns}
     labels = {key: _label(options, *key) for key in labels}
     named = [labels[c.workload, c.pool, c.configuration] for c in columns]
-    kept = np.array([kept_share(policy, market.offers[c.offer]) for c in columns])
+    planned = market.serving_share[[c.offer for c in columns]] * scenario.policy.robust.throughput
     rate = np.zeros((len(columns), len(rows)))
     for row, column in enumerate(columns):
         choice = options[column.workload]
@@ -181,15 +180,9 @@ def _candidates(
         gpus_per_replica=np.array(
             [options[c.workload].gpus_per_replica[c.configuration] for c in columns], dtype=np.int64
         ),
-        rate_per_s=rate * kept.reshape(-1, 1),
+        rate_per_s=rate * planned.reshape(-1, 1),
         replicas_in_force=in_force,
     )
-
-
-def kept_share(policy: Policy, offer: Offer) -> float:
-    """The share of its predicted rate that a replica is planned with: robustness, and time lost to interruptions."""
-    lost = policy.spot.lost_share if policy.spot is not None and offer.pricing_term == "spot" else 0.0
-    return policy.robust.throughput * (1.0 - lost)
 
 
 def _offers(market: Market, used: Ints) -> Offers:
