@@ -17,7 +17,7 @@ def costs(bought: Bought) -> Costs:
         storage_usd=storage if storage else None,
         egress_usd=None,
         idle_gpus_usd=cents(idle),
-        headroom_usd=cents(_sum(_headroom(d) for d in bought.deployments)),
+        headroom_usd=cents(_sum(_headroom(bought, d) for d in bought.deployments)),
         start_up_usd=cents(_sum(_start_up(bought, p) for p in purchases)),
         serverless_usd=_sum(h.monthly_cost_usd for h in hosted),
         migration_usd=bought.migration.one_time_cost_usd if bought.migration else Decimal(0),
@@ -34,13 +34,15 @@ def _start_up(bought: Bought, purchase: Purchase) -> Decimal:
     if purchase.always_paid:
         return Decimal(0)
     serving = sum(
-        item.instances * period.hours_per_month
-        for item, period in zip(purchase.schedule, bought.periods, strict=True)
+        item.instances * period.hours_per_month for item, period in zip(purchase.schedule, bought.periods, strict=True)
     )
     return purchase.price_usd_per_hour * Decimal(repr(max(0.0, purchase.instance_hours_per_month - serving)))
 
 
-def _headroom(d: Deployment) -> Decimal:
-    """The part of a deployment's working GPUs that the planned load does not use."""
+def _headroom(bought: Bought, d: Deployment) -> Decimal:
+    """The part of a deployment's working GPUs that the planned load does not use, over all hours of the month."""
     working = d.monthly_cost_usd * d.replicas * d.gpus_per_replica / d.total_gpus
-    return working * Decimal(repr(1 - d.utilization))
+    hours = [period.hours_per_month for period in bought.periods]
+    running = sum(item.replicas * h for item, h in zip(d.schedule, hours, strict=True))
+    busy = sum(item.replicas * item.utilization * h for item, h in zip(d.schedule, hours, strict=True))
+    return working * Decimal(repr(1 - busy / running))

@@ -19,9 +19,9 @@ from optimizer.inputs.scenario import RequestClass
 from optimizer.performance.candidates import WorkloadOptions
 from optimizer.performance.evidence import not_measured
 from optimizer.performance.market import power_kw
+from optimizer.performance.periods import Periods
 from optimizer.performance.predict import LIMITS, STATISTICS, Mix, OperatingPoint, operate
 from optimizer.performance.setup import Configuration
-from optimizer.performance.periods import Periods
 from optimizer.plan.bill import hosted_shares, hours_per_month, migration, planned_periods, purchase
 from optimizer.plan.inquiry import Answer, Use
 from optimizer.plan.plan import (
@@ -83,7 +83,8 @@ def read_back(answer: Answer) -> Bought:
             columns.append(use.column)
     hosted = tuple(hosted_shares(answer))
     moved = migration(answer)
-    total = sum((bill.monthly_cost_usd for bill in (*purchases, *hosted)), Decimal(0))
+    total = sum((item.monthly_cost_usd for item in purchases), Decimal(0))
+    total += sum((item.monthly_cost_usd for item in hosted), Decimal(0))
     total += moved.one_time_cost_usd if moved else Decimal(0)
     return Bought(
         deployments=tuple(deployments),
@@ -103,7 +104,8 @@ def _size(answer: Answer, column: Column) -> int:
 def _gpu_hours(week: Periods, bill: Purchase, sizes: Sequence[int], uses: Sequence[Use]) -> list[int]:
     """GPU hours of a week paid for each deployment on one offer: its own, and the idle ones for the last."""
     hours = np.bincount(week.hour_to_period, minlength=week.count).tolist()
-    own = [size * sum(n * h for n, h in zip(use.replicas, hours, strict=True)) for size, use in zip(sizes, uses, strict=True)]
+    replica_hours = [sum(n * h for n, h in zip(use.replicas, hours, strict=True)) for use in uses]
+    own = [size * count for size, count in zip(sizes, replica_hours, strict=True)]
     per_instance = bill.gpus // bill.instances
     paid = per_instance * sum(item.instances * hours[item.period] for item in bill.schedule)
     own[-1] += paid - sum(own)
