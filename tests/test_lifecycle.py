@@ -216,8 +216,9 @@ def test_the_command_says_what_is_missing_and_where(optimizer: Callable[..., Res
     missing = optimizer("lifecycle", "chat-8b")
     assert (missing.code, "lifecycle: is missing" in missing.err) == (2, True)
     text = (
-        "name: s\npolicy: {gpus: {allow: l4}}\nworkloads:\n  - {name: w, model: llama-3.1-8b,"
-        " requests_per_second: 1, input_tokens: 100, output_tokens: 50}\nlifecycle:\n  months: 1\n  training:\n    - {name: t, gpus: 1, hours: 1, gpu: h1}\n"
+        "name: s\npolicy: {gpus: {allow: l4}}\n"
+        "workloads:\n  - {name: w, model: llama-3.1-8b, requests_per_second: 1, input_tokens: 100, output_tokens: 50}\n"
+        "lifecycle:\n  months: 1\n  training:\n    - {name: t, gpus: 1, hours: 1, gpu: h1}\n"
     )
     (tmp_path / "s.yaml").write_text(text)
     unknown = optimizer("lifecycle", str(tmp_path / "s.yaml"))
