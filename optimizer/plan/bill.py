@@ -94,7 +94,7 @@ def planned_periods(answer: Answer) -> tuple[Period, ...]:
     return tuple(
         Period(
             period=t,
-            hours_of_week=np.flatnonzero(week.hour_to_period == t).tolist(),
+            hours_of_week=_ranges(np.flatnonzero(week.hour_to_period == t).tolist()),
             hours_per_month=float(hours),
             requests_per_second={
                 workload.name: float(week.demand_requests_per_second[t, w]) for w, workload in enumerate(workloads)
@@ -102,6 +102,13 @@ def planned_periods(answer: Answer) -> tuple[Period, ...]:
         )
         for t, hours in enumerate(hours_per_month(answer))
     )
+
+
+def _ranges(hours: Sequence[int]) -> list[tuple[int, int]]:
+    """Rising hours as runs, the first and last of each."""
+    starts = [hour for hour in hours if hour - 1 not in hours]
+    ends = [hour for hour in hours if hour + 1 not in hours]
+    return list(zip(starts, ends, strict=True))
 
 
 def migration(answer: Answer) -> Migration | None:
