@@ -11,7 +11,7 @@ from optimizer.base.units import HOURS_PER_WEEK
 from optimizer.inputs.scenario import RequestClass
 from optimizer.plan.plan import Check, Verification
 from optimizer.plan.verify_bill import cost, hosted, migration
-from optimizer.plan.verify_claim import Claim, Finding, Findings
+from optimizer.plan.verify_claim import Claim, Finding, Findings, hours_of
 from optimizer.plan.verify_service import demand, memory, quality, service_levels, utilization, warm
 from optimizer.plan.verify_spread import losses, spread
 from optimizer.plan.verify_supply import instances, offers, totals
@@ -47,7 +47,7 @@ def _joined(findings: Findings) -> Finding:
 
 def _whole(claim: Claim) -> Findings:
     """The plan's parts refer to each other, the scenario and the catalogs, and cover each hour of the week once."""
-    hours = sorted(hour for item in claim.periods for hour in item.hours_of_week)
+    hours = sorted(hour for item in claim.periods for hour in hours_of(item))
     yield hours == list(range(HOURS_PER_WEEK)), f"{len(claim.periods)} periods cover each hour of the week once"
     numbers = list(range(len(claim.periods)))
     yield [item.period for item in claim.periods] == numbers, "periods are numbered in order"

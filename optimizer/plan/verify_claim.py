@@ -52,7 +52,7 @@ class Claim:
     @cached_property
     def period_of_hour(self) -> tuple[int, ...]:
         """(168,) the period that the plan puts each hour of the week in, Monday 0 h first."""
-        place = {hour: item.period for item in self.periods for hour in item.hours_of_week}
+        place = {hour: item.period for item in self.periods for hour in hours_of(item)}
         return tuple(place[hour] for hour in range(HOURS_PER_WEEK))
 
     @cached_property
@@ -74,6 +74,11 @@ class Claim:
         if workload.demand is None:
             return (workload.peak_requests_per_second(),) * HOURS_PER_WEEK
         return workload.demand.weekly()
+
+
+def hours_of(period: Period) -> tuple[int, ...]:
+    """The hours of the week that a period stands for."""
+    return tuple(hour for first, last in period.hours_of_week for hour in range(first, last + 1))
 
 
 def rate_of_replica(deployment: Deployment) -> float:

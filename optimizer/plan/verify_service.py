@@ -15,7 +15,7 @@ from optimizer.performance.memory import memory_use
 from optimizer.performance.predict import STATISTICS, Mix, OperatingPoint, operate
 from optimizer.performance.setup import Configuration, gather
 from optimizer.plan.plan import Deployment
-from optimizer.plan.verify_claim import RATE_TOLERANCE, Claim, Findings, rate_of_replica
+from optimizer.plan.verify_claim import RATE_TOLERANCE, Claim, Findings, hours_of, rate_of_replica
 
 
 def demand(claim: Claim) -> Findings:
@@ -31,7 +31,7 @@ def demand(claim: Claim) -> Findings:
     for name, workload in claim.workloads.items():
         asked_per_s = claim.asked_per_s(workload)
         for period in claim.periods:
-            highest, planned = max(asked_per_s[hour] for hour in period.hours_of_week), period.requests_per_second[name]
+            highest, planned = max(asked_per_s[hour] for hour in hours_of(period)), period.requests_per_second[name]
             text = f"{name}: period {period.period} is planned for {planned:g} of {highest:g} requests/s"
             yield math.isclose(planned, highest, rel_tol=RATE_TOLERANCE), text
         for wanted in workload.classes():
