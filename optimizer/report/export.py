@@ -5,7 +5,8 @@ import json
 from pydantic import BaseModel
 
 from optimizer.inputs.scenario import Scenario
-from optimizer.plan.plan import Explanation, PlanReport
+from optimizer.plan.explained import Explanation
+from optimizer.plan.plan import PlanReport
 
 SCHEMAS: dict[str, type[BaseModel]] = {"explanation": Explanation, "plan": PlanReport, "scenario": Scenario}
 
