@@ -15,6 +15,7 @@ from optimizer.cli.plan import plan
 from optimizer.cli.predict import predict
 from optimizer.cli.schema import schema_command
 from optimizer.cli.validate import validate
+from optimizer.cli.why_not import why_not_command
 
 EXIT_BAD_INPUT = 2
 EXIT_OUR_FAULT = 70
@@ -29,6 +30,7 @@ app = typer.Typer(
 )
 app.command("plan")(plan)
 app.command("lifecycle")(lifecycle_command)
+app.command("why-not")(why_not_command)
 app.command("predict")(predict)
 app.command("calibrate")(calibrate)
 app.command("validate")(validate)
