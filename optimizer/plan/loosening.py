@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
-from optimizer.inputs.catalog import Confidence, PricingTerm, ProviderKind
+from optimizer.inputs.kinds import Confidence, PricingTerm, ProviderKind
 from optimizer.inputs.scenario import CENTRAL_CONFIDENCE, STATISTICS, Policy, Quota, Scenario, Workload
 
 MAX_LATENCY_FACTOR: Final = 4096.0
