@@ -61,6 +61,10 @@ def test_moves_gone_and_new_are_told_with_percent(tmp_path: Path) -> None:
     assert found.gone == (("offers", "acme/us/old/1xt4/on_demand"),)
     assert found.new == (("offers", "acme/us/new/1xl40s/on_demand"),)
     assert found.tables == {"offers": (2, 2)}
+    assert found.one_sided == ()
+    beside_shipped = difference(old, snapshot_named("shipped"))
+    assert {table for table, _ in beside_shipped.new} == {"offers"}
+    assert {"models", "serverless"} <= set(beside_shipped.one_sided)
     assert difference(old, old).moves == ()
 
 

@@ -25,6 +25,7 @@ def diff_sections(diff: CatalogDiff, limit: int) -> tuple[Section, ...]:
     lines = (
         f"{diff.compared:,} prices stand in both",
         f"tables that say something else: {changed}" if changed else "every table says the same",
+        f"not compared, for only one of the two has them: {', '.join(diff.one_sided)}" if diff.one_sided else "",
     )
     sections = [Section(title, lines)]
     if diff.moves:
@@ -52,6 +53,7 @@ def diff_content(diff: CatalogDiff) -> dict[str, Any]:
         "gone": [{"table": table, "subject": row} for table, row in diff.gone],
         "new": [{"table": table, "subject": row} for table, row in diff.new],
         "tables": {name: {"rows_before": before, "rows_after": after} for name, (before, after) in diff.tables.items()},
+        "one_sided": list(diff.one_sided),
     }
 
 
