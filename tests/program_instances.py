@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from optimizer.program.problem import Candidates, Limits, Offers, Problem, Quota, steady_traffic
+from optimizer.program.given import Candidates, Limits, Offers, Quota, steady_traffic
+from optimizer.program.problem import Problem
 
 PROVIDERS, REGIONS = ("aws", "gcp"), ("east", "west")
 

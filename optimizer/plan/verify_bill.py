@@ -14,11 +14,14 @@ from optimizer.base.units import (
 from optimizer.inputs.catalog import Offer, ServerlessPrice
 from optimizer.inputs.kinds import ALWAYS_PAID, OWNED
 from optimizer.inputs.scenario import InForce
-from optimizer.plan.plan import Hosted, Purchase
+from optimizer.plan.fleet import Hosted, Purchase
 from optimizer.plan.verify_claim import CENT_TOLERANCE, RATE_TOLERANCE, Claim, Findings
 
 WEEKS_PER_MONTH = Fraction(HOURS_PER_MONTH, HOURS_PER_WEEK)
 DISK_UNIT = "USD/GB-month"
+
+Kind = tuple[str | int, ...]
+"""What makes replicas the same: where they stand and how they are set up."""
 
 
 def cost(claim: Claim) -> Findings:
@@ -98,7 +101,9 @@ def _listed(claim: Claim, item: Hosted) -> Iterator[ServerlessPrice]:
     for row in claim.catalogs.serverless:
         age_days = (claim.catalogs.as_of - row.as_of).days
         young = policy.max_price_age_days is None or age_days <= policy.max_price_age_days
-        if (row.provider, row.model) == (item.provider, model) and row.confidence in policy.price_confidence and young:
+        trusted = row.confidence in policy.price_confidence and young
+        named = (row.provider, row.provider_model_name, row.model) == (item.provider, item.api, model)
+        if named and trusted:
             yield row
 
 
@@ -126,7 +131,7 @@ def migration(claim: Claim) -> Findings:
     if policy is None or claim.migration is None:
         yield policy is None and claim.migration is None, "changes are counted where a plan is in force"
         return
-    today = Counter[tuple[str | int, ...]]()
+    today = Counter[Kind]()
     for item in policy.in_force or ():
         today[_kind_in_force(item)] += item.replicas
     peaks = [sum(item.requests_per_second.values()) for item in claim.periods]
@@ -141,16 +146,17 @@ def migration(claim: Claim) -> Findings:
     yield _same(due, Fraction(claim.migration.one_time_cost_usd), f"{shown} changes")
 
 
-def _changes(claim: Claim, today: Counter[tuple[str | int, ...]], period: int) -> int:
-    planned = Counter[tuple[str | int, ...]]()
+def _changes(claim: Claim, today: Counter[Kind], period: int) -> int:
+    """Replicas more or fewer of each kind than today."""
+    planned = Counter[Kind]()
     for d in claim.deployments:
+        place = (d.provider, d.region, d.instance_type, d.gpus_per_instance, d.pricing_term, d.commitment_months)
         setup = (d.workload, d.model, d.gpu, d.engine, d.precision, d.kv_precision)
-        place = (d.provider, d.region, d.instance_type, d.pricing_term)
-        planned[(*setup, d.tensor_parallel, d.pipeline_parallel, *place)] += d.schedule[period].replicas
+        planned[(*place, *setup, d.tensor_parallel, d.pipeline_parallel)] += d.schedule[period].replicas
     return sum(abs(planned[kind] - today[kind]) for kind in planned.keys() | today.keys())
 
 
-def _kind_in_force(item: InForce) -> tuple[str | int, ...]:
-    setup = (item.workload, item.model, item.gpu, item.engine, item.precision, item.kv_precision)
-    place = (item.provider, item.region, item.instance_type, item.pricing_term)
-    return (*setup, item.tensor_parallel, item.pipeline_parallel, *place)
+def _kind_in_force(f: InForce) -> Kind:
+    place = (f.provider, f.region, f.instance_type, f.gpus_per_instance, f.pricing_term, f.commitment_months)
+    setup = (f.workload, f.model, f.gpu, f.engine, f.precision, f.kv_precision)
+    return (*place, *setup, f.tensor_parallel, f.pipeline_parallel)

@@ -9,7 +9,7 @@ from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK, MINUTES_PER_HO
 from optimizer.inputs.catalog import Catalogs, Offer
 from optimizer.inputs.kinds import SPOT
 from optimizer.inputs.scenario import Scenario, Workload
-from optimizer.plan.plan import Deployment, Hosted, Migration, Period, Purchase
+from optimizer.plan.fleet import Deployment, Hosted, Migration, Period, Purchase
 
 RATE_TOLERANCE = 1e-6
 """Relative: routing comes from a linear program in floating point."""

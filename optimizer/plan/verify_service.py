@@ -14,7 +14,7 @@ from optimizer.performance.evidence import margins
 from optimizer.performance.memory import memory_use
 from optimizer.performance.predict import STATISTICS, Mix, OperatingPoint, operate
 from optimizer.performance.setup import Configuration, gather
-from optimizer.plan.plan import Deployment
+from optimizer.plan.fleet import Deployment
 from optimizer.plan.verify_claim import RATE_TOLERANCE, Claim, Findings, hours_of, rate_of_replica
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from optimizer.inputs.catalog import Offer
 from optimizer.inputs.kinds import SPOT
-from optimizer.plan.plan import Deployment
+from optimizer.plan.fleet import Deployment
 from optimizer.plan.verify_claim import RATE_TOLERANCE, Claim, Findings, rate_of_replica
 
 

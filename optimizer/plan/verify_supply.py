@@ -4,7 +4,7 @@ from optimizer.base.units import GRAMS_PER_KILOGRAM, HOURS_PER_MONTH, HOURS_PER_
 from optimizer.inputs.catalog import Offer
 from optimizer.inputs.kinds import ALWAYS_PAID, OWNED
 from optimizer.inputs.scenario import Policy, Workload
-from optimizer.plan.plan import Deployment, Purchase
+from optimizer.plan.fleet import Deployment, Purchase
 from optimizer.plan.verify_claim import CENT_TOLERANCE, RATE_TOLERANCE, Claim, Findings
 
 
