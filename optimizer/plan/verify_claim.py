@@ -55,19 +55,22 @@ class Claim:
         place = {hour: item.period for item in self.periods for hour in hours_of(item)}
         return tuple(place[hour] for hour in range(HOURS_PER_WEEK))
 
-    @cached_property
+    @property
     def demand_factor(self) -> float:
         """What the demand may turn out to be, times what was asked."""
         return self.scenario.policy.robust.demand
 
-    def kept_share(self, offer: Offer) -> float:
-        """Share of its predicted rate that a replica is planned with: the policy's caution, and time lost on spot."""
-        policy = self.scenario.policy
-        lost = 0.0
-        if policy.spot is not None and offer.pricing_term == SPOT:
-            lost_minutes = policy.spot.interruptions_per_month * policy.spot.recovery_minutes
-            lost = lost_minutes / (HOURS_PER_MONTH * MINUTES_PER_HOUR)
-        return policy.robust.throughput * (1.0 - lost)
+    @property
+    def throughput_factor(self) -> float:
+        """What a replica may turn out to sustain, times what the plan shows."""
+        return self.scenario.policy.robust.throughput
+
+    def serving_share(self, offer: Offer) -> float:
+        """Share of the time in which a replica serves: on spot the rest goes to interruptions."""
+        spot = self.scenario.policy.spot
+        if spot is None or offer.pricing_term != SPOT:
+            return 1.0
+        return 1.0 - spot.interruptions_per_month * spot.recovery_minutes / (HOURS_PER_MONTH * MINUTES_PER_HOUR)
 
     def asked_per_s(self, workload: Workload) -> tuple[float, ...]:
         """(168,) requests/s in every hour of the week, from the scenario's own profile."""

@@ -68,7 +68,7 @@ def utilization(claim: Claim) -> Findings:
     for d in claim.deployments:
         for running in d.schedule:
             full = rate_of_replica(d) * running.replicas
-            flow = running.requests_per_second * claim.demand_factor
+            flow = running.requests_per_second * claim.demand_factor / claim.throughput_factor
             text = f"{d.workload} on {d.gpu} runs at {flow / full if full else math.inf:.3f} of {highest:g}"
             yield flow <= highest * full * (1 + RATE_TOLERANCE), text
             share = running.requests_per_second / full if full else 0.0
@@ -76,7 +76,8 @@ def utilization(claim: Claim) -> Findings:
         busiest = max(d.schedule, key=lambda item: (item.requests_per_second, item.replicas))
         shown = (d.replicas, d.requests_per_second, d.utilization)
         own = (busiest.replicas, busiest.requests_per_second, max(item.utilization for item in d.schedule))
-        yield shown == own, f"{d.workload} on {d.gpu} is shown at its busiest"
+        same = all(math.isclose(*pair, rel_tol=RATE_TOLERANCE) for pair in zip(shown, own, strict=True))
+        yield same, f"{d.workload} on {d.gpu} is shown at its busiest"
 
 
 def memory(claim: Claim) -> Findings:
@@ -93,11 +94,10 @@ def service_levels(claim: Claim) -> Findings:
         configuration = _configuration(d, offer)
         room = margins(claim.catalogs, [configuration], claim.scenario.policy.confidence)
         slower = float(room.ttft[0]), float(room.tpot[0])
-        kept, full = claim.kept_share(offer), rate_of_replica(d) * float(room.throughput[0])
-        busy = [item for item in d.schedule if item.replicas]
-        loads = [item.requests_per_second * claim.demand_factor / item.replicas for item in busy]
-        asked = max(item.requests_per_second / item.replicas for item in busy)
-        rates = np.array([*loads, full, asked]) / kept
+        full = rate_of_replica(d) * float(room.throughput[0])
+        loads = [item.requests_per_second / item.replicas for item in d.schedule if item.replicas]
+        worst = [load * claim.demand_factor / claim.throughput_factor for load in loads]
+        rates = np.array([*worst, full * (1 - RATE_TOLERANCE), max(loads)]) / claim.serving_share(offer)
         setup = gather(claim.catalogs, [configuration]).take(np.zeros(len(rates), dtype=np.int64))
         point = operate(setup, _mix(claim.workloads[d.workload], d), rates)
         for row, rate in enumerate(rates[:-1].tolist()):

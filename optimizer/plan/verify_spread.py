@@ -19,8 +19,10 @@ def spread(claim: Claim) -> Findings:
             running = [(d, offer) for d, offer in running if offer.pricing_term != SPOT]
         providers = {offer.provider for _, offer in running}
         regions = {(offer.provider, offer.region) for _, offer in running}
-        yield len(providers) >= policy.min_providers, f"{len(providers)} providers, at least {policy.min_providers}"
-        yield len(regions) >= policy.min_regions, f"{len(regions)} regions, at least {policy.min_regions}"
+        if policy.min_providers > 1:
+            yield len(providers) >= policy.min_providers, f"{len(providers)} providers, at least {policy.min_providers}"
+        if policy.min_regions > 1:
+            yield len(regions) >= policy.min_regions, f"{len(regions)} regions, at least {policy.min_regions}"
         total = sum(planned.requests_per_second.values())
         if policy.max_spot_share is not None:
             spot = sum(d.schedule[period].requests_per_second for d, offer in running if offer.pricing_term == SPOT)
@@ -78,9 +80,10 @@ def _spare(claim: Claim) -> Findings:
     for d, _, _ in claim.placed if spare else ():
         for running in d.schedule:
             flow, left = running.requests_per_second * claim.demand_factor, running.replicas - spare
+            most = rate_of_replica(d) * claim.throughput_factor * left
             text = f"{d.workload} on {d.gpu}: {left} replicas left after losing {spare}"
             if flow:
-                yield left > 0 and flow <= rate_of_replica(d) * left * (1 + RATE_TOLERANCE), text
+                yield left > 0 and flow <= most * (1 + RATE_TOLERANCE), text
 
 
 def _events(claim: Claim) -> Iterator[Loss]:
@@ -99,7 +102,7 @@ def _events(claim: Claim) -> Iterator[Loss]:
 def _carried_after(claim: Claim, loss: Loss, period: int) -> Findings:
     carried: dict[tuple[str, str], float] = defaultdict(float)
     for d, _, offer in claim.placed:
-        full_rate = rate_of_replica(d) * loss.left(d, offer, d.schedule[period].replicas)
+        full_rate = rate_of_replica(d) * claim.throughput_factor * loss.left(d, offer, d.schedule[period].replicas)
         for item in d.classes:
             carried[d.workload, item.name] += full_rate * item.share
     for api in claim.hosted:
