@@ -30,6 +30,7 @@ TimeLimitOption = Annotated[
     float | None,
     typer.Option("--time-limit-s", min=0.001, help="Seconds for each solve; without proof in time the exit code is 4."),
 ]
+EXIT_BY_OUTCOME = {"optimal": 0, "infeasible": 3, "feasible": 4, "unproven": 4, "failed": 70}
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress, no remarks.")]
 
 

@@ -8,6 +8,7 @@ import typer
 from optimizer.answers.optimize import PHASES, optimize
 from optimizer.base.errors import InputError
 from optimizer.cli.options import (
+    EXIT_BY_OUTCOME,
     CatalogsOption,
     Format,
     FormatOption,
@@ -25,8 +26,6 @@ from optimizer.plan.plan import PlanReport
 from optimizer.report.export import as_json
 from optimizer.report.markdown import plan_markdown
 from optimizer.report.text import plan_text
-
-EXIT_BY_OUTCOME = {"optimal": 0, "infeasible": 3, "feasible": 4, "unproven": 4, "failed": 70}
 
 
 def plan(
