@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from optimizer.answers.located import located
 from optimizer.answers.optimize import PHASES, optimize
 from optimizer.base.errors import InputError
 from optimizer.cli.options import (
@@ -56,7 +57,8 @@ def _planned(
     if findings:
         raise InputError(file.located(findings))
     with progress(quiet, PHASES) as began:
-        return optimize(file.scenario, known, time_limit_s=time_limit_s, progress=began, thorough=thorough)
+        report = optimize(file.scenario, known, time_limit_s=time_limit_s, progress=began, thorough=thorough)
+    return located(report, file)
 
 
 def _rendered(report: PlanReport, output_format: Format, verbose: bool) -> str:
