@@ -128,7 +128,7 @@ def _explained(answer: Answer, bought: Bought, counts: Census) -> Explanation:
         relaxations=[],
         marginal_values=[],
         breakpoints=[],
-        warnings=warnings(scenario, bought.deployments, bought.purchases),
+        warnings=warnings(scenario, bought, answer.formulation.periods),
     )
 
 
@@ -146,7 +146,7 @@ def _variations(
 def _summary(answer: Answer, bought: Bought) -> str:
     proof = "proven optimal" if answer.solution.outcome == "optimal" else f"within {answer.solution.relative_gap:.2%}"
     name = answer.inquiry.scenario.name
-    return f"${bought.monthly_cost_usd:,.2f} a month for {name}, {proof}: {summarized(bought.deployments)}."
+    return f"${bought.monthly_cost_usd:,.2f} a month for {name}, {proof}: {summarized(bought)}."
 
 
 def _without_plan(answer: Answer, counts: Census) -> Explanation:
@@ -192,7 +192,7 @@ def _report(
         catalog_as_of=inquiry.catalogs.as_of,
         confidence=inquiry.scenario.policy.confidence,
         solver=SolverFacts(
-            name="highs",
+            name=solution.solver,
             reason=solution.reason,
             candidates_evaluated=counts.evaluated,
             candidates_kept=counts.kept,
