@@ -102,7 +102,16 @@ def verified(inquiry: Inquiry, bought: Bought) -> Verification:
     Raises:
         VerificationFailed: one does not.
     """
-    claim = Claim(inquiry.scenario, inquiry.catalogs, bought.deployments, bought.purchases, bought.monthly_cost_usd)
+    claim = Claim(
+        scenario=inquiry.scenario,
+        catalogs=inquiry.catalogs,
+        deployments=bought.deployments,
+        purchases=bought.purchases,
+        hosted=bought.hosted,
+        periods=bought.periods,
+        migration=bought.migration,
+        monthly_cost_usd=bought.monthly_cost_usd,
+    )
     verification = verify(claim)
     if not verification.passed:
         wrong = "; ".join(f"{check.name}: {check.text}" for check in verification.checks if not check.passed)
