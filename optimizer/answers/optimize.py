@@ -12,7 +12,8 @@ from optimizer.inputs.scenario import Scenario
 from optimizer.plan.alternatives import central_prediction, next_best, opportunities, rule_of_thumb, summarized
 from optimizer.plan.breakpoints import limit_breakpoints, price_breakpoints
 from optimizer.plan.costs import costs
-from optimizer.plan.explained import Breakpoint, Explanation, MarginalValue
+from optimizer.plan.explained import Breakpoint, Explanation, Exposure, MarginalValue
+from optimizer.plan.exposure import exposure
 from optimizer.plan.fields import CENT
 from optimizer.plan.inquiry import Answer, Inquiry
 from optimizer.plan.levers import levers
@@ -137,25 +138,28 @@ def _explained(answer: Answer, bought: Bought, counts: Census) -> Explanation:
         relaxations=[],
         marginal_values=[],
         breakpoints=[],
-        warnings=warnings(scenario, bought.deployments, bought.purchases),
+        exposure=None,
+        warnings=warnings(scenario, bought, answer.formulation.periods),
     )
 
 
 def _variations(
     inquiry: Inquiry, bought: Bought, explanation: Explanation, thorough: bool
-) -> dict[str, list[MarginalValue] | list[Breakpoint]]:
-    """What a step of a limit costs and how far it may go; all of it only where someone will wait for it."""
+) -> dict[str, list[MarginalValue] | list[Breakpoint] | Exposure]:
+    """What a step of a limit costs, how far it may go and what all rests on; less where nobody would wait for it."""
     limits, few = explanation.requirements, narrowed(inquiry)
     every = levers(inquiry.scenario, inquiry.options, bought.deployments)
     moved = every if thorough else worth_moving(every, limits)
     points = [*limit_breakpoints(few, bought, every), *price_breakpoints(few, bought)] if thorough else []
-    return {"marginal_values": list(marginal_values(few, bought, limits, moved)), "breakpoints": points}
+    values = list(marginal_values(few, bought, limits, moved))
+    rests_on = {"exposure": exposure(inquiry, bought)} if thorough else {}
+    return {"marginal_values": values, "breakpoints": points, **rests_on}
 
 
 def _summary(answer: Answer, bought: Bought) -> str:
     proof = "proven optimal" if answer.solution.outcome == "optimal" else f"within {answer.solution.relative_gap:.2%}"
     name = answer.inquiry.scenario.name
-    return f"${bought.monthly_cost_usd:,.2f} a month for {name}, {proof}: {summarized(bought.deployments)}."
+    return f"${bought.monthly_cost_usd:,.2f} a month for {name}, {proof}: {summarized(bought)}."
 
 
 def _without_plan(answer: Answer, counts: Census) -> Explanation:
@@ -177,6 +181,7 @@ def _without_plan(answer: Answer, counts: Census) -> Explanation:
         relaxations=relaxations,
         marginal_values=[],
         breakpoints=[],
+        exposure=None,
         warnings=[],
     )
 
@@ -201,7 +206,7 @@ def _report(
         catalog_as_of=inquiry.catalogs.as_of,
         confidence=inquiry.scenario.policy.confidence,
         solver=SolverFacts(
-            name="highs",
+            name=solution.solver,
             reason=solution.reason,
             candidates_evaluated=counts.evaluated,
             candidates_kept=counts.kept,

@@ -14,7 +14,7 @@ from optimizer.program.given import Flags, Floats, Ints
 from optimizer.program.model import Program, build_program, hourly_cost, model_proto
 from optimizer.program.problem import Problem, Sorted, compacted
 from optimizer.program.quantities import label_numbers
-from optimizer.program.solver import Answer, Clock, Status, solve_integer, solve_linear
+from optimizer.program.solver import Answer, Clock, Status, integer_solver, solve_integer, solve_linear
 from optimizer.program.variables import Variables
 
 EQUAL_COST = 1e-9
@@ -191,7 +191,9 @@ def _solve_on(problem: Problem, keep: Flags, ledger: Ledger, node_limit: int | N
         return Answer("infeasible", np.inf, np.zeros(0), np.zeros(0)), None
     part = compacted(problem, keep)
     program = build_program(part.problem)
-    answer = solve_integer(model_proto(program, hourly_cost(program)), ledger.clock, node_limit, ledger.relative_gap)
+    solver = integer_solver(problem.traffic.periods)
+    model = model_proto(program, hourly_cost(program))
+    answer = solve_integer(model, ledger.clock, solver, node_limit, ledger.relative_gap)
     return answer, machines_of(answer, program, part, problem)
 
 

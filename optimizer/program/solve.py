@@ -12,7 +12,7 @@ from optimizer.program.given import Floats, Ints
 from optimizer.program.problem import Problem, Sorted, sorted_problem
 from optimizer.program.routing import Routed, balanced_flows
 from optimizer.program.search import EQUAL_COST, Found, Ledger, Machines, search
-from optimizer.program.solver import Clock
+from optimizer.program.solver import Clock, IntegerSolver, integer_solver
 from optimizer.program.soundness import check
 from optimizer.program.tie_break import break_ties
 
@@ -46,6 +46,7 @@ class Solution:
         api_flow_per_s: (T, A) requests/s sent to hosted APIs; empty without a plan.
         eliminated: Candidates removed before the final solve, by argument.
         columns_solved: Candidates in the final solve.
+        solver: Which solver proved it.
         phase_wall_s: Seconds by phase, the only part that differs between runs.
     """
 
@@ -60,6 +61,7 @@ class Solution:
     api_flow_per_s: Floats
     eliminated: Mapping[str, int]
     columns_solved: int
+    solver: IntegerSolver
     phase_wall_s: Mapping[str, float]
 
 
@@ -98,13 +100,13 @@ def _solved(problem: Problem, ledger: Ledger, eliminate: bool) -> Solution:
     uncovered = ~(problem.traffic.mixes[served] > 0).any(axis=0)
     if uncovered.any():
         missing = ", ".join(sorted(np.array(problem.traffic.classes)[uncovered].tolist()))
-        return _without_plan("infeasible", f"no candidate serves {missing}", None, ledger)
+        return _without_plan(problem, "infeasible", f"no candidate serves {missing}", None, ledger)
     order = sorted_problem(problem)
     try:
         found = search(order.problem, ledger, eliminate)
         if found.machines is None:
             outcome: Outcome = "infeasible" if found.status == "infeasible" else "unproven"
-            return _without_plan(outcome, _REASON[outcome], found.bound_usd_per_hour, ledger)
+            return _without_plan(problem, outcome, _REASON[outcome], found.bound_usd_per_hour, ledger)
         machines = found.machines
         if found.status == "optimal" and not ledger.relative_gap:
             with ledger.phase("tie_break"):
@@ -112,7 +114,7 @@ def _solved(problem: Problem, ledger: Ledger, eliminate: bool) -> Solution:
         with ledger.phase("routing"):
             flows = balanced_flows(order.problem, machines)
     except SolverFailure as failure:
-        return _without_plan("failed", str(failure), None, ledger)
+        return _without_plan(problem, "failed", str(failure), None, ledger)
     return _with_plan(problem, order, found, (machines, flows), ledger)
 
 
@@ -148,6 +150,7 @@ def _with_plan(
         api_flow_per_s=sent,
         eliminated=ledger.eliminated,
         columns_solved=ledger.columns_solved,
+        solver=integer_solver(problem.traffic.periods),
         phase_wall_s=ledger.phase_wall_s,
     )
 
@@ -158,7 +161,9 @@ def _original_mixes(problem: Problem, order: Sorted) -> Ints:
     return np.array([place[row.tobytes()] for row in order.problem.traffic.mixes], dtype=np.int64)
 
 
-def _without_plan(outcome: Outcome, reason: str, bound_usd_per_hour: float | None, ledger: Ledger) -> Solution:
+def _without_plan(
+    problem: Problem, outcome: Outcome, reason: str, bound_usd_per_hour: float | None, ledger: Ledger
+) -> Solution:
     known = outcome == "unproven" and bound_usd_per_hour is not None and np.isfinite(bound_usd_per_hour)
     nothing = np.zeros((0, 0))
     return Solution(
@@ -173,6 +178,7 @@ def _without_plan(outcome: Outcome, reason: str, bound_usd_per_hour: float | Non
         api_flow_per_s=nothing,
         eliminated=ledger.eliminated,
         columns_solved=ledger.columns_solved,
+        solver=integer_solver(problem.traffic.periods),
         phase_wall_s=ledger.phase_wall_s,
     )
 

@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from optimizer.plan.plan import PlanReport
-from optimizer.report.sections import Section, Table, plan_sections
+from optimizer.report.elements import Section, Table
+from optimizer.report.sections import plan_sections
 
 DEFAULT_WIDTH = 120
 
@@ -49,4 +50,5 @@ def _indented(lines: Sequence[str]) -> str:
 
 
 def _wrapped(line: str, width: int, indent: str = "  ") -> str:
-    return "\n".join(wrap(line, width, initial_indent=indent, subsequent_indent=indent + "  " if indent else ""))
+    hanging = indent + "  " if indent else ""
+    return "\n".join(wrap(line, width, initial_indent=indent, subsequent_indent=hanging, break_on_hyphens=False))
