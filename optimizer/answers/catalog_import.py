@@ -11,9 +11,10 @@ from typing import Final
 from pydantic import ValidationError
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
-from optimizer.inputs.catalog import Catalogs, Confidence, Offer, ProviderKind
+from optimizer.inputs.catalog import Catalogs, Offer
 from optimizer.inputs.importing import Listed, read_price_list
 from optimizer.inputs.importing_names import Names, folded, names_of
+from optimizer.inputs.kinds import Confidence, ProviderKind
 
 COMMITMENT_MONTHS: Final = {"reserved_1y": "12", "reserved_3y": "36"}
 """What a term's name already says."""

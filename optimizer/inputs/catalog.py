@@ -11,22 +11,25 @@ from pydantic import Field
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
+from optimizer.inputs.kinds import (
+    BenchmarkKind,
+    FigureStatus,
+    KernelSupportLevel,
+    Link,
+    OfferKind,
+    OfferTerm,
+    QuantizedPart,
+)
+from optimizer.inputs.kinds import Confidence as Confidence
+from optimizer.inputs.kinds import PricingTerm as PricingTerm
+from optimizer.inputs.kinds import ProviderKind as ProviderKind
+from optimizer.inputs.terms import Terms
 
 Row = TypeVar("Row")
 
 Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
-
-PricingTerm = Literal["on_demand", "spot", "reserved_1y", "reserved_3y", "committed"]
-ProviderKind = Literal["hyperscaler", "neocloud", "marketplace", "platform"]
-"""A platform runs containers by the second and rents no machine; a marketplace lists other people's hosts."""
-Confidence = Literal["listed", "derived", "seed"]
-FigureStatus = Literal["read", "derived", "recalled"]
-KernelSupportLevel = Literal["native", "weight_only", "none"]
-QuantizedPart = Literal["all_linear", "routed_experts"]
-BenchmarkKind = Literal["suite", "single", "judge", "headline"]
-Link = Literal["none", "pcie", "nvlink", "xgmi", "ici", "neuronlink", "ethernet"]
 
 
 class Source(Strict):
@@ -215,7 +218,7 @@ class Offer(Strict):
     """One purchasable instance: SKU, region, pricing term and the price of the whole instance."""
 
     provider: str
-    provider_kind: ProviderKind
+    provider_kind: OfferKind
     region: str
     instance_type: str
     gpu: str
@@ -226,7 +229,7 @@ class Offer(Strict):
     vcpus: NonNegative | None = None
     ram_gb: NonNegative | None = None
     price_usd_per_hour: Annotated[Decimal, Field(gt=0)]
-    pricing_term: PricingTerm
+    pricing_term: OfferTerm
     commitment_months: Annotated[int, Field(ge=0)] = 0
     as_of: date
     source: str
@@ -300,7 +303,8 @@ class Catalogs:
     engines: Mapping[str, Engine]
     calibration: tuple[CalibrationEntry, ...]
     offers: tuple[Offer, ...]
-    """Listed, derived and seed rows together, sorted by id; `Offer.confidence` tells them apart."""
+    """Listed, derived, seed and owned rows together, sorted by id; prices after discount."""
+    terms: Terms
     offer_aliases: tuple[OfferAlias, ...]
     serverless: tuple[ServerlessPrice, ...]
     ancillary: tuple[AncillaryCost, ...]

@@ -42,9 +42,11 @@ def _model(name: str, workload: Workload, field: str, path: str, catalogs: Catal
 
 
 def _places(asking: Workload | Policy, path: str, catalogs: Catalogs) -> Iterator[Finding]:
-    """Providers and regions that a policy or a workload allows or denies."""
+    """Providers, regions and countries that a policy or a workload allows or denies."""
     yield from _lists(asking.providers, {offer.provider for offer in catalogs.offers}, f"{path}.providers")
     yield from _lists(asking.regions, {offer.region for offer in catalogs.offers}, f"{path}.regions")
+    countries = {name for region in catalogs.terms.regions.values() for name in region.names}
+    yield from _lists(asking.countries, countries, f"{path}.countries")
 
 
 def _policy(policy: Policy, catalogs: Catalogs) -> Iterator[Finding]:

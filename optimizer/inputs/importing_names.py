@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from optimizer.inputs.catalog import Catalogs, Gpu, Link, Offer
+from optimizer.inputs.catalog import Catalogs, Gpu, Offer
+from optimizer.inputs.kinds import Link
 
 MEMORY_TOLERANCE: Final = 0.1
 """Lists round memory or subtract what the driver keeps; two cards of one name differ by more than this."""

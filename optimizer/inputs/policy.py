@@ -7,7 +7,6 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from optimizer.base.model import Strict
 from optimizer.base.units import HOURS_PER_MONTH, MINUTES_PER_HOUR
-from optimizer.inputs.catalog import Confidence, PricingTerm, ProviderKind
 from optimizer.inputs.fields import (
     MAX_NAMES,
     AllowDeny,
@@ -22,6 +21,7 @@ from optimizer.inputs.fields import (
     Usd,
     Whole,
 )
+from optimizer.inputs.kinds import Confidence, PricingTerm, ProviderKind
 
 DEFAULT_MAX_UTILIZATION = 0.85
 DEFAULT_CONFIDENCE = 0.9

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-from optimizer.inputs.catalog import BenchmarkKind, Catalogs, Model, QualityFigure
+from optimizer.inputs.catalog import Catalogs, Model, QualityFigure
+from optimizer.inputs.kinds import BenchmarkKind
 
 SIXTEEN_BIT: Final = frozenset({"bf16", "fp16"})
 """Schemes that store what the benchmark's reference stored, or more."""

@@ -66,11 +66,26 @@ CONFIGURATION_CRITERIA: Final = (
 OFFER_CRITERIA: Final = (
     Criterion("provider", "the provider is allowed", "policy.providers", "offer"),
     Criterion("region", "the region is allowed", "policy.regions", "offer"),
+    Criterion("country", "the country is allowed", "policy.countries", "offer"),
+    Criterion("country_known", "the country is known where countries are limited", "policy.countries", "offer"),
+    Criterion("hosting", "hardware of this ownership is allowed", "policy.hosting", "offer"),
     Criterion("provider_kind", "one can sign a contract with the provider", "policy.provider_kinds", "offer"),
     Criterion("pricing_term", "the pricing term is allowed", "policy.pricing_terms", "offer"),
     Criterion("price_confidence", "the price comes from a price list", "policy.price_confidence", "offer"),
     Criterion("price_age", "the price is recent enough", "policy.max_price_age_days", "offer", "days"),
     Criterion("power_known", "the power draw is known where power is limited", "policy.max_power_kw", "offer"),
+    Criterion(
+        "carbon_known",
+        "power draw and grid are known where carbon is limited",
+        "policy.max_carbon_kg_per_month",
+        "offer",
+    ),
+    Criterion(
+        "storage_priced",
+        "the provider's storage price is known where storage is asked for",
+        "policy.storage_gb_per_instance",
+        "offer",
+    ),
 )
 
 CRITERIA: Final[Mapping[str, Criterion]] = {item.name: item for item in (*CONFIGURATION_CRITERIA, *OFFER_CRITERIA)}

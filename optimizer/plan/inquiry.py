@@ -8,7 +8,7 @@ import numpy as np
 from optimizer.inputs.catalog import Catalogs
 from optimizer.inputs.scenario import Policy, Scenario
 from optimizer.performance.candidates import WorkloadOptions, evaluate, re_rated
-from optimizer.performance.market import Market, market
+from optimizer.performance.market import Market, admits_by, market
 from optimizer.program.formulate import Column, Formulation, formulate
 from optimizer.program.problem import Flags
 from optimizer.program.solve import Solution, solve
@@ -79,7 +79,7 @@ class Inquiry:
         levels = _levels(scenario) != _levels(self.scenario)
         options = self.under_levels(scenario).options if levels else self.options
         options = tuple(replace(o, workload=asked) for o, asked in zip(options, scenario.workloads, strict=True))
-        same_offers = _admitting(scenario.policy) == _admitting(self.scenario.policy)
+        same_offers = admits_by(scenario.policy) == admits_by(self.scenario.policy)
         offers = self.market if same_offers else market(self.catalogs, scenario.policy)
         return replace(self, scenario=scenario, market=offers, options=options)
 
@@ -111,12 +111,6 @@ def _asked(scenario: Scenario) -> tuple[object, ...]:
     apart = {"slo": None, "requests_per_second": None, "demand": None}
     workloads = tuple(workload.model_copy(update=apart) for workload in scenario.workloads)
     return (workloads, policy.gpus, policy.engines, policy.precisions, policy.kv_precisions)
-
-
-def _admitting(policy: Policy) -> tuple[object, ...]:
-    """What decides which offers may be bought."""
-    lists = (policy.providers, policy.regions, policy.provider_kinds, policy.pricing_terms, policy.price_confidence)
-    return (*lists, policy.max_price_age_days, policy.max_power_kw is None)
 
 
 def _levels(scenario: Scenario) -> tuple[object, ...]:
