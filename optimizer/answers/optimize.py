@@ -200,7 +200,10 @@ def _report(
         ),
         deployments=list(bought.deployments) if bought else [],
         purchases=list(bought.purchases) if bought else [],
-        costs=costs(bought.deployments, bought.purchases) if bought else None,
+        hosted=list(bought.hosted) if bought else [],
+        periods=list(bought.periods) if bought else [],
+        migration=bought.migration if bought else None,
+        costs=costs(bought) if bought else None,
         explanation=explanation,
         verification=verification,
     )

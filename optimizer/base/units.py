@@ -6,6 +6,7 @@ HOURS_PER_MONTH: Final = 730
 """Hours billed in a month: 8,760 hours a year over 12 months."""
 
 DAYS_PER_YEAR: Final = 365
+HOURS_PER_DAY: Final = 24
 HOURS_PER_WEEK: Final = 168
 MINUTES_PER_HOUR: Final = 60
 SECONDS_PER_HOUR: Final = 3600

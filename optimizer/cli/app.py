@@ -10,6 +10,7 @@ from optimizer.cli.catalog import catalog
 from optimizer.cli.catalog_history import diff_command, snapshot_command
 from optimizer.cli.catalog_import import import_command
 from optimizer.cli.catalog_model import add_model_command
+from optimizer.cli.lifecycle import lifecycle_command
 from optimizer.cli.plan import plan
 from optimizer.cli.predict import predict
 from optimizer.cli.schema import schema_command
@@ -27,6 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("plan")(plan)
+app.command("lifecycle")(lifecycle_command)
 app.command("predict")(predict)
 app.command("calibrate")(calibrate)
 app.command("validate")(validate)

@@ -26,6 +26,10 @@ OutputOption = Annotated[
 CatalogsOption = Annotated[
     Path | None, typer.Option("--catalogs", help="A folder of your own catalog files, laid over the shipped ones.")
 ]
+TimeLimitOption = Annotated[
+    float | None,
+    typer.Option("--time-limit-s", min=0.001, help="Seconds for each solve; without proof in time the exit code is 4."),
+]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress, no remarks.")]
 
 

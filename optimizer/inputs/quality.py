@@ -22,7 +22,7 @@ class QualityEstimate:
     """A share of the 16-bit score, and what it rests on.
 
     Attributes:
-        share: Between 0 and 1.
+        share: Between 0 and 1; above 1 only for a model that scores better than the one it is held against.
         basis: Why, in words for a report.
         sources: Ids of the sources, sorted; empty where the share is 1 by definition.
     """

@@ -14,14 +14,14 @@ class Criterion:
         sentence: What passing means.
         loosened_by: Path of the scenario field that relaxes it, `{workload}` standing for the workload's name;
             empty when nothing in a scenario can (physics, kernels, arithmetic).
-        level: Whether it judges a configuration (engine, precision, parallelism on a GPU) or an offer.
+        level: Whether it judges a configuration (engine, precision, parallelism on a GPU), an offer or a hosted API.
         unit: Unit of the value and the limit where the test compares two numbers.
     """
 
     name: str
     sentence: str
     loosened_by: str
-    level: Literal["configuration", "offer"]
+    level: Literal["configuration", "offer", "api"]
     unit: str = ""
 
 
@@ -88,4 +88,27 @@ OFFER_CRITERIA: Final = (
     ),
 )
 
-CRITERIA: Final[Mapping[str, Criterion]] = {item.name: item for item in (*CONFIGURATION_CRITERIA, *OFFER_CRITERIA)}
+API_CRITERIA: Final = (
+    Criterion("api_hosting", "hosted APIs are asked for", "policy.hosting", "api"),
+    Criterion("api_provider", "the API's provider is allowed", "policy.providers", "api"),
+    Criterion("api_place", "no place is asked for: where an API runs is not known", "policy.regions", "api"),
+    Criterion("api_price_confidence", "the API's price comes from a price list", "policy.price_confidence", "api"),
+    Criterion("api_price_age", "the API's price is recent enough", "policy.max_price_age_days", "api", "days"),
+    Criterion("api_price_complete", "prompts and answers both have a price", "", "api"),
+    Criterion("api_context", "the prompt fits what the API takes", "", "api", "tokens"),
+    Criterion("api_weights", "the API serves these weights and not what they were tuned from", "", "api"),
+    Criterion(
+        "api_quality",
+        "no quality is asked for: the precision of an API is not published",
+        "workloads[{workload}].min_quality",
+        "api",
+    ),
+    Criterion(
+        "api_precision", "no precision is asked for: that of an API is not published", "policy.precisions", "api"
+    ),
+    Criterion("api_carbon", "carbon is not limited: an API's is not known", "policy.max_carbon_kg_per_month", "api"),
+)
+
+CRITERIA: Final[Mapping[str, Criterion]] = {
+    item.name: item for item in (*CONFIGURATION_CRITERIA, *OFFER_CRITERIA, *API_CRITERIA)
+}

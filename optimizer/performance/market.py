@@ -11,7 +11,7 @@ import numpy.typing as npt
 from optimizer.base.units import GRAMS_PER_KILOGRAM, WATTS_PER_KILOWATT
 from optimizer.inputs.catalog import Catalogs, Gpu, Offer
 from optimizer.inputs.kinds import ALWAYS_PAID, OWNED, SPOT, Link
-from optimizer.inputs.scenario import Grid, Policy
+from optimizer.inputs.scenario import Grid, Policy, Workload
 from optimizer.performance.criteria import OFFER_CRITERIA
 
 Platform = tuple[str, Link | None, float | None]
@@ -97,6 +97,20 @@ def market(catalogs: Catalogs, policy: Policy) -> Market:
         storage_usd_per_month=_floats(facts.storage_usd_per_month for facts in known),
         serving_share=np.array([1 - lost if offer.pricing_term == SPOT else 1.0 for offer in offers]),
     )
+
+
+def permitted(workload: Workload, offers: Market, catalogs: Catalogs) -> npt.NDArray[np.bool_]:
+    """(O,) whether a workload's own lists let it run on an offer, whatever the policy admits."""
+    lists = (workload.providers, workload.regions, workload.countries)
+    if not any(pins.restricts for pins in lists):
+        return np.ones(len(offers.offers), dtype=bool)
+    return np.array([_is_permitted(workload, offer, catalogs) for offer in offers.offers], dtype=bool)
+
+
+def _is_permitted(workload: Workload, offer: Offer, catalogs: Catalogs) -> bool:
+    place = catalogs.terms.place(offer.provider, offer.region)
+    within = workload.countries.permits(*place) if place else not workload.countries.restricts
+    return within and workload.providers.permits(offer.provider) and workload.regions.permits(offer.region)
 
 
 def admits_by(policy: Policy) -> tuple[object, ...]:

@@ -6,6 +6,7 @@ from decimal import Decimal
 import numpy as np
 
 from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK, MINUTES_PER_HOUR, SECONDS_PER_HOUR
+from optimizer.performance.market import storage_usd_per_month
 from optimizer.performance.periods import Periods
 from optimizer.plan.inquiry import Answer, Use
 from optimizer.plan.plan import Bought, Hosted, Migration, Period, Purchase, Sent
@@ -32,9 +33,10 @@ def purchase(
     """
     market, week = answer.inquiry.market, answer.formulation.periods
     offer, always = market.offers[position], bool(market.always_paid[position])
-    start_up = Decimal(repr(answer.inquiry.scenario.policy.elastic.start_up_minutes)) / MINUTES_PER_HOUR
+    policy, catalogs = answer.inquiry.scenario.policy, answer.inquiry.catalogs
+    start_up = Decimal(repr(policy.elastic.start_up_minutes)) / MINUTES_PER_HOUR
     hours = paid_hours(week, instances, always, start_up)
-    storage = market.storage_usd_per_month[position]
+    storage = storage_usd_per_month(offer, catalogs, policy.storage_gb_per_instance) or Decimal(0)
     most = max(instances)
     used = [sum(size * use.replicas[t] for size, use in zip(sizes, uses, strict=True)) for t in range(week.count)]
     idle = min(offer.gpu_count * n - busy for n, busy in zip(instances, used, strict=True) if n == most)
@@ -57,9 +59,9 @@ def paid_hours(week: Periods, instances: Sequence[int], always_paid: bool, start
     """Instance hours of a month: every hour where always paid, else those that run and those that start."""
     if always_paid:
         return Decimal(max(instances) * HOURS_PER_MONTH)
-    by_hour = [instances[t] for t in week.hour_to_period.tolist()]
+    by_hour: list[int] = [instances[t] for t in week.hour_to_period.tolist()]
     started = sum(max(0, later - now) for now, later in zip(by_hour, by_hour[1:] + by_hour[:1], strict=True))
-    return (sum(by_hour) + start_up_hours * started) * HOURS_PER_MONTH / HOURS_PER_WEEK
+    return (Decimal(sum(by_hour)) + start_up_hours * Decimal(started)) * HOURS_PER_MONTH / HOURS_PER_WEEK
 
 
 def hosted_shares(answer: Answer) -> Iterator[Hosted]:
@@ -70,9 +72,7 @@ def hosted_shares(answer: Answer) -> Iterator[Hosted]:
         if not any(flow):
             continue
         hours = hours_per_month(answer)
-        requests = sum(
-            (Decimal(repr(f)) * h * SECONDS_PER_HOUR for f, h in zip(flow, hours, strict=True)), Decimal(0)
-        )
+        requests = sum((Decimal(repr(f)) * h * SECONDS_PER_HOUR for f, h in zip(flow, hours, strict=True)), Decimal(0))
         yield Hosted(
             api=api.id,
             provider=api.provider,
@@ -94,7 +94,7 @@ def planned_periods(answer: Answer) -> tuple[Period, ...]:
     return tuple(
         Period(
             period=t,
-            hours_of_week=np.flatnonzero(week.hour_to_period == t).tolist(),
+            hours_of_week=_ranges(np.flatnonzero(week.hour_to_period == t).tolist()),
             hours_per_month=float(hours),
             requests_per_second={
                 workload.name: float(week.demand_requests_per_second[t, w]) for w, workload in enumerate(workloads)
@@ -102,6 +102,13 @@ def planned_periods(answer: Answer) -> tuple[Period, ...]:
         )
         for t, hours in enumerate(hours_per_month(answer))
     )
+
+
+def _ranges(hours: Sequence[int]) -> list[tuple[int, int]]:
+    """Rising hours as runs, the first and last of each."""
+    starts = [hour for hour in hours if hour - 1 not in hours]
+    ends = [hour for hour in hours if hour + 1 not in hours]
+    return list(zip(starts, ends, strict=True))
 
 
 def migration(answer: Answer) -> Migration | None:

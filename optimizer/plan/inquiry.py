@@ -7,7 +7,7 @@ import numpy as np
 
 from optimizer.inputs.catalog import Catalogs
 from optimizer.inputs.scenario import Policy, Scenario
-from optimizer.performance.candidates import WorkloadOptions, evaluate, re_rated
+from optimizer.performance.candidates import WorkloadOptions, evaluate, re_rated, variants
 from optimizer.performance.market import Market, admits_by, market
 from optimizer.program.formulate import Column, Formulation, formulate
 from optimizer.program.problem import Flags
@@ -78,7 +78,7 @@ class Inquiry:
             return Inquiry.of(scenario, self.catalogs, self.time_limit_s)
         levels = _levels(scenario) != _levels(self.scenario)
         options = self.under_levels(scenario).options if levels else self.options
-        options = tuple(replace(o, workload=asked) for o, asked in zip(options, scenario.workloads, strict=True))
+        options = tuple(replace(o, workload=v.workload) for o, v in zip(options, variants(scenario), strict=True))
         same_offers = admits_by(scenario.policy) == admits_by(self.scenario.policy)
         offers = self.market if same_offers else market(self.catalogs, scenario.policy)
         return replace(self, scenario=scenario, market=offers, options=options)
@@ -95,9 +95,9 @@ class Inquiry:
         alike = confidence == self.scenario.policy.confidence
         options = tuple(
             choice
-            if alike and workload.slo == choice.workload.slo
-            else re_rated(choice, workload, confidence, self.catalogs)
-            for choice, workload in zip(self.options, scenario.workloads, strict=True)
+            if alike and variant.workload.slo == choice.workload.slo
+            else re_rated(choice, variant.workload, confidence, self.catalogs)
+            for choice, variant in zip(self.options, variants(scenario), strict=True)
         )
         return replace(self, scenario=scenario, options=options)
 

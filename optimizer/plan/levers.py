@@ -54,8 +54,9 @@ def levers(scenario: Scenario, options: Sequence[WorkloadOptions], chosen: Seque
         chosen: The plan, whose instances say what one more means to a limit on GPUs.
     """
     found: list[Lever] = []
-    for workload, choice in zip(scenario.workloads, options, strict=True):
-        found += [*_demand(workload), *_latencies(workload), *_quality(workload, choice)]
+    for workload in scenario.workloads:
+        own = [choice for choice in options if choice.workload.name == workload.name]
+        found += [*_demand(workload), *_latencies(workload), *_quality(workload, own)]
     return (*found, *_shares(scenario.policy), *_counts(scenario.policy, chosen))
 
 
@@ -99,12 +100,13 @@ def _latencies(workload: Workload) -> Iterator[Lever]:
                 yield _by_ratio(path, f"{workload.name} {name} {statistic}", limit, "ms", -1)
 
 
-def _quality(workload: Workload, choice: WorkloadOptions) -> Iterator[Lever]:
+def _quality(workload: Workload, options: Sequence[WorkloadOptions]) -> Iterator[Lever]:
     """The floors at which the next precision falls out or comes in."""
     floor = workload.min_quality
     if floor is None:
         return
-    shares = {estimate.share for estimate in choice.quality if estimate is not None and estimate.share <= 1}
+    estimates = (estimate for choice in options for estimate in choice.quality)
+    shares = {estimate.share for estimate in estimates if estimate is not None and estimate.share <= 1}
     admitted = sorted({_rounded_down(share) for share in shares if share >= floor})
     barred = sorted({_rounded_down(share) for share in shares if 0 < share < floor})
     steps: dict[Direction, float] = {}

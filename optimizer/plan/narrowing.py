@@ -33,7 +33,11 @@ def restricted(inquiry: Inquiry, offers: Collection[str]) -> Inquiry:
 
 
 def _narrowed(choice: WorkloadOptions, market: Market) -> WorkloadOptions:
-    rows = np.flatnonzero(_on_offer(choice, market) & _mendable(choice))
+    return taken(choice, np.flatnonzero(_on_offer(choice, market) & _mendable(choice)))
+
+
+def taken(choice: WorkloadOptions, rows: Ints) -> WorkloadOptions:
+    """Some of a workload's configurations, in the given order, with all that is known of them."""
     return replace(
         choice,
         limits=choice.limits.take(rows),

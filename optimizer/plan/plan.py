@@ -177,7 +177,8 @@ class Period(Strict):
     """Hours of the week that are planned alike, Monday 0 h first, and the demand planned for in them."""
 
     period: int
-    hours_of_week: list[int]
+    hours_of_week: list[tuple[int, int]]
+    """Ranges of hours 0 to 167, first and last included."""
     hours_per_month: Figure
     requests_per_second: dict[str, Figure]
 

@@ -19,9 +19,9 @@ from optimizer.inputs.scenario import RequestClass
 from optimizer.performance.candidates import WorkloadOptions
 from optimizer.performance.evidence import not_measured
 from optimizer.performance.market import power_kw
+from optimizer.performance.periods import Periods
 from optimizer.performance.predict import LIMITS, STATISTICS, Mix, OperatingPoint, operate
 from optimizer.performance.setup import Configuration
-from optimizer.performance.periods import Periods
 from optimizer.plan.bill import hosted_shares, hours_per_month, migration, planned_periods, purchase
 from optimizer.plan.inquiry import Answer, Use
 from optimizer.plan.plan import (
@@ -36,7 +36,7 @@ from optimizer.plan.plan import (
     Vram,
     cents,
 )
-from optimizer.program.formulate import Column, kept_share
+from optimizer.program.formulate import Column
 
 Milliseconds = dict[str, float]
 
@@ -83,7 +83,8 @@ def read_back(answer: Answer) -> Bought:
             columns.append(use.column)
     hosted = tuple(hosted_shares(answer))
     moved = migration(answer)
-    total = sum((bill.monthly_cost_usd for bill in (*purchases, *hosted)), Decimal(0))
+    total = sum((item.monthly_cost_usd for item in purchases), Decimal(0))
+    total += sum((item.monthly_cost_usd for item in hosted), Decimal(0))
     total += moved.one_time_cost_usd if moved else Decimal(0)
     return Bought(
         deployments=tuple(deployments),
@@ -103,7 +104,8 @@ def _size(answer: Answer, column: Column) -> int:
 def _gpu_hours(week: Periods, bill: Purchase, sizes: Sequence[int], uses: Sequence[Use]) -> list[int]:
     """GPU hours of a week paid for each deployment on one offer: its own, and the idle ones for the last."""
     hours = np.bincount(week.hour_to_period, minlength=week.count).tolist()
-    own = [size * sum(n * h for n, h in zip(use.replicas, hours, strict=True)) for size, use in zip(sizes, uses, strict=True)]
+    replica_hours = [sum(n * h for n, h in zip(use.replicas, hours, strict=True)) for use in uses]
+    own = [size * count for size, count in zip(sizes, replica_hours, strict=True)]
     per_instance = bill.gpus // bill.instances
     paid = per_instance * sum(item.instances * hours[item.period] for item in bill.schedule)
     own[-1] += paid - sum(own)
@@ -135,7 +137,7 @@ def _deployment(answer: Answer, use: Use, bought: tuple[int, int], cost: Decimal
             "power_kw": None if power is None else float(power) * gpus / offer.gpu_count,
             "quality": None if estimate is None else estimate.share,
             "provenance": _provenance(inquiry.catalogs, choice.configurations[column.configuration], offer, estimate),
-            **_performance(choice, use, kept_share(inquiry.scenario.policy, offer)),
+            **_performance(choice, use, float(inquiry.market.serving_share[column.offer])),
             **_unit_costs(choice.pools[column.pool].pool.mix, asked * SECONDS_PER_HOUR, cost),
         }
     )
@@ -169,19 +171,19 @@ def _place(offer: Offer) -> dict[str, object]:
     }
 
 
-def _performance(choice: WorkloadOptions, use: Use, kept_share: float) -> dict[str, object]:
+def _performance(choice: WorkloadOptions, use: Use, serving_share: float) -> dict[str, object]:
     """Load by period, and the latencies where a replica has most to do.
 
     Args:
         choice: The workload's options.
         use: What runs when.
-        kept_share: Share of its predicted rate that a replica is planned with.
+        serving_share: Share of the time in which a replica serves; below 1 where it is interrupted.
     """
     pool, row = choice.pools[use.column.pool], use.column.configuration
-    rate = float(pool.rate_per_s[row]) * kept_share
+    rate = float(pool.rate_per_s[row]) * serving_share
     flow = use.flow_per_s[use.busiest]
     per_replica = max(f / n for f, n in zip(use.flow_per_s, use.replicas, strict=True) if n)
-    point = operate(choice.setup.take(np.array([row])), pool.pool.mix, np.array([per_replica / kept_share]))
+    point = operate(choice.setup.take(np.array([row])), pool.pool.mix, np.array([per_replica / serving_share]))
     latencies = Latencies(choice, row, point)
     classes = [choice.workload.classes()[k] for k in pool.pool.classes]
     served = [

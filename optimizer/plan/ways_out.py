@@ -29,14 +29,14 @@ def ways_out(inquiry: Inquiry) -> tuple[list[ConflictItem], list[Relaxation]]:
     """The requirements that cannot hold together, and the ways out, cheapest first."""
     conflict = conflict_of(inquiry)
     unwritten = [item for item in defaults_of(inquiry.scenario) if item not in conflict]
-    ways = [way for item in (*conflict, *unwritten) for way in _alone(inquiry, item)]
+    ways = [way for item in (*conflict, *unwritten) for way in alone(inquiry, item)]
     if conflict and not ways:
-        conflict, ways = _together(inquiry, conflict)
+        conflict, ways = together(inquiry, conflict)
     ordered = sorted(ways, key=lambda way: (way.plan.monthly_cost_usd, _words(way)))
-    return [_item(item) for item in conflict], [_relaxation(way) for way in ordered]
+    return [_item(item) for item in conflict], [relaxation(way) for way in ordered]
 
 
-def _alone(inquiry: Inquiry, item: Requirement) -> Iterator[WayOut]:
+def alone(inquiry: Inquiry, item: Requirement) -> Iterator[WayOut]:
     """One requirement loosened as little as restores a plan, and more where that saves a lot."""
     removed = plan_without(inquiry, [item])
     if removed is None:
@@ -53,7 +53,7 @@ def _alone(inquiry: Inquiry, item: Requirement) -> Iterator[WayOut]:
                 cost = plan.monthly_cost_usd
 
 
-def _together(inquiry: Inquiry, conflict: Sequence[Requirement]) -> tuple[tuple[Requirement, ...], list[WayOut]]:
+def together(inquiry: Inquiry, conflict: Sequence[Requirement]) -> tuple[tuple[Requirement, ...], list[WayOut]]:
     """All requirements of all conflicts loosened at once, then each tightened again as far as the others allow."""
     loose = list(conflict)
     while (plan := plan_without(inquiry, loose)) is None:
@@ -103,7 +103,8 @@ def _tightened(inquiry: Inquiry, scenario: Scenario, item: Requirement, removed:
     return best
 
 
-def _relaxation(way: WayOut) -> Relaxation:
+def relaxation(way: WayOut) -> Relaxation:
+    """A way out as it is told."""
     changes = [
         FieldChange.model_validate({"field": item.field, "from": item.value, "to": to, "unit": item.unit})
         for item, to in way.changes

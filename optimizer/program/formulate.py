@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.base.units import HOURS_PER_MONTH, MINUTES_PER_HOUR
-from optimizer.inputs.catalog import Offer
 from optimizer.inputs.policy import InForce, Policy
 from optimizer.inputs.scenario import Scenario
 from optimizer.performance.apis import Api
@@ -99,7 +98,7 @@ def formulate(
         candidates=_candidates(scenario, options, market, columns, used, replicas),
         offers=_offers(market, used),
         limits=_limits(scenario.policy, market, used, unmatched),
-        apis=_apis(options, apis),
+        apis=_apis(scenario, options, apis),
     )
     return Formulation(problem, tuple(columns), used, tuple(apis), week, left_out, unmatched)
 
@@ -125,22 +124,22 @@ def _fastest_per_platform(choice: WorkloadOptions, pool: PoolOptions, wanted: Fl
     return mask & wanted
 
 
-def _mixes(options: Sequence[WorkloadOptions]) -> dict[tuple[int, int], int]:
+def _mixes(options: Sequence[WorkloadOptions]) -> dict[tuple[str, int], int]:
     """The row of `Traffic.mixes` of each (workload, pool); alternatives share their workload's."""
-    pairs = sorted({(choice.home, p) for choice in options for p in range(len(choice.pools))})
+    pairs = sorted({(choice.workload.name, p) for choice in options for p in range(len(choice.pools))})
     return {pair: row for row, pair in enumerate(pairs)}
 
 
 def _traffic(scenario: Scenario, options: Sequence[WorkloadOptions], week: Periods) -> Traffic:
     workloads, robust = scenario.workloads, scenario.policy.robust
     classes = [(w, k, item) for w, workload in enumerate(workloads) for k, item in enumerate(workload.classes())]
-    index = {(w, k): position for position, (w, k, _) in enumerate(classes)}
+    index = {(workloads[w].name, k): position for position, (w, k, _) in enumerate(classes)}
     rows = _mixes(options)
     mixes = np.zeros((len(rows), len(classes)))
     for choice in options:
         for p, served in enumerate(choice.pools):
             for k, share in zip(served.pool.classes, served.pool.mix.share, strict=True):
-                mixes[rows[choice.home, p], index[choice.home, k]] = share
+                mixes[rows[choice.workload.name, p], index[choice.workload.name, k]] = share
     home, share = np.array([w for w, _, _ in classes]), np.array([item.share for _, _, item in classes])
     by_name = sorted(range(len(workloads)), key=lambda w: workloads[w].name)
     start_up_hours = scenario.policy.elastic.start_up_minutes / MINUTES_PER_HOUR
@@ -163,16 +162,16 @@ def _candidates(
     used: Ints,
     in_force: Ints,
 ) -> Candidates:
-    rows, policy = _mixes(options), scenario.policy
+    rows = _mixes(options)
     position = {int(offer): at for at, offer in enumerate(used)}
     labels = {(c.workload, c.pool, c.configuration): "" for c in columns}
     labels = {key: _label(options, *key) for key in labels}
     named = [labels[c.workload, c.pool, c.configuration] for c in columns]
-    kept = np.array([kept_share(policy, market.offers[c.offer]) for c in columns])
+    planned = market.serving_share[[c.offer for c in columns]] * scenario.policy.robust.throughput
     rate = np.zeros((len(columns), len(rows)))
     for row, column in enumerate(columns):
         choice = options[column.workload]
-        rate[row, rows[choice.home, column.pool]] = choice.pools[column.pool].rate_per_s[column.configuration]
+        rate[row, rows[choice.workload.name, column.pool]] = choice.pools[column.pool].rate_per_s[column.configuration]
     return Candidates(
         ids=tuple(f"{label}|{market.offers[c.offer].id}" for label, c in zip(named, columns, strict=True)),
         offer=np.array([position[column.offer] for column in columns], dtype=np.int64),
@@ -181,15 +180,9 @@ def _candidates(
         gpus_per_replica=np.array(
             [options[c.workload].gpus_per_replica[c.configuration] for c in columns], dtype=np.int64
         ),
-        rate_per_s=rate * kept.reshape(-1, 1),
+        rate_per_s=rate * planned.reshape(-1, 1),
         replicas_in_force=in_force,
     )
-
-
-def kept_share(policy: Policy, offer: Offer) -> float:
-    """The share of its predicted rate that a replica is planned with: robustness, and time lost to interruptions."""
-    lost = policy.spot.lost_share if policy.spot is not None and offer.pricing_term == "spot" else 0.0
-    return policy.robust.throughput * (1.0 - lost)
 
 
 def _offers(market: Market, used: Ints) -> Offers:
@@ -209,18 +202,18 @@ def _offers(market: Market, used: Ints) -> Offers:
     )
 
 
-def _apis(options: Sequence[WorkloadOptions], apis: Sequence[Api]) -> Apis:
+def _apis(scenario: Scenario, options: Sequence[WorkloadOptions], apis: Sequence[Api]) -> Apis:
     """Each API on the mix that serves its class alone."""
     rows = _mixes(options)
     alone = {
-        (choice.home, served.pool.classes[0]): rows[choice.home, p]
+        (choice.workload.name, served.pool.classes[0]): rows[choice.workload.name, p]
         for choice in options
         for p, served in enumerate(choice.pools)
         if len(served.pool.classes) == 1
     }
     return Apis(
         ids=tuple(api.id for api in apis),
-        mix=np.array([alone[api.workload, api.request_class] for api in apis], dtype=np.int64),
+        mix=np.array([alone[scenario.workloads[api.workload].name, api.request_class] for api in apis], dtype=np.int64),
         usd_per_request=np.array([float(api.usd_per_request) for api in apis]),
         provider=tuple(api.provider for api in apis),
     )

@@ -92,7 +92,7 @@ def solve_plainly(problem: Problem) -> Solution:
 
 def _solved(problem: Problem, ledger: Ledger, eliminate: bool) -> Solution:
     check(problem)
-    served = (problem.candidates.rate_per_s > 0).any(axis=0)
+    served = np.asarray(np.any(problem.candidates.rate_per_s > 0, axis=0))
     served[problem.apis.mix] = True
     uncovered = ~(problem.traffic.mixes[served] > 0).any(axis=0)
     if uncovered.any():

@@ -30,12 +30,12 @@ def break_ties(problem: Problem, machines: Machines, with_candidate_usd_per_hour
         ledger: Its clock limits the search.
     """
     possible = np.isfinite(with_candidate_usd_per_hour) | machines.used
-    promising = machines.used
+    promising = machines.used.copy()
     promising[np.argsort(with_candidate_usd_per_hour, kind="stable")[:TIE_BREAK_CANDIDATES]] = True
     bought = _fewest_gpus(problem, machines, possible & promising, ledger)
     if (bought.instances > 0).any(axis=0).sum() > 1:
         bought = _one_offer(problem, bought, possible & promising, ledger)
-    on_bought = (bought.instances > 0).any(axis=0)[problem.candidates.offer]
+    on_bought = np.any(bought.instances > 0, axis=0)[problem.candidates.offer]
     return _fewest_replicas(problem, bought, possible & on_bought, ledger)
 
 

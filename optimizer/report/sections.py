@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from optimizer.inputs.scenario import CENTRAL_CONFIDENCE
 from optimizer.plan.levers import is_demand
 from optimizer.plan.plan import Alternative, Breakpoint, Deployment, MarginalValue, PlanReport
 
@@ -49,7 +50,7 @@ def plan_sections(report: PlanReport, verbose: bool = False) -> tuple[Section, .
     """The report's sections in reading order: the answer, the reason, the way out, the proof."""
     if report.deployments:
         parts = [
-            _deployments(report),
+            deployments_section(report.deployments, report.confidence),
             _warnings(report),
             _limits(report, verbose),
             *variations(report, verbose),
@@ -64,10 +65,11 @@ def plan_sections(report: PlanReport, verbose: bool = False) -> tuple[Section, .
     return tuple(part for part in parts if part.lines or (part.table and part.table.rows))
 
 
-def _deployments(report: PlanReport) -> Section:
+def deployments_section(deployments: Iterable[Deployment], confidence: float) -> Section:
+    """What runs where, at what load, how fast and for how much."""
     headings = ("what runs", "where", ">replicas", ">req/s", ">of max", ">TTFT p95", ">TPOT mean", ">$/month")
     rows: list[tuple[str, ...]] = []
-    for d in report.deployments:
+    for d in deployments:
         what = f"{d.workload}{'' if d.pool == 'all' else ' ' + d.pool}: {d.model} {d.precision}"
         degrees = f" tp{d.tensor_parallel}" + (f" pp{d.pipeline_parallel}" if d.pipeline_parallel > 1 else "")
         layout = f"{d.gpus_per_replica}×{d.gpu}" + (degrees if d.gpus_per_replica > 1 else "")
@@ -77,10 +79,8 @@ def _deployments(report: PlanReport) -> Section:
         rows.append((what, where, str(d.replicas), *load, *latency, f"{d.monthly_cost_usd:,.2f}"))
         instance = f"{d.instances}× {d.instance_type}, {d.pricing_term.replace('_', ' ')}"
         rows.append((f"  {layout}, {d.engine}, KV {d.kv_precision}", instance, "", "", "", "", "", ""))
-    note = (
-        f"Latencies are the {_percent(report.confidence)} bounds that the plan is held to." if _cautious(report) else ""
-    )
-    return Section("Plan", (note,) if note else (), Table(headings, tuple(rows)))
+    note = f"Latencies are the {_percent(confidence)} bounds that the plan is held to."
+    return Section("Plan", (note,) if confidence > CENTRAL_CONFIDENCE else (), Table(headings, tuple(rows)))
 
 
 def _warnings(report: PlanReport) -> Section:
@@ -89,10 +89,6 @@ def _warnings(report: PlanReport) -> Section:
 
 def _serialized(deployment: Deployment, field: str) -> str:
     return str(deployment.model_dump(mode="json")[field])
-
-
-def _cautious(report: PlanReport) -> bool:
-    return report.confidence > 0.5
 
 
 def _percent(share: float) -> str:
