@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from optimizer.program.problem import LOSSES, Apis, Candidates, Limits, Offers, Problem, Quota, Traffic, steady_traffic
+from optimizer.program.given import LOSSES, Apis, Candidates, Limits, Offers, Quota, Traffic, steady_traffic
+from optimizer.program.problem import Problem
 
 PROVIDERS, REGIONS = ("aws", "gcp"), ("east", "west")
 
@@ -50,7 +51,7 @@ def with_apis(problem: Problem) -> Problem:
 
 
 def by_day_and_night(problem: Problem) -> Problem:
-    """The same by day and by night, which has a quarter of the demand and none of the first class; one offer is owned."""
+    """The same by day and, with a quarter of the demand and none of the first class, by night; one offer is owned."""
     demand = problem.traffic.demand_per_s[0]
     quiet = demand / 4
     quiet[0] = 0.0

@@ -61,6 +61,10 @@ def test_moves_gone_and_new_are_told_with_percent(tmp_path: Path) -> None:
     assert found.gone == (("offers", "acme/us/old/1xt4/on_demand"),)
     assert found.new == (("offers", "acme/us/new/1xl40s/on_demand"),)
     assert found.tables == {"offers": (2, 2)}
+    assert found.one_sided == ()
+    beside_shipped = difference(old, snapshot_named("shipped"))
+    assert {table for table, _ in beside_shipped.new} == {"offers"}
+    assert {"models", "serverless"} <= set(beside_shipped.one_sided)
     assert difference(old, old).moves == ()
 
 
@@ -102,9 +106,11 @@ def test_the_commands_answer_in_their_first_line(optimizer: Callable[..., Result
     taken = optimizer("catalog", "snapshot", "--catalogs", str(before), "--output", str(manifest))
     assert taken.out.splitlines()[0] == json.loads(manifest.read_text())["sha256"]
     shown = optimizer("catalog", "diff", str(before), str(after))
-    assert shown.out.startswith("1 prices moved (1 up, 0 down, +10.0 % in the median), 1 gone, 0 new\n")
+    assert shown.out.startswith("1 price moved (1 up, 0 down, +10.0 % in the median), 1 gone, 0 new\n")
     assert max(map(len, shown.out.splitlines())) <= 120
     said = json.loads(optimizer("catalog", "diff", str(before), str(after), "--format", "json").out)
     assert said["moved"][0]["percent"] == 10.0
-    assert optimizer("catalog", "diff", str(before), str(after), "--format", "markdown").out.startswith("## 1 prices")
+    assert optimizer("catalog", "diff", str(before), str(after), "--format", "markdown").out.startswith(
+        "## 1 price moved"
+    )
     assert "prices stand in both" in optimizer("catalog", "diff", str(manifest), "shipped").out

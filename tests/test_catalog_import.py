@@ -142,7 +142,7 @@ def test_the_written_folder_is_an_overlay(optimizer: Callable[..., Result], tmp_
     ]
     again = optimizer(*arguments)
     assert (again.code, "is there already" in again.err) == (2, True)
-    assert optimizer(*arguments, "--replace").out.startswith("1 offers imported\n")
+    assert optimizer(*arguments, "--replace").out.startswith("1 offer imported\n")
 
 
 def test_a_list_of_which_nothing_can_be_taken_is_bad_input(optimizer: Callable[..., Result], tmp_path: Path) -> None:

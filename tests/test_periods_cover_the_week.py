@@ -83,6 +83,14 @@ def test_more_periods_add_less_demand() -> None:
     assert added[3] == pytest.approx(0)
 
 
+def test_rounding_does_not_lift_the_highest_hour_of_all_workloads_together() -> None:
+    day = [50 + 40 * np.sin(hour / 24 * 2 * np.pi) + (hour * 7 % 11) for hour in range(168)]
+    night = [50 - 40 * np.sin(hour / 24 * 2 * np.pi) + (hour * 5 % 13) for hour in range(168)]
+    found, week = periods(scenario(day, night)), np.array([day, night])
+    assert found.demand_requests_per_second.sum(axis=1).max() <= 1.01 * week.sum(axis=0).max()
+    assert found.added_share.max() < 0.15
+
+
 def test_the_two_nearest_levels_are_joined_first() -> None:
     found = periods(scenario([10.0] * 80 + [9.5] * 8 + [1.0] * 80, max_periods=2))
     assert found.demand_requests_per_second[:, 0].tolist() == [10, 1]

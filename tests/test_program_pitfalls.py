@@ -7,8 +7,9 @@ import pytest
 from program_promises import faults
 
 from optimizer.base.units import HOURS_PER_MONTH
-from optimizer.program.problem import Apis, Candidates, Limits, Offers, Problem, steady_traffic
-from optimizer.program.solve import Solution, solve, solve_plainly
+from optimizer.program.given import Apis, Candidates, Limits, Offers, steady_traffic
+from optimizer.program.problem import Problem
+from optimizer.program.solve import Solution, solve
 
 
 def fleet(
@@ -104,7 +105,7 @@ def test_mixes_that_repeat_keep_their_own_flows() -> None:
 
 
 def test_a_bound_within_a_gap_is_a_bound_on_every_plan() -> None:
-    # two of any cheap kind carry 1.5/s for 2.0; the first, restricted search sees those only; one of the last does at 1.6
+    # two of the cheap ones carry 1.5/s at 2.0; the first, restricted search sees only those; the last does alone at 1.6
     offers = [("p", 1, 1 + number / 10_000) for number in range(30)] + [("p", 1, 1.6)]
     problem = fleet([1.5], offers, [(o, 0) for o in range(31)], Limits(1.0, max_power_kw=100.0))
     rates, power = problem.candidates.rate_per_s.copy(), np.linspace(2.0, 1.0, 31)

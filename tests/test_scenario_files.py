@@ -9,6 +9,7 @@ import pytest
 
 from optimizer import load_scenario
 from optimizer.base.errors import InputError
+from optimizer.inputs.catalog import Catalogs
 from optimizer.inputs.loading_attachments import replicas_of_plan
 from optimizer.inputs.scenario import Grid, Scenario, Spot
 from optimizer.inputs.shipped import shipped_dir
@@ -126,6 +127,7 @@ DEPLOYED = {
     "region": "us-east-1",
     "instance_type": "g6.xlarge",
     "gpu": "l4",
+    "gpus_per_instance": 1,
     "pricing_term": "on_demand",
     "engine": "vllm",
     "precision": "fp8",
@@ -148,10 +150,14 @@ def test_the_plan_in_force_is_read_with_its_replicas_added_up(tmp_path: Path) ->
     assert Scenario.model_validate(load(tmp_path, HEAD + LENGTHS).model_dump())
 
 
-def test_a_plan_that_was_written_can_be_in_force(tmp_path: Path, planned: Callable[[str], PlanReport]) -> None:
+def test_a_plan_that_was_written_can_be_in_force(
+    tmp_path: Path, planned: Callable[[str], PlanReport], catalogs: Catalogs
+) -> None:
     (tmp_path / "plan.json").write_text(as_json(planned("chat-8b")), encoding="utf-8")
     rows = replicas_of_plan(tmp_path / "plan.json")
     assert sum(row.replicas for row in rows) == sum(item.replicas for item in planned("chat-8b").deployments)
+    bought = {purchase.offer for purchase in planned("chat-8b").purchases}
+    assert {offer.id for offer in catalogs.offers if any(row.runs_on(offer) for row in rows)} == bought
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,7 @@ class CatalogDiff:
         gone: (table, row) of prices that are no longer listed, sorted.
         new: (table, row) of prices that were not listed before, sorted.
         tables: Tables whose rows say something else, by name: rows before and after.
+        one_sided: Tables that only one of the two holds, and which are therefore not compared.
         compared: Prices that both states list.
     """
 
@@ -45,6 +46,7 @@ class CatalogDiff:
     gone: tuple[tuple[str, str], ...]
     new: tuple[tuple[str, str], ...]
     tables: dict[str, tuple[int, int]]
+    one_sided: tuple[str, ...]
     compared: int
 
     @property
@@ -56,8 +58,9 @@ class CatalogDiff:
 
 def difference(old: Snapshot, new: Snapshot) -> CatalogDiff:
     """Compares two states row by row."""
-    rows_before = {(table, row) for table, prices in old.prices.items() for row in prices}
-    rows_after = {(table, row) for table, prices in new.prices.items() for row in prices}
+    priced = sorted(old.prices.keys() & new.prices.keys())
+    rows_before = {(table, row) for table in priced for row in old.prices[table]}
+    rows_after = {(table, row) for table in priced for row in new.prices[table]}
     shared = sorted(rows_before & rows_after)
     moves = [move for table, row in shared for move in _moves(old, new, table, row)]
     return CatalogDiff(
@@ -69,6 +72,7 @@ def difference(old: Snapshot, new: Snapshot) -> CatalogDiff:
             for name in sorted(old.tables.keys() & new.tables.keys())
             if old.tables[name].sha256 != new.tables[name].sha256
         },
+        one_sided=tuple(sorted(old.tables.keys() ^ new.tables.keys())),
         compared=len(shared),
     )
 

@@ -58,6 +58,7 @@ class Snapshot(Strict):
     sha256: str
     """Of all tables together; the same rows give the same hash in any order, layout or folder."""
     tables: dict[str, TableContent]
+    """Those that some file holds; a folder of one's own need not have all."""
     files: dict[str, str]
     """SHA-256 of each file's bytes."""
     prices: dict[str, dict[str, Price]]
@@ -113,13 +114,18 @@ def _of(folders: list[tuple[Path, str]]) -> Snapshot:
         findings.append(Finding(folders[0][1], 0, "", "no catalog file in this folder", f"known files: {known}"))
     if findings:
         raise InputError(findings)
-    tables = {name: TableContent(rows=len(rows[name]), sha256=_hash(rows[name])) for name in sorted(TABLES)}
+    held = [
+        name
+        for name in sorted(TABLES)
+        if any(f"{label}/{file}" in files for file in TABLES[name].files for _, label in folders)
+    ]
+    tables = {name: TableContent(rows=len(rows[name]), sha256=_hash(rows[name])) for name in held}
     whole = hashlib.sha256("".join(f"{name} {each.sha256}\n" for name, each in tables.items()).encode())
     return Snapshot(
         sha256=whole.hexdigest(),
         tables=tables,
         files=dict(sorted(files.items())),
-        prices={name: _prices(rows[name], columns) for name, columns in sorted(PRICES.items())},
+        prices={name: _prices(rows[name], columns) for name, columns in sorted(PRICES.items()) if name in tables},
     )
 
 

@@ -20,9 +20,10 @@ from optimizer.inputs.catalog import Catalogs
 from optimizer.inputs.checks import check_scenario
 from optimizer.inputs.scenario import Grid, Lifecycle, Scenario, Workload
 from optimizer.plan.alternatives import summarized
+from optimizer.plan.fields import Outcome
+from optimizer.plan.fleet import Deployment
 from optimizer.plan.inquiry import Inquiry
 from optimizer.plan.narrowing import narrowed
-from optimizer.plan.plan import Deployment, Outcome
 from optimizer.plan.readback import Bought, read_back
 
 PROVEN_FIRST: tuple[Outcome, ...] = ("optimal", "feasible", "infeasible", "unproven", "failed")

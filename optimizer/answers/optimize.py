@@ -12,11 +12,13 @@ from optimizer.inputs.scenario import Scenario
 from optimizer.plan.alternatives import central_prediction, next_best, opportunities, rule_of_thumb, summarized
 from optimizer.plan.breakpoints import limit_breakpoints, price_breakpoints
 from optimizer.plan.costs import costs
+from optimizer.plan.explained import Breakpoint, Explanation, MarginalValue
+from optimizer.plan.fields import CENT
 from optimizer.plan.inquiry import Answer, Inquiry
 from optimizer.plan.levers import levers
 from optimizer.plan.marginal import marginal_values, worth_moving
 from optimizer.plan.narrowing import narrowed
-from optimizer.plan.plan import CENT, Breakpoint, Explanation, MarginalValue, PlanReport, SolverFacts, Verification
+from optimizer.plan.plan import PlanReport, SolverFacts, Verification
 from optimizer.plan.readback import Bought, read_back
 from optimizer.plan.rejections import Census, census, nearest_misses
 from optimizer.plan.requirements import requirements

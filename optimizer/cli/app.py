@@ -10,11 +10,13 @@ from optimizer.cli.catalog import catalog
 from optimizer.cli.catalog_history import diff_command, snapshot_command
 from optimizer.cli.catalog_import import import_command
 from optimizer.cli.catalog_model import add_model_command
+from optimizer.cli.frontier import frontier_command
 from optimizer.cli.lifecycle import lifecycle_command
 from optimizer.cli.plan import plan
 from optimizer.cli.predict import predict
 from optimizer.cli.schema import schema_command
 from optimizer.cli.validate import validate
+from optimizer.cli.why_not import why_not_command
 
 EXIT_BAD_INPUT = 2
 EXIT_OUR_FAULT = 70
@@ -29,6 +31,8 @@ app = typer.Typer(
 )
 app.command("plan")(plan)
 app.command("lifecycle")(lifecycle_command)
+app.command("why-not")(why_not_command)
+app.command("frontier")(frontier_command)
 app.command("predict")(predict)
 app.command("calibrate")(calibrate)
 app.command("validate")(validate)

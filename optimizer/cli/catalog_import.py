@@ -10,8 +10,9 @@ import typer
 from optimizer.answers.catalog_import import Imported, Terms, import_prices
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.cli.options import CatalogsOption, Format, FormatOption, write, write_files
-from optimizer.inputs.catalog import Catalogs, Confidence, Offer, ProviderKind, Source
+from optimizer.inputs.catalog import Catalogs, Offer, Source
 from optimizer.inputs.importing import FORMATS
+from optimizer.inputs.kinds import Confidence, ProviderKind
 from optimizer.inputs.loading_catalogs import load_catalogs
 from optimizer.report.catalog_files import catalog_csv
 from optimizer.report.catalog_import import import_content, import_sections

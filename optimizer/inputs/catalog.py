@@ -13,6 +13,7 @@ from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
 from optimizer.inputs.kinds import (
     BenchmarkKind,
+    Confidence,
     FigureStatus,
     KernelSupportLevel,
     Link,
@@ -20,9 +21,6 @@ from optimizer.inputs.kinds import (
     OfferTerm,
     QuantizedPart,
 )
-from optimizer.inputs.kinds import Confidence as Confidence
-from optimizer.inputs.kinds import PricingTerm as PricingTerm
-from optimizer.inputs.kinds import ProviderKind as ProviderKind
 from optimizer.inputs.terms import Terms
 
 Row = TypeVar("Row")

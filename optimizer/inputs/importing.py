@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -131,6 +132,7 @@ def _number(text: str) -> float | None:
         return None
 
 
+@cache
 def _memory_of(gpu_info: str) -> float | None:
     """Memory of one GPU out of SkyPilot's description of it; None where it is only a name."""
     try:

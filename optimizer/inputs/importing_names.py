@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Final
 
 from optimizer.inputs.catalog import Catalogs, Gpu, Offer
@@ -17,6 +18,7 @@ FORM_FACTORS: Final = ("sxm", "pcie", "nvl")
 Known = Mapping[str, tuple[str, ...]]
 
 
+@cache
 def folded(name: str) -> str:
     """A name without case, blanks and signs: lists differ in nothing else most of the time."""
     return "".join(sign for sign in name.casefold() if sign.isalnum())

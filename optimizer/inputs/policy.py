@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from optimizer.base.model import Strict
 from optimizer.base.units import HOURS_PER_MONTH, MINUTES_PER_HOUR
+from optimizer.inputs.catalog import Offer
 from optimizer.inputs.fields import (
     MAX_NAMES,
     AllowDeny,
@@ -98,13 +99,22 @@ class InForce(Strict):
     region: str
     instance_type: str
     gpu: str
+    gpus_per_instance: PositiveWhole
     pricing_term: str
+    commitment_months: Whole = 0
     engine: str
     precision: str
     kv_precision: str
     tensor_parallel: PositiveWhole
     pipeline_parallel: PositiveWhole
     replicas: PositiveWhole
+
+    def runs_on(self, offer: Offer) -> bool:
+        """Whether the replicas stand on instances of that offer."""
+        mine = (self.provider, self.region, self.instance_type, self.gpu, self.gpus_per_instance)
+        its = (offer.provider, offer.region, offer.instance_type, offer.gpu, offer.gpu_count)
+        terms = (self.pricing_term, self.commitment_months) == (offer.pricing_term, offer.commitment_months)
+        return mine == its and terms
 
 
 class Migration(Strict):

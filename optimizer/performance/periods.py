@@ -49,7 +49,8 @@ def periods(scenario: Scenario) -> Periods:
 
     Exact while the week has no more different hours than that. Otherwise the two periods are joined, again and again,
     for which rounding both up to their element-wise maximum adds least demand, counted in hours of each workload's
-    peak. Every hour stays covered, and the peak of every workload keeps its exact value.
+    peak; what lifts all workloads together above the week's own highest hour counts as if it lasted the whole week,
+    as the machines bought for it do. Every hour stays covered, and the peak of every workload keeps its exact value.
     """
     week = np.array([weekly_requests_per_second(workload) for workload in scenario.workloads]).T
     hour_to_period = _clustered(week, scenario.policy.elastic.max_periods)
@@ -104,10 +105,11 @@ def _clustered(week: FloatArray, most: int) -> IntArray:
         most: Periods allowed.
     """
     highest, group = np.unique(week / week.max(axis=0), axis=0, return_inverse=True)
+    peak = float(highest.sum(axis=1).max())
     group = group.reshape(-1).astype(np.int64)
     hours = np.bincount(group).astype(float)
     alive = np.ones(len(hours), dtype=bool)
-    price = _joining_prices(highest, hours)
+    price = _joining_prices(highest, hours, peak)
     for _ in range(len(hours) - most):
         kept, gone = divmod(int(np.argmin(price)), len(hours))
         highest[kept] = np.maximum(highest[kept], highest[gone])
@@ -115,22 +117,30 @@ def _clustered(week: FloatArray, most: int) -> IntArray:
         group[group == gone] = kept
         alive[gone] = False
         price[gone, :] = price[:, gone] = np.inf
-        price[kept, :] = price[:, kept] = np.where(alive, _joining(highest, hours, kept), np.inf)
+        price[kept, :] = price[:, kept] = np.where(alive, _joining(highest, hours, kept, peak), np.inf)
         price[kept, kept] = np.inf
     _, first, numbered = np.unique(group, return_index=True, return_inverse=True)
     rank: IntArray = np.argsort(np.argsort(first)).astype(np.int64)
     return rank[numbered.reshape(-1)]
 
 
-def _joining_prices(highest: FloatArray, hours: FloatArray) -> FloatArray:
+def _joining_prices(highest: FloatArray, hours: FloatArray, peak: float) -> FloatArray:
     """(N, N) demand added by joining two periods, infinite for a period with itself."""
-    prices = np.array([_joining(highest, hours, one) for one in range(len(hours))])
+    prices = np.array([_joining(highest, hours, one, peak) for one in range(len(hours))])
     np.fill_diagonal(prices, np.inf)
     return prices
 
 
-def _joining(highest: FloatArray, hours: FloatArray, one: int) -> FloatArray:
-    """(N,) demand added by joining one period with each: both rise to their element-wise maximum."""
+def _joining(highest: FloatArray, hours: FloatArray, one: int, peak: float) -> FloatArray:
+    """(N,) demand added by joining one period with each, in hours of peak.
+
+    Args:
+        highest: (N, W) demand of each period as a share of the workload's peak.
+        hours: (N,) hours of the week in each.
+        one: The period joined with each.
+        peak: The week's highest sum of shares.
+    """
     joined = np.maximum(highest, highest[one])
     added: FloatArray = hours * (joined - highest).sum(axis=1) + hours[one] * (joined - highest[one]).sum(axis=1)
+    added += HOURS_PER_WEEK * np.maximum(joined.sum(axis=1) - peak, 0.0)
     return added

@@ -8,8 +8,8 @@ import numpy as np
 from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK, MINUTES_PER_HOUR, SECONDS_PER_HOUR
 from optimizer.performance.market import storage_usd_per_month
 from optimizer.performance.periods import Periods
+from optimizer.plan.fleet import Bought, Hosted, Migration, Period, Purchase, Sent
 from optimizer.plan.inquiry import Answer, Use
-from optimizer.plan.plan import Bought, Hosted, Migration, Period, Purchase, Sent
 
 
 def hours_per_month(answer: Answer) -> list[Decimal]:
@@ -74,11 +74,11 @@ def hosted_shares(answer: Answer) -> Iterator[Hosted]:
         hours = hours_per_month(answer)
         requests = sum((Decimal(repr(f)) * h * SECONDS_PER_HOUR for f, h in zip(flow, hours, strict=True)), Decimal(0))
         yield Hosted(
-            api=api.id,
+            api=api.name,
             provider=api.provider,
             model=api.model,
-            workload=answer.inquiry.scenario.workloads[api.workload].name,
-            request_class=answer.inquiry.scenario.workloads[api.workload].classes()[api.request_class].name,
+            workload=api.workload,
+            request_class=api.request_class,
             schedule=[Sent(period=t, requests_per_second=f) for t, f in enumerate(flow)],
             requests_per_month=float(requests),
             usd_per_request=api.usd_per_request,

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from optimizer.base.model import Strict
 from optimizer.base.units import HOURS_PER_MONTH
-from optimizer.plan.plan import Deployment, Figure
+from optimizer.plan.fields import Figure
+from optimizer.plan.fleet import Deployment
 
 
 class CostFactor(Strict):

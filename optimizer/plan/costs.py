@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from decimal import Decimal
 
-from optimizer.plan.plan import Costs, Deployment, Purchase, cents
+from optimizer.plan.fields import cents
+from optimizer.plan.fleet import Costs, Deployment, Purchase
 from optimizer.plan.readback import Bought
 
 

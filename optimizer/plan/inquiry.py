@@ -7,10 +7,11 @@ import numpy as np
 
 from optimizer.inputs.catalog import Catalogs
 from optimizer.inputs.scenario import Policy, Scenario
+from optimizer.performance.apis import apis
 from optimizer.performance.candidates import WorkloadOptions, evaluate, re_rated, variants
 from optimizer.performance.market import Market, admits_by, market
 from optimizer.program.formulate import Column, Formulation, formulate
-from optimizer.program.problem import Flags
+from optimizer.program.given import Flags
 from optimizer.program.solve import Solution, solve
 
 
@@ -69,7 +70,8 @@ class Inquiry:
 
     def solved(self, keep: Sequence[Flags] | None = None) -> Answer:
         """The optimum, optionally over a part of the configurations."""
-        formulation = formulate(self.scenario, self.options, self.market, keep)
+        hosted = apis(self.scenario, self.catalogs).admitted if "serverless" in self.scenario.policy.hosting else ()
+        formulation = formulate(self.scenario, self.options, self.market, keep, hosted)
         return Answer(self, formulation, solve(formulation.problem, time_limit_s=self.time_limit_s))
 
     def changed(self, scenario: Scenario) -> "Inquiry":

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
-from optimizer.inputs.catalog import Confidence, PricingTerm, ProviderKind
+from optimizer.inputs.kinds import Confidence, PricingTerm, ProviderKind
 from optimizer.inputs.scenario import CENTRAL_CONFIDENCE, STATISTICS, Policy, Quota, Scenario, Workload
 
 MAX_LATENCY_FACTOR: Final = 4096.0
@@ -148,6 +148,9 @@ def _of_workload(workload: Workload) -> Iterator[Requirement]:
     if workload.min_quality is not None:
         scale = Scale(workload.min_quality, 0.0, 0.005)
         yield Requirement(f"{path}.min_quality", workload.min_quality, None, "share", scale)
+    for name in ("providers", "regions", "countries"):
+        if getattr(workload, name).restricts:
+            yield Requirement(f"{path}.{name}", _written(getattr(workload, name)), None, "", None)
 
 
 def _numbers(policy: Policy) -> Iterator[Requirement]:
@@ -177,7 +180,8 @@ def _numbers(policy: Policy) -> Iterator[Requirement]:
 
 def _lists(policy: Policy) -> Iterator[Requirement]:
     """Lists of names can only be dropped or opened; what is left out by default is asked for like any other."""
-    for name in ("providers", "gpus", "regions", "engines", "precisions", "kv_precisions", "quotas"):
+    places = ("providers", "regions", "countries", "hosting")
+    for name in (*places, "gpus", "engines", "precisions", "kv_precisions", "quotas"):
         if getattr(policy, name) != Policy.model_fields[name].default:
             yield Requirement(f"policy.{name}", _written(getattr(policy, name)), None, "", None)
     for name, everything in EVERYTHING.items():

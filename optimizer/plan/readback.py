@@ -23,19 +23,9 @@ from optimizer.performance.periods import Periods
 from optimizer.performance.predict import LIMITS, STATISTICS, Mix, OperatingPoint, operate
 from optimizer.performance.setup import Configuration
 from optimizer.plan.bill import hosted_shares, hours_per_month, migration, planned_periods, purchase
+from optimizer.plan.fields import cents
+from optimizer.plan.fleet import Deployment, Hosted, Migration, Period, Provenance, Purchase, Running, ServedClass, Vram
 from optimizer.plan.inquiry import Answer, Use
-from optimizer.plan.plan import (
-    Deployment,
-    Hosted,
-    Migration,
-    Period,
-    Provenance,
-    Purchase,
-    Running,
-    ServedClass,
-    Vram,
-    cents,
-)
 from optimizer.program.formulate import Column
 
 Milliseconds = dict[str, float]

@@ -9,8 +9,8 @@ import numpy as np
 from optimizer.performance.candidates import PoolOptions, WorkloadOptions
 from optimizer.performance.criteria import CONFIGURATION_CRITERIA, OFFER_CRITERIA, Criterion
 from optimizer.performance.market import Market
-from optimizer.plan.plan import NearestMiss, Rejected
-from optimizer.program.problem import Flags
+from optimizer.plan.explained import NearestMiss, Rejected
+from optimizer.program.given import Flags
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from optimizer.inputs.scenario import Scenario
 from optimizer.plan.alternatives import summarized
 from optimizer.plan.conflict import conflict_of, plan_of, plan_without
+from optimizer.plan.explained import ConflictItem, FieldChange, Relaxation
 from optimizer.plan.inquiry import Inquiry
 from optimizer.plan.loosening import Requirement, Value, defaults_of, shown, with_field
-from optimizer.plan.plan import ConflictItem, FieldChange, Relaxation
 from optimizer.plan.readback import Bought
 
 COMFORT = (1.5, 2.0, 4.0)

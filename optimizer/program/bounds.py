@@ -28,8 +28,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from optimizer.program.cost import api_cost_usd_per_hour
+from optimizer.program.given import Floats, Ints
 from optimizer.program.model import Program
-from optimizer.program.problem import Floats, Ints, Problem
+from optimizer.program.problem import Problem
 from optimizer.program.quantities import best_rate_per_s, streams_per_cell, trimming_groups
 from optimizer.program.variables import instance_columns
 

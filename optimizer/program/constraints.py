@@ -5,7 +5,8 @@ Flows are in units of a stream's reach (see `problem.Streams`), so every coeffic
 
 import numpy as np
 
-from optimizer.program.problem import Ints, Problem, Streams
+from optimizer.program.given import Ints
+from optimizer.program.problem import Problem, Streams
 from optimizer.program.quantities import best_rate_per_s, streams_per_cell, trimming_groups, wanted_classes
 from optimizer.program.rows import Rows, Term, at_least, at_most
 from optimizer.program.variables import Variables, by_period, tagged

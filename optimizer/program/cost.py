@@ -3,7 +3,8 @@
 import numpy as np
 
 from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
-from optimizer.program.problem import Floats, Problem
+from optimizer.program.given import Floats
+from optimizer.program.problem import Problem
 from optimizer.program.variables import Variables
 
 

@@ -13,17 +13,8 @@ from optimizer.performance.apis import Api
 from optimizer.performance.candidates import PoolOptions, WorkloadOptions
 from optimizer.performance.market import Market
 from optimizer.performance.periods import Periods, periods
-from optimizer.program.problem import (
-    Apis,
-    Candidates,
-    Flags,
-    Ints,
-    Limits,
-    Offers,
-    Problem,
-    Quota,
-    Traffic,
-)
+from optimizer.program.given import Apis, Candidates, Flags, Ints, Limits, Offers, Quota, Traffic
+from optimizer.program.problem import Problem
 
 SAME_PLATFORM = "same_platform"
 
@@ -98,7 +89,7 @@ def formulate(
         candidates=_candidates(scenario, options, market, columns, used, replicas),
         offers=_offers(market, used),
         limits=_limits(scenario.policy, market, used, unmatched),
-        apis=_apis(scenario, options, apis),
+        apis=_apis(options, apis),
     )
     return Formulation(problem, tuple(columns), used, tuple(apis), week, left_out, unmatched)
 
@@ -202,7 +193,7 @@ def _offers(market: Market, used: Ints) -> Offers:
     )
 
 
-def _apis(scenario: Scenario, options: Sequence[WorkloadOptions], apis: Sequence[Api]) -> Apis:
+def _apis(options: Sequence[WorkloadOptions], apis: Sequence[Api]) -> Apis:
     """Each API on the mix that serves its class alone."""
     rows = _mixes(options)
     alone = {
@@ -212,8 +203,8 @@ def _apis(scenario: Scenario, options: Sequence[WorkloadOptions], apis: Sequence
         if len(served.pool.classes) == 1
     }
     return Apis(
-        ids=tuple(api.id for api in apis),
-        mix=np.array([alone[scenario.workloads[api.workload].name, api.request_class] for api in apis], dtype=np.int64),
+        ids=tuple(f"{api.workload}/{api.request_class}|{api.provider}/{api.name}" for api in apis),
+        mix=np.array([alone[api.workload, api.class_index] for api in apis], dtype=np.int64),
         usd_per_request=np.array([float(api.usd_per_request) for api in apis]),
         provider=tuple(api.provider for api in apis),
     )

@@ -7,7 +7,8 @@ from ortools.math_opt import model_pb2
 
 from optimizer.program.cost import cost_usd_per_hour
 from optimizer.program.families import active_families
-from optimizer.program.problem import Flags, Floats, Ints, Problem
+from optimizer.program.given import Flags, Floats, Ints
+from optimizer.program.problem import Problem
 from optimizer.program.rows import Rows
 from optimizer.program.variables import Variables, integers, lay_out, names, upper_bounds
 

@@ -4,7 +4,8 @@ import numpy as np
 
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.cost import cost_usd_per_hour
-from optimizer.program.problem import Floats, Ints, Labels, Problem
+from optimizer.program.given import Floats, Ints, Labels
+from optimizer.program.problem import Problem
 from optimizer.program.quantities import label_numbers, labels, most_replicas, trimming_groups
 from optimizer.program.rows import Rows, at_most, one_row_at_most
 from optimizer.program.variables import Variables, by_period, tagged

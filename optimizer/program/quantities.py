@@ -10,7 +10,8 @@ The bounds below hold for trimmed plans, so adding them excludes no cost and no 
 
 import numpy as np
 
-from optimizer.program.problem import Flags, Floats, Ints, Problem
+from optimizer.program.given import Flags, Floats, Ints
+from optimizer.program.problem import Problem
 
 ROUNDING_SLACK = 1e-9
 """Relative slack when a ratio of floats is rounded up to whole replicas."""

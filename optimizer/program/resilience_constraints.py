@@ -3,7 +3,8 @@
 import numpy as np
 
 from optimizer.program.constraints import demand_shares
-from optimizer.program.problem import Ints, Labels, Problem
+from optimizer.program.given import Ints, Labels
+from optimizer.program.problem import Problem
 from optimizer.program.quantities import label_numbers, labels, may_not_serve, streams_per_cell, wanted_classes
 from optimizer.program.rows import Rows, at_least, at_most
 from optimizer.program.survival import best_share_per_replica

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optimizer.program.problem import Floats, Ints
+from optimizer.program.given import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,9 @@ import numpy as np
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.bounds import Bound, bound_from, read_multipliers
 from optimizer.program.dominance import undominated
+from optimizer.program.given import Flags, Floats, Ints
 from optimizer.program.model import Program, build_program, hourly_cost, model_proto
-from optimizer.program.problem import Flags, Floats, Ints, Problem, Sorted, compacted
+from optimizer.program.problem import Problem, Sorted, compacted
 from optimizer.program.quantities import busiest_period, label_numbers
 from optimizer.program.solver import Answer, Clock, Status, solve_integer, solve_linear
 from optimizer.program.variables import Variables

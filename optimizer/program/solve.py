@@ -8,7 +8,8 @@ import numpy as np
 
 from optimizer.base.errors import SolverFailure
 from optimizer.base.units import HOURS_PER_MONTH
-from optimizer.program.problem import Floats, Ints, Problem, Sorted, sorted_problem
+from optimizer.program.given import Floats, Ints
+from optimizer.program.problem import Problem, Sorted, sorted_problem
 from optimizer.program.routing import Routed, balanced_flows
 from optimizer.program.search import EQUAL_COST, Found, Ledger, Machines, search
 from optimizer.program.solver import Clock

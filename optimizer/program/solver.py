@@ -15,7 +15,7 @@ from ortools.math_opt.python import mathopt
 from ortools.math_opt.solvers import highs_pb2
 
 from optimizer.base.errors import SolverFailure
-from optimizer.program.problem import Floats
+from optimizer.program.given import Floats
 
 Status: TypeAlias = Literal["optimal", "feasible", "infeasible", "unproven"]
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optimizer.program.problem import Flags, Floats, Ints, Problem
+from optimizer.program.given import Flags, Floats, Ints
+from optimizer.program.problem import Problem
 from optimizer.program.quantities import labels, lost_with_an_instance, wanted_classes
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optimizer.program.problem import Flags, Floats, Ints, Problem
+from optimizer.program.given import Flags, Floats, Ints
+from optimizer.program.problem import Problem
 from optimizer.program.quantities import labels
 from optimizer.program.survival import Losses, losses
 

@@ -18,13 +18,14 @@ def diff_sections(diff: CatalogDiff, limit: int) -> tuple[Section, ...]:
     down = sum((move.percent or 0) < 0 for move in diff.moves)
     middle = f", {diff.median_percent:+.1f} % in the median" if diff.median_percent is not None else ""
     title = (
-        f"{len(diff.moves):,} prices moved ({up:,} up, {down:,} down{middle}), "
+        f"{len(diff.moves):,} price{'' if len(diff.moves) == 1 else 's'} moved ({up:,} up, {down:,} down{middle}), "
         f"{len(diff.gone):,} gone, {len(diff.new):,} new"
     )
     changed = ", ".join(f"{name} ({before:,} → {after:,} rows)" for name, (before, after) in diff.tables.items())
     lines = (
         f"{diff.compared:,} prices stand in both",
         f"tables that say something else: {changed}" if changed else "every table says the same",
+        f"not compared, for only one of the two has them: {', '.join(diff.one_sided)}" if diff.one_sided else "",
     )
     sections = [Section(title, lines)]
     if diff.moves:
@@ -52,6 +53,7 @@ def diff_content(diff: CatalogDiff) -> dict[str, Any]:
         "gone": [{"table": table, "subject": row} for table, row in diff.gone],
         "new": [{"table": table, "subject": row} for table, row in diff.new],
         "tables": {name: {"rows_before": before, "rows_after": after} for name, (before, after) in diff.tables.items()},
+        "one_sided": list(diff.one_sided),
     }
 
 

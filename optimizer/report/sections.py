@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from optimizer.inputs.scenario import CENTRAL_CONFIDENCE
+from optimizer.plan.explained import Alternative, Breakpoint, MarginalValue
+from optimizer.plan.fleet import Deployment
 from optimizer.plan.levers import is_demand
-from optimizer.plan.plan import Alternative, Breakpoint, Deployment, MarginalValue, PlanReport
+from optimizer.plan.plan import PlanReport
 
 PROOF_WORDS = {
     "optimal": "proven optimal",
