@@ -9,10 +9,10 @@ from optimizer.inputs.catalog import Catalogs
 from optimizer.inputs.checks import check_scenario
 from optimizer.inputs.scenario import Scenario
 from optimizer.plan.alternatives import summarized
+from optimizer.plan.fields import Figure, Outcome, Usd
 from optimizer.plan.frontier import SWEEPABLE, Change, Point, Sweep, changes, points, set_to
 from optimizer.plan.inquiry import Inquiry
 from optimizer.plan.narrowing import narrowed
-from optimizer.plan.plan import Figure, Outcome, Usd
 
 SCHEMA_VERSION: Final = 1
 MAX_POINTS: Final = 400

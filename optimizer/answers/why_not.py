@@ -193,7 +193,7 @@ def _ways(proposal: Inquiry, failed: Sequence[str]) -> list[Relaxation]:
     ways = [way for item in items for way in alone(proposal, item)]
     missed = [item for item in items if item.field.startswith(tuple(failed))]
     if not ways and missed and plan_without(proposal, missed) is not None:
-        ways = together(proposal, missed)[1]
+        ways = together(proposal, missed)
     return [relaxation(way) for way in sorted(ways, key=lambda way: way.plan.monthly_cost_usd)]
 
 

@@ -42,6 +42,8 @@ class NearestMiss(Strict):
     limit: Figure
     unit: str
     other_failures: list[str]
+    spent_on: dict[str, Figure]
+    """What its time or memory goes to, as shares, largest first."""
     text: str
 
 
@@ -57,8 +59,14 @@ class Rejected(Strict):
 class ConflictItem(Strict):
     """One requirement of a set that cannot hold together."""
 
+    conflict: int
+    """Number of the set, from 1: sets are independent, each alone rules out every plan."""
     requirement: str
     value: str
+    written: bool
+    """Whether the scenario says so, or nobody did and it is the default."""
+    line: int | None
+    """In the scenario's file, where there is one."""
     text: str
 
 

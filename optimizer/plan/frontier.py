@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 
 from optimizer.inputs.scenario import STATISTICS, Scenario, Workload
+from optimizer.plan.fields import Outcome
 from optimizer.plan.inquiry import Inquiry
 from optimizer.plan.loosening import with_field
-from optimizer.plan.plan import Outcome
 from optimizer.plan.pricing import SAME_COST
 from optimizer.plan.readback import Bought, read_back
 

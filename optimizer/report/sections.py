@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from optimizer.inputs.scenario import CENTRAL_CONFIDENCE
-from optimizer.plan.explained import Alternative, Breakpoint, MarginalValue
+from optimizer.plan.explained import Alternative, Breakpoint, ConflictItem, MarginalValue
 from optimizer.plan.fleet import Deployment
 from optimizer.plan.levers import is_demand
 from optimizer.plan.plan import PlanReport
@@ -199,13 +199,17 @@ def _nearest_misses(report: PlanReport) -> Section:
 
 def _ways_out(report: PlanReport) -> list[Section]:
     said = report.explanation
-    return [
-        Section(
-            "What cannot hold together, even if nothing else were asked",
-            tuple(item.text for item in said.conflict),
-        ),
-        Section("Ways out, re-solved", tuple(item.text for item in said.relaxations)),
-    ]
+    numbers = sorted({item.conflict for item in said.conflict})
+    conflicts = []
+    for number in numbers:
+        which = f"Conflict {number} of {len(numbers)}: what" if len(numbers) > 1 else "What"
+        title = f"{which} cannot hold together, even if nothing else were asked"
+        conflicts.append(Section(title, tuple(_asked(item) for item in said.conflict if item.conflict == number)))
+    return [*conflicts, Section("Ways out, re-solved", tuple(item.text for item in said.relaxations))]
+
+
+def _asked(item: ConflictItem) -> str:
+    return item.text if item.line is None else f"line {item.line}: {item.text}"
 
 
 def _rejected(report: PlanReport) -> Section:
