@@ -15,8 +15,8 @@ else, and in_force[c] replicas that run today; hosted APIs a with price[a] in US
 
 **Decided**: instances[t,o], whole instances that run, the same in every period where they are always paid;
 replicas[t,c], engine replicas placed; flow[t,c,m], requests/s routed; bought[t,a], requests/s sent to a hosted API.
-Everything else (used[t,c], outlasts[t,c], chosen[l], present[t,p], starts[o,t,u], started[c], stopped[c], failover) exists
-only where a family below needs it. Where there is one period, one mix per candidate or no API, the index is left out.
+Everything else (used[t,c], outlasts[t,c], chosen[l], present[t,p], starts[o,t,u], started[c], stopped[c], failover)
+exists only where a family below needs it.
 
 **Minimized**, in USD/month: sum over t and o of hours[t] * price[o] * instances[t,o]
 + sum over t and a of 3600 * hours[t] * price[a] * bought[t,a]
@@ -30,8 +30,8 @@ its reach and each row is divided by what it bounds, so that demands from 0.01 t
 same size.
 
 **Ties**: among plans of equal cost, fewest GPU hours, then fewest instance hours, then a single offer where one
-suffices, then fewest replica hours, then the smallest sum of id ranks. Routing then makes the busiest deployment as idle
-as possible, then the next busiest, and so on, period by period.
+suffices, then fewest replica hours, then the smallest sum of id ranks. Routing then makes the busiest deployment as
+idle as possible, then the next busiest, and so on, period by period.
 
 A family that a scenario does not use adds nothing to the program.
 

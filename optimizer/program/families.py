@@ -171,11 +171,11 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "survive",
         "After any one of the losses named, what is left still carries the whole demand at full rate.",
-        "sum over c left of mix[m,k] * failover[e,t,c,m] + sum over APIs left of bought[t,a] >= demand[t,k];"
-        " sum over m of failover[e,t,c,m] / rate[c,m] <= left[e,t,c];"
-        " left = replicas[t,c], 0 where its place is lost, "
-        " replicas[t,c] - held[c] * outlasts[t,c] where an instance is,"
-        " failover <= reach * outlasts there   for each loss e",
+        "sum over c left and m of mix[m,k] * failover[e,t,c,m] + sum over a left of mix[m(a),k] * bought[t,a]"
+        " >= demand[t,k]; sum over m of failover[e,t,c,m] / rate[c,m] <= left[e,t,c];"
+        " left[e,t,c] = replicas[t,c], 0 where its place is lost,"
+        " replicas[t,c] - held[c] * outlasts[t,c] where an instance is;"
+        " failover[e,t,c,m] <= reach[t,m] * outlasts[t,c] there   for each loss e, class k and period t",
         "share of the demand",
         "policy.survive",
         lambda problem: bool(problem.limits.survive),
