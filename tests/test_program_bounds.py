@@ -16,7 +16,7 @@ from optimizer.program.solve import solve, solve_plainly
 from optimizer.program.solver import Clock, solve_linear
 from optimizer.program.variables import tagged
 
-STEADY = settings(deadline=None, derandomize=True, max_examples=40, database=None)
+STEADY = settings(deadline=None, derandomize=True, max_examples=25, database=None)
 
 
 @STEADY

@@ -44,7 +44,7 @@ def test_optimum_equals_enumeration_for_pairs_of_families(first: int) -> None:
         few(2)(given(problems(NAMES[first], second))(agrees))()
 
 
-@few(80)
+@few(50)
 @given(problems("any", most_candidates=8, several=6))
 def test_elimination_keeps_the_optimum(problem: Problem) -> None:
     with_elimination, plain = solve(problem), solve_plainly(problem)
