@@ -35,6 +35,8 @@ def _only(name: str, deployments: Sequence[Deployment]) -> list[Deployment]:
 
 
 def _of_workload(name: str, chosen: Sequence[Deployment], proposed: Sequence[Deployment]) -> Iterator[CostFactor]:
+    if not chosen or not proposed:
+        return
     ours, theirs = _quantities(chosen), _quantities(proposed)
     for what, unit, saves in (
         ("price of a GPU-hour", "USD", False),

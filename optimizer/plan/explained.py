@@ -127,6 +127,37 @@ class Breakpoint(Strict):
     text: str
 
 
+class Estimate(Strict):
+    """A number that nobody knows for sure, and the money that hangs on it, re-solved."""
+
+    kind: Literal["performance", "price", "quality"]
+    what: str
+    rests_on: str
+    in_plan: bool
+    """Whether the plan uses what it speaks for; else a better plan would."""
+    saves_usd: Figure | None
+    """A month, if it turns out as predicted without the margin of the confidence asked for."""
+    costs_usd: Figure | None
+    """A month, if what it speaks for cannot be used after all."""
+    text: str
+
+
+class Benchmark(Strict):
+    """The measurement that would settle the most money."""
+
+    configuration: str
+    command: str
+    settles: str
+    text: str
+
+
+class Exposure(Strict):
+    """The estimates to which the decision is most exposed, and the measurement to make first."""
+
+    estimates: list[Estimate]
+    benchmark: Benchmark | None
+
+
 class Explanation(Strict):
     """Facts about the plan, each with the words that say it."""
 
@@ -142,4 +173,5 @@ class Explanation(Strict):
     relaxations: list[Relaxation]
     marginal_values: list[MarginalValue]
     breakpoints: list[Breakpoint]
+    exposure: Exposure | None
     warnings: list[str]

@@ -63,6 +63,7 @@ def plan_sections(report: PlanReport, verbose: bool = False) -> tuple[Section, .
         parts = [_nearest_misses(report), *_ways_out(report)]
     if verbose:
         parts += [_rejected(report), _purchases(report), _checks(report)]
+        parts += [_exposure(report)]
     parts += [_basis(report, verbose)]
     return tuple(part for part in parts if part.lines or (part.table and part.table.rows))
 
@@ -230,6 +231,17 @@ def _purchases(report: PlanReport) -> Section:
 def _checks(report: PlanReport) -> Section:
     rows = tuple((c.name, "holds" if c.passed else "FAILS", c.text) for c in report.verification.checks)
     return Section("Verification", table=Table(("check", "verdict", "found"), rows))
+
+
+def _exposure(report: PlanReport) -> Section:
+    """The estimates with the most money at stake, and what to measure first."""
+    said = report.explanation.exposure
+    if said is None:
+        return Section("What the numbers rest on")
+    lines = [item.text for item in said.estimates]
+    if said.benchmark is not None:
+        lines += [f"measure first: {said.benchmark.text}", said.benchmark.command]
+    return Section("What the numbers rest on", tuple(lines))
 
 
 def _basis(report: PlanReport, verbose: bool) -> Section:
