@@ -120,7 +120,7 @@ def verified(inquiry: Inquiry, bought: Bought) -> Verification:
 
 
 def _explained(answer: Answer, bought: Bought, counts: Census) -> Explanation:
-    inquiry = answer.inquiry
+    inquiry = answer.inquiry.for_comparison()
     scenario = inquiry.scenario
     limits = requirements(scenario, inquiry.catalogs, bought.deployments, bought.monthly_cost_usd)
     return Explanation(
@@ -147,6 +147,8 @@ def _variations(
     inquiry: Inquiry, bought: Bought, explanation: Explanation, thorough: bool
 ) -> dict[str, list[MarginalValue] | list[Breakpoint] | Exposure]:
     """What a step of a limit costs, how far it may go and what all rests on; less where nobody would wait for it."""
+    if inquiry.for_comparison().relative_gap and not thorough:
+        return {}
     limits, few = explanation.requirements, narrowed(inquiry)
     every = levers(inquiry.scenario, inquiry.options, bought.deployments)
     moved = every if thorough else worth_moving(every, limits)

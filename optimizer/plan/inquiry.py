@@ -14,6 +14,9 @@ from optimizer.program.formulate import Column, Formulation, formulate
 from optimizer.program.given import Flags
 from optimizer.program.solve import Solution, solve
 
+COMPARISON_GAP = 0.01
+"""Of plans with demand over time that are only compared with the chosen one, whose proof is complete."""
+
 
 @dataclass(frozen=True)
 class Use:
@@ -61,6 +64,8 @@ class Inquiry:
     options: tuple[WorkloadOptions, ...]
     time_limit_s: float | None = None
     """For each solve; without one every answer is proven."""
+    relative_gap: float = 0.0
+    """How far from the cheapest an answer may be; 0 proves each the cheapest."""
 
     @classmethod
     def of(cls, scenario: Scenario, catalogs: Catalogs, time_limit_s: float | None = None) -> "Inquiry":
@@ -72,7 +77,12 @@ class Inquiry:
         """The optimum, optionally over a part of the configurations."""
         hosted = apis(self.scenario, self.catalogs).admitted if "serverless" in self.scenario.policy.hosting else ()
         formulation = formulate(self.scenario, self.options, self.market, keep, hosted)
-        return Answer(self, formulation, solve(formulation.problem, time_limit_s=self.time_limit_s))
+        return Answer(self, formulation, solve(formulation.problem, self.time_limit_s, relative_gap=self.relative_gap))
+
+    def for_comparison(self) -> "Inquiry":
+        """The same question for answers that stand beside a plan: close enough to compare, where proof takes long."""
+        several = any(workload.demand is not None for workload in self.scenario.workloads)
+        return replace(self, relative_gap=COMPARISON_GAP) if several else self
 
     def changed(self, scenario: Scenario) -> "Inquiry":
         """The inquiry for another scenario over the same catalogs, predicting again only what the change touches."""
