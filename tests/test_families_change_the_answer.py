@@ -1,24 +1,21 @@
 """Each family of the program has a shipped scenario whose plan is another one without it."""
 
 from collections.abc import Callable
-from decimal import Decimal
-from functools import lru_cache
 from pathlib import Path
 from shutil import copytree
 
 import pytest
+from conftest import proven
 from test_shipped_scenarios import BY_FAMILY
 
 from optimizer import load_catalogs, load_scenario
-from optimizer.answers.optimize import verified
-from optimizer.inputs.catalog import Catalogs
 from optimizer.inputs.scenario import Scenario
 from optimizer.inputs.shipped import shipped_dir
 from optimizer.plan.inquiry import Inquiry
-from optimizer.plan.readback import Bought, read_back
+from optimizer.plan.readback import Bought
 
-OVERLAYS = shipped_dir("scenarios") / "overlays"
 Asked = Callable[[str], Inquiry]
+Fleet = Callable[[str], Bought]
 
 WITHOUT: list[tuple[str, str, dict[str, object], str]] = [
     ("office-hours", "demand over time", {"demand": None, "requests_per_second": 24.0}, "dearer"),
@@ -46,33 +43,6 @@ WITHOUT: list[tuple[str, str, dict[str, object], str]] = [
 """Scenario, family, fields of its first workload or its policy as they are without it, and what the plan is then."""
 
 
-@pytest.fixture(scope="module")
-def own_catalogs() -> Catalogs:
-    return load_catalogs(OVERLAYS / "own-rack")
-
-
-@pytest.fixture(scope="module")
-def asked(catalogs: Catalogs, own_catalogs: Catalogs) -> Asked:
-    """The inquiry of a shipped scenario, over the example overlay where there is one."""
-    overlaid = {"own-rack": own_catalogs}
-    return lru_cache(maxsize=None)(lambda name: Inquiry.of(load_scenario(name), overlaid.get(name, catalogs)))
-
-
-@pytest.fixture(scope="module")
-def plan(asked: Asked) -> Callable[[str], Bought]:
-    return lru_cache(maxsize=None)(lambda name: proven(asked(name)))
-
-
-def proven(inquiry: Inquiry) -> Bought:
-    """The plan, proven optimal and verified."""
-    answer = inquiry.solved()
-    assert answer.solution.outcome == "optimal"
-    assert answer.solution.relative_gap == 0.0
-    bought = read_back(answer)
-    assert verified(inquiry, bought).passed
-    return bought
-
-
 def changed(scenario: Scenario, fields: dict[str, object]) -> Scenario:
     """The scenario with some fields of its policy, or of its first workload, set."""
     content = scenario.model_dump()
@@ -86,43 +56,43 @@ def changed(scenario: Scenario, fields: dict[str, object]) -> Scenario:
 
 
 @pytest.mark.parametrize("name", BY_FAMILY)
-def test_the_plan_is_proven_verified_and_described(name: str, plan: Callable[[str], Bought]) -> None:
-    assert plan(name).monthly_cost_usd > 0
+def test_the_plan_is_proven_verified_and_described(name: str, fleet: Fleet) -> None:
+    assert fleet(name).monthly_cost_usd > 0
     assert load_scenario(name).description
 
 
 @pytest.mark.parametrize(("name", "family", "fields", "effect"), WITHOUT, ids=[f"{w[0]}-{w[1]}" for w in WITHOUT])
 def test_without_the_family_the_plan_is_another(
-    name: str, family: str, fields: dict[str, object], effect: str, asked: Asked, plan: Callable[[str], Bought]
+    name: str, family: str, fields: dict[str, object], effect: str, asked: Asked, fleet: Fleet
 ) -> None:
-    with_it = plan(name).monthly_cost_usd
+    with_it = fleet(name).monthly_cost_usd
     without = proven(asked(name).changed(changed(asked(name).scenario, fields))).monthly_cost_usd
     assert (without > with_it) if effect == "dearer" else (without < with_it), f"{family}: {with_it} then {without}"
 
 
 @pytest.mark.parametrize(("file", "effect"), [("availability.csv", "cheaper"), ("discounts.csv", "dearer")])
 def test_without_a_file_of_ones_own_terms_the_plan_is_another(
-    file: str, effect: str, tmp_path: Path, plan: Callable[[str], Bought]
+    file: str, effect: str, tmp_path: Path, fleet: Fleet
 ) -> None:
-    overlay = copytree(OVERLAYS / "own-rack", tmp_path / "overlay")
+    overlay = copytree(shipped_dir("scenarios") / "overlays" / "own-rack", tmp_path / "overlay")
     (overlay / file).unlink()
-    with_it: Decimal = plan("own-rack").monthly_cost_usd
+    with_it = fleet("own-rack").monthly_cost_usd
     without = proven(Inquiry.of(load_scenario("own-rack"), load_catalogs(overlay))).monthly_cost_usd
     assert (without > with_it) if effect == "dearer" else (without < with_it)
 
 
-def test_each_family_shows_in_its_plan(plan: Callable[[str], Bought]) -> None:
-    week = plan("office-hours")
+def test_each_family_shows_in_its_fleet(fleet: Fleet) -> None:
+    week = fleet("office-hours")
     assert {p.always_paid for p in week.purchases} == {True, False}
     assert any(len({entry.instances for entry in p.schedule}) > 1 for p in week.purchases)
-    assert sum(p.offer.endswith("/spot") for p in plan("spot-summaries").purchases) > 1
-    assert any(p.offer.startswith("owned/") for p in plan("own-rack").purchases)
-    evening = plan("api-at-night")
+    assert sum(p.offer.endswith("/spot") for p in fleet("spot-summaries").purchases) > 1
+    assert any(p.offer.startswith("owned/") for p in fleet("own-rack").purchases)
+    evening = fleet("api-at-night")
     assert evening.hosted
     assert evening.deployments
-    assert len({d.provider for d in plan("three-clouds").deployments}) == 3
-    assert {d.model for d in plan("model-choice").deployments} == {"qwen2.5-32b"}
-    assert len({d.engine for d in plan("one-engine").deployments}) == 1
-    moved = plan("moving-day").migration
+    assert len({d.provider for d in fleet("three-clouds").deployments}) == 3
+    assert {d.model for d in fleet("model-choice").deployments} == {"qwen2.5-32b"}
+    assert len({d.engine for d in fleet("one-engine").deployments}) == 1
+    moved = fleet("moving-day").migration
     assert moved is not None
     assert (moved.started, moved.stopped) == (1, 1)
