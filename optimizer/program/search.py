@@ -49,11 +49,12 @@ class Machines:
 
 @dataclass(eq=False)
 class Ledger:
-    """What the search may do and did: the gap at which it may end, phases with their wall time, columns removed."""
+    """What the search may do and did: the gap and the nodes at which it may end, phases with their wall time, columns removed."""
 
     progress: Callable[[str], None]
     clock: Clock
     relative_gap: float = 0.0
+    node_limit: int | None = None
     phase_wall_s: dict[str, float] = field(default_factory=dict)
     eliminated: dict[str, int] = field(default_factory=dict)
     columns_solved: int = 0
@@ -126,7 +127,7 @@ def _close_enough(bound: Bound, incumbent: Machines | None, ledger: Ledger) -> b
 def _final(problem: Problem, keep: Flags, bound: Bound | None, incumbent: Machines | None, ledger: Ledger) -> Found:
     """Solve the program on every candidate that no argument has removed."""
     with ledger.phase("final"):
-        answer, machines = _solve_on(problem, keep & _can_beat(problem, bound, incumbent), ledger, None)
+        answer, machines = _solve_on(problem, keep & _can_beat(problem, bound, incumbent), ledger, ledger.node_limit)
     if machines is None or (incumbent is not None and incumbent.usd_per_hour < machines.usd_per_hour):
         machines = incumbent
     return _found(problem, keep, bound, answer, machines)
