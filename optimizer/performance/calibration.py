@@ -23,6 +23,7 @@ PRECISION: Final[tuple[Axes, ...]] = (("precision", "architecture"), ("precision
 ENGINE: Final[tuple[Axes, ...]] = (("era", "vendor"), ("era",), ("engine",), ())
 KERNELS: Final[tuple[Axes, ...]] = (("era", "architecture"), ("era", "vendor"), ("era",), ())
 LINK: Final[tuple[Axes, ...]] = (("link", "architecture"), ("link",), ())
+EXPERTS: Final[tuple[Axes, ...]] = (("architecture", "precision"), ("architecture",), ("vendor",), ())
 ATTENTION: Final[tuple[Axes, ...]] = (("attention", "architecture"), ("attention", "vendor"), ("attention",), ())
 
 HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
@@ -35,8 +36,8 @@ HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
     "engine_compute_factor": KERNELS,
     "half_accumulation": (("engine",), ()),
     "roofline_norm": ((),),
-    "expert_bandwidth_factor": ARCHITECTURE,
-    "expert_compute_factor": ARCHITECTURE,
+    "expert_bandwidth_factor": PRECISION,
+    "expert_compute_factor": EXPERTS,
     "expert_width_exponent": ((),),
     "expert_reference_width": ((),),
     "expert_touch_factor": ((),),
@@ -59,11 +60,14 @@ HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
     "launch_floor_s": ENGINE,
     "launch_norm": ((),),
     "expert_launch_floor_s": ENGINE,
-    "sequence_limit": ENGINE,
+    "latent_launch_floor_s": ENGINE,
+    "sequence_limit": KERNELS,
     "interference_factor": (("engine",), ()),
     "mixed_prefill_share": (("engine",), ()),
     "expert_layer_overhead_s": ENGINE,
     "latent_layer_overhead_s": ENGINE,
+    "layer_format_factor": PRECISION,
+    "expert_format_factor": PRECISION,
     "waited_steps_closed": ENGINE,
     "waited_steps_open": ENGINE,
     "prefill_queue_factor": (("engine",), ()),
