@@ -205,7 +205,8 @@ def test_a_shipped_file_that_is_missing_is_named(tmp_path: Path, monkeypatch: py
 
 def test_the_shipped_folder_holds_every_table_and_no_other_file() -> None:
     names = {file.name for file in shipped_dir("catalogs").iterdir()}
-    assert names == {name for table in TABLES.values() for name in table.files} | {"README.md", "measurements.csv"}
+    shipped = {name for table in TABLES.values() if not table.private for name in table.files}
+    assert names == shipped | {"README.md", "measurements.csv"}
 
 
 def test_a_package_reads_what_it_carries_before_what_lies_beside_it(
@@ -230,3 +231,23 @@ def test_catalog_check_names_spot_above_on_demand_outliers_and_unknown_links(tmp
     assert ("error", "discounts", "acme/us/box/1xl4/spot") in named
     assert ("warning", "price range", "acme/us/gold/1xl4/on_demand") in named
     assert ("warning", "links", "acme/us/pair/2xl4/on_demand") in named
+
+
+def test_catalog_check_names_spellings_zero_prices_and_prices_too_old(tmp_path: Path) -> None:
+    spelled = OFFER.replace("box", "b_o_x")
+    lonely = OFFER.replace(",us,box,l4,", ",us,box,h200-nvl,").replace(",0.5,", ",0.01,")
+    old = OFFER.replace("box", "old").replace("2026-11-01", "2025-11-01")
+    (tmp_path / "offers.csv").write_text(offers(OFFER, spelled, lonely, old))
+    (tmp_path / "serverless.csv").write_text(
+        "provider,provider_model_name,usd_per_million_input_tokens,unit,as_of,source,confidence\n"
+        "acme,free,0,million tokens,2026-11-01,litgpt-0.5.13,listed\n"
+    )
+    known = load_catalogs(tmp_path)
+    named = {(found.severity, found.check, found.subject) for found in check_catalogs(known)}
+    assert ("warning", "duplicates", "acme/us/b_o_x/1xl4/on_demand") in named
+    assert ("warning", "price range", "acme/us/box/1xh200-nvl/on_demand") in named
+    assert ("warning", "zero price", "acme/free") in named
+    assert ("note", "prices by GPU", "l4") in named
+    too_old = {found.subject for found in check_catalogs(known, max_age_days=365) if found.severity == "error"}
+    assert "acme/us/old/1xl4/on_demand" in too_old
+    assert "acme/us/box/1xl4/on_demand" not in too_old

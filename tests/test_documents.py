@@ -13,7 +13,11 @@ from optimizer.report.export import SCHEMAS, schema
 
 ROOT = PACKAGE.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "catalogs").glob("*.md")])
-RECORDS = ["Scenario", "Workload", "Slo", "Latency", "RequestClass", "Demand", "Policy", "AllowDeny", "Quota"]
+RECORDS = [
+    *("Scenario", "Workload", "AlternativeModel", "Slo", "Latency", "RequestClass", "Demand", "Policy", "AllowDeny"),
+    *("Quota", "Countries", "Survive", "Grid", "Robust", "Spot", "Elastic", "Migration", "InForce"),
+    *("Lifecycle", "TrainingRun", "Checkpoints", "MeasuredRun"),
+]
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
 FIELD = re.compile(r"^\| `(\w+)` \|\s*([^|]*?)\s*\|", re.MULTILINE)
 

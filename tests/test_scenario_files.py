@@ -1,14 +1,20 @@
 """Scenario files are read as they were meant: traces keep their tokens, profiles their peak, names their shorthand."""
 
+import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from optimizer import load_scenario
 from optimizer.base.errors import InputError
-from optimizer.inputs.scenario import Scenario
+from optimizer.inputs.catalog import Catalogs
+from optimizer.inputs.loading_attachments import replicas_of_plan
+from optimizer.inputs.scenario import Grid, Scenario, Spot
 from optimizer.inputs.shipped import shipped_dir
+from optimizer.plan.plan import PlanReport
+from optimizer.report.export import as_json
 
 HEAD = "name: s\nworkloads:\n  - name: chat\n    model: llama-3.1-8b\n"
 LENGTHS = "    requests_per_second: 1\n    input_tokens: 100\n    output_tokens: 50\n"
@@ -112,3 +118,86 @@ def test_broken_traces_say_where(rows: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=words) as refused:
         load(tmp_path, HEAD + "    trace: t.csv\n")
     assert refused.value.findings[0].line == 5
+
+
+DEPLOYED = {
+    "workload": "chat",
+    "model": "llama-3.1-8b",
+    "provider": "aws",
+    "region": "us-east-1",
+    "instance_type": "g6.xlarge",
+    "gpu": "l4",
+    "gpus_per_instance": 1,
+    "pricing_term": "on_demand",
+    "engine": "vllm",
+    "precision": "fp8",
+    "kv_precision": "fp8",
+    "tensor_parallel": 1,
+    "pipeline_parallel": 1,
+    "replicas": 2,
+    "monthly_cost_usd": "9.00",
+}
+
+
+def test_the_plan_in_force_is_read_with_its_replicas_added_up(tmp_path: Path) -> None:
+    elsewhere = DEPLOYED | {"provider": "alpha", "replicas": 1}
+    (tmp_path / "plan.json").write_text(json.dumps({"deployments": [DEPLOYED, DEPLOYED, elsewhere]}))
+    migration = load(tmp_path, HEAD + LENGTHS + "policy: {migration: {from_plan: plan.json}}\n").policy.migration
+    assert migration is not None
+    assert migration.from_plan is None
+    assert migration.in_force is not None
+    assert [(row.provider, row.replicas) for row in migration.in_force] == [("alpha", 1), ("aws", 4)]
+    assert Scenario.model_validate(load(tmp_path, HEAD + LENGTHS).model_dump())
+
+
+def test_a_plan_that_was_written_can_be_in_force(
+    tmp_path: Path, planned: Callable[[str], PlanReport], catalogs: Catalogs
+) -> None:
+    (tmp_path / "plan.json").write_text(as_json(planned("chat-8b")), encoding="utf-8")
+    rows = replicas_of_plan(tmp_path / "plan.json")
+    assert sum(row.replicas for row in rows) == sum(item.replicas for item in planned("chat-8b").deployments)
+    bought = {purchase.offer for purchase in planned("chat-8b").purchases}
+    assert {offer.id for offer in catalogs.offers if any(row.runs_on(offer) for row in rows)} == bought
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{", "cannot be read as JSON"),
+        ("[1]", "not a plan"),
+        ('{"deployments": [], "outcome": "infeasible"}', "outcome is infeasible"),
+        (json.dumps({"deployments": [DEPLOYED | {"replicas": 0}]}), r"deployments\[0\]\.replicas: '0'"),
+        (json.dumps({"deployments": [{}]}), r"deployments\[0\]\.engine: missing"),
+    ],
+)
+def test_a_plan_that_is_none_says_why(content: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text(content)
+    with pytest.raises(InputError, match=words) as refused:
+        load(tmp_path, HEAD + LENGTHS + "policy:\n  migration: {from_plan: plan.json}\n")
+    assert {finding.line for finding in refused.value.findings} == {9}
+
+
+def test_one_grid_figure_counts_everywhere_and_the_first_pattern_wins(tmp_path: Path) -> None:
+    def grid(figures: str) -> Grid:
+        policy = f"policy: {{grid: {{g_co2_per_kwh: {figures}, pue: 1.2}}}}\n"
+        found = load(tmp_path, HEAD + LENGTHS + policy).policy.grid
+        assert found is not None
+        return found
+
+    assert grid("400").intensity_g_per_kwh("us-east-1") == 400
+    by_region = grid("{us-east-1: 380, us-*: 350}")
+    assert [by_region.intensity_g_per_kwh(name) for name in ("us-east-1", "us-west-2", "eu-west-1")] == [380, 350, None]
+
+
+def test_country_codes_are_read_in_either_case_and_by_zone(tmp_path: Path) -> None:
+    policy = "policy: {countries: {allow: EU, deny: [FR]}, survive: {loss_of: region}}\n"
+    countries = load(tmp_path, HEAD + LENGTHS + policy).policy.countries
+    assert (countries.permits("de", "eu"), countries.permits("fr", "eu"), countries.permits("us")) == (
+        True,
+        False,
+        False,
+    )
+
+
+def test_spot_replicas_lose_the_time_that_recovery_takes() -> None:
+    assert Spot(interruptions_per_month=73, recovery_minutes=60).lost_share == pytest.approx(0.1)

@@ -27,6 +27,13 @@ INFEASIBLE: dict[str, tuple[list[dict[str, Any]], dict[str, Any], set[str]]] = {
         {"regions": {"allow": ["us"]}, "providers": {"allow": ["verda"]}},
         {"policy.regions", "policy.providers"},
     ),
+    "country": ([SMALL], {"countries": {"allow": ["eu"]}}, {"policy.countries"}),
+    "hosting": ([SMALL], {"hosting": ["owned"]}, {"policy.hosting"}),
+    "pins": (
+        [SMALL | {"regions": {"allow": ["us"]}, "providers": {"allow": ["verda"]}}],
+        {},
+        {"workloads[b].regions", "workloads[b].providers"},
+    ),
     "quality": (
         [BIG | {"min_quality": 1.0}],
         {"precisions": ["int4"]},

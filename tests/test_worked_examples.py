@@ -47,10 +47,12 @@ def test_e2_serving_it() -> None:
 def test_e3_cumulative_spend_and_the_overtaking_month() -> None:
     """The article adds numbers that it had rounded before: 287 and 7,271; so does this test."""
     training, month = Decimal(287), Decimal(7271)
-    assert [cumulative_usd(training, month, n) for n in (1, 6, 12)] == [7558, 43913, 87539]
+    totals = cumulative_usd(training, [month] * 12)
+    assert [totals[n - 1] for n in (1, 6, 12)] == [7558, 43913, 87539]
     exact = Training(8, Decimal(12), H100_USD, Decimal("0.20")).cost_usd
-    assert whole(cumulative_usd(exact, serving_usd_per_month(4, H100_USD), 12)) == 87536
-    assert overtaking_month(exact, serving_usd_per_month(4, H100_USD)) == 1
+    serving = [serving_usd_per_month(4, H100_USD)] * 12
+    assert cumulative_usd(exact, serving)[-1] == Decimal("87536.448")
+    assert overtaking_month([exact] * 12, cumulative_usd(Decimal(0), serving)) == 1
 
 
 def test_e4_replicas_scale_linearly() -> None:

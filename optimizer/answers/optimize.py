@@ -10,9 +10,13 @@ from optimizer.inputs.catalog import Catalogs
 from optimizer.inputs.checks import check_scenario
 from optimizer.inputs.scenario import Scenario
 from optimizer.plan.alternatives import central_prediction, next_best, opportunities, rule_of_thumb, summarized
+from optimizer.plan.breakpoints import limit_breakpoints, price_breakpoints
 from optimizer.plan.costs import costs
 from optimizer.plan.inquiry import Answer, Inquiry
-from optimizer.plan.plan import CENT, Explanation, PlanReport, SolverFacts, Verification
+from optimizer.plan.levers import levers
+from optimizer.plan.marginal import marginal_values, worth_moving
+from optimizer.plan.narrowing import narrowed
+from optimizer.plan.plan import CENT, Breakpoint, Explanation, MarginalValue, PlanReport, SolverFacts, Verification
 from optimizer.plan.readback import Bought, read_back
 from optimizer.plan.rejections import Census, census, nearest_misses
 from optimizer.plan.requirements import requirements
@@ -22,7 +26,7 @@ from optimizer.plan.ways_out import ways_out
 from optimizer.program.formulate import SAME_PLATFORM
 from optimizer.program.solve import Solution
 
-PHASES = ("predicting", "solving", "verifying", "comparing")
+PHASES = ("predicting", "solving", "verifying", "comparing", "varying")
 Progress = Callable[[str], None]
 
 
@@ -49,6 +53,7 @@ def optimize(
     *,
     time_limit_s: float | None = None,
     progress: Progress | None = None,
+    thorough: bool = False,
 ) -> PlanReport:
     """The cheapest plan for a scenario, or the proof that none exists with the nearest misses and ways out.
 
@@ -57,6 +62,8 @@ def optimize(
         catalogs: What is known.
         time_limit_s: For each solve; without proof in time the outcome is `feasible` or `unproven`.
         progress: Told the name of each phase (`PHASES`) as it begins.
+        thorough: Whether to vary every limit and find how far each and the prices may move before the plan changes;
+            otherwise only what binds and the demand are moved by a step.
 
     Raises:
         InputError: the scenario names what the catalogs do not know.
@@ -78,13 +85,20 @@ def optimize(
         return _report(answer, counts, watch, explanation, Verification(passed=False, checks=[]), None)
     bought = read_back(answer)
     with watch.phase("verifying"):
-        verification = _verified(inquiry, bought)
+        verification = verified(inquiry, bought)
     with watch.phase("comparing"):
         explanation = _explained(answer, bought, counts)
+    with watch.phase("varying"):
+        explanation = explanation.model_copy(update=_variations(inquiry, bought, explanation, thorough))
     return _report(answer, counts, watch, explanation, verification, bought)
 
 
-def _verified(inquiry: Inquiry, bought: Bought) -> Verification:
+def verified(inquiry: Inquiry, bought: Bought) -> Verification:
+    """The checks of a plan, all of which hold.
+
+    Raises:
+        VerificationFailed: one does not.
+    """
     claim = Claim(inquiry.scenario, inquiry.catalogs, bought.deployments, bought.purchases, bought.monthly_cost_usd)
     verification = verify(claim)
     if not verification.passed:
@@ -111,8 +125,20 @@ def _explained(answer: Answer, bought: Bought, counts: Census) -> Explanation:
         conflict=[],
         relaxations=[],
         marginal_values=[],
+        breakpoints=[],
         warnings=warnings(scenario, bought.deployments, bought.purchases),
     )
+
+
+def _variations(
+    inquiry: Inquiry, bought: Bought, explanation: Explanation, thorough: bool
+) -> dict[str, list[MarginalValue] | list[Breakpoint]]:
+    """What a step of a limit costs and how far it may go; all of it only where someone will wait for it."""
+    limits, few = explanation.requirements, narrowed(inquiry)
+    every = levers(inquiry.scenario, inquiry.options, bought.deployments)
+    moved = every if thorough else worth_moving(every, limits)
+    points = [*limit_breakpoints(few, bought, every), *price_breakpoints(few, bought)] if thorough else []
+    return {"marginal_values": list(marginal_values(few, bought, limits, moved)), "breakpoints": points}
 
 
 def _summary(answer: Answer, bought: Bought) -> str:
@@ -139,6 +165,7 @@ def _without_plan(answer: Answer, counts: Census) -> Explanation:
         conflict=conflict,
         relaxations=relaxations,
         marginal_values=[],
+        breakpoints=[],
         warnings=[],
     )
 

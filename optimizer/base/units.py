@@ -6,6 +6,9 @@ HOURS_PER_MONTH: Final = 730
 """Hours billed in a month: 8,760 hours a year over 12 months."""
 
 DAYS_PER_YEAR: Final = 365
+HOURS_PER_DAY: Final = 24
+HOURS_PER_WEEK: Final = 168
+MINUTES_PER_HOUR: Final = 60
 SECONDS_PER_HOUR: Final = 3600
 SECONDS_PER_MONTH: Final = HOURS_PER_MONTH * SECONDS_PER_HOUR
 
@@ -19,3 +22,4 @@ MS_PER_S: Final = 1000
 US_PER_S: Final = 1_000_000
 TOKENS_PER_MILLION: Final = 1_000_000
 WATTS_PER_KILOWATT: Final = 1000
+GRAMS_PER_KILOGRAM: Final = 1000

@@ -7,10 +7,15 @@ import typer
 from optimizer.base.errors import InputError, OptimizerError
 from optimizer.cli.calibrate import calibrate
 from optimizer.cli.catalog import catalog
+from optimizer.cli.catalog_history import diff_command, snapshot_command
+from optimizer.cli.catalog_import import import_command
+from optimizer.cli.catalog_model import add_model_command
+from optimizer.cli.lifecycle import lifecycle_command
 from optimizer.cli.plan import plan
 from optimizer.cli.predict import predict
 from optimizer.cli.schema import schema_command
 from optimizer.cli.validate import validate
+from optimizer.cli.why_not import why_not_command
 
 EXIT_BAD_INPUT = 2
 EXIT_OUR_FAULT = 70
@@ -24,9 +29,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("plan")(plan)
+app.command("lifecycle")(lifecycle_command)
+app.command("why-not")(why_not_command)
 app.command("predict")(predict)
 app.command("calibrate")(calibrate)
 app.command("validate")(validate)
+catalog.command("import")(import_command)
+catalog.command("add-model")(add_model_command)
+catalog.command("diff")(diff_command)
+catalog.command("snapshot")(snapshot_command)
 app.add_typer(catalog, name="catalog")
 app.command("schema")(schema_command)
 

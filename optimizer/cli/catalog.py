@@ -1,7 +1,6 @@
 """`optimizer catalog`: what the catalogs hold, how old it is, where it comes from and whether it is sound."""
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
@@ -12,9 +11,7 @@ from optimizer.inputs.catalog_checks import check_catalogs
 from optimizer.inputs.loading_catalogs import load_catalogs
 from optimizer.report.catalog import LISTINGS, check_sections, listing_section, matching, overview_section
 from optimizer.report.catalog_entry import entries
-from optimizer.report.markdown import section_markdown
-from optimizer.report.sections import Section
-from optimizer.report.text import section_text
+from optimizer.report.layout import rendered
 
 DEFAULT_LIMIT = 50
 EXIT_UNSOUND = 1
@@ -36,14 +33,14 @@ def list_rows(
     if name is None:
         section = overview_section(known)
         counts = {each: len(listing.rows(known)) for each, listing in LISTINGS.items()}
-        write(_rendered([section], {"as_of": str(known.as_of), "rows": counts}, output_format), output)
+        write(rendered([section], {"as_of": str(known.as_of), "rows": counts}, output_format.value), output)
         return
     if name not in LISTINGS:
         hint = did_you_mean(name, LISTINGS) or f"known: {', '.join(LISTINGS)}"
         raise InputError([Finding("catalog list", 0, "", f"unknown catalog '{name}'", hint)])
     rows = matching(LISTINGS[name], known, pattern)
     section = listing_section(name, rows, limit if output_format is Format.TEXT else 0)
-    write(_rendered([section], {name: _dumped(rows)}, output_format), output)
+    write(rendered([section], {name: _dumped(rows)}, output_format.value), output)
 
 
 @catalog.command("show")
@@ -60,31 +57,25 @@ def show(
         {"kind": entry.kind, "name": entry.name, **{part: _dumped(rows) for part, rows in entry.rows.items()}}
         for entry in found
     ]
-    write(_rendered(sections, {"entries": content}, output_format), output)
+    write(rendered(sections, {"entries": content}, output_format.value), output)
 
 
 @catalog.command("check")
 def check(
     verbose: Annotated[bool, typer.Option("--verbose", help="Every remark, also where many are alike.")] = False,
+    max_age_days: Annotated[int | None, typer.Option(min=0, help="Older prices are errors.")] = None,
     output_format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     catalogs: CatalogsOption = None,
 ) -> None:
     """Whether the catalogs are sound, and how old they are; exit code 1 when a plan on them would be wrong."""
     known = load_catalogs(catalogs)
-    findings = check_catalogs(known)
+    findings = check_catalogs(known, max_age_days=max_age_days)
     sound = all(finding.severity != "error" for finding in findings)
     content = {"as_of": str(known.as_of), "sound": sound, "findings": [vars(finding) for finding in findings]}
-    write(_rendered(check_sections(findings, verbose), content, output_format), output)
+    write(rendered(check_sections(findings, verbose), content, output_format.value), output)
     raise typer.Exit(0 if sound else EXIT_UNSOUND)
 
 
 def _dumped(rows: Iterable[Any]) -> list[dict[str, Any]]:
     return [row.model_dump(mode="json") for row in rows]
-
-
-def _rendered(sections: Iterable[Section], content: Mapping[str, Any], output_format: Format) -> str:
-    if output_format is Format.JSON:
-        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-    lay_out = section_markdown if output_format is Format.MARKDOWN else section_text
-    return "\n\n".join(lay_out(section) for section in sections) + "\n"

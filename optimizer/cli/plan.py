@@ -1,18 +1,23 @@
 """`optimizer plan`: the cheapest plan, with its explanation."""
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from optimizer.answers.optimize import PHASES, optimize
 from optimizer.base.errors import InputError
-from optimizer.cli.options import CatalogsOption, Format, FormatOption, OutputOption, QuietOption, check_writable, write
+from optimizer.cli.options import (
+    CatalogsOption,
+    Format,
+    FormatOption,
+    OutputOption,
+    QuietOption,
+    TimeLimitOption,
+    check_writable,
+    write,
+)
+from optimizer.cli.progress import progress
 from optimizer.inputs.checks import check_scenario
 from optimizer.inputs.loading_catalogs import load_catalogs
 from optimizer.inputs.loading_scenario import load_scenario_file
@@ -29,49 +34,30 @@ def plan(
     output_format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     catalogs: CatalogsOption = None,
-    time_limit_s: Annotated[
-        float | None,
-        typer.Option(
-            "--time-limit-s", min=0.001, help="Seconds for each solve; without proof in time the exit code is 4."
-        ),
-    ] = None,
+    time_limit_s: TimeLimitOption = None,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="All requirements, rejections, purchases, checks.")
+        bool, typer.Option("--verbose", help="All of it; varies every limit and price, which takes tens of seconds.")
     ] = False,
     quiet: QuietOption = False,
 ) -> None:
     """The cheapest plan that meets the scenario, with its proof and explanation."""
     check_writable(output)
-    report = _planned(scenario, catalogs, time_limit_s, quiet)
+    report = _planned(scenario, catalogs, time_limit_s, quiet, verbose)
     write(_rendered(report, output_format, verbose), output)
     raise typer.Exit(EXIT_BY_OUTCOME[report.outcome])
 
 
-def _planned(scenario: str, catalogs: Path | None, time_limit_s: float | None, quiet: bool) -> PlanReport:
+def _planned(
+    scenario: str, catalogs: Path | None, time_limit_s: float | None, quiet: bool, thorough: bool
+) -> PlanReport:
     """Loads, checks with line numbers, and solves under a progress bar."""
     file = load_scenario_file(scenario)
     known = load_catalogs(catalogs)
     findings = check_scenario(file.scenario, known)
     if findings:
         raise InputError(file.located(findings))
-    with _progress(quiet) as began:
-        return optimize(file.scenario, known, time_limit_s=time_limit_s, progress=began)
-
-
-@contextmanager
-def _progress(quiet: bool) -> Iterator[Callable[[str], None] | None]:
-    """A bar on stderr that advances with the phases, where there is a terminal to see it."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading", total=len(PHASES))
-
-        def began(phase: str) -> None:
-            bar.update(task, description=phase, completed=PHASES.index(phase))
-
-        yield began
+    with progress(quiet, PHASES) as began:
+        return optimize(file.scenario, known, time_limit_s=time_limit_s, progress=began, thorough=thorough)
 
 
 def _rendered(report: PlanReport, output_format: Format, verbose: bool) -> str:

@@ -11,22 +11,23 @@ from pydantic import Field
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
+from optimizer.inputs.kinds import (
+    BenchmarkKind,
+    Confidence,
+    FigureStatus,
+    KernelSupportLevel,
+    Link,
+    OfferKind,
+    OfferTerm,
+    QuantizedPart,
+)
+from optimizer.inputs.terms import Terms
 
 Row = TypeVar("Row")
 
 Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
-
-PricingTerm = Literal["on_demand", "spot", "reserved_1y", "reserved_3y", "committed"]
-ProviderKind = Literal["hyperscaler", "neocloud", "marketplace", "platform"]
-"""A platform runs containers by the second and rents no machine; a marketplace lists other people's hosts."""
-Confidence = Literal["listed", "derived", "seed"]
-FigureStatus = Literal["read", "derived", "recalled"]
-KernelSupportLevel = Literal["native", "weight_only", "none"]
-QuantizedPart = Literal["all_linear", "routed_experts"]
-BenchmarkKind = Literal["suite", "single", "judge", "headline"]
-Link = Literal["none", "pcie", "nvlink", "xgmi", "ici", "neuronlink", "ethernet"]
 
 
 class Source(Strict):
@@ -215,7 +216,7 @@ class Offer(Strict):
     """One purchasable instance: SKU, region, pricing term and the price of the whole instance."""
 
     provider: str
-    provider_kind: ProviderKind
+    provider_kind: OfferKind
     region: str
     instance_type: str
     gpu: str
@@ -226,7 +227,7 @@ class Offer(Strict):
     vcpus: NonNegative | None = None
     ram_gb: NonNegative | None = None
     price_usd_per_hour: Annotated[Decimal, Field(gt=0)]
-    pricing_term: PricingTerm
+    pricing_term: OfferTerm
     commitment_months: Annotated[int, Field(ge=0)] = 0
     as_of: date
     source: str
@@ -238,6 +239,18 @@ class Offer(Strict):
         """A readable key, unique in a catalog."""
         term = f"{self.pricing_term}-{self.commitment_months}m" if self.commitment_months else self.pricing_term
         return f"{self.provider}/{self.region}/{self.instance_type}/{self.gpu_count}x{self.gpu}/{term}"
+
+
+class OfferAlias(Strict):
+    """What a GPU or a provider is called in other people's price lists; one name may stand for several GPUs."""
+
+    subject: Literal["gpu", "provider"]
+    name: str
+    id: str
+    """The catalog's own name of it."""
+    source: str
+    as_of: date
+    note: str = ""
 
 
 class ServerlessPrice(Strict):
@@ -288,7 +301,9 @@ class Catalogs:
     engines: Mapping[str, Engine]
     calibration: tuple[CalibrationEntry, ...]
     offers: tuple[Offer, ...]
-    """Listed, derived and seed rows together, sorted by id; `Offer.confidence` tells them apart."""
+    """Listed, derived, seed and owned rows together, sorted by id; prices after discount."""
+    terms: Terms
+    offer_aliases: tuple[OfferAlias, ...]
     serverless: tuple[ServerlessPrice, ...]
     ancillary: tuple[AncillaryCost, ...]
 

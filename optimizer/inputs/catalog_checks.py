@@ -16,6 +16,9 @@ SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "note")
 OUTLIER_FACTOR: Final = 5
 """A price per GPU-hour this many times above or below the median of its GPU, term and kind of provider is named."""
 
+FEWEST_FOR_A_USUAL_PRICE: Final = 3
+"""Offers that a group needs before its own median says anything."""
+
 PEAK_OF_COMPUTE: Final = {
     "bf16": "bf16_tflops",
     "fp16": "fp16_tflops",
@@ -48,9 +51,16 @@ class CatalogFinding:
         return SEVERITIES.index(self.severity), self.check, self.subject, self.text
 
 
-def check_catalogs(catalogs: Catalogs) -> tuple[CatalogFinding, ...]:
-    """Every remark of every check, errors first."""
+def check_catalogs(catalogs: Catalogs, *, max_age_days: int | None = None) -> tuple[CatalogFinding, ...]:
+    """Every remark of every check, errors first.
+
+    Args:
+        catalogs: What is checked.
+        max_age_days: Older prices are errors, counted back from the catalog's date; None allows any age.
+    """
     found = {finding for check in CHECKS for finding in check(catalogs)}
+    if max_age_days is not None:
+        found.update(_expired(catalogs, max_age_days))
     return tuple(sorted(found, key=lambda finding: finding.rank))
 
 
@@ -71,29 +81,80 @@ def _instance(offer: Offer) -> tuple[str, str, str, str, int]:
 
 
 def _price_range(catalogs: Catalogs) -> Iterator[CatalogFinding]:
-    """Prices per GPU-hour far from what providers of the same kind ask for the GPU on the same term."""
-    groups: defaultdict[tuple[str, str, str], list[Offer]] = defaultdict(list)
+    """Prices per GPU-hour far from what providers of the same kind ask for the GPU on the same term.
+
+    A group too small to have a usual price is held against all kinds of providers together.
+    """
+    groups: defaultdict[tuple[str, ...], list[Offer]] = defaultdict(list)
     for offer in catalogs.offers:
         groups[offer.gpu, offer.pricing_term, offer.provider_kind].append(offer)
-    for (gpu, term, kind), offers in groups.items():
-        middle = median(_per_gpu(offer) for offer in offers)
+        groups[offer.gpu, offer.pricing_term].append(offer)
+    for group, offers in groups.items():
+        if len(group) == 2:
+            continue
+        gpu, term, kind = group
+        small = len(offers) < FEWEST_FOR_A_USUAL_PRICE
+        middle = median(_per_gpu(offer) for offer in (groups[gpu, term] if small else offers))
+        where = "" if small else f" at a {kind}"
         for offer in offers:
             price = _per_gpu(offer)
             if not middle / OUTLIER_FACTOR <= price <= middle * OUTLIER_FACTOR:
-                text = f"{price:.2f} USD per GPU-hour, the median of {gpu} {term} at a {kind} is {middle:.2f}"
+                text = f"{price:.2f} USD per GPU-hour, the median of {gpu} {term}{where} is {middle:.2f}"
                 yield CatalogFinding("warning", "price range", offer.id, text)
+
+
+def _ranges_by_gpu(catalogs: Catalogs) -> Iterator[CatalogFinding]:
+    """What each GPU costs on demand: lowest, median and highest price per GPU-hour."""
+    by_gpu: defaultdict[str, list[Offer]] = defaultdict(list)
+    for offer in catalogs.offers:
+        if offer.pricing_term == "on_demand" and offer.confidence != "seed":
+            by_gpu[offer.gpu].append(offer)
+    for gpu, offers in by_gpu.items():
+        prices = [_per_gpu(offer) for offer in offers]
+        sellers = len({offer.provider for offer in offers})
+        text = (
+            f"{min(prices):.2f} to {max(prices):.2f} USD per GPU-hour on demand, {median(prices):.2f} in the median of "
+            f"{len(offers):,} offers of {sellers} providers"
+        )
+        yield CatalogFinding("note", "prices by GPU", gpu, text)
 
 
 def _per_gpu(offer: Offer) -> Decimal:
     return offer.price_usd_per_hour / offer.gpu_count
 
 
+def _free_tokens(catalogs: Catalogs) -> Iterator[CatalogFinding]:
+    """Hosted prices of zero: a promotion, or a price that nobody filled in."""
+    for price in catalogs.serverless:
+        columns = (name for name in type(price).model_fields if name.startswith("usd_per_"))
+        free = [name for name in columns if getattr(price, name) == 0]
+        if free:
+            subject = f"{price.provider}/{price.provider_model_name}"
+            yield CatalogFinding("warning", "zero price", subject, f"{', '.join(free)} is 0")
+
+
 def _repeated_prices(catalogs: Catalogs) -> Iterator[CatalogFinding]:
-    """Instances that differ from another only by the spelling of their name."""
-    names = Counter(offer.id.casefold() for offer in catalogs.offers)
+    """Offers that differ from another only by the spelling of a name."""
+    by_case = Counter(offer.id.casefold() for offer in catalogs.offers)
+    by_spelling = Counter(_spelled(offer) for offer in catalogs.offers)
     for offer in catalogs.offers:
-        if names[offer.id.casefold()] > 1:
+        if by_case[offer.id.casefold()] > 1:
             yield CatalogFinding("error", "duplicates", offer.id, "another offer differs by upper and lower case only")
+        elif by_spelling[_spelled(offer)] > 1:
+            text = "another offer has the same price and differs by signs in its name only"
+            yield CatalogFinding("warning", "duplicates", offer.id, text)
+
+
+def _spelled(offer: Offer) -> tuple[str, Decimal]:
+    return "".join(sign for sign in offer.id.casefold() if sign.isalnum()), offer.price_usd_per_hour
+
+
+def _expired(catalogs: Catalogs, max_age_days: int) -> Iterator[CatalogFinding]:
+    for offer in catalogs.offers:
+        age_days = (catalogs.as_of - offer.as_of).days
+        if age_days > max_age_days:
+            text = f"the price is {age_days} days old, {max_age_days} are allowed"
+            yield CatalogFinding("error", "age", offer.id, text)
 
 
 def _ages(catalogs: Catalogs) -> Iterator[CatalogFinding]:
@@ -150,10 +211,12 @@ def _kernels(catalogs: Catalogs) -> Iterator[CatalogFinding]:
 CHECKS: Final[tuple[Callable[[Catalogs], Iterator[CatalogFinding]], ...]] = (
     _discounts,
     _price_range,
+    _ranges_by_gpu,
+    _free_tokens,
     _repeated_prices,
     _ages,
     _figures,
     _links,
     _kernels,
 )
-"""Prices of zero never get this far: an offer refuses them when it is read."""
+"""Instances that cost nothing never get this far: an offer refuses them when it is read."""

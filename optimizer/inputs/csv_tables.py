@@ -1,7 +1,7 @@
 """One kind of row read from strict CSV files: every problem is a finding with its file, line and field."""
 
 import csv
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar, get_origin
@@ -29,6 +29,12 @@ class Placed(Generic[Row]):
         return Finding(self.file, self.line, field, problem, hint)
 
 
+Rows = Mapping[Hashable, Placed[Any]]
+"""The rows of one table by key."""
+AllRows = Mapping[str, Rows]
+"""The rows of all tables by the table's name."""
+
+
 @dataclass(frozen=True)
 class Table(Generic[Row]):
     """A kind of row: the files that hold it, its type and what makes a row the same row.
@@ -38,12 +44,14 @@ class Table(Generic[Row]):
         row: The type of a row; its fields are the columns, a blank cell means the field's default.
         key: What a row is known by; rows of an overlay replace shipped rows with the same key.
         key_fields: The columns of the key, for messages.
+        private: Whether such rows are the user's own and none are shipped.
     """
 
     files: tuple[str, ...]
     row: type[Row]
     key: Callable[[Row], Hashable]
     key_fields: str
+    private: bool = False
 
     def read(self, folder: Path, label: str, findings: list[Finding]) -> dict[Hashable, Placed[Row]]:
         """The rows of the table's files in a folder, by key; files that aren't there are skipped.

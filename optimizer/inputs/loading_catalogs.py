@@ -1,7 +1,7 @@
 """Reads the shipped catalogs, lays the user's own files over them and refuses whatever does not fit together."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
@@ -11,8 +11,11 @@ from pydantic import ValidationError
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
 from optimizer.inputs import catalog
-from optimizer.inputs.catalog import Catalogs, Gpu, Link
-from optimizer.inputs.csv_tables import Placed, Table
+from optimizer.inputs import terms as own
+from optimizer.inputs.catalog import Catalogs, Gpu
+from optimizer.inputs.csv_tables import AllRows, Placed, Rows, Table
+from optimizer.inputs.kinds import Link
+from optimizer.inputs.loading_terms import Priced, priced
 from optimizer.inputs.shipped import shipped_dir
 
 SHIPPED_LABEL: Final = "catalogs"
@@ -55,9 +58,6 @@ class GpuIdentity(Strict):
     note: str = ""
 
 
-Rows = Mapping[Hashable, Placed[Any]]
-AllRows = Mapping[str, Rows]
-
 TABLES: Final[dict[str, Table[Any]]] = {
     "catalog": Table(("catalog.csv",), CatalogDate, lambda _: "", "as_of"),
     "sources": Table(("sources.csv",), catalog.Source, lambda row: row.id, "id"),
@@ -91,6 +91,28 @@ TABLES: Final[dict[str, Table[Any]]] = {
         lambda row: row.id,
         "provider, region, instance_type, gpu, pricing_term",
     ),
+    "regions": Table(("regions.csv",), own.Region, lambda row: (row.provider, row.region), "provider, region"),
+    "discounts": Table(
+        ("discounts.csv",),
+        own.Discount,
+        lambda row: (row.provider, row.gpu, row.pricing_term),
+        "provider, gpu, pricing_term",
+        private=True,
+    ),
+    "owned": Table(("owned.csv",), own.Owned, lambda row: (row.site, row.id), "site, id", private=True),
+    "availability": Table(
+        ("availability.csv",),
+        own.Availability,
+        lambda row: (row.provider, row.region, row.gpu, row.pricing_term),
+        "provider, region, gpu, pricing_term",
+        private=True,
+    ),
+    "offer_aliases": Table(
+        ("offer_aliases.csv",),
+        catalog.OfferAlias,
+        lambda row: (row.subject, row.name.casefold(), row.id),
+        "subject, name, id",
+    ),
     "serverless": Table(
         ("serverless.csv",),
         catalog.ServerlessPrice,
@@ -104,7 +126,7 @@ TABLES: Final[dict[str, Table[Any]]] = {
         "provider, item",
     ),
 }
-"""Every table of the catalogs; each list of files must be complete in the shipped folder."""
+"""Every table of the catalogs; the files of those that are not private must be complete in the shipped folder."""
 
 REFERENCES: Final = (
     ("figures", "gpu", "gpus"),
@@ -116,6 +138,7 @@ REFERENCES: Final = (
     ("quality", "scheme", "schemes"),
     ("engines", "schemes", "schemes"),
     ("offers", "gpu", "gpus"),
+    ("owned", "gpu", "gpus"),
     ("serverless", "model", "models"),
 )
 """Which field of which table names a row of which other; beside these, every `source` names a source."""
@@ -134,7 +157,7 @@ def load_catalogs(overlay: Path | None = None) -> Catalogs:
     findings: list[Finding] = []
     shipped = shipped_dir("catalogs")
     known = [name for table in TABLES.values() for name in table.files]
-    findings.extend(_missing(shipped, known))
+    findings.extend(_missing(shipped, (name for table in TABLES.values() if not table.private for name in table.files)))
     rows = {name: table.read(shipped, SHIPPED_LABEL, findings) for name, table in TABLES.items()}
     if overlay is not None:
         findings.extend(_overlay_problems(overlay, known))
@@ -144,7 +167,10 @@ def load_catalogs(overlay: Path | None = None) -> Catalogs:
     gpus = _gpus(rows["gpus"], rows["figures"], findings)
     if findings:
         raise InputError(findings)
-    return _assembled(rows, gpus)
+    on_own_terms = priced(rows, gpus, findings)
+    if findings:
+        raise InputError(findings)
+    return _assembled(rows, gpus, on_own_terms)
 
 
 def _missing(folder: Path, known: Iterable[str]) -> Iterator[Finding]:
@@ -215,7 +241,7 @@ def _bad_figure(details: Any, identity: Placed[GpuIdentity], own: Mapping[str, P
     return identity.finding(name, f"{identity.row.id} has no {name}", "add the figure to gpu_figures.csv")
 
 
-def _assembled(rows: AllRows, gpus: Mapping[str, Gpu]) -> Catalogs:
+def _assembled(rows: AllRows, gpus: Mapping[str, Gpu], on_own_terms: Priced) -> Catalogs:
     def by_key(table: str) -> dict[Any, Any]:
         return {key: placed.row for key, placed in sorted(rows[table].items())}
 
@@ -234,7 +260,9 @@ def _assembled(rows: AllRows, gpus: Mapping[str, Gpu]) -> Catalogs:
         quality=in_order("quality"),
         engines=by_key("engines"),
         calibration=in_order("calibration"),
-        offers=in_order("offers"),
+        offers=on_own_terms.offers,
+        terms=on_own_terms.terms,
+        offer_aliases=in_order("offer_aliases"),
         serverless=in_order("serverless"),
         ancillary=in_order("ancillary"),
     )

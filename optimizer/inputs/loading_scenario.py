@@ -1,6 +1,5 @@
 """Scenario files: found by name or path, read, validated, with every problem reported at once by line."""
 
-import math
 import types
 import typing
 from collections.abc import Iterable, Mapping
@@ -8,20 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
-from optimizer.inputs.scenario import Demand, RequestClass, Scenario, Workload
+from optimizer.inputs.loading_attachments import with_files
+from optimizer.inputs.scenario import Scenario
 from optimizer.inputs.shipped import shipped_dir
 from optimizer.inputs.yaml_lines import Document, Location, parse
 
 MAX_SCENARIO_BYTES = 1_000_000
-PEAK_WINDOW_S = 60.0
-TRACE_COLUMNS = ("arrived_at_s", "input_tokens", "output_tokens")
-PROFILE_COLUMNS = ("hour_of_week", "requests_per_second")
-HOURS_PER_WEEK = 168
 PLAIN_WORDS = {
     "bool_parsing": "expected yes or no",
     "dict_type": "expected fields with values",
@@ -38,9 +33,6 @@ PLAIN_WORDS = {
     "tuple_type": "expected a list",
 }
 """What pydantic's errors mean to someone who has never heard of pydantic."""
-
-PROMPT_BINS = 4
-"""A trace becomes at most this many classes by prompt length, each split in two by answer length."""
 
 
 def find_scenario(name: str) -> Path:
@@ -76,7 +68,7 @@ class ScenarioFile:
 
 
 def load_scenario(source: str | Path) -> Scenario:
-    """Reads a scenario by path or shipped name, with its trace and profile files.
+    """Reads a scenario by path or shipped name, with the trace, profile and plan files that it names.
 
     Raises:
         InputError: every problem found, each with file, line and field.
@@ -96,7 +88,7 @@ def load_scenario_file(source: str | Path) -> ScenarioFile:
         scenario = Scenario.model_validate(document.content)
     except ValidationError as error:
         raise InputError(_finding(document, each) for each in error.errors() if not _is_echo(each)) from error
-    return ScenarioFile(_with_files(scenario, document, path.parent), document)
+    return ScenarioFile(with_files(scenario, document, path.parent), document)
 
 
 def read_document(path: Path) -> Document:
@@ -172,89 +164,3 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and not isinstance(annotation, types.GenericAlias):
         return annotation if issubclass(annotation, BaseModel) else None
     return next((found for part in typing.get_args(annotation) if (found := _model_in(part))), None)
-
-
-def _with_files(scenario: Scenario, document: Document, folder: Path) -> Scenario:
-    """The scenario with every trace and profile file read into it; all their problems at once."""
-    findings: list[Finding] = []
-    workloads = []
-    for position, workload in enumerate(scenario.workloads):
-        at: Location = ("workloads", position)
-        try:
-            workloads.append(_workload_with_files(workload, folder))
-        except InputError as error:
-            field = "trace" if workload.trace else "demand"
-            where = document.line((*at, field)), document.path((*at, field))
-            findings += [Finding(document.file, *where, str(finding)) for finding in error.findings]
-    if findings:
-        raise InputError(findings)
-    return scenario.model_copy(update={"workloads": tuple(workloads)})
-
-
-def _workload_with_files(workload: Workload, folder: Path) -> Workload:
-    if workload.trace is not None and workload.request_classes is None:
-        rate, classes = classes_of_trace(folder / workload.trace)
-        return workload.model_copy(update={"requests_per_second": rate, "request_classes": classes})
-    if workload.demand is not None and workload.demand.profile is not None:
-        weekly = _weekly_profile(folder / workload.demand.profile)
-        return workload.model_copy(update={"demand": Demand(weekly_requests_per_second=weekly)})
-    return workload
-
-
-def classes_of_trace(path: Path) -> tuple[float, tuple[RequestClass, ...]]:
-    """Peak requests per second and request classes of a trace.
-
-    The peak is the busiest minute. Classes are quartiles of the prompt length, each split at its median
-    answer length; a class carries the mean lengths of its requests, so the token totals are those of the trace.
-
-    Raises:
-        InputError: file or columns missing, rows that are not numbers, an empty trace.
-    """
-    frame = _numbers(path, TRACE_COLUMNS)
-    if (frame[["input_tokens", "output_tokens"]] < 1).any(axis=None):
-        raise InputError([Finding(str(path), 0, "", "token counts below 1", "drop rows without prompt or answer")])
-    arrived_s = frame["arrived_at_s"] - frame["arrived_at_s"].min()
-    busiest = (arrived_s // PEAK_WINDOW_S).value_counts().max()
-    rate = float(busiest) / min(PEAK_WINDOW_S, max(1.0, math.ceil(arrived_s.max())))
-    prompt_bin = frame["input_tokens"].rank(method="first", pct=True).mul(PROMPT_BINS).apply(math.ceil)
-    long_answer = frame["output_tokens"] > frame.groupby(prompt_bin)["output_tokens"].transform("median")
-    groups = frame.groupby([prompt_bin, long_answer])
-    merged: dict[tuple[int, int], float] = {}
-    for _, group in groups:
-        lengths = (max(1, round(group["input_tokens"].mean())), max(1, round(group["output_tokens"].mean())))
-        merged[lengths] = merged.get(lengths, 0.0) + len(group) / len(frame)
-    return rate, tuple(
-        RequestClass(share=share, input_tokens=prompt, output_tokens=answer)
-        for (prompt, answer), share in sorted(merged.items())
-    )
-
-
-def _weekly_profile(path: Path) -> tuple[float, ...]:
-    frame = _numbers(path, PROFILE_COLUMNS).sort_values("hour_of_week")
-    if frame["hour_of_week"].tolist() != list(range(HOURS_PER_WEEK)):
-        raise InputError([Finding(str(path), 0, "hour_of_week", f"must count 0 to {HOURS_PER_WEEK - 1}, each once")])
-    rates = tuple(float(rate) for rate in frame["requests_per_second"])
-    if min(rates) < 0 or max(rates) <= 0:
-        raise InputError([Finding(str(path), 0, "requests_per_second", "rates are ≥ 0 and not all zero")])
-    return rates
-
-
-def _numbers(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
-    """Those columns of a CSV file as finite numbers."""
-    try:
-        frame = pd.read_csv(path)
-    except OSError as error:
-        raise InputError([Finding(str(path), 0, "", f"cannot be read: {error.strerror}")]) from error
-    except ValueError as error:
-        raise InputError([Finding(str(path), 0, "", f"cannot be read as CSV: {error}")]) from error
-    missing = [column for column in columns if column not in frame.columns]
-    if missing:
-        raise InputError([Finding(str(path), 1, "", f"columns missing: {', '.join(missing)}")])
-    if frame.empty:
-        raise InputError([Finding(str(path), 1, "", "no rows")])
-    numbers: pd.DataFrame = frame[list(columns)].apply(pd.to_numeric, errors="coerce").astype(float)
-    bad = ~numbers.map(math.isfinite).all(axis=1)
-    if bad.any():
-        first = int(bad.to_numpy().nonzero()[0][0]) + 2
-        raise InputError([Finding(str(path), first, "", f"{int(bad.sum())} rows are not numbers, this is the first")])
-    return numbers

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-from optimizer.inputs.catalog import BenchmarkKind, Catalogs, Model, QualityFigure
+from optimizer.inputs.catalog import Catalogs, Model, QualityFigure
+from optimizer.inputs.kinds import BenchmarkKind
 
 SIXTEEN_BIT: Final = frozenset({"bf16", "fp16"})
 """Schemes that store what the benchmark's reference stored, or more."""
@@ -21,7 +22,7 @@ class QualityEstimate:
     """A share of the 16-bit score, and what it rests on.
 
     Attributes:
-        share: Between 0 and 1.
+        share: Between 0 and 1; above 1 only for a model that scores better than the one it is held against.
         basis: Why, in words for a report.
         sources: Ids of the sources, sorted; empty where the share is 1 by definition.
     """

@@ -1,41 +1,71 @@
-"""What the user asks for: workloads with their service levels, and the policy a plan must respect."""
+"""What the user asks for: workloads with their service levels, under the policy a plan must respect."""
 
-from fnmatch import fnmatchcase
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from optimizer.base.model import Strict
-from optimizer.inputs.catalog import Confidence, PricingTerm, ProviderKind
+from optimizer.inputs.fields import (
+    AllowDeny,
+    Countries,
+    HourlyRate,
+    Milliseconds,
+    ModelName,
+    Name,
+    Number,
+    PositiveShare,
+    Rate,
+    Tokens,
+    Whole,
+)
+from optimizer.inputs.lifecycle import Checkpoints, Lifecycle, MeasuredRun, TrainingRun
+from optimizer.inputs.policy import (
+    CENTRAL_CONFIDENCE,
+    Elastic,
+    Grid,
+    Hosting,
+    InForce,
+    Loss,
+    Migration,
+    Policy,
+    Quota,
+    Robust,
+    Spot,
+    Survive,
+)
+
+__all__ = [
+    "CENTRAL_CONFIDENCE",
+    "STATISTICS",
+    "AllowDeny",
+    "AlternativeModel",
+    "Checkpoints",
+    "Countries",
+    "Demand",
+    "Elastic",
+    "Grid",
+    "Hosting",
+    "InForce",
+    "Latency",
+    "Lifecycle",
+    "Loss",
+    "MeasuredRun",
+    "Migration",
+    "Policy",
+    "Quota",
+    "RequestClass",
+    "Robust",
+    "Scenario",
+    "Slo",
+    "Spot",
+    "Survive",
+    "TrainingRun",
+    "Workload",
+]
+"""A scenario and every record in it, whichever file defines it."""
 
 STATISTICS = ("mean", "p50", "p90", "p95", "p99")
-DEFAULT_MAX_UTILIZATION = 0.85
-DEFAULT_CONFIDENCE = 0.9
-CENTRAL_CONFIDENCE = 0.5
-DEFAULT_MAX_PRICE_AGE_DAYS = 365
-DEFAULT_FLAG_PRICE_AGE_DAYS = 180
 SHARE_TOLERANCE = 1e-6
-MAX_NAMES = 1000
-"""Of one list: more than any catalog holds and few enough to check each with suggestions."""
-
-
-def _no_truth_value(value: object) -> object:
-    """Refuses yes/no where a number is meant: YAML would otherwise read `yes` as 1."""
-    if isinstance(value, bool):
-        raise ValueError("expected a number, not yes/no")
-    return value
-
-
-Number = BeforeValidator(_no_truth_value)
-Rate = Annotated[float, Number, Field(gt=0, le=1e6)]
-HourlyRate = Annotated[float, Number, Field(ge=0, le=1e6)]
-Tokens = Annotated[int, Number, Field(ge=1, le=10_000_000)]
-Milliseconds = Annotated[float, Number, Field(gt=0, le=1e8)]
-Share = Annotated[float, Number, Field(ge=0, le=1)]
-PositiveShare = Annotated[float, Number, Field(gt=0, le=1)]
-Whole = Annotated[int, Number, Field(ge=0, le=1_000_000)]
-PositiveWhole = Annotated[int, Number, Field(ge=1, le=1_000_000)]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=80)]
 
 
 class Latency(Strict):
@@ -124,11 +154,21 @@ class Demand(Strict):
         return max(self.weekly())
 
 
+class AlternativeModel(Strict):
+    """Another model that may serve a workload."""
+
+    model: ModelName
+    quality: Annotated[float, Number, Field(gt=0, le=2)]
+    """Its benchmark score as a share of the first model's; the precision's own share multiplies it."""
+
+
 class Workload(Strict):
     """A named stream of requests to one model, with its rate, lengths and promises."""
 
     name: Name
-    model: Annotated[str, Field(min_length=1, max_length=200)]
+    model: ModelName
+    alternatives: Annotated[tuple[AlternativeModel, ...], Field(max_length=20)] = ()
+    """Other models that may serve it, alone or beside the first."""
     requests_per_second: Rate | None = None
     demand: Demand | None = None
     input_tokens: Tokens | None = None
@@ -141,6 +181,12 @@ class Workload(Strict):
     min_quality: PositiveShare | None = None
     unknown_quality: Literal["reject", "accept"] = "reject"
     """Whether a precision whose quality nobody published passes `min_quality`."""
+    min_replicas: Whole = 0
+    """Replicas that run in every hour, however little is asked."""
+    providers: AllowDeny = AllowDeny()
+    """Where this workload may run, within what the policy admits; so the next two."""
+    regions: AllowDeny = AllowDeny()
+    countries: Countries = Countries()
 
     @model_validator(mode="after")
     def _one_rate_and_one_shape(self) -> Self:
@@ -162,6 +208,14 @@ class Workload(Strict):
                 raise ValueError("two request_classes have the same lengths; add their shares")
         return self
 
+    @model_validator(mode="after")
+    def _models_are_distinct(self) -> Self:
+        models = [self.model, *(item.model for item in self.alternatives)]
+        repeated = sorted({model for model in models if models.count(model) > 1})
+        if repeated:
+            raise ValueError(f"{', '.join(repeated)} stands twice among model and alternatives")
+        return self
+
     def classes(self) -> tuple[RequestClass, ...]:
         """The request classes in order of prompt length; one class when only means were given."""
         if self.request_classes is not None:
@@ -179,76 +233,6 @@ class Workload(Strict):
         return self.demand.weekly_peak()
 
 
-def _listed(value: Any) -> Any:
-    """Reads a bare string where a list is meant."""
-    return [value] if isinstance(value, str) else value
-
-
-Names = Annotated[tuple[str, ...], BeforeValidator(_listed), Field(max_length=MAX_NAMES)]
-
-
-class AllowDeny(Strict):
-    """Names or wildcards; an empty allow list allows all, deny wins."""
-
-    allow: Names = ()
-    deny: Names = ()
-
-    def permits(self, name: str) -> bool:
-        """Whether the name passes both lists."""
-        allowed = not self.allow or any(fnmatchcase(name, pattern) for pattern in self.allow)
-        return allowed and not any(fnmatchcase(name, pattern) for pattern in self.deny)
-
-
-class Quota(Strict):
-    """At most so many GPUs where provider, region and GPU match; a missing field matches all."""
-
-    provider: str = "*"
-    region: str = "*"
-    gpu: str = "*"
-    max_gpus: Whole
-
-    @property
-    def name(self) -> str:
-        """The quota as a path element."""
-        return f"{self.provider}/{self.region}/{self.gpu}"
-
-    def covers(self, provider: str, region: str, gpu: str) -> bool:
-        """Whether an offer counts against this quota."""
-        pairs = ((provider, self.provider), (region, self.region), (gpu, self.gpu))
-        return all(fnmatchcase(value, pattern) for value, pattern in pairs)
-
-
-class Policy(Strict):
-    """What the plan may buy and how close to the edge it may run; every field is optional."""
-
-    providers: AllowDeny = AllowDeny()
-    gpus: AllowDeny = AllowDeny()
-    regions: AllowDeny = AllowDeny()
-    provider_kinds: Annotated[tuple[ProviderKind, ...], BeforeValidator(_listed)] = ("hyperscaler", "neocloud")
-    """`marketplace` hosts and container `platform`s are opted into."""
-    pricing_terms: Annotated[tuple[PricingTerm, ...], BeforeValidator(_listed)] = ("on_demand",)
-    price_confidence: Annotated[tuple[Confidence, ...], BeforeValidator(_listed)] = ("listed", "derived")
-    """`seed` prices, quoted in articles without a price list behind them, are opted into."""
-    max_price_age_days: PositiveWhole | None = DEFAULT_MAX_PRICE_AGE_DAYS
-    """Older prices are left out, counted back from the catalog's date; null takes them all."""
-    flag_price_age_days: PositiveWhole = DEFAULT_FLAG_PRICE_AGE_DAYS
-    """Older prices in a plan carry a warning."""
-    engines: Names = ()
-    precisions: Names = ()
-    kv_precisions: Names = ()
-    max_monthly_usd: Annotated[float, Number, Field(gt=0, le=1e12)] | None = None
-    max_gpus: Whole | None = None
-    max_distinct_configurations: PositiveWhole | None = None
-    spare_replicas: Annotated[int, Number, Field(ge=0, le=100)] = 0
-    min_providers: Annotated[int, Number, Field(ge=1, le=20)] = 1
-    min_regions: Annotated[int, Number, Field(ge=1, le=50)] = 1
-    max_spot_share: Share | None = None
-    quotas: Annotated[tuple[Quota, ...], Field(max_length=MAX_NAMES)] = ()
-    max_utilization: PositiveShare = DEFAULT_MAX_UTILIZATION
-    confidence: Annotated[float, Number, Field(ge=CENTRAL_CONFIDENCE, le=0.999)] = DEFAULT_CONFIDENCE
-    max_power_kw: Annotated[float, Number, Field(gt=0, le=1e6)] | None = None
-
-
 class Scenario(Strict):
     """One question to the optimizer: these workloads, under this policy."""
 
@@ -256,6 +240,8 @@ class Scenario(Strict):
     description: Annotated[str, Field(max_length=4000)] = ""
     workloads: Annotated[tuple[Workload, ...], Field(min_length=1, max_length=100)]
     policy: Policy = Policy()
+    lifecycle: Lifecycle | None = None
+    """Read by `optimizer lifecycle` alone; a plan does not depend on it."""
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:

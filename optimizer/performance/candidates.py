@@ -13,7 +13,7 @@ from optimizer.inputs.scenario import Latency, Policy, Scenario, Workload
 from optimizer.performance.criteria import CONFIGURATION_CRITERIA
 from optimizer.performance.enumeration import BoolArray, Kind, configurations_of, fixed_failures, qualities
 from optimizer.performance.evidence import Margins, margins
-from optimizer.performance.market import Market
+from optimizer.performance.market import Market, permitted
 from optimizer.performance.memory import MemoryUse, kv_bytes_per_sequence, memory_use
 from optimizer.performance.predict import Limits, Mix, OperatingPoint, idle, sustainable_rate
 from optimizer.performance.setup import Configuration, Setup, gather
@@ -60,10 +60,33 @@ class PoolOptions:
 
 
 @dataclass(frozen=True)
-class WorkloadOptions:
-    """All configurations of one workload's model (P), with what each delivers to each pool."""
+class Variant:
+    """A workload as one of its models would serve it.
 
+    Attributes:
+        home: Position of the workload in the scenario.
+        workload: The workload with that model and no others; the scenario's own where it lists no others.
+        model_quality: The model's benchmark score as a share of the first model's.
+    """
+
+    home: int
     workload: Workload
+    model_quality: float
+
+
+@dataclass(frozen=True)
+class WorkloadOptions:
+    """All configurations of one workload's model (P), with what each delivers to each pool.
+
+    A workload with alternative models has options for each of them.
+    """
+
+    home: int
+    """Position of the workload in the scenario."""
+    workload: Workload
+    """As this model would serve it."""
+    model_quality: float
+    """The model's benchmark score as a share of the workload's first model's."""
     model: Model
     limits: Limits
     configurations: tuple[Configuration, ...]
@@ -72,19 +95,36 @@ class WorkloadOptions:
     kinds: tuple[Kind, ...]
     """Distinct platforms with the GPUs of a replica; single-GPU replicas need no link."""
     fits: BoolArray
-    """(kinds, O) whether one instance of an offer can hold a replica of the kind, whatever the policy admits."""
+    """(kinds, O) whether one instance of an offer can hold a replica of the kind where the workload's own lists permit
+    it, whatever the policy admits."""
+    permitted: BoolArray
+    """(O,) whether the workload's own lists of providers, regions and countries permit an offer."""
     gpus_per_replica: npt.NDArray[np.int64]
     setup: Setup
     memory: MemoryUse
     quality: tuple[QualityEstimate | None, ...]
+    """(P,) of the model and its precision together, against the workload's first model in 16 bit."""
     fixed: Mapping[str, BoolArray]
     """(P,) failures of the criteria that need no prediction."""
     pools: tuple[PoolOptions, ...]
 
 
 def evaluate(scenario: Scenario, catalogs: Catalogs, offers: Market) -> tuple[WorkloadOptions, ...]:
-    """All options of every workload on all that is offered, in the scenario's order."""
-    return tuple(_workload_options(workload, scenario.policy, catalogs, offers) for workload in scenario.workloads)
+    """All options of every workload with every model it may use, on all that is offered, in the order of `variants`."""
+    return tuple(_workload_options(variant, scenario.policy, catalogs, offers) for variant in variants(scenario))
+
+
+def variants(scenario: Scenario) -> tuple[Variant, ...]:
+    """Every workload with each of its models, in the scenario's order, the first model first."""
+    return tuple(
+        Variant(home, _served_by(workload, model), quality)
+        for home, workload in enumerate(scenario.workloads)
+        for model, quality in ((workload.model, 1.0), *((item.model, item.quality) for item in workload.alternatives))
+    )
+
+
+def _served_by(workload: Workload, model: str) -> Workload:
+    return workload.model_copy(update={"model": model, "alternatives": ()}) if workload.alternatives else workload
 
 
 def _fits(kinds: Sequence[Kind], offers: Market) -> BoolArray:
@@ -140,25 +180,30 @@ def _mix(workload: Workload, positions: Sequence[int]) -> Mix:
     )
 
 
-def _workload_options(workload: Workload, policy: Policy, catalogs: Catalogs, offers: Market) -> WorkloadOptions:
+def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offers: Market) -> WorkloadOptions:
+    workload = variant.workload
     model = catalogs.model(workload.model)
     pairs = configurations_of(workload.model, catalogs, offers.widest(), policy)
     configurations = tuple(configuration for configuration, _ in pairs)
     setup = gather(catalogs, configurations)
     memory = memory_use(setup)
-    quality = qualities(configurations, catalogs)
+    quality = qualities(configurations, catalogs, variant.model_quality)
     limits = limits_of(workload, margins(catalogs, configurations, policy.confidence))
     fixed = fixed_failures(configurations, workload, policy, catalogs, quality)
     kinds = tuple(dict.fromkeys(kind for _, kind in pairs))
     position = {kind: index for index, kind in enumerate(kinds)}
+    allowed = permitted(workload, offers, catalogs)
     return WorkloadOptions(
+        home=variant.home,
         workload=workload,
+        model_quality=variant.model_quality,
         model=model,
         limits=limits,
         configurations=configurations,
         kind=np.array([position[kind] for _, kind in pairs], dtype=np.int64),
         kinds=kinds,
-        fits=_fits(kinds, offers),
+        fits=_fits(kinds, offers) & allowed,
+        permitted=allowed,
         gpus_per_replica=np.array([size for _, (_, size) in pairs], dtype=np.int64),
         setup=setup,
         memory=memory,

@@ -14,14 +14,14 @@ class Criterion:
         sentence: What passing means.
         loosened_by: Path of the scenario field that relaxes it, `{workload}` standing for the workload's name;
             empty when nothing in a scenario can (physics, kernels, arithmetic).
-        level: Whether it judges a configuration (engine, precision, parallelism on a GPU) or an offer.
+        level: Whether it judges a configuration (engine, precision, parallelism on a GPU), an offer or a hosted API.
         unit: Unit of the value and the limit where the test compares two numbers.
     """
 
     name: str
     sentence: str
     loosened_by: str
-    level: Literal["configuration", "offer"]
+    level: Literal["configuration", "offer", "api"]
     unit: str = ""
 
 
@@ -66,11 +66,49 @@ CONFIGURATION_CRITERIA: Final = (
 OFFER_CRITERIA: Final = (
     Criterion("provider", "the provider is allowed", "policy.providers", "offer"),
     Criterion("region", "the region is allowed", "policy.regions", "offer"),
+    Criterion("country", "the country is allowed", "policy.countries", "offer"),
+    Criterion("country_known", "the country is known where countries are limited", "policy.countries", "offer"),
+    Criterion("hosting", "hardware of this ownership is allowed", "policy.hosting", "offer"),
     Criterion("provider_kind", "one can sign a contract with the provider", "policy.provider_kinds", "offer"),
     Criterion("pricing_term", "the pricing term is allowed", "policy.pricing_terms", "offer"),
     Criterion("price_confidence", "the price comes from a price list", "policy.price_confidence", "offer"),
     Criterion("price_age", "the price is recent enough", "policy.max_price_age_days", "offer", "days"),
     Criterion("power_known", "the power draw is known where power is limited", "policy.max_power_kw", "offer"),
+    Criterion(
+        "carbon_known",
+        "power draw and grid are known where carbon is limited",
+        "policy.max_carbon_kg_per_month",
+        "offer",
+    ),
+    Criterion(
+        "storage_priced",
+        "the provider's storage price is known where storage is asked for",
+        "policy.storage_gb_per_instance",
+        "offer",
+    ),
 )
 
-CRITERIA: Final[Mapping[str, Criterion]] = {item.name: item for item in (*CONFIGURATION_CRITERIA, *OFFER_CRITERIA)}
+API_CRITERIA: Final = (
+    Criterion("api_hosting", "hosted APIs are asked for", "policy.hosting", "api"),
+    Criterion("api_provider", "the API's provider is allowed", "policy.providers", "api"),
+    Criterion("api_place", "no place is asked for: where an API runs is not known", "policy.regions", "api"),
+    Criterion("api_price_confidence", "the API's price comes from a price list", "policy.price_confidence", "api"),
+    Criterion("api_price_age", "the API's price is recent enough", "policy.max_price_age_days", "api", "days"),
+    Criterion("api_price_complete", "prompts and answers both have a price", "", "api"),
+    Criterion("api_context", "the prompt fits what the API takes", "", "api", "tokens"),
+    Criterion("api_weights", "the API serves these weights and not what they were tuned from", "", "api"),
+    Criterion(
+        "api_quality",
+        "no quality is asked for: the precision of an API is not published",
+        "workloads[{workload}].min_quality",
+        "api",
+    ),
+    Criterion(
+        "api_precision", "no precision is asked for: that of an API is not published", "policy.precisions", "api"
+    ),
+    Criterion("api_carbon", "carbon is not limited: an API's is not known", "policy.max_carbon_kg_per_month", "api"),
+)
+
+CRITERIA: Final[Mapping[str, Criterion]] = {
+    item.name: item for item in (*CONFIGURATION_CRITERIA, *OFFER_CRITERIA, *API_CRITERIA)
+}

@@ -1,6 +1,7 @@
 """Every configuration worth asking about on the offered platforms, and the criteria that need no prediction."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -66,11 +67,23 @@ def _support(catalogs: Catalogs, scheme: str, architecture: str) -> str:
     return "none" if row is None else row.support
 
 
-def qualities(configurations: Sequence[Configuration], catalogs: Catalogs) -> tuple[QualityEstimate | None, ...]:
-    """Quality of each configuration's precision; a KV cache below 16 bit has no published quality."""
+def qualities(
+    configurations: Sequence[Configuration], catalogs: Catalogs, model_quality: float
+) -> tuple[QualityEstimate | None, ...]:
+    """Quality of each configuration: what its precision keeps, times what its model scores against the first model.
+
+    A KV cache below 16 bit has no published quality.
+    """
     pairs = sorted({(c.model, c.precision) for c in configurations})
-    known = {pair: quality_share(catalogs, *pair) for pair in pairs}
+    known = {pair: _against_first(quality_share(catalogs, *pair), model_quality) for pair in pairs}
     return tuple(known[c.model, c.precision] if c.kv_precision in SIXTEEN_BIT else None for c in configurations)
+
+
+def _against_first(estimate: QualityEstimate | None, model_quality: float) -> QualityEstimate | None:
+    if estimate is None or model_quality == 1:
+        return estimate
+    basis = f"the model's {model_quality:g} of the first model's score, as the scenario says; {estimate.basis}"
+    return replace(estimate, share=estimate.share * model_quality, basis=basis)
 
 
 def fixed_failures(

@@ -13,7 +13,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from optimizer.inputs.catalog import Catalogs, Link, Model
+from optimizer.inputs.catalog import Catalogs, Model
+from optimizer.inputs.kinds import Link
 from optimizer.performance.calibration import Calibration, Floats, Ints, group_name
 from optimizer.performance.intervals import Bools, half_width, planning_share
 from optimizer.performance.setup import Configuration

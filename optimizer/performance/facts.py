@@ -6,7 +6,8 @@ from typing import TypeVar
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.units import BITS_PER_BYTE, BYTES_PER_GB, BYTES_PER_MIB, FLOPS_PER_TFLOPS, PARAMS_PER_BILLION
-from optimizer.inputs.catalog import Catalogs, Gpu, KernelSupportLevel, Model, PrecisionScheme
+from optimizer.inputs.catalog import Catalogs, Gpu, Model, PrecisionScheme
+from optimizer.inputs.kinds import KernelSupportLevel
 
 Row = TypeVar("Row")
 

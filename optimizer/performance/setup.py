@@ -10,7 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from optimizer.base.units import BYTES_PER_GB
-from optimizer.inputs.catalog import Catalogs, Link
+from optimizer.inputs.catalog import Catalogs
+from optimizer.inputs.kinds import Link
 from optimizer.performance.calibration import Axis, Calibration, Constants, Floats, Ints, constants
 from optimizer.performance.eras import era_of
 from optimizer.performance.facts import (

@@ -17,6 +17,8 @@ from optimizer.program.problem import Flags
 LARGE_MODEL_PARAMS_B = 34.0
 """Where the rule of thumb stops trusting one mid-range GPU."""
 FAST_TTFT_MS = 100.0
+EVERYWHERE = "global"
+"""The region of offers whose place is not told apart, which says nothing in a phrase."""
 
 
 def next_best(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative]:
@@ -147,5 +149,6 @@ def summarized(deployments: Sequence[Deployment]) -> str:
     for d in deployments:
         term = "" if d.pricing_term == "on_demand" else f" {d.pricing_term}"
         box = f"{d.instances}× {d.gpus_per_instance}×{d.gpu}" if d.gpus_per_instance > 1 else f"{d.instances}× {d.gpu}"
-        parts.append(f"{box} {d.precision} ({d.provider} {d.region}{term})")
+        region = "" if d.region == EVERYWHERE else f" {d.region}"
+        parts.append(f"{box} {d.precision} ({d.provider}{region}{term})")
     return ", ".join(dict.fromkeys(parts))

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from optimizer.inputs.catalog import Catalogs
 from optimizer.inputs.scenario import Policy, Scenario
-from optimizer.performance.candidates import WorkloadOptions, evaluate, re_rated
-from optimizer.performance.market import Market, market
+from optimizer.performance.candidates import WorkloadOptions, evaluate, re_rated, variants
+from optimizer.performance.market import Market, admits_by, market
 from optimizer.program.formulate import Column, Formulation, formulate
 from optimizer.program.problem import Flags
 from optimizer.program.solve import Solution, solve
@@ -55,8 +55,9 @@ class Inquiry:
             return Inquiry.of(scenario, self.catalogs, self.time_limit_s)
         levels = _levels(scenario) != _levels(self.scenario)
         options = self.under_levels(scenario).options if levels else self.options
-        options = tuple(replace(o, workload=asked) for o, asked in zip(options, scenario.workloads, strict=True))
-        offers = self.market if scenario.policy == self.scenario.policy else market(self.catalogs, scenario.policy)
+        options = tuple(replace(o, workload=v.workload) for o, v in zip(options, variants(scenario), strict=True))
+        same_offers = admits_by(scenario.policy) == admits_by(self.scenario.policy)
+        offers = self.market if same_offers else market(self.catalogs, scenario.policy)
         return replace(self, scenario=scenario, market=offers, options=options)
 
     def under_policy(self, **changes: object) -> "Inquiry":
@@ -67,9 +68,13 @@ class Inquiry:
 
     def under_levels(self, scenario: Scenario) -> "Inquiry":
         """The same candidates for a scenario that differs in service levels or confidence only."""
+        confidence = scenario.policy.confidence
+        alike = confidence == self.scenario.policy.confidence
         options = tuple(
-            re_rated(choice, workload, scenario.policy.confidence, self.catalogs)
-            for choice, workload in zip(self.options, scenario.workloads, strict=True)
+            choice
+            if alike and variant.workload.slo == choice.workload.slo
+            else re_rated(choice, variant.workload, confidence, self.catalogs)
+            for choice, variant in zip(self.options, variants(scenario), strict=True)
         )
         return replace(self, scenario=scenario, options=options)
 

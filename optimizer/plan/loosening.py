@@ -5,12 +5,13 @@ person would edit the file.
 """
 
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
-from optimizer.inputs.catalog import Confidence, PricingTerm, ProviderKind
-from optimizer.inputs.scenario import CENTRAL_CONFIDENCE, STATISTICS, Policy, Scenario, Workload
+from optimizer.inputs.kinds import Confidence, PricingTerm, ProviderKind
+from optimizer.inputs.scenario import CENTRAL_CONFIDENCE, STATISTICS, Policy, Quota, Scenario, Workload
 
 MAX_LATENCY_FACTOR: Final = 4096.0
 """A latency limit is loosened up to this factor before it counts as removed."""
@@ -23,6 +24,9 @@ EVERYTHING: Final = {
     "price_confidence": get_args(Confidence),
 }
 """Policy fields that list what is admitted, with all there is."""
+
+STEP: Final = re.compile(r"\[[^\]]*\]|[^.\[\]]+")
+"""One step of a path: a field, or a list element in brackets, whose name may hold dots."""
 
 Value = float | str | tuple[str, ...]
 
@@ -94,29 +98,42 @@ def _is_default(policy: Policy, item: Requirement) -> bool:
 def with_field(scenario: Scenario, field: str, value: Value | None) -> Scenario:
     """The scenario with one field set anew; None removes it, and with it a record that it leaves empty."""
     raw = scenario.model_dump(exclude_defaults=True)
-    steps = field.split(".")
+    *steps, last = STEP.findall(field)
     node: Any = raw
     trail: list[tuple[Any, str]] = []
-    for step in steps[:-1]:
-        name, _, element = step.partition("[")
-        trail.append((node, name))
-        node = node.setdefault(name, {})
-        if element:
-            node = next(item for item in node if item["name"] == element.rstrip("]"))
+    for step in steps:
+        if step.startswith("["):
+            node = next(item for item in node if _element(item) == step[1:-1])
+        else:
+            trail.append((node, step))
+            node = node.setdefault(step, {})
     if value is None:
-        node.pop(steps[-1], None)
+        node.pop(last, None)
         if not node and trail:
             parent, name = trail[-1]
             parent.pop(name)
     else:
-        node[steps[-1]] = value
+        node[last] = value
     return Scenario.model_validate(raw)
+
+
+def _element(item: Mapping[str, Any]) -> str:
+    """What a list element is called in a path: its name, or what a quota covers."""
+    return str(item["name"]) if "name" in item else Quota.model_validate(item).name
 
 
 def rounded_up(value: float, digits: int = 3) -> float:
     """The next value with so many significant digits."""
     step = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
     return round(math.ceil(value / step - 1e-9) * step, 9)
+
+
+def shown(value: Value, unit: str = "") -> str:
+    """A value of the scenario as people write it, with its unit."""
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    number = value if isinstance(value, str) else f"{value:,.6f}".rstrip("0").rstrip(".")
+    return f"{number} {'' if unit == 'share' else unit}".rstrip()
 
 
 def _of_workload(workload: Workload) -> Iterator[Requirement]:
@@ -131,6 +148,9 @@ def _of_workload(workload: Workload) -> Iterator[Requirement]:
     if workload.min_quality is not None:
         scale = Scale(workload.min_quality, 0.0, 0.005)
         yield Requirement(f"{path}.min_quality", workload.min_quality, None, "share", scale)
+    for name in ("providers", "regions", "countries"):
+        if getattr(workload, name).restricts:
+            yield Requirement(f"{path}.{name}", _written(getattr(workload, name)), None, "", None)
 
 
 def _numbers(policy: Policy) -> Iterator[Requirement]:
@@ -160,7 +180,8 @@ def _numbers(policy: Policy) -> Iterator[Requirement]:
 
 def _lists(policy: Policy) -> Iterator[Requirement]:
     """Lists of names can only be dropped or opened; what is left out by default is asked for like any other."""
-    for name in ("providers", "gpus", "regions", "engines", "precisions", "kv_precisions", "quotas"):
+    places = ("providers", "regions", "countries", "hosting")
+    for name in (*places, "gpus", "engines", "precisions", "kv_precisions", "quotas"):
         if getattr(policy, name) != Policy.model_fields[name].default:
             yield Requirement(f"policy.{name}", _written(getattr(policy, name)), None, "", None)
     for name, everything in EVERYTHING.items():

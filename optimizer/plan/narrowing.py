@@ -1,5 +1,6 @@
 """An inquiry cut down to the configurations that limits decide about, so that many variations of it stay cheap."""
 
+from collections.abc import Collection
 from dataclasses import fields, replace
 
 import numpy as np
@@ -24,8 +25,19 @@ def narrowed(inquiry: Inquiry) -> Inquiry:
     return replace(inquiry, options=tuple(_narrowed(choice, inquiry.market) for choice in inquiry.options))
 
 
+def restricted(inquiry: Inquiry, offers: Collection[str]) -> Inquiry:
+    """The inquiry where only those offers (ids) may be bought, narrowed to what stands on them."""
+    others = np.array([offer.id not in offers for offer in inquiry.market.offers], dtype=np.bool_)
+    failed = inquiry.market.failed | others[:, None]
+    return narrowed(replace(inquiry, market=replace(inquiry.market, failed=failed)))
+
+
 def _narrowed(choice: WorkloadOptions, market: Market) -> WorkloadOptions:
-    rows = np.flatnonzero(_on_offer(choice, market) & _mendable(choice))
+    return taken(choice, np.flatnonzero(_on_offer(choice, market) & _mendable(choice)))
+
+
+def taken(choice: WorkloadOptions, rows: Ints) -> WorkloadOptions:
+    """Some of a workload's configurations, in the given order, with all that is known of them."""
     return replace(
         choice,
         limits=choice.limits.take(rows),

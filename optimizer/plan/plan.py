@@ -240,10 +240,39 @@ class MarginalValue(Strict):
     """What the month costs after one natural step of a limit, re-solved."""
 
     field: str
+    what: str
+    """The limit in words."""
+    direction: Literal["tighter", "looser"]
+    from_: Annotated[Figure, Field(alias="from")]
     to: Figure
     unit: str
+    outcome: Outcome
+    same_plan: bool
+    """Whether the chosen plan is still a best one."""
     monthly_cost_usd: Usd | None
     change_usd: Usd | None
+    summary: str
+    text: str
+
+
+class Breakpoint(Strict):
+    """How far a limit, the demand or a price may move before other instances are bought, and which then."""
+
+    kind: Literal["limit", "price"]
+    field: str
+    """Path of the scenario's field, or the id of the offer."""
+    what: str
+    direction: Literal["tighter", "looser", "dearer", "cheaper"]
+    from_: Annotated[Figure, Field(alias="from")]
+    holds_to: Figure
+    """The plan was proven to stay the best one up to here."""
+    changes_at: Figure | None
+    """The nearest value at which another plan was proven best; None where there is none in the range searched."""
+    unit: str
+    outcome: Outcome | None
+    monthly_cost_usd: Usd | None
+    """Of the plan that takes over, at the value where it does."""
+    summary: str
     text: str
 
 
@@ -261,6 +290,7 @@ class Explanation(Strict):
     conflict: list[ConflictItem]
     relaxations: list[Relaxation]
     marginal_values: list[MarginalValue]
+    breakpoints: list[Breakpoint]
     warnings: list[str]
 
 

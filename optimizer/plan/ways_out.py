@@ -7,7 +7,7 @@ from optimizer.inputs.scenario import Scenario
 from optimizer.plan.alternatives import summarized
 from optimizer.plan.conflict import conflict_of, plan_of, plan_without
 from optimizer.plan.inquiry import Inquiry
-from optimizer.plan.loosening import Requirement, Value, defaults_of, with_field
+from optimizer.plan.loosening import Requirement, Value, defaults_of, shown, with_field
 from optimizer.plan.plan import ConflictItem, FieldChange, Relaxation
 from optimizer.plan.readback import Bought
 
@@ -29,14 +29,14 @@ def ways_out(inquiry: Inquiry) -> tuple[list[ConflictItem], list[Relaxation]]:
     """The requirements that cannot hold together, and the ways out, cheapest first."""
     conflict = conflict_of(inquiry)
     unwritten = [item for item in defaults_of(inquiry.scenario) if item not in conflict]
-    ways = [way for item in (*conflict, *unwritten) for way in _alone(inquiry, item)]
+    ways = [way for item in (*conflict, *unwritten) for way in alone(inquiry, item)]
     if conflict and not ways:
-        conflict, ways = _together(inquiry, conflict)
+        conflict, ways = together(inquiry, conflict)
     ordered = sorted(ways, key=lambda way: (way.plan.monthly_cost_usd, _words(way)))
-    return [_item(item) for item in conflict], [_relaxation(way) for way in ordered]
+    return [_item(item) for item in conflict], [relaxation(way) for way in ordered]
 
 
-def _alone(inquiry: Inquiry, item: Requirement) -> Iterator[WayOut]:
+def alone(inquiry: Inquiry, item: Requirement) -> Iterator[WayOut]:
     """One requirement loosened as little as restores a plan, and more where that saves a lot."""
     removed = plan_without(inquiry, [item])
     if removed is None:
@@ -53,7 +53,7 @@ def _alone(inquiry: Inquiry, item: Requirement) -> Iterator[WayOut]:
                 cost = plan.monthly_cost_usd
 
 
-def _together(inquiry: Inquiry, conflict: Sequence[Requirement]) -> tuple[tuple[Requirement, ...], list[WayOut]]:
+def together(inquiry: Inquiry, conflict: Sequence[Requirement]) -> tuple[tuple[Requirement, ...], list[WayOut]]:
     """All requirements of all conflicts loosened at once, then each tightened again as far as the others allow."""
     loose = list(conflict)
     while (plan := plan_without(inquiry, loose)) is None:
@@ -103,7 +103,8 @@ def _tightened(inquiry: Inquiry, scenario: Scenario, item: Requirement, removed:
     return best
 
 
-def _relaxation(way: WayOut) -> Relaxation:
+def relaxation(way: WayOut) -> Relaxation:
+    """A way out as it is told."""
     changes = [
         FieldChange.model_validate({"field": item.field, "from": item.value, "to": to, "unit": item.unit})
         for item, to in way.changes
@@ -118,17 +119,10 @@ def _words(way: WayOut) -> str:
 
 def _said(item: Requirement, to: Value | None) -> str:
     if to is None:
-        return f"remove {item.field} ({_shown(item.value, item.unit)})"
-    return f"set {item.field} to {_shown(to, item.unit)} (now {_shown(item.value, item.unit)})"
-
-
-def _shown(value: Value, unit: str) -> str:
-    if isinstance(value, tuple):
-        return ", ".join(value)
-    number = value if isinstance(value, str) else f"{value:,.6f}".rstrip("0").rstrip(".")
-    return f"{number} {unit}".rstrip()
+        return f"remove {item.field} ({shown(item.value, item.unit)})"
+    return f"set {item.field} to {shown(to, item.unit)} (now {shown(item.value, item.unit)})"
 
 
 def _item(item: Requirement) -> ConflictItem:
-    shown = _shown(item.value, item.unit)
-    return ConflictItem(requirement=item.field, value=shown, text=f"{item.field} = {shown}")
+    value = shown(item.value, item.unit)
+    return ConflictItem(requirement=item.field, value=value, text=f"{item.field} = {value}")

@@ -1,32 +1,18 @@
 """A fitted calibration as the catalog's CSV, and its errors before and after as a table."""
 
-import csv
-import io
 import json
 from collections.abc import Iterable
 from dataclasses import asdict
 
 from optimizer.answers.calibrate import Fit
 from optimizer.inputs.catalog import CalibrationEntry
+from optimizer.report.catalog_files import catalog_csv
 from optimizer.report.sections import Section, Table
 
 
 def calibration_csv(entries: Iterable[CalibrationEntry]) -> str:
-    """The rows as `catalogs/calibration.csv` holds them; a blank cell stands for what is unknown."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    names = list(CalibrationEntry.model_fields)
-    writer.writerow(names)
-    writer.writerows([_cell(getattr(entry, name)) for name in names] for entry in entries)
-    return text.getvalue()
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        return repr(value).removesuffix(".0")
-    return str(value)
+    """The rows as `catalogs/calibration.csv` holds them."""
+    return catalog_csv(CalibrationEntry, entries)
 
 
 def calibration_json(fit: Fit, data: str) -> str:

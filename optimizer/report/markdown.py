@@ -1,13 +1,20 @@
 """Sections as Markdown for a design review."""
 
+from collections.abc import Iterable
+
 from optimizer.plan.plan import PlanReport
 from optimizer.report.sections import Section, Table, plan_sections
 
 
 def plan_markdown(report: PlanReport, verbose: bool = True) -> str:
     """The whole answer as one Markdown document."""
-    parts = [f"# Plan for {report.scenario}", _escaped(report.explanation.summary)]
-    parts += [section_markdown(section) for section in plan_sections(report, verbose)]
+    sections = plan_sections(report, verbose)
+    return answer_markdown(f"Plan for {report.scenario}", report.explanation.summary, sections)
+
+
+def answer_markdown(title: str, summary: str, sections: Iterable[Section]) -> str:
+    """A title, the answer in a sentence, then its sections."""
+    parts = [f"# {title}", _escaped(summary), *(section_markdown(section) for section in sections)]
     return "\n\n".join(parts) + "\n"
 
 

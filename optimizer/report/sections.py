@@ -1,10 +1,12 @@
 """A plan as titled sections of lines and tables; text and Markdown lay out the same sections."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from optimizer.plan.plan import Alternative, Deployment, PlanReport
+from optimizer.inputs.scenario import CENTRAL_CONFIDENCE
+from optimizer.plan.levers import is_demand
+from optimizer.plan.plan import Alternative, Breakpoint, Deployment, MarginalValue, PlanReport
 
 PROOF_WORDS = {
     "optimal": "proven optimal",
@@ -48,9 +50,10 @@ def plan_sections(report: PlanReport, verbose: bool = False) -> tuple[Section, .
     """The report's sections in reading order: the answer, the reason, the way out, the proof."""
     if report.deployments:
         parts = [
-            _deployments(report),
+            deployments_section(report.deployments, report.confidence),
             _warnings(report),
             _limits(report, verbose),
+            *variations(report, verbose),
             *_comparisons(report),
             _costs(report),
         ]
@@ -62,10 +65,11 @@ def plan_sections(report: PlanReport, verbose: bool = False) -> tuple[Section, .
     return tuple(part for part in parts if part.lines or (part.table and part.table.rows))
 
 
-def _deployments(report: PlanReport) -> Section:
+def deployments_section(deployments: Iterable[Deployment], confidence: float) -> Section:
+    """What runs where, at what load, how fast and for how much."""
     headings = ("what runs", "where", ">replicas", ">req/s", ">of max", ">TTFT p95", ">TPOT mean", ">$/month")
     rows: list[tuple[str, ...]] = []
-    for d in report.deployments:
+    for d in deployments:
         what = f"{d.workload}{'' if d.pool == 'all' else ' ' + d.pool}: {d.model} {d.precision}"
         degrees = f" tp{d.tensor_parallel}" + (f" pp{d.pipeline_parallel}" if d.pipeline_parallel > 1 else "")
         layout = f"{d.gpus_per_replica}×{d.gpu}" + (degrees if d.gpus_per_replica > 1 else "")
@@ -75,10 +79,8 @@ def _deployments(report: PlanReport) -> Section:
         rows.append((what, where, str(d.replicas), *load, *latency, f"{d.monthly_cost_usd:,.2f}"))
         instance = f"{d.instances}× {d.instance_type}, {d.pricing_term.replace('_', ' ')}"
         rows.append((f"  {layout}, {d.engine}, KV {d.kv_precision}", instance, "", "", "", "", "", ""))
-    note = (
-        f"Latencies are the {_percent(report.confidence)} bounds that the plan is held to." if _cautious(report) else ""
-    )
-    return Section("Plan", (note,) if note else (), Table(headings, tuple(rows)))
+    note = f"Latencies are the {_percent(confidence)} bounds that the plan is held to."
+    return Section("Plan", (note,) if confidence > CENTRAL_CONFIDENCE else (), Table(headings, tuple(rows)))
 
 
 def _warnings(report: PlanReport) -> Section:
@@ -87,10 +89,6 @@ def _warnings(report: PlanReport) -> Section:
 
 def _serialized(deployment: Deployment, field: str) -> str:
     return str(deployment.model_dump(mode="json")[field])
-
-
-def _cautious(report: PlanReport) -> bool:
-    return report.confidence > 0.5
 
 
 def _percent(share: float) -> str:
@@ -105,13 +103,12 @@ def _limits(report: PlanReport, verbose: bool) -> Section:
 def _comparisons(report: PlanReport) -> list[Section]:
     said = report.explanation
     return [
-        Section("Next best", table=_alternatives(said.alternatives)),
-        Section("What would change it", table=_alternatives(said.opportunities)),
-        Section("Rules people use", table=_alternatives(said.baselines)),
+        _alternatives("Next best", (*said.alternatives, *said.baselines)),
+        _alternatives("What would change it", said.opportunities),
     ]
 
 
-def _alternatives(items: Iterable[Alternative]) -> Table:
+def _alternatives(title: str, items: Iterable[Alternative]) -> Section:
     rows, useless = [], []
     for item in items:
         if item.difference_usd == 0:
@@ -120,8 +117,59 @@ def _alternatives(items: Iterable[Alternative]) -> Table:
         cost = "none fits" if item.monthly_cost_usd is None else money(item.monthly_cost_usd)
         difference = "" if item.difference_usd is None else change(item.difference_usd)
         rows.append((item.change, cost, difference, item.summary))
-    rows += [(f"no change {'; nor '.join(useless)}", "the same", "", "")] if useless else []
-    return Table(("change", ">a month", ">difference", "plan"), tuple(rows))
+    lines = (f"no change {'; nor '.join(useless)}",) if useless else ()
+    return Section(title, lines, Table(("change", ">a month", ">difference", "plan"), tuple(rows)))
+
+
+def variations(report: PlanReport, verbose: bool) -> list[Section]:
+    """What a step of each limit costs, of those that bind unless verbose, and how far limits and prices may move."""
+    said = report.explanation
+    if not verbose:
+        binding = {item.requirement for item in said.binding}
+        return [_steps([item for item in said.marginal_values if item.field in binding or is_demand(item.field)])]
+    return [_steps(said.marginal_values), Section("How far it holds", table=_breakpoints(said.breakpoints))]
+
+
+def _steps(items: Sequence[MarginalValue]) -> Section:
+    rows: list[tuple[str, ...]] = []
+    same: dict[str, list[MarginalValue]] = {}
+    for item in items:
+        if item.same_plan:
+            same.setdefault(item.what, []).append(item)
+            continue
+        cost = "no plan" if item.monthly_cost_usd is None else money(item.monthly_cost_usd)
+        difference = "" if item.change_usd is None else change(item.change_usd)
+        step = f"{item.what} {number(item.to)}, not {number(item.from_)}{unit_of(item.unit)}"
+        rows.append((step, cost, difference, item.summary))
+    kept = [
+        f"{what} {' or '.join(number(item.to) for item in steps)}{unit_of(steps[0].unit)}"
+        for what, steps in same.items()
+    ]
+    lines = (f"the same plan at: {'; '.join(kept)}",) if kept else ()
+    headings = ("step", ">a month", ">difference", "plan")
+    return Section("What one step would cost", lines, Table(headings, tuple(rows)))
+
+
+def _breakpoints(items: Sequence[Breakpoint]) -> Table:
+    rows = []
+    for item in items:
+        now = f"{number(item.from_)}{unit_of(item.unit)}"
+        if item.changes_at is None:
+            rows.append((item.what, now, item.direction, f"beyond {number(item.holds_to)}", "", ""))
+            continue
+        cost = "no plan" if item.monthly_cost_usd is None else money(item.monthly_cost_usd)
+        rows.append((item.what, now, item.direction, number(item.changes_at), cost, item.summary))
+    return Table(("limit or price", ">now", "moved", ">changes at", ">a month", "to"), tuple(rows))
+
+
+def number(value: float) -> str:
+    """A quantity with as many digits as it has."""
+    return f"{value:,.6f}".rstrip("0").rstrip(".")
+
+
+def unit_of(unit: str) -> str:
+    """A unit behind a number; shares have none."""
+    return f" {unit}" if unit not in ("", "share") else ""
 
 
 def _costs(report: PlanReport) -> Section:
@@ -211,5 +259,7 @@ def _provenance(deployments: Iterable[Deployment], verbose: bool) -> list[str]:
         performance = f"performance {p.performance} ({p.performance_note})"
         source = f" ({p.price_source})" if verbose else ""
         price = f"price {p.price_confidence}, {p.price_age_days} days old{source}"
-        lines.append(f"{d.workload} on {d.gpu}: {performance}; {price}; quality {p.quality}")
+        known = "unknown" if d.quality is None else f"{d.quality:.4f}"
+        quality = f"{known}: {p.quality}" if verbose and d.quality is not None else known
+        lines.append(f"{d.workload} on {d.gpu}: {performance}; {price}; quality {quality}")
     return list(dict.fromkeys(lines))

@@ -1,6 +1,6 @@
 """Sections as terminal text: the answer in the first line, aligned tables, readable without colour."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from io import StringIO
 from textwrap import wrap
 
@@ -15,8 +15,12 @@ DEFAULT_WIDTH = 120
 
 def plan_text(report: PlanReport, verbose: bool = False, width: int = DEFAULT_WIDTH) -> str:
     """The whole answer as text, ending in a newline."""
-    parts = [_wrapped(report.explanation.summary, width, indent="")]
-    parts += [section_text(section, width) for section in plan_sections(report, verbose)]
+    return answer_text(report.explanation.summary, plan_sections(report, verbose), width)
+
+
+def answer_text(summary: str, sections: Iterable[Section], width: int = DEFAULT_WIDTH) -> str:
+    """The answer in a sentence, then its sections, ending in a newline."""
+    parts = [_wrapped(summary, width, indent=""), *(section_text(section, width) for section in sections)]
     return "\n\n".join(parts) + "\n"
 
 

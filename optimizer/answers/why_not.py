@@ -1,0 +1,242 @@
+"""Why not another choice: what it would cost and why, or which requirements it fails, and the price that admits it."""
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Final, Literal
+
+from optimizer.base.errors import InputError
+from optimizer.base.model import Strict
+from optimizer.inputs.catalog import Catalogs
+from optimizer.inputs.checks import check_scenario
+from optimizer.inputs.scenario import Scenario
+from optimizer.performance.criteria import OFFER_CRITERIA
+from optimizer.plan.alternatives import summarized
+from optimizer.plan.conflict import plan_without
+from optimizer.plan.cost_factors import CostFactor, cost_factors
+from optimizer.plan.forcing import MENDABLE, OF_OFFERS, Choice, forced, is_covered, offers_of, unknown
+from optimizer.plan.inquiry import Inquiry
+from optimizer.plan.loosening import requirements_of
+from optimizer.plan.plan import Deployment, Figure, Relaxation, Usd
+from optimizer.plan.pricing import SAME_COST, crossing
+from optimizer.plan.readback import Bought, read_back
+from optimizer.plan.shortfalls import Shortfall, shortfalls
+from optimizer.plan.ways_out import alone, relaxation, together
+
+SCHEMA_VERSION: Final = 1
+PHASES: Final = ("predicting", "solving", "comparing")
+CHEAPEST: Final = Decimal("0.01")
+"""Prices are lowered to one percent at most: a discount beyond is no price."""
+NOT_HERE: Final = ("min_quality", "max_power_kw")
+"""Numbers that decide which candidates there are; failing them is told as a shortfall."""
+
+
+class Entry(Strict):
+    """The price at which the choice becomes part of an optimal plan, all other prices as they are."""
+
+    way: Literal["beside", "alone"]
+    """Beside other offers in the plan, or carrying all of it."""
+    discount_percent: Figure
+    summary: str
+    text: str
+
+
+class WhyNot(Strict):
+    """A proposed choice beside the optimal plan."""
+
+    schema_version: int = SCHEMA_VERSION
+    scenario: str
+    confidence: Figure
+    choice: dict[str, str | int]
+    verdict: Literal["chosen", "as_cheap", "dearer", "fails", "not_offered", "only_this"]
+    """`only_this`: the choice has a plan and the scenario as a whole was not solved in time."""
+    summary: str
+    optimal_monthly_cost_usd: Usd | None
+    optimal_summary: str
+    monthly_cost_usd: Usd | None
+    difference_usd: Usd | None
+    deployments: list[Deployment]
+    factors: list[CostFactor]
+    shortfalls: list[Shortfall]
+    admitted_monthly_cost_usd: Usd | None
+    """What it would cost if the policies and quality floors that it fails were lifted."""
+    admitted_summary: str
+    relaxations: list[Relaxation]
+    entries: list[Entry]
+
+
+def why_not(
+    scenario: Scenario,
+    catalogs: Catalogs,
+    choice: Choice,
+    *,
+    time_limit_s: float | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> WhyNot:
+    """What a choice costs against the optimum, or what it fails.
+
+    Args:
+        scenario: What is asked.
+        catalogs: What is known.
+        choice: What to force.
+        time_limit_s: For each solve.
+        progress: Told the name of each phase (`PHASES`) as it begins.
+
+    Raises:
+        InputError: the scenario or the choice names what the catalogs do not know.
+    """
+    findings = check_scenario(scenario, catalogs)
+    if findings:
+        raise InputError(findings)
+    began = progress or _silent
+    began("predicting")
+    inquiry = Inquiry.of(scenario, catalogs, time_limit_s)
+    findings = tuple(unknown(choice, inquiry))
+    if findings:
+        raise InputError(findings)
+    began("solving")
+    chosen, proposal = _solved(inquiry), forced(inquiry, choice)
+    began("comparing")
+    if proposal is None:
+        return _told(inquiry, choice, chosen, None, summary=_not_offered(choice, inquiry), verdict="not_offered")
+    proposed = _solved(proposal)
+    if proposed is None:
+        return _failing(inquiry, choice, chosen, proposal)
+    if chosen is None:
+        summary = f"{choice.words()}: ${proposed.monthly_cost_usd:,.2f} a month, {summarized(proposed.deployments)}"
+        return _told(inquiry, choice, None, proposed, summary=summary, verdict="only_this")
+    return _compared(inquiry, choice, chosen, proposed)
+
+
+def _silent(_: str) -> None:
+    """Progress that nobody watches."""
+
+
+def _solved(inquiry: Inquiry | None) -> Bought | None:
+    answer = None if inquiry is None else inquiry.solved()
+    found = answer is not None and answer.solution.outcome in ("optimal", "feasible")
+    return read_back(answer) if found and answer is not None else None
+
+
+def _compared(inquiry: Inquiry, choice: Choice, chosen: Bought, proposed: Bought) -> WhyNot:
+    """Both plans stand: the difference, what makes it, and the price that closes it."""
+    difference = proposed.monthly_cost_usd - chosen.monthly_cost_usd
+    plan = summarized(proposed.deployments)
+    cost = f"{choice.words()}: ${proposed.monthly_cost_usd:,.2f} a month"
+    if difference <= SAME_COST:
+        already = _covers_all(inquiry, choice, chosen)
+        text = f"{cost}: this is the optimal plan, {plan}" if already else f"{cost}, as cheap as the optimum: {plan}"
+        verdict: Literal["chosen", "as_cheap"] = "chosen" if already else "as_cheap"
+        return _told(inquiry, choice, chosen, proposed, summary=text, verdict=verdict)
+    percent = f"{difference / chosen.monthly_cost_usd * 100:+.1f} %"
+    text = f"{cost}, +${difference:,.2f} ({percent}) against the optimum of ${chosen.monthly_cost_usd:,.2f}: {plan}"
+    entries = _entries(inquiry, choice, chosen, proposed)
+    return _told(inquiry, choice, chosen, proposed, summary=text, verdict="dearer", entries=entries)
+
+
+def _covers_all(inquiry: Inquiry, choice: Choice, chosen: Bought) -> bool:
+    market, options = inquiry.market, inquiry.options
+    stands_for = [(options[c.workload], c.configuration, market.offers[c.offer]) for c in chosen.columns]
+    return all(
+        is_covered(choice, option.workload.name, option.configurations[row], offer) for option, row, offer in stands_for
+    )
+
+
+def _entries(inquiry: Inquiry, choice: Choice, chosen: Bought, proposed: Bought) -> list[Entry]:
+    """Cheaper until it stands in the plan beside others, where only offers were named, and until it carries all."""
+    found = []
+    if not set(choice.given()) - {*OF_OFFERS}:
+        moved = offers_of(choice, inquiry.market)
+        met = crossing(inquiry, chosen, moved, CHEAPEST)
+        if met is not None:
+            found.append(_entry("beside", met.factor, summarized(met.plan.deployments)))
+    whole = chosen.monthly_cost_usd / proposed.monthly_cost_usd
+    if not found or whole < min(1 - entry.discount_percent / 100 for entry in found) - 1e-9:
+        found.append(_entry("alone", whole, summarized(proposed.deployments)))
+    return found
+
+
+def _entry(way: Literal["beside", "alone"], factor: Decimal, summary: str) -> Entry:
+    discount = float((1 - factor) * 100)
+    place = "enters the plan" if way == "beside" else "is the whole plan at the optimum's cost"
+    return Entry(
+        way=way, discount_percent=discount, summary=summary, text=f"{discount:.1f} % cheaper it {place}: {summary}"
+    )
+
+
+def _failing(inquiry: Inquiry, choice: Choice, chosen: Bought | None, proposal: Inquiry) -> WhyNot:
+    """No plan on the choice: what its closest candidates fail, what admitting it would cost, what else helps."""
+    failed = shortfalls(inquiry, choice)
+    liftable = {item.criterion for item in failed} & {*MENDABLE, *(criterion.name for criterion in OFFER_CRITERIA)}
+    admitted = _solved(forced(inquiry, choice, liftable)) if liftable else None
+    ways = [] if liftable else _ways(proposal, [item.requirement for item in failed if item.requirement])
+    named = [item.requirement or item.criterion.replace("_", " ") for item in failed]
+    named = named or [change.field for way in ways for change in way.changes]
+    reason = f"it fails {', '.join(dict.fromkeys(named))}" if named else "no limit loosened alone gives it one"
+    return _told(
+        inquiry,
+        choice,
+        chosen,
+        None,
+        summary=f"{choice.words()}: no plan meets {inquiry.scenario.name}, {reason}",
+        verdict="fails",
+        failed=failed,
+        admitted=admitted,
+        ways=ways,
+    )
+
+
+def _ways(proposal: Inquiry, failed: Sequence[str]) -> list[Relaxation]:
+    """Each number of the scenario that, loosened alone, gives the choice a plan, else all that it fails at once."""
+    items = [item for item in requirements_of(proposal.scenario) if item.scale and not item.field.endswith(NOT_HERE)]
+    ways = [way for item in items for way in alone(proposal, item)]
+    missed = [item for item in items if item.field.startswith(tuple(failed))]
+    if not ways and missed and plan_without(proposal, missed) is not None:
+        ways = together(proposal, missed)[1]
+    return [relaxation(way) for way in sorted(ways, key=lambda way: way.plan.monthly_cost_usd)]
+
+
+def _not_offered(choice: Choice, inquiry: Inquiry) -> str:
+    """Which part of the choice exists in no offer or configuration together with the rest."""
+    if not offers_of(choice, inquiry.market).any():
+        homes = [offer for offer in inquiry.market.offers if Choice(gpu=choice.gpu).covers(offer, OF_OFFERS)]
+        places = ", ".join(sorted({f"{o.provider} {o.region} {o.pricing_term}" for o in homes})[:6])
+        where = f"; {choice.gpu} is offered at {places}" if choice.gpu and homes else ""
+        return f"{choice.words()}: no offer of the catalogs is that{where}"
+    return (
+        f"{choice.words()}: no configuration is that; degrees are powers of two that one instance holds, "
+        "and precisions beyond the common ones are considered when policy.precisions names them"
+    )
+
+
+def _told(
+    inquiry: Inquiry,
+    choice: Choice,
+    chosen: Bought | None,
+    proposed: Bought | None,
+    *,
+    summary: str,
+    verdict: Literal["chosen", "as_cheap", "dearer", "fails", "not_offered", "only_this"],
+    entries: Sequence[Entry] = (),
+    failed: Sequence[Shortfall] = (),
+    admitted: Bought | None = None,
+    ways: Sequence[Relaxation] = (),
+) -> WhyNot:
+    beside = chosen.deployments if chosen and proposed and verdict != "chosen" else None
+    return WhyNot(
+        scenario=inquiry.scenario.name,
+        confidence=inquiry.scenario.policy.confidence,
+        choice=choice.given(),
+        verdict=verdict,
+        summary=summary,
+        optimal_monthly_cost_usd=chosen.monthly_cost_usd if chosen else None,
+        optimal_summary=summarized(chosen.deployments) if chosen else "",
+        monthly_cost_usd=proposed.monthly_cost_usd if proposed else None,
+        difference_usd=proposed.monthly_cost_usd - chosen.monthly_cost_usd if proposed and chosen else None,
+        deployments=list(proposed.deployments) if proposed else [],
+        factors=cost_factors(beside, proposed.deployments) if beside and proposed else [],
+        shortfalls=list(failed),
+        admitted_monthly_cost_usd=admitted.monthly_cost_usd if admitted else None,
+        admitted_summary=summarized(admitted.deployments) if admitted else "",
+        relaxations=list(ways),
+        entries=list(entries),
+    )

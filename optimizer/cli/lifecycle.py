@@ -1,0 +1,57 @@
+"""`optimizer lifecycle`: training and serving by month, and when serving overtakes training."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optimizer.answers.lifecycle_answer import lifecycle
+from optimizer.answers.lifecycle_types import LifecycleReport
+from optimizer.base.errors import InputError
+from optimizer.cli.options import CatalogsOption, Format, FormatOption, OutputOption, QuietOption, check_writable, write
+from optimizer.inputs.checks import check_scenario
+from optimizer.inputs.loading_catalogs import load_catalogs
+from optimizer.inputs.loading_scenario import load_scenario_file
+from optimizer.report.export import as_json
+from optimizer.report.lifecycle import lifecycle_markdown, lifecycle_text
+
+EXIT_BY_OUTCOME = {"optimal": 0, "infeasible": 3, "feasible": 4, "unproven": 4, "failed": 70}
+
+
+def lifecycle_command(
+    scenario: Annotated[str, typer.Argument(help="A scenario with a lifecycle section, or a shipped scenario's name.")],
+    output_format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    catalogs: CatalogsOption = None,
+    time_limit_s: Annotated[float | None, typer.Option("--time-limit-s", min=0.001, help="For each solve.")] = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Training and serving cost by month under growth, the crossover, power and carbon."""
+    check_writable(output)
+    report = _answered(scenario, catalogs, time_limit_s, quiet)
+    write(_rendered(report, output_format), output)
+    raise typer.Exit(EXIT_BY_OUTCOME[report.outcome])
+
+
+def _answered(scenario: str, catalogs: Path | None, time_limit_s: float | None, quiet: bool) -> LifecycleReport:
+    """Loads, checks with line numbers, and plans month by month."""
+    file, known = load_scenario_file(scenario), load_catalogs(catalogs)
+    findings = check_scenario(file.scenario, known)
+    if findings:
+        raise InputError(file.located(findings))
+    told = None if quiet or not sys.stderr.isatty() else _told
+    try:
+        return lifecycle(file.scenario, known, time_limit_s=time_limit_s, progress=told)
+    except InputError as error:
+        raise InputError(file.located(error.findings)) from error
+
+
+def _told(month: int) -> None:
+    sys.stderr.write(f"planning month {month}\n")
+
+
+def _rendered(report: LifecycleReport, output_format: Format) -> str:
+    if output_format is Format.JSON:
+        return as_json(report)
+    return lifecycle_markdown(report) if output_format is Format.MARKDOWN else lifecycle_text(report)

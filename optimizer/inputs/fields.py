@@ -1,0 +1,80 @@
+"""Kinds of value in a scenario: numbers with their range, names, lists of names that are allowed or denied."""
+
+from fnmatch import fnmatchcase
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from optimizer.base.model import Strict
+
+MAX_NAMES = 1000
+"""Of one list: more than any catalog holds and few enough to check each with suggestions."""
+
+
+def _no_truth_value(value: object) -> object:
+    """Refuses yes/no where a number is meant: YAML would otherwise read `yes` as 1."""
+    if isinstance(value, bool):
+        raise ValueError("expected a number, not yes/no")
+    return value
+
+
+def _listed(value: Any) -> Any:
+    """Reads a bare string where a list is meant."""
+    return [value] if isinstance(value, str) else value
+
+
+def _folded(value: Any) -> Any:
+    """Reads codes in upper case as in lower case."""
+    return tuple(item.casefold() if isinstance(item, str) else item for item in value) if _is_list(value) else value
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple)
+
+
+Number = BeforeValidator(_no_truth_value)
+Listed = BeforeValidator(_listed)
+Folded = BeforeValidator(_folded)
+
+Rate = Annotated[float, Number, Field(gt=0, le=1e6)]
+HourlyRate = Annotated[float, Number, Field(ge=0, le=1e6)]
+Tokens = Annotated[int, Number, Field(ge=1, le=10_000_000)]
+Milliseconds = Annotated[float, Number, Field(gt=0, le=1e8)]
+Share = Annotated[float, Number, Field(ge=0, le=1)]
+PositiveShare = Annotated[float, Number, Field(gt=0, le=1)]
+Whole = Annotated[int, Number, Field(ge=0, le=1_000_000)]
+PositiveWhole = Annotated[int, Number, Field(ge=1, le=1_000_000)]
+Usd = Annotated[float, Number, Field(ge=0, le=1e12)]
+PositiveUsd = Annotated[float, Number, Field(gt=0, le=1e12)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=80)]
+ModelName = Annotated[str, Field(min_length=1, max_length=200)]
+Names = Annotated[tuple[str, ...], Listed, Field(max_length=MAX_NAMES)]
+Codes = Annotated[tuple[str, ...], Folded, Listed, Field(max_length=MAX_NAMES)]
+
+
+class AllowDeny(Strict):
+    """Names or wildcards; an empty allow list allows all, deny wins."""
+
+    allow: Names = ()
+    deny: Names = ()
+
+    @property
+    def restricts(self) -> bool:
+        """Whether anything is left out at all."""
+        return bool(self.allow or self.deny)
+
+    def permits(self, *names: str) -> bool:
+        """Whether something that goes by these names passes both lists."""
+        allowed = not self.allow or _any_match(names, self.allow)
+        return allowed and not _any_match(names, self.deny)
+
+
+class Countries(AllowDeny):
+    """ISO 3166 country codes or zones such as `eu`, in either case."""
+
+    allow: Codes = ()
+    deny: Codes = ()
+
+
+def _any_match(names: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)

@@ -1,0 +1,24 @@
+"""The closed lists of names that catalogs and scenarios choose from."""
+
+from typing import Final, Literal
+
+PricingTerm = Literal["on_demand", "spot", "reserved_1y", "reserved_3y", "committed"]
+"""Terms on which instances are rented."""
+SPOT: Final = "spot"
+"""The term on which a provider may take an instance back."""
+OWNED: Final = "owned"
+"""Provider, kind and term of hardware of one's own, which is not rented on any."""
+OfferTerm = Literal[PricingTerm, "owned"]
+ALWAYS_PAID: Final[frozenset[OfferTerm]] = frozenset({"reserved_1y", "reserved_3y", "committed", "owned"})
+"""Billed all month whether used or not; the others are paid by the hour."""
+
+ProviderKind = Literal["hyperscaler", "neocloud", "marketplace", "platform"]
+"""A platform runs containers by the second and rents no machine; a marketplace lists other people's hosts."""
+OfferKind = Literal[ProviderKind, "owned"]
+
+Confidence = Literal["listed", "derived", "seed"]
+FigureStatus = Literal["read", "derived", "recalled"]
+KernelSupportLevel = Literal["native", "weight_only", "none"]
+QuantizedPart = Literal["all_linear", "routed_experts"]
+BenchmarkKind = Literal["suite", "single", "judge", "headline"]
+Link = Literal["none", "pcie", "nvlink", "xgmi", "ici", "neuronlink", "ethernet"]
