@@ -23,7 +23,6 @@ PRECISION: Final[tuple[Axes, ...]] = (("precision", "architecture"), ("precision
 ENGINE: Final[tuple[Axes, ...]] = (("era", "vendor"), ("era",), ("engine",), ())
 KERNELS: Final[tuple[Axes, ...]] = (("era", "architecture"), ("era", "vendor"), ("era",), ())
 LINK: Final[tuple[Axes, ...]] = (("link", "architecture"), ("link",), ())
-EXPERTS: Final[tuple[Axes, ...]] = (("architecture", "precision"), ("architecture",), ("vendor",), ())
 ATTENTION: Final[tuple[Axes, ...]] = (("attention", "architecture"), ("attention", "vendor"), ("attention",), ())
 
 HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
@@ -37,7 +36,7 @@ HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
     "half_accumulation": (("engine",), ()),
     "roofline_norm": ((),),
     "expert_bandwidth_factor": PRECISION,
-    "expert_compute_factor": EXPERTS,
+    "expert_compute_factor": ARCHITECTURE,
     "expert_width_exponent": ((),),
     "expert_reference_width": ((),),
     "expert_touch_factor": ((),),
