@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from optimizer.program.problem import Limits, Problem, Quota
+from optimizer.program.given import Candidates, Limits, Offers, Quota, steady_traffic
+from optimizer.program.problem import Problem
 
 PROVIDERS, REGIONS = ("aws", "gcp"), ("east", "west")
 
@@ -15,22 +16,31 @@ PROVIDERS, REGIONS = ("aws", "gcp"), ("east", "west")
 def tiny_problem(**limits: Any) -> Problem:
     """Two classes, three offers (one spot), four candidates; enough for every family to have rows."""
     return Problem(
-        request_classes=("chat/long", "chat/short"),
-        demand_per_s=np.array([2.0, 5.0]),
-        candidates=("a-tp1-long", "a-tp2-mixed", "b-tp1-short", "c-tp1-long"),
-        offer_index=np.array([0, 0, 1, 2]),
-        configuration=("x", "y", "x", "x"),
-        gpus_per_replica=np.array([1, 2, 1, 1]),
-        replica_rate_per_s=np.array([1.0, 3.5, 4.0, 1.5]),
-        mix=np.array([[1.0, 0.0], [0.4, 0.6], [0.0, 1.0], [1.0, 0.0]]),
-        offers=("a", "b", "c"),
-        price_usd_per_hour=np.array([4.0, 1.5, 0.5]),
-        gpus_per_instance=np.array([4, 1, 2]),
-        power_kw_per_instance=np.array([2.0, 0.5, 0.75]),
-        provider=("aws", "gcp", "gcp"),
-        region=("east", "east", "west"),
-        gpu=("h100", "l4", "t4"),
-        spot=np.array([False, False, True]),
+        traffic=steady_traffic(
+            ("chat/long", "chat/short"), np.array([2.0, 5.0]), np.array([[1.0, 0.0], [0.4, 0.6], [0.0, 1.0]])
+        ),
+        candidates=Candidates(
+            ids=("a-tp1-long", "a-tp2-mixed", "b-tp1-short", "c-tp1-long"),
+            offer=np.array([0, 0, 1, 2]),
+            configuration=("x", "y", "x", "x"),
+            engine=("vllm", "vllm", "sglang", "vllm"),
+            gpus_per_replica=np.array([1, 2, 1, 1]),
+            rate_per_s=np.array([[1.0, 0.0, 0.0], [0.0, 3.5, 0.0], [0.0, 0.0, 4.0], [1.5, 0.0, 0.0]]),
+            replicas_in_force=np.zeros(4, dtype=np.int64),
+        ),
+        offers=Offers(
+            ids=("a", "b", "c"),
+            price_usd_per_hour=np.array([4.0, 1.5, 0.5]),
+            gpus_per_instance=np.array([4, 1, 2]),
+            power_kw=np.array([2.0, 0.5, 0.75]),
+            carbon_kg_per_hour=np.array([0.8, 0.2, 0.3]),
+            available=np.full(3, np.inf),
+            provider=("aws", "gcp", "gcp"),
+            region=("east", "east", "west"),
+            gpu=("h100", "l4", "t4"),
+            spot=np.array([False, False, True]),
+            always_paid=np.zeros(3, dtype=bool),
+        ),
         limits=Limits(max_utilization=0.8, **limits),
     )
 
@@ -56,25 +66,40 @@ def problems(draw: st.DrawFn, family: str = "", most_candidates: int = 3) -> Pro
     gpus = [draw(st.sampled_from([1, 2, 3, 4])) for _ in range(offers)]
     index = [draw(st.integers(0, offers - 1)) for _ in range(candidates)]
     mixes = [[1.0, 0.0], [0.0, 1.0]] + ([[0.5, 0.5]] if family not in ("max_spot_share", "any") else [])
-    mix = [draw(st.sampled_from(mixes)) if classes == 2 else [1.0] for _ in range(candidates)]
     tenths = st.integers(8, 40).map(lambda value: value / 10)
+    shares = np.array(mixes[: classes + (classes == 2 and len(mixes) == 3)]) if classes == 2 else np.ones((1, 1))
+    which = [draw(st.integers(0, len(shares) - 1)) for _ in range(candidates)]
+    rate = np.zeros((candidates, len(shares)))
+    for c, m in enumerate(which):
+        rate[c, m] = draw(tenths)
     return Problem(
-        request_classes=tuple(f"w/{k}" for k in range(classes)),
-        demand_per_s=np.array([draw(st.integers(2, 25)) / 10 for _ in range(classes)]),
-        candidates=tuple(f"c{number}" for number in range(candidates)),
-        offer_index=np.array(index),
-        configuration=tuple(draw(st.sampled_from("xyz")) for _ in range(candidates)),
-        gpus_per_replica=np.array([draw(st.sampled_from([s for s in (1, 2, 4) if s <= gpus[o]])) for o in index]),
-        replica_rate_per_s=np.array([draw(tenths) for _ in range(candidates)]),
-        mix=np.array(mix),
-        offers=tuple(f"o{number}" for number in range(offers)),
-        price_usd_per_hour=np.array([draw(st.integers(5, 60)) / 10 for _ in range(offers)]),
-        gpus_per_instance=np.array(gpus),
-        power_kw_per_instance=np.array([draw(st.integers(1, 20)) / 10 for _ in range(offers)]),
-        provider=tuple(draw(st.sampled_from(PROVIDERS)) for _ in range(offers)),
-        region=tuple(draw(st.sampled_from(REGIONS)) for _ in range(offers)),
-        gpu=("g",) * offers,
-        spot=np.array([draw(st.booleans()) for _ in range(offers)]),
+        traffic=steady_traffic(
+            tuple(f"w/{k}" for k in range(classes)),
+            np.array([draw(st.integers(2, 25)) / 10 for _ in range(classes)]),
+            shares,
+        ),
+        candidates=Candidates(
+            ids=tuple(f"c{number}" for number in range(candidates)),
+            offer=np.array(index),
+            configuration=tuple(draw(st.sampled_from("xyz")) for _ in range(candidates)),
+            engine=tuple(draw(st.sampled_from("ef")) for _ in range(candidates)),
+            gpus_per_replica=np.array([draw(st.sampled_from([s for s in (1, 2, 4) if s <= gpus[o]])) for o in index]),
+            rate_per_s=rate,
+            replicas_in_force=np.zeros(candidates, dtype=np.int64),
+        ),
+        offers=Offers(
+            ids=tuple(f"o{number}" for number in range(offers)),
+            price_usd_per_hour=np.array([draw(st.integers(5, 60)) / 10 for _ in range(offers)]),
+            gpus_per_instance=np.array(gpus),
+            power_kw=np.array([draw(st.integers(1, 20)) / 10 for _ in range(offers)]),
+            carbon_kg_per_hour=np.array([draw(st.integers(1, 20)) / 10 for _ in range(offers)]),
+            available=np.full(offers, np.inf),
+            provider=tuple(draw(st.sampled_from(PROVIDERS)) for _ in range(offers)),
+            region=tuple(draw(st.sampled_from(REGIONS)) for _ in range(offers)),
+            gpu=("g",) * offers,
+            spot=np.array([draw(st.booleans()) for _ in range(offers)]),
+            always_paid=np.zeros(offers, dtype=bool),
+        ),
         limits=draw(limits(family, offers)),
     )
 
@@ -105,8 +130,9 @@ def limits(draw: st.DrawFn, family: str, offers: int) -> Limits:
 def cheapest_by_enumeration(problem: Problem) -> float | None:
     """Hourly cost of the cheapest plan, found by trying every count of replicas; None when none is feasible."""
     ceilings = []
-    for c, rate in enumerate(problem.replica_rate_per_s):
-        whole = max(d / m for d, m in zip(problem.demand_per_s, problem.mix[c], strict=True) if m > 0)
+    mix, rates = only_mix(problem)
+    for c, rate in enumerate(rates):
+        whole = max(d / m for d, m in zip(problem.traffic.demand_per_s[0], mix[c], strict=True) if m > 0)
         busy = int(np.ceil(whole / (problem.limits.max_utilization * rate) - 1e-7))
         ceilings.append(max(busy, int(np.ceil(whole / rate - 1e-7)) + problem.limits.spare_replicas, 1))
     costs = [_cost(problem, counts) for counts in product(*(range(ceiling + 1) for ceiling in ceilings))]
@@ -120,36 +146,36 @@ def _cost(problem: Problem, replicas: tuple[int, ...]) -> float | None:
     instances = [
         fewest_bins(
             [
-                problem.gpus_per_replica[c]
+                problem.candidates.gpus_per_replica[c]
                 for c, n in enumerate(replicas)
-                if problem.offer_index[c] == o
+                if problem.candidates.offer[c] == o
                 for _ in range(n)
             ],
             size,
         )
-        for o, size in enumerate(problem.gpus_per_instance)
+        for o, size in enumerate(problem.offers.gpus_per_instance)
     ]
-    cost = float(np.dot(instances, problem.price_usd_per_hour))
+    cost = float(np.dot(instances, problem.offers.price_usd_per_hour))
     return cost if keeps_limits(problem, replicas, instances, cost) else None
 
 
 def keeps_limits(problem: Problem, replicas: tuple[int, ...], instances: list[int], cost: float) -> bool:
     """Whether counts keep every limit but those on flows."""
-    limits, gpus = problem.limits, np.array(instances) * problem.gpus_per_instance
+    limits, gpus = problem.limits, np.array(instances) * problem.offers.gpus_per_instance
     idle_spot = limits.max_spot_share == 0
     counted = [
-        problem.offer_index[c]
+        problem.candidates.offer[c]
         for c, n in enumerate(replicas)
-        if n > limits.spare_replicas and not (idle_spot and problem.spot[problem.offer_index[c]])
+        if n > limits.spare_replicas and not (idle_spot and problem.offers.spot[problem.candidates.offer[c]])
     ]
-    kinds = {problem.configuration[c] for c, n in enumerate(replicas) if n}
+    kinds = {problem.candidates.configuration[c] for c, n in enumerate(replicas) if n}
     within = [
         limits.max_gpus is None or gpus.sum() <= limits.max_gpus,
         limits.max_monthly_usd is None or cost * 730 <= limits.max_monthly_usd + 1e-6,
-        limits.max_power_kw is None or np.dot(instances, problem.power_kw_per_instance) <= limits.max_power_kw + 1e-9,
+        limits.max_power_kw is None or np.dot(instances, problem.offers.power_kw) <= limits.max_power_kw + 1e-9,
         limits.max_distinct_configurations is None or len(kinds) <= limits.max_distinct_configurations,
-        len({problem.provider[o] for o in counted}) >= limits.min_providers,
-        len({problem.region[o] for o in counted}) >= limits.min_regions,
+        len({problem.offers.provider[o] for o in counted}) >= limits.min_providers,
+        len({problem.offers.region[o] for o in counted}) >= limits.min_regions,
         *(sum(gpus[o] for o in quota.offers) <= quota.max_gpus for quota in limits.quotas),
     ]
     return all(within)
@@ -157,19 +183,19 @@ def keeps_limits(problem: Problem, replicas: tuple[int, ...], instances: list[in
 
 def carries_demand(problem: Problem, replicas: tuple[int, ...]) -> bool:
     """Whether replicas can serve the demand; exact for single-class candidates or without a limit on spot."""
-    limits = problem.limits
+    limits, (mix, rates), demand = problem.limits, only_mix(problem), problem.traffic.demand_per_s[0]
     room = np.array(
         [
             min(limits.max_utilization * rate * n, rate * max(n - limits.spare_replicas, 0))
-            for rate, n in zip(problem.replica_rate_per_s, replicas, strict=True)
+            for rate, n in zip(rates, replicas, strict=True)
         ]
     )
     if limits.max_spot_share is None:
-        return bool((room @ problem.mix >= problem.demand_per_s * (1 - 1e-9)).all())
-    spot = problem.spot[problem.offer_index]
-    short = np.maximum(problem.demand_per_s - (room * ~spot) @ problem.mix, 0.0)
-    from_spot = (room * spot) @ problem.mix
-    allowed = limits.max_spot_share * problem.demand_per_s.sum()
+        return bool((room @ mix >= demand * (1 - 1e-9)).all())
+    spot = problem.offers.spot[problem.candidates.offer]
+    short = np.maximum(demand - (room * ~spot) @ mix, 0.0)
+    from_spot = (room * spot) @ mix
+    allowed = limits.max_spot_share * demand.sum()
     return bool((short <= from_spot + 1e-9).all() and short.sum() <= allowed + 1e-9)
 
 
@@ -189,37 +215,34 @@ def fewest_bins(sizes: list[int], bin_size: int) -> int:
     return next(count for count in range(len(falling) + 1) if fits(falling, (int(bin_size),) * count))
 
 
+def only_mix(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """(C, K) shares and (C,) rate of the single mix that each candidate serves."""
+    which = problem.candidates.rate_per_s.argmax(axis=1)
+    return problem.traffic.mixes[which], problem.candidates.rate_per_s.max(axis=1)
+
+
 def shuffled(problem: Problem, seed: int) -> tuple[Problem, np.ndarray, np.ndarray]:
     """The same problem with classes, candidates and offers in another order, and the orders used."""
     random = np.random.default_rng(seed)
-    classes = random.permutation(len(problem.request_classes))
+    classes = random.permutation(len(problem.traffic.classes))
     candidates, offers = random.permutation(len(problem.candidates)), random.permutation(len(problem.offers))
     position = np.argsort(offers)
     quotas = tuple(
         replace(quota, offers=tuple(int(position[o]) for o in quota.offers)) for quota in problem.limits.quotas
     )
-
-    def pick(names: tuple[str, ...], order: np.ndarray) -> tuple[str, ...]:
-        return tuple(names[i] for i in order)
-
+    traffic = replace(
+        problem.traffic,
+        classes=tuple(problem.traffic.classes[k] for k in classes),
+        demand_per_s=problem.traffic.demand_per_s[:, classes],
+        mixes=problem.traffic.mixes[:, classes],
+    )
+    taken = problem.candidates.take(candidates)
     return (
-        Problem(
-            request_classes=pick(problem.request_classes, classes),
-            demand_per_s=problem.demand_per_s[classes],
-            candidates=pick(problem.candidates, candidates),
-            offer_index=position[problem.offer_index[candidates]],
-            configuration=pick(problem.configuration, candidates),
-            gpus_per_replica=problem.gpus_per_replica[candidates],
-            replica_rate_per_s=problem.replica_rate_per_s[candidates],
-            mix=problem.mix[np.ix_(candidates, classes)],
-            offers=pick(problem.offers, offers),
-            price_usd_per_hour=problem.price_usd_per_hour[offers],
-            gpus_per_instance=problem.gpus_per_instance[offers],
-            power_kw_per_instance=problem.power_kw_per_instance[offers],
-            provider=pick(problem.provider, offers),
-            region=pick(problem.region, offers),
-            gpu=pick(problem.gpu, offers),
-            spot=problem.spot[offers],
+        replace(
+            problem,
+            traffic=traffic,
+            candidates=replace(taken, offer=position[taken.offer]),
+            offers=problem.offers.take(offers),
             limits=replace(problem.limits, quotas=quotas[::-1]),
         ),
         candidates,

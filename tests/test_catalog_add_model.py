@@ -160,9 +160,11 @@ def test_the_written_row_can_be_planned_with(optimizer: Callable[..., Result], t
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(CONFIGS["llama-3.1-8b"]))
     own = tmp_path / "own"
-    said = optimizer("catalog", "add-model", str(folder), "--output", str(own))
+    said = optimizer("catalog", "add-model", str(folder), "--hf-id", "Me/My-Model", "--output", str(own))
     assert said.out.startswith("my-model: 8.03 B parameters\n")
-    assert load_catalogs(own).model("my-model").kv_bytes_per_token_bf16 == 131072
+    assert load_catalogs(own).model("me/my-model").kv_bytes_per_token_bf16 == 131072
+    second = optimizer("catalog", "add-model", str(folder), "--id", "another", "--output", str(own))
+    assert "models.csv (2 rows)" in second.out
     predicted = optimizer(
         *("predict", "--model", "my-model", "--gpu", "h100-sxm", "--precision", "bf16", "--input-tokens", "512"),
         *("--output-tokens", "128", "--concurrency", "4", "--catalogs", str(own)),

@@ -34,16 +34,16 @@ def folder(at: Path, *rows: str, columns: str = COLUMNS) -> Path:
 
 
 def test_the_hash_depends_on_what_is_said_and_not_on_how(tmp_path: Path) -> None:
-    plain = snapshot(folder(tmp_path / "a", L4, T4))
+    plain = snapshot_named(str(folder(tmp_path / "a", L4, T4)))
     written_otherwise = [row.replace("0.50", "0.5").split(",") for row in (COLUMNS, T4, L4)]
     (tmp_path / "b").mkdir()
     with (tmp_path / "b" / "offers.csv").open("w", newline="") as stream:
         csv.writer(stream, quoting=csv.QUOTE_ALL).writerows([list(reversed(row)) for row in written_otherwise])
-    again = snapshot(tmp_path / "b")
+    again = snapshot_named(str(tmp_path / "b"))
     assert again.sha256 == plain.sha256
     assert again.files != plain.files
-    assert snapshot(folder(tmp_path / "c", L4.replace("0.50", "0.51"), T4)).sha256 != plain.sha256
-    assert snapshot().sha256 != plain.sha256
+    dearer = snapshot_named(str(folder(tmp_path / "c", L4.replace("0.50", "0.51"), T4)))
+    assert dearer.sha256 != plain.sha256
 
 
 def test_only_the_table_that_says_something_else_has_another_hash(tmp_path: Path) -> None:
@@ -106,9 +106,11 @@ def test_the_commands_answer_in_their_first_line(optimizer: Callable[..., Result
     taken = optimizer("catalog", "snapshot", "--catalogs", str(before), "--output", str(manifest))
     assert taken.out.splitlines()[0] == json.loads(manifest.read_text())["sha256"]
     shown = optimizer("catalog", "diff", str(before), str(after))
-    assert shown.out.startswith("1 prices moved (1 up, 0 down, +10.0 % in the median), 1 gone, 0 new\n")
+    assert shown.out.startswith("1 price moved (1 up, 0 down, +10.0 % in the median), 1 gone, 0 new\n")
     assert max(map(len, shown.out.splitlines())) <= 120
     said = json.loads(optimizer("catalog", "diff", str(before), str(after), "--format", "json").out)
     assert said["moved"][0]["percent"] == 10.0
-    assert optimizer("catalog", "diff", str(before), str(after), "--format", "markdown").out.startswith("## 1 prices")
+    assert optimizer("catalog", "diff", str(before), str(after), "--format", "markdown").out.startswith(
+        "## 1 price moved"
+    )
     assert "prices stand in both" in optimizer("catalog", "diff", str(manifest), "shipped").out

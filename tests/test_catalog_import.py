@@ -140,9 +140,14 @@ def test_the_written_folder_is_an_overlay(optimizer: Callable[..., Result], tmp_
     assert [(offer.id, str(offer.price_usd_per_hour)) for offer in own] == [
         ("aws/us-east-1/p5.48xlarge/8xh100-sxm/on_demand", "40")
     ]
-    again = optimizer(*arguments)
-    assert (again.code, "is there already" in again.err) == (2, True)
-    assert optimizer(*arguments, "--replace").out.startswith("1 offers imported\n")
+    (tmp_path / "vms.csv").write_text(f"{SKYPILOT}\ng6.xlarge,L4,1.0,4,16,,0.8,,us-east-1,a\n")
+    joined = optimizer(*arguments)
+    assert joined.out.startswith("1 offer imported\n")
+    assert "offers.csv (2 rows)" in joined.out
+    assert "offers.csv (1 row)" in optimizer(*arguments, "--replace").out
+    (tmp_path / "own" / "offers.csv").write_text("nonsense\n")
+    broken = optimizer(*arguments)
+    assert (broken.code, "unknown column 'nonsense'" in broken.err) == (2, True)
 
 
 def test_a_list_of_which_nothing_can_be_taken_is_bad_input(optimizer: Callable[..., Result], tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog import Catalogs
+from optimizer.inputs.catalog_checks import check_catalogs
 from optimizer.inputs.kinds import ALWAYS_PAID
 from optimizer.inputs.loading_catalogs import load_catalogs
 from optimizer.inputs.scenario import Policy
@@ -228,6 +229,13 @@ def test_every_shipped_region_is_placed_or_says_why_not(catalogs: Catalogs) -> N
     for place in regions.values():
         by_country.setdefault(place.country, set()).add(place.zones)
     assert all(len(zones) == 1 for zones in by_country.values())
+
+
+def test_catalog_check_names_the_providers_whose_country_is_not_known(catalogs: Catalogs) -> None:
+    found = {each.subject: each for each in check_catalogs(catalogs) if each.check == "places"}
+    assert found["verda"].severity == "note"
+    assert "in global" in found["verda"].text
+    assert not {"aws", "azure", "gcp"} & set(found)
 
 
 def test_an_offer_that_nobody_placed_has_no_country(catalogs: Catalogs) -> None:

@@ -15,8 +15,8 @@ from program_instances import TINY_LIMITS, tiny_problem
 from optimizer.program import constraints, policy_constraints
 from optimizer.program.documentation import formulation_markdown
 from optimizer.program.families import FAMILIES, active_families
+from optimizer.program.given import Limits
 from optimizer.program.model import build_program, hourly_cost, model_proto
-from optimizer.program.problem import Limits
 
 GOLDEN = Path(__file__).parent / "golden" / "program"
 FORMULATION = Path(__file__).parent.parent / "docs" / "formulation.md"

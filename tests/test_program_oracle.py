@@ -25,7 +25,7 @@ def test_optimum_equals_enumeration(family: str) -> None:
         assert solution.outcome == "optimal", solution.reason
         assert solution.cost_usd_per_month == pytest.approx(expected * HOURS_PER_MONTH, rel=1e-9)
         assert solution.bound_usd_per_month == solution.cost_usd_per_month
-        assert carries_demand(problem, solution.replicas)
+        assert carries_demand(problem, tuple(solution.replicas[0].tolist()))
 
     check()
 
@@ -43,9 +43,12 @@ def test_elimination_keeps_the_optimum(problem: Problem) -> None:
 def test_flows_meet_demand_within_capacity(problem: Problem) -> None:
     solution = solve(problem)
     assume(solution.outcome == "optimal")
-    flow, replicas = np.array(solution.flow_per_s), np.array(solution.replicas)
-    assert (flow @ problem.mix >= problem.demand_per_s * (1 - 1e-6)).all()
-    assert (flow <= problem.limits.max_utilization * problem.replica_rate_per_s * replicas * (1 + 1e-6)).all()
+    served, load = np.zeros(len(problem.traffic.classes)), np.zeros(len(problem.candidates))
+    for flow in solution.flows:
+        served += flow.flow_per_s * problem.traffic.mixes[flow.mix]
+        load[flow.candidate] += flow.flow_per_s / problem.candidates.rate_per_s[flow.candidate, flow.mix]
+    assert (served >= problem.traffic.demand_per_s[0] * (1 - 1e-6)).all()
+    assert (load <= problem.limits.max_utilization * solution.replicas[0] * (1 + 1e-6)).all()
 
 
 @STEADY

@@ -28,9 +28,9 @@ def cost(solution: Solution) -> float:
 @given(problems("any", 6), st.data())
 def test_a_higher_price_never_lowers_the_cost(problem: Problem, data: st.DataObject) -> None:
     offer = data.draw(st.integers(0, len(problem.offers) - 1))
-    price = problem.price_usd_per_hour.copy()
+    price = problem.offers.price_usd_per_hour.copy()
     price[offer] *= 1.3
-    dearer = replace(problem, price_usd_per_hour=price)
+    dearer = replace(problem, offers=replace(problem.offers, price_usd_per_hour=price))
     assert cost(solve(dearer)) >= cost(solve(problem)) * (1 - 1e-9)
 
 
@@ -61,10 +61,14 @@ def test_order_of_input_does_not_matter(problem: Problem, seed: int) -> None:
     assert model_bytes(problem) == model_bytes(other)
     first, second = solve(problem), solve(other)
     assert cost(first) == cost(second)
-    if first.instances:
-        assert second.instances == tuple(first.instances[o] for o in offers)
-        assert second.replicas == tuple(first.replicas[c] for c in candidates)
-        assert second.flow_per_s == tuple(first.flow_per_s[c] for c in candidates)
+    if first.instances.size:
+        assert (second.instances == first.instances[:, offers]).all()
+        assert (second.replicas == first.replicas[:, candidates]).all()
+        mixes = problem.traffic.mixes
+        assert {(candidates[f.candidate], f.flow_per_s) for f in second.flows} == {
+            (f.candidate, f.flow_per_s) for f in first.flows
+        }
+        assert mixes.shape == other.traffic.mixes.shape
 
 
 def model_bytes(problem: Problem) -> bytes:
@@ -76,7 +80,7 @@ def test_same_bytes_under_any_hash_seed() -> None:
     script = (
         "from program_instances import tiny_problem; from optimizer.program.solve import solve;"
         "s = solve(tiny_problem(spare_replicas=1, min_regions=2));"
-        "print(s.outcome, s.cost_usd_per_month, s.instances, s.replicas, s.flow_per_s, s.eliminated)"
+        "print(s.outcome, s.cost_usd_per_month, s.instances.tolist(), s.replicas.tolist(), s.flows, s.eliminated)"
     )
     outputs = {
         subprocess.run(

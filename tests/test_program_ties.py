@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from optimizer.program.problem import Limits, Problem
+from optimizer.program.given import Limits
+from optimizer.program.problem import Problem
 from optimizer.program.solve import solve
 
 

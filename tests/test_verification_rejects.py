@@ -10,7 +10,8 @@ from conftest import with_policy, with_workload
 from optimizer import load_scenario
 from optimizer.inputs.catalog import Catalogs
 from optimizer.inputs.scenario import Scenario
-from optimizer.plan.plan import Deployment, PlanReport
+from optimizer.plan.fleet import Deployment
+from optimizer.plan.plan import PlanReport
 from optimizer.plan.verify import Claim, verify
 
 

@@ -1,9 +1,11 @@
 """A way out, written into the scenario, gives the plan it promised; a conflict alone gives none."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from command import run
 
 from optimizer import optimize
 from optimizer.inputs.catalog import Catalogs
@@ -128,3 +130,33 @@ def test_scales_go_from_strict_to_loose_in_values_people_would_write() -> None:
     assert list(latencies) == sorted(latencies)
     assert rounded_up(1234.5) == 1240
     assert rounded_up(0.01234) == pytest.approx(0.0124)
+
+
+def test_independent_conflicts_are_told_apart_and_loosened_together(few: Catalogs) -> None:
+    workloads, policy, _ = INFEASIBLE["two at once"]
+    report = optimize(Scenario.model_validate({"name": "case", "workloads": workloads, "policy": policy}), few)
+    numbers = {item.requirement: item.conflict for item in report.explanation.conflict}
+    assert sorted(numbers.values()) == [1, 2]
+    (way,) = report.explanation.relaxations
+    assert {change.field for change in way.changes} == set(numbers)
+
+
+def test_the_nearest_candidates_say_what_limits_them(case: tuple[str, dict[str, Any], PlanReport]) -> None:
+    for miss in case[2].explanation.nearest_misses:
+        if miss.criterion in ("ttft", "tpot", "e2e", "memory"):
+            assert sum(miss.spent_on.values()) == pytest.approx(1, abs=1e-4)
+            assert f"mostly {next(iter(miss.spent_on))}" in miss.text
+
+
+def test_a_conflict_tells_the_line_that_asks_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario = tmp_path / "tight.yaml"
+    scenario.write_text(
+        "name: tight\nworkloads:\n  - name: a\n    model: llama-3.1-8b\n    requests_per_second: 400\n"
+        "    input_tokens: 600\n    output_tokens: 150\npolicy:\n  providers: {allow: [verda]}\n  max_gpus: 1\n",
+        encoding="utf-8",
+    )
+    result = run(monkeypatch, capsys, "plan", str(scenario))
+    assert result.code == 3
+    assert "line 10: policy.max_gpus = 1 GPUs; the rest of the scenario needs" in result.out

@@ -20,13 +20,14 @@ from optimizer.inputs.catalog import Catalogs
 from optimizer.inputs.checks import check_scenario
 from optimizer.inputs.scenario import Grid, Lifecycle, Scenario, Workload
 from optimizer.plan.alternatives import summarized
+from optimizer.plan.fields import Outcome
+from optimizer.plan.fleet import Deployment
 from optimizer.plan.inquiry import Inquiry
 from optimizer.plan.narrowing import narrowed
-from optimizer.plan.plan import Deployment, Outcome
 from optimizer.plan.readback import Bought, read_back
 
 PROVEN_FIRST: tuple[Outcome, ...] = ("optimal", "feasible", "infeasible", "unproven", "failed")
-Progress = Callable[[int], None]
+Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def lifecycle(
         scenario: With a `lifecycle` section.
         catalogs: What is known.
         time_limit_s: For each solve.
-        progress: Told each month as it is planned.
+        progress: Told `phase_of` each month that is planned.
 
     Raises:
         InputError: no `lifecycle` section, names that the catalogs do not know, a run without any price.
@@ -66,6 +67,11 @@ def lifecycle(
     grid = scenario.policy.grid
     training = [training_cost(run, life.months, catalogs, grid) for run in runs]
     return _report(inquiry, life, runs, training, months)
+
+
+def phase_of(month: int) -> str:
+    """What `progress` is told as a month's fleet is planned."""
+    return f"month {month}"
 
 
 def growth_factor(growth_percent_per_month: float, month: int) -> float:
@@ -103,7 +109,7 @@ def _months(
         busiest = max(growth_factor(life.growth_percent_per_month, each) for each in kept_for)
         if busiest not in fleets:
             if progress is not None:
-                progress(month)
+                progress(phase_of(month))
             fleets[busiest] = _fleet(inquiry.changed(grown(inquiry.scenario, busiest)))
         now = grown(inquiry.scenario, growth_factor(life.growth_percent_per_month, month))
         yield _month(month, now, fleets[busiest], runs)

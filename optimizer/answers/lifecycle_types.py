@@ -3,7 +3,7 @@
 from datetime import date
 
 from optimizer.base.model import Strict
-from optimizer.plan.plan import Figure, Outcome, UnitUsd, Usd
+from optimizer.plan.fields import Figure, Outcome, UnitUsd, Usd
 
 
 class RunSize(Strict):

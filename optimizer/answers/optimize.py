@@ -12,11 +12,14 @@ from optimizer.inputs.scenario import Scenario
 from optimizer.plan.alternatives import central_prediction, next_best, opportunities, rule_of_thumb, summarized
 from optimizer.plan.breakpoints import limit_breakpoints, price_breakpoints
 from optimizer.plan.costs import costs
+from optimizer.plan.explained import Breakpoint, Explanation, Exposure, MarginalValue
+from optimizer.plan.exposure import exposure
+from optimizer.plan.fields import CENT
 from optimizer.plan.inquiry import Answer, Inquiry
 from optimizer.plan.levers import levers
 from optimizer.plan.marginal import marginal_values, worth_moving
 from optimizer.plan.narrowing import narrowed
-from optimizer.plan.plan import CENT, Breakpoint, Explanation, MarginalValue, PlanReport, SolverFacts, Verification
+from optimizer.plan.plan import PlanReport, SolverFacts, Verification
 from optimizer.plan.readback import Bought, read_back
 from optimizer.plan.rejections import Census, census, nearest_misses
 from optimizer.plan.requirements import requirements
@@ -126,19 +129,22 @@ def _explained(answer: Answer, bought: Bought, counts: Census) -> Explanation:
         relaxations=[],
         marginal_values=[],
         breakpoints=[],
+        exposure=None,
         warnings=warnings(scenario, bought.deployments, bought.purchases),
     )
 
 
 def _variations(
     inquiry: Inquiry, bought: Bought, explanation: Explanation, thorough: bool
-) -> dict[str, list[MarginalValue] | list[Breakpoint]]:
-    """What a step of a limit costs and how far it may go; all of it only where someone will wait for it."""
+) -> dict[str, list[MarginalValue] | list[Breakpoint] | Exposure]:
+    """What a step of a limit costs, how far it may go and what all rests on; less where nobody would wait for it."""
     limits, few = explanation.requirements, narrowed(inquiry)
     every = levers(inquiry.scenario, inquiry.options, bought.deployments)
     moved = every if thorough else worth_moving(every, limits)
     points = [*limit_breakpoints(few, bought, every), *price_breakpoints(few, bought)] if thorough else []
-    return {"marginal_values": list(marginal_values(few, bought, limits, moved)), "breakpoints": points}
+    values = list(marginal_values(few, bought, limits, moved))
+    rests_on = {"exposure": exposure(inquiry, bought)} if thorough else {}
+    return {"marginal_values": values, "breakpoints": points, **rests_on}
 
 
 def _summary(answer: Answer, bought: Bought) -> str:
@@ -166,6 +172,7 @@ def _without_plan(answer: Answer, counts: Census) -> Explanation:
         relaxations=relaxations,
         marginal_values=[],
         breakpoints=[],
+        exposure=None,
         warnings=[],
     )
 
@@ -200,7 +207,10 @@ def _report(
         ),
         deployments=list(bought.deployments) if bought else [],
         purchases=list(bought.purchases) if bought else [],
-        costs=costs(bought.deployments, bought.purchases) if bought else None,
+        hosted=list(bought.hosted) if bought else [],
+        periods=list(bought.periods) if bought else [],
+        migration=bought.migration if bought else None,
+        costs=costs(bought) if bought else None,
         explanation=explanation,
         verification=verification,
     )

@@ -13,10 +13,12 @@ from optimizer.performance.criteria import OFFER_CRITERIA
 from optimizer.plan.alternatives import summarized
 from optimizer.plan.conflict import plan_without
 from optimizer.plan.cost_factors import CostFactor, cost_factors
+from optimizer.plan.explained import Relaxation
+from optimizer.plan.fields import Figure, Usd
+from optimizer.plan.fleet import Deployment
 from optimizer.plan.forcing import MENDABLE, OF_OFFERS, Choice, forced, is_covered, offers_of, unknown
 from optimizer.plan.inquiry import Inquiry
 from optimizer.plan.loosening import requirements_of
-from optimizer.plan.plan import Deployment, Figure, Relaxation, Usd
 from optimizer.plan.pricing import SAME_COST, crossing
 from optimizer.plan.readback import Bought, read_back
 from optimizer.plan.shortfalls import Shortfall, shortfalls
@@ -191,7 +193,7 @@ def _ways(proposal: Inquiry, failed: Sequence[str]) -> list[Relaxation]:
     ways = [way for item in items for way in alone(proposal, item)]
     missed = [item for item in items if item.field.startswith(tuple(failed))]
     if not ways and missed and plan_without(proposal, missed) is not None:
-        ways = together(proposal, missed)[1]
+        ways = together(proposal, missed)
     return [relaxation(way) for way in sorted(ways, key=lambda way: way.plan.monthly_cost_usd)]
 
 

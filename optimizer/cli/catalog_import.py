@@ -9,12 +9,13 @@ import typer
 
 from optimizer.answers.catalog_import import Imported, Terms, import_prices
 from optimizer.base.errors import Finding, InputError, did_you_mean
-from optimizer.cli.options import CatalogsOption, Format, FormatOption, write, write_files
+from optimizer.base.model import Strict
+from optimizer.cli.options import CatalogsOption, Format, FormatOption, write
+from optimizer.cli.overlay import write_overlay
 from optimizer.inputs.catalog import Catalogs, Offer, Source
 from optimizer.inputs.importing import FORMATS
 from optimizer.inputs.kinds import Confidence, ProviderKind
 from optimizer.inputs.loading_catalogs import load_catalogs
-from optimizer.report.catalog_files import catalog_csv
 from optimizer.report.catalog_import import import_content, import_sections
 from optimizer.report.layout import rendered
 
@@ -36,7 +37,9 @@ def import_command(
     confidence: Annotated[str, typer.Option(help=f"Of the prices: {', '.join(CONFIDENCES)}.")] = "listed",
     title: Annotated[str, typer.Option(help="What the source is; the file's name unless given.")] = "",
     licence: Annotated[str, typer.Option(help="Of the source.")] = "not stated",
-    replace: Annotated[bool, typer.Option("--replace", help="Write over files that are there.")] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Drop the rows that are there already, instead of joining them.")
+    ] = False,
     output_format: FormatOption = Format.TEXT,
     catalogs: CatalogsOption = None,
 ) -> None:
@@ -52,11 +55,9 @@ def import_command(
     )
     imported = import_prices(file, known, terms, _one_of(FORMATS, price_list, "--as") if price_list else None)
     _refuse_nothing(file, imported)
-    files = {"offers.csv": catalog_csv(Offer, imported.offers)}
     sources = _new_sources(imported.offers, known, title or file.name, licence)
-    if sources:
-        files["sources.csv"] = catalog_csv(Source, sources)
-    written = write_files(output, files, replace)
+    tables: dict[str, Iterable[Strict]] = {"offers": imported.offers} | ({"sources": sources} if sources else {})
+    written = write_overlay(output, tables, afresh=replace)
     sections, content = import_sections(imported, file.name, written), import_content(imported, file.name, written)
     write(rendered(sections, content, output_format.value), None)
 

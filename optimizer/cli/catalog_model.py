@@ -9,11 +9,12 @@ from typing import Annotated
 import typer
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
-from optimizer.cli.options import CatalogsOption, Format, FormatOption, write_files
-from optimizer.inputs.catalog import Catalogs, Model, Source
+from optimizer.base.model import Strict
+from optimizer.cli.options import CatalogsOption, Format, FormatOption
+from optimizer.cli.overlay import write_overlay
+from optimizer.inputs.catalog import Catalogs, ModelAlias, Source
 from optimizer.inputs.hf_config import CONFIG_NAME, Naming, model_of_config
 from optimizer.inputs.loading_catalogs import load_catalogs
-from optimizer.report.catalog_files import catalog_csv
 from optimizer.report.catalog_model import model_section
 from optimizer.report.layout import rendered
 
@@ -25,7 +26,7 @@ def add_model_command(
     config: Annotated[Path, typer.Argument(help="A folder with a Hugging Face config.json, or that file.")],
     output: Annotated[Path, typer.Option("--output", help="Folder for models.csv and sources.csv; use --catalogs.")],
     identity: Annotated[str, typer.Option("--id", help="What scenarios call it; the folder's name unless given.")] = "",
-    hf_id: Annotated[str, typer.Option(help="Its Hugging Face name, where it has one.")] = "",
+    hf_id: Annotated[str, typer.Option(help="Its Hugging Face name; scenarios may then use it, too.")] = "",
     precision: Annotated[str, typer.Option(help="Of the weights, where the file's own is not understood.")] = "",
     licence: Annotated[str, typer.Option(help="Of the weights.")] = "not stated",
     as_of: Annotated[
@@ -48,8 +49,10 @@ def add_model_command(
     file = config / CONFIG_NAME if config.is_dir() else config
     digest = hashlib.sha256(file.read_bytes()).hexdigest()[:HASH_DIGITS]
     source = Source(id=naming.source, title=f"{CONFIG_NAME} of {name} (SHA-256 {digest})", licence=licence, as_of=day)
-    files = {"models.csv": catalog_csv(Model, [model]), "sources.csv": catalog_csv(Source, [source])}
-    written = write_files(output, files, replace)
+    tables: dict[str, list[Strict]] = {"models": [model], "sources": [source]}
+    if hf_id:
+        tables["aliases"] = [ModelAlias(hf_id=hf_id, model=name, relation="same")]
+    written = write_overlay(output, tables, afresh=False)
     content = {"model": model.model_dump(mode="json"), "written": written}
     typer.echo(rendered([model_section(model, written)], content, output_format.value), nl=False)
 

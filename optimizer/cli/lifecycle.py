@@ -1,22 +1,30 @@
 """`optimizer lifecycle`: training and serving by month, and when serving overtakes training."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from optimizer.answers.lifecycle_answer import lifecycle
+from optimizer.answers.lifecycle_answer import lifecycle, phase_of
 from optimizer.answers.lifecycle_types import LifecycleReport
 from optimizer.base.errors import InputError
-from optimizer.cli.options import CatalogsOption, Format, FormatOption, OutputOption, QuietOption, check_writable, write
+from optimizer.cli.options import (
+    EXIT_BY_OUTCOME,
+    CatalogsOption,
+    Format,
+    FormatOption,
+    OutputOption,
+    QuietOption,
+    TimeLimitOption,
+    check_writable,
+    write,
+)
+from optimizer.cli.progress import progress
 from optimizer.inputs.checks import check_scenario
 from optimizer.inputs.loading_catalogs import load_catalogs
 from optimizer.inputs.loading_scenario import load_scenario_file
 from optimizer.report.export import as_json
 from optimizer.report.lifecycle import lifecycle_markdown, lifecycle_text
-
-EXIT_BY_OUTCOME = {"optimal": 0, "infeasible": 3, "feasible": 4, "unproven": 4, "failed": 70}
 
 
 def lifecycle_command(
@@ -24,7 +32,7 @@ def lifecycle_command(
     output_format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     catalogs: CatalogsOption = None,
-    time_limit_s: Annotated[float | None, typer.Option("--time-limit-s", min=0.001, help="For each solve.")] = None,
+    time_limit_s: TimeLimitOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Training and serving cost by month under growth, the crossover, power and carbon."""
@@ -40,15 +48,12 @@ def _answered(scenario: str, catalogs: Path | None, time_limit_s: float | None, 
     findings = check_scenario(file.scenario, known)
     if findings:
         raise InputError(file.located(findings))
-    told = None if quiet or not sys.stderr.isatty() else _told
+    months = file.scenario.lifecycle.months if file.scenario.lifecycle else 0
     try:
-        return lifecycle(file.scenario, known, time_limit_s=time_limit_s, progress=told)
+        with progress(quiet, [phase_of(month) for month in range(1, months + 1)]) as began:
+            return lifecycle(file.scenario, known, time_limit_s=time_limit_s, progress=began)
     except InputError as error:
         raise InputError(file.located(error.findings)) from error
-
-
-def _told(month: int) -> None:
-    sys.stderr.write(f"planning month {month}\n")
 
 
 def _rendered(report: LifecycleReport, output_format: Format) -> str:

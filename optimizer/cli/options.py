@@ -1,7 +1,6 @@
 """Options that all commands share, and the one place that writes results."""
 
 import sys
-from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -30,6 +29,7 @@ TimeLimitOption = Annotated[
     float | None,
     typer.Option("--time-limit-s", min=0.001, help="Seconds for each solve; without proof in time the exit code is 4."),
 ]
+EXIT_BY_OUTCOME = {"optimal": 0, "infeasible": 3, "feasible": 4, "unproven": 4, "failed": 70}
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress, no remarks.")]
 
 
@@ -57,24 +57,3 @@ def write(text: str, output: Path | None) -> None:
         output.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError([Finding("--output", 0, "", f"cannot write {output}: {error.strerror}")]) from error
-
-
-def write_files(folder: Path, files: Mapping[str, str], replace: bool) -> list[str]:
-    """Writes all files into a folder, making it where needed, or none; returns their paths.
-
-    Raises:
-        InputError: one of them is there already and may not be replaced, or the folder can't be made.
-    """
-    there = [name for name in files if (folder / name).exists()]
-    if there and not replace:
-        raise InputError(
-            Finding(str(folder / name), 0, "", "is there already", "choose another folder or give --replace")
-            for name in there
-        )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError([Finding("--output", 0, "", f"cannot make {folder}: {error.strerror}")]) from error
-    for name, text in files.items():
-        write(text, folder / name)
-    return [str(folder / name) for name in files]

@@ -5,9 +5,11 @@ from typing import Annotated
 
 import typer
 
+from optimizer.answers.located import located
 from optimizer.answers.optimize import PHASES, optimize
 from optimizer.base.errors import InputError
 from optimizer.cli.options import (
+    EXIT_BY_OUTCOME,
     CatalogsOption,
     Format,
     FormatOption,
@@ -25,8 +27,6 @@ from optimizer.plan.plan import PlanReport
 from optimizer.report.export import as_json
 from optimizer.report.markdown import plan_markdown
 from optimizer.report.text import plan_text
-
-EXIT_BY_OUTCOME = {"optimal": 0, "infeasible": 3, "feasible": 4, "unproven": 4, "failed": 70}
 
 
 def plan(
@@ -57,7 +57,8 @@ def _planned(
     if findings:
         raise InputError(file.located(findings))
     with progress(quiet, PHASES) as began:
-        return optimize(file.scenario, known, time_limit_s=time_limit_s, progress=began, thorough=thorough)
+        report = optimize(file.scenario, known, time_limit_s=time_limit_s, progress=began, thorough=thorough)
+    return located(report, file)
 
 
 def _rendered(report: PlanReport, output_format: Format, verbose: bool) -> str:

@@ -195,6 +195,17 @@ def _links(catalogs: Catalogs) -> Iterator[CatalogFinding]:
             yield CatalogFinding("warning", "links", offer.id, text)
 
 
+def _places(catalogs: Catalogs) -> Iterator[CatalogFinding]:
+    """Offers whose country nobody recorded: a plan that may use certain countries only leaves them out."""
+    unplaced: defaultdict[str, list[str]] = defaultdict(list)
+    for offer in catalogs.offers:
+        if not catalogs.terms.place(offer.provider, offer.region):
+            unplaced[offer.provider].append(offer.region)
+    for provider, regions in unplaced.items():
+        names = ", ".join(sorted(set(regions)))
+        yield CatalogFinding("note", "places", provider, f"country not known of {len(regions)} offers in {names}")
+
+
 def _kernels(catalogs: Catalogs) -> Iterator[CatalogFinding]:
     """Native kernels on a GPU without the peak they would run at, and combinations that nobody lists."""
     for gpu in catalogs.gpus.values():
@@ -217,6 +228,7 @@ CHECKS: Final[tuple[Callable[[Catalogs], Iterator[CatalogFinding]], ...]] = (
     _ages,
     _figures,
     _links,
+    _places,
     _kernels,
 )
 """Instances that cost nothing never get this far: an offer refuses them when it is read."""

@@ -165,45 +165,45 @@ def _latent(fields: _Reader) -> LatentShape:
 
 def _experts(fields: _Reader, architecture: Architecture) -> ExpertShape | None:
     """The experts in the words of each family of configurations."""
-    if architecture.experts == "none":
-        return None
     if architecture.experts == "local":
-        bias = architecture.attention_bias == "all"
-        return ExpertShape(
-            experts=fields.count("num_local_experts"),
-            active=fields.count("num_experts_per_tok"),
-            intermediate_size=fields.count("intermediate_size"),
-            shared_intermediate_size=0,
-            shared_gate=False,
-            router_bias=bias,
-            biases=bias,
-            first_dense_layers=0,
-            layer_step=1,
-        )
+        return _local_experts(fields, biases=architecture.attention_bias == "all")
     if architecture.experts == "qwen":
-        if fields.content.get("mlp_only_layers"):
-            fields.refuse("mlp_only_layers", "single dense layers among the experts are not understood")
-        shared = fields.count("shared_expert_intermediate_size", least=0, missing=0)
-        return ExpertShape(
-            experts=fields.count("num_experts"),
-            active=fields.count("num_experts_per_tok"),
-            intermediate_size=fields.count("moe_intermediate_size"),
-            shared_intermediate_size=shared,
-            shared_gate=shared > 0,
-            router_bias=False,
-            biases=False,
-            first_dense_layers=0,
-            layer_step=fields.count("decoder_sparse_step"),
-        )
+        return _qwen_experts(fields)
+    return _deepseek_experts(fields) if architecture.experts == "deepseek" else None
+
+
+def _local_experts(fields: _Reader, *, biases: bool) -> ExpertShape:
+    return ExpertShape(
+        experts=fields.count("num_local_experts"),
+        active=fields.count("num_experts_per_tok"),
+        intermediate_size=fields.count("intermediate_size"),
+        router_bias=biases,
+        biases=biases,
+    )
+
+
+def _qwen_experts(fields: _Reader) -> ExpertShape:
+    if fields.content.get("mlp_only_layers"):
+        fields.refuse("mlp_only_layers", "single dense layers among the experts are not understood")
+    shared = fields.count("shared_expert_intermediate_size", least=0, missing=0)
+    return ExpertShape(
+        experts=fields.count("num_experts"),
+        active=fields.count("num_experts_per_tok"),
+        intermediate_size=fields.count("moe_intermediate_size"),
+        shared_intermediate_size=shared,
+        shared_gate=shared > 0,
+        layer_step=fields.count("decoder_sparse_step"),
+    )
+
+
+def _deepseek_experts(fields: _Reader) -> ExpertShape:
     width = fields.count("moe_intermediate_size")
     return ExpertShape(
         experts=fields.count("n_routed_experts"),
         active=fields.count("num_experts_per_tok"),
         intermediate_size=width,
         shared_intermediate_size=fields.count("n_shared_experts", least=0, missing=0) * width,
-        shared_gate=False,
         router_bias=fields.content.get("topk_method") == "noaux_tc",
-        biases=False,
         first_dense_layers=fields.count("first_k_dense_replace", least=0),
         layer_step=fields.count("moe_layer_freq", missing=1),
     )

@@ -24,14 +24,14 @@ class ExpertShape:
     experts: int
     active: int
     intermediate_size: int
-    shared_intermediate_size: int
-    shared_gate: bool
+    shared_intermediate_size: int = 0
+    shared_gate: bool = False
     """One more row that weighs the shared experts."""
-    router_bias: bool
-    biases: bool
+    router_bias: bool = False
+    biases: bool = False
     """Whether each expert's matrices have biases."""
-    first_dense_layers: int
-    layer_step: int
+    first_dense_layers: int = 0
+    layer_step: int = 1
 
 
 @dataclass(frozen=True)

@@ -110,13 +110,22 @@ def fixed_failures(
         "engine_support": [not _engine_runs(c, catalogs) for c in configurations],
         "kernel_support": [support[c.gpu, c.precision] == "none" for c in configurations],
         "kv_kernel_support": [support[c.gpu, c.kv_precision] != "native" for c in configurations],
-        "link_known": [c.tensor_parallel * c.pipeline_parallel > 1 and c.link is None for c in configurations],
+        "link_known": [_link_unknown(c, catalogs) for c in configurations],
         "divisibility": [
             model.attention_heads % c.tensor_parallel != 0 or model.layers < c.pipeline_parallel for c in configurations
         ],
         "quality": [_quality_fails(workload, estimate) for estimate in quality],
     }
     return {name: np.array(column, dtype=bool) for name, column in columns.items()}
+
+
+def _link_unknown(configuration: Configuration, catalogs: Catalogs) -> bool:
+    """Whether several GPUs work together and nobody says over what, or how fast that is."""
+    if configuration.tensor_parallel * configuration.pipeline_parallel == 1 or configuration.link_gb_per_s is not None:
+        return False
+    gpu, link = catalogs.gpus[configuration.gpu], configuration.link
+    own = gpu.link_gb_per_s if link == gpu.link else gpu.pcie_gb_per_s if link == "pcie" else None
+    return link is None or own is None
 
 
 def _engine_runs(configuration: Configuration, catalogs: Catalogs) -> bool:

@@ -9,10 +9,11 @@ from optimizer.inputs.catalog import Model
 from optimizer.inputs.quality import SIXTEEN_BIT
 from optimizer.inputs.scenario import CENTRAL_CONFIDENCE
 from optimizer.performance.candidates import WorkloadOptions
+from optimizer.plan.explained import Alternative
+from optimizer.plan.fleet import Deployment
 from optimizer.plan.inquiry import Answer, Inquiry
-from optimizer.plan.plan import Alternative, Deployment
 from optimizer.plan.readback import Bought, read_back
-from optimizer.program.problem import Flags
+from optimizer.program.given import Flags
 
 LARGE_MODEL_PARAMS_B = 34.0
 """Where the rule of thumb stops trusting one mid-range GPU."""

@@ -9,12 +9,13 @@ from typing import Final
 import numpy as np
 
 from optimizer.plan.alternatives import summarized
+from optimizer.plan.explained import Breakpoint
+from optimizer.plan.fleet import Purchase
 from optimizer.plan.inquiry import Inquiry
 from optimizer.plan.levers import Direction, Lever
 from optimizer.plan.loosening import shown
 from optimizer.plan.marginal import Varied, bought, no_dearer, varied, varied_cost_usd
 from optimizer.plan.narrowing import restricted
-from optimizer.plan.plan import Breakpoint, Purchase
 from optimizer.plan.pricing import SAME_COST, crossing
 from optimizer.plan.readback import Bought
 

@@ -7,6 +7,9 @@ from optimizer.plan.inquiry import Inquiry
 from optimizer.plan.loosening import Requirement, defaults_of, requirements_of, with_field
 from optimizer.plan.readback import Bought, read_back
 
+MAX_CONFLICTS = 4
+"""More at once and the scenario is better written anew."""
+
 
 def conflict_of(inquiry: Inquiry, beside: Iterable[Requirement] = ()) -> tuple[Requirement, ...]:
     """A minimal set of requirements without any plan; empty when even the bare demand has none.
@@ -32,6 +35,20 @@ def conflict_of(inquiry: Inquiry, beside: Iterable[Requirement] = ()) -> tuple[R
         else:
             conflict.append(item)
     return tuple(reversed(conflict))
+
+
+def conflicts_of(inquiry: Inquiry) -> list[tuple[Requirement, ...]]:
+    """Independent conflicts, up to `MAX_CONFLICTS`: no two share a requirement, and each alone rules out every plan."""
+    found: list[tuple[Requirement, ...]] = []
+    while len(found) < MAX_CONFLICTS:
+        before = [item for conflict in found for item in conflict]
+        if found and plan_without(inquiry, before) is not None:
+            break
+        further = conflict_of(inquiry, before)
+        if not further:
+            break
+        found.append(further)
+    return found
 
 
 def plan_without(inquiry: Inquiry, left_out: Iterable[Requirement]) -> Bought | None:

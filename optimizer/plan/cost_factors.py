@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from optimizer.base.model import Strict
 from optimizer.base.units import HOURS_PER_MONTH
-from optimizer.plan.plan import Deployment, Figure
+from optimizer.plan.fields import Figure
+from optimizer.plan.fleet import Deployment
 
 
 class CostFactor(Strict):
@@ -34,6 +35,8 @@ def _only(name: str, deployments: Sequence[Deployment]) -> list[Deployment]:
 
 
 def _of_workload(name: str, chosen: Sequence[Deployment], proposed: Sequence[Deployment]) -> Iterator[CostFactor]:
+    if not chosen or not proposed:
+        return
     ours, theirs = _quantities(chosen), _quantities(proposed)
     for what, unit, saves in (
         ("price of a GPU-hour", "USD", False),

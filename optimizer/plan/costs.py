@@ -1,27 +1,49 @@
 """Where the month's money goes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from decimal import Decimal
 
-from optimizer.plan.plan import Costs, Deployment, Purchase, cents
+from optimizer.plan.fields import cents
+from optimizer.plan.fleet import Costs, Deployment, Purchase
+from optimizer.plan.readback import Bought
 
 
-def costs(deployments: Sequence[Deployment], purchases: Sequence[Purchase]) -> Costs:
-    """Compute by what it is paid for; storage and transfer are not priced and say so."""
-    compute = sum((p.monthly_cost_usd for p in purchases), Decimal(0))
-    idle = sum((p.monthly_cost_usd * p.idle_gpus / p.gpus for p in purchases), Decimal(0))
-    spare = sum((_headroom(d) for d in deployments), Decimal(0))
+def costs(bought: Bought) -> Costs:
+    """The bill by kind; transfer is not priced and says so, nor is storage where none is asked for."""
+    purchases, hosted = bought.purchases, bought.hosted
+    storage = _sum(Decimal(repr(p.instance_hours_per_month)) * p.storage_usd_per_hour for p in purchases)
+    idle = _sum(p.monthly_cost_usd * p.idle_gpus / p.gpus for p in purchases)
     return Costs(
-        compute_usd=compute,
-        storage_usd=None,
+        compute_usd=_sum(p.monthly_cost_usd for p in purchases) - storage,
+        storage_usd=storage if storage else None,
         egress_usd=None,
         idle_gpus_usd=cents(idle),
-        headroom_usd=cents(spare),
-        unpriced=["storage", "egress"],
+        headroom_usd=cents(_sum(_headroom(bought, d) for d in bought.deployments)),
+        start_up_usd=cents(_sum(_start_up(bought, p) for p in purchases)),
+        serverless_usd=_sum(h.monthly_cost_usd for h in hosted),
+        migration_usd=bought.migration.one_time_cost_usd if bought.migration else Decimal(0),
+        unpriced=["egress"] if storage else ["storage", "egress"],
     )
 
 
-def _headroom(d: Deployment) -> Decimal:
-    """The part of a deployment's working GPUs that the planned load does not use."""
+def _sum(amounts: Iterable[Decimal]) -> Decimal:
+    return sum(amounts, Decimal(0))
+
+
+def _start_up(bought: Bought, purchase: Purchase) -> Decimal:
+    """What is paid for hours in which an instance starts and does not serve."""
+    if purchase.always_paid:
+        return Decimal(0)
+    serving = sum(
+        item.instances * period.hours_per_month for item, period in zip(purchase.schedule, bought.periods, strict=True)
+    )
+    return purchase.price_usd_per_hour * Decimal(repr(max(0.0, purchase.instance_hours_per_month - serving)))
+
+
+def _headroom(bought: Bought, d: Deployment) -> Decimal:
+    """The part of a deployment's working GPUs that the planned load does not use, over all hours of the month."""
     working = d.monthly_cost_usd * d.replicas * d.gpus_per_replica / d.total_gpus
-    return working * Decimal(repr(1 - d.utilization))
+    hours = [period.hours_per_month for period in bought.periods]
+    running = sum(item.replicas * h for item, h in zip(d.schedule, hours, strict=True))
+    busy = sum(item.replicas * item.utilization * h for item, h in zip(d.schedule, hours, strict=True))
+    return working * Decimal(repr(1 - busy / running))

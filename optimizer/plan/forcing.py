@@ -15,7 +15,7 @@ from optimizer.performance.market import Market
 from optimizer.performance.setup import Configuration
 from optimizer.plan.inquiry import Inquiry
 from optimizer.plan.narrowing import taken
-from optimizer.program.problem import Flags
+from optimizer.program.given import Flags
 
 OF_OFFERS: Final = ("gpu", "provider", "region", "pricing_term")
 OF_CONFIGURATIONS: Final = ("gpu", "precision", "engine", "tensor_parallel")

@@ -3,13 +3,31 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from optimizer.inputs.catalog import Catalogs
 from optimizer.inputs.scenario import Policy, Scenario
+from optimizer.performance.apis import apis
 from optimizer.performance.candidates import WorkloadOptions, evaluate, re_rated, variants
 from optimizer.performance.market import Market, admits_by, market
 from optimizer.program.formulate import Column, Formulation, formulate
-from optimizer.program.problem import Flags
+from optimizer.program.given import Flags
 from optimizer.program.solve import Solution, solve
+
+
+@dataclass(frozen=True)
+class Use:
+    """A candidate that runs: what it stands for, and by period its replicas and the requests/s routed to it."""
+
+    column: Column
+    replicas: tuple[int, ...]
+    flow_per_s: tuple[float, ...]
+
+    @property
+    def busiest(self) -> int:
+        """The period with the most traffic, the first such; with the most replicas for a standby."""
+        by_load = list(zip(self.flow_per_s, self.replicas, strict=True))
+        return by_load.index(max(by_load))
 
 
 @dataclass(frozen=True)
@@ -21,10 +39,16 @@ class Answer:
     solution: Solution
 
     @property
-    def used(self) -> tuple[tuple[Column, int, float], ...]:
-        """The candidates with replicas: what each stands for, how many, and the requests per second routed to it."""
-        rows = zip(self.formulation.columns, self.solution.replicas, self.solution.flow_per_s, strict=True)
-        return tuple((column, count, flow) for column, count, flow in rows if count > 0)
+    def used(self) -> tuple[Use, ...]:
+        """The candidates that ever have replicas; flows are those of the demand asked for, without what may vary."""
+        replicas, asked = self.solution.replicas, self.inquiry.scenario.policy.robust.demand
+        flow = np.zeros(replicas.shape)
+        for routed in self.solution.flows:
+            flow[routed.period, routed.candidate] += routed.flow_per_s / asked
+        return tuple(
+            Use(self.formulation.columns[c], tuple(replicas[:, c].tolist()), tuple(flow[:, c].tolist()))
+            for c in np.flatnonzero(replicas.any(axis=0)).tolist()
+        )
 
 
 @dataclass(frozen=True)
@@ -46,7 +70,8 @@ class Inquiry:
 
     def solved(self, keep: Sequence[Flags] | None = None) -> Answer:
         """The optimum, optionally over a part of the configurations."""
-        formulation = formulate(self.scenario, self.options, self.market, keep)
+        hosted = apis(self.scenario, self.catalogs).admitted if "serverless" in self.scenario.policy.hosting else ()
+        formulation = formulate(self.scenario, self.options, self.market, keep, hosted)
         return Answer(self, formulation, solve(formulation.problem, time_limit_s=self.time_limit_s))
 
     def changed(self, scenario: Scenario) -> "Inquiry":

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from optimizer.inputs.scenario import CENTRAL_CONFIDENCE, STATISTICS, Policy, Scenario, Workload
 from optimizer.performance.candidates import WorkloadOptions
-from optimizer.plan.plan import Deployment
+from optimizer.plan.fleet import Deployment
 
 Direction = Literal["tighter", "looser"]
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from optimizer.plan.alternatives import summarized
+from optimizer.plan.explained import MarginalValue, Requirement
+from optimizer.plan.fields import Outcome
 from optimizer.plan.inquiry import Inquiry
 from optimizer.plan.levers import Direction, Lever, is_demand
 from optimizer.plan.loosening import shown, with_field
 from optimizer.plan.narrowing import restricted
-from optimizer.plan.plan import MarginalValue, Outcome, Requirement
 from optimizer.plan.pricing import SAME_COST
 from optimizer.plan.readback import Bought, read_back
 

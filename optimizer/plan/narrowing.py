@@ -10,7 +10,7 @@ from optimizer.performance.criteria import CONFIGURATION_CRITERIA
 from optimizer.performance.market import Market
 from optimizer.performance.memory import MemoryUse
 from optimizer.plan.inquiry import Inquiry
-from optimizer.program.problem import Flags, Ints
+from optimizer.program.given import Flags, Ints
 
 DECIDED_BY_LEVELS = ("ttft", "tpot", "e2e", "load")
 """The criteria that service levels and confidence decide; a failure of any other outlives every change of these."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from optimizer.plan.inquiry import Inquiry
 from optimizer.plan.readback import Bought, read_back
-from optimizer.program.problem import Flags
+from optimizer.program.given import Flags
 
 MAX_LINES: Final = 50
 """Plans tried before giving up; each has a cost line of its own, and a handful is usual."""

@@ -9,9 +9,8 @@ import numpy as np
 
 from optimizer.base.units import (
     BYTES_PER_GIB,
-    HOURS_PER_MONTH,
     MS_PER_S,
-    SECONDS_PER_MONTH,
+    SECONDS_PER_HOUR,
     TOKENS_PER_MILLION,
 )
 from optimizer.inputs.catalog import Catalogs, Offer
@@ -20,10 +19,13 @@ from optimizer.inputs.scenario import RequestClass
 from optimizer.performance.candidates import WorkloadOptions
 from optimizer.performance.evidence import not_measured
 from optimizer.performance.market import power_kw
+from optimizer.performance.periods import Periods
 from optimizer.performance.predict import LIMITS, STATISTICS, Mix, OperatingPoint, operate
 from optimizer.performance.setup import Configuration
-from optimizer.plan.inquiry import Answer
-from optimizer.plan.plan import Deployment, Provenance, Purchase, ServedClass, Vram, cents
+from optimizer.plan.bill import hosted_shares, hours_per_month, migration, planned_periods, purchase
+from optimizer.plan.fields import cents
+from optimizer.plan.fleet import Deployment, Hosted, Migration, Period, Provenance, Purchase, Running, ServedClass, Vram
+from optimizer.plan.inquiry import Answer, Use
 from optimizer.program.formulate import Column
 
 Milliseconds = dict[str, float]
@@ -39,53 +41,64 @@ class Bought:
 
     deployments: tuple[Deployment, ...]
     purchases: tuple[Purchase, ...]
+    hosted: tuple[Hosted, ...]
+    periods: tuple[Period, ...]
+    migration: Migration | None
     columns: tuple[Column, ...]
     monthly_cost_usd: Decimal
 
 
 def read_back(answer: Answer) -> Bought:
-    """Deployments and purchases of a solution; the total is recomputed from whole counts."""
-    market = answer.inquiry.market
+    """Deployments and purchases of a solution; the total is recomputed from whole counts, hour by hour."""
+    market, week = answer.inquiry.market, answer.formulation.periods
     counts = {
-        int(offer): count
-        for offer, count in zip(answer.formulation.offers, answer.solution.instances, strict=True)
-        if count
+        int(offer): tuple(column.tolist())
+        for offer, column in zip(answer.formulation.offers, answer.solution.instances.T, strict=True)
+        if column.any()
     }
-    running: dict[int, list[tuple[Column, int, float]]] = defaultdict(list)
-    for column, replicas, flow in answer.used:
-        running[column.offer].append((column, replicas, flow))
+    running: dict[int, list[Use]] = defaultdict(list)
+    for use in answer.used:
+        running[use.column.offer].append(use)
     purchases, deployments, columns = [], [], []
-    for position in sorted(running, key=lambda at: market.offers[at].id):
-        offer, instances = market.offers[position], counts[position]
-        shares = _shared_gpus(answer, running[position], offer.gpu_count * instances)
-        cost = offer.price_usd_per_hour * instances * HOURS_PER_MONTH
-        used = sum(_size(answer, column) * replicas for column, replicas, _ in running[position])
-        purchases.append(
-            Purchase(
-                offer=offer.id,
-                instances=instances,
-                gpus=offer.gpu_count * instances,
-                idle_gpus=offer.gpu_count * instances - used,
-                price_usd_per_hour=offer.price_usd_per_hour,
-                monthly_cost_usd=cost,
-            )
-        )
-        costs = _split(cost, shares)
-        for (column, replicas, flow), gpus, part in zip(running[position], shares, costs, strict=True):
-            deployments.append(_deployment(answer, column, offer, (replicas, instances, gpus), flow, part))
-            columns.append(column)
-    total = sum((purchase.monthly_cost_usd for purchase in purchases), Decimal(0))
-    return Bought(tuple(deployments), tuple(purchases), tuple(columns), total)
+    for position in sorted(counts, key=lambda at: market.offers[at].id):
+        uses, instances = running[position], counts[position]
+        sizes = [_size(answer, use.column) for use in uses]
+        bill = purchase(answer, position, instances, sizes, uses)
+        purchases.append(bill)
+        parts = _split(bill.monthly_cost_usd, _gpu_hours(week, bill, sizes, uses))
+        idle = bill.idle_gpus
+        for at, (use, size, part) in enumerate(zip(uses, sizes, parts, strict=True)):
+            gpus = size * use.replicas[use.busiest] + (idle if at == len(uses) - 1 else 0)
+            deployments.append(_deployment(answer, use, (instances[use.busiest], gpus), part))
+            columns.append(use.column)
+    hosted = tuple(hosted_shares(answer))
+    moved = migration(answer)
+    total = sum((item.monthly_cost_usd for item in purchases), Decimal(0))
+    total += sum((item.monthly_cost_usd for item in hosted), Decimal(0))
+    total += moved.one_time_cost_usd if moved else Decimal(0)
+    return Bought(
+        deployments=tuple(deployments),
+        purchases=tuple(purchases),
+        hosted=hosted,
+        periods=planned_periods(answer),
+        migration=moved,
+        columns=tuple(columns),
+        monthly_cost_usd=total,
+    )
 
 
 def _size(answer: Answer, column: Column) -> int:
     return int(answer.inquiry.options[column.workload].gpus_per_replica[column.configuration])
 
 
-def _shared_gpus(answer: Answer, running: Sequence[tuple[Column, int, float]], bought: int) -> list[int]:
-    """GPUs bought for each deployment on one offer: its own, and the idle ones for the last."""
-    own = [_size(answer, column) * replicas for column, replicas, _ in running]
-    own[-1] += bought - sum(own)
+def _gpu_hours(week: Periods, bill: Purchase, sizes: Sequence[int], uses: Sequence[Use]) -> list[int]:
+    """GPU hours of a week paid for each deployment on one offer: its own, and the idle ones for the last."""
+    hours = np.bincount(week.hour_to_period, minlength=week.count).tolist()
+    replica_hours = [sum(n * h for n, h in zip(use.replicas, hours, strict=True)) for use in uses]
+    own = [size * count for size, count in zip(sizes, replica_hours, strict=True)]
+    per_instance = bill.gpus // bill.instances
+    paid = per_instance * sum(item.instances * hours[item.period] for item in bill.schedule)
+    own[-1] += paid - sum(own)
     return own
 
 
@@ -95,28 +108,27 @@ def _split(cost: Decimal, shares: Sequence[int]) -> list[Decimal]:
     return [*parts, cost - sum(parts, Decimal(0))]
 
 
-def _deployment(
-    answer: Answer, column: Column, offer: Offer, counts: tuple[int, int, int], flow: float, cost: Decimal
-) -> Deployment:
+def _deployment(answer: Answer, use: Use, bought: tuple[int, int], cost: Decimal) -> Deployment:
     """One deployment: what it is, what was bought for it, how it performs, what a request costs."""
-    inquiry = answer.inquiry
-    choice = inquiry.options[column.workload]
-    replicas, instances, gpus = counts
+    inquiry, column = answer.inquiry, use.column
+    choice, offer = inquiry.options[column.workload], inquiry.market.offers[column.offer]
+    instances, gpus = bought
     power = power_kw(offer, inquiry.catalogs.gpus[offer.gpu])
     estimate = choice.quality[column.configuration]
+    asked = sum(flow * float(hours) for flow, hours in zip(use.flow_per_s, hours_per_month(answer), strict=True))
     return Deployment.model_validate(
         {
             **_identity(choice, column),
             **_place(offer),
-            "replicas": replicas,
+            "replicas": use.replicas[use.busiest],
             "instances": instances,
             "total_gpus": gpus,
             "monthly_cost_usd": cost,
             "power_kw": None if power is None else float(power) * gpus / offer.gpu_count,
             "quality": None if estimate is None else estimate.share,
             "provenance": _provenance(inquiry.catalogs, choice.configurations[column.configuration], offer, estimate),
-            **_performance(choice, column, replicas, flow),
-            **_unit_costs(choice.pools[column.pool].pool.mix, flow, cost),
+            **_performance(choice, use, float(inquiry.market.serving_share[column.offer])),
+            **_unit_costs(choice.pools[column.pool].pool.mix, asked * SECONDS_PER_HOUR, cost),
         }
     )
 
@@ -149,21 +161,34 @@ def _place(offer: Offer) -> dict[str, object]:
     }
 
 
-def _performance(choice: WorkloadOptions, column: Column, replicas: int, flow: float) -> dict[str, object]:
-    """Load and latencies of the deployment at the flow that the plan gives it."""
-    pool, row = choice.pools[column.pool], column.configuration
-    capacity = float(pool.rate_per_s[row]) * replicas
-    point = operate(choice.setup.take(np.array([row])), pool.pool.mix, np.array([flow / replicas]))
+def _performance(choice: WorkloadOptions, use: Use, serving_share: float) -> dict[str, object]:
+    """Load by period, and the latencies where a replica has most to do.
+
+    Args:
+        choice: The workload's options.
+        use: What runs when.
+        serving_share: Share of the time in which a replica serves; below 1 where it is interrupted.
+    """
+    pool, row = choice.pools[use.column.pool], use.column.configuration
+    rate = float(pool.rate_per_s[row]) * serving_share
+    flow = use.flow_per_s[use.busiest]
+    per_replica = max(f / n for f, n in zip(use.flow_per_s, use.replicas, strict=True) if n)
+    point = operate(choice.setup.take(np.array([row])), pool.pool.mix, np.array([per_replica / serving_share]))
     latencies = Latencies(choice, row, point)
     classes = [choice.workload.classes()[k] for k in pool.pool.classes]
     served = [
         latencies.served_class(item, k, share, flow)
         for k, (item, share) in enumerate(zip(classes, pool.pool.mix.share.tolist(), strict=True))
     ]
+    by_period = enumerate(zip(use.replicas, use.flow_per_s, strict=True))
     return {
+        "schedule": [
+            Running(period=t, replicas=n, requests_per_second=f, utilization=f / (n * rate) if n else 0.0)
+            for t, (n, f) in by_period
+        ],
         "requests_per_second": flow,
-        "max_requests_per_second": capacity,
-        "utilization": flow / capacity,
+        "max_requests_per_second": rate * use.replicas[use.busiest],
+        "utilization": per_replica / rate,
         "limited_by": LIMITS[int(pool.limited_by[row])],
         "concurrency": float(point.concurrency[0]),
         "max_concurrency": float(point.max_concurrency[0]),
@@ -177,14 +202,13 @@ def _performance(choice: WorkloadOptions, column: Column, replicas: int, flow: f
     }
 
 
-def _unit_costs(mix: Mix, flow: float, cost: Decimal) -> dict[str, object]:
+def _unit_costs(mix: Mix, requests_per_month: float, cost: Decimal) -> dict[str, object]:
     names = ("cost_per_request_usd", "cost_per_million_output_tokens_usd", "cost_per_million_tokens_usd")
-    if flow == 0:
+    if requests_per_month == 0:
         return dict.fromkeys(names)
-    requests_per_month = Decimal(repr(flow)) * SECONDS_PER_MONTH
     output = Decimal(repr(float(mix.share @ mix.output_tokens)))
     prompt = Decimal(repr(float(mix.share @ mix.input_tokens)))
-    per_request = cost / requests_per_month
+    per_request = cost / Decimal(repr(requests_per_month))
     per_output, per_token = per_request / output, per_request / (prompt + output)
     return dict(zip(names, (per_request, per_output * TOKENS_PER_MILLION, per_token * TOKENS_PER_MILLION), strict=True))
 

@@ -9,8 +9,12 @@ import numpy as np
 from optimizer.performance.candidates import PoolOptions, WorkloadOptions
 from optimizer.performance.criteria import CONFIGURATION_CRITERIA, OFFER_CRITERIA, Criterion
 from optimizer.performance.market import Market
-from optimizer.plan.plan import NearestMiss, Rejected
-from optimizer.program.problem import Flags
+from optimizer.plan.explained import NearestMiss, Rejected
+from optimizer.plan.limiters import spent_on, words
+from optimizer.program.given import Flags
+
+NEAREST = 3
+"""Nearest misses told for one criterion: the best GPU may not be to be had."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ def _positive(counts: dict[str, int]) -> dict[str, int]:
 
 
 def nearest_misses(options: Sequence[WorkloadOptions], market: Market) -> list[NearestMiss]:
-    """For every criterion with a number, the configuration on an admitted offer that fails it by least.
+    """For every criterion with a number, the configurations on admitted offers that fail it by least, one a GPU.
 
     Only for workloads that no candidate serves: elsewhere the candidates are not what is missing.
     Among all that fail the criterion, those with the fewest other failures come first; then the smallest excess.
@@ -82,8 +86,10 @@ def _misses_of_pool(choice: WorkloadOptions, pool: PoolOptions, on_offer: Flags)
         if len(candidates) == 0:
             continue
         excess = pool.value[candidates, j] / pool.limit[candidates, j]
-        best = int(candidates[np.lexsort((excess, misses[candidates]))[0]])
-        yield _miss(choice, pool, criterion, best, float(pool.value[best, j]), float(pool.limit[best, j]))
+        nearest = candidates[np.lexsort((excess, misses[candidates]))].tolist()
+        by_gpu = {choice.configurations[row].gpu: row for row in reversed(nearest)}
+        for best in [row for row in nearest if by_gpu[choice.configurations[row].gpu] == row][:NEAREST]:
+            yield _miss(choice, pool, criterion, best, float(pool.value[best, j]), float(pool.limit[best, j]))
 
 
 def _miss(
@@ -98,7 +104,9 @@ def _miss(
     also = f"; it also fails {', '.join(others)}" if others else ""
     verb = {"memory": "needs", "context": "asks for"}.get(criterion.name, "reaches")
     label = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "end to end"}.get(criterion.name, criterion.name)
-    text = f"{choice.workload.name}: {label}: {name} {verb} {value:,.1f} {criterion.unit} of {limit:,.1f}{also}"
+    shares = spent_on(choice, pool, row, criterion.name)
+    cause = f", mostly {words(shares)}" if shares else ""
+    text = f"{choice.workload.name}: {label}: {name} {verb} {value:,.1f} {criterion.unit} of {limit:,.1f}{cause}{also}"
     return NearestMiss(
         requirement=criterion.loosened_by.format(workload=choice.workload.name),
         criterion=criterion.name,
@@ -107,5 +115,6 @@ def _miss(
         limit=limit,
         unit=criterion.unit,
         other_failures=others,
+        spent_on=shares,
         text=text,
     )

@@ -6,7 +6,8 @@ from decimal import Decimal
 from optimizer.base.units import WATTS_PER_KILOWATT
 from optimizer.inputs.catalog import Catalogs
 from optimizer.inputs.scenario import Latency, Scenario, Workload
-from optimizer.plan.plan import Deployment, Requirement
+from optimizer.plan.explained import Requirement
+from optimizer.plan.fleet import Deployment
 
 BINDS_WITHIN = 0.02
 """A limit binds when less than this share of it is left."""

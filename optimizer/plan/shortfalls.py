@@ -11,11 +11,11 @@ from optimizer.inputs.scenario import Policy
 from optimizer.performance.candidates import WorkloadOptions
 from optimizer.performance.criteria import CONFIGURATION_CRITERIA, OFFER_CRITERIA, Criterion
 from optimizer.performance.setup import Configuration
+from optimizer.plan.fields import Figure
 from optimizer.plan.forcing import Choice, offers_of, rows_of
 from optimizer.plan.inquiry import Inquiry
 from optimizer.plan.loosening import shown
-from optimizer.plan.plan import Figure
-from optimizer.program.problem import Flags, Ints
+from optimizer.program.given import Flags, Ints
 
 LABELS = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "end to end"}
 DIGITS = 4

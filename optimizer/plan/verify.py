@@ -19,7 +19,9 @@ from optimizer.performance.evidence import margins
 from optimizer.performance.memory import memory_use
 from optimizer.performance.predict import Mix, operate
 from optimizer.performance.setup import Configuration, gather
-from optimizer.plan.plan import Check, Deployment, Purchase, Verification, cents
+from optimizer.plan.fields import cents
+from optimizer.plan.fleet import Deployment, Purchase
+from optimizer.plan.plan import Check, Verification
 
 RATE_TOLERANCE = 1e-6
 """Relative: routing comes from a linear program in floating point."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from optimizer.inputs.quality import SIXTEEN_BIT
 from optimizer.inputs.scenario import Scenario
-from optimizer.plan.plan import Deployment, Purchase
+from optimizer.plan.fleet import Deployment, Purchase
 
 MANY_INSTANCES = 16
 """From here on, whether the provider has that many is a question of its own."""

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from optimizer.inputs.scenario import Scenario
 from optimizer.plan.alternatives import summarized
-from optimizer.plan.conflict import conflict_of, plan_of, plan_without
+from optimizer.plan.conflict import conflict_of, conflicts_of, plan_of, plan_without
+from optimizer.plan.explained import ConflictItem, FieldChange, Relaxation
 from optimizer.plan.inquiry import Inquiry
 from optimizer.plan.loosening import Requirement, Value, defaults_of, shown, with_field
-from optimizer.plan.plan import ConflictItem, FieldChange, Relaxation
 from optimizer.plan.readback import Bought
 
 COMFORT = (1.5, 2.0, 4.0)
@@ -23,17 +23,20 @@ class WayOut:
 
     changes: tuple[tuple[Requirement, Value | None], ...]
     plan: Bought
+    strictest: bool = True
+    """Whether nothing stricter has a plan; looser ways stand beside it because they save a lot."""
 
 
 def ways_out(inquiry: Inquiry) -> tuple[list[ConflictItem], list[Relaxation]]:
-    """The requirements that cannot hold together, and the ways out, cheapest first."""
-    conflict = conflict_of(inquiry)
-    unwritten = [item for item in defaults_of(inquiry.scenario) if item not in conflict]
-    ways = [way for item in (*conflict, *unwritten) for way in alone(inquiry, item)]
-    if conflict and not ways:
-        conflict, ways = together(inquiry, conflict)
-    ordered = sorted(ways, key=lambda way: (way.plan.monthly_cost_usd, _words(way)))
-    return [_item(item) for item in conflict], [relaxation(way) for way in ordered]
+    """The sets of requirements that cannot hold together, and the ways out, cheapest first."""
+    conflicts = conflicts_of(inquiry)
+    named = [item for conflict in conflicts for item in conflict]
+    unwritten = [item for item in defaults_of(inquiry.scenario) if item not in named]
+    ways = [way for item in (*named, *unwritten) for way in alone(inquiry, item)] if len(conflicts) <= 1 else []
+    told = _told(inquiry, conflicts, ways)
+    if named and not ways:
+        ways = together(inquiry, named)
+    return told, [relaxation(way) for way in sorted(ways, key=lambda way: (way.plan.monthly_cost_usd, _words(way)))]
 
 
 def alone(inquiry: Inquiry, item: Requirement) -> Iterator[WayOut]:
@@ -49,17 +52,17 @@ def alone(inquiry: Inquiry, item: Requirement) -> Iterator[WayOut]:
             looser = value * factor
             plan = plan_of(inquiry, with_field(inquiry.scenario, item.field, looser))
             if plan is not None and float(plan.monthly_cost_usd) <= WORTH_OFFERING * float(cost):
-                yield WayOut(((item, looser),), plan)
+                yield WayOut(((item, looser),), plan, strictest=False)
                 cost = plan.monthly_cost_usd
 
 
-def together(inquiry: Inquiry, conflict: Sequence[Requirement]) -> tuple[tuple[Requirement, ...], list[WayOut]]:
+def together(inquiry: Inquiry, conflict: Sequence[Requirement]) -> list[WayOut]:
     """All requirements of all conflicts loosened at once, then each tightened again as far as the others allow."""
     loose = list(conflict)
     while (plan := plan_without(inquiry, loose)) is None:
         further = conflict_of(inquiry, loose)
         if not further:
-            return tuple(loose), []
+            return []
         loose += further
     needed = list(loose)
     for item in loose:
@@ -75,7 +78,7 @@ def together(inquiry: Inquiry, conflict: Sequence[Requirement]) -> tuple[tuple[R
                 others = with_field(others, other.field, values[other.field])
         way = _tightened(inquiry, others, item, plan)
         values[item.field], plan = way.changes[0][1], way.plan
-    return tuple(loose), [WayOut(tuple((item, values[item.field]) for item in needed), plan)]
+    return [WayOut(tuple((item, values[item.field]) for item in needed), plan)]
 
 
 def _tightened(inquiry: Inquiry, scenario: Scenario, item: Requirement, removed: Bought) -> WayOut:
@@ -123,6 +126,26 @@ def _said(item: Requirement, to: Value | None) -> str:
     return f"set {item.field} to {shown(to, item.unit)} (now {shown(item.value, item.unit)})"
 
 
-def _item(item: Requirement) -> ConflictItem:
-    value = shown(item.value, item.unit)
-    return ConflictItem(requirement=item.field, value=value, text=f"{item.field} = {value}")
+def _told(inquiry: Inquiry, conflicts: Sequence[Sequence[Requirement]], ways: Sequence[WayOut]) -> list[ConflictItem]:
+    """Each requirement with what the rest of the scenario would need of it, where one way out moves it alone."""
+    defaults = {item.field for item in defaults_of(inquiry.scenario)}
+    needed = {item.field: to for way in reversed(ways) for item, to in way.changes if way.strictest}
+    told = []
+    for number, conflict in enumerate(conflicts, start=1):
+        for item in conflict:
+            value, text = shown(item.value, item.unit), f"{item.field} = {shown(item.value, item.unit)}"
+            if item.field in defaults:
+                text += ", the default"
+            if isinstance(to := needed.get(item.field), float | int):
+                text += f"; the rest of the scenario needs {shown(to, item.unit)}"
+            told.append(
+                ConflictItem(
+                    conflict=number,
+                    requirement=item.field,
+                    value=value,
+                    written=item.field not in defaults,
+                    line=None,
+                    text=text,
+                )
+            )
+    return told

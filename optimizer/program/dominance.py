@@ -1,62 +1,92 @@
 """Candidates and offers that another one replaces at no more cost: removed before anything is solved.
 
-Candidate rule. On one offer, c' replaces c when both serve the same mix, c' has no more GPUs per replica and no lower
-rate and, under a limit on distinct configurations, the same label.
+Candidate rule. On one offer, c' replaces c when it serves every mix that c serves at no lower rate, has no more GPUs
+per replica (as many, where the loss of an instance must be survived) and, under a limit on distinct configurations or
+engines, the same label. A candidate with replicas in force is never replaced, since changes are counted against it.
 
-Offer rule. o' replaces o when it costs no more, holds as many GPUs, is no worse in whatever an active family looks at
-(same provider or region under a minimum of them, not spot unless o is under a spot limit, no more power under a power
-limit, in no quota that o is not in), and every candidate of o has a replacement by the candidate rule on o'.
+Offer rule. o' replaces o when it costs no more, is paid the same way, holds as many GPUs, is no worse in whatever an
+active family looks at (same provider or region where places are counted, limited or lost, not spot unless o is, no
+more power or carbon under a limit on it, in no quota that o is not in, not scarce), and every candidate of o has a
+replacement by the candidate rule on o'.
 
 Proof, by exchange. Take a plan that uses what is replaced; turn every instance of o into one of o' (nothing to do for
-the candidate rule) and every replica of c, with its flow, into one of c'. Several may turn into the same c'.
-- cost does not rise; the number of GPUs, replicas and instances stays: max_gpus, max_monthly_usd and the first two
-  tie-breaks hold;
-- demand: same mix, same flow; capacity: rate' >= rate, so the added flow is within the added replicas' rate;
+the candidate rule) and every replica of c, with its flows, into one of c'. Several may turn into the same c'.
+- cost does not rise, nor do starts; the number of GPUs, replicas and instances stays: max_gpus, max_monthly_usd,
+  least_replicas and the first two tie-breaks hold;
+- demand: same mixes, same flows; capacity: rates' >= rates, so the added flows are within the added replicas' rates;
 - packing: the old replicas fitted; each becomes no larger, in an instance of the same size, so the new ones fit;
 - spare_replicas: flow <= rate (r - s used) summed over those that turn into c' is at most rate' (sum r - s), since at
   least one of them was used or no flow is added; replicas >= (s + 1) used holds likewise;
-- max_distinct_configurations: labels stay the same; quotas, max_power_kw, max_spot_share, min_providers, min_regions:
-  o' was required to be no worse, and a candidate that counted as present still does.
+- survive: what is lost with a place is the same share of flows and replicas, for the place is the same; an instance
+  takes no more replicas along, and several that turn into one have, together, no fewer left;
+- max_distinct_configurations, max_engines: labels stay the same; quotas, availability, max_power_kw, max_carbon,
+  max_spot_share, max_provider_share, min_providers, min_regions: o' was required to be no worse, and a candidate that
+  counted as present still does.
 So a plan of no more cost avoids what is replaced. Ties are broken by the order of ids, so no two replace each other.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from optimizer.program.problem import Flags, Floats, Ints, Problem
-from optimizer.program.quantities import mix_kind
-from optimizer.program.variables import label_numbers
+from optimizer.program.given import Flags, Floats, Ints
+from optimizer.program.problem import Problem
+from optimizer.program.quantities import label_numbers
 
 
 def undominated(problem: Problem) -> Flags:
     """(C,) which candidates of a sorted problem survive both rules."""
     kind = _replacement_kind(problem)
-    keep = _best_on_offer(problem, kind)
-    result: Flags = keep & _best_offers(problem, np.flatnonzero(keep), kind)[problem.offer_index]
+    fixed = problem.candidates.replicas_in_force > 0
+    keep = _best_on_offer(problem, kind) | fixed
+    offers = _best_offers(problem, np.flatnonzero(keep), kind)
+    result: Flags = (keep & offers[problem.candidates.offer]) | fixed
     return result
 
 
 def _replacement_kind(problem: Problem) -> Ints:
-    """(C,) only candidates with the same number may replace each other."""
-    kind = mix_kind(problem)
-    if problem.limits.max_distinct_configurations is None:
-        return kind
-    pairs = np.stack([kind, label_numbers(problem.configuration)], axis=1).reshape(-1, 2)
-    return np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    """(C,) only candidates with the same number may replace each other: same mixes and, where it counts, labels."""
+    limits, candidates = problem.limits, problem.candidates
+    keys = [np.packbits(candidates.rate_per_s > 0, axis=1).astype(np.int64)]
+    if limits.max_distinct_configurations is not None:
+        keys.append(label_numbers(candidates.configuration)[:, None])
+    if limits.max_engines is not None:
+        keys.append(label_numbers(candidates.engine)[:, None])
+    if "instance" in limits.survive:
+        keys.append(candidates.gpus_per_replica[:, None])
+    if not len(candidates):
+        return np.zeros(0, dtype=np.int64)
+    return np.unique(np.hstack(keys), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def _best_on_offer(problem: Problem, kind: Ints) -> Flags:
-    """(C,) the candidate rule: walk each offer and kind by rising size, keep what beats every rate so far."""
-    size, rate = problem.gpus_per_replica, problem.replica_rate_per_s
-    order = np.lexsort((np.arange(len(rate)), -rate, size, kind, problem.offer_index))
+    """(C,) the candidate rule: walk each offer and kind by rising size, keep what no kept one replaces."""
+    candidates, rate = problem.candidates, problem.candidates.rate_per_s
+    fastest = rate.max(axis=1, initial=0.0)
+    order = np.lexsort((np.arange(len(rate)), -fastest, candidates.gpus_per_replica, kind, candidates.offer))
+    one_mix = ((rate > 0).sum(axis=1) == 1).tolist()
     keep = np.zeros(len(rate), dtype=np.bool_)
-    place, best = (-1, -1), 0.0
+    offer, kinds, speed = candidates.offer.tolist(), kind.tolist(), fastest.tolist()
+    place, best, kept = (-1, -1), 0.0, list[int]()
     for candidate in order.tolist():
-        here = (int(problem.offer_index[candidate]), int(kind[candidate]))
-        if here != place:
-            place, best = here, 0.0
-        if rate[candidate] > best:
-            keep[candidate], best = True, float(rate[candidate])
+        if (offer[candidate], kinds[candidate]) != place:
+            place, best, kept = (offer[candidate], kinds[candidate]), 0.0, []
+        if one_mix[candidate]:
+            keep[candidate] = speed[candidate] > best
+        else:
+            keep[candidate] = not (rate[kept] >= rate[candidate]).all(axis=1).any()
+        if keep[candidate]:
+            best = speed[candidate]
+            kept.append(candidate)
     return keep
+
+
+@dataclass(frozen=True, eq=False)
+class _Tables:
+    """(O, columns) by kind, size and mix: rates that one candidate of an offer has, and rates to be matched."""
+
+    have: Floats
+    need: Floats
 
 
 def _best_offers(problem: Problem, kept: Ints, kind: Ints) -> Flags:
@@ -64,48 +94,75 @@ def _best_offers(problem: Problem, kept: Ints, kind: Ints) -> Flags:
 
     Most offers are alike but for their price, so the cheapest of each kind is found first.
     """
-    table = _best_rates(problem, kept, kind)
-    traits = _traits(problem)
-    survivors: list[int] = []
-    keep = np.zeros(len(problem.offers), dtype=np.bool_)
-    by_price = np.lexsort((np.arange(len(problem.offers)), problem.price_usd_per_hour))
-    by_price = by_price[table[by_price].any(axis=1)]
+    tables, traits = _rates(problem, kept, kind), _traits(problem)
+    price = problem.offers.price_usd_per_hour
+    by_price = np.lexsort((np.arange(len(price)), price))
+    by_price = by_price[tables.need[by_price].any(axis=1)]
     cheapest: dict[bytes, int] = {}
-    for offer, row in zip(by_price.tolist(), np.column_stack([traits, table])[by_price], strict=True):
-        cheapest.setdefault(row.tobytes(), offer)
+    for offer, row in zip(
+        by_price.tolist(), np.column_stack([traits, tables.have, tables.need])[by_price], strict=True
+    ):
+        scarce = np.isfinite(problem.offers.available[offer])
+        cheapest.setdefault(row.tobytes() + (b"%d" % offer if scarce else b""), offer)
+    survivors, keep = np.zeros(0, dtype=np.int64), np.zeros(len(price), dtype=np.bool_)
+    may_replace = ~np.isfinite(problem.offers.available)
     for offer in cheapest.values():
-        same = np.array(survivors, dtype=np.int64)
-        same = same[(traits[same] <= traits[offer]).all(axis=1)]
-        served = np.flatnonzero(table[offer])
-        if not (table[np.ix_(same, served)] >= table[offer, served]).all(axis=1).any():
-            survivors.append(offer)
+        rivals = survivors[may_replace[survivors]]
+        rivals = rivals[(traits[rivals] <= traits[offer]).all(axis=1)]
+        for column in np.flatnonzero(tables.need[offer]).tolist():
+            if not len(rivals):
+                break
+            rivals = rivals[tables.have[rivals, column] >= tables.need[offer, column]]
+        if not len(rivals):
+            survivors = np.append(survivors, offer)
             keep[offer] = True
     return keep
 
 
-def _best_rates(problem: Problem, kept: Ints, kind: Ints) -> Floats:
-    """(O, kinds x sizes) the best rate of a kind on an offer with at most so many GPUs per replica; 0 without one."""
-    sizes, size_number = np.unique(problem.gpus_per_replica, return_inverse=True)
-    table = np.zeros((len(problem.offers), kind.max(initial=-1) + 1, len(sizes)))
-    where = (problem.offer_index[kept], kind[kept], size_number.reshape(-1)[kept])
-    np.maximum.at(table, where, problem.replica_rate_per_s[kept])
-    return np.asarray(np.maximum.accumulate(table, axis=2).reshape(len(problem.offers), -1))
+def _rates(problem: Problem, kept: Ints, kind: Ints) -> _Tables:
+    """What every offer can replace and what would have to be replaced.
+
+    A kind of one mix is replaced by the fastest candidate of at most the size; one of several mixes only by a single
+    candidate of the same size, so the first one stands for what the offer has.
+    """
+    candidates = problem.candidates
+    rate = candidates.rate_per_s[kept]
+    sizes, size = np.unique(candidates.gpus_per_replica[kept], return_inverse=True)
+    pairs, mixes = np.nonzero(rate)
+    keys = np.stack([kind[kept][pairs], mixes], axis=1)
+    served, column = np.unique(keys, axis=0, return_inverse=True)
+    shape = (len(problem.offers), len(served), len(sizes))
+    where = (candidates.offer[kept][pairs], column.reshape(-1), size.reshape(-1)[pairs])
+    need, have = np.zeros(shape), np.zeros(shape)
+    np.maximum.at(need, where, rate[pairs, mixes])
+    have[tuple(part[::-1] for part in where)] = rate[pairs, mixes][::-1]
+    alone = np.bincount(served[:, 0], minlength=1)[served[:, 0]] == 1 if len(served) else np.zeros(0, dtype=np.bool_)
+    have[:, alone] = np.maximum.accumulate(need[:, alone], axis=2)
+    return _Tables(have.reshape(shape[0], -1), need.reshape(shape[0], -1))
 
 
 def _traits(problem: Problem) -> Floats:
     """(O, traits) such that an offer is no worse where all its traits are at most the other's."""
-    limits = problem.limits
-    columns: list[Floats | Ints | Flags] = [*_same(problem.gpus_per_instance)]
-    if limits.min_providers > 1:
-        columns += _same(label_numbers(problem.provider))
-    if limits.min_regions > 1:
-        columns += _same(label_numbers(problem.region))
+    limits, offers = problem.limits, problem.offers
+    columns: list[Floats | Ints | Flags] = [*_same(offers.gpus_per_instance)]
+    if problem.traffic.periods > 1:
+        columns += _same(offers.always_paid.astype(np.int64))
+    if limits.min_providers > 1 or limits.max_provider_share is not None or "provider" in limits.survive:
+        columns += _same(label_numbers(offers.provider))
+    if limits.min_regions > 1 or "region" in limits.survive:
+        columns += _same(label_numbers(offers.region))
     if limits.max_spot_share is not None:
-        columns.append(problem.spot)
+        columns.append(offers.spot)
+    if "spot_offer" in limits.survive:
+        # only what is not spot, or the same offer: two spot offers are not lost together
+        number = np.arange(len(offers))
+        columns += [offers.spot * (number + 1), offers.spot * (len(offers) - number)]
     if limits.max_power_kw is not None:
-        columns.append(problem.power_kw_per_instance)
+        columns.append(offers.power_kw)
+    if limits.max_carbon_kg_per_month is not None:
+        columns.append(offers.carbon_kg_per_hour)
     for quota in limits.quotas:
-        columns.append(np.isin(np.arange(len(problem.offers)), quota.offers))
+        columns.append(np.isin(np.arange(len(offers)), quota.offers))
     return np.stack([np.asarray(column, dtype=float) for column in columns], axis=1)
 
 

@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from optimizer.program import constraints, policy_constraints
-from optimizer.program.problem import Limits, Problem
+import numpy as np
+
+from optimizer.program import change_constraints, constraints, policy_constraints, resilience_constraints
+from optimizer.program.problem import Problem
 from optimizer.program.rows import Rows
 from optimizer.program.variables import Variables
 
@@ -19,9 +21,10 @@ class Family:
         algebra: The same in plain algebra.
         unit: Unit of its slack.
         field: The scenario field that loosens it; empty where only other hardware would.
-        active: Whether a scenario uses it; a family that is not used adds nothing.
+        active: Whether a problem uses it; a family that is not used adds nothing.
         rows: Its rows.
-        binary: Whether it needs yes-or-no decisions; those families are left out of the relaxation.
+        in_relaxation: Whether the relaxation keeps it; those that need yes-or-no decisions or link periods are left
+            out there, which can only lower the cost.
     """
 
     name: str
@@ -29,12 +32,12 @@ class Family:
     algebra: str
     unit: str
     field: str
-    active: Callable[[Limits], bool]
+    active: Callable[[Problem], bool]
     rows: Callable[[Problem, Variables], Rows]
-    binary: bool = False
+    in_relaxation: bool = True
 
 
-def _always(_: Limits) -> bool:
+def _always(_: Problem) -> bool:
     return True
 
 
@@ -83,7 +86,7 @@ FAMILIES: tuple[Family, ...] = (
         "sum over o of G[o] * instances[o] <= max_gpus",
         "GPUs",
         "policy.max_gpus",
-        lambda limits: limits.max_gpus is not None,
+        lambda problem: problem.limits.max_gpus is not None,
         policy_constraints.max_gpus,
     ),
     Family(
@@ -92,7 +95,7 @@ FAMILIES: tuple[Family, ...] = (
         "730 * sum over o of price[o] * instances[o] <= max_monthly_usd",
         "USD/month",
         "policy.max_monthly_usd",
-        lambda limits: limits.max_monthly_usd is not None,
+        lambda problem: problem.limits.max_monthly_usd is not None,
         policy_constraints.max_monthly_usd,
     ),
     Family(
@@ -101,8 +104,17 @@ FAMILIES: tuple[Family, ...] = (
         "sum over o of power[o] * instances[o] <= max_power_kw",
         "kW",
         "policy.max_power_kw",
-        lambda limits: limits.max_power_kw is not None,
+        lambda problem: problem.limits.max_power_kw is not None,
         policy_constraints.max_power_kw,
+    ),
+    Family(
+        "max_carbon_kg_per_month",
+        "The instances that run emit no more carbon in a month than allowed.",
+        "sum over t and o of carbon[o] * hours[t] * instances[t,o] <= max_carbon_kg_per_month",
+        "kg/month",
+        "policy.max_carbon_kg_per_month",
+        lambda problem: problem.limits.max_carbon_kg_per_month is not None,
+        policy_constraints.max_carbon_kg_per_month,
     ),
     Family(
         "quotas",
@@ -110,8 +122,17 @@ FAMILIES: tuple[Family, ...] = (
         "sum over o in q of G[o] * instances[o] <= max_gpus[q]   for each quota q",
         "GPUs",
         "policy.quotas",
-        lambda limits: bool(limits.quotas),
+        lambda problem: bool(problem.limits.quotas),
         policy_constraints.quotas,
+    ),
+    Family(
+        "availability",
+        "No more instances of an offer are bought than can be had.",
+        "instances[t,o] <= available[o]   for each scarce offer o and period t",
+        "instances",
+        "",
+        lambda problem: bool(np.isfinite(problem.offers.available).any()),
+        policy_constraints.availability,
     ),
     Family(
         "max_spot_share",
@@ -119,8 +140,19 @@ FAMILIES: tuple[Family, ...] = (
         "sum over c on spot offers of flow[c] <= max_spot_share * sum over k of demand[k]",
         "share of the demand",
         "policy.max_spot_share",
-        lambda limits: limits.max_spot_share is not None,
+        lambda problem: problem.limits.max_spot_share is not None,
         policy_constraints.max_spot_share,
+    ),
+    Family(
+        "max_provider_share",
+        "No provider serves more than its share of the demand.",
+        "sum over c at p of flow[t,c] + sum over APIs of p of bought[t,a] <="
+        " max_provider_share * sum over k of demand[t,k]"
+        "   for each provider p",
+        "share of the demand",
+        "policy.max_provider_share",
+        lambda problem: problem.limits.max_provider_share is not None,
+        policy_constraints.max_provider_share,
     ),
     Family(
         "spare_replicas",
@@ -129,9 +161,22 @@ FAMILIES: tuple[Family, ...] = (
         " replicas[c] >= (spare + 1) * used[c]",
         "replicas",
         "policy.spare_replicas",
-        lambda limits: limits.spare_replicas > 0,
-        policy_constraints.spare_replicas,
-        binary=True,
+        lambda problem: problem.limits.spare_replicas > 0,
+        resilience_constraints.spare_replicas,
+        in_relaxation=False,
+    ),
+    Family(
+        "survive",
+        "After any one of the losses named, what is left still carries the whole demand at full rate.",
+        "sum over c left of mix[m,k] * failover[e,t,c,m] + sum over APIs left of bought[t,a] >= demand[t,k];"
+        " sum over m of failover[e,t,c,m] / rate[c,m] <= left[e,t,c];"
+        " left = replicas[t,c], 0 where its place is lost, "
+        " replicas[t,c] - held[c] * outlasts[t,c] where an instance is,"
+        " failover <= reach * outlasts there   for each loss e",
+        "share of the demand",
+        "policy.survive",
+        lambda problem: bool(problem.limits.survive),
+        resilience_constraints.survive,
     ),
     Family(
         "max_distinct_configurations",
@@ -140,9 +185,20 @@ FAMILIES: tuple[Family, ...] = (
         " sum over c in l serving k alone of flow[c] <= demand[k] * chosen[l]; flow[c] <= reach[c] * chosen[l]",
         "configurations",
         "policy.max_distinct_configurations",
-        lambda limits: limits.max_distinct_configurations is not None,
+        lambda problem: problem.limits.max_distinct_configurations is not None,
         policy_constraints.max_distinct_configurations,
-        binary=True,
+        in_relaxation=False,
+    ),
+    Family(
+        "max_engines",
+        "The plan runs no more kinds of engine than allowed.",
+        "sum over e of engine_chosen[e] <= max_engines; replicas[t,c] <= most[t,c] * engine_chosen[e]"
+        "   for c on engine e",
+        "engines",
+        "policy.max_engines",
+        lambda problem: problem.limits.max_engines is not None,
+        policy_constraints.max_engines,
+        in_relaxation=False,
     ),
     Family(
         "min_providers",
@@ -151,9 +207,9 @@ FAMILIES: tuple[Family, ...] = (
         " (of used[c] with spare replicas)",
         "providers",
         "policy.min_providers",
-        lambda limits: limits.min_providers > 1,
-        policy_constraints.min_providers,
-        binary=True,
+        lambda problem: problem.limits.min_providers > 1,
+        resilience_constraints.min_providers,
+        in_relaxation=False,
     ),
     Family(
         "min_regions",
@@ -162,14 +218,45 @@ FAMILIES: tuple[Family, ...] = (
         " (of used[c] with spare replicas)",
         "regions",
         "policy.min_regions",
-        lambda limits: limits.min_regions > 1,
-        policy_constraints.min_regions,
-        binary=True,
+        lambda problem: problem.limits.min_regions > 1,
+        resilience_constraints.min_regions,
+        in_relaxation=False,
+    ),
+    Family(
+        "least_replicas",
+        "A workload keeps its least number of replicas running, whatever its demand.",
+        "sum over c of workload w of replicas[t,c] >= least[t,w]   for each workload w and period t",
+        "replicas",
+        "workloads[].min_replicas",
+        lambda problem: bool(problem.traffic.least_replicas.any()),
+        change_constraints.least_replicas,
+    ),
+    Family(
+        "starts",
+        "Each instance that is started at a change of periods is paid for while it starts.",
+        "starts[o,t,u] >= instances[u,o] - instances[t,o], at price[o] * start_up_hours each"
+        "   for each change from period t to u in the week and offer o paid by the hour",
+        "instances",
+        "policy.elastic.start_up_minutes",
+        lambda problem: bool(problem.traffic.start_share.any()),
+        change_constraints.starts,
+        in_relaxation=False,
+    ),
+    Family(
+        "changes",
+        "The plan starts and stops no more replicas against those in force than allowed, and pays for each.",
+        "started[c] >= replicas[c] - in_force[c]; stopped[c] >= in_force[c] - replicas[c];"
+        " sum over c of started[c] + stopped[c] <= max_changes   in the busiest period",
+        "replicas",
+        "policy.migration.max_changes",
+        lambda problem: problem.limits.max_changes is not None or problem.limits.usd_per_change > 0,
+        change_constraints.changes,
+        in_relaxation=False,
     ),
 )
 """In the order in which their rows enter the model."""
 
 
-def active_families(limits: Limits, relaxed: bool = False) -> tuple[Family, ...]:
-    """The families a scenario uses; the relaxation leaves those with binaries out, which can only lower the cost."""
-    return tuple(family for family in FAMILIES if family.active(limits) and not (relaxed and family.binary))
+def active_families(problem: Problem, relaxed: bool = False) -> tuple[Family, ...]:
+    """The families a problem uses; the relaxation leaves some out, which can only lower the cost."""
+    return tuple(family for family in FAMILIES if family.active(problem) and (family.in_relaxation or not relaxed))

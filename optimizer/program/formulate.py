@@ -6,10 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from optimizer.inputs.scenario import Policy, Scenario
+from optimizer.base.units import HOURS_PER_MONTH, MINUTES_PER_HOUR
+from optimizer.inputs.policy import InForce, Policy
+from optimizer.inputs.scenario import Scenario
+from optimizer.performance.apis import Api
 from optimizer.performance.candidates import PoolOptions, WorkloadOptions
 from optimizer.performance.market import Market
-from optimizer.program.problem import Flags, Ints, Limits, Problem, Quota
+from optimizer.performance.periods import Periods, periods
+from optimizer.program.given import Apis, Candidates, Flags, Ints, Limits, Offers, Quota, Traffic
+from optimizer.program.problem import Problem
 
 SAME_PLATFORM = "same_platform"
 
@@ -19,6 +24,7 @@ class Column:
     """What one candidate of the problem stands for, as positions in the options and the market."""
 
     workload: int
+    """Position in the options: a scenario's workload, or one of the models that may serve it."""
     pool: int
     configuration: int
     offer: int
@@ -32,13 +38,19 @@ class Formulation:
         problem: What the solver sees.
         columns: (C,) the meaning of each candidate.
         offers: (O,) position in the market of each of the problem's offers.
+        apis: (A,) the meaning of each hosted API.
+        periods: What the problem's periods stand for.
         same_platform: Candidates left out because a faster one stands on exactly the same offers.
+        stopped_anyway: Replicas in force that nothing in the problem stands for: every plan stops them.
     """
 
     problem: Problem
     columns: tuple[Column, ...]
     offers: Ints
+    apis: tuple[Api, ...]
+    periods: Periods
     same_platform: int
+    stopped_anyway: int
 
 
 def formulate(
@@ -46,117 +58,226 @@ def formulate(
     options: Sequence[WorkloadOptions],
     market: Market,
     keep: Sequence[Flags] | None = None,
+    apis: Sequence[Api] = (),
 ) -> Formulation:
     """The problem over every passing configuration on every admitted offer.
 
     Args:
         scenario: Demand and policy.
-        options: One per workload, in the scenario's order.
+        options: For every workload its model and the alternatives to it, in the scenario's order.
         market: The offers and whether the policy admits them.
-        keep: Optionally one mask (P,) per workload: configurations to consider at all.
+        keep: Optionally one mask (P,) per entry of `options`: configurations to consider at all.
+        apis: Hosted models that may serve a class.
     """
     columns: list[Column] = []
     left_out = 0
+    in_force = _in_force(scenario)
     for w, choice in enumerate(options):
         homes = [np.flatnonzero(fits & market.admitted).tolist() for fits in choice.fits]
+        standing = np.array([_runs_today(in_force, choice, c) for c in range(len(choice.configurations))], dtype=bool)
         for p, pool in enumerate(choice.pools):
             wanted = pool.passed if keep is None else pool.passed & keep[w]
-            best = _fastest_per_platform(choice, pool, wanted)
+            best = _fastest_per_platform(choice, pool, wanted, scenario.policy) | (wanted & standing)
             for c in np.flatnonzero(best).tolist():
                 columns += [Column(w, p, c, offer) for offer in homes[choice.kind[c]]]
             left_out += sum(len(homes[kind]) for kind in choice.kind[wanted & ~best])
     used = np.array(sorted({column.offer for column in columns}), dtype=np.int64)
-    return Formulation(_problem(scenario, options, market, columns, used), tuple(columns), used, left_out)
+    week = periods(scenario)
+    replicas, unmatched = _replicas_in_force(in_force, options, market, columns)
+    problem = Problem(
+        traffic=_traffic(scenario, options, week),
+        candidates=_candidates(scenario, options, market, columns, used, replicas),
+        offers=_offers(market, used),
+        limits=_limits(scenario.policy, market, used, unmatched),
+        apis=_apis(options, apis),
+    )
+    return Formulation(problem, tuple(columns), used, tuple(apis), week, left_out, unmatched)
 
 
-def _fastest_per_platform(choice: WorkloadOptions, pool: PoolOptions, wanted: Flags) -> Flags:
+def _fastest_per_platform(choice: WorkloadOptions, pool: PoolOptions, wanted: Flags, policy: Policy) -> Flags:
     """(P,) the fastest configuration of each platform and replica size, first in order among equals.
 
     Proof that no plan needs the others: two configurations of one platform and size fit exactly the same offers and
     the same places in an instance. Exchanging every replica of the slower for one of the faster changes no instance,
     no GPU count and no price; its rate is at least as high, so capacity and spare limits still hold for the joined
     flow; and since platform, size and pool determine the replacement, the number of distinct configurations can
-    only fall.
+    only fall. Where the number of engines is limited, each engine's fastest is kept.
     """
+    group = choice.kind
+    if policy.max_engines is not None:
+        engines = [c.engine for c in choice.configurations]
+        group = group * len(engines) + np.unique(engines, return_inverse=True)[1].reshape(-1)
     rate: npt.NDArray[np.float64] = np.where(wanted, pool.rate_per_s, -1.0)
-    order = np.lexsort((np.arange(len(rate)), -rate, choice.kind))
-    first = np.unique(choice.kind[order], return_index=True)[1]
+    order = np.lexsort((np.arange(len(rate)), -rate, group))
+    first = np.unique(group[order], return_index=True)[1]
     mask: Flags = np.zeros(len(wanted), dtype=bool)
     mask[order[first]] = True
     return mask & wanted
 
 
-def _problem(
+def _mixes(options: Sequence[WorkloadOptions]) -> dict[tuple[str, int], int]:
+    """The row of `Traffic.mixes` of each (workload, pool); alternatives share their workload's."""
+    pairs = sorted({(choice.workload.name, p) for choice in options for p in range(len(choice.pools))})
+    return {pair: row for row, pair in enumerate(pairs)}
+
+
+def _traffic(scenario: Scenario, options: Sequence[WorkloadOptions], week: Periods) -> Traffic:
+    workloads, robust = scenario.workloads, scenario.policy.robust
+    classes = [(w, k, item) for w, workload in enumerate(workloads) for k, item in enumerate(workload.classes())]
+    index = {(workloads[w].name, k): position for position, (w, k, _) in enumerate(classes)}
+    rows = _mixes(options)
+    mixes = np.zeros((len(rows), len(classes)))
+    for choice in options:
+        for p, served in enumerate(choice.pools):
+            for k, share in zip(served.pool.classes, served.pool.mix.share, strict=True):
+                mixes[rows[choice.workload.name, p], index[choice.workload.name, k]] = share
+    home, share = np.array([w for w, _, _ in classes]), np.array([item.share for _, _, item in classes])
+    by_name = sorted(range(len(workloads)), key=lambda w: workloads[w].name)
+    start_up_hours = scenario.policy.elastic.start_up_minutes / MINUTES_PER_HOUR
+    return Traffic(
+        classes=tuple(f"{workloads[w].name}/{item.name}" for w, _, item in classes),
+        workload=tuple(workloads[w].name for w, _, _ in classes),
+        demand_per_s=week.demand_requests_per_second[:, home] * share * robust.demand,
+        mixes=mixes,
+        share_of_month=week.hours_per_month / HOURS_PER_MONTH,
+        start_share=week.transitions_per_month * start_up_hours / HOURS_PER_MONTH,
+        least_replicas=week.min_replicas[:, by_name],
+    )
+
+
+def _candidates(
     scenario: Scenario,
     options: Sequence[WorkloadOptions],
     market: Market,
     columns: Sequence[Column],
     used: Ints,
-) -> Problem:
-    classes = [
-        (w, k, f"{workload.name}/{item.name}", workload.peak_requests_per_second() * item.share)
-        for w, workload in enumerate(scenario.workloads)
-        for k, item in enumerate(workload.classes())
-    ]
-    index = {(w, k): position for position, (w, k, _, _) in enumerate(classes)}
-    mix = np.zeros((len(columns), len(classes)))
-    for row, column in enumerate(columns):
-        pool = options[column.workload].pools[column.pool].pool
-        for k, share in zip(pool.classes, pool.mix.share, strict=True):
-            mix[row, index[column.workload, k]] = share
+    in_force: Ints,
+) -> Candidates:
+    rows = _mixes(options)
     position = {int(offer): at for at, offer in enumerate(used)}
-    offers = [market.offers[o] for o in used]
-    named = {(c.workload, c.pool, c.configuration): "" for c in columns}
-    named = {key: _label(options, *key) for key in named}
-    labels = [named[c.workload, c.pool, c.configuration] for c in columns]
-    return Problem(
-        request_classes=tuple(name for _, _, name, _ in classes),
-        demand_per_s=np.array([rate for _, _, _, rate in classes]),
-        candidates=tuple(f"{label}|{market.offers[c.offer].id}" for label, c in zip(labels, columns, strict=True)),
-        offer_index=np.array([position[column.offer] for column in columns], dtype=np.int64),
-        configuration=tuple(labels),
+    labels = {(c.workload, c.pool, c.configuration): "" for c in columns}
+    labels = {key: _label(options, *key) for key in labels}
+    named = [labels[c.workload, c.pool, c.configuration] for c in columns]
+    planned = market.serving_share[[c.offer for c in columns]] * scenario.policy.robust.throughput
+    rate = np.zeros((len(columns), len(rows)))
+    for row, column in enumerate(columns):
+        choice = options[column.workload]
+        rate[row, rows[choice.workload.name, column.pool]] = choice.pools[column.pool].rate_per_s[column.configuration]
+    return Candidates(
+        ids=tuple(f"{label}|{market.offers[c.offer].id}" for label, c in zip(named, columns, strict=True)),
+        offer=np.array([position[column.offer] for column in columns], dtype=np.int64),
+        configuration=tuple(named),
+        engine=tuple(options[c.workload].configurations[c.configuration].engine for c in columns),
         gpus_per_replica=np.array(
             [options[c.workload].gpus_per_replica[c.configuration] for c in columns], dtype=np.int64
         ),
-        replica_rate_per_s=np.array([options[c.workload].pools[c.pool].rate_per_s[c.configuration] for c in columns]),
-        mix=mix,
-        offers=tuple(offer.id for offer in offers),
-        price_usd_per_hour=market.price_usd_per_hour[used],
+        rate_per_s=rate * planned.reshape(-1, 1),
+        replicas_in_force=in_force,
+    )
+
+
+def _offers(market: Market, used: Ints) -> Offers:
+    offers = [market.offers[o] for o in used]
+    return Offers(
+        ids=tuple(offer.id for offer in offers),
+        price_usd_per_hour=market.price_usd_per_hour[used] + market.storage_usd_per_month[used] / HOURS_PER_MONTH,
         gpus_per_instance=market.gpu_count[used],
-        power_kw_per_instance=market.power_kw[used],
+        power_kw=market.power_kw[used],
+        carbon_kg_per_hour=market.carbon_kg_per_hour[used],
+        available=market.available_instances[used],
         provider=tuple(offer.provider for offer in offers),
         region=tuple(f"{offer.provider}/{offer.region}" for offer in offers),
         gpu=tuple(offer.gpu for offer in offers),
         spot=np.array([offer.pricing_term == "spot" for offer in offers], dtype=bool),
-        limits=_limits(scenario.policy, market, used),
+        always_paid=market.always_paid[used],
+    )
+
+
+def _apis(options: Sequence[WorkloadOptions], apis: Sequence[Api]) -> Apis:
+    """Each API on the mix that serves its class alone."""
+    rows = _mixes(options)
+    alone = {
+        (choice.workload.name, served.pool.classes[0]): rows[choice.workload.name, p]
+        for choice in options
+        for p, served in enumerate(choice.pools)
+        if len(served.pool.classes) == 1
+    }
+    return Apis(
+        ids=tuple(f"{api.workload}/{api.request_class}|{api.provider}/{api.name}" for api in apis),
+        mix=np.array([alone[api.workload, api.class_index] for api in apis], dtype=np.int64),
+        usd_per_request=np.array([float(api.usd_per_request) for api in apis]),
+        provider=tuple(api.provider for api in apis),
     )
 
 
 def _label(options: Sequence[WorkloadOptions], workload: int, pool_index: int, configuration: int) -> str:
-    """The distinct configuration a column counts as: pool, engine, GPU, link, precision and layout."""
+    """The distinct configuration a column counts as: pool, model, engine, GPU, link, precision and layout."""
     choice = options[workload]
     c = choice.configurations[configuration]
     layout = f"tp{c.tensor_parallel}pp{c.pipeline_parallel}"
     link = "-".join(str(part) for part in choice.kinds[choice.kind[configuration]][0])
     pool = choice.pools[pool_index].pool.name
-    return f"{choice.workload.name}/{pool}|{link}|{layout}|{c.engine}|{c.precision}|{c.kv_precision}"
+    return f"{choice.workload.name}/{pool}|{c.model}|{link}|{layout}|{c.engine}|{c.precision}|{c.kv_precision}"
 
 
-def _limits(policy: Policy, market: Market, used: Ints) -> Limits:
+def _limits(policy: Policy, market: Market, used: Ints, stopped_anyway: int) -> Limits:
+    offers, migration = [market.offers[o] for o in used], policy.migration
     quotas = []
     for quota in policy.quotas:
-        offers = [market.offers[o] for o in used]
         covered = tuple(at for at, o in enumerate(offers) if quota.covers(o.provider, o.region, o.gpu))
         quotas.append(Quota(quota.name, covered, quota.max_gpus))
+    budget = None if policy.max_monthly_usd is None else policy.max_monthly_usd / policy.robust.price
+    most_changes = None if migration is None else migration.max_changes
     return Limits(
         max_utilization=policy.max_utilization,
         max_gpus=policy.max_gpus,
-        max_monthly_usd=policy.max_monthly_usd,
+        max_monthly_usd=budget,
         max_distinct_configurations=policy.max_distinct_configurations,
+        max_engines=policy.max_engines,
         max_power_kw=policy.max_power_kw,
+        max_carbon_kg_per_month=policy.max_carbon_kg_per_month,
         max_spot_share=policy.max_spot_share,
+        max_provider_share=policy.max_provider_share,
         spare_replicas=policy.spare_replicas,
+        survive=tuple(sorted(policy.survive.loss_of)),
         min_providers=policy.min_providers,
         min_regions=policy.min_regions,
         quotas=tuple(quotas),
+        max_changes=None if most_changes is None else most_changes - stopped_anyway,
+        usd_per_change=0.0 if migration is None else migration.usd_per_change,
     )
+
+
+def _in_force(scenario: Scenario) -> tuple[InForce, ...]:
+    migration = scenario.policy.migration
+    return () if migration is None or migration.in_force is None else migration.in_force
+
+
+def _runs_today(in_force: Sequence[InForce], choice: WorkloadOptions, row: int) -> bool:
+    return any(_is_it(item, choice, row) for item in in_force)
+
+
+def _is_it(item: InForce, choice: WorkloadOptions, row: int) -> bool:
+    c = choice.configurations[row]
+    ours = (choice.workload.name, c.model, c.gpu, c.engine, c.precision, c.kv_precision)
+    theirs = (item.workload, item.model, item.gpu, item.engine, item.precision, item.kv_precision)
+    layout = (c.tensor_parallel, c.pipeline_parallel) == (item.tensor_parallel, item.pipeline_parallel)
+    return ours == theirs and layout
+
+
+def _replicas_in_force(
+    in_force: Sequence[InForce], options: Sequence[WorkloadOptions], market: Market, columns: Sequence[Column]
+) -> tuple[Ints, int]:
+    """(C,) replicas that run today, each on the first column that describes them, and how many none describes."""
+    replicas = np.zeros(len(columns), dtype=np.int64)
+    left = list(in_force)
+    for at, column in enumerate(columns if in_force else ()):
+        offer, choice = market.offers[column.offer], options[column.workload]
+        for item in left:
+            place = (offer.provider, offer.region, offer.instance_type, offer.pricing_term)
+            same_place = place == (item.provider, item.region, item.instance_type, item.pricing_term)
+            if same_place and _is_it(item, choice, column.configuration):
+                replicas[at] = item.replicas
+                left.remove(item)
+                break
+    return replicas, sum(item.replicas for item in left)

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from ortools.math_opt import model_pb2
 
+from optimizer.program.cost import cost_usd_per_hour
 from optimizer.program.families import active_families
-from optimizer.program.problem import Flags, Floats, Ints, Problem
+from optimizer.program.given import Flags, Floats, Ints
+from optimizer.program.problem import Problem
 from optimizer.program.rows import Rows
 from optimizer.program.variables import Variables, integers, lay_out, names, upper_bounds
 
@@ -31,15 +33,13 @@ class Program:
 def build_program(problem: Problem, relaxed: bool = False) -> Program:
     """Variables and one block of rows per active family."""
     variables = lay_out(problem, relaxed)
-    families = active_families(problem.limits, relaxed)
+    families = active_families(problem, relaxed)
     return Program(problem, variables, {family.name: family.rows(problem, variables) for family in families}, relaxed)
 
 
 def hourly_cost(program: Program) -> Floats:
-    """The objective: sum over offers of price in USD/h x instances; a month is 730 of it."""
-    cost = np.zeros(program.variables.count)
-    cost[program.variables.instances] = program.problem.price_usd_per_hour
-    return cost
+    """The objective: the month's bill divided by its hours, see `cost`."""
+    return cost_usd_per_hour(program.problem, program.variables)
 
 
 def model_proto(program: Program, objective: Floats, *extra: Rows) -> model_pb2.ModelProto:

@@ -1,49 +1,52 @@
 """Numbers that the program derives from a problem before it writes a single constraint.
 
 Trimming. Whatever a plan routes beyond the demand can be cut without breaking any promise: less flow loosens capacity,
-spare and spot limits, and demand stays met. So every plan has a trimmed twin of equal cost in which
-(a) flow[c] <= reach[c] for each candidate, and
-(b) for each class k, the flows of the candidates that serve k alone sum to at most demand[k].
+spare, spot and provider limits and costs no more, and demand stays met. So every plan has a trimmed twin of no more
+cost in which, in each period t,
+(a) flow[t,c,m] <= reach[t,m] for each stream, and
+(b) for each class k, the flows of the streams that serve k alone sum to at most demand[t,k].
 The bounds below hold for trimmed plans, so adding them excludes no cost and no set of machines.
 """
 
 import numpy as np
 
-from optimizer.program.problem import Flags, Floats, Ints, Problem
+from optimizer.program.given import Flags, Floats, Ints
+from optimizer.program.problem import Problem
 
 ROUNDING_SLACK = 1e-9
 """Relative slack when a ratio of floats is rounded up to whole replicas."""
 
 
-def reach_per_s(problem: Problem) -> Floats:
-    """(C,) requests/s beyond which a candidate serves more than the whole demand for every class of its mix.
-
-    reach[c] = max over classes k in the mix of demand[k] / mix[c, k]
-    """
-    served = problem.mix > 0
-    ratio = np.divide(problem.demand_per_s, problem.mix, out=np.zeros_like(problem.mix), where=served)
-    return np.asarray(ratio.max(axis=1, initial=0.0))
+def lost_with_an_instance(problem: Problem) -> Ints:
+    """(C,) replicas that one lost instance may take along where the plan must survive that; 0 elsewhere."""
+    if "instance" not in problem.limits.survive:
+        return np.zeros(len(problem.candidates), dtype=np.int64)
+    held: Ints = problem.offers.gpus_per_instance[problem.candidates.offer] // problem.candidates.gpus_per_replica
+    return held
 
 
 def most_replicas(problem: Problem) -> Ints:
-    """(C,) replicas beyond which one more is useless: they serve reach[c], and do so with the spare ones lost."""
-    limits, rate, reach = problem.limits, problem.replica_rate_per_s, reach_per_s(problem)
+    """(T, C) replicas beyond which one more is useless: they serve all that is wanted, also after what may be lost."""
+    limits, streams = problem.limits, problem.streams
+    load = np.zeros((problem.traffic.periods, len(problem.candidates)))
+    np.add.at(load, (streams.period, streams.server), streams.reach_per_s / problem.rate_of_stream_per_s)
     shrink = 1.0 - ROUNDING_SLACK
-    busy = np.ceil(reach / (limits.max_utilization * rate) * shrink)
-    spared = np.ceil(reach / rate * shrink) + limits.spare_replicas
-    whole: Ints = np.maximum(np.maximum(busy, spared), limits.spare_replicas + 1).astype(np.int64)
-    return whole
+    busy = np.ceil(load / limits.max_utilization * shrink)
+    spared = np.ceil(load * shrink) + np.maximum(limits.spare_replicas, lost_with_an_instance(problem))
+    least = problem.traffic.least_replicas.max(initial=0)
+    most: Ints = np.maximum(np.maximum(busy, spared), max(limits.spare_replicas + 1, least)).astype(np.int64)
+    return most
 
 
 def best_rate_per_s(problem: Problem) -> Floats:
-    """(C,) the most requests/s per replica that any trimmed plan draws from a candidate.
+    """(N,) the most requests/s per replica that any trimmed plan draws from a candidate for one stream.
 
     best_rate = max over whole r >= spare + 1 of min(max_utilization rate r, rate (r - spare), reach) / r
 
     The numerator's first two terms grow at least as fast as r and the third is constant, so the maximum lies next to
     the crossing r* = max(reach / (max_utilization rate), reach / rate + spare).
     """
-    limits, rate, reach = problem.limits, problem.replica_rate_per_s, reach_per_s(problem)
+    limits, rate, reach = problem.limits, problem.rate_of_stream_per_s, problem.streams.reach_per_s
     spare = limits.spare_replicas
     crossing = np.maximum(reach / (limits.max_utilization * rate), reach / rate + spare)
     best = np.zeros_like(rate)
@@ -54,28 +57,60 @@ def best_rate_per_s(problem: Problem) -> Floats:
     return best
 
 
-def mix_kind(problem: Problem) -> Ints:
-    """(C,) candidates with the same mix of classes share a number."""
-    if not len(problem.candidates):
-        return np.zeros(0, dtype=np.int64)
-    return np.unique(problem.mix, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+def streams_per_cell(problem: Problem) -> Ints:
+    """(T, C) how many streams a candidate has in a period."""
+    count = np.zeros((problem.traffic.periods, len(problem.candidates)), dtype=np.int64)
+    np.add.at(count, (problem.streams.period, problem.streams.server), 1)
+    return count
 
 
-def serves_one_class(problem: Problem) -> Flags:
-    """(C,) whether the candidate serves a single request class."""
-    return np.asarray((problem.mix > 0).sum(axis=1) == 1)
+def class_alone(problem: Problem) -> Ints:
+    """(M,) the class that a mix serves alone, -1 for a mix of several."""
+    mixes = problem.traffic.mixes
+    alone: Ints = np.where((mixes > 0).sum(axis=1) == 1, mixes.argmax(axis=1), -1)
+    return alone
+
+
+def workload_of_candidate(problem: Problem) -> Ints:
+    """(C,) position of its workload among the sorted labels."""
+    number = label_numbers(problem.traffic.workload)[problem.traffic.mixes.argmax(axis=1)]
+    found: Ints = number[(problem.candidates.rate_per_s > 0).argmax(axis=1)]
+    return found
 
 
 def trimming_groups(problem: Problem, place: Ints) -> Ints:
-    """(C,) group numbers such that in a trimmed plan sum of flow[c] / reach[c] over a group is at most 1.
+    """(N,) group numbers such that in a trimmed plan sum of flow / reach over a group of streams is at most 1.
 
-    Candidates that serve the same single class share the group of their place; a mixed candidate is alone.
+    Streams of one period that serve the same single class share the group of their place; any other is alone.
 
     Args:
         problem: The problem.
         place: (C,) non-negative number of the offer or configuration each candidate belongs to.
     """
-    alone = len(problem.request_classes) + np.arange(len(problem.candidates))
-    part = np.where(serves_one_class(problem), problem.mix.argmax(axis=1), alone)
-    pairs = np.stack([place, part], axis=1)
-    return np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    streams, alone = problem.streams, class_alone(problem)[problem.streams.mix]
+    several = len(problem.traffic.classes) + np.arange(len(streams))
+    keys = np.stack([streams.period, place[streams.server], np.where(alone >= 0, alone, several)], axis=1)
+    return np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def labels(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The distinct labels, sorted."""
+    return tuple(sorted(set(names)))
+
+
+def label_numbers(names: tuple[str, ...]) -> Ints:
+    """The position of each name among the sorted distinct labels."""
+    position = {label: number for number, label in enumerate(labels(names))}
+    return np.array([position[name] for name in names], dtype=np.int64)
+
+
+def wanted_classes(problem: Problem) -> tuple[Ints, Ints]:
+    """(period, class) of every demand that is not zero, by period."""
+    period, number = np.nonzero(problem.traffic.demand_per_s)
+    return period, number
+
+
+def may_not_serve(problem: Problem) -> Flags:
+    """(C,) candidates that no request may be routed to: on spot, where none of the demand may be."""
+    spot: Flags = problem.offers.spot[problem.candidates.offer] & (problem.limits.max_spot_share == 0)
+    return spot

@@ -1,74 +1,157 @@
-"""Who serves what once the machines are bought: the busiest deployment as idle as possible, then the next."""
+"""Who serves what once the machines are bought: the busiest deployment as idle as possible, then the next.
+
+Period by period, since whole counts leave nothing that links periods but the prices already paid. What hosted APIs
+are sent stays as bought.
+"""
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from optimizer.base.errors import SolverFailure
-from optimizer.program.constraints import routed_demand
+from optimizer.program.constraints import demand_shares
+from optimizer.program.given import Floats, Ints
 from optimizer.program.model import Columns, assemble
-from optimizer.program.policy_constraints import max_spot_share
-from optimizer.program.problem import Floats, Ints, Problem, compacted
-from optimizer.program.quantities import reach_per_s
-from optimizer.program.rows import Rows, at_most
+from optimizer.program.problem import Problem, compacted
+from optimizer.program.quantities import label_numbers, wanted_classes
+from optimizer.program.rows import Rows, Term, at_least, at_most
+from optimizer.program.search import Machines
 from optimizer.program.solver import Answer, Clock, solve_linear
-from optimizer.program.variables import Variables, tagged
 
 ROUTING_TOLERANCE = 1e-6
 """Relative excess over a capacity that is put down to floating point when whole counts are re-checked."""
 
 
-def balanced_flow_per_s(problem: Problem, replicas: Ints) -> Floats:
-    """(C,) requests/s that meet the demand with lexicographically smallest utilizations, the largest first.
+@dataclass(frozen=True)
+class Routed:
+    """Requests/s of a mix that a candidate is sent in a period."""
 
-    Minimizes t over flow[c] <= t rate[c] replicas[c] by rounds: deployments whose row has a dual can't all be less
+    period: int
+    candidate: int
+    mix: int
+    flow_per_s: float
+
+
+def balanced_flows(problem: Problem, machines: Machines) -> tuple[Routed, ...]:
+    """Flows that meet the demand with lexicographically smallest utilizations, the largest first.
+
+    Minimizes t over sum of flow / rate <= t replicas by rounds: deployments whose row has a dual can't all be less
     busy than t and stay there, the rest go into the next round.
 
     Raises:
         SolverFailure: The counts do not carry the demand within `ROUTING_TOLERANCE`.
     """
-    part = compacted(problem, replicas > 0)
-    running, level = part.problem, np.full(len(part.candidates), np.nan)
-    share = np.zeros(len(level))
-    while np.isnan(level).any():
-        answer = _least_busy(running, replicas[part.candidates], level)
-        share, busiest = answer.values[:-1], float(answer.values[-1])
-        if busiest > problem.limits.max_utilization * (1 + ROUTING_TOLERANCE):
-            raise SolverFailure(f"whole counts would be used to {busiest:.9f} of what they sustain")
-        free = np.isnan(level)
-        stuck = free & (np.abs(answer.duals[: len(level)]) > ROUTING_TOLERANCE)
-        level[stuck if stuck.any() else free] = busiest
-    flow = np.zeros(len(problem.candidates))
-    flow[part.candidates] = np.maximum(share, 0.0) * reach_per_s(running)
-    return flow
+    part = compacted(problem, machines.used)
+    routed: list[Routed] = []
+    for period in range(problem.traffic.periods):
+        board = _Board.of(part.problem, machines.replicas[period, part.candidates], machines.api_flow_per_s, period)
+        flow = board.balanced()
+        streams = part.problem.streams
+        for n, value in zip(board.stream.tolist(), flow.tolist(), strict=True):
+            candidate = int(part.candidates[streams.server[n]])
+            routed.append(Routed(period, candidate, int(streams.mix[n]), value * float(streams.reach_per_s[n])))
+    return tuple(routed)
 
 
-def _least_busy(running: Problem, replicas: Ints, level: Floats) -> Answer:
-    """Minimize the highest utilization (last column) of the deployments without a fixed level (NaN)."""
-    count, spare = len(level), running.limits.spare_replicas
-    column, free = np.arange(count), np.isnan(level)
-    per_replica = running.replica_rate_per_s / reach_per_s(running)
-    busy = at_most(
-        tagged("utilization", running.candidates),
-        np.where(free, 0.0, np.nan_to_num(level) * (1 + ROUTING_TOLERANCE / 10)),
-        (column, column, 1.0 / (per_replica * replicas)),
-        (column[free], np.full(int(free.sum()), count), -np.ones(int(free.sum()))),
+@dataclass(frozen=True, eq=False)
+class _Board:
+    """One period: the streams of deployments that run in it (S), what they must add up to, and who is how large.
+
+    Attributes:
+        stream: (S,) positions in the problem's streams.
+        deployment: (S,) which of the D deployments serves it.
+        load: (S,) share of the deployment's full capacity that the reach of the stream takes.
+        spare_room: (D,) share of full capacity that may be used so that spare replicas stand by.
+    """
+
+    problem: Problem
+    stream: Ints
+    deployment: Ints
+    load: Floats
+    spare_room: Floats
+    promises: tuple[Rows, ...]
+
+    @classmethod
+    def of(cls, problem: Problem, replicas: Ints, api_flow_per_s: Floats, period: int) -> "_Board":
+        streams, spare = problem.streams, problem.limits.spare_replicas
+        stream = np.flatnonzero((streams.period == period) & (replicas[streams.server] > 0))
+        candidate, deployment = np.unique(streams.server[stream], return_inverse=True)
+        deployment = deployment.reshape(-1)
+        load = streams.reach_per_s[stream] / (problem.rate_of_stream_per_s[stream] * replicas[streams.server[stream]])
+        room = np.maximum(replicas[candidate] - spare, 0) / replicas[candidate]
+        promises = _promises(problem, stream, api_flow_per_s, period)
+        return cls(problem, stream, deployment, load, room, promises)
+
+    def balanced(self) -> Floats:
+        """(S,) flows in units of their reach."""
+        level, share = np.full(len(self.spare_room), np.nan), np.zeros(len(self.stream))
+        while np.isnan(level).any():
+            answer = self._least_busy(level)
+            share, busiest = answer.values[:-1], float(answer.values[-1])
+            if busiest > self.problem.limits.max_utilization * (1 + ROUTING_TOLERANCE):
+                raise SolverFailure(f"whole counts would be used to {busiest:.9f} of what they sustain")
+            free = np.isnan(level)
+            stuck = free & (np.abs(answer.duals[: len(level)]) > ROUTING_TOLERANCE)
+            level[stuck if stuck.any() else free] = busiest
+        return np.maximum(share, 0.0)
+
+    def _least_busy(self, level: Floats) -> Answer:
+        """Minimize the highest utilization (last column) of the deployments without a fixed level (NaN)."""
+        number, free = np.arange(len(self.stream)), np.isnan(level)
+        everyone = np.arange(len(level))
+        names = [f"utilization[{at}]" for at in everyone]
+        busy = at_most(
+            names,
+            np.where(free, 0.0, np.nan_to_num(level) * (1 + ROUTING_TOLERANCE / 10)),
+            (self.deployment, number, self.load),
+            (everyone[free], np.full(int(free.sum()), len(number)), -np.ones(int(free.sum()))),
+        )
+        standing_by = at_most(
+            [f"spare[{at}]" for at in everyone],
+            self.spare_room * (1 + ROUTING_TOLERANCE),
+            (self.deployment, number, self.load),
+        )
+        upper = np.full(len(number) + 1, np.inf)
+        columns = Columns(
+            [*(f"flow[{at}]" for at in number), "utilization[]"], upper, np.zeros(len(upper), dtype=np.bool_)
+        )
+        rows = [busy, *([standing_by] if self.problem.limits.spare_replicas else []), *self.promises]
+        answer = solve_linear(assemble(columns, np.append(np.zeros(len(number)), 1.0), rows), Clock(None))
+        if answer.status != "optimal":
+            raise SolverFailure(f"whole counts do not carry the demand: routing is {answer.status}")
+        return answer
+
+
+def _promises(problem: Problem, stream: Ints, api_flow_per_s: Floats, period: int) -> tuple[Rows, ...]:
+    """The rows on flows that bought machines leave open: demand, and the shares of spot and of providers."""
+    offers, streams, limits = problem.offers, problem.streams, problem.limits
+    at_home = np.flatnonzero(np.isin(np.arange(len(streams)), stream))
+    position = np.full(len(streams), -1, dtype=np.int64)
+    position[at_home] = np.arange(len(at_home))
+    row, entry, share = demand_shares(problem, streams)
+    here = position[entry] >= 0
+    periods, _ = wanted_classes(problem)
+    wanted = np.flatnonzero(periods == period)
+    first = wanted[0] if len(wanted) else 0
+    needed = np.ones(len(wanted))
+    api_row, api, api_share = demand_shares(problem, problem.api_streams)
+    now = periods[api_row] == period
+    sent = api_flow_per_s[api[now]] / problem.api_streams.reach_per_s[api[now]]
+    np.subtract.at(needed, api_row[now] - first, api_share[now] * sent)
+    demand = at_least(
+        [f"demand[{at}]" for at in range(len(wanted))],
+        needed - ROUTING_TOLERANCE / 10,
+        (row[here] - first, position[entry[here]], share[here]),
     )
-    upper = np.full(count + 1, np.inf)
-    if spare:
-        upper[:-1] = per_replica * np.maximum(replicas - spare, 0) * (1 + ROUTING_TOLERANCE)
-    names = [*tagged("flow", running.candidates), "utilization[]"]
-    columns = Columns(names, upper, np.zeros(count + 1, dtype=np.bool_))
-    model = assemble(columns, np.append(np.zeros(count), 1.0), [busy, *_promises(running, column)])
-    answer = solve_linear(model, Clock(None))
-    if answer.status != "optimal":
-        raise SolverFailure(f"whole counts do not carry the demand: routing is {answer.status}")
-    return answer
-
-
-def _promises(running: Problem, flow: Ints) -> list[Rows]:
-    """The rows on flows that bought machines leave open: demand and the share of spot."""
-    none = np.zeros(0, dtype=np.int64)
-    variables = Variables(none, none, flow, none, none, none, none)
-    rows = [routed_demand(running, variables)]
-    if running.limits.max_spot_share is not None:
-        rows.append(max_spot_share(running, variables))
-    return rows
+    part = streams.reach_per_s[stream] / problem.traffic.demand_per_s[period].sum()
+    where = problem.candidates.offer[streams.server[stream]]
+    rows = [demand]
+    if limits.max_spot_share is not None:
+        spot: Term = (np.zeros(len(stream), dtype=np.int64), np.arange(len(stream)), part * offers.spot[where])
+        rows.append(at_most(["spot[]"], np.array([limits.max_spot_share + ROUTING_TOLERANCE / 10]), spot))
+    if limits.max_provider_share is not None:
+        provider = label_numbers(offers.provider)
+        names = [f"provider[{at}]" for at in range(provider.max(initial=-1) + 1)]
+        most = np.full(len(names), limits.max_provider_share + ROUTING_TOLERANCE / 10)
+        rows.append(at_most(names, most, (provider[where], np.arange(len(stream)), part)))
+    return tuple(rows)

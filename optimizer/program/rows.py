@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optimizer.program.problem import Floats, Ints
+from optimizer.program.given import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,13 +25,17 @@ class Rows:
     value: Floats
 
 
-def at_least(names: list[str], lower: Floats, *terms: tuple[Ints, Ints, Floats]) -> Rows:
-    """Rows bounded from below; each term is (row, column, value) arrays."""
+Term = tuple[Ints, Ints, Floats]
+"""Entries of a block: (row, column, value)."""
+
+
+def at_least(names: list[str], lower: Floats, *terms: Term) -> Rows:
+    """Rows bounded from below."""
     return _rows(names, lower, np.full(len(names), np.inf), terms)
 
 
-def at_most(names: list[str], upper: Floats, *terms: tuple[Ints, Ints, Floats]) -> Rows:
-    """Rows bounded from above; each term is (row, column, value) arrays."""
+def at_most(names: list[str], upper: Floats, *terms: Term) -> Rows:
+    """Rows bounded from above."""
     return _rows(names, np.full(len(names), -np.inf), upper, terms)
 
 
@@ -40,6 +44,6 @@ def one_row_at_most(name: str, upper: float, columns: Ints, values: Floats) -> R
     return at_most([name], np.array([upper]), (np.zeros_like(columns), columns, values))
 
 
-def _rows(names: list[str], lower: Floats, upper: Floats, terms: tuple[tuple[Ints, Ints, Floats], ...]) -> Rows:
-    row, column, value = (np.concatenate([np.asarray(term[part]) for term in terms]) for part in range(3))
+def _rows(names: list[str], lower: Floats, upper: Floats, terms: tuple[Term, ...]) -> Rows:
+    row, column, value = (np.concatenate([np.ravel(term[part]) for term in terms]) for part in range(3))
     return Rows(names, lower.astype(float), upper.astype(float), row, column, value.astype(float))

@@ -10,10 +10,12 @@ import numpy as np
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.bounds import Bound, bound_from, read_multipliers
 from optimizer.program.dominance import undominated
+from optimizer.program.given import Flags, Floats, Ints
 from optimizer.program.model import Program, build_program, hourly_cost, model_proto
-from optimizer.program.problem import Flags, Floats, Ints, Problem, Sorted, compacted
+from optimizer.program.problem import Problem, Sorted, compacted
+from optimizer.program.quantities import label_numbers
 from optimizer.program.solver import Answer, Clock, Status, solve_integer, solve_linear
-from optimizer.program.variables import label_numbers
+from optimizer.program.variables import Variables
 
 EQUAL_COST = 1e-9
 """Relative difference below which two costs are the same."""
@@ -25,19 +27,33 @@ INCUMBENT_NODES = 5
 
 @dataclass(frozen=True, eq=False)
 class Machines:
-    """Whole counts: (O,) instances and (C,) replicas of some problem, and their hourly cost."""
+    """A bought plan of some problem.
+
+    Attributes:
+        instances: (T, O) whole instances that run in each period.
+        replicas: (T, C).
+        api_flow_per_s: (B,) requests/s sent to hosted APIs, in the order of the problem's API streams.
+        usd_per_hour: The month's bill divided by its hours.
+    """
 
     instances: Ints
     replicas: Ints
+    api_flow_per_s: Floats
     usd_per_hour: float
+
+    @property
+    def used(self) -> Flags:
+        """(C,) whether a candidate ever has a replica."""
+        return np.asarray((self.replicas > 0).any(axis=0))
 
 
 @dataclass(eq=False)
 class Ledger:
-    """What the search did, for the result: phases with their wall time, columns removed by argument."""
+    """What the search may do and did: the gap at which it may end, phases with their wall time, columns removed."""
 
     progress: Callable[[str], None]
     clock: Clock
+    relative_gap: float = 0.0
     phase_wall_s: dict[str, float] = field(default_factory=dict)
     eliminated: dict[str, int] = field(default_factory=dict)
     columns_solved: int = 0
@@ -92,9 +108,17 @@ def search(problem: Problem, ledger: Ledger, eliminate: bool = True) -> Found:
         answer, incumbent = _solve_on(problem, promising, ledger, INCUMBENT_NODES)
     remaining = keep & _can_beat(problem, bound, incumbent)
     ledger.eliminated["reduced_cost"] = int((keep & ~remaining).sum())
-    if answer.status in ("optimal", "infeasible") and not (remaining & ~promising).any():
+    done = answer.status in ("optimal", "infeasible") and not (remaining & ~promising).any()
+    if done or _close_enough(bound, incumbent, ledger):
         return _found(problem, keep, bound, answer, incumbent)
     return _final(problem, keep, bound, incumbent, ledger)
+
+
+def _close_enough(bound: Bound, incumbent: Machines | None, ledger: Ledger) -> bool:
+    """Whether the plan at hand is already proven within the gap asked for, if one was."""
+    if incumbent is None or not ledger.relative_gap:
+        return False
+    return incumbent.usd_per_hour - bound.usd_per_hour <= ledger.relative_gap * incumbent.usd_per_hour
 
 
 def _final(problem: Problem, keep: Flags, bound: Bound | None, incumbent: Machines | None, ledger: Ledger) -> Found:
@@ -129,17 +153,20 @@ def _relaxation_bound(problem: Problem, keep: Flags, ledger: Ledger) -> Bound | 
 
 def _promising(problem: Problem, keep: Flags, bound: Bound) -> Flags:
     """The candidates with the lowest bounds: overall, and for each group that some family wants variety in."""
-    limits, offer = problem.limits, problem.offer_index
+    limits, offers, candidates = problem.limits, problem.offers, problem.candidates
     order = np.argsort(np.where(keep, bound.with_candidate_usd_per_hour, np.inf), kind="stable")
-    chosen = np.zeros(len(order), dtype=np.bool_)
+    chosen = candidates.replicas_in_force > 0
     chosen[order[:INCUMBENT_COLUMNS]] = True
-    wanted: list[Ints] = [np.where(serves, 0, -1) for serves in problem.mix.T > 0]
-    if limits.min_providers > 1:
-        wanted.append(label_numbers(problem.provider)[offer])
-    if limits.min_regions > 1:
-        wanted.append(label_numbers(problem.region)[offer])
+    elastic = ~offers.always_paid[candidates.offer]
+    wanted: list[Ints] = [np.where(serves, elastic, -1) for serves in candidates.rate_per_s.T > 0]
+    if limits.min_providers > 1 or limits.max_provider_share is not None or "provider" in limits.survive:
+        wanted.append(label_numbers(offers.provider)[candidates.offer])
+    if limits.min_regions > 1 or "region" in limits.survive:
+        wanted.append(label_numbers(offers.region)[candidates.offer])
     if limits.max_distinct_configurations is not None:
-        wanted.append(label_numbers(problem.configuration))
+        wanted.append(label_numbers(candidates.configuration))
+    if limits.max_engines is not None:
+        wanted.append(label_numbers(candidates.engine))
     for group in wanted:
         first = np.unique(group[order], return_index=True)[1]
         chosen[order[first]] = True
@@ -153,17 +180,18 @@ def _can_beat(problem: Problem, bound: Bound | None, incumbent: Machines | None)
     ceiling = np.inf if incumbent is None else incumbent.usd_per_hour
     if problem.limits.max_monthly_usd is not None:
         ceiling = min(ceiling, problem.limits.max_monthly_usd / HOURS_PER_MONTH)
-    return np.asarray(bound.with_candidate_usd_per_hour <= ceiling * (1 + 10 * EQUAL_COST))
+    in_force: Flags = problem.candidates.replicas_in_force > 0
+    return (bound.with_candidate_usd_per_hour <= ceiling * (1 + 10 * EQUAL_COST)) | in_force
 
 
 def _solve_on(problem: Problem, keep: Flags, ledger: Ledger, node_limit: int | None) -> tuple[Answer, Machines | None]:
     """Solve the program on some of the candidates; machines in the whole problem's index order."""
     ledger.columns_solved = int(keep.sum())
-    if not keep.any():
+    if not keep.any() and not len(problem.apis):
         return Answer("infeasible", np.inf, np.zeros(0), np.zeros(0)), None
     part = compacted(problem, keep)
     program = build_program(part.problem)
-    answer = solve_integer(model_proto(program, hourly_cost(program)), ledger.clock, node_limit)
+    answer = solve_integer(model_proto(program, hourly_cost(program)), ledger.clock, node_limit, ledger.relative_gap)
     return answer, machines_of(answer, program, part, problem)
 
 
@@ -171,8 +199,21 @@ def machines_of(answer: Answer, program: Program, part: Sorted, problem: Problem
     """The answer's counts, rounded to the whole numbers they are within the solver's tolerance."""
     if not len(answer.values):
         return None
-    instances = np.zeros(len(problem.offers), dtype=np.int64)
-    replicas = np.zeros(len(problem.candidates), dtype=np.int64)
-    instances[part.offers] = np.rint(answer.values[program.variables.instances])
-    replicas[part.candidates] = np.rint(answer.values[program.variables.replicas])
-    return Machines(instances, replicas, float(instances @ problem.price_usd_per_hour))
+    variables, periods = program.variables, problem.traffic.periods
+    instances = np.zeros((periods, len(problem.offers)), dtype=np.int64)
+    replicas = np.zeros((periods, len(problem.candidates)), dtype=np.int64)
+    instances[:, part.offers] = np.rint(answer.values[variables.instance_at])
+    replicas[:, part.candidates] = np.rint(answer.values[variables.replicas])
+    exact = answer.values.copy()
+    exact[variables.instances] = np.rint(exact[variables.instances])
+    sent = np.maximum(exact[variables.bought], 0.0) * part.problem.api_streams.reach_per_s
+    exact[variables.starts] = _starts(exact, variables)
+    exact[variables.changed] = np.rint(exact[variables.changed])
+    return Machines(instances, replicas, sent, float(exact @ hourly_cost(program)))
+
+
+def _starts(values: Floats, variables: Variables) -> Floats:
+    """What must be started at each change of periods, whatever slack the solver left there."""
+    offer, before, after = variables.elastic_changes.T
+    more = values[variables.instance_at[after, offer]] - values[variables.instance_at[before, offer]]
+    return np.asarray(np.maximum(more, 0.0))

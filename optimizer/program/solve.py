@@ -8,10 +8,12 @@ import numpy as np
 
 from optimizer.base.errors import SolverFailure
 from optimizer.base.units import HOURS_PER_MONTH
-from optimizer.program.problem import Floats, Problem, Sorted, sorted_problem
-from optimizer.program.routing import balanced_flow_per_s
+from optimizer.program.given import Floats, Ints
+from optimizer.program.problem import Problem, Sorted, sorted_problem
+from optimizer.program.routing import Routed, balanced_flows
 from optimizer.program.search import EQUAL_COST, Found, Ledger, Machines, search
 from optimizer.program.solver import Clock
+from optimizer.program.soundness import check
 from optimizer.program.tie_break import break_ties
 
 Outcome: TypeAlias = Literal["optimal", "feasible", "infeasible", "unproven", "failed"]
@@ -24,20 +26,24 @@ _REASON: dict[Outcome, str] = {
 }
 
 
-@dataclass(frozen=True)
+_WITHIN_GAP = "the plan is proven within the gap asked for"
+
+
+@dataclass(frozen=True, eq=False)
 class Solution:
     """What the program decided.
 
     Attributes:
         outcome: `optimal` and `infeasible` are proven for the whole problem.
         reason: Why the search ended so, in one clause.
-        cost_usd_per_month: 730 h of the instances bought; None without a plan.
+        cost_usd_per_month: Of instances, hosted APIs, starts and changes; None without a plan.
         bound_usd_per_month: No plan costs less; None when nothing is known.
         relative_gap: (cost - bound) / cost as it is, None without a plan; the solver calls a plan optimal up to about
             1e-6.
-        instances: (O,) whole instances bought; empty without a plan.
-        replicas: (C,) replicas placed; empty without a plan.
-        flow_per_s: (C,) requests/s routed; empty without a plan.
+        instances: (T, O) whole instances that run; empty without a plan.
+        replicas: (T, C) replicas placed; empty without a plan.
+        flows: Requests/s routed to each candidate with replicas; empty without a plan.
+        api_flow_per_s: (T, A) requests/s sent to hosted APIs; empty without a plan.
         eliminated: Candidates removed before the final solve, by argument.
         columns_solved: Candidates in the final solve.
         phase_wall_s: Seconds by phase, the only part that differs between runs.
@@ -48,23 +54,36 @@ class Solution:
     cost_usd_per_month: float | None
     bound_usd_per_month: float | None
     relative_gap: float | None
-    instances: tuple[int, ...]
-    replicas: tuple[int, ...]
-    flow_per_s: tuple[float, ...]
+    instances: Ints
+    replicas: Ints
+    flows: tuple[Routed, ...]
+    api_flow_per_s: Floats
     eliminated: Mapping[str, int]
     columns_solved: int
     phase_wall_s: Mapping[str, float]
 
 
 def solve(
-    problem: Problem, time_limit_s: float | None = None, progress: Callable[[str], None] | None = None
+    problem: Problem,
+    time_limit_s: float | None = None,
+    progress: Callable[[str], None] | None = None,
+    relative_gap: float = 0.0,
 ) -> Solution:
     """The cheapest plan, its bound and its routing, in the problem's own index order.
 
     Ties are broken as `tie_break` says; flows are balanced as `routing` says. The order of the problem's entries does
     not matter: it is solved in the order of ids.
+
+    Args:
+        problem: What to solve.
+        time_limit_s: After which the best plan found is returned, with its gap.
+        progress: Told the name of each phase as it begins.
+        relative_gap: Search no further than a plan proven within this of the cheapest; 0 proves it cheapest.
+
+    Raises:
+        ValueError: The problem is not one, see `soundness`.
     """
-    return _solved(problem, Ledger(progress or _silent, Clock(time_limit_s)), eliminate=True)
+    return _solved(problem, Ledger(progress or _silent, Clock(time_limit_s), relative_gap), eliminate=True)
 
 
 def solve_plainly(problem: Problem) -> Solution:
@@ -73,9 +92,12 @@ def solve_plainly(problem: Problem) -> Solution:
 
 
 def _solved(problem: Problem, ledger: Ledger, eliminate: bool) -> Solution:
-    uncovered = ~(problem.mix > 0).any(axis=0)
+    check(problem)
+    served = np.asarray(np.any(problem.candidates.rate_per_s > 0, axis=0))
+    served[problem.apis.mix] = True
+    uncovered = ~(problem.traffic.mixes[served] > 0).any(axis=0)
     if uncovered.any():
-        missing = ", ".join(sorted(np.array(problem.request_classes)[uncovered].tolist()))
+        missing = ", ".join(sorted(np.array(problem.traffic.classes)[uncovered].tolist()))
         return _without_plan("infeasible", f"no candidate serves {missing}", None, ledger)
     order = sorted_problem(problem)
     try:
@@ -84,50 +106,71 @@ def _solved(problem: Problem, ledger: Ledger, eliminate: bool) -> Solution:
             outcome: Outcome = "infeasible" if found.status == "infeasible" else "unproven"
             return _without_plan(outcome, _REASON[outcome], found.bound_usd_per_hour, ledger)
         machines = found.machines
-        if found.status == "optimal":
+        if found.status == "optimal" and not ledger.relative_gap:
             with ledger.phase("tie_break"):
                 machines = break_ties(order.problem, machines, found.with_candidate_usd_per_hour, ledger)
         with ledger.phase("routing"):
-            flow = balanced_flow_per_s(order.problem, machines.replicas)
+            flows = balanced_flows(order.problem, machines)
     except SolverFailure as failure:
         return _without_plan("failed", str(failure), None, ledger)
-    return _with_plan(order, found, machines, flow, ledger)
+    return _with_plan(problem, order, found, (machines, flows), ledger)
 
 
-def _with_plan(order: Sorted, found: Found, machines: Machines, flow: Floats, ledger: Ledger) -> Solution:
+def _with_plan(
+    problem: Problem, order: Sorted, found: Found, plan: tuple[Machines, tuple[Routed, ...]], ledger: Ledger
+) -> Solution:
     """The solution in the original order; a bound within rounding of the cost is the cost."""
+    machines, flows = plan
     cost = machines.usd_per_hour
     bound = min(found.bound_usd_per_hour, cost)
     if found.status == "optimal" and cost - bound <= EQUAL_COST * cost:
         bound = cost
-    outcome: Outcome = "optimal" if found.status == "optimal" else "feasible"
+    proven = found.status == "optimal" and (not ledger.relative_gap or bound == cost)
+    outcome: Outcome = "optimal" if proven else "feasible"
+    close = ledger.relative_gap and cost - bound <= ledger.relative_gap * cost
     back_offers, back_candidates = np.argsort(order.offers), np.argsort(order.candidates)
+    mix = _original_mixes(problem, order)
+    sent = np.zeros((problem.traffic.periods, len(problem.apis)))
+    streams = order.problem.api_streams
+    sent[streams.period, order.apis[streams.server]] = machines.api_flow_per_s
     return Solution(
         outcome=outcome,
-        reason=_REASON[outcome],
+        reason=_WITHIN_GAP if close and not proven else _REASON[outcome],
         cost_usd_per_month=cost * HOURS_PER_MONTH,
         bound_usd_per_month=bound * HOURS_PER_MONTH,
         relative_gap=(cost - bound) / cost,
-        instances=tuple(machines.instances[back_offers].tolist()),
-        replicas=tuple(machines.replicas[back_candidates].tolist()),
-        flow_per_s=tuple(flow[back_candidates].tolist()),
+        instances=machines.instances[:, back_offers],
+        replicas=machines.replicas[:, back_candidates],
+        flows=tuple(
+            Routed(flow.period, int(order.candidates[flow.candidate]), int(mix[flow.mix]), flow.flow_per_s)
+            for flow in flows
+        ),
+        api_flow_per_s=sent,
         eliminated=ledger.eliminated,
         columns_solved=ledger.columns_solved,
         phase_wall_s=ledger.phase_wall_s,
     )
 
 
+def _original_mixes(problem: Problem, order: Sorted) -> Ints:
+    """(M,) where each mix of the sorted problem stands in the original."""
+    place = {row.tobytes(): at for at, row in enumerate(problem.traffic.mixes[:, order.classes])}
+    return np.array([place[row.tobytes()] for row in order.problem.traffic.mixes], dtype=np.int64)
+
+
 def _without_plan(outcome: Outcome, reason: str, bound_usd_per_hour: float | None, ledger: Ledger) -> Solution:
     known = outcome == "unproven" and bound_usd_per_hour is not None and np.isfinite(bound_usd_per_hour)
+    nothing = np.zeros((0, 0))
     return Solution(
         outcome=outcome,
         reason=reason,
         cost_usd_per_month=None,
         bound_usd_per_month=bound_usd_per_hour * HOURS_PER_MONTH if known and bound_usd_per_hour is not None else None,
         relative_gap=None,
-        instances=(),
-        replicas=(),
-        flow_per_s=(),
+        instances=nothing.astype(np.int64),
+        replicas=nothing.astype(np.int64),
+        flows=(),
+        api_flow_per_s=nothing,
         eliminated=ledger.eliminated,
         columns_solved=ledger.columns_solved,
         phase_wall_s=ledger.phase_wall_s,

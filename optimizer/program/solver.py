@@ -15,7 +15,7 @@ from ortools.math_opt.python import mathopt
 from ortools.math_opt.solvers import highs_pb2
 
 from optimizer.base.errors import SolverFailure
-from optimizer.program.problem import Floats
+from optimizer.program.given import Floats
 
 Status: TypeAlias = Literal["optimal", "feasible", "infeasible", "unproven"]
 
@@ -70,8 +70,10 @@ def solve_linear(model: model_pb2.ModelProto, clock: Clock) -> Answer:
     return _solve(model, mathopt.SolverType.GLOP, mathopt.SolveParameters(time_limit=_limit(clock)))
 
 
-def solve_integer(model: model_pb2.ModelProto, clock: Clock, node_limit: int | None = None) -> Answer:
-    """Solve a model with integers on HiGHS to a gap of zero, or as far as the limits allow."""
+def solve_integer(
+    model: model_pb2.ModelProto, clock: Clock, node_limit: int | None = None, relative_gap: float = 0.0
+) -> Answer:
+    """Solve a model with integers on HiGHS to the gap asked for, or as far as the limits allow."""
     tolerances = {
         "mip_feasibility_tolerance": INTEGRALITY_TOLERANCE,
         "primal_feasibility_tolerance": INTEGRALITY_TOLERANCE,
@@ -79,7 +81,7 @@ def solve_integer(model: model_pb2.ModelProto, clock: Clock, node_limit: int | N
     parameters = mathopt.SolveParameters(
         time_limit=_limit(clock),
         node_limit=node_limit,
-        relative_gap_tolerance=0.0,
+        relative_gap_tolerance=relative_gap,
         absolute_gap_tolerance=0.0,
         random_seed=0,
         highs=highs_pb2.HighsOptionsProto(double_options=tolerances),

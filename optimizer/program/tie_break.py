@@ -9,12 +9,12 @@ wait: the search is bounded in candidates and nodes, never by time, and keeps th
 
 import numpy as np
 
-from optimizer.program.model import build_program, hourly_cost, model_proto
-from optimizer.program.problem import Flags, Floats, Problem, compacted
+from optimizer.program.given import Flags, Floats
+from optimizer.program.model import Program, build_program, hourly_cost, model_proto
+from optimizer.program.problem import Problem, compacted
 from optimizer.program.rows import Rows, one_row_at_most
 from optimizer.program.search import EQUAL_COST, Ledger, Machines, machines_of
 from optimizer.program.solver import solve_integer
-from optimizer.program.variables import tagged
 
 TIE_BREAK_CANDIDATES = 24
 TIE_BREAK_NODES = 5
@@ -30,46 +30,50 @@ def break_ties(problem: Problem, machines: Machines, with_candidate_usd_per_hour
         with_candidate_usd_per_hour: (C,) lower bound on plans with the candidate; infinite if in none as cheap.
         ledger: Its clock limits the search.
     """
-    possible = np.isfinite(with_candidate_usd_per_hour)
-    promising = machines.replicas > 0
+    possible = np.isfinite(with_candidate_usd_per_hour) | machines.used
+    promising = machines.used.copy()
     promising[np.argsort(with_candidate_usd_per_hour, kind="stable")[:TIE_BREAK_CANDIDATES]] = True
     bought = _fewest_gpus(problem, machines, possible & promising, ledger)
-    if (bought.instances > 0).sum() > 1:
+    if (bought.instances > 0).any(axis=0).sum() > 1:
         bought = _one_offer(problem, bought, possible & promising, ledger)
-    return _fewest_replicas(problem, bought, possible & (bought.instances > 0)[problem.offer_index], ledger)
+    on_bought = np.any(bought.instances > 0, axis=0)[problem.candidates.offer]
+    return _fewest_replicas(problem, bought, possible & on_bought, ledger)
 
 
 def _fewest_gpus(problem: Problem, machines: Machines, possible: Flags, ledger: Ledger) -> Machines:
-    """Fewest GPUs, then instances: one objective, since a plan has no more instances than GPUs."""
+    """Fewest GPU hours, then instance hours: one objective, since a plan has no more instances than GPUs."""
     part = compacted(problem, possible)
     program = build_program(part.problem)
-    columns, objective = np.arange(program.variables.count), np.zeros(program.variables.count)
-    most_gpus = int(machines.instances @ problem.gpus_per_instance)
-    objective[program.variables.instances] = (most_gpus + 1.0) * part.problem.gpus_per_instance + 1.0
-    ceiling = machines.usd_per_hour * (1 + EQUAL_COST)
-    equal_cost = one_row_at_most("equal_cost[]", ceiling, columns, hourly_cost(program))
+    variables, objective = program.variables, np.zeros(program.variables.count)
+    weight = (float((machines.instances @ problem.offers.gpus_per_instance).max()) + 1.0) * (
+        problem.offers.gpus_per_instance
+    ) + 1.0
+    objective[variables.instances] = weight[part.offers][variables.instance_offer] * variables.instance_share
+    equal_cost = _equal_cost(program, machines)
     answer = solve_integer(model_proto(program, objective, equal_cost), ledger.clock, TIE_BREAK_NODES)
     found = machines_of(answer, program, part, problem)
-    if found is None or found.usd_per_hour > ceiling:
+    if found is None or found.usd_per_hour > _ceiling(machines):
         return machines
-    weight = (most_gpus + 1.0) * problem.gpus_per_instance + 1.0
-    before, after = (float(weight @ plan.instances) for plan in (machines, found))
-    simpler = (found.instances > 0).sum() < (machines.instances > 0).sum()
-    return found if after < before or (after == before and simpler) else machines
+    share = problem.traffic.share_of_month
+    before, after = (float(share @ (plan.instances @ weight)) for plan in (machines, found))
+    simpler = (found.instances > 0).any(axis=0).sum() < (machines.instances > 0).any(axis=0).sum()
+    return found if after < before * (1 - EQUAL_COST) or (after <= before * (1 + EQUAL_COST) and simpler) else machines
 
 
 def _one_offer(problem: Problem, machines: Machines, possible: Flags, ledger: Ledger) -> Machines:
-    """The first offer, in order of ids, that alone makes a plan with the same cost and no more GPUs or instances."""
-    cost, gpus, instances = (
-        machines.usd_per_hour,
-        machines.instances @ problem.gpus_per_instance,
-        machines.instances.sum(),
-    )
-    count = np.round(cost / problem.price_usd_per_hour)
-    equal = np.abs(count * problem.price_usd_per_hour - cost) <= EQUAL_COST * cost
-    alike = equal & (count >= 1) & (count <= instances) & (count * problem.gpus_per_instance <= gpus)
+    """The first offer, in order of ids, that alone makes a plan with the same cost and no more GPUs or instances.
+
+    Only for demand that is the same all month: what an offer alone would cost is then a whole number of instances.
+    """
+    if problem.traffic.periods > 1 or machines.api_flow_per_s.any():
+        return machines
+    cost, price, size = machines.usd_per_hour, problem.offers.price_usd_per_hour, problem.offers.gpus_per_instance
+    gpus, instances = machines.instances[0] @ size, machines.instances.sum()
+    count = np.round(cost / price)
+    equal = np.abs(count * price - cost) <= EQUAL_COST * cost
+    alike = equal & (count >= 1) & (count <= instances) & (count * size <= gpus)
     for offer in np.flatnonzero(alike).tolist():
-        alone = possible & (problem.offer_index == offer)
+        alone = possible & (problem.candidates.offer == offer)
         if alone.any():
             found = _fewest_gpus(problem, machines, alone, ledger)
             if found is not machines and (found.instances > 0).sum() == 1:
@@ -78,22 +82,35 @@ def _one_offer(problem: Problem, machines: Machines, possible: Flags, ledger: Le
 
 
 def _fewest_replicas(problem: Problem, machines: Machines, possible: Flags, ledger: Ledger) -> Machines:
-    """Fewest replicas on the instances bought, then the lowest ranks."""
+    """Fewest replica hours on the instances bought, then the lowest ranks."""
     part = compacted(problem, possible)
-    program = build_program(part.problem)
-    variables, bought = program.variables, machines.instances[part.offers].astype(float)
-    number = np.arange(len(bought))
-    same = Rows(
-        tagged("bought", part.problem.offers), bought, bought, number, variables.instances, np.ones(len(bought))
-    )
-    counting, ranking = np.zeros(variables.count), np.zeros(variables.count)
-    counting[variables.replicas] = 1.0
-    ranking[variables.replicas] = 1.0 + np.arange(len(variables.replicas))
-    fewest = machines_of(
-        solve_integer(model_proto(program, counting, same), ledger.clock, TIE_BREAK_NODES), program, part, problem
-    )
-    if fewest is None:
+    if not len(part.candidates):
         return machines
-    count = one_row_at_most("fewest[]", float(fewest.replicas.sum()), variables.replicas, np.ones(len(part.candidates)))
-    answer = solve_integer(model_proto(program, ranking, same, count), ledger.clock, TIE_BREAK_NODES)
-    return machines_of(answer, program, part, problem) or fewest
+    program = build_program(part.problem)
+    variables = program.variables
+    bought = np.zeros(len(variables.instances))
+    bought[variables.instance_at] = machines.instances[:, part.offers]
+    number = np.arange(len(bought))
+    same = Rows([f"same[{at}]" for at in number], bought, bought, number, variables.instances, np.ones(len(bought)))
+    equal_cost = _equal_cost(program, machines)
+    counting, ranking = np.zeros(variables.count), np.zeros(variables.count)
+    hours = problem.traffic.share_of_month[:, None] * problem.traffic.periods
+    counting[variables.replicas] = hours
+    ranking[variables.replicas] = hours * (1.0 + np.arange(len(part.candidates)))
+    answer = solve_integer(model_proto(program, counting, same, equal_cost), ledger.clock, TIE_BREAK_NODES)
+    fewest = machines_of(answer, program, part, problem)
+    if fewest is None or fewest.usd_per_hour > _ceiling(machines):
+        return machines
+    total = float((fewest.replicas * hours).sum()) * (1 + EQUAL_COST)
+    count = one_row_at_most("fewest[]", total, variables.replicas.ravel(), counting[variables.replicas].ravel())
+    answer = solve_integer(model_proto(program, ranking, same, equal_cost, count), ledger.clock, TIE_BREAK_NODES)
+    ranked = machines_of(answer, program, part, problem)
+    return fewest if ranked is None or ranked.usd_per_hour > _ceiling(machines) else ranked
+
+
+def _ceiling(machines: Machines) -> float:
+    return machines.usd_per_hour * (1 + EQUAL_COST)
+
+
+def _equal_cost(program: Program, machines: Machines) -> Rows:
+    return one_row_at_most("equal_cost[]", _ceiling(machines), np.arange(program.variables.count), hourly_cost(program))

@@ -5,9 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optimizer.program.problem import Flags, Floats, Ints, Problem
+from optimizer.program.given import Flags, Floats, Ints
+from optimizer.program.problem import Problem
+from optimizer.program.quantities import labels
+from optimizer.program.survival import Losses, losses
 
 LONGEST_NAME = 240
+BINARIES = ("used", "outlasts", "chosen", "engine_chosen", "provider_present", "region_present")
+FRACTIONS = ("flow", "bought", "failover", "starts", "changed")
+"""Decisions that take any value from 0; a whole number follows for `starts` and `changed` where others are whole."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,83 +21,169 @@ class Variables:
     """Column numbers of each decision; a decision that no active family needs has none.
 
     Attributes:
-        instances: (O,) whole instances bought of an offer.
-        replicas: (C,) engine replicas placed for a candidate.
-        flow: (C,) requests/s routed to a candidate, in units of its reach: 1 serves the whole demand of its mix.
-        used: (C,) or empty, whether a candidate serves anything.
-        chosen: (L,) or empty, whether any candidate of a configuration label has a replica.
-        provider_present: (P,) or empty, whether the provider counts as used.
-        region_present: (R,) or empty, whether the region counts as used.
+        instances: (I,) whole instances of an offer: in each period, or all month where they are always paid.
+        replicas: (T, C) engine replicas placed for a candidate.
+        flow: (N,) requests/s of a stream, in units of its reach: 1 serves the whole demand of its mix.
+        bought: (B,) requests/s sent to a hosted API, in units of its reach.
+        starts: (X,) instances started at a change of periods, see `elastic_changes`.
+        changed: (2C,) or empty, replicas started (first C) and stopped (last C) against those in force.
+        used: (T, C) or empty, whether a candidate serves anything.
+        outlasts: (T, C) or empty, whether a candidate has at least the replicas that one instance may take along.
+        chosen: (L,) or empty, whether any candidate of a configuration label ever has a replica.
+        engine_chosen: (E,) or empty, whether any candidate of an engine ever has a replica.
+        provider_present: (T, P) or empty, whether the provider counts as used.
+        region_present: (T, R) or empty, whether the region counts as used.
+        failover: (F,) flow of a stream after a loss, in units of its reach, see `Losses`.
+        instance_at: (T, O) the column of `instances` that an offer has in a period.
+        instance_offer, instance_share: (I,) the offer of such a column and the share of a month it is paid for.
+        elastic_changes: (X, 3) offer, period before, period after of each of `starts`.
+        losses: What `failover` answers.
     """
 
     instances: Ints
     replicas: Ints
     flow: Ints
+    bought: Ints
+    starts: Ints
+    changed: Ints
     used: Ints
+    outlasts: Ints
     chosen: Ints
+    engine_chosen: Ints
     provider_present: Ints
     region_present: Ints
+    failover: Ints
+    instance_at: Ints
+    instance_offer: Ints
+    instance_share: Floats
+    elastic_changes: Ints
+    losses: Losses
 
     @property
     def count(self) -> int:
         """How many columns there are."""
-        return sum(len(columns) for columns in self.groups().values())
+        return sum(columns.size for columns in self.groups().values())
 
     def groups(self) -> dict[str, Ints]:
         """The decisions by name, in column order."""
-        return dict(vars(self))
+        return {name: getattr(self, name) for name in GROUPS}
+
+
+GROUPS = ("instances", "replicas", "flow", "bought", "starts", "changed", *BINARIES, "failover")
 
 
 def lay_out(problem: Problem, relaxed: bool) -> Variables:
-    """Number the columns; a relaxed program has no binary column."""
-    limits, start = problem.limits, 0
-    binary = not relaxed
-    sizes = {
-        "instances": len(problem.offers),
-        "replicas": len(problem.candidates),
-        "flow": len(problem.candidates),
-        "used": len(problem.candidates) * (binary and limits.spare_replicas > 0),
-        "chosen": len(labels(problem.configuration)) * (binary and limits.max_distinct_configurations is not None),
-        "provider_present": len(labels(problem.provider)) * (binary and limits.min_providers > 1),
-        "region_present": len(labels(problem.region)) * (binary and limits.min_regions > 1),
+    """Number the columns; a relaxed program has no binary column and no detail of what follows a loss."""
+    limits, traffic, candidates = problem.limits, problem.traffic, problem.candidates
+    periods, cells = traffic.periods, (traffic.periods, len(candidates))
+    instance_at, instance_offer, share = instance_columns(problem)
+    changes = _elastic_changes(problem)
+    lost = losses(problem, detailed=not relaxed)
+    sizes: dict[str, tuple[int, ...]] = {
+        "instances": (len(instance_offer),),
+        "replicas": cells,
+        "flow": (len(problem.streams),),
+        "bought": (len(problem.api_streams),),
+        "starts": (len(changes),),
+        "changed": (2 * len(candidates) * (limits.max_changes is not None or limits.usd_per_change > 0),),
+        "used": cells if limits.spare_replicas else (0,),
+        "outlasts": cells if "instance" in limits.survive else (0,),
+        "chosen": (len(labels(candidates.configuration)) * (limits.max_distinct_configurations is not None),),
+        "engine_chosen": (len(labels(candidates.engine)) * (limits.max_engines is not None),),
+        "provider_present": (periods, len(labels(problem.offers.provider))) if limits.min_providers > 1 else (0,),
+        "region_present": (periods, len(labels(problem.offers.region))) if limits.min_regions > 1 else (0,),
+        "failover": (len(lost.stream),),
     }
-    columns = {}
-    for name, size in sizes.items():
-        columns[name] = np.arange(start, start + size, dtype=np.int64)
+    columns, start = {}, 0
+    for name in GROUPS:
+        shape = (0,) if relaxed and name in BINARIES else sizes[name]
+        size = int(np.prod(shape))
+        columns[name] = np.arange(start, start + size, dtype=np.int64).reshape(shape)
         start += size
-    return Variables(**columns)
+    return Variables(
+        **columns,
+        instance_at=instance_at,
+        instance_offer=instance_offer,
+        instance_share=share,
+        elastic_changes=changes,
+        losses=lost,
+    )
 
 
-def labels(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The distinct labels, sorted."""
-    return tuple(sorted(set(names)))
+def instance_columns(problem: Problem) -> tuple[Ints, Ints, Floats]:
+    """`instance_at`, `instance_offer` and `instance_share`: one column per offer always paid, else one per period."""
+    periods, always = problem.traffic.periods, problem.offers.always_paid
+    width = np.where(always, 1, periods)
+    first = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
+    at = first[:-1] + np.where(always, 0, np.arange(periods)[:, None])
+    offer = np.repeat(np.arange(len(always)), width)
+    period = np.arange(len(offer)) - first[offer]
+    share = np.where(always[offer], 1.0, problem.traffic.share_of_month[np.minimum(period, periods - 1)])
+    return at.astype(np.int64), offer, share
 
 
-def label_numbers(names: tuple[str, ...]) -> Ints:
-    """The position of each name among the sorted distinct labels."""
-    position = {label: number for number, label in enumerate(labels(names))}
-    return np.array([position[name] for name in names], dtype=np.int64)
+def _elastic_changes(problem: Problem) -> Ints:
+    """(X, 3) every change of periods that costs a start, for every offer that is paid by the hour."""
+    before, after = np.nonzero(problem.traffic.start_share)
+    elastic = np.flatnonzero(~problem.offers.always_paid)
+    offer, change = np.repeat(elastic, len(before)), np.tile(np.arange(len(before)), len(elastic))
+    return np.stack([offer, before[change], after[change]], axis=1).astype(np.int64).reshape(-1, 3)
 
 
 def names(problem: Problem, variables: Variables) -> list[str]:
-    """The name of each column, `decision[what]`."""
+    """The name of each column, `decision[what]`, with the period after a bar where there are several."""
+    many = problem.traffic.periods > 1
+    streams, apis, offers = problem.streams, problem.api_streams, problem.offers
+    several = (problem.candidates.rate_per_s > 0).sum(axis=1) > 1
+    flow = [
+        f"{problem.candidates.ids[c]}{f'|m{m}' if several[c] else ''}{f'|t{t}' if many else ''}"
+        for t, c, m in zip(streams.period.tolist(), streams.server.tolist(), streams.mix.tolist(), strict=True)
+    ]
+    bought = zip(apis.period.tolist(), apis.server.tolist(), strict=True)
+    instances = [
+        offers.ids[o] if offers.always_paid[o] or not many else f"{offers.ids[o]}|t{t}"
+        for o, t in _instance_places(problem, variables)
+    ]
     members = {
-        "instances": problem.offers,
-        "replicas": problem.candidates,
-        "flow": problem.candidates,
-        "used": problem.candidates,
-        "chosen": labels(problem.configuration),
-        "provider_present": labels(problem.provider),
-        "region_present": labels(problem.region),
+        "instances": instances,
+        "replicas": by_period(problem, problem.candidates.ids),
+        "flow": flow,
+        "bought": [f"{problem.apis.ids[a]}{f'|t{t}' if many else ''}" for t, a in bought],
+        "starts": [f"{offers.ids[o]}|t{a}|t{b}" for o, a, b in variables.elastic_changes.tolist()],
+        "changed": [f"{way}|{name}" for way in ("started", "stopped") for name in problem.candidates.ids],
+        "used": by_period(problem, problem.candidates.ids),
+        "outlasts": by_period(problem, problem.candidates.ids),
+        "chosen": list(labels(problem.candidates.configuration)),
+        "engine_chosen": list(labels(problem.candidates.engine)),
+        "provider_present": by_period(problem, labels(offers.provider)),
+        "region_present": by_period(problem, labels(offers.region)),
+        "failover": [
+            f"{variables.losses.names[e]}|{flow[n]}"
+            for e, n in zip(variables.losses.event.tolist(), variables.losses.stream.tolist(), strict=True)
+        ],
     }
-    present = [group for group, columns in variables.groups().items() if len(columns)]
-    return [name for group in present for name in tagged(group, members[group])]
+    return [name for group in GROUPS if variables.groups()[group].size for name in tagged(group, members[group])]
+
+
+def _instance_places(problem: Problem, variables: Variables) -> list[tuple[int, int]]:
+    period = np.zeros(len(variables.instance_offer), dtype=np.int64)
+    for t in range(problem.traffic.periods - 1, -1, -1):
+        period[variables.instance_at[t]] = t
+    return list(zip(variables.instance_offer.tolist(), period.tolist(), strict=True))
+
+
+def by_period(problem: Problem, members: tuple[str, ...] | list[str]) -> list[str]:
+    """Each member, once for each period where there are several, periods first."""
+    if problem.traffic.periods == 1:
+        return list(members)
+    return [f"{name}|t{t}" for t in range(problem.traffic.periods) for name in members]
 
 
 def integers(variables: Variables) -> Flags:
-    """Which columns take whole values: all but the flows."""
+    """Which columns take whole values: counts and yes-or-no decisions."""
     whole = np.ones(variables.count, dtype=np.bool_)
-    whole[variables.flow] = False
+    for name in FRACTIONS:
+        whole[variables.groups()[name]] = False
     return whole
 
 
@@ -100,11 +192,9 @@ def upper_bounds(variables: Variables, relaxed: bool) -> Floats:
 
     The relaxation has no bound on flows: demand's dual alone then tells what a request is worth.
     """
-    upper = np.ones(variables.count)
-    upper[variables.instances] = np.inf
-    upper[variables.replicas] = np.inf
-    if relaxed:
-        upper[variables.flow] = np.inf
+    upper = np.full(variables.count, np.inf)
+    for name in BINARIES if relaxed else (*BINARIES, "flow", "bought", "failover"):
+        upper[variables.groups()[name]] = 1.0
     return upper
 
 

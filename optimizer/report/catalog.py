@@ -83,6 +83,19 @@ LISTINGS: dict[str, Listing] = {
         ),
         ("id", "provider", "provider_kind", "region", "instance_type", "gpu", "pricing_term", "confidence"),
     ),
+    "regions": Listing(
+        "where a provider's region stands, as far as its name or documentation tells",
+        lambda known: tuple(known.terms.regions.values()),
+        (
+            ("provider", lambda row: row.provider),
+            ("region", lambda row: row.region),
+            ("country", lambda row: row.country),
+            ("zones", lambda row: " ".join(row.zones)),
+            ("as of", lambda row: row.as_of),
+            ("note", lambda row: row.note),
+        ),
+        ("provider", "region", "country"),
+    ),
     "models": Listing(
         "a model architecture, from which memory, compute and traffic follow",
         lambda known: tuple(known.models.values()),

@@ -18,7 +18,7 @@ def diff_sections(diff: CatalogDiff, limit: int) -> tuple[Section, ...]:
     down = sum((move.percent or 0) < 0 for move in diff.moves)
     middle = f", {diff.median_percent:+.1f} % in the median" if diff.median_percent is not None else ""
     title = (
-        f"{len(diff.moves):,} prices moved ({up:,} up, {down:,} down{middle}), "
+        f"{len(diff.moves):,} price{'' if len(diff.moves) == 1 else 's'} moved ({up:,} up, {down:,} down{middle}), "
         f"{len(diff.gone):,} gone, {len(diff.new):,} new"
     )
     changed = ", ".join(f"{name} ({before:,} → {after:,} rows)" for name, (before, after) in diff.tables.items())

@@ -18,7 +18,9 @@ def import_sections(imported: Imported, file: str, written: Sequence[str]) -> tu
         f"{counts}: {imported.merged:,} of several zones or hosts joined, {lost:,} left out",
         f"written: {', '.join(written)}",
     ]
-    verdict = Section(f"{len(imported.offers):,} offers imported", tuple(lines))
+    verdict = Section(
+        f"{len(imported.offers):,} offer{'' if len(imported.offers) == 1 else 's'} imported", tuple(lines)
+    )
     if not imported.left_out:
         return (verdict,)
     shown = imported.left_out[:SHOWN_REASONS]

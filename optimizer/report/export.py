@@ -4,10 +4,17 @@ import json
 
 from pydantic import BaseModel
 
+from optimizer.answers.lifecycle_types import LifecycleReport
 from optimizer.inputs.scenario import Scenario
-from optimizer.plan.plan import Explanation, PlanReport
+from optimizer.plan.explained import Explanation
+from optimizer.plan.plan import PlanReport
 
-SCHEMAS: dict[str, type[BaseModel]] = {"explanation": Explanation, "plan": PlanReport, "scenario": Scenario}
+SCHEMAS: dict[str, type[BaseModel]] = {
+    "explanation": Explanation,
+    "lifecycle": LifecycleReport,
+    "plan": PlanReport,
+    "scenario": Scenario,
+}
 
 
 def as_json(record: BaseModel) -> str:

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from optimizer.inputs.scenario import CENTRAL_CONFIDENCE
+from optimizer.plan.explained import Alternative, Breakpoint, ConflictItem, MarginalValue
+from optimizer.plan.fleet import Deployment
 from optimizer.plan.levers import is_demand
-from optimizer.plan.plan import Alternative, Breakpoint, Deployment, MarginalValue, PlanReport
+from optimizer.plan.plan import PlanReport
 
 PROOF_WORDS = {
     "optimal": "proven optimal",
@@ -61,6 +63,7 @@ def plan_sections(report: PlanReport, verbose: bool = False) -> tuple[Section, .
         parts = [_nearest_misses(report), *_ways_out(report)]
     if verbose:
         parts += [_rejected(report), _purchases(report), _checks(report)]
+        parts += [_exposure(report)]
     parts += [_basis(report, verbose)]
     return tuple(part for part in parts if part.lines or (part.table and part.table.rows))
 
@@ -197,13 +200,17 @@ def _nearest_misses(report: PlanReport) -> Section:
 
 def _ways_out(report: PlanReport) -> list[Section]:
     said = report.explanation
-    return [
-        Section(
-            "What cannot hold together, even if nothing else were asked",
-            tuple(item.text for item in said.conflict),
-        ),
-        Section("Ways out, re-solved", tuple(item.text for item in said.relaxations)),
-    ]
+    numbers = sorted({item.conflict for item in said.conflict})
+    conflicts = []
+    for number in numbers:
+        which = f"Conflict {number} of {len(numbers)}: what" if len(numbers) > 1 else "What"
+        title = f"{which} cannot hold together, even if nothing else were asked"
+        conflicts.append(Section(title, tuple(_asked(item) for item in said.conflict if item.conflict == number)))
+    return [*conflicts, Section("Ways out, re-solved", tuple(item.text for item in said.relaxations))]
+
+
+def _asked(item: ConflictItem) -> str:
+    return item.text if item.line is None else f"line {item.line}: {item.text}"
 
 
 def _rejected(report: PlanReport) -> Section:
@@ -224,6 +231,17 @@ def _purchases(report: PlanReport) -> Section:
 def _checks(report: PlanReport) -> Section:
     rows = tuple((c.name, "holds" if c.passed else "FAILS", c.text) for c in report.verification.checks)
     return Section("Verification", table=Table(("check", "verdict", "found"), rows))
+
+
+def _exposure(report: PlanReport) -> Section:
+    """The estimates with the most money at stake, and what to measure first."""
+    said = report.explanation.exposure
+    if said is None:
+        return Section("What the numbers rest on")
+    lines = [item.text for item in said.estimates]
+    if said.benchmark is not None:
+        lines += [f"measure first: {said.benchmark.text}", said.benchmark.command]
+    return Section("What the numbers rest on", tuple(lines))
 
 
 def _basis(report: PlanReport, verbose: bool) -> Section:

@@ -49,4 +49,5 @@ def _indented(lines: Sequence[str]) -> str:
 
 
 def _wrapped(line: str, width: int, indent: str = "  ") -> str:
-    return "\n".join(wrap(line, width, initial_indent=indent, subsequent_indent=indent + "  " if indent else ""))
+    hanging = indent + "  " if indent else ""
+    return "\n".join(wrap(line, width, initial_indent=indent, subsequent_indent=hanging, break_on_hyphens=False))

@@ -1,0 +1,219 @@
+"""Cost against one or two requirements, each point a proven optimum, with the values where the plan changes."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.model import Strict
+from optimizer.inputs.catalog import Catalogs
+from optimizer.inputs.checks import check_scenario
+from optimizer.inputs.scenario import Scenario
+from optimizer.plan.alternatives import summarized
+from optimizer.plan.fields import Figure, Outcome, Usd
+from optimizer.plan.frontier import SWEEPABLE, Change, Point, Sweep, changes, points, set_to
+from optimizer.plan.inquiry import Inquiry
+from optimizer.plan.narrowing import narrowed
+
+SCHEMA_VERSION: Final = 1
+MAX_POINTS: Final = 400
+"""Enough for a chart, few enough to be solved in minutes."""
+
+
+class SweptField(Strict):
+    """One axis of a frontier."""
+
+    field: str
+    values: list[Figure]
+    unit: str
+
+
+class FrontierPoint(Strict):
+    """The cheapest plan at some values of the swept fields."""
+
+    values: dict[str, Figure]
+    outcome: Outcome
+    monthly_cost_usd: Usd | None
+    plan: int | None
+    """Position in `plans`."""
+
+
+class FrontierChange(Strict):
+    """Where the optimum's cost changes: it is the one up to a value, the other from the next on."""
+
+    field: str
+    at: dict[str, Figure]
+    """Values of the other swept field."""
+    holds_to: Figure
+    changes_at: Figure
+    before_usd: Usd | None
+    after_usd: Usd | None
+    before_plan: int | None
+    after_plan: int | None
+    text: str
+
+
+class Frontier(Strict):
+    """The whole answer to `optimizer frontier`."""
+
+    schema_version: int = SCHEMA_VERSION
+    scenario: str
+    summary: str
+    sweeps: list[SweptField]
+    points: list[FrontierPoint]
+    breakpoints: list[FrontierChange]
+    plans: list[str]
+    """The distinct plans on the frontier, in words."""
+
+
+def sweep_of(text: str, scenario: Scenario) -> Sweep:
+    """Reads `FIELD=A:B:N`, or `WORKLOAD.FIELD=A:B:N` for one workload of several.
+
+    Raises:
+        InputError: it is not of that form, the field can't be swept, or the numbers make no sense.
+    """
+    name, _, numbers = text.partition("=")
+    workload, _, field = name.rpartition(".")
+    names = [item.name for item in scenario.workloads]
+    if field not in SWEEPABLE:
+        raise _refused(f"'{field}' cannot be swept", did_you_mean(field, SWEEPABLE) or f"one of {', '.join(SWEEPABLE)}")
+    if workload and workload not in names:
+        raise _refused(f"no workload is named '{workload}'", did_you_mean(workload, names) or ", ".join(names))
+    if field == "requests_per_second" and not workload and len(names) > 1:
+        raise _refused("several workloads have a demand of their own", f"say which: {names[0]}.{field}=…")
+    try:
+        start, end, count = (float(number) for number in numbers.split(":"))
+    except ValueError as error:
+        raise _refused(f"'{numbers}' is not A:B:N", f"for instance {name}=100:1000:10") from error
+    if not (0 < start < end or 0 < end < start) or count != int(count) or not 2 <= count <= MAX_POINTS:
+        raise _refused(
+            f"'{numbers}' is no range", f"A and B positive and different, N a whole number from 2 to {MAX_POINTS}"
+        )
+    return Sweep(field, start, end, int(count), workload or None)
+
+
+def _refused(problem: str, hint: str) -> InputError:
+    return InputError([Finding("frontier", 0, "--sweep", problem, hint)])
+
+
+def frontier(
+    scenario: Scenario,
+    catalogs: Catalogs,
+    sweeps: Sequence[Sweep],
+    *,
+    time_limit_s: float | None = None,
+    progress: Callable[[], None] | None = None,
+) -> Frontier:
+    """Cost along one or two sweeps.
+
+    Args:
+        scenario: Everything that is not swept.
+        catalogs: What is known.
+        sweeps: One or two.
+        time_limit_s: For each solve.
+        progress: Called after every point.
+
+    Raises:
+        InputError: the scenario names what the catalogs do not know, or a sweep leaves the range of its field.
+    """
+    findings = check_scenario(scenario, catalogs)
+    if findings:
+        raise InputError(findings)
+    first, second = _axes(scenario, sweeps)
+    whole = Inquiry.of(scenario, catalogs, time_limit_s)
+    inquiry = whole if any(sweep.field == "min_quality" for sweep in sweeps) else narrowed(whole)
+    rows = points(inquiry, first, second, progress or _silent)
+    found = [change for row in rows for change in changes(inquiry, first, second, row)]
+    plans = _distinct([*(point for row in rows for point in row), *(p for c in found for p in (c.before, c.after))])
+    return Frontier(
+        scenario=scenario.name,
+        summary=_summary(scenario, first, second, rows),
+        sweeps=[
+            SweptField(field=sweep.name, values=list(sweep.values()), unit=SWEEPABLE[sweep.field])
+            for sweep in (first, second)
+            if sweep
+        ],
+        points=[_point(point, plans) for row in rows for point in row],
+        breakpoints=[_change(change, first, plans) for change in found],
+        plans=plans,
+    )
+
+
+def _silent() -> None:
+    """Progress that nobody watches."""
+
+
+def _axes(scenario: Scenario, sweeps: Sequence[Sweep]) -> tuple[Sweep, Sweep | None]:
+    if not 1 <= len(sweeps) <= 2 or len({sweep.name for sweep in sweeps}) < len(sweeps):
+        raise _refused("give one sweep, or two of different fields", "for instance --sweep ttft_ms=200:2000:10")
+    first, second = sweeps[0], (sweeps[1] if len(sweeps) > 1 else None)
+    if first.count * (second.count if second else 1) > MAX_POINTS:
+        raise _refused(f"{first.count} × {second.count if second else 1} points", f"at most {MAX_POINTS} in all")
+    for sweep in sweeps:
+        for value in (sweep.start, sweep.end):
+            try:
+                set_to(scenario, sweep, value)
+            except ValueError as error:
+                raise _refused(
+                    f"{sweep.name} cannot be {value:g}", "see the field's range in docs/scenario.md"
+                ) from error
+    return first, second
+
+
+def _distinct(found: Iterable[Point]) -> list[str]:
+    return list(dict.fromkeys(summarized(point.plan.deployments) for point in found if point.plan))
+
+
+def _index(point: Point, plans: Sequence[str]) -> int | None:
+    return plans.index(summarized(point.plan.deployments)) if point.plan else None
+
+
+def _point(point: Point, plans: Sequence[str]) -> FrontierPoint:
+    return FrontierPoint(
+        values=dict(point.values),
+        outcome=point.outcome,
+        monthly_cost_usd=point.cost_usd,
+        plan=_index(point, plans),
+    )
+
+
+def _change(change: Change, first: Sweep, plans: Sequence[str]) -> FrontierChange:
+    holds, starts = change.before.values[first.name], change.after.values[first.name]
+    unit = SWEEPABLE[first.field].removeprefix("share")
+    others = {name: value for name, value in change.before.values.items() if name != first.name}
+    where = "".join(f", {name} {value:g}" for name, value in others.items())
+    return FrontierChange(
+        field=first.name,
+        at=others,
+        holds_to=holds,
+        changes_at=starts,
+        before_usd=change.before.cost_usd,
+        after_usd=change.after.cost_usd,
+        before_plan=_index(change.before, plans),
+        after_plan=_index(change.after, plans),
+        text=f"{first.name} {holds:g} → {starts:g} {unit}".rstrip()
+        + f"{where}: {_said(change.before)} → {_said(change.after)}",
+    )
+
+
+def _said(point: Point) -> str:
+    return "no plan" if point.cost_usd is None else f"${point.cost_usd:,.2f}"
+
+
+def _summary(scenario: Scenario, first: Sweep, second: Sweep | None, rows: Sequence[Sequence[Point]]) -> str:
+    fields = f"{first.name} and {second.name}" if second else first.name
+    solved = list(_costs(rows))
+    if not solved:
+        return f"No plan meets {scenario.name} anywhere along {fields}."
+    total = sum(len(row) for row in rows)
+    least, most = min(solved), max(solved)
+    proven = all(point.outcome in ("optimal", "infeasible") for row in rows for point in row)
+    proof = "each proven optimal" if proven else "some not proven in time"
+    infeasible = f", {total - len(solved)} without a plan" if len(solved) < total else ""
+    return (
+        f"{scenario.name} costs ${least:,.2f} to ${most:,.2f} a month along {fields}: "
+        f"{total} points, {proof}{infeasible}."
+    )
+
+
+def _costs(rows: Sequence[Sequence[Point]]) -> Iterator[float]:
+    yield from (float(point.cost_usd) for row in rows for point in row if point.cost_usd is not None)

@@ -1,0 +1,28 @@
+"""How a plan's numbers are kept and written: money in Decimal to the cent, other figures to six digits."""
+
+from decimal import ROUND_HALF_EVEN, Decimal
+from typing import Annotated, Literal
+
+from pydantic import PlainSerializer
+
+CENT = Decimal("0.01")
+UNIT_PRICE_DIGITS = 4
+
+
+def cents(amount: Decimal) -> Decimal:
+    """Money rounded to two places, half to even."""
+    return amount.quantize(CENT, rounding=ROUND_HALF_EVEN)
+
+
+def significant(amount: Decimal) -> str:
+    """A per-unit price in plain notation with its significant digits, at least two places."""
+    rounded = Decimal(f"{amount:.{UNIT_PRICE_DIGITS}g}")
+    return f"{rounded:.2f}" if rounded == cents(rounded) else f"{rounded:f}"
+
+
+Usd = Annotated[Decimal, PlainSerializer(lambda amount: f"{cents(amount):.2f}", return_type=str)]
+UnitUsd = Annotated[Decimal, PlainSerializer(significant, return_type=str)]
+Ms = Annotated[float, PlainSerializer(lambda value: round(value, 3), return_type=float)]
+Figure = Annotated[float, PlainSerializer(lambda value: float(f"{value:.6g}"), return_type=float)]
+
+Outcome = Literal["optimal", "feasible", "infeasible", "unproven", "failed"]

@@ -1,0 +1,57 @@
+"""What links one period to the next, and the plan to the one in force: starts, warm replicas, changes."""
+
+import numpy as np
+
+from optimizer.program.policy_constraints import limit_of
+from optimizer.program.problem import Problem
+from optimizer.program.quantities import labels, workload_of_candidate
+from optimizer.program.rows import Rows, at_least, at_most
+from optimizer.program.variables import Variables, by_period, tagged
+
+
+def starts(problem: Problem, variables: Variables) -> Rows:
+    """starts[o, before, after] >= instances[after, o] - instances[before, o] at each change of periods."""
+    offer, before, after = variables.elastic_changes.T
+    number = np.arange(len(offer))
+    names = [f"{problem.offers.ids[o]}|t{a}|t{b}" for o, a, b in variables.elastic_changes.tolist()]
+    return at_least(
+        tagged("starts", names),
+        np.zeros(len(names)),
+        (number, variables.starts, np.ones(len(number))),
+        (number, variables.instance_at[after, offer], -np.ones(len(number))),
+        (number, variables.instance_at[before, offer], np.ones(len(number))),
+    )
+
+
+def least_replicas(problem: Problem, variables: Variables) -> Rows:
+    """sum over the candidates of workload w of replicas[t,c] >= least_replicas[t,w]."""
+    least, workload = problem.traffic.least_replicas, workload_of_candidate(problem)
+    periods, everyone = least.shape
+    time = np.arange(periods)[:, None]
+    return at_least(
+        tagged("least_replicas", by_period(problem, labels(problem.traffic.workload))),
+        least.ravel().astype(float),
+        (workload + time * everyone, variables.replicas, np.ones(variables.replicas.size)),
+    )
+
+
+def changes(problem: Problem, variables: Variables) -> Rows:
+    """started[c] >= replicas[c] - in force[c], stopped[c] >= in force[c] - replicas[c]; their sum <= max_changes.
+
+    Replicas are those of the period with the most demand, the first such.
+    """
+    candidates, busiest = problem.candidates, int(problem.traffic.demand_per_s.sum(axis=1).argmax())
+    number, force = np.arange(len(candidates)), candidates.replicas_in_force.astype(float)
+    limit = np.inf if problem.limits.max_changes is None else limit_of(problem.limits.max_changes)
+    started, stopped = variables.changed[: len(number)], variables.changed[len(number) :]
+    replicas, ones = variables.replicas[busiest], np.ones(len(number))
+    names = [f"{way}|{name}" for way in ("started", "stopped") for name in candidates.ids]
+    return at_most(
+        tagged("changes", [*names, "count"]),
+        np.concatenate([force, -force, [limit]]),
+        (number, replicas, ones),
+        (number, started, -ones),
+        (len(number) + number, replicas, -ones),
+        (len(number) + number, stopped, -ones),
+        (np.full(2 * len(number), 2 * len(number)), variables.changed, np.ones(2 * len(number))),
+    )

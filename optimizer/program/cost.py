@@ -1,0 +1,31 @@
+"""What a plan costs, as one coefficient per column: the objective and the left side of the budget."""
+
+import numpy as np
+
+from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
+from optimizer.program.given import Floats
+from optimizer.program.problem import Problem
+from optimizer.program.variables import Variables
+
+
+def cost_usd_per_hour(problem: Problem, variables: Variables) -> Floats:
+    """The month's bill divided by its hours.
+
+    sum over instances of price x share of the month they are paid for, over API flows of price per request, over
+    starts of price x start-up time, over changes against the plan in force of what each costs once.
+    """
+    cost, price = np.zeros(variables.count), problem.offers.price_usd_per_hour
+    cost[variables.instances] = price[variables.instance_offer] * variables.instance_share
+    cost[variables.bought] = api_cost_usd_per_hour(problem)
+    offer, before, after = variables.elastic_changes.T
+    cost[variables.starts] = price[offer] * problem.traffic.start_share[before, after]
+    cost[variables.changed] = problem.limits.usd_per_change / HOURS_PER_MONTH
+    return cost
+
+
+def api_cost_usd_per_hour(problem: Problem) -> Floats:
+    """(B,) what serving the reach of an API's stream through its period costs, spread over the month."""
+    streams = problem.api_streams
+    requests_per_hour = streams.reach_per_s * SECONDS_PER_HOUR * problem.traffic.share_of_month[streams.period]
+    cost: Floats = problem.apis.usd_per_request[streams.server] * requests_per_hour
+    return cost

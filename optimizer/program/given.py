@@ -1,0 +1,233 @@
+"""What a purchase problem is made of: the traffic, what may run, what may be bought, and the limits on it all."""
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Flags: TypeAlias = NDArray[np.bool_]
+Labels: TypeAlias = tuple[str, ...]
+
+LOSSES = ("instance", "region", "provider", "spot_offer")
+"""What `Limits.survive` may name."""
+
+
+@dataclass(frozen=True)
+class Quota:
+    """At most `max_gpus` bought over the offers listed (indices into the problem's offers)."""
+
+    name: str
+    offers: tuple[int, ...]
+    max_gpus: int
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the scenario's policy allows; None and the neutral values add nothing to the program.
+
+    Attributes:
+        survive: Losses (of `LOSSES`) after which the rest still carries the whole demand at full rate.
+        max_changes: Replicas that may be started or stopped against those in force.
+        usd_per_change: What each of these costs, once, counted in the month.
+    """
+
+    max_utilization: float
+    max_gpus: int | None = None
+    max_monthly_usd: float | None = None
+    max_distinct_configurations: int | None = None
+    max_engines: int | None = None
+    max_power_kw: float | None = None
+    max_carbon_kg_per_month: float | None = None
+    max_spot_share: float | None = None
+    max_provider_share: float | None = None
+    spare_replicas: int = 0
+    survive: tuple[str, ...] = ()
+    min_providers: int = 1
+    min_regions: int = 1
+    quotas: tuple[Quota, ...] = ()
+    max_changes: int | None = None
+    usd_per_change: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.max_utilization <= 1:
+            raise ValueError(f"max_utilization must be in (0, 1], not {self.max_utilization}")
+        if self.spare_replicas < 0:
+            raise ValueError(f"spare_replicas must not be negative, not {self.spare_replicas}")
+        if not set(self.survive) <= set(LOSSES):
+            raise ValueError(f"survive knows {', '.join(LOSSES)}, not {self.survive}")
+
+
+@dataclass(frozen=True, eq=False)
+class Traffic:
+    """What must be served: request classes over the periods of a month.
+
+    K request classes, T periods, M mixes, W workloads (the distinct labels, sorted).
+
+    Attributes:
+        classes: (K,) names, `workload/class`.
+        workload: (K,) the workload of each class.
+        demand_per_s: (T, K) requests/s; every class is wanted in some period.
+        mixes: (M, K) kinds of traffic that a candidate serves: requests of class k per request; rows sum to 1.
+        share_of_month: (T,) of its hours; sums to 1.
+        start_share: (T, T) share of a month billed for the start of one instance more in the second period than in
+            the first: changes from the first to the second x start-up hours / hours of a month.
+        least_replicas: (T, W) that a workload keeps running whatever its demand.
+    """
+
+    classes: Labels
+    workload: Labels
+    demand_per_s: Floats
+    mixes: Floats
+    share_of_month: Floats
+    start_share: Floats
+    least_replicas: Ints
+
+    @property
+    def periods(self) -> int:
+        """How many periods a month is told apart in."""
+        return len(self.share_of_month)
+
+
+def steady_traffic(
+    classes: Labels, demand_per_s: Floats, mixes: Floats | None = None, workload: Labels | None = None
+) -> Traffic:
+    """Traffic that is the same all month; by default one workload and each class served alone.
+
+    Args:
+        classes: (K,) names.
+        demand_per_s: (K,) requests/s.
+        mixes: (M, K), one row per class when left out.
+        workload: (K,) labels.
+    """
+    labels = workload or ("workload",) * len(classes)
+    return Traffic(
+        classes=classes,
+        workload=labels,
+        demand_per_s=np.asarray(demand_per_s, dtype=float)[None, :],
+        mixes=np.eye(len(classes)) if mixes is None else mixes,
+        share_of_month=np.ones(1),
+        start_share=np.zeros((1, 1)),
+        least_replicas=np.zeros((1, len(set(labels))), dtype=np.int64),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """What may run: each candidate is one configuration on one offer.
+
+    Attributes:
+        ids: (C,) unique.
+        offer: (C,) index of the offer it runs on.
+        configuration, engine: (C,) labels counted by `max_distinct_configurations` and `max_engines`.
+        gpus_per_replica: (C,) a power of two, at most the offer's GPU count.
+        rate_per_s: (C, M) requests/s of a mix that one replica sustains within the SLA when it serves nothing else;
+            0 for a mix it does not serve. Every candidate serves mixes of one workload.
+        replicas_in_force: (C,) that run today, against which changes are counted.
+    """
+
+    ids: Labels
+    offer: Ints
+    configuration: Labels
+    engine: Labels
+    gpus_per_replica: Ints
+    rate_per_s: Floats
+    replicas_in_force: Ints
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def take(self, order: Ints) -> "Candidates":
+        """Those listed, in the order listed."""
+        return Candidates(
+            ids=take_labels(self.ids, order),
+            offer=self.offer[order],
+            configuration=take_labels(self.configuration, order),
+            engine=take_labels(self.engine, order),
+            gpus_per_replica=self.gpus_per_replica[order],
+            rate_per_s=self.rate_per_s[order],
+            replicas_in_force=self.replicas_in_force[order],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Offers:
+    """What may be bought: whole instances at a price.
+
+    Attributes:
+        ids: (O,) unique.
+        price_usd_per_hour: (O,) of a whole instance.
+        gpus_per_instance: (O,).
+        power_kw, carbon_kg_per_hour: (O,) of an instance; NaN where unknown, which a limit on it does not allow.
+        available: (O,) instances that can be had at most; infinite where nobody says.
+        provider, region, gpu: (O,) labels.
+        spot: (O,) whether the provider may take the instance back.
+        always_paid: (O,) paid all month (committed, owned) rather than by the hour it runs.
+    """
+
+    ids: Labels
+    price_usd_per_hour: Floats
+    gpus_per_instance: Ints
+    power_kw: Floats
+    carbon_kg_per_hour: Floats
+    available: Floats
+    provider: Labels
+    region: Labels
+    gpu: Labels
+    spot: Flags
+    always_paid: Flags
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def take(self, order: Ints) -> "Offers":
+        """Those listed, in the order listed."""
+        return Offers(
+            ids=take_labels(self.ids, order),
+            price_usd_per_hour=self.price_usd_per_hour[order],
+            gpus_per_instance=self.gpus_per_instance[order],
+            power_kw=self.power_kw[order],
+            carbon_kg_per_hour=self.carbon_kg_per_hour[order],
+            available=self.available[order],
+            provider=take_labels(self.provider, order),
+            region=take_labels(self.region, order),
+            gpu=take_labels(self.gpu, order),
+            spot=self.spot[order],
+            always_paid=self.always_paid[order],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Apis:
+    """Hosted models paid by the request, which need no machine.
+
+    Attributes:
+        ids: (A,) unique.
+        mix: (A,) index of the mix it serves.
+        usd_per_request: (A,).
+        provider: (A,) labels.
+    """
+
+    ids: Labels = ()
+    mix: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    usd_per_request: Floats = field(default_factory=lambda: np.zeros(0))
+    provider: Labels = ()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def take(self, order: Ints) -> "Apis":
+        """Those listed, in the order listed."""
+        return Apis(
+            take_labels(self.ids, order),
+            self.mix[order],
+            self.usd_per_request[order],
+            take_labels(self.provider, order),
+        )
+
+
+def take_labels(names: Labels, order: Ints) -> Labels:
+    """The labels at the positions listed."""
+    return tuple(names[index] for index in order.tolist())

@@ -1,0 +1,75 @@
+"""Whether a purchase problem is one: shapes that fit together and values the proofs rely on."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from optimizer.program.problem import Problem
+
+
+def check(problem: Problem) -> None:
+    """Raises ValueError with every fault found."""
+    faults = list(_shape_faults(problem)) or list(_value_faults(problem))
+    if faults:
+        raise ValueError("not a purchase problem: " + "; ".join(faults))
+
+
+def _shape_faults(problem: Problem) -> Iterator[str]:
+    traffic = problem.traffic
+    periods, (mixes, classes) = traffic.periods, traffic.mixes.shape
+    count = {"traffic": None, "candidates": len(problem.candidates), "offers": len(problem.offers)}
+    own = {
+        "demand_per_s": (periods, classes),
+        "start_share": (periods, periods),
+        "least_replicas": (periods, len(set(traffic.workload))),
+        "rate_per_s": (len(problem.candidates), mixes),
+        "mixes": (mixes, classes),
+        "classes": (classes,),
+        "workload": (classes,),
+        "share_of_month": (periods,),
+    }
+    for part in ("traffic", "candidates", "offers", "apis"):
+        for name, value in vars(getattr(problem, part)).items():
+            expected = own.get(name, (count.get(part, len(problem.apis)),))
+            shape = (len(value),) if isinstance(value, tuple) else value.shape
+            if shape != expected:
+                yield f"{part}.{name} has shape {shape}, not {expected}"
+    named = (traffic.classes, problem.candidates.ids, problem.offers.ids, problem.apis.ids)
+    for what, names in zip(("request classes", "candidates", "offers", "APIs"), named, strict=True):
+        if len(set(names)) != len(names):
+            yield f"{what} repeat a name"
+    if not classes or not periods:
+        yield "there is no request class or no period"
+
+
+def _value_faults(problem: Problem) -> Iterator[str]:
+    traffic, candidates, offers = problem.traffic, problem.candidates, problem.offers
+    limits, size, offer = problem.limits, candidates.gpus_per_replica, candidates.offer
+    if ((offer < 0) | (offer >= len(offers))).any():
+        yield "candidates.offer points outside the offers"
+        return
+    listed = np.array([o for quota in limits.quotas for o in quota.offers], dtype=np.int64)
+    wrong: dict[str, Any] = {
+        "demand_per_s must be finite, not negative": ~(np.isfinite(traffic.demand_per_s) & (traffic.demand_per_s >= 0)),
+        "every class must be wanted in some period": ~(traffic.demand_per_s > 0).any(axis=0),
+        "share_of_month must be positive and sum to 1": np.append(
+            traffic.share_of_month <= 0, not np.isclose(traffic.share_of_month.sum(), 1.0)
+        ),
+        "mixes must be non-negative with rows that sum to 1": ~(
+            (traffic.mixes >= 0).all(axis=1) & np.isclose(traffic.mixes.sum(axis=1), 1.0)
+        ),
+        "rate_per_s must be finite, not negative": ~(np.isfinite(candidates.rate_per_s) & (candidates.rate_per_s >= 0)),
+        "every candidate must serve something": ~(candidates.rate_per_s > 0).any(axis=1),
+        "price_usd_per_hour must be positive and finite": ~(
+            np.isfinite(offers.price_usd_per_hour) & (offers.price_usd_per_hour > 0)
+        ),
+        "gpus_per_replica must be a power of two": (size < 1) | (size & (size - 1) != 0),
+        "gpus_per_replica exceeds the instance": size > offers.gpus_per_instance[offer],
+        "a power limit needs the power of every offer": np.isnan(offers.power_kw) & (limits.max_power_kw is not None),
+        "a carbon limit needs the carbon of every offer": np.isnan(offers.carbon_kg_per_hour)
+        & (limits.max_carbon_kg_per_month is not None),
+        "a quota points outside the offers": (listed < 0) | (listed >= len(offers)),
+        "an API costs something per request": ~(problem.apis.usd_per_request > 0),
+    }
+    yield from (text for text, flags in wrong.items() if flags.any())
