@@ -6,26 +6,26 @@ After a deliberate change of the formulation, run with UPDATE_GOLDEN=1 and read 
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from ortools.math_opt.io.python import mps_converter
-from program_instances import TINY_LIMITS, tiny_problem
+from program_instances import TINY, by_day_and_night, tiny_problem, with_apis
 
-from optimizer.program import constraints, policy_constraints
+from optimizer.program import change_constraints, constraints, policy_constraints, resilience_constraints
 from optimizer.program.documentation import formulation_markdown
 from optimizer.program.families import FAMILIES, active_families
-from optimizer.program.given import Limits
 from optimizer.program.model import build_program, hourly_cost, model_proto
+from optimizer.program.problem import Problem
+from optimizer.program.variables import BINARIES
 
 GOLDEN = Path(__file__).parent / "golden" / "program"
 FORMULATION = Path(__file__).parent.parent / "docs" / "formulation.md"
-ALWAYS = tuple(family.name for family in FAMILIES if family.active(Limits(0.8)))
+ALWAYS = tuple(family.name for family in FAMILIES if family.active(tiny_problem()))
 NAMES = [family.name for family in FAMILIES]
 
 
-def mps(**limits: Any) -> str:
-    program = build_program(tiny_problem(**limits))
+def model_text(problem: Problem) -> str:
+    program = build_program(problem)
     return mps_converter.model_proto_to_mps(model_proto(program, hourly_cost(program)))
 
 
@@ -37,7 +37,12 @@ def held(path: Path, text: str) -> bool:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_model_of_each_family_is_as_recorded(name: str) -> None:
-    assert held(GOLDEN / f"{name}.mps", mps(**TINY_LIMITS.get(name, {}))), f"{name}: model changed"
+    assert held(GOLDEN / f"{name}.mps", model_text(TINY.get(name, tiny_problem)())), f"{name}: model changed"
+
+
+def test_model_of_everything_at_once_is_as_recorded() -> None:
+    many_things = by_day_and_night(with_apis(tiny_problem(spare_replicas=1, survive=("region",), max_engines=1)))
+    assert held(GOLDEN.parent / "program_of_many_families.mps", model_text(many_things)), "model changed"
 
 
 def test_every_family_has_a_golden_model_and_nothing_else_does() -> None:
@@ -46,9 +51,10 @@ def test_every_family_has_a_golden_model_and_nothing_else_does() -> None:
 
 def test_every_family_has_its_function_and_its_limits() -> None:
     assert set(NAMES) == {family.rows.__name__ for family in FAMILIES}
-    assert set(NAMES) == set(TINY_LIMITS) | set(ALWAYS)
+    assert set(NAMES) == set(TINY) | set(ALWAYS)
+    homes = (constraints, policy_constraints, resilience_constraints, change_constraints)
     for family in FAMILIES:
-        assert getattr(constraints, family.name, None) or getattr(policy_constraints, family.name)
+        assert any(getattr(home, family.name, None) is family.rows for home in homes)
 
 
 def test_formulation_page_is_the_registry() -> None:
@@ -57,25 +63,25 @@ def test_formulation_page_is_the_registry() -> None:
     assert re.findall(r"^### (\w+)$", text, flags=re.MULTILINE) == NAMES
 
 
-@pytest.mark.parametrize("name", sorted(TINY_LIMITS))
+@pytest.mark.parametrize("name", sorted(TINY))
 def test_a_family_that_is_not_used_adds_nothing(name: str) -> None:
-    assert [family.name for family in active_families(Limits(0.8))] == list(ALWAYS)
-    program = build_program(tiny_problem(**TINY_LIMITS[name]))
-    assert set(program.families) == {*ALWAYS, name}
-    bare = build_program(tiny_problem())
-    binaries = ("used", "chosen", "provider_present", "region_present")
-    assert all(len(bare.variables.groups()[group]) == 0 for group in binaries)
+    assert [family.name for family in active_families(tiny_problem())] == list(ALWAYS)
+    assert set(build_program(TINY[name]()).families) == {*ALWAYS, name}
+    bare = build_program(tiny_problem()).variables.groups()
+    assert all(len(bare[group]) == 0 for group in (*BINARIES, "bought", "starts", "changed", "failover"))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_carry_the_family_name_and_are_legal(name: str) -> None:
-    program = build_program(tiny_problem(**TINY_LIMITS.get(name, {})))
+    program = build_program(TINY.get(name, tiny_problem)())
     row_names = program.families[name].names
     assert row_names
     assert all(re.fullmatch(r"[a-z_]+\[[^\s\]]*\]", row) and row.startswith(f"{name}[") for row in row_names)
     assert len(set(row_names)) == len(row_names)
 
 
-def test_relaxation_has_no_binary_family() -> None:
-    limits = Limits(0.8, spare_replicas=1, min_regions=2, max_gpus=4)
-    assert [family.name for family in active_families(limits, relaxed=True)] == [*ALWAYS, "max_gpus"]
+def test_relaxation_has_no_binary_family_and_no_detail_of_losses() -> None:
+    problem = tiny_problem(spare_replicas=1, min_regions=2, max_gpus=4, survive=("instance",), max_changes=1)
+    program = build_program(problem, relaxed=True)
+    assert list(program.families) == [*ALWAYS, "max_gpus", "survive"]
+    assert all(len(program.variables.groups()[group]) == 0 for group in (*BINARIES, "failover"))

@@ -82,7 +82,7 @@ def read_multipliers(program: Program, duals: Floats) -> Multipliers:
     _, offer, share = instance_columns(problem)
     price[columns.instances] = problem.offers.price_usd_per_hour[offer] * share
     price[columns.bought] = api_cost_usd_per_hour(problem)
-    gained, charged, start, group = 0.0, 0.0, 0, np.zeros(len(problem.streams))
+    gained, charged, start, group = 0.0, 0.0, 0, np.zeros(columns.count)
     for name, rows in program.families.items():
         dual = np.abs(duals[start : start + len(rows.names)])
         start += len(rows.names)
@@ -98,12 +98,12 @@ def read_multipliers(program: Program, duals: Floats) -> Multipliers:
             gained -= float(dual @ rows.upper)
         elif name == "first_instance":
             on_flow = np.isin(rows.column, columns.flow)
-            group[rows.column[on_flow] - columns.flow[0]] = dual[rows.row[on_flow]]
+            group[rows.column[on_flow]] = dual[rows.row[on_flow]]
         elif name not in ("capacity", "packing"):
             np.add.at(price, rows.column, dual[rows.row] * rows.value)
             charged += float(dual @ rows.upper)
     parts = (worth[columns.flow], worth[columns.replicas], worth[columns.bought])
-    return Multipliers(*parts, price[columns.bought], price[columns.instances], gained, charged, group)
+    return Multipliers(*parts, price[columns.bought], price[columns.instances], gained, charged, group[columns.flow])
 
 
 def bound_from(problem: Problem, multipliers: Multipliers) -> Bound:

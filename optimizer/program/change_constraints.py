@@ -4,7 +4,7 @@ import numpy as np
 
 from optimizer.program.policy_constraints import limit_of
 from optimizer.program.problem import Problem
-from optimizer.program.quantities import labels, workload_of_candidate
+from optimizer.program.quantities import busiest_period, labels, workload_of_candidate
 from optimizer.program.rows import Rows, at_least, at_most
 from optimizer.program.variables import Variables, by_period, tagged
 
@@ -40,7 +40,7 @@ def changes(problem: Problem, variables: Variables) -> Rows:
 
     Replicas are those of the period with the most demand, the first such.
     """
-    candidates, busiest = problem.candidates, int(problem.traffic.demand_per_s.sum(axis=1).argmax())
+    candidates, busiest = problem.candidates, busiest_period(problem)
     number, force = np.arange(len(candidates)), candidates.replicas_in_force.astype(float)
     limit = np.inf if problem.limits.max_changes is None else limit_of(problem.limits.max_changes)
     started, stopped = variables.changed[: len(number)], variables.changed[len(number) :]

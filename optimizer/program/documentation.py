@@ -6,23 +6,32 @@ _INTRODUCTION = """# The program in plain algebra
 
 This page is written from the registry of constraint families by `optimizer.program.documentation`; a test keeps it so.
 
-**Given**: request classes k with demand[k] in requests/s; offers o with price[o] in USD/h, G[o] GPUs and power[o] in kW
-per whole instance; candidates c, each one configuration on one offer with g[c] GPUs per replica (a power of two),
-rate[c] requests/s that one replica sustains within the SLA, and mix[c,k] requests of class k per request it serves.
+**Given**: periods t of the month with hours[t], which sum to 730; request classes k with demand[t,k] in requests/s,
+each of a workload w that keeps least[t,w] replicas running; mixes m of requests with mix[m,k] requests of class k each;
+offers o with price[o] in USD/h, G[o] GPUs, power[o] in kW and carbon[o] in kg/h per whole instance, paid by the hour
+that an instance runs or always (committed, owned); candidates c, each one configuration on one offer with g[c] GPUs per
+replica (a power of two), rate[c,m] requests/s of mix m that one replica sustains within the SLA when it serves nothing
+else, and in_force[c] replicas that run today; hosted APIs a with price[a] in USD per request of one mix.
 
-**Decided**: instances[o], whole instances bought; replicas[c], engine replicas placed; flow[c], requests/s routed.
-Yes-or-no decisions (used[c], chosen[l], present[p]) exist only where a family below needs them.
+**Decided**: instances[t,o], whole instances that run, the same in every period where they are always paid;
+replicas[t,c], engine replicas placed; flow[t,c,m], requests/s routed; bought[t,a], requests/s sent to a hosted API.
+Everything else (used[t,c], outlasts[t,c], chosen[l], present[t,p], starts[o,t,u], started[c], stopped[c], failover)
+exists only where a family below needs it.
 
-**Minimized**: 730 * sum over o of price[o] * instances[o], in USD/month.
+**Minimized**, in USD/month: sum over t and o of hours[t] * price[o] * instances[t,o]
++ sum over t and a of 3600 * hours[t] * price[a] * bought[t,a]
++ sum over o and changes from period t to u of price[o] * start_up_hours * changes_per_month[t,u] * starts[o,t,u]
++ usd_per_change * sum over c of (started[c] + stopped[c]).
 
-**Derived**: reach[c], the flow beyond which a candidate serves more than the whole demand of every class in its mix;
-most[c], the replicas beyond which one more is useless; best_rate[c], the most requests/s per replica any plan draws.
-Inside the model a flow is measured in units of its reach and each row is divided by what it bounds, so that demands
-from 0.01 to 10,000 requests/s give numbers of the same size.
+**Derived**: reach[t,m], the flow beyond which a mix gets more than the whole demand of each of its classes; most[t,c],
+the replicas beyond which one more is useless; best_rate[t,c,m], the most requests/s of a mix per replica that any plan
+draws; held[c], the replicas of a candidate that one instance can hold. Inside the model a flow is measured in units of
+its reach and each row is divided by what it bounds, so that demands from 0.01 to 10,000 requests/s give numbers of the
+same size.
 
-**Ties**: among plans of equal cost, fewest GPUs, then fewest instances, then a single offer where one suffices, then
-fewest replicas, then the smallest sum of id ranks. Routing then makes the busiest deployment as idle as possible, then
-the next busiest, and so on.
+**Ties**: among plans of equal cost, fewest GPU hours, then fewest instance hours, then a single offer where one
+suffices, then fewest replica hours, then the smallest sum of id ranks. Routing then makes the busiest deployment as
+idle as possible, then the next busiest, and so on, period by period.
 
 A family that a scenario does not use adds nothing to the program.
 

@@ -7,7 +7,9 @@ engines, the same label. A candidate with replicas in force is never replaced, s
 Offer rule. o' replaces o when it costs no more, is paid the same way, holds as many GPUs, is no worse in whatever an
 active family looks at (same provider or region where places are counted, limited or lost, not spot unless o is, no
 more power or carbon under a limit on it, in no quota that o is not in, not scarce), and every candidate of o has a
-replacement by the candidate rule on o'.
+replacement by the candidate rule on o'. An offer with replicas in force is never replaced, nor is any where the loss of
+an instance must be survived: instances of two offers are not lost together, and what one takes along is counted by what
+it could hold, so two offers may do with fewer.
 
 Proof, by exchange. Take a plan that uses what is replaced; turn every instance of o into one of o' (nothing to do for
 the candidate rule) and every replica of c, with its flows, into one of c'. Several may turn into the same c'.
@@ -17,8 +19,9 @@ the candidate rule) and every replica of c, with its flows, into one of c'. Seve
 - packing: the old replicas fitted; each becomes no larger, in an instance of the same size, so the new ones fit;
 - spare_replicas: flow <= rate (r - s used) summed over those that turn into c' is at most rate' (sum r - s), since at
   least one of them was used or no flow is added; replicas >= (s + 1) used holds likewise;
-- survive: what is lost with a place is the same share of flows and replicas, for the place is the same; an instance
-  takes no more replicas along, and several that turn into one have, together, no fewer left;
+- survive: what is lost with a place is the same share of flows and replicas, for the place is the same; on one offer
+  an instance takes as many replicas along, so several that turn into one have, together, no fewer left;
+- changes: who replaces is started as often as who is replaced no longer is, or is in force and stopped less;
 - max_distinct_configurations, max_engines: labels stay the same; quotas, availability, max_power_kw, max_carbon,
   max_spot_share, max_provider_share, min_providers, min_regions: o' was required to be no worse, and a candidate that
   counted as present still does.
@@ -37,11 +40,13 @@ from optimizer.program.quantities import label_numbers
 def undominated(problem: Problem) -> Flags:
     """(C,) which candidates of a sorted problem survive both rules."""
     kind = _replacement_kind(problem)
-    fixed = problem.candidates.replicas_in_force > 0
-    keep = _best_on_offer(problem, kind) | fixed
+    home, fixed = problem.candidates.offer, problem.candidates.replicas_in_force > 0
+    keep: Flags = _best_on_offer(problem, kind) | fixed
+    if "instance" in problem.limits.survive:
+        return keep
     offers = _best_offers(problem, np.flatnonzero(keep), kind)
-    result: Flags = (keep & offers[problem.candidates.offer]) | fixed
-    return result
+    offers[home[fixed]] = True
+    return keep & offers[home]
 
 
 def _replacement_kind(problem: Problem) -> Ints:

@@ -45,7 +45,8 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "demand",
         "Each request class gets at least its demand.",
-        "sum over c of mix[c,k] * flow[c] >= demand[k]   for each class k",
+        "sum over c and m of mix[m,k] * flow[t,c,m] + sum over a of mix[m(a),k] * bought[t,a] >= demand[t,k]"
+        "   for each class k and period t",
         "requests/s",
         "workloads[].requests_per_second",
         _always,
@@ -54,7 +55,8 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "capacity",
         "A deployment serves what its replicas sustain within the SLA, less the reserve kept for bursts.",
-        "flow[c] <= best_rate[c] * replicas[c], best_rate[c] <= max_utilization * rate[c]   for each candidate c",
+        "sum over m of flow[t,c,m] / rate[c,m] <= max_utilization * replicas[t,c];"
+        " flow[t,c,m] <= best_rate[t,c,m] * replicas[t,c]   for each candidate c, mix m and period t",
         "requests/s",
         "policy.max_utilization",
         _always,
@@ -63,8 +65,8 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "packing",
         "Replicas fit into the whole instances bought; several may share one, none is split over two.",
-        "sum over c on o with g[c] >= s of (g[c]/s) * replicas[c] <= floor(G[o]/s) * instances[o]"
-        "   for each offer o and replica size s on it",
+        "sum over c on o with g[c] >= s of (g[c]/s) * replicas[t,c] <= floor(G[o]/s) * instances[t,o]"
+        "   for each offer o, replica size s on it and period t",
         "replicas of the size",
         "",
         _always,
@@ -73,8 +75,8 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "first_instance",
         "An offer serves nothing until an instance of it is bought (follows from the others, tightens the relaxation).",
-        "sum over c on o serving k alone of flow[c] <= demand[k] * instances[o]; flow[c] <= reach[c] * instances[o]"
-        " for mixed c   where one instance could serve more",
+        "sum over c on o of flow[t,c,m] <= demand[t,k] * instances[t,o]   for a mix m of class k alone;"
+        " flow[t,c,m] <= reach[t,m] * instances[t,o]   for any other; where one instance could serve more",
         "share of the demand",
         "",
         _always,
@@ -83,7 +85,7 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "max_gpus",
         "The plan buys no more GPUs than allowed.",
-        "sum over o of G[o] * instances[o] <= max_gpus",
+        "sum over o of G[o] * instances[t,o] <= max_gpus   for each period t",
         "GPUs",
         "policy.max_gpus",
         lambda problem: problem.limits.max_gpus is not None,
@@ -92,7 +94,7 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "max_monthly_usd",
         "The plan costs no more than the budget.",
-        "730 * sum over o of price[o] * instances[o] <= max_monthly_usd",
+        "what is minimized <= max_monthly_usd",
         "USD/month",
         "policy.max_monthly_usd",
         lambda problem: problem.limits.max_monthly_usd is not None,
@@ -101,7 +103,7 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "max_power_kw",
         "The instances bought draw no more power than allowed.",
-        "sum over o of power[o] * instances[o] <= max_power_kw",
+        "sum over o of power[o] * instances[t,o] <= max_power_kw   for each period t",
         "kW",
         "policy.max_power_kw",
         lambda problem: problem.limits.max_power_kw is not None,
@@ -119,7 +121,7 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "quotas",
         "Each quota caps the GPUs bought where it applies.",
-        "sum over o in q of G[o] * instances[o] <= max_gpus[q]   for each quota q",
+        "sum over o in q of G[o] * instances[t,o] <= max_gpus[q]   for each quota q and period t",
         "GPUs",
         "policy.quotas",
         lambda problem: bool(problem.limits.quotas),
@@ -137,7 +139,8 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "max_spot_share",
         "Offers that can be taken back serve no more than their share of the demand.",
-        "sum over c on spot offers of flow[c] <= max_spot_share * sum over k of demand[k]",
+        "sum over c on spot offers and m of flow[t,c,m] <= max_spot_share * sum over k of demand[t,k]"
+        "   for each period t",
         "share of the demand",
         "policy.max_spot_share",
         lambda problem: problem.limits.max_spot_share is not None,
@@ -146,9 +149,9 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "max_provider_share",
         "No provider serves more than its share of the demand.",
-        "sum over c at p of flow[t,c] + sum over APIs of p of bought[t,a] <="
+        "sum over c at p and m of flow[t,c,m] + sum over APIs of p of bought[t,a] <="
         " max_provider_share * sum over k of demand[t,k]"
-        "   for each provider p",
+        "   for each provider p and period t",
         "share of the demand",
         "policy.max_provider_share",
         lambda problem: problem.limits.max_provider_share is not None,
@@ -157,8 +160,8 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "spare_replicas",
         "Each deployment still serves its flow within the SLA after losing the spare replicas.",
-        "flow[c] <= rate[c] * (replicas[c] - spare * used[c]); flow[c] <= reach[c] * used[c];"
-        " replicas[c] >= (spare + 1) * used[c]",
+        "sum over m of flow[t,c,m] / rate[c,m] <= replicas[t,c] - spare * used[t,c];"
+        " flow[t,c,m] <= reach[t,m] * used[t,c]; replicas[t,c] >= (spare + 1) * used[t,c]",
         "replicas",
         "policy.spare_replicas",
         lambda problem: problem.limits.spare_replicas > 0,
@@ -168,11 +171,11 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "survive",
         "After any one of the losses named, what is left still carries the whole demand at full rate.",
-        "sum over c left of mix[m,k] * failover[e,t,c,m] + sum over APIs left of bought[t,a] >= demand[t,k];"
-        " sum over m of failover[e,t,c,m] / rate[c,m] <= left[e,t,c];"
-        " left = replicas[t,c], 0 where its place is lost, "
-        " replicas[t,c] - held[c] * outlasts[t,c] where an instance is,"
-        " failover <= reach * outlasts there   for each loss e",
+        "sum over c left and m of mix[m,k] * failover[e,t,c,m] + sum over a left of mix[m(a),k] * bought[t,a]"
+        " >= demand[t,k]; sum over m of failover[e,t,c,m] / rate[c,m] <= left[e,t,c];"
+        " left[e,t,c] = replicas[t,c], 0 where its place is lost,"
+        " replicas[t,c] - held[c] * outlasts[t,c] where an instance is;"
+        " failover[e,t,c,m] <= reach[t,m] * outlasts[t,c] there   for each loss e, class k and period t",
         "share of the demand",
         "policy.survive",
         lambda problem: bool(problem.limits.survive),
@@ -181,8 +184,9 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "max_distinct_configurations",
         "The plan runs no more kinds of configuration than allowed.",
-        "sum over l of chosen[l] <= max_distinct_configurations; replicas[c] <= most[c] * chosen[l];"
-        " sum over c in l serving k alone of flow[c] <= demand[k] * chosen[l]; flow[c] <= reach[c] * chosen[l]",
+        "sum over l of chosen[l] <= max_distinct_configurations; replicas[t,c] <= most[t,c] * chosen[l];"
+        " sum over c in l of flow[t,c,m] <= demand[t,k] * chosen[l]   for a mix m of class k alone;"
+        " flow[t,c,m] <= reach[t,m] * chosen[l]   for any other",
         "configurations",
         "policy.max_distinct_configurations",
         lambda problem: problem.limits.max_distinct_configurations is not None,
@@ -193,7 +197,7 @@ FAMILIES: tuple[Family, ...] = (
         "max_engines",
         "The plan runs no more kinds of engine than allowed.",
         "sum over e of engine_chosen[e] <= max_engines; replicas[t,c] <= most[t,c] * engine_chosen[e]"
-        "   for c on engine e",
+        "   for c on engine e, and flows likewise",
         "engines",
         "policy.max_engines",
         lambda problem: problem.limits.max_engines is not None,
@@ -203,8 +207,8 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "min_providers",
         "Deployments run at no fewer providers than asked.",
-        "sum over p of present[p] >= min_providers; present[p] <= sum over c at p of replicas[c]"
-        " (of used[c] with spare replicas)",
+        "sum over p of present[t,p] >= min_providers; present[t,p] <= sum over c at p of replicas[t,c]"
+        " (of used[t,c] with spare replicas)",
         "providers",
         "policy.min_providers",
         lambda problem: problem.limits.min_providers > 1,
@@ -214,8 +218,8 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "min_regions",
         "Deployments run in no fewer regions than asked.",
-        "sum over r of present[r] >= min_regions; present[r] <= sum over c in r of replicas[c]"
-        " (of used[c] with spare replicas)",
+        "sum over r of present[t,r] >= min_regions; present[t,r] <= sum over c in r of replicas[t,c]"
+        " (of used[t,c] with spare replicas)",
         "regions",
         "policy.min_regions",
         lambda problem: problem.limits.min_regions > 1,

@@ -76,6 +76,7 @@ class Sorted:
 
     problem: Problem
     classes: Ints
+    mixes: Ints
     candidates: Ints
     offers: Ints
     apis: Ints
@@ -106,7 +107,7 @@ def sorted_problem(problem: Problem) -> Sorted:
         limits=replace(problem.limits, quotas=quotas),
     )
     candidates, offers = _order(problem.candidates.ids), _order(problem.offers.ids)
-    return Sorted(_picked(ordered, candidates, offers), classes, candidates, offers, apis)
+    return Sorted(_picked(ordered, candidates, offers), classes, by_row, candidates, offers, apis)
 
 
 def restricted(problem: Problem, keep: Flags) -> Problem:
@@ -118,8 +119,9 @@ def compacted(problem: Problem, keep: Flags) -> Sorted:
     """The problem with the candidates where `keep` (C,) is true and only the offers they run on."""
     candidates = np.flatnonzero(keep)
     offers = np.unique(problem.candidates.offer[candidates])
-    classes, apis = np.arange(len(problem.traffic.classes)), np.arange(len(problem.apis))
-    return Sorted(_picked(problem, candidates, offers), classes, candidates, offers, apis)
+    mixes, classes = (np.arange(count) for count in problem.traffic.mixes.shape)
+    apis = np.arange(len(problem.apis))
+    return Sorted(_picked(problem, candidates, offers), classes, mixes, candidates, offers, apis)
 
 
 def _picked(problem: Problem, candidates: Ints, offers: Ints) -> Problem:

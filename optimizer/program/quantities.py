@@ -26,7 +26,10 @@ def lost_with_an_instance(problem: Problem) -> Ints:
 
 
 def most_replicas(problem: Problem) -> Ints:
-    """(T, C) replicas beyond which one more is useless: they serve all that is wanted, also after what may be lost."""
+    """(T, C) replicas beyond which one more is useless: they serve all that is wanted, also after what may be lost.
+
+    Those in force may stay beyond that, since stopping them may cost or count.
+    """
     limits, streams = problem.limits, problem.streams
     load = np.zeros((problem.traffic.periods, len(problem.candidates)))
     np.add.at(load, (streams.period, streams.server), streams.reach_per_s / problem.rate_of_stream_per_s)
@@ -34,7 +37,8 @@ def most_replicas(problem: Problem) -> Ints:
     busy = np.ceil(load / limits.max_utilization * shrink)
     spared = np.ceil(load * shrink) + np.maximum(limits.spare_replicas, lost_with_an_instance(problem))
     least = problem.traffic.least_replicas.max(initial=0)
-    most: Ints = np.maximum(np.maximum(busy, spared), max(limits.spare_replicas + 1, least)).astype(np.int64)
+    floor = np.maximum(problem.candidates.replicas_in_force, max(limits.spare_replicas + 1, least))
+    most: Ints = np.maximum(np.maximum(busy, spared), floor).astype(np.int64)
     return most
 
 
@@ -102,6 +106,11 @@ def label_numbers(names: tuple[str, ...]) -> Ints:
     """The position of each name among the sorted distinct labels."""
     position = {label: number for number, label in enumerate(labels(names))}
     return np.array([position[name] for name in names], dtype=np.int64)
+
+
+def busiest_period(problem: Problem) -> int:
+    """The first period of those with the most requests/s, in which changes are counted."""
+    return int(problem.traffic.demand_per_s.sum(axis=1).argmax())
 
 
 def wanted_classes(problem: Problem) -> tuple[Ints, Ints]:

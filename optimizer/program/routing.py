@@ -13,7 +13,7 @@ from optimizer.program.constraints import demand_shares
 from optimizer.program.given import Floats, Ints
 from optimizer.program.model import Columns, assemble
 from optimizer.program.problem import Problem, compacted
-from optimizer.program.quantities import label_numbers, wanted_classes
+from optimizer.program.quantities import labels, wanted_classes
 from optimizer.program.rows import Rows, Term, at_least, at_most
 from optimizer.program.search import Machines
 from optimizer.program.solver import Answer, Clock, solve_linear
@@ -150,8 +150,13 @@ def _promises(problem: Problem, stream: Ints, api_flow_per_s: Floats, period: in
         spot: Term = (np.zeros(len(stream), dtype=np.int64), np.arange(len(stream)), part * offers.spot[where])
         rows.append(at_most(["spot[]"], np.array([limits.max_spot_share + ROUTING_TOLERANCE / 10]), spot))
     if limits.max_provider_share is not None:
-        provider = label_numbers(offers.provider)
-        names = [f"provider[{at}]" for at in range(provider.max(initial=-1) + 1)]
-        most = np.full(len(names), limits.max_provider_share + ROUTING_TOLERANCE / 10)
-        rows.append(at_most(names, most, (provider[where], np.arange(len(stream)), part)))
+        providers = labels((*offers.provider, *problem.apis.provider))
+        most = np.full(len(providers), limits.max_provider_share + ROUTING_TOLERANCE / 10)
+        place = {name: at for at, name in enumerate(providers)}
+        at = np.array([place[name] for name in offers.provider], dtype=np.int64)[where]
+        now = problem.api_streams.period == period
+        for server, sent in zip(problem.api_streams.server[now], api_flow_per_s[now], strict=True):
+            most[place[problem.apis.provider[server]]] -= sent / problem.traffic.demand_per_s[period].sum()
+        names = [f"provider[{number}]" for number in range(len(providers))]
+        rows.append(at_most(names, most, (at, np.arange(len(stream)), part)))
     return tuple(rows)

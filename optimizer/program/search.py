@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from optimizer.program.dominance import undominated
 from optimizer.program.given import Flags, Floats, Ints
 from optimizer.program.model import Program, build_program, hourly_cost, model_proto
 from optimizer.program.problem import Problem, Sorted, compacted
-from optimizer.program.quantities import label_numbers
+from optimizer.program.quantities import busiest_period, label_numbers
 from optimizer.program.solver import Answer, Clock, Status, solve_integer, solve_linear
 from optimizer.program.variables import Variables
 
@@ -108,9 +108,11 @@ def search(problem: Problem, ledger: Ledger, eliminate: bool = True) -> Found:
         answer, incumbent = _solve_on(problem, promising, ledger, INCUMBENT_NODES)
     remaining = keep & _can_beat(problem, bound, incumbent)
     ledger.eliminated["reduced_cost"] = int((keep & ~remaining).sum())
-    done = answer.status in ("optimal", "infeasible") and not (remaining & ~promising).any()
-    if done or _close_enough(bound, incumbent, ledger):
+    if answer.status in ("optimal", "infeasible") and not (remaining & ~promising).any():
         return _found(problem, keep, bound, answer, incumbent)
+    if _close_enough(bound, incumbent, ledger):
+        # what the solver proved holds for the promising candidates alone
+        return _found(problem, keep, bound, replace(answer, status="feasible", bound=bound.usd_per_hour), incumbent)
     return _final(problem, keep, bound, incumbent, ledger)
 
 
@@ -208,7 +210,7 @@ def machines_of(answer: Answer, program: Program, part: Sorted, problem: Problem
     exact[variables.instances] = np.rint(exact[variables.instances])
     sent = np.maximum(exact[variables.bought], 0.0) * part.problem.api_streams.reach_per_s
     exact[variables.starts] = _starts(exact, variables)
-    exact[variables.changed] = np.rint(exact[variables.changed])
+    exact[variables.changed] = _changed(exact, program)
     return Machines(instances, replicas, sent, float(exact @ hourly_cost(program)))
 
 
@@ -217,3 +219,12 @@ def _starts(values: Floats, variables: Variables) -> Floats:
     offer, before, after = variables.elastic_changes.T
     more = values[variables.instance_at[after, offer]] - values[variables.instance_at[before, offer]]
     return np.asarray(np.maximum(more, 0.0))
+
+
+def _changed(values: Floats, program: Program) -> Floats:
+    """Replicas started and stopped against those in force, whatever slack the solver left there."""
+    if not len(program.variables.changed):
+        return np.zeros(0)
+    more = np.rint(values[program.variables.replicas[busiest_period(program.problem)]])
+    more -= program.problem.candidates.replicas_in_force
+    return np.concatenate([np.maximum(more, 0.0), np.maximum(-more, 0.0)])

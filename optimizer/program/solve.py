@@ -123,13 +123,12 @@ def _with_plan(
     machines, flows = plan
     cost = machines.usd_per_hour
     bound = min(found.bound_usd_per_hour, cost)
-    if found.status == "optimal" and cost - bound <= EQUAL_COST * cost:
+    if cost - bound <= EQUAL_COST * cost:
         bound = cost
-    proven = found.status == "optimal" and (not ledger.relative_gap or bound == cost)
+    proven = bound == cost or (found.status == "optimal" and not ledger.relative_gap)
     outcome: Outcome = "optimal" if proven else "feasible"
     close = ledger.relative_gap and cost - bound <= ledger.relative_gap * cost
     back_offers, back_candidates = np.argsort(order.offers), np.argsort(order.candidates)
-    mix = _original_mixes(problem, order)
     sent = np.zeros((problem.traffic.periods, len(problem.apis)))
     streams = order.problem.api_streams
     sent[streams.period, order.apis[streams.server]] = machines.api_flow_per_s
@@ -142,7 +141,7 @@ def _with_plan(
         instances=machines.instances[:, back_offers],
         replicas=machines.replicas[:, back_candidates],
         flows=tuple(
-            Routed(flow.period, int(order.candidates[flow.candidate]), int(mix[flow.mix]), flow.flow_per_s)
+            Routed(flow.period, int(order.candidates[flow.candidate]), int(order.mixes[flow.mix]), flow.flow_per_s)
             for flow in flows
         ),
         api_flow_per_s=sent,
@@ -150,12 +149,6 @@ def _with_plan(
         columns_solved=ledger.columns_solved,
         phase_wall_s=ledger.phase_wall_s,
     )
-
-
-def _original_mixes(problem: Problem, order: Sorted) -> Ints:
-    """(M,) where each mix of the sorted problem stands in the original."""
-    place = {row.tobytes(): at for at, row in enumerate(problem.traffic.mixes[:, order.classes])}
-    return np.array([place[row.tobytes()] for row in order.problem.traffic.mixes], dtype=np.int64)
 
 
 def _without_plan(outcome: Outcome, reason: str, bound_usd_per_hour: float | None, ledger: Ledger) -> Solution:

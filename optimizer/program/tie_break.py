@@ -11,7 +11,7 @@ import numpy as np
 
 from optimizer.program.given import Flags, Floats
 from optimizer.program.model import Program, build_program, hourly_cost, model_proto
-from optimizer.program.problem import Problem, compacted
+from optimizer.program.problem import Problem, Sorted, compacted
 from optimizer.program.rows import Rows, one_row_at_most
 from optimizer.program.search import EQUAL_COST, Ledger, Machines, machines_of
 from optimizer.program.solver import solve_integer
@@ -42,7 +42,7 @@ def break_ties(problem: Problem, machines: Machines, with_candidate_usd_per_hour
 
 def _fewest_gpus(problem: Problem, machines: Machines, possible: Flags, ledger: Ledger) -> Machines:
     """Fewest GPU hours, then instance hours: one objective, since a plan has no more instances than GPUs."""
-    part = compacted(problem, possible)
+    part = _with_those_in_force(problem, possible)
     program = build_program(part.problem)
     variables, objective = program.variables, np.zeros(program.variables.count)
     weight = (float((machines.instances @ problem.offers.gpus_per_instance).max()) + 1.0) * (
@@ -83,7 +83,7 @@ def _one_offer(problem: Problem, machines: Machines, possible: Flags, ledger: Le
 
 def _fewest_replicas(problem: Problem, machines: Machines, possible: Flags, ledger: Ledger) -> Machines:
     """Fewest replica hours on the instances bought, then the lowest ranks."""
-    part = compacted(problem, possible)
+    part = _with_those_in_force(problem, possible)
     if not len(part.candidates):
         return machines
     program = build_program(part.problem)
@@ -106,6 +106,11 @@ def _fewest_replicas(problem: Problem, machines: Machines, possible: Flags, ledg
     answer = solve_integer(model_proto(program, ranking, same, equal_cost, count), ledger.clock, TIE_BREAK_NODES)
     ranked = machines_of(answer, program, part, problem)
     return fewest if ranked is None or ranked.usd_per_hour > _ceiling(machines) else ranked
+
+
+def _with_those_in_force(problem: Problem, possible: Flags) -> Sorted:
+    """The possible candidates and those with replicas in force, against which changes are counted."""
+    return compacted(problem, possible | (problem.candidates.replicas_in_force > 0))
 
 
 def _ceiling(machines: Machines) -> float:

@@ -27,64 +27,64 @@ ROWS
  L  max_distinct_configurations[replicas|a-tp2-mixed]
  L  max_distinct_configurations[replicas|b-tp1-short]
  L  max_distinct_configurations[replicas|c-tp1-long]
- L  max_distinct_configurations[flow|a-tp1-long]
- L  max_distinct_configurations[flow|b-tp1-short]
- L  max_distinct_configurations[flow|a-tp2-mixed]
+ L  max_distinct_configurations[flow|a-tp1-long|m0|t0]
+ L  max_distinct_configurations[flow|b-tp1-short|m2|t0]
+ L  max_distinct_configurations[flow|a-tp2-mixed|m1|t0]
  L  max_distinct_configurations[count]
 COLUMNS
   INTSTART  'MARKER'                            'INTORG'
-    instances[a]                                       COST                                                      4  packing[a|1]                                             -4
-    instances[a]                                       packing[a|2]                                             -2  first_instance[a-tp1-long]                               -1
-    instances[b]                                       COST                                                    1.5  packing[b|1]                                             -1
-    instances[c]                                       COST                                                    0.5  packing[c|1]                                             -2
-    instances[c]                                       first_instance[c-tp1-long]                               -1
-    replicas[a-tp1-long]                               demand[replicas|chat/long]                              0.4  capacity[a-tp1-long]                                     -1
-    replicas[a-tp1-long]                               packing[a|1]                                              1  max_distinct_configurations[replicas|a-tp1-long]   0.333333
-    replicas[a-tp2-mixed]                              demand[replicas|chat/long]                             0.56  demand[replicas|chat/short]                           0.336
-    replicas[a-tp2-mixed]                              capacity[a-tp2-mixed]                                    -1  packing[a|1]                                              2
-    replicas[a-tp2-mixed]                              packing[a|2]                                              1  max_distinct_configurations[replicas|a-tp2-mixed]  0.333333
-    replicas[b-tp1-short]                              demand[replicas|chat/short]                            0.64  capacity[b-tp1-short]                                    -1
-    replicas[b-tp1-short]                              packing[b|1]                                              1  max_distinct_configurations[replicas|b-tp1-short]       0.5
-    replicas[c-tp1-long]                               demand[replicas|chat/long]                              0.6  capacity[c-tp1-long]                                     -1
-    replicas[c-tp1-long]                               packing[c|1]                                              1  max_distinct_configurations[replicas|c-tp1-long]        0.5
-    chosen[x]                                          max_distinct_configurations[replicas|a-tp1-long]         -1  max_distinct_configurations[replicas|b-tp1-short]        -1
-    chosen[x]                                          max_distinct_configurations[replicas|c-tp1-long]         -1  max_distinct_configurations[flow|a-tp1-long]             -1
-    chosen[x]                                          max_distinct_configurations[flow|b-tp1-short]            -1  max_distinct_configurations[count]                        1
-    chosen[y]                                          max_distinct_configurations[replicas|a-tp2-mixed]        -1  max_distinct_configurations[flow|a-tp2-mixed]            -1
-    chosen[y]                                          max_distinct_configurations[count]                        1
+    instances[a]                                         COST                                                        4  packing[a|1]                                               -4
+    instances[a]                                         packing[a|2]                                               -2  first_instance[a-tp1-long]                                 -1
+    instances[b]                                         COST                                                      1.5  packing[b|1]                                               -1
+    instances[c]                                         COST                                                      0.5  packing[c|1]                                               -2
+    instances[c]                                         first_instance[c-tp1-long]                                 -1
+    replicas[a-tp1-long]                                 demand[replicas|chat/long]                                0.4  capacity[a-tp1-long]                                       -1
+    replicas[a-tp1-long]                                 packing[a|1]                                                1  max_distinct_configurations[replicas|a-tp1-long]     0.333333
+    replicas[a-tp2-mixed]                                demand[replicas|chat/long]                               0.56  demand[replicas|chat/short]                             0.336
+    replicas[a-tp2-mixed]                                capacity[a-tp2-mixed]                                      -1  packing[a|1]                                                2
+    replicas[a-tp2-mixed]                                packing[a|2]                                                1  max_distinct_configurations[replicas|a-tp2-mixed]    0.333333
+    replicas[b-tp1-short]                                demand[replicas|chat/short]                              0.64  capacity[b-tp1-short]                                      -1
+    replicas[b-tp1-short]                                packing[b|1]                                                1  max_distinct_configurations[replicas|b-tp1-short]         0.5
+    replicas[c-tp1-long]                                 demand[replicas|chat/long]                                0.6  capacity[c-tp1-long]                                       -1
+    replicas[c-tp1-long]                                 packing[c|1]                                                1  max_distinct_configurations[replicas|c-tp1-long]          0.5
+    chosen[x]                                            max_distinct_configurations[replicas|a-tp1-long]           -1  max_distinct_configurations[replicas|b-tp1-short]          -1
+    chosen[x]                                            max_distinct_configurations[replicas|c-tp1-long]           -1  max_distinct_configurations[flow|a-tp1-long|m0|t0]         -1
+    chosen[x]                                            max_distinct_configurations[flow|b-tp1-short|m2|t0]        -1  max_distinct_configurations[count]                          1
+    chosen[y]                                            max_distinct_configurations[replicas|a-tp2-mixed]          -1  max_distinct_configurations[flow|a-tp2-mixed|m1|t0]        -1
+    chosen[y]                                            max_distinct_configurations[count]                          1
   INTEND    'MARKER'                            'INTEND'
-    flow[a-tp1-long]                                   demand[chat/long]                                         1  capacity[a-tp1-long]                                    2.5
-    flow[a-tp1-long]                                   first_instance[a-tp1-long]                                1  max_distinct_configurations[flow|a-tp1-long]              1
-    flow[a-tp2-mixed]                                  demand[chat/long]                                   1.66667  demand[chat/short]                                        1
-    flow[a-tp2-mixed]                                  capacity[a-tp2-mixed]                               2.97619  max_distinct_configurations[flow|a-tp2-mixed]             1
-    flow[b-tp1-short]                                  demand[chat/short]                                        1  capacity[b-tp1-short]                                1.5625
-    flow[b-tp1-short]                                  max_distinct_configurations[flow|b-tp1-short]             1
-    flow[c-tp1-long]                                   demand[chat/long]                                         1  capacity[c-tp1-long]                                1.66667
-    flow[c-tp1-long]                                   first_instance[c-tp1-long]                                1  max_distinct_configurations[flow|a-tp1-long]              1
+    flow[a-tp1-long]                                     demand[chat/long]                                           1  capacity[a-tp1-long]                                      2.5
+    flow[a-tp1-long]                                     first_instance[a-tp1-long]                                  1  max_distinct_configurations[flow|a-tp1-long|m0|t0]          1
+    flow[a-tp2-mixed]                                    demand[chat/long]                                     1.66667  demand[chat/short]                                          1
+    flow[a-tp2-mixed]                                    capacity[a-tp2-mixed]                                 2.97619  max_distinct_configurations[flow|a-tp2-mixed|m1|t0]         1
+    flow[b-tp1-short]                                    demand[chat/short]                                          1  capacity[b-tp1-short]                                  1.5625
+    flow[b-tp1-short]                                    max_distinct_configurations[flow|b-tp1-short|m2|t0]         1
+    flow[c-tp1-long]                                     demand[chat/long]                                           1  capacity[c-tp1-long]                                  1.66667
+    flow[c-tp1-long]                                     first_instance[c-tp1-long]                                  1  max_distinct_configurations[flow|a-tp1-long|m0|t0]          1
 RHS
-    RHS                                                demand[chat/long]                                         1  demand[chat/short]                                        1
-    RHS                                                demand[replicas|chat/long]                                1  demand[replicas|chat/short]                               1
-    RHS                                                capacity[a-tp1-long]                                      0  capacity[a-tp2-mixed]                                     0
-    RHS                                                capacity[b-tp1-short]                                     0  capacity[c-tp1-long]                                      0
-    RHS                                                packing[a|1]                                              0  packing[a|2]                                              0
-    RHS                                                packing[b|1]                                              0  packing[c|1]                                              0
-    RHS                                                first_instance[a-tp1-long]                                0  first_instance[c-tp1-long]                                0
-    RHS                                                max_distinct_configurations[replicas|a-tp1-long]          0  max_distinct_configurations[replicas|a-tp2-mixed]         0
-    RHS                                                max_distinct_configurations[replicas|b-tp1-short]         0  max_distinct_configurations[replicas|c-tp1-long]          0
-    RHS                                                max_distinct_configurations[flow|a-tp1-long]              0  max_distinct_configurations[flow|b-tp1-short]             0
-    RHS                                                max_distinct_configurations[flow|a-tp2-mixed]             0  max_distinct_configurations[count]                        1
+    RHS                                                  demand[chat/long]                                           1  demand[chat/short]                                          1
+    RHS                                                  demand[replicas|chat/long]                                  1  demand[replicas|chat/short]                                 1
+    RHS                                                  capacity[a-tp1-long]                                        0  capacity[a-tp2-mixed]                                       0
+    RHS                                                  capacity[b-tp1-short]                                       0  capacity[c-tp1-long]                                        0
+    RHS                                                  packing[a|1]                                                0  packing[a|2]                                                0
+    RHS                                                  packing[b|1]                                                0  packing[c|1]                                                0
+    RHS                                                  first_instance[a-tp1-long]                                  0  first_instance[c-tp1-long]                                  0
+    RHS                                                  max_distinct_configurations[replicas|a-tp1-long]            0  max_distinct_configurations[replicas|a-tp2-mixed]           0
+    RHS                                                  max_distinct_configurations[replicas|b-tp1-short]           0  max_distinct_configurations[replicas|c-tp1-long]            0
+    RHS                                                  max_distinct_configurations[flow|a-tp1-long|m0|t0]          0  max_distinct_configurations[flow|b-tp1-short|m2|t0]         0
+    RHS                                                  max_distinct_configurations[flow|a-tp2-mixed|m1|t0]         0  max_distinct_configurations[count]                          1
 BOUNDS
- LI BOUND                                              instances[a]                                              0
- LI BOUND                                              instances[b]                                              0
- LI BOUND                                              instances[c]                                              0
- LI BOUND                                              replicas[a-tp1-long]                                      0
- LI BOUND                                              replicas[a-tp2-mixed]                                     0
- LI BOUND                                              replicas[b-tp1-short]                                     0
- LI BOUND                                              replicas[c-tp1-long]                                      0
- UP BOUND                                              flow[a-tp1-long]                                          1
- UP BOUND                                              flow[a-tp2-mixed]                                         1
- UP BOUND                                              flow[b-tp1-short]                                         1
- UP BOUND                                              flow[c-tp1-long]                                          1
- BV BOUND                                              chosen[x]
- BV BOUND                                              chosen[y]
+ LI BOUND                                                instances[a]                                                0
+ LI BOUND                                                instances[b]                                                0
+ LI BOUND                                                instances[c]                                                0
+ LI BOUND                                                replicas[a-tp1-long]                                        0
+ LI BOUND                                                replicas[a-tp2-mixed]                                       0
+ LI BOUND                                                replicas[b-tp1-short]                                       0
+ LI BOUND                                                replicas[c-tp1-long]                                        0
+ UP BOUND                                                flow[a-tp1-long]                                            1
+ UP BOUND                                                flow[a-tp2-mixed]                                           1
+ UP BOUND                                                flow[b-tp1-short]                                           1
+ UP BOUND                                                flow[c-tp1-long]                                            1
+ BV BOUND                                                chosen[x]
+ BV BOUND                                                chosen[y]
 ENDATA

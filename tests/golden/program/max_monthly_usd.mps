@@ -2,10 +2,10 @@
 *   Name             : deployment
 *   Format           : Free
 *   Constraints      : 15
-*   Variables        : 11
+*   Variables        : 12
 *     Binary         : 0
 *     Integer        : 7
-*     Continuous     : 4
+*     Continuous     : 5
 NAME          deployment
 ROWS
  N  COST
@@ -50,6 +50,8 @@ COLUMNS
     flow[b-tp1-short]            demand[chat/short]                 1  capacity[b-tp1-short]         1.5625
     flow[c-tp1-long]             demand[chat/long]                  1  capacity[c-tp1-long]         1.66667
     flow[c-tp1-long]             first_instance[c-tp1-long]         1
+    bought[saas-long]            COST                            1.44  demand[chat/long]                  1
+    bought[saas-long]            demand[replicas|chat/long]         1  max_monthly_usd[]               1.44
 RHS
     RHS                          demand[chat/long]                  1  demand[chat/short]                 1
     RHS                          demand[replicas|chat/long]         1  demand[replicas|chat/short]        1
@@ -71,4 +73,5 @@ BOUNDS
  UP BOUND                        flow[a-tp2-mixed]                  1
  UP BOUND                        flow[b-tp1-short]                  1
  UP BOUND                        flow[c-tp1-long]                   1
+ UP BOUND                        bought[saas-long]                  1
 ENDATA
