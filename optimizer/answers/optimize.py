@@ -147,7 +147,7 @@ def _variations(
     inquiry: Inquiry, bought: Bought, explanation: Explanation, thorough: bool
 ) -> dict[str, list[MarginalValue] | list[Breakpoint] | Exposure]:
     """What a step of a limit costs, how far it may go and what all rests on; less where nobody would wait for it."""
-    if inquiry.for_comparison().relative_gap and not thorough:
+    if inquiry.for_comparison().close_enough and not thorough:
         return {}
     limits, few = explanation.requirements, narrowed(inquiry)
     every = levers(inquiry.scenario, inquiry.options, bought.deployments)

@@ -35,7 +35,7 @@ def next_best(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative]:
     without = inquiry.solved(_without(inquiry, "precision", precisions))
     yield _compared("precision", f"without {', '.join(precisions)}", without, chosen)
     workloads = len(inquiry.scenario.workloads)
-    if len(chosen.deployments) > workloads:
+    if len(chosen.deployments) > workloads and not inquiry.close_enough:
         uniform = inquiry.under_policy(max_distinct_configurations=workloads).solved()
         yield _compared("configurations", "with one configuration per workload", uniform, chosen)
 

@@ -15,7 +15,8 @@ from optimizer.program.given import Flags
 from optimizer.program.solve import Solution, solve
 
 COMPARISON_GAP = 0.01
-"""Of plans with demand over time that are only compared with the chosen one, whose proof is complete."""
+COMPARISON_NODES = 50
+"""Where the search ends for plans with demand over time that are only compared with the chosen, proven one."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,8 @@ class Inquiry:
     options: tuple[WorkloadOptions, ...]
     time_limit_s: float | None = None
     """For each solve; without one every answer is proven."""
-    relative_gap: float = 0.0
-    """How far from the cheapest an answer may be; 0 proves each the cheapest."""
+    close_enough: bool = False
+    """Whether answers are compared only, so that proof may stop at `COMPARISON_GAP` or `COMPARISON_NODES`."""
 
     @classmethod
     def of(cls, scenario: Scenario, catalogs: Catalogs, time_limit_s: float | None = None) -> "Inquiry":
@@ -77,12 +78,14 @@ class Inquiry:
         """The optimum, optionally over a part of the configurations."""
         hosted = apis(self.scenario, self.catalogs).admitted if "serverless" in self.scenario.policy.hosting else ()
         formulation = formulate(self.scenario, self.options, self.market, keep, hosted)
-        return Answer(self, formulation, solve(formulation.problem, self.time_limit_s, relative_gap=self.relative_gap))
+        gap, nodes = (COMPARISON_GAP, COMPARISON_NODES) if self.close_enough else (0.0, None)
+        solution = solve(formulation.problem, self.time_limit_s, relative_gap=gap, node_limit=nodes)
+        return Answer(self, formulation, solution)
 
     def for_comparison(self) -> "Inquiry":
         """The same question for answers that stand beside a plan: close enough to compare, where proof takes long."""
         several = any(workload.demand is not None for workload in self.scenario.workloads)
-        return replace(self, relative_gap=COMPARISON_GAP) if several else self
+        return replace(self, close_enough=several)
 
     def changed(self, scenario: Scenario) -> "Inquiry":
         """The inquiry for another scenario over the same catalogs, predicting again only what the change touches."""

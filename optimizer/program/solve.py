@@ -20,7 +20,7 @@ Outcome: TypeAlias = Literal["optimal", "feasible", "infeasible", "unproven", "f
 
 _REASON: dict[Outcome, str] = {
     "optimal": "no plan costs less",
-    "feasible": "the time limit was reached before the plan was proven cheapest",
+    "feasible": "the search was ended before the plan was proven cheapest",
     "infeasible": "no plan meets every requirement",
     "unproven": "the time limit was reached before a plan was found or ruled out",
 }
@@ -70,6 +70,7 @@ def solve(
     time_limit_s: float | None = None,
     progress: Callable[[str], None] | None = None,
     relative_gap: float = 0.0,
+    node_limit: int | None = None,
 ) -> Solution:
     """The cheapest plan, its bound and its routing, in the problem's own index order.
 
@@ -81,11 +82,12 @@ def solve(
         time_limit_s: After which the best plan found is returned, with its gap.
         progress: Told the name of each phase as it begins.
         relative_gap: Search no further than a plan proven within this of the cheapest; 0 proves it cheapest.
+        node_limit: Branch and bound no further than so many nodes; a limit that is the same on every machine.
 
     Raises:
         ValueError: The problem is not one, see `soundness`.
     """
-    return _solved(problem, Ledger(progress or _silent, Clock(time_limit_s), relative_gap), eliminate=True)
+    return _solved(problem, Ledger(progress or _silent, Clock(time_limit_s), relative_gap, node_limit), eliminate=True)
 
 
 def solve_plainly(problem: Problem) -> Solution:

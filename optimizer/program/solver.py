@@ -84,12 +84,18 @@ def solve_integer(
     solver: IntegerSolver = "highs",
     node_limit: int | None = None,
     relative_gap: float = 0.0,
+    enough: float = -np.inf,
 ) -> Answer:
-    """Solve a model with integers to the gap asked for, or as far as the limits allow."""
-    near_whole = {"mip_feasibility_tolerance": INTEGRALITY_TOLERANCE}
-    highs = highs_pb2.HighsOptionsProto(
-        double_options={"primal_feasibility_tolerance": INTEGRALITY_TOLERANCE, **near_whole}
-    )
+    """Solve a model with integers to the gap asked for, or as far as the limits allow.
+
+    On HiGHS a solution that costs no more than `enough` ends it, too.
+    """
+    tolerances = {
+        "objective_target": enough,
+        "mip_feasibility_tolerance": INTEGRALITY_TOLERANCE,
+        "primal_feasibility_tolerance": INTEGRALITY_TOLERANCE,
+    }
+    highs = highs_pb2.HighsOptionsProto(double_options=tolerances)
     scip = gscip_pb2.GScipParameters(real_params={"numerics/feastol": INTEGRALITY_TOLERANCE})
     parameters = mathopt.SolveParameters(
         time_limit=_limit(clock),
