@@ -14,6 +14,7 @@ from optimizer.cli.frontier import frontier_command
 from optimizer.cli.lifecycle import lifecycle_command
 from optimizer.cli.plan import plan
 from optimizer.cli.predict import predict
+from optimizer.cli.report import report_command
 from optimizer.cli.schema import schema_command
 from optimizer.cli.validate import validate
 from optimizer.cli.why_not import why_not_command
@@ -33,6 +34,7 @@ app.command("plan")(plan)
 app.command("lifecycle")(lifecycle_command)
 app.command("why-not")(why_not_command)
 app.command("frontier")(frontier_command)
+app.command("report")(report_command)
 app.command("predict")(predict)
 app.command("calibrate")(calibrate)
 app.command("validate")(validate)

@@ -109,19 +109,35 @@ def _best_offers(problem: Problem, kept: Ints, kind: Ints) -> Flags:
     ):
         scarce = np.isfinite(problem.offers.available[offer])
         cheapest.setdefault(row.tobytes() + (b"%d" % offer if scarce else b""), offer)
-    survivors, keep = np.zeros(0, dtype=np.int64), np.zeros(len(price), dtype=np.bool_)
-    may_replace = ~np.isfinite(problem.offers.available)
+    # by column, since a column is what is compared at a time
+    have = np.ascontiguousarray(tables.have.T)
+    survivors, count = np.zeros(len(price), dtype=np.int64), 0
+    may_replace, rarest = ~np.isfinite(problem.offers.available), _rarest(tables)
     for offer in cheapest.values():
-        rivals = survivors[may_replace[survivors]]
+        need, column = tables.need[offer], int(rarest[offer])
+        rivals = survivors[:count]
+        rivals = rivals[(have[column][rivals] >= need[column]) & may_replace[rivals]]
         rivals = rivals[(traits[rivals] <= traits[offer]).all(axis=1)]
-        for column in np.flatnonzero(tables.need[offer]).tolist():
+        for column in np.flatnonzero(need).tolist() if len(rivals) else []:
+            rivals = rivals[have[column][rivals] >= need[column]]
             if not len(rivals):
                 break
-            rivals = rivals[tables.have[rivals, column] >= tables.need[offer, column]]
         if not len(rivals):
-            survivors = np.append(survivors, offer)
-            keep[offer] = True
+            survivors[count] = offer
+            count += 1
+    keep = np.zeros(len(price), dtype=np.bool_)
+    keep[survivors[:count]] = True
     return keep
+
+
+def _rarest(tables: _Tables) -> Ints:
+    """(O,) the column in which the fewest offers have what this one needs: looked at first, it leaves few rivals."""
+    offers = len(tables.need)
+    having = np.full(tables.need.shape, offers + 1)
+    for column, (have, need) in enumerate(zip(np.sort(tables.have, axis=0).T, tables.need.T, strict=True)):
+        having[:, column] = np.where(need > 0, offers - np.searchsorted(have, need), offers + 1)
+    rarest: Ints = having.argmin(axis=1)
+    return rarest
 
 
 def _rates(problem: Problem, kept: Ints, kind: Ints) -> _Tables:
@@ -134,8 +150,8 @@ def _rates(problem: Problem, kept: Ints, kind: Ints) -> _Tables:
     rate = candidates.rate_per_s[kept]
     sizes, size = np.unique(candidates.gpus_per_replica[kept], return_inverse=True)
     pairs, mixes = np.nonzero(rate)
-    keys = np.stack([kind[kept][pairs], mixes], axis=1)
-    served, column = np.unique(keys, axis=0, return_inverse=True)
+    keys, column = np.unique(kind[kept][pairs] * rate.shape[1] + mixes, return_inverse=True)
+    served = np.stack(np.divmod(keys, max(rate.shape[1], 1)), axis=1)
     shape = (len(problem.offers), len(served), len(sizes))
     where = (candidates.offer[kept][pairs], column.reshape(-1), size.reshape(-1)[pairs])
     need, have = np.zeros(shape), np.zeros(shape)

@@ -12,9 +12,11 @@ from optimizer.program.bounds import Bound, bound_from, read_multipliers
 from optimizer.program.dominance import undominated
 from optimizer.program.given import Flags, Floats, Ints
 from optimizer.program.model import Program, build_program, hourly_cost, model_proto
+from optimizer.program.patterns import pattern_bound
 from optimizer.program.problem import Problem, Sorted, compacted
 from optimizer.program.quantities import busiest_period, label_numbers
 from optimizer.program.solver import Answer, Clock, Status, solve_integer, solve_linear
+from optimizer.program.thinning import promising_part
 from optimizer.program.variables import Variables
 
 EQUAL_COST = 1e-9
@@ -23,6 +25,14 @@ EQUAL_COST = 1e-9
 INCUMBENT_COLUMNS = 24
 INCUMBENT_NODES = 5
 """Size of the first, restricted solve: only its incumbent is used, so these steer speed and never the result."""
+
+MANY_STREAMS = 50_000
+"""Flows beyond which the linear relaxation takes longer than the bound by patterns."""
+
+LARGE_PARTS = ((100, 200), (400, 400))
+"""The same for a large problem: candidates and nodes of the parts in which its first plan is looked for."""
+
+_NONE = np.zeros(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +109,8 @@ def search(problem: Problem, ledger: Ledger, eliminate: bool = True) -> Found:
     with ledger.phase("dominance"):
         keep = undominated(problem)
         ledger.eliminated["dominance"] = int((~keep).sum())
+    if len(problem.streams) > MANY_STREAMS:
+        return _search_large(problem, keep, ledger)
     with ledger.phase("relaxation"):
         bound = _relaxation_bound(problem, keep, ledger)
     if bound is None:
@@ -116,6 +128,34 @@ def search(problem: Problem, ledger: Ledger, eliminate: bool = True) -> Found:
     return _final(problem, keep, bound, incumbent, ledger)
 
 
+def _search_large(problem: Problem, keep: Flags, ledger: Ledger) -> Found:
+    """The same with the sharper bound, and a first plan from the part of the problem that it points to."""
+    part = compacted(problem, keep)
+    with ledger.phase("relaxation"):
+        found = pattern_bound(part.problem, ledger.clock)
+        each = np.full(len(problem.candidates), np.inf)
+        each[part.candidates] = found.bound.with_candidate_usd_per_hour
+        bound = Bound(found.bound.usd_per_hour, each)
+    incumbent: Machines | None = None
+    with ledger.phase("incumbent"):
+        for candidates, nodes in LARGE_PARTS if ledger.relative_gap else LARGE_PARTS[:1]:
+            promising = promising_part(part, found, candidates)
+            _, machines = _solve_part(promising, problem, ledger, nodes, bound.usd_per_hour)
+            incumbent = _cheaper(machines, incumbent)
+            if _close_enough(bound, incumbent, ledger):
+                break
+    remaining = keep & _can_beat(problem, bound, incumbent)
+    ledger.eliminated["reduced_cost"] = int((keep & ~remaining).sum())
+    if _close_enough(bound, incumbent, ledger) or (incumbent is not None and ledger.clock.expired):
+        return _found(problem, keep, bound, Answer("feasible", bound.usd_per_hour, _NONE, _NONE), incumbent)
+    return _final(problem, keep, bound, incumbent, ledger)
+
+
+def _cheaper(one: Machines | None, other: Machines | None) -> Machines | None:
+    known = [machines for machines in (one, other) if machines is not None]
+    return min(known, key=lambda machines: machines.usd_per_hour) if known else None
+
+
 def _close_enough(bound: Bound, incumbent: Machines | None, ledger: Ledger) -> bool:
     """Whether the plan at hand is already proven within the gap asked for, if one was."""
     if incumbent is None or not ledger.relative_gap:
@@ -126,10 +166,9 @@ def _close_enough(bound: Bound, incumbent: Machines | None, ledger: Ledger) -> b
 def _final(problem: Problem, keep: Flags, bound: Bound | None, incumbent: Machines | None, ledger: Ledger) -> Found:
     """Solve the program on every candidate that no argument has removed."""
     with ledger.phase("final"):
-        answer, machines = _solve_on(problem, keep & _can_beat(problem, bound, incumbent), ledger, None)
-    if machines is None or (incumbent is not None and incumbent.usd_per_hour < machines.usd_per_hour):
-        machines = incumbent
-    return _found(problem, keep, bound, answer, machines)
+        known = bound.usd_per_hour if bound is not None else 0.0
+        answer, machines = _solve_on(problem, keep & _can_beat(problem, bound, incumbent), ledger, None, known)
+    return _found(problem, keep, bound, answer, _cheaper(machines, incumbent))
 
 
 def _found(problem: Problem, keep: Flags, bound: Bound | None, answer: Answer, machines: Machines | None) -> Found:
@@ -186,14 +225,27 @@ def _can_beat(problem: Problem, bound: Bound | None, incumbent: Machines | None)
     return (bound.with_candidate_usd_per_hour <= ceiling * (1 + 10 * EQUAL_COST)) | in_force
 
 
-def _solve_on(problem: Problem, keep: Flags, ledger: Ledger, node_limit: int | None) -> tuple[Answer, Machines | None]:
-    """Solve the program on some of the candidates; machines in the whole problem's index order."""
-    ledger.columns_solved = int(keep.sum())
+def _solve_on(
+    problem: Problem, keep: Flags, ledger: Ledger, node_limit: int | None, bound_usd_per_hour: float = 0.0
+) -> tuple[Answer, Machines | None]:
+    """Solve the program on some of the candidates; machines in the whole problem's index order.
+
+    A plan that the gap asked for allows, given what no plan undercuts, ends it.
+    """
     if not keep.any() and not len(problem.apis):
         return Answer("infeasible", np.inf, np.zeros(0), np.zeros(0)), None
-    part = compacted(problem, keep)
+    return _solve_part(compacted(problem, keep), problem, ledger, node_limit, bound_usd_per_hour)
+
+
+def _solve_part(
+    part: Sorted, problem: Problem, ledger: Ledger, node_limit: int | None, bound_usd_per_hour: float
+) -> tuple[Answer, Machines | None]:
+    """Solve the program of a part of the problem."""
+    ledger.columns_solved = len(part.candidates)
     program = build_program(part.problem)
-    answer = solve_integer(model_proto(program, hourly_cost(program)), ledger.clock, node_limit, ledger.relative_gap)
+    enough = bound_usd_per_hour / (1 - ledger.relative_gap)
+    model = model_proto(program, hourly_cost(program))
+    answer = solve_integer(model, ledger.clock, node_limit, ledger.relative_gap, enough)
     return answer, machines_of(answer, program, part, problem)
 
 

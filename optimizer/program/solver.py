@@ -71,10 +71,18 @@ def solve_linear(model: model_pb2.ModelProto, clock: Clock) -> Answer:
 
 
 def solve_integer(
-    model: model_pb2.ModelProto, clock: Clock, node_limit: int | None = None, relative_gap: float = 0.0
+    model: model_pb2.ModelProto,
+    clock: Clock,
+    node_limit: int | None = None,
+    relative_gap: float = 0.0,
+    enough: float = -np.inf,
 ) -> Answer:
-    """Solve a model with integers on HiGHS to the gap asked for, or as far as the limits allow."""
+    """Solve a model with integers on HiGHS to the gap asked for, or as far as the limits allow.
+
+    A solution that costs no more than `enough` ends it, too.
+    """
     tolerances = {
+        "objective_target": enough,
         "mip_feasibility_tolerance": INTEGRALITY_TOLERANCE,
         "primal_feasibility_tolerance": INTEGRALITY_TOLERANCE,
     }

@@ -1,0 +1,77 @@
+"""Everything that the HTML report shows: the thorough plan, a frontier, and the data of its charts."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from optimizer.answers.frontier import Frontier, frontier
+from optimizer.answers.optimize import PHASES, optimize
+from optimizer.inputs.catalog import Catalogs
+from optimizer.inputs.scenario import Scenario
+from optimizer.plan.frontier import Sweep
+from optimizer.plan.inquiry import Inquiry
+from optimizer.plan.pictures import Curve, RejectionMap, RooflinePoint, curves, rejection_maps, roofline_points
+from optimizer.plan.plan import PlanReport
+from optimizer.plan.readback import read_back
+
+PAGE_PHASES: Final = (*PHASES, "drawing")
+FRONTIER_POINTS: Final = 9
+FRONTIER_REACH: Final = 2.0
+"""From half of today's limit to twice it."""
+
+SWEPT: Final = (("ttft_ms", "ttft_ms"), ("tpot_ms", "tpot_ms"))
+
+
+@dataclass(frozen=True)
+class Page:
+    """A plan with the data of its charts; without a plan only the map of rejected candidates."""
+
+    report: PlanReport
+    frontier: Frontier | None
+    curves: tuple[Curve, ...]
+    roofline: tuple[RooflinePoint, ...]
+    rejections: tuple[RejectionMap, ...]
+
+
+def page(
+    scenario: Scenario,
+    catalogs: Catalogs,
+    *,
+    time_limit_s: float | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Page:
+    """The thorough answer and what its charts show.
+
+    Args:
+        scenario: What is asked.
+        catalogs: What is known.
+        time_limit_s: For each solve.
+        progress: Told the name of each phase (`PAGE_PHASES`) as it begins.
+    """
+    report = optimize(scenario, catalogs, time_limit_s=time_limit_s, progress=progress, thorough=True)
+    if progress is not None:
+        progress(PAGE_PHASES[-1])
+    inquiry = Inquiry.of(scenario, catalogs, time_limit_s)
+    if not report.deployments:
+        return Page(report, None, (), (), tuple(rejection_maps(inquiry, ())))
+    plan = read_back(inquiry.solved())
+    sweep = _sweep(scenario)
+    return Page(
+        report=report,
+        frontier=frontier(scenario, catalogs, [sweep], time_limit_s=time_limit_s) if sweep else None,
+        curves=tuple(curves(inquiry, plan)),
+        roofline=tuple(roofline_points(inquiry, plan)),
+        rejections=tuple(rejection_maps(inquiry, plan.columns)),
+    )
+
+
+def _sweep(scenario: Scenario) -> Sweep | None:
+    """The first latency that the first workload with one limits, around today's limit."""
+    for workload in scenario.workloads:
+        for field, attribute in SWEPT:
+            latency = getattr(workload.slo, attribute)
+            if latency is not None:
+                today = next(iter(latency.limits_ms().values()))
+                name = workload.name if len(scenario.workloads) > 1 else None
+                return Sweep(field, today / FRONTIER_REACH, today * FRONTIER_REACH, FRONTIER_POINTS, name)
+    return None

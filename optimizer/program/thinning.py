@@ -1,0 +1,57 @@
+"""The part of a large problem in which a good plan is looked for first: promising candidates, each with few mixes."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from optimizer.program.filling import Stock, stock_of
+from optimizer.program.given import Flags, Floats, Ints
+from optimizer.program.patterns import PatternBound
+from optimizer.program.problem import Problem, Sorted, compacted
+
+NEARLY_PAYS, MIXES_PER_CANDIDATE, CANDIDATES_PER_MIX = 0.97, 5, 4
+"""A mix stays with a candidate where it fetches nearly the price, or is among the candidate's or the mix's best."""
+
+
+def promising_part(part: Sorted, found: PatternBound, lowest: int) -> Sorted:
+    """The candidates of the bound's mixture and those `lowest` many of lowest bounds; rates of 0 where little is lost.
+
+    Any plan for it is a plan for the whole problem.
+    """
+    problem = part.problem
+    order = np.argsort(found.bound.with_candidate_usd_per_hour, kind="stable")
+    chosen = found.mixed[problem.candidates.offer]
+    chosen |= problem.candidates.replicas_in_force > 0
+    chosen[order[:lowest]] = True
+    serves = problem.candidates.rate_per_s[order] > 0
+    chosen[order[serves.argmax(axis=0)[serves.any(axis=0)]]] = True
+    inner = compacted(problem, chosen)
+    candidates = inner.problem.candidates
+    rate = np.where(_worthwhile(inner.problem, found.worth), candidates.rate_per_s, 0.0)
+    return replace(
+        inner,
+        problem=replace(inner.problem, candidates=replace(candidates, rate_per_s=rate)),
+        candidates=part.candidates[inner.candidates],
+        offers=part.offers[inner.offers],
+    )
+
+
+def _worthwhile(problem: Problem, worth: Floats) -> Flags:
+    """(C, M) the mixes worth keeping with each candidate, in some period."""
+    stock, offer = stock_of(problem), problem.candidates.offer
+    good = np.zeros((len(offer), len(problem.traffic.mixes)), dtype=np.bool_)
+    for t in range(problem.traffic.periods):
+        good |= _fetching_most(stock, t, worth[t], offer)
+    return good
+
+
+def _fetching_most(stock: Stock, period: int, worth: Floats, offer: Ints) -> Flags:
+    """(P, M) mixes that nearly pay for the offer, fill its first instance or are among its best, or it among theirs."""
+    load, served = stock.load[period, offer], np.isfinite(stock.load[period, offer])
+    density = worth / load / stock.price_usd_per_hour[stock.unit[period, offer]][:, None]
+    rank = np.argsort(np.argsort(-density, axis=1, kind="stable"), axis=1, kind="stable")
+    place = np.argsort(np.argsort(-density, axis=0, kind="stable"), axis=0, kind="stable")
+    ordered = np.take_along_axis(np.where(served, load, 0.0), np.argsort(-density, axis=1, kind="stable"), axis=1)
+    before = np.take_along_axis(np.cumsum(ordered, axis=1) - ordered, rank, axis=1)
+    fits = (before < 1.0) | (rank < MIXES_PER_CANDIDATE) | (place < CANDIDATES_PER_MIX) | (density > NEARLY_PAYS)
+    return np.asarray(fits & served)
