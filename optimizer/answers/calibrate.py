@@ -4,6 +4,7 @@ From the priors the whole catalog is fitted, as the shipped one was. From the sh
 kernels of the engine era on the architecture that was measured may move freely, everything broader hardly.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final, Literal
@@ -79,6 +80,7 @@ def fit(
     intervals: bool = True,
     data: str = "",
     as_of: date | None = None,
+    near: Sequence[CalibrationEntry] = (),
 ) -> Fit:
     """Fit the constants to measurements.
 
@@ -90,6 +92,7 @@ def fit(
         intervals: Whether to calibrate the intervals anew; else they stay as they are.
         data: What was fitted to, for the notes of the rows.
         as_of: Date of the fitted rows; by default the catalogs' own.
+        near: Values that the search begins at instead of the start: how long it takes, not what it looks for.
 
     Raises:
         InputError: no row can be used, or scipy is not installed.
@@ -97,7 +100,7 @@ def fit(
     settled = Origin(source_of(frame, catalogs), as_of or catalogs.as_of, data or "measurements")
     known, free = _freed(frame, catalogs, start)
     fitted = problem(frame, known, free)
-    x = solve(fitted)
+    x = solve(fitted, _moves(fitted, near))
     moved = moved_rows(fitted, x, settled)
     before = metric_errors(fitted, fitted.parameters.values(fitted.calibration, np.zeros_like(x)))
     after = metric_errors(fitted, np.array([entry.value for entry in moved]))
@@ -108,12 +111,24 @@ def fit(
     return Fit(entries, before, after, fitted, x)
 
 
-def solve(fitted: Problem) -> Floats:
+def _moves(fitted: Problem, near: Sequence[CalibrationEntry]) -> Floats:
+    """How far these values are from where each free constant starts, in logarithms, (f,); 0 where they say nothing."""
+    entries, value = fitted.calibration.entries, {(each.parameter, each.group): each.value for each in near}
+    free = [entries[position] for position in fitted.parameters.position]
+    at = [
+        value.get((each.parameter, each.group), start)
+        for each, start in zip(free, fitted.parameters.start, strict=True)
+    ]
+    moves: Floats = np.log(np.array(at) / fitted.parameters.start)
+    return moves
+
+
+def solve(fitted: Problem, first: Floats) -> Floats:
     """How far each free constant moves from its start, in logarithms, (f,): scipy's trust region on the robust loss."""
     least_squares = optional("scipy.optimize", extra="accuracy").least_squares
     found = least_squares(
         lambda x: residuals(fitted, x),
-        np.zeros(len(fitted.parameters.start)),
+        first,
         jac=lambda x: jacobian(fitted, x),
         loss=lambda squared: loss(fitted, squared),
         x_scale=FIRST_STEP,

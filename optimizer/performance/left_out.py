@@ -16,7 +16,7 @@ from optimizer.performance.calibration import Floats, Ints
 from optimizer.performance.coverage import LeftOut
 from optimizer.performance.deployments import deliver
 from optimizer.performance.evidence import HOST_LINK, Pairs, host_linked, measured_groups, named_pairs, unseen_among
-from optimizer.performance.fitting import Bools, Names, Problem, jacobian, log_errors, residuals
+from optimizer.performance.fitting import FIT, Bools, Names, Problem, jacobian, log_errors, residuals
 from optimizer.performance.intervals import load_class
 
 ROUNDS: Final = 2
@@ -98,10 +98,11 @@ def _step_without(fitted: Problem, x: Floats, slope: Floats, present: Floats, ke
     """The change of x that minimizes the loss of the kept figures, linearized, (f,)."""
     penalty = fitted.parameters.precision.T @ fitted.parameters.precision
     weight = fitted.weight[fitted.weight > 0][kept]
+    width = fitted.calibration.lookup(FIT, "loss_width")
     slope, present = slope[kept], present[kept]
     step: Floats = np.zeros_like(x)
     for _ in range(ROUNDS):
-        weighed = slope * (weight / np.sqrt(1 + (present + slope @ step) ** 2))[:, None]
+        weighed = slope * (weight / (1 + ((present + slope @ step) / width) ** 2))[:, None]
         step = np.asarray(-np.linalg.solve(weighed.T @ slope + penalty, weighed.T @ present + penalty @ x), np.float64)
     return step
 

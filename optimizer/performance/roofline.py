@@ -13,6 +13,8 @@ from optimizer.performance.setup import Setup
 
 FLOPS_PER_PARAM = 2.0
 """One multiplication and one addition per parameter and token."""
+DATASHEET = 1.0
+"""No kernel moves bytes faster than the datasheet's bandwidth, whatever a fit would like."""
 
 
 def column(values: Floats, like: Floats) -> Floats:
@@ -99,9 +101,10 @@ def experts(setup: Setup) -> Experts:
     work = FLOPS_PER_PARAM * network.expert_params / tp
     width = network.expert_width / np.where(setup.layout.expert_parallel | setup.layout.attention_dp, 1.0, tp)
     relative = (width / constants["expert_reference_width"]) ** constants["expert_width_exponent"]
-    share = np.minimum(constants["expert_compute_factor"] * relative, 1.0)
-    efficiency = _bandwidth_efficiency(setup, quantized) * constants["expert_bandwidth_factor"]
-    flops = _peak(setup, quantized) * _compute_efficiency(setup, quantized) * share
+    slower = np.minimum(constants["expert_compute_factor"] * relative, 1.0)
+    share = _bandwidth_efficiency(setup, quantized) * constants["expert_bandwidth_factor"]
+    efficiency = np.minimum(share, DATASHEET)
+    flops = _peak(setup, quantized) * _compute_efficiency(setup, quantized) * slower
     roof = Roof(moved / (setup.hardware.bandwidth * efficiency), work / flops, constants["roofline_norm"])
     return Experts(
         roof,
@@ -182,7 +185,8 @@ def prefill_attention_seconds(setup: Setup, new: Floats, cached: Floats) -> Floa
 
 def _bandwidth_efficiency(setup: Setup, quantized: np.ndarray) -> Floats:
     factor = np.where(quantized, setup.constants["precision_bandwidth_factor"], 1.0)
-    return setup.constants["bandwidth_efficiency"] * setup.constants["engine_bandwidth_factor"] * factor
+    share = setup.constants["bandwidth_efficiency"] * setup.constants["engine_bandwidth_factor"] * factor
+    return np.minimum(share, DATASHEET)
 
 
 def _compute_efficiency(setup: Setup, quantized: np.ndarray) -> Floats:

@@ -107,11 +107,16 @@ def step_costs(setup: Setup, context: Floats) -> StepCosts:
 
 
 def step_overhead_seconds(setup: Setup) -> Floats:
-    """Host and launch time the engine adds to a step, (n,): per step, per layer, expert layer and latent layer."""
+    """Host and launch time the engine adds to a step, (n,): per step, per layer, expert layer and latent layer.
+
+    Formats differ in the kernels around a product: activations are quantized, scales laid out, experts sorted.
+    """
     constants, network = setup.constants, setup.network
-    routed = np.where(network.experts > 1, constants["expert_layer_overhead_s"], 0.0)
+    plain = np.where(setup.weights.body_quantized > 0, constants["layer_format_factor"], 1.0)
+    routed = constants["expert_layer_overhead_s"] * constants["expert_format_factor"]
+    each = constants["layer_overhead_s"] * plain + np.where(network.experts > 1, routed, 0.0)
     latent = np.where(network.latent > 0, constants["latent_layer_overhead_s"], 0.0)
-    return constants["step_overhead_s"] + network.layers * (constants["layer_overhead_s"] + routed + latent)
+    return constants["step_overhead_s"] + network.layers * (each + latent)
 
 
 def prefill_seconds(setup: Setup, new: Floats, cached: Floats, prompts: Floats) -> Floats:
@@ -139,7 +144,8 @@ def launch_floor_seconds(setup: Setup) -> Floats:
     """The least time a prefill takes, (n,): its kernels are launched one by one, without a recorded graph."""
     constants, network = setup.constants, setup.network
     routed = np.where(network.experts > 1, constants["expert_launch_floor_s"], 0.0)
-    return (constants["launch_floor_s"] + routed) * network.layers
+    latent = np.where(network.latent > 0, constants["latent_launch_floor_s"], 0.0)
+    return (constants["launch_floor_s"] + routed + latent) * network.layers
 
 
 def first_token_seconds(setup: Setup, prefill: Floats) -> Floats:
