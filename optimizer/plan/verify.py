@@ -62,7 +62,8 @@ def _whole(claim: Claim) -> Findings:
         classes = {(c.name, c.input_tokens, c.output_tokens) for c in _classes(claim, d.workload)}
         served = {(c.name, c.input_tokens, c.output_tokens) for c in d.classes}
         yield bool(served) and served <= classes, f"{d.workload} on {d.gpu} serves classes of the scenario"
-        yield d.replicas > 0 and d.max_requests_per_second > 0, f"{d.workload} on {d.gpu} has replicas"
+        running = d.replicas > 0 and any(entry.replicas > 0 for entry in d.schedule)
+        yield running and d.max_requests_per_second > 0, f"{d.workload} on {d.gpu} has replicas that serve"
         yield (
             d.gpus_per_replica == d.tensor_parallel * d.pipeline_parallel,
             f"a replica spans {d.gpus_per_replica} GPUs",
