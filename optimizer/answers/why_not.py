@@ -137,6 +137,8 @@ def _compared(inquiry: Inquiry, choice: Choice, chosen: Bought, proposed: Bought
 
 def _covers_all(inquiry: Inquiry, choice: Choice, chosen: Bought) -> bool:
     market, options = inquiry.market, inquiry.options
+    if chosen.hosted:
+        return False
     stands_for = [(options[c.workload], c.configuration, market.offers[c.offer]) for c in chosen.columns]
     return all(
         is_covered(choice, option.workload.name, option.configurations[row], offer) for option, row, offer in stands_for

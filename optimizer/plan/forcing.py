@@ -94,7 +94,7 @@ def rows_of(choice: Choice, options: WorkloadOptions) -> Flags:
 
 
 def forced(inquiry: Inquiry, choice: Choice, lifted: Collection[str] = ()) -> Inquiry | None:
-    """The inquiry with nothing but the choice, which is none where it covers no configuration on any offer.
+    """The inquiry with nothing but the choice, no hosted API either; None where it covers no configuration on offer.
 
     Args:
         inquiry: The whole question.
@@ -112,7 +112,10 @@ def forced(inquiry: Inquiry, choice: Choice, lifted: Collection[str] = ()) -> In
     served = {each.workload.name for each in options if each.configurations}
     if any(workload.name not in served for workload in inquiry.scenario.workloads):
         return None
-    return replace(inquiry, market=replace(inquiry.market, failed=failed), options=tuple(options))
+    policy = inquiry.scenario.policy
+    machines = policy.model_copy(update={"hosting": tuple(kind for kind in policy.hosting if kind != "serverless")})
+    scenario = inquiry.scenario.model_copy(update={"policy": machines})
+    return replace(inquiry, scenario=scenario, market=replace(inquiry.market, failed=failed), options=tuple(options))
 
 
 def _without(options: WorkloadOptions, lifted: Collection[str], inquiry: Inquiry) -> WorkloadOptions:

@@ -76,8 +76,9 @@ def varied_cost_usd(inquiry: Inquiry, field: str, value: float) -> float:
 
 
 def bought(plan: Bought) -> tuple[tuple[str, int], ...]:
-    """What makes two plans the same purchase: how many instances of which offers."""
-    return tuple((purchase.offer, purchase.instances) for purchase in plan.purchases)
+    """What makes two plans the same purchase: how many instances of which offers, and which hosted APIs."""
+    apis = dict.fromkeys((item.api, 0) for item in plan.hosted)
+    return (*((purchase.offer, purchase.instances) for purchase in plan.purchases), *apis)
 
 
 def _marginal_value(chosen: Bought, found: Varied, lever: Lever, direction: Direction) -> MarginalValue:

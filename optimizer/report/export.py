@@ -4,16 +4,20 @@ import json
 
 from pydantic import BaseModel
 
+from optimizer.answers.frontier import Frontier
 from optimizer.answers.lifecycle_types import LifecycleReport
+from optimizer.answers.why_not import WhyNot
 from optimizer.inputs.scenario import Scenario
 from optimizer.plan.explained import Explanation
 from optimizer.plan.plan import PlanReport
 
 SCHEMAS: dict[str, type[BaseModel]] = {
     "explanation": Explanation,
+    "frontier": Frontier,
     "lifecycle": LifecycleReport,
     "plan": PlanReport,
     "scenario": Scenario,
+    "why-not": WhyNot,
 }
 
 
