@@ -6,9 +6,13 @@ from functools import lru_cache
 import pytest
 
 from optimizer import load_catalogs, load_scenario, optimize
+from optimizer.answers.optimize import verified
 from optimizer.inputs.catalog import Catalogs
 from optimizer.inputs.scenario import Scenario
+from optimizer.inputs.shipped import shipped_dir
+from optimizer.plan.inquiry import Inquiry
 from optimizer.plan.plan import PlanReport
+from optimizer.plan.readback import Bought, read_back
 
 
 @pytest.fixture(scope="session")
@@ -20,6 +24,33 @@ def catalogs() -> Catalogs:
 def planned(catalogs: Catalogs) -> Callable[[str], PlanReport]:
     """The plan of a shipped scenario."""
     return lru_cache(maxsize=None)(lambda name: optimize(load_scenario(name), catalogs))
+
+
+@pytest.fixture(scope="session")
+def asked(catalogs: Catalogs) -> Callable[[str], Inquiry]:
+    """The inquiry of a shipped scenario, over the example of one's own terms where there is one."""
+
+    def inquiry(name: str) -> Inquiry:
+        overlay = shipped_dir("scenarios") / "overlays" / name
+        return Inquiry.of(load_scenario(name), load_catalogs(overlay) if overlay.is_dir() else catalogs)
+
+    return lru_cache(maxsize=None)(inquiry)
+
+
+@pytest.fixture(scope="session")
+def fleet(asked: Callable[[str], Inquiry]) -> Callable[[str], Bought]:
+    """What the plan of a shipped scenario buys and runs, without what a report compares it with."""
+    return lru_cache(maxsize=None)(lambda name: proven(asked(name)))
+
+
+def proven(inquiry: Inquiry) -> Bought:
+    """The plan, proven optimal and verified."""
+    answer = inquiry.solved()
+    assert answer.solution.outcome == "optimal"
+    assert answer.solution.relative_gap == 0.0
+    bought = read_back(answer)
+    assert verified(inquiry, bought).passed
+    return bought
 
 
 @pytest.fixture

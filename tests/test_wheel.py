@@ -33,7 +33,8 @@ needs_backend = pytest.mark.skipif(
 @needs_backend
 @pytest.mark.parametrize("kind", ["catalogs", "scenarios"])
 def test_data_ships_in_the_wheel(kind: str, names: set[str]) -> None:
-    expected = {f"optimizer/shipped/{kind}/{file.name}" for file in (ROOT / kind).iterdir()}
+    files = [file for file in (ROOT / kind).rglob("*") if file.is_file()]
+    expected = {f"optimizer/shipped/{kind}/{file.relative_to(ROOT / kind)}" for file in files}
     assert expected <= names
 
 

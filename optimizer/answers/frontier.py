@@ -160,11 +160,11 @@ def _axes(scenario: Scenario, sweeps: Sequence[Sweep]) -> tuple[Sweep, Sweep | N
 
 
 def _distinct(found: Iterable[Point]) -> list[str]:
-    return list(dict.fromkeys(summarized(point.plan.deployments) for point in found if point.plan))
+    return list(dict.fromkeys(summarized(point.plan) for point in found if point.plan))
 
 
 def _index(point: Point, plans: Sequence[str]) -> int | None:
-    return plans.index(summarized(point.plan.deployments)) if point.plan else None
+    return plans.index(summarized(point.plan)) if point.plan else None
 
 
 def _point(point: Point, plans: Sequence[str]) -> FrontierPoint:

@@ -137,7 +137,7 @@ def _month(month: int, scenario: Scenario, fleet: Fleet, runs: Sequence[PricedRu
         month=month,
         requests_per_second=sum(each.peak_requests_per_second() for each in scenario.workloads),
         outcome=fleet.outcome,
-        plan=summarized(bought.deployments) if bought else fleet.reason,
+        plan=summarized(bought) if bought else fleet.reason,
         gpus=sum(each.gpus for each in bought.purchases) if bought else None,
         serving_usd=serving,
         training_usd=sum((run.usd_per_month for run in runs), Decimal(0)),

@@ -102,7 +102,16 @@ def verified(inquiry: Inquiry, bought: Bought) -> Verification:
     Raises:
         VerificationFailed: one does not.
     """
-    claim = Claim(inquiry.scenario, inquiry.catalogs, bought.deployments, bought.purchases, bought.monthly_cost_usd)
+    claim = Claim(
+        scenario=inquiry.scenario,
+        catalogs=inquiry.catalogs,
+        deployments=bought.deployments,
+        purchases=bought.purchases,
+        hosted=bought.hosted,
+        periods=bought.periods,
+        migration=bought.migration,
+        monthly_cost_usd=bought.monthly_cost_usd,
+    )
     verification = verify(claim)
     if not verification.passed:
         wrong = "; ".join(f"{check.name}: {check.text}" for check in verification.checks if not check.passed)
@@ -111,7 +120,7 @@ def verified(inquiry: Inquiry, bought: Bought) -> Verification:
 
 
 def _explained(answer: Answer, bought: Bought, counts: Census) -> Explanation:
-    inquiry = answer.inquiry
+    inquiry = answer.inquiry.for_comparison()
     scenario = inquiry.scenario
     limits = requirements(scenario, inquiry.catalogs, bought.deployments, bought.monthly_cost_usd)
     return Explanation(
@@ -130,7 +139,7 @@ def _explained(answer: Answer, bought: Bought, counts: Census) -> Explanation:
         marginal_values=[],
         breakpoints=[],
         exposure=None,
-        warnings=warnings(scenario, bought.deployments, bought.purchases),
+        warnings=warnings(scenario, bought, answer.formulation.periods),
     )
 
 
@@ -138,6 +147,8 @@ def _variations(
     inquiry: Inquiry, bought: Bought, explanation: Explanation, thorough: bool
 ) -> dict[str, list[MarginalValue] | list[Breakpoint] | Exposure]:
     """What a step of a limit costs, how far it may go and what all rests on; less where nobody would wait for it."""
+    if inquiry.for_comparison().close_enough and not thorough:
+        return {}
     limits, few = explanation.requirements, narrowed(inquiry)
     every = levers(inquiry.scenario, inquiry.options, bought.deployments)
     moved = every if thorough else worth_moving(every, limits)
@@ -150,7 +161,7 @@ def _variations(
 def _summary(answer: Answer, bought: Bought) -> str:
     proof = "proven optimal" if answer.solution.outcome == "optimal" else f"within {answer.solution.relative_gap:.2%}"
     name = answer.inquiry.scenario.name
-    return f"${bought.monthly_cost_usd:,.2f} a month for {name}, {proof}: {summarized(bought.deployments)}."
+    return f"${bought.monthly_cost_usd:,.2f} a month for {name}, {proof}: {summarized(bought)}."
 
 
 def _without_plan(answer: Answer, counts: Census) -> Explanation:
@@ -197,7 +208,7 @@ def _report(
         catalog_as_of=inquiry.catalogs.as_of,
         confidence=inquiry.scenario.policy.confidence,
         solver=SolverFacts(
-            name="highs",
+            name=solution.solver,
             reason=solution.reason,
             candidates_evaluated=counts.evaluated,
             candidates_kept=counts.kept,

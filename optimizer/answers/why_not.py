@@ -104,7 +104,7 @@ def why_not(
     if proposed is None:
         return _failing(inquiry, choice, chosen, proposal)
     if chosen is None:
-        summary = f"{choice.words()}: ${proposed.monthly_cost_usd:,.2f} a month, {summarized(proposed.deployments)}"
+        summary = f"{choice.words()}: ${proposed.monthly_cost_usd:,.2f} a month, {summarized(proposed)}"
         return _told(inquiry, choice, None, proposed, summary=summary, verdict="only_this")
     return _compared(inquiry, choice, chosen, proposed)
 
@@ -122,7 +122,7 @@ def _solved(inquiry: Inquiry | None) -> Bought | None:
 def _compared(inquiry: Inquiry, choice: Choice, chosen: Bought, proposed: Bought) -> WhyNot:
     """Both plans stand: the difference, what makes it, and the price that closes it."""
     difference = proposed.monthly_cost_usd - chosen.monthly_cost_usd
-    plan = summarized(proposed.deployments)
+    plan = summarized(proposed)
     cost = f"{choice.words()}: ${proposed.monthly_cost_usd:,.2f} a month"
     if difference <= SAME_COST:
         already = _covers_all(inquiry, choice, chosen)
@@ -152,10 +152,10 @@ def _entries(inquiry: Inquiry, choice: Choice, chosen: Bought, proposed: Bought)
         moved = offers_of(choice, inquiry.market)
         met = crossing(inquiry, chosen, moved, CHEAPEST)
         if met is not None:
-            found.append(_entry("beside", met.factor, summarized(met.plan.deployments)))
+            found.append(_entry("beside", met.factor, summarized(met.plan)))
     whole = chosen.monthly_cost_usd / proposed.monthly_cost_usd
     if not found or whole < min(1 - entry.discount_percent / 100 for entry in found) - 1e-9:
-        found.append(_entry("alone", whole, summarized(proposed.deployments)))
+        found.append(_entry("alone", whole, summarized(proposed)))
     return found
 
 
@@ -233,14 +233,14 @@ def _told(
         verdict=verdict,
         summary=summary,
         optimal_monthly_cost_usd=chosen.monthly_cost_usd if chosen else None,
-        optimal_summary=summarized(chosen.deployments) if chosen else "",
+        optimal_summary=summarized(chosen) if chosen else "",
         monthly_cost_usd=proposed.monthly_cost_usd if proposed else None,
         difference_usd=proposed.monthly_cost_usd - chosen.monthly_cost_usd if proposed and chosen else None,
         deployments=list(proposed.deployments) if proposed else [],
         factors=cost_factors(beside, proposed.deployments) if beside and proposed else [],
         shortfalls=list(failed),
         admitted_monthly_cost_usd=admitted.monthly_cost_usd if admitted else None,
-        admitted_summary=summarized(admitted.deployments) if admitted else "",
+        admitted_summary=summarized(admitted) if admitted else "",
         relaxations=list(ways),
         entries=list(entries),
     )

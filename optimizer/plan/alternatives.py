@@ -10,7 +10,6 @@ from optimizer.inputs.quality import SIXTEEN_BIT
 from optimizer.inputs.scenario import CENTRAL_CONFIDENCE
 from optimizer.performance.candidates import WorkloadOptions
 from optimizer.plan.explained import Alternative
-from optimizer.plan.fleet import Deployment
 from optimizer.plan.inquiry import Answer, Inquiry
 from optimizer.plan.readback import Bought, read_back
 from optimizer.program.given import Flags
@@ -36,7 +35,7 @@ def next_best(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative]:
     without = inquiry.solved(_without(inquiry, "precision", precisions))
     yield _compared("precision", f"without {', '.join(precisions)}", without, chosen)
     workloads = len(inquiry.scenario.workloads)
-    if len(chosen.deployments) > workloads:
+    if len(chosen.deployments) > workloads and not inquiry.close_enough:
         uniform = inquiry.under_policy(max_distinct_configurations=workloads).solved()
         yield _compared("configurations", "with one configuration per workload", uniform, chosen)
 
@@ -128,7 +127,7 @@ def _compared(kind: str, change: str, answer: Answer, chosen: Bought) -> Alterna
         )  # fmt: skip
     other = read_back(answer)
     difference = other.monthly_cost_usd - chosen.monthly_cost_usd
-    summary = summarized(other.deployments)
+    summary = summarized(other)
     return Alternative(
         kind=kind,
         change=change,
@@ -144,12 +143,13 @@ def _signed(amount: Decimal) -> str:
     return f"{'−' if amount < 0 else '+'}${abs(amount):,.2f}"
 
 
-def summarized(deployments: Sequence[Deployment]) -> str:
+def summarized(bought: Bought) -> str:
     """The plan in a phrase: how many of which instances run what precision, where."""
     parts = []
-    for d in deployments:
+    for d in bought.deployments:
         term = "" if d.pricing_term == "on_demand" else f" {d.pricing_term}"
         box = f"{d.instances}× {d.gpus_per_instance}×{d.gpu}" if d.gpus_per_instance > 1 else f"{d.instances}× {d.gpu}"
         region = "" if d.region == EVERYWHERE else f" {d.region}"
         parts.append(f"{box} {d.precision} ({d.provider}{region}{term})")
+    parts += [f"{item.model} by the request ({item.provider})" for item in bought.hosted]
     return ", ".join(dict.fromkeys(parts))

@@ -93,7 +93,7 @@ def _between(holds: float, changes: float, whole: bool) -> float | None:
 
 def _told(lever: Lever, direction: Direction, holds: float, changes: float | None, beyond: Varied | None) -> Breakpoint:
     plan = beyond.plan if beyond else None
-    summary = summarized(plan.deployments) if plan else ""
+    summary = summarized(plan) if plan else ""
     start = f"{lever.what}, now {shown(lever.value, lever.unit)}, {direction}"
     if changes is None or beyond is None:
         text = f"{start}: nothing changes up to {shown(holds, lever.unit)}"
@@ -134,7 +134,7 @@ def _price_breakpoint(inquiry: Inquiry, chosen: Bought, purchase: Purchase, dire
     met = crossing(inquiry, chosen, moved, end)
     today = purchase.price_usd_per_hour
     price = (today * (met.factor if met else end)).quantize(PRICE_DIGITS)
-    summary = summarized(met.plan.deployments) if met else ""
+    summary = summarized(met.plan) if met else ""
     start = f"{what}, now ${today} an hour, {direction}"
     if met is None:
         text = f"{start}: nothing changes up to ${price}"

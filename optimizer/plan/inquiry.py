@@ -14,6 +14,10 @@ from optimizer.program.formulate import Column, Formulation, formulate
 from optimizer.program.given import Flags
 from optimizer.program.solve import Solution, solve
 
+COMPARISON_GAP = 0.01
+COMPARISON_NODES = 50
+"""Where the search ends for plans with demand over time that are only compared with the chosen, proven one."""
+
 
 @dataclass(frozen=True)
 class Use:
@@ -61,6 +65,8 @@ class Inquiry:
     options: tuple[WorkloadOptions, ...]
     time_limit_s: float | None = None
     """For each solve; without one every answer is proven."""
+    close_enough: bool = False
+    """Whether answers are compared only, so that proof may stop at `COMPARISON_GAP` or `COMPARISON_NODES`."""
 
     @classmethod
     def of(cls, scenario: Scenario, catalogs: Catalogs, time_limit_s: float | None = None) -> "Inquiry":
@@ -72,7 +78,14 @@ class Inquiry:
         """The optimum, optionally over a part of the configurations."""
         hosted = apis(self.scenario, self.catalogs).admitted if "serverless" in self.scenario.policy.hosting else ()
         formulation = formulate(self.scenario, self.options, self.market, keep, hosted)
-        return Answer(self, formulation, solve(formulation.problem, time_limit_s=self.time_limit_s))
+        gap, nodes = (COMPARISON_GAP, COMPARISON_NODES) if self.close_enough else (0.0, None)
+        solution = solve(formulation.problem, self.time_limit_s, relative_gap=gap, node_limit=nodes)
+        return Answer(self, formulation, solution)
+
+    def for_comparison(self) -> "Inquiry":
+        """The same question for answers that stand beside a plan: close enough to compare, where proof takes long."""
+        several = any(workload.demand is not None for workload in self.scenario.workloads)
+        return replace(self, close_enough=several)
 
     def changed(self, scenario: Scenario) -> "Inquiry":
         """The inquiry for another scenario over the same catalogs, predicting again only what the change touches."""

@@ -86,7 +86,7 @@ def _marginal_value(chosen: Bought, found: Varied, lever: Lever, direction: Dire
     difference = None if plan is None else plan.monthly_cost_usd - chosen.monthly_cost_usd
     unmoved = direction == "looser" and difference is not None and abs(difference) < SAME_COST
     same = unmoved or (plan is not None and bought(plan) == bought(chosen))
-    summary = "" if plan is None else summarized((chosen if same else plan).deployments)
+    summary = "" if plan is None else summarized(chosen if same else plan)
     step = f"{lever.what}: {shown(to)} instead of {shown(lever.value, lever.unit)}"
     if plan is None or difference is None:
         effect = "no plan meets it" if found.outcome == "infeasible" else "no plan found in time"

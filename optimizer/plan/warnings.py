@@ -4,17 +4,23 @@ from collections.abc import Iterator, Sequence
 
 from optimizer.inputs.quality import SIXTEEN_BIT
 from optimizer.inputs.scenario import Scenario
+from optimizer.performance.periods import Periods
 from optimizer.plan.fleet import Deployment, Purchase
+from optimizer.plan.readback import Bought
 
+NOTABLE_ROUNDING = 0.01
+"""Share of a workload's requests that rounding hours up may add before it is said."""
 MANY_INSTANCES = 16
 """From here on, whether the provider has that many is a question of its own."""
 
 
-def warnings(scenario: Scenario, deployments: Sequence[Deployment], purchases: Sequence[Purchase]) -> list[str]:
+def warnings(scenario: Scenario, bought: Bought, week: Periods) -> list[str]:
     """One sentence per thing to settle, without repetition, the gravest kind first."""
+    deployments = bought.deployments
     kinds = (_not_measured(deployments), _quality(scenario, deployments), _prices(scenario, deployments))
-    found = [*(text for kind in kinds for text in kind), *_availability(purchases), *_peaks(scenario)]
-    return list(dict.fromkeys(found))
+    found = [text for kind in kinds for text in kind]
+    found += [*_hosted(bought), *_interrupted(scenario, deployments), *_availability(bought.purchases)]
+    return list(dict.fromkeys([*found, *_rounded_up(scenario, week)]))
 
 
 def _not_measured(deployments: Sequence[Deployment]) -> Iterator[str]:
@@ -49,7 +55,23 @@ def _availability(purchases: Sequence[Purchase]) -> Iterator[str]:
             yield f"{purchase.instances} × {purchase.offer}: ask whether so many are to be had, or set a quota"
 
 
-def _peaks(scenario: Scenario) -> Iterator[str]:
-    for workload in scenario.workloads:
-        if workload.demand is not None:
-            yield f"{workload.name} is planned for its peak hour around the clock; quiet hours are not scaled down yet"
+def _hosted(bought: Bought) -> Iterator[str]:
+    for item in bought.hosted:
+        yield (
+            f"{item.workload}: {item.api} at {item.provider} is planned by its price alone; "
+            "nobody promised or measured its latency here"
+        )
+
+
+def _interrupted(scenario: Scenario, deployments: Sequence[Deployment]) -> Iterator[str]:
+    if scenario.policy.spot is None and any(d.pricing_term == "spot" for d in deployments):
+        yield "spot instances count as if they were never interrupted; say how often in policy.spot"
+
+
+def _rounded_up(scenario: Scenario, week: Periods) -> Iterator[str]:
+    for workload, added in zip(scenario.workloads, week.added_share.tolist(), strict=True):
+        if added >= NOTABLE_ROUNDING:
+            yield (
+                f"{workload.name}: {week.count} periods stand for the week and plan {added:.1%} more than is asked; "
+                "policy.elastic.max_periods tells more hours apart"
+            )

@@ -112,7 +112,7 @@ def relaxation(way: WayOut) -> Relaxation:
         FieldChange.model_validate({"field": item.field, "from": item.value, "to": to, "unit": item.unit})
         for item, to in way.changes
     ]
-    plan = f"${way.plan.monthly_cost_usd:,.2f} a month, {summarized(way.plan.deployments)}"
+    plan = f"${way.plan.monthly_cost_usd:,.2f} a month, {summarized(way.plan)}"
     return Relaxation(changes=changes, monthly_cost_usd=way.plan.monthly_cost_usd, text=f"{_words(way)}: {plan}")
 
 

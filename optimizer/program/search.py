@@ -15,7 +15,7 @@ from optimizer.program.model import Program, build_program, hourly_cost, model_p
 from optimizer.program.patterns import pattern_bound
 from optimizer.program.problem import Problem, Sorted, compacted
 from optimizer.program.quantities import busiest_period, label_numbers
-from optimizer.program.solver import Answer, Clock, Status, solve_integer, solve_linear
+from optimizer.program.solver import Answer, Clock, Status, integer_solver, solve_integer, solve_linear
 from optimizer.program.thinning import promising_part
 from optimizer.program.variables import Variables
 
@@ -59,11 +59,12 @@ class Machines:
 
 @dataclass(eq=False)
 class Ledger:
-    """What the search may do and did: the gap at which it may end, phases with their wall time, columns removed."""
+    """What the search may do and did: where it may end, phases with their wall time, columns removed by argument."""
 
     progress: Callable[[str], None]
     clock: Clock
     relative_gap: float = 0.0
+    node_limit: int | None = None
     phase_wall_s: dict[str, float] = field(default_factory=dict)
     eliminated: dict[str, int] = field(default_factory=dict)
     columns_solved: int = 0
@@ -167,7 +168,8 @@ def _final(problem: Problem, keep: Flags, bound: Bound | None, incumbent: Machin
     """Solve the program on every candidate that no argument has removed."""
     with ledger.phase("final"):
         known = bound.usd_per_hour if bound is not None else 0.0
-        answer, machines = _solve_on(problem, keep & _can_beat(problem, bound, incumbent), ledger, None, known)
+        left = keep & _can_beat(problem, bound, incumbent)
+        answer, machines = _solve_on(problem, left, ledger, ledger.node_limit, known)
     return _found(problem, keep, bound, answer, _cheaper(machines, incumbent))
 
 
@@ -244,8 +246,8 @@ def _solve_part(
     ledger.columns_solved = len(part.candidates)
     program = build_program(part.problem)
     enough = bound_usd_per_hour / (1 - ledger.relative_gap)
-    model = model_proto(program, hourly_cost(program))
-    answer = solve_integer(model, ledger.clock, node_limit, ledger.relative_gap, enough)
+    model, solver = model_proto(program, hourly_cost(program)), integer_solver(problem.traffic.periods)
+    answer = solve_integer(model, ledger.clock, solver, node_limit, ledger.relative_gap, enough)
     return answer, machines_of(answer, program, part, problem)
 
 

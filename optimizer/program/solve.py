@@ -12,7 +12,7 @@ from optimizer.program.given import Floats, Ints
 from optimizer.program.problem import Problem, Sorted, sorted_problem
 from optimizer.program.routing import Routed, balanced_flows
 from optimizer.program.search import EQUAL_COST, Found, Ledger, Machines, search
-from optimizer.program.solver import Clock
+from optimizer.program.solver import Clock, IntegerSolver, integer_solver
 from optimizer.program.soundness import check
 from optimizer.program.tie_break import break_ties
 
@@ -20,7 +20,7 @@ Outcome: TypeAlias = Literal["optimal", "feasible", "infeasible", "unproven", "f
 
 _REASON: dict[Outcome, str] = {
     "optimal": "no plan costs less",
-    "feasible": "the time limit was reached before the plan was proven cheapest",
+    "feasible": "the search was ended before the plan was proven cheapest",
     "infeasible": "no plan meets every requirement",
     "unproven": "the time limit was reached before a plan was found or ruled out",
 }
@@ -46,6 +46,7 @@ class Solution:
         api_flow_per_s: (T, A) requests/s sent to hosted APIs; empty without a plan.
         eliminated: Candidates removed before the final solve, by argument.
         columns_solved: Candidates in the final solve.
+        solver: Which solver proved it.
         phase_wall_s: Seconds by phase, the only part that differs between runs.
     """
 
@@ -60,6 +61,7 @@ class Solution:
     api_flow_per_s: Floats
     eliminated: Mapping[str, int]
     columns_solved: int
+    solver: IntegerSolver
     phase_wall_s: Mapping[str, float]
 
 
@@ -68,6 +70,7 @@ def solve(
     time_limit_s: float | None = None,
     progress: Callable[[str], None] | None = None,
     relative_gap: float = 0.0,
+    node_limit: int | None = None,
 ) -> Solution:
     """The cheapest plan, its bound and its routing, in the problem's own index order.
 
@@ -79,11 +82,12 @@ def solve(
         time_limit_s: After which the best plan found is returned, with its gap.
         progress: Told the name of each phase as it begins.
         relative_gap: Search no further than a plan proven within this of the cheapest; 0 proves it cheapest.
+        node_limit: Branch and bound no further than so many nodes; a limit that is the same on every machine.
 
     Raises:
         ValueError: The problem is not one, see `soundness`.
     """
-    return _solved(problem, Ledger(progress or _silent, Clock(time_limit_s), relative_gap), eliminate=True)
+    return _solved(problem, Ledger(progress or _silent, Clock(time_limit_s), relative_gap, node_limit), eliminate=True)
 
 
 def solve_plainly(problem: Problem) -> Solution:
@@ -98,13 +102,13 @@ def _solved(problem: Problem, ledger: Ledger, eliminate: bool) -> Solution:
     uncovered = ~(problem.traffic.mixes[served] > 0).any(axis=0)
     if uncovered.any():
         missing = ", ".join(sorted(np.array(problem.traffic.classes)[uncovered].tolist()))
-        return _without_plan("infeasible", f"no candidate serves {missing}", None, ledger)
+        return _without_plan(problem, "infeasible", f"no candidate serves {missing}", None, ledger)
     order = sorted_problem(problem)
     try:
         found = search(order.problem, ledger, eliminate)
         if found.machines is None:
             outcome: Outcome = "infeasible" if found.status == "infeasible" else "unproven"
-            return _without_plan(outcome, _REASON[outcome], found.bound_usd_per_hour, ledger)
+            return _without_plan(problem, outcome, _REASON[outcome], found.bound_usd_per_hour, ledger)
         machines = found.machines
         if found.status == "optimal" and not ledger.relative_gap:
             with ledger.phase("tie_break"):
@@ -112,7 +116,7 @@ def _solved(problem: Problem, ledger: Ledger, eliminate: bool) -> Solution:
         with ledger.phase("routing"):
             flows = balanced_flows(order.problem, machines)
     except SolverFailure as failure:
-        return _without_plan("failed", str(failure), None, ledger)
+        return _without_plan(problem, "failed", str(failure), None, ledger)
     return _with_plan(problem, order, found, (machines, flows), ledger)
 
 
@@ -147,11 +151,14 @@ def _with_plan(
         api_flow_per_s=sent,
         eliminated=ledger.eliminated,
         columns_solved=ledger.columns_solved,
+        solver=integer_solver(problem.traffic.periods),
         phase_wall_s=ledger.phase_wall_s,
     )
 
 
-def _without_plan(outcome: Outcome, reason: str, bound_usd_per_hour: float | None, ledger: Ledger) -> Solution:
+def _without_plan(
+    problem: Problem, outcome: Outcome, reason: str, bound_usd_per_hour: float | None, ledger: Ledger
+) -> Solution:
     known = outcome == "unproven" and bound_usd_per_hour is not None and np.isfinite(bound_usd_per_hour)
     nothing = np.zeros((0, 0))
     return Solution(
@@ -166,6 +173,7 @@ def _without_plan(outcome: Outcome, reason: str, bound_usd_per_hour: float | Non
         api_flow_per_s=nothing,
         eliminated=ledger.eliminated,
         columns_solved=ledger.columns_solved,
+        solver=integer_solver(problem.traffic.periods),
         phase_wall_s=ledger.phase_wall_s,
     )
 

@@ -14,7 +14,7 @@ from optimizer.program.model import Program, build_program, hourly_cost, model_p
 from optimizer.program.problem import Problem, Sorted, compacted
 from optimizer.program.rows import Rows, one_row_at_most
 from optimizer.program.search import EQUAL_COST, Ledger, Machines, machines_of
-from optimizer.program.solver import solve_integer
+from optimizer.program.solver import integer_solver, solve_integer
 
 TIE_BREAK_CANDIDATES = 24
 TIE_BREAK_NODES = 5
@@ -45,12 +45,13 @@ def _fewest_gpus(problem: Problem, machines: Machines, possible: Flags, ledger: 
     part = _with_those_in_force(problem, possible)
     program = build_program(part.problem)
     variables, objective = program.variables, np.zeros(program.variables.count)
+    solver = integer_solver(problem.traffic.periods)
     weight = (float((machines.instances @ problem.offers.gpus_per_instance).max()) + 1.0) * (
         problem.offers.gpus_per_instance
     ) + 1.0
     objective[variables.instances] = weight[part.offers][variables.instance_offer] * variables.instance_share
     equal_cost = _equal_cost(program, machines)
-    answer = solve_integer(model_proto(program, objective, equal_cost), ledger.clock, TIE_BREAK_NODES)
+    answer = solve_integer(model_proto(program, objective, equal_cost), ledger.clock, solver, TIE_BREAK_NODES)
     found = machines_of(answer, program, part, problem)
     if found is None or found.usd_per_hour > _ceiling(machines):
         return machines
@@ -87,7 +88,7 @@ def _fewest_replicas(problem: Problem, machines: Machines, possible: Flags, ledg
     if not len(part.candidates):
         return machines
     program = build_program(part.problem)
-    variables = program.variables
+    variables, solver = program.variables, integer_solver(problem.traffic.periods)
     bought = np.zeros(len(variables.instances))
     bought[variables.instance_at] = machines.instances[:, part.offers]
     number = np.arange(len(bought))
@@ -97,13 +98,15 @@ def _fewest_replicas(problem: Problem, machines: Machines, possible: Flags, ledg
     hours = problem.traffic.share_of_month[:, None] * problem.traffic.periods
     counting[variables.replicas] = hours
     ranking[variables.replicas] = hours * (1.0 + np.arange(len(part.candidates)))
-    answer = solve_integer(model_proto(program, counting, same, equal_cost), ledger.clock, TIE_BREAK_NODES)
+    answer = solve_integer(model_proto(program, counting, same, equal_cost), ledger.clock, solver, TIE_BREAK_NODES)
     fewest = machines_of(answer, program, part, problem)
     if fewest is None or fewest.usd_per_hour > _ceiling(machines):
         return machines
     total = float((fewest.replicas * hours).sum()) * (1 + EQUAL_COST)
     count = one_row_at_most("fewest[]", total, variables.replicas.ravel(), counting[variables.replicas].ravel())
-    answer = solve_integer(model_proto(program, ranking, same, equal_cost, count), ledger.clock, TIE_BREAK_NODES)
+    answer = solve_integer(
+        model_proto(program, ranking, same, equal_cost, count), ledger.clock, solver, TIE_BREAK_NODES
+    )
     ranked = machines_of(answer, program, part, problem)
     return fewest if ranked is None or ranked.usd_per_hour > _ceiling(machines) else ranked
 

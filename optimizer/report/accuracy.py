@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from optimizer.answers.decisions import DecisionQuality, Decisions
 from optimizer.answers.validate import ErrorRow, ErrorTable, Validation
+from optimizer.report.elements import Section, Table
 from optimizer.report.markdown import section_markdown
-from optimizer.report.sections import Section, Table
 from optimizer.report.text import section_text
 
 METRIC_NAMES = {"tpot": "TPOT", "ttft": "TTFT", "throughput": "output tokens/s"}

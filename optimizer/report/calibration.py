@@ -7,7 +7,7 @@ from dataclasses import asdict
 from optimizer.answers.calibrate import Fit
 from optimizer.inputs.catalog import CalibrationEntry
 from optimizer.report.catalog_files import catalog_csv
-from optimizer.report.sections import Section, Table
+from optimizer.report.elements import Section, Table
 
 
 def calibration_csv(entries: Iterable[CalibrationEntry]) -> str:

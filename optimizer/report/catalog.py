@@ -10,7 +10,7 @@ from typing import Any
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog import Catalogs, Offer
 from optimizer.inputs.catalog_checks import SEVERITIES, CatalogFinding
-from optimizer.report.sections import Section, Table
+from optimizer.report.elements import Section, Table
 
 Row = Any
 Column = tuple[str, Callable[[Row], object]]

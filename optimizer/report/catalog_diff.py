@@ -7,7 +7,7 @@ from typing import Any
 
 from optimizer.answers.catalog_diff import CatalogDiff, Move
 from optimizer.answers.catalog_snapshot import Snapshot
-from optimizer.report.sections import Section, Table
+from optimizer.report.elements import Section, Table
 
 HASH_SHOWN = 16
 

@@ -10,7 +10,7 @@ from optimizer.base.model import Strict
 from optimizer.inputs.catalog import Catalogs, Model, Offer
 from optimizer.inputs.quality import quality_share
 from optimizer.report.catalog import LISTINGS, listing_section
-from optimizer.report.sections import Section, Table
+from optimizer.report.elements import Section, Table
 
 SHOWN_OFFERS = 12
 SHOWN_ALIASES = 12

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from optimizer.answers.catalog_import import Imported
-from optimizer.report.sections import Section, Table
+from optimizer.report.elements import Section, Table
 
 SHOWN_REASONS = 20
 

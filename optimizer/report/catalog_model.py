@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from optimizer.base.units import BYTES_PER_GIB, BYTES_PER_MIB
 from optimizer.inputs.catalog import Model
-from optimizer.report.sections import Section, Table
+from optimizer.report.elements import Section, Table
 
 
 def model_section(model: Model, written: Sequence[str]) -> Section:

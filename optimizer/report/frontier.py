@@ -3,8 +3,9 @@
 from string import ascii_uppercase
 
 from optimizer.answers.frontier import Frontier, FrontierChange, FrontierPoint, SweptField
+from optimizer.report.elements import Section, Table, money
 from optimizer.report.markdown import answer_markdown
-from optimizer.report.sections import Section, Table, money, number, unit_of
+from optimizer.report.sections import number, unit_of
 from optimizer.report.text import answer_text
 
 BAR_CELLS = 30

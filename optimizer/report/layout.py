@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from optimizer.report.elements import Section
 from optimizer.report.markdown import section_markdown
-from optimizer.report.sections import Section
 from optimizer.report.text import section_text
 
 

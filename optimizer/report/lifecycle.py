@@ -5,8 +5,8 @@ from textwrap import fill
 
 from optimizer.answers.lifecycle_types import LifecycleReport, MonthOfLife, TrainingCost
 from optimizer.base.units import HOURS_PER_DAY
+from optimizer.report.elements import Section, Table, money
 from optimizer.report.markdown import section_markdown
-from optimizer.report.sections import Section, Table, money
 from optimizer.report.text import DEFAULT_WIDTH, section_text
 
 MOST_MONTHS_SHOWN = 24

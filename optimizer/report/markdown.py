@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 
 from optimizer.plan.plan import PlanReport
-from optimizer.report.sections import Section, Table, plan_sections
+from optimizer.report.elements import Section, Table
+from optimizer.report.sections import plan_sections
 
 
 def plan_markdown(report: PlanReport, verbose: bool = True) -> str:

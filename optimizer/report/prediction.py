@@ -1,8 +1,8 @@
 """A prediction in words and a table."""
 
 from optimizer.answers.prediction import Interval, Prediction, Setting
+from optimizer.report.elements import Section, Table
 from optimizer.report.markdown import section_markdown, table_markdown
-from optimizer.report.sections import Section, Table
 from optimizer.report.text import section_text
 
 SOURCES = {

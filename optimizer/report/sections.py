@@ -1,14 +1,14 @@
 """A plan as titled sections of lines and tables; text and Markdown lay out the same sections."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
 
 from optimizer.inputs.scenario import CENTRAL_CONFIDENCE
 from optimizer.plan.explained import Alternative, Breakpoint, ConflictItem, MarginalValue
 from optimizer.plan.fleet import Deployment
 from optimizer.plan.levers import is_demand
 from optimizer.plan.plan import PlanReport
+from optimizer.report.elements import Section, Table, change, money
+from optimizer.report.schedule import schedule_section
 
 PROOF_WORDS = {
     "optimal": "proven optimal",
@@ -21,38 +21,12 @@ MAX_REJECTIONS = 6
 SMALL_SHARE = 0.0005
 
 
-@dataclass(frozen=True)
-class Table:
-    """Rows under headings; headings that start with '>' are right-aligned."""
-
-    headings: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True)
-class Section:
-    """A titled part of a report: lines, then an optional table."""
-
-    title: str
-    lines: tuple[str, ...] = ()
-    table: Table | None = None
-
-
-def money(amount: Decimal) -> str:
-    """US dollars and cents with thousands separators."""
-    return f"${amount:,.2f}"
-
-
-def change(amount: Decimal) -> str:
-    """A signed difference in US dollars."""
-    return f"{'−' if amount < 0 else '+'}${abs(amount):,.2f}"
-
-
 def plan_sections(report: PlanReport, verbose: bool = False) -> tuple[Section, ...]:
     """The report's sections in reading order: the answer, the reason, the way out, the proof."""
-    if report.deployments:
+    if report.monthly_cost_usd is not None:
         parts = [
             deployments_section(report.deployments, report.confidence),
+            schedule_section(report),
             _warnings(report),
             _limits(report, verbose),
             *variations(report, verbose),

@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from optimizer.plan.plan import PlanReport
-from optimizer.report.sections import Section, Table, plan_sections
+from optimizer.report.elements import Section, Table
+from optimizer.report.sections import plan_sections
 
 DEFAULT_WIDTH = 120
 

@@ -2,8 +2,9 @@
 
 from optimizer.answers.why_not import WhyNot
 from optimizer.plan.cost_factors import CostFactor
+from optimizer.report.elements import Section, Table, money
 from optimizer.report.markdown import answer_markdown
-from optimizer.report.sections import Section, Table, deployments_section, money
+from optimizer.report.sections import deployments_section
 from optimizer.report.text import answer_text
 
 

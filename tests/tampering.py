@@ -1,0 +1,153 @@
+"""Ways to tamper with a finished plan, for the tests that see it rejected."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from decimal import Decimal
+
+from conftest import with_policy, with_workload
+
+from optimizer.plan.fleet import Deployment, Hosted, Purchase
+from optimizer.plan.verify import Claim
+
+Mutation = Callable[[Claim], Claim]
+
+
+def first_deployment(claim: Claim, **changes: object) -> Claim:
+    first, *others = claim.deployments
+    return replace(claim, deployments=[first.model_copy(update=changes), *others])
+
+
+def deployments(claim: Claim, change: Callable[[Deployment], Mapping[str, object]]) -> Claim:
+    return replace(claim, deployments=[d.model_copy(update=change(d)) for d in claim.deployments])
+
+
+def purchases(claim: Claim, change: Callable[[Purchase], Mapping[str, object]]) -> Claim:
+    return replace(claim, purchases=[p.model_copy(update=change(p)) for p in claim.purchases])
+
+
+def hosted(claim: Claim, change: Callable[[Hosted], Mapping[str, object]]) -> Claim:
+    return replace(claim, hosted=[h.model_copy(update=change(h)) for h in claim.hosted])
+
+
+def policy(**changes: object) -> Mutation:
+    """The same plan under a changed policy."""
+    return lambda claim: replace(claim, scenario=with_policy(claim.scenario, **changes))
+
+
+def workload(**changes: object) -> Mutation:
+    """The same plan for a changed first workload."""
+    return lambda claim: replace(claim, scenario=with_workload(claim.scenario, **changes))
+
+
+def paying(claim: Claim, month: Callable[[Purchase], Decimal]) -> Claim:
+    """Other amounts for what is bought, with a total and shares of deployments that agree with them."""
+    less = sum((p.monthly_cost_usd - month(p) for p in claim.purchases), Decimal(0))
+    cheaper = purchases(claim, lambda p: {"monthly_cost_usd": month(p)})
+    shared = first_deployment(cheaper, monthly_cost_usd=claim.deployments[0].monthly_cost_usd - less)
+    return replace(shared, monthly_cost_usd=claim.monthly_cost_usd - less)
+
+
+def serving_hours_only(claim: Claim) -> Claim:
+    hours = [item.hours_per_month for item in claim.periods]
+
+    def month(p: Purchase) -> Decimal:
+        running = sum(entry.instances * hours[entry.period] for entry in p.schedule)
+        return p.monthly_cost_usd if p.always_paid else p.price_usd_per_hour * Decimal(running)
+
+    return paying(claim, month)
+
+
+def flows(claim: Claim, factor: float, period: int | None = None) -> Claim:
+    """Every deployment sent more or less, in one period or in all."""
+
+    def entries(d: Deployment) -> dict[str, object]:
+        chosen = [e for e in d.schedule if period in (None, e.period)]
+        more = {e.period: e.model_copy(update={"requests_per_second": factor * e.requests_per_second}) for e in chosen}
+        return {"schedule": [more.get(e.period, e) for e in d.schedule]}
+
+    return deployments(claim, entries)
+
+
+def replicas(claim: Claim, change: Callable[[int, int], int]) -> Claim:
+    """Other counts of replicas, from the period and the count there."""
+
+    def entries(d: Deployment) -> dict[str, object]:
+        return {
+            "schedule": [e.model_copy(update={"replicas": change(e.period, e.replicas)}) for e in d.schedule],
+        }
+
+    return deployments(claim, entries)
+
+
+def instances(claim: Claim, change: Callable[[int, int], int]) -> Claim:
+    """Other counts of instances, from the period and the count there."""
+
+    def entries(p: Purchase) -> dict[str, object]:
+        schedule = [e.model_copy(update={"instances": change(e.period, e.instances)}) for e in p.schedule]
+        return {"schedule": schedule}
+
+    return purchases(claim, entries)
+
+
+def idle_period(claim: Claim) -> int:
+    return next(item.period for item in claim.periods if not any(item.requests_per_second.values()))
+
+
+def asleep(claim: Claim) -> Claim:
+    """Nothing runs in hours without demand, though nobody would wait for a start."""
+    night = idle_period(claim)
+    return replicas(workload(min_replicas=0)(claim), lambda t, n: 0 if t == night else n)
+
+
+def stocked(claim: Claim, most: int) -> Claim:
+    stock = {p.offer: most for p in claim.purchases}
+    terms = replace(claim.catalogs.terms, available_instances=stock)
+    return replace(claim, catalogs=replace(claim.catalogs, terms=terms))
+
+
+def unplaced(claim: Claim) -> Claim:
+    terms = replace(claim.catalogs.terms, regions={})
+    return replace(claim, catalogs=replace(claim.catalogs, terms=terms))
+
+
+def api_price(claim: Claim, factor: Decimal) -> Claim:
+    cheaper = hosted(
+        claim,
+        lambda h: {"usd_per_request": factor * h.usd_per_request, "monthly_cost_usd": factor * h.monthly_cost_usd},
+    )
+    saved = sum((h.monthly_cost_usd for h in claim.hosted), Decimal(0)) * (1 - factor)
+    return replace(cheaper, monthly_cost_usd=claim.monthly_cost_usd - saved)
+
+
+def sent(claim: Claim, factor: float) -> Claim:
+    return hosted(
+        claim,
+        lambda h: {
+            "schedule": [
+                e.model_copy(update={"requests_per_second": factor * e.requests_per_second}) for e in h.schedule
+            ]
+        },
+    )
+
+
+def changes(claim: Claim, **shown: object) -> Claim:
+    assert claim.migration is not None
+    return replace(claim, migration=claim.migration.model_copy(update=shown))
+
+
+def unpaid_changes(claim: Claim) -> Claim:
+    assert claim.migration is not None
+    less = claim.monthly_cost_usd - claim.migration.one_time_cost_usd
+    return replace(changes(claim, one_time_cost_usd=Decimal(0)), monthly_cost_usd=less)
+
+
+def planned_for(claim: Claim, factor: float) -> Claim:
+    def lower(rates: dict[str, float]) -> dict[str, float]:
+        return {name: factor * rate for name, rate in rates.items()}
+
+    changed = [p.model_copy(update={"requests_per_second": lower(p.requests_per_second)}) for p in claim.periods]
+    return replace(claim, periods=changed)
+
+
+def faster(d: Deployment, field: str) -> dict[str, object]:
+    return {field: {name: 0.9 * value for name, value in getattr(d, field).items()}}
