@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from optimizer.inputs.catalog import CalibrationEntry
 
-NEVER, ALWAYS = 0.0, 1e6
+NEVER, PLAIN, ALWAYS = 0.0, 1.0, 1e6
 
 NEUTRAL: Mapping[str, Mapping[str, float]] = {
     "engine time per step, layer and sequence": dict.fromkeys(
@@ -24,6 +24,7 @@ NEUTRAL: Mapping[str, Mapping[str, float]] = {
             "request_overhead_s",
             "launch_floor_s",
             "expert_launch_floor_s",
+            "latent_launch_floor_s",
             "waited_steps_closed",
             "waited_steps_open",
         ),
@@ -33,6 +34,7 @@ NEUTRAL: Mapping[str, Mapping[str, float]] = {
         ("prefill_queue_factor", "prefill_wave_mean_share", "prefill_wave_median_share"), NEVER
     ),
     "only the touched experts are read": {"expert_touch_factor": ALWAYS},
+    "kernels around a product by format": dict.fromkeys(("layer_format_factor", "expert_format_factor"), PLAIN),
     "latency of the links": {"link_latency_s": NEVER},
 }
 """Parameters and the value at which each has no effect; held there, not fitted."""

@@ -150,3 +150,9 @@ def test_a_malformed_problem_is_refused_with_every_fault() -> None:
     odd = replace(problem.candidates, gpus_per_replica=np.array([1, 3, 1, 1]))
     with pytest.raises(ValueError, match="power of two"):
         solve(replace(problem, candidates=odd))
+    strangers = replace(problem.traffic, workload=("v", "w"), least_replicas=np.zeros((1, 2), dtype=np.int64))
+    hosted = Apis(("a",), np.array([3]), np.array([np.inf]), ("saas",))
+    with pytest.raises(ValueError, match="a candidate serves several workloads") as refused:
+        solve(replace(problem, traffic=strangers, apis=hosted, limits=replace(problem.limits, usd_per_change=-1.0)))
+    for fault in ("apis.mix points outside", "an API costs something", "usd_per_change must not be negative"):
+        assert fault in str(refused.value)

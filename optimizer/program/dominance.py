@@ -42,7 +42,7 @@ def undominated(problem: Problem) -> Flags:
     kind = _replacement_kind(problem)
     home, fixed = problem.candidates.offer, problem.candidates.replicas_in_force > 0
     keep: Flags = _best_on_offer(problem, kind) | fixed
-    if "instance" in problem.limits.survive:
+    if "instance" in problem.limits.survive or not len(home):
         return keep
     offers = _best_offers(problem, np.flatnonzero(keep), kind)
     offers[home[fixed]] = True

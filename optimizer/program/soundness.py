@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from optimizer.program.given import Ints
 from optimizer.program.problem import Problem
+from optimizer.program.quantities import label_numbers
 
 
 def check(problem: Problem) -> None:
@@ -70,6 +72,22 @@ def _value_faults(problem: Problem) -> Iterator[str]:
         "a carbon limit needs the carbon of every offer": np.isnan(offers.carbon_kg_per_hour)
         & (limits.max_carbon_kg_per_month is not None),
         "a quota points outside the offers": (listed < 0) | (listed >= len(offers)),
-        "an API costs something per request": ~(problem.apis.usd_per_request > 0),
+        "an API costs something per request": ~(problem.apis.usd_per_request > 0)
+        | ~np.isfinite(problem.apis.usd_per_request),
+        "apis.mix points outside the mixes": (problem.apis.mix < 0) | (problem.apis.mix >= len(traffic.mixes)),
+        "a candidate serves several workloads": _workloads_served(problem) > 1,
+        "start_share must not be negative": traffic.start_share < 0,
+        "least_replicas must not be negative": traffic.least_replicas < 0,
+        "replicas_in_force must not be negative": candidates.replicas_in_force < 0,
+        "usd_per_change must not be negative": np.array(limits.usd_per_change < 0),
     }
     yield from (text for text, flags in wrong.items() if flags.any())
+
+
+def _workloads_served(problem: Problem) -> Ints:
+    """(C,) how many workloads the mixes of each candidate belong to."""
+    traffic = problem.traffic
+    member = label_numbers(traffic.workload)[:, None] == np.arange(len(set(traffic.workload)))
+    of_mix = (traffic.mixes > 0).astype(np.int64) @ member
+    served: Ints = ((problem.candidates.rate_per_s > 0).astype(np.int64) @ of_mix > 0).sum(axis=1)
+    return served

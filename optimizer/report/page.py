@@ -14,7 +14,8 @@ from optimizer.report.charts import (
     roofline_chart,
     week_chart,
 )
-from optimizer.report.sections import Section, Table, plan_sections
+from optimizer.report.elements import Section, Table
+from optimizer.report.sections import plan_sections
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1a1a1a; max-width: 62rem; margin: 0 auto; padding: 1rem; }

@@ -1,0 +1,40 @@
+"""Another solver, given the purchase as it is meant and none of our tightening, finds the same optimum."""
+
+from typing import Any
+
+import pytest
+from program_promises import faults
+from program_second_opinion import SecondOpinion, medium_problem
+
+from optimizer.program.solve import solve
+
+SCIP_SECONDS = 60.0
+"""Far more than any case takes: a machine would have to be ten times slower for the limit to be reached."""
+
+SPOT: dict[str, Any] = {"max_spot_share": 0.3, "max_gpus": 60}
+CASES: dict[str, tuple[int, int, int, int, dict[str, Any]]] = {
+    "20 offers, 100 candidates": (10, 1, 20, 100, {}),
+    "spot and GPUs limited": (13, 1, 10, 40, SPOT),
+    "2 periods": (10, 2, 6, 20, {}),
+    "2 periods, a region lost": (12, 2, 6, 20, {"survive": ("region",)}),
+    "3 periods, a provider's share": (11, 3, 5, 12, {"max_provider_share": 0.6}),
+    "3 periods, spot and GPUs limited": (13, 3, 5, 12, SPOT),
+    "6 periods": (10, 6, 4, 8, {}),
+    "6 periods, a region lost": (12, 6, 4, 8, {"survive": ("region",)}),
+    "nothing survives": (12, 3, 5, 12, {"survive": ("region",)}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_scip_agrees(case: str) -> None:
+    seed, periods, offers, candidates, limits = CASES[case]
+    problem = medium_problem(seed, periods, offers, candidates, **limits)
+    solution = solve(problem)
+    cost, bound = SecondOpinion(problem).cheapest_usd_per_month(SCIP_SECONDS)
+    if solution.outcome == "infeasible":
+        assert cost == float("inf")
+        return
+    assert solution.outcome == "optimal"
+    assert not faults(problem, solution)
+    assert cost == pytest.approx(bound, rel=1e-6)
+    assert solution.cost_usd_per_month == pytest.approx(cost, rel=1e-6)
