@@ -153,6 +153,7 @@ def _compared(kind: str, change: str, answer: Answer, chosen: Bought) -> Alterna
     other = read_back(answer)
     difference = other.monthly_cost_usd - chosen.monthly_cost_usd
     summary = summarized(other)
+    at_most = "at most " if answer.solution.outcome == "feasible" else ""
     return Alternative(
         kind=kind,
         change=change,
@@ -160,7 +161,7 @@ def _compared(kind: str, change: str, answer: Answer, chosen: Bought) -> Alterna
         monthly_cost_usd=other.monthly_cost_usd,
         difference_usd=difference,
         summary=summary,
-        text=f"{change}: ${other.monthly_cost_usd:,.2f} a month ({_signed(difference)}), {summary}",
+        text=f"{change}: {at_most}${other.monthly_cost_usd:,.2f} a month ({_signed(difference)}), {summary}",
     )
 
 

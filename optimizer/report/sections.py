@@ -91,7 +91,8 @@ def _alternatives(title: str, items: Iterable[Alternative]) -> Section:
         if item.difference_usd == 0:
             useless.append(item.change)
             continue
-        cost = "none fits" if item.monthly_cost_usd is None else money(item.monthly_cost_usd)
+        at_most = "≤ " if item.outcome == "feasible" else ""
+        cost = "none fits" if item.monthly_cost_usd is None else at_most + money(item.monthly_cost_usd)
         difference = "" if item.difference_usd is None else change(item.difference_usd)
         rows.append((item.change, cost, difference, item.summary))
     lines = (f"no change {'; nor '.join(useless)}",) if useless else ()
