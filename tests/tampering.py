@@ -135,6 +135,14 @@ def changes(claim: Claim, **shown: object) -> Claim:
     return replace(claim, migration=claim.migration.model_copy(update=shown))
 
 
+def longer_prompts(claim: Claim) -> Claim:
+    """A million tokens a prompt, asked and served."""
+    asked = workload(input_tokens=1_000_000)(claim)
+    (wanted,) = asked.scenario.workloads[0].classes()
+    lengths = {"name": wanted.name, "input_tokens": wanted.input_tokens}
+    return deployments(asked, lambda d: {"classes": [item.model_copy(update=lengths) for item in d.classes]})
+
+
 def unpaid_changes(claim: Claim) -> Claim:
     assert claim.migration is not None
     less = claim.monthly_cost_usd - claim.migration.one_time_cost_usd

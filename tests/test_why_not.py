@@ -25,7 +25,7 @@ SCENARIO = {
             "requests_per_second": 6,
             "input_tokens": 900,
             "output_tokens": 200,
-            "slo": {"ttft_ms": 600, "tpot_ms": 40},
+            "slo": {"ttft_ms": 1500, "tpot_ms": 100},
             "min_quality": 0.99,
         }
     ],
@@ -77,7 +77,7 @@ def test_what_is_already_chosen_is_said_to_be(few: Catalogs) -> None:
 
 
 def test_a_failed_latency_is_told_by_how_much_and_the_way_out_is_feasible(few: Catalogs) -> None:
-    scenario = {**SCENARIO, "workloads": [SCENARIO["workloads"][0] | {"slo": {"ttft_ms": 600, "tpot_ms": 9}}]}  # type: ignore[index,operator]
+    scenario = {**SCENARIO, "workloads": [SCENARIO["workloads"][0] | {"slo": {"ttft_ms": 1500, "tpot_ms": 9}}]}  # type: ignore[index,operator]
     answer = why_not(Scenario.model_validate(scenario), few, Choice(gpu="l4"))
     assert answer.verdict == "fails"
     (shortfall,) = answer.shortfalls
@@ -88,7 +88,7 @@ def test_a_failed_latency_is_told_by_how_much_and_the_way_out_is_feasible(few: C
     assert answer.relaxations
     for way in answer.relaxations:
         (change,) = way.changes
-        scenario["workloads"][0]["slo"] = {"ttft_ms": 600, "tpot_ms": change.to}  # type: ignore[index]
+        scenario["workloads"][0]["slo"] = {"ttft_ms": 1500, "tpot_ms": change.to}  # type: ignore[index]
         again = why_not(Scenario.model_validate(scenario), few, Choice(gpu="l4"))
         assert again.monthly_cost_usd == way.monthly_cost_usd
 

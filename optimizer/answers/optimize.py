@@ -9,7 +9,14 @@ from optimizer.base.errors import InputError, VerificationFailed
 from optimizer.inputs.catalog import Catalogs
 from optimizer.inputs.checks import check_scenario
 from optimizer.inputs.scenario import Scenario
-from optimizer.plan.alternatives import central_prediction, next_best, opportunities, rule_of_thumb, summarized
+from optimizer.plan.alternatives import (
+    central_prediction,
+    insurance,
+    next_best,
+    opportunities,
+    rule_of_thumb,
+    summarized,
+)
 from optimizer.plan.breakpoints import limit_breakpoints, price_breakpoints
 from optimizer.plan.costs import costs
 from optimizer.plan.explained import Breakpoint, Explanation, Exposure, MarginalValue
@@ -130,7 +137,11 @@ def _explained(answer: Answer, bought: Bought, counts: Census) -> Explanation:
         alternatives=sorted(
             next_best(inquiry, bought), key=lambda item: (item.monthly_cost_usd is None, item.monthly_cost_usd)
         ),
-        opportunities=[*opportunities(inquiry, bought), *central_prediction(inquiry, bought)],
+        opportunities=[
+            *insurance(inquiry, bought),
+            *opportunities(inquiry, bought),
+            *central_prediction(inquiry, bought),
+        ],
         baselines=list(rule_of_thumb(inquiry, bought)),
         rejected=counts.rejected,
         nearest_misses=[],

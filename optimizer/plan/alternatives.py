@@ -7,7 +7,7 @@ import numpy as np
 
 from optimizer.inputs.catalog import Model
 from optimizer.inputs.quality import SIXTEEN_BIT
-from optimizer.inputs.scenario import CENTRAL_CONFIDENCE
+from optimizer.inputs.scenario import CENTRAL_CONFIDENCE, Policy
 from optimizer.performance.candidates import WorkloadOptions
 from optimizer.plan.explained import Alternative
 from optimizer.plan.inquiry import Answer, Inquiry
@@ -67,6 +67,31 @@ def opportunities(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative]:
         asked.append(("old_prices", years, {"max_price_age_days": None}))
     for kind, words, changes in asked:
         yield _compared(kind, f"with {words}", inquiry.under_policy(**changes).solved(), chosen)
+
+
+PROMISES: tuple[tuple[str, str], ...] = (
+    ("robust", "planning for demand, throughput and price as they are expected"),
+    ("survive", "no loss to survive"),
+    ("spare_replicas", "no spare replicas"),
+    ("min_providers", "one provider allowed"),
+    ("min_regions", "one region allowed"),
+    ("max_provider_share", "no limit on what one provider serves"),
+    ("max_spot_share", "no limit on what spot serves"),
+    ("max_engines", "any number of engines"),
+    ("max_carbon_kg_per_month", "no limit on carbon"),
+    ("countries", "any country"),
+    ("migration", "no plan in force to start from"),
+)
+"""Policy fields that buy safety or order, and what being without each means."""
+
+
+def insurance(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative]:
+    """What each promise beyond the service levels costs: the plan without it."""
+    policy, neutral = inquiry.scenario.policy, Policy()
+    for field, words in PROMISES:
+        if getattr(policy, field) != getattr(neutral, field):
+            without = inquiry.under_policy(**{field: getattr(neutral, field)}).solved()
+            yield _compared(field, f"with {words}", without, chosen)
 
 
 def _with(field: str, policy: object, *extra: str) -> dict[str, object]:

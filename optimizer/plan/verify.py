@@ -5,13 +5,14 @@ again, adds them hour by hour of the week in fractions, packs replicas onto inst
 and predicts every deployment at its planned loads.
 """
 
+import math
 from collections.abc import Callable
 
 from optimizer.base.units import HOURS_PER_WEEK
 from optimizer.inputs.scenario import RequestClass
 from optimizer.plan.plan import Check, Verification
 from optimizer.plan.verify_bill import cost, hosted, migration
-from optimizer.plan.verify_claim import Claim, Finding, Findings, hours_of
+from optimizer.plan.verify_claim import RATE_TOLERANCE, Claim, Finding, Findings, hours_of
 from optimizer.plan.verify_service import demand, memory, quality, service_levels, utilization, warm
 from optimizer.plan.verify_spread import losses, spread
 from optimizer.plan.verify_supply import instances, offers, totals
@@ -61,7 +62,8 @@ def _whole(claim: Claim) -> Findings:
     for d in claim.deployments:
         classes = {(c.name, c.input_tokens, c.output_tokens) for c in _classes(claim, d.workload)}
         served = {(c.name, c.input_tokens, c.output_tokens) for c in d.classes}
-        yield bool(served) and served <= classes, f"{d.workload} on {d.gpu} serves classes of the scenario"
+        whole_mix = math.isclose(sum(c.share for c in d.classes), 1, rel_tol=RATE_TOLERANCE)
+        yield whole_mix and served <= classes, f"{d.workload} on {d.gpu} serves classes of the scenario"
         running = d.replicas > 0 and any(entry.replicas > 0 for entry in d.schedule)
         yield running and d.max_requests_per_second > 0, f"{d.workload} on {d.gpu} has replicas that serve"
         yield (

@@ -1,7 +1,8 @@
 """The bill again, hour by hour of the week in exact fractions: instances, starts, disks, hosted requests, changes."""
 
+import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from optimizer.base.units import (
@@ -14,11 +15,12 @@ from optimizer.base.units import (
 from optimizer.inputs.catalog import Offer, ServerlessPrice
 from optimizer.inputs.kinds import ALWAYS_PAID, OWNED
 from optimizer.inputs.scenario import InForce
-from optimizer.plan.fleet import Hosted, Purchase
-from optimizer.plan.verify_claim import CENT_TOLERANCE, RATE_TOLERANCE, Claim, Findings
+from optimizer.plan.fleet import Hosted, Purchase, Running, Sent
+from optimizer.plan.verify_claim import CENT_TOLERANCE, RATE_TOLERANCE, Claim, Findings, disk_prices
 
 WEEKS_PER_MONTH = Fraction(HOURS_PER_MONTH, HOURS_PER_WEEK)
-DISK_UNIT = "USD/GB-month"
+OTHER_WEIGHTS = frozenset({"fine_tune", "distill_same_architecture"})
+"""Relations of a published name to a model whose weights an API of the model does not serve."""
 
 Kind = tuple[str | int, ...]
 """What makes replicas the same: where they stand and how they are set up."""
@@ -28,11 +30,14 @@ def cost(claim: Claim) -> Findings:
     """Every line of the bill, and that the lines and the deployments' shares add up to the total shown."""
     instances, hosted = Fraction(0), Fraction(0)
     for purchase, offer in claim.bought:
-        own = _month_of(claim, purchase, offer)
+        hours = _paid_hours_per_month(claim, purchase, offer)
+        told = math.isclose(hours, purchase.instance_hours_per_month, rel_tol=RATE_TOLERANCE)
+        yield told, f"{purchase.offer} is paid for {float(hours):g} hours a month"
+        own = (Fraction(offer.price_usd_per_hour) + _disk_usd_per_hour(claim, offer)) * hours
         instances += own
         yield _same(own, Fraction(purchase.monthly_cost_usd), f"{purchase.offer} at catalog prices")
     for item in claim.hosted:
-        own = _requests_per_month(claim, item) * Fraction(item.usd_per_request)
+        own = _requests_per_month(claim, item.schedule) * Fraction(item.usd_per_request)
         hosted += own
         yield _same(own, Fraction(item.monthly_cost_usd), f"{item.api} by the request")
     moved = Fraction(claim.migration.one_time_cost_usd) if claim.migration else Fraction(0)
@@ -40,36 +45,38 @@ def cost(claim: Claim) -> Findings:
     yield _same(instances + hosted + moved, shown, "all that is bought")
     shares = sum((Fraction(d.monthly_cost_usd) for d in claim.deployments), Fraction(0))
     yield _same(shares + hosted + moved, shown, "deployments, hosted APIs and changes")
+    for d in claim.deployments:
+        requests = _requests_per_month(claim, d.schedule)
+        if requests:
+            own = Fraction(d.monthly_cost_usd) / requests
+            text = f"{d.workload} on {d.gpu} costs {float(own):g} USD a request"
+            yield math.isclose(own, d.cost_per_request_usd or 0, rel_tol=RATE_TOLERANCE), text
 
 
 def _same(own: Fraction, shown: Fraction, what: str) -> tuple[bool, str]:
     return abs(own - shown) <= CENT_TOLERANCE, f"{what}: {float(own):.2f} USD a month, the plan says {float(shown):.2f}"
 
 
-def _month_of(claim: Claim, purchase: Purchase, offer: Offer) -> Fraction:
-    """Price and disk of an instance times the hours it is paid for."""
-    policy = claim.scenario.policy
+def _paid_hours_per_month(claim: Claim, purchase: Purchase, offer: Offer) -> Fraction:
+    """All hours of the month where always paid, else those that instances run and start in."""
     running = [purchase.schedule[period].instances for period in claim.period_of_hour]
     if offer.pricing_term in ALWAYS_PAID:
-        hours = Fraction(max(running) * HOURS_PER_MONTH)
-    else:
-        started = sum(max(0, running[hour] - running[hour - 1]) for hour in range(HOURS_PER_WEEK))
-        start_hours = started * Fraction(repr(policy.elastic.start_up_minutes)) / MINUTES_PER_HOUR
-        hours = (sum(running) + start_hours) * WEEKS_PER_MONTH
-    return (Fraction(offer.price_usd_per_hour) + _disk_usd_per_hour(claim, offer)) * hours
+        return Fraction(max(running) * HOURS_PER_MONTH)
+    started = sum(max(0, running[hour] - running[hour - 1]) for hour in range(HOURS_PER_WEEK))
+    start_up = Fraction(repr(claim.scenario.policy.elastic.start_up_minutes)) / MINUTES_PER_HOUR
+    return (sum(running) + started * start_up) * WEEKS_PER_MONTH
 
 
 def _disk_usd_per_hour(claim: Claim, offer: Offer) -> Fraction:
     """Block storage of one instance at its provider's cheapest price; hardware of one's own holds its own disks."""
-    size_gb = claim.scenario.policy.storage_gb_per_instance
-    if not size_gb or offer.provider_kind == OWNED:
+    size_gb, prices = claim.scenario.policy.storage_gb_per_instance, disk_prices(claim, offer)
+    if not size_gb or not prices or offer.provider_kind == OWNED:
         return Fraction(0)
-    prices = [row.value for row in claim.catalogs.ancillary if row.provider == offer.provider and row.unit == DISK_UNIT]
     return Fraction(repr(size_gb)) * Fraction(min(prices)) / HOURS_PER_MONTH
 
 
-def _requests_per_month(claim: Claim, item: Hosted) -> Fraction:
-    sent = [Fraction(repr(item.schedule[period].requests_per_second)) for period in claim.period_of_hour]
+def _requests_per_month(claim: Claim, schedule: Sequence[Running] | Sequence[Sent]) -> Fraction:
+    sent = [Fraction(repr(schedule[period].requests_per_second)) for period in claim.period_of_hour]
     return sum(sent, Fraction(0)) * SECONDS_PER_HOUR * WEEKS_PER_MONTH
 
 
@@ -91,6 +98,11 @@ def hosted(claim: Claim) -> Findings:
             unplaced = lists.regions.restricts or lists.countries.restricts
             yield not unplaced, f"{item.provider} does not say where it serves, and the {who} asks for places"
         yield item.model in [workload.model, *(a.model for a in workload.alternatives)], f"{item.api} may serve it"
+        blind = not (policy.precisions or policy.kv_precisions) and policy.max_carbon_kg_per_month is None
+        yield blind, f"nobody knows what precision {item.api} serves and what it emits"
+        alias = claim.catalogs.aliases.get(item.model.casefold())
+        tuned = alias is not None and item.model not in claim.catalogs.models and alias.relation in OTHER_WEIGHTS
+        yield not tuned, f"{item.api} serves the weights that {item.model} was tuned from"
         known = workload.min_quality is None or workload.unknown_quality == "accept"
         yield known, f"{item.workload}: the precision that {item.api} serves is unknown, and so its quality"
 

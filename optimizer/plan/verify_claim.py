@@ -15,6 +15,8 @@ RATE_TOLERANCE = 1e-6
 """Relative: routing comes from a linear program in floating point."""
 CENT_TOLERANCE = Decimal("0.01")
 
+DISK_UNIT = "USD/GB-month"
+
 Finding = tuple[bool, str]
 Findings = Iterator[Finding]
 
@@ -82,6 +84,11 @@ class Claim:
 def hours_of(period: Period) -> tuple[int, ...]:
     """The hours of the week that a period stands for."""
     return tuple(hour for first, last in period.hours_of_week for hour in range(first, last + 1))
+
+
+def disk_prices(claim: Claim, offer: Offer) -> list[Decimal]:
+    """What the offer's provider asks for a GB of block storage for a month."""
+    return [r.value for r in claim.catalogs.ancillary if (r.provider, r.unit) == (offer.provider, DISK_UNIT)]
 
 
 def rate_of_replica(deployment: Deployment) -> float:

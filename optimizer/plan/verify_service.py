@@ -81,11 +81,14 @@ def utilization(claim: Claim) -> Findings:
 
 
 def memory(claim: Claim) -> Findings:
-    """Something is left for the KV cache beside the weights."""
+    """Something is left for the KV cache beside the weights, and the longest request fits the model's context."""
     for d, _, offer in claim.placed:
         use = memory_use(gather(claim.catalogs, [_configuration(d, offer)]))
         free_gib = float(use.kv_capacity[0]) / BYTES_PER_GIB
         yield free_gib > 0, f"{d.model} {d.precision} leaves {free_gib:.1f} GiB for KV cache on {d.gpu}"
+        longest = max(item.input_tokens + item.output_tokens for item in d.classes)
+        context = claim.catalogs.model(d.model).max_context_tokens
+        yield longest <= context, f"{d.model} holds {longest} of {context} tokens"
 
 
 def service_levels(claim: Claim) -> Findings:

@@ -29,8 +29,8 @@ INCUMBENT_NODES = 5
 MANY_STREAMS = 50_000
 """Flows beyond which the linear relaxation takes longer than the bound by patterns."""
 
-LARGE_PARTS = ((100, 200), (400, 400))
-"""The same for a large problem: candidates and nodes of the parts in which its first plan is looked for."""
+LARGE_PARTS = ((0, 200), (100, 200), (400, 400))
+"""The same for a large problem: candidates added to the bound's mixture, and nodes, of the parts tried for a first plan."""
 
 _NONE = np.zeros(0)
 
