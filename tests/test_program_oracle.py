@@ -11,6 +11,7 @@ from program_instances import KINDS, TINY, problems
 from program_promises import faults, fewest_bins
 
 from optimizer.base.units import HOURS_PER_MONTH
+from optimizer.program import search
 from optimizer.program.problem import Problem
 from optimizer.program.solve import solve, solve_plainly
 
@@ -67,6 +68,19 @@ def test_elimination_keeps_the_optimum(problem: Problem) -> None:
     assert (with_elimination.cost_usd_per_month or 0.0) == pytest.approx(plain.cost_usd_per_month or 0.0, rel=1e-7)
     for solution in (with_elimination, plain):
         assert solution.outcome != "optimal" or not faults(problem, solution)
+
+
+def test_the_search_of_large_problems_keeps_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "MANY_STREAMS", -1)
+
+    @few(30)
+    @given(problems("any", most_candidates=6))
+    def check(problem: Problem) -> None:
+        large, plain = solve(problem), solve_plainly(problem)
+        assert large.outcome == plain.outcome, large.reason
+        assert (large.cost_usd_per_month or 0.0) == pytest.approx(plain.cost_usd_per_month or 0.0, rel=1e-7)
+
+    check()
 
 
 @few(25)

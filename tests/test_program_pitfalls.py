@@ -7,6 +7,7 @@ import pytest
 from program_promises import faults
 
 from optimizer.base.units import HOURS_PER_MONTH
+from optimizer.program import search
 from optimizer.program.given import Apis, Candidates, Limits, Offers, steady_traffic
 from optimizer.program.problem import Problem
 from optimizer.program.solve import Solution, solve
@@ -120,3 +121,16 @@ def test_a_bound_within_a_gap_is_a_bound_on_every_plan() -> None:
     assert close.outcome == "feasible"
     assert close.bound_usd_per_month is not None
     assert close.bound_usd_per_month <= 1.6 * HOURS_PER_MONTH
+
+
+def test_a_bound_that_the_solver_does_not_vouch_for_is_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    # GLOP ends this one's bound by patterns as imprecise
+    monkeypatch.setattr(search, "MANY_STREAMS", -1)
+    problem = fleet([1.3, 2.4], [("p", 1, 4.1)], [(0, 0), (0, 1), (0, 0)], Limits(1.0))
+    mixes = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
+    problem = replace(
+        problem,
+        traffic=replace(problem.traffic, mixes=mixes),
+        candidates=replace(problem.candidates, rate_per_s=np.array([[0, 0, 0.8], [0, 0.8, 0], [4.0, 0, 0]])),
+    )
+    assert hourly(solve(problem)) == pytest.approx(4 * 4.1)

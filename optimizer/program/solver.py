@@ -32,6 +32,8 @@ _STATUS: dict[mathopt.TerminationReason, Status] = {
     # every cost is positive and every variable starts at zero, so no model here is unbounded
     mathopt.TerminationReason.INFEASIBLE_OR_UNBOUNDED: "infeasible",
     mathopt.TerminationReason.NO_SOLUTION_FOUND: "unproven",
+    # a linear program whose last digits the solver does not vouch for proves nothing; callers do without it
+    mathopt.TerminationReason.IMPRECISE: "unproven",
 }
 
 
