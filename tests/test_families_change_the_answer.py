@@ -29,6 +29,7 @@ WITHOUT: list[tuple[str, str, dict[str, object], str]] = [
     ("own-rack", "owned hardware", {"policy.hosting": ["rented"]}, "dearer"),
     ("own-rack", "survived loss of an instance", {"policy.survive.loss_of": []}, "cheaper"),
     ("api-at-night", "hosted APIs", {"policy.hosting": ["rented"]}, "dearer"),
+    ("api-at-night", "rented GPUs", {"policy.hosting": ["serverless"]}, "dearer"),
     ("three-clouds", "survived loss of a provider", {"policy.survive.loss_of": []}, "cheaper"),
     ("three-clouds", "share of a provider", {"policy.max_provider_share": None}, "cheaper"),
     ("eu-residency", "countries of a workload", {"countries": {}}, "cheaper"),
