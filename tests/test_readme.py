@@ -42,7 +42,7 @@ def test_the_two_commands_stand_first_one_line_each() -> None:
     main, tests = blocks("sh")[:2]
     assert main.count("\n") == tests.count("\n") == 1
     assert main.startswith("python3 -m venv .venv && .venv/bin/pip install -q . && ")
-    assert tests.endswith("-m pytest\n")
+    assert tests.endswith("-m pytest -n auto --dist loadfile\n")
 
 
 @pytest.mark.parametrize("arguments", commands(), ids=" ".join)
