@@ -26,6 +26,7 @@ from optimizer.plan.inquiry import Answer, Inquiry
 from optimizer.plan.levers import levers
 from optimizer.plan.marginal import marginal_values, worth_moving
 from optimizer.plan.narrowing import narrowed
+from optimizer.plan.origin import inputs_of
 from optimizer.plan.plan import PlanReport, SolverFacts, Verification
 from optimizer.plan.readback import Bought, read_back
 from optimizer.plan.rejections import Census, census, nearest_misses
@@ -235,6 +236,7 @@ def _report(
         costs=costs(bought) if bought else None,
         explanation=explanation,
         verification=verification,
+        inputs=inputs_of(inquiry.scenario, inquiry.catalogs),
     )
 
 

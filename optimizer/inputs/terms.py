@@ -121,17 +121,25 @@ class Owned(Strict):
     as_of: date
     note: str = ""
 
-    def usd_per_month(self, rated_power_kw: Decimal) -> Decimal:
-        """Full cost of one instance: amortisation, power, cooling, staff and space.
+    def parts_usd_per_month(self, rated_power_kw: Decimal) -> dict[str, Decimal]:
+        """What a month of one instance is made of.
 
-        purchase × (1 − resale share) / months + kW × PUE × 730 h × USD/kWh + cooling + staff + space.
+        Purchase × (1 − resale share) / months; power: kW × PUE × 730 h × USD/kWh; cooling, staff and space as given.
 
         Args:
             rated_power_kw: Its GPUs' rated power, where the row does not give the instance's own.
         """
-        amortised = self.purchase_usd * (1 - self.resale_share) / self.amortisation_months
-        power = (self.power_kw or rated_power_kw) * self.pue * HOURS_PER_MONTH * self.usd_per_kwh
-        return amortised + power + self.cooling_usd_per_month + self.staff_usd_per_month + self.space_usd_per_month
+        return {
+            "purchase": self.purchase_usd * (1 - self.resale_share) / self.amortisation_months,
+            "power": (self.power_kw or rated_power_kw) * self.pue * HOURS_PER_MONTH * self.usd_per_kwh,
+            "cooling": self.cooling_usd_per_month,
+            "staff": self.staff_usd_per_month,
+            "space": self.space_usd_per_month,
+        }
+
+    def usd_per_month(self, rated_power_kw: Decimal) -> Decimal:
+        """Full cost of one instance: the sum of its parts."""
+        return sum(self.parts_usd_per_month(rated_power_kw).values(), Decimal(0))
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,8 @@ class Inquiry:
         """The same candidates under a changed policy; for fields that predictions do not depend on."""
         policy = Policy.model_validate(self.scenario.policy.model_dump() | changes)
         changed = self.scenario.model_copy(update={"policy": policy})
-        return replace(self, scenario=changed, market=market(self.catalogs, policy))
+        same_offers = admits_by(policy) == admits_by(self.scenario.policy)
+        return replace(self, scenario=changed, market=self.market if same_offers else market(self.catalogs, policy))
 
     def under_levels(self, scenario: Scenario) -> "Inquiry":
         """The same candidates for a scenario that differs in service levels or confidence only."""

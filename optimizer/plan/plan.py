@@ -6,6 +6,7 @@ from optimizer.base.model import Strict
 from optimizer.plan.explained import Explanation
 from optimizer.plan.fields import Figure, Outcome, Usd
 from optimizer.plan.fleet import Costs, Deployment, Hosted, Migration, Period, Purchase
+from optimizer.plan.origin import PlanInputs
 
 SCHEMA_VERSION = 1
 
@@ -58,3 +59,4 @@ class PlanReport(Strict):
     costs: Costs | None
     explanation: Explanation
     verification: Verification
+    inputs: PlanInputs

@@ -74,7 +74,7 @@ def formulate(
     in_force = _in_force(scenario)
     for w, choice in enumerate(options):
         homes = [np.flatnonzero(fits & market.admitted).tolist() for fits in choice.fits]
-        standing = np.array([_runs_today(in_force, choice, c) for c in range(len(choice.configurations))], dtype=bool)
+        standing = _running_today(in_force, choice)
         for p, pool in enumerate(choice.pools):
             wanted = pool.passed if keep is None else pool.passed & keep[w]
             best = _fastest_per_platform(choice, pool, wanted, scenario.policy) | (wanted & standing)
@@ -253,8 +253,12 @@ def _in_force(scenario: Scenario) -> tuple[InForce, ...]:
     return () if migration is None or migration.in_force is None else migration.in_force
 
 
-def _runs_today(in_force: Sequence[InForce], choice: WorkloadOptions, row: int) -> bool:
-    return any(_is_it(item, choice, row) for item in in_force)
+def _running_today(in_force: Sequence[InForce], choice: WorkloadOptions) -> Flags:
+    """(P,) the configurations that replicas in force have."""
+    running: Flags = np.zeros(len(choice.configurations), dtype=bool)
+    for item in in_force:
+        running |= np.array([_is_it(item, choice, row) for row in range(len(running))], dtype=bool)
+    return running
 
 
 def _is_it(item: InForce, choice: WorkloadOptions, row: int) -> bool:
