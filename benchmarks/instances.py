@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from optimizer.base.errors import InputError
+from optimizer.base.errors import Finding, InputError
 from optimizer.program.given import Candidates, Flags, Floats, Limits, Offers, Traffic, steady_traffic
 from optimizer.program.problem import Problem
 
@@ -51,7 +51,8 @@ def read_melange(path: Path) -> Instance:
     try:
         return from_melange(json.loads(path.read_text(encoding="utf-8")))
     except (KeyError, TypeError, ValueError) as fault:
-        raise InputError(f"{path}: not a Mélange configuration: {fault!r}") from fault
+        hint = "gpu_info: {name: {cost, tputs}}, workload_distribution and total_request_rate are needed"
+        raise InputError([Finding(str(path), 0, "", f"not a Mélange configuration: {fault!r}", hint)]) from fault
 
 
 def from_melange(configuration: dict[str, object]) -> Instance:

@@ -111,33 +111,30 @@ def _best_offers(problem: Problem, kept: Ints, kind: Ints) -> Flags:
         cheapest.setdefault(row.tobytes() + (b"%d" % offer if scarce else b""), offer)
     # by column, since a column is what is compared at a time
     have = np.ascontiguousarray(tables.have.T)
-    survivors, count = np.zeros(len(price), dtype=np.int64), 0
-    may_replace, rarest = ~np.isfinite(problem.offers.available), _rarest(tables)
+    order = np.argsort(have, axis=1, kind="stable")
+    may_replace, keep = ~np.isfinite(problem.offers.available), np.zeros(len(price), dtype=np.bool_)
+    rarest, having = _rarest(tables)
     for offer in cheapest.values():
-        need, column = tables.need[offer], int(rarest[offer])
-        rivals = survivors[:count]
-        rivals = rivals[(have[column][rivals] >= need[column]) & may_replace[rivals]]
+        need = tables.need[offer]
+        rivals = order[rarest[offer], len(price) - having[offer] :]
+        rivals = rivals[keep[rivals] & may_replace[rivals]]
         rivals = rivals[(traits[rivals] <= traits[offer]).all(axis=1)]
         for column in np.flatnonzero(need).tolist() if len(rivals) else []:
             rivals = rivals[have[column][rivals] >= need[column]]
             if not len(rivals):
                 break
-        if not len(rivals):
-            survivors[count] = offer
-            count += 1
-    keep = np.zeros(len(price), dtype=np.bool_)
-    keep[survivors[:count]] = True
+        keep[offer] = not len(rivals)
     return keep
 
 
-def _rarest(tables: _Tables) -> Ints:
-    """(O,) the column in which the fewest offers have what this one needs: looked at first, it leaves few rivals."""
+def _rarest(tables: _Tables) -> tuple[Ints, Ints]:
+    """(O,) the column in which the fewest offers have what this one needs, and how many: few rivals to look at."""
     offers = len(tables.need)
     having = np.full(tables.need.shape, offers + 1)
     for column, (have, need) in enumerate(zip(np.sort(tables.have, axis=0).T, tables.need.T, strict=True)):
         having[:, column] = np.where(need > 0, offers - np.searchsorted(have, need), offers + 1)
     rarest: Ints = having.argmin(axis=1)
-    return rarest
+    return rarest, np.minimum(having[np.arange(offers), rarest], offers)
 
 
 def _rates(problem: Problem, kept: Ints, kind: Ints) -> _Tables:

@@ -26,11 +26,11 @@ INCUMBENT_COLUMNS = 24
 INCUMBENT_NODES = 5
 """Size of the first, restricted solve: only its incumbent is used, so these steer speed and never the result."""
 
-MANY_STREAMS = 50_000
-"""Flows beyond which the linear relaxation takes longer than the bound by patterns."""
+MANY_STREAMS = 3_000
+"""Flows of undominated candidates beyond which the bound by patterns is sharper and sooner than the relaxation's."""
 
 LARGE_PARTS = ((0, 200), (100, 200), (400, 400))
-"""The same for a large problem: candidates added to the bound's mixture, and nodes, of the parts tried for a first plan."""
+"""The same for a large problem: parts tried for a first plan, by candidates besides the bound's mixture, and nodes."""
 
 _NONE = np.zeros(0)
 
@@ -110,7 +110,7 @@ def search(problem: Problem, ledger: Ledger, eliminate: bool = True) -> Found:
     with ledger.phase("dominance"):
         keep = undominated(problem)
         ledger.eliminated["dominance"] = int((~keep).sum())
-    if len(problem.streams) > MANY_STREAMS:
+    if keep[problem.streams.server].sum() > MANY_STREAMS:
         return _search_large(problem, keep, ledger)
     with ledger.phase("relaxation"):
         bound = _relaxation_bound(problem, keep, ledger)
