@@ -147,8 +147,9 @@ def _search_large(problem: Problem, keep: Flags, ledger: Ledger) -> Found:
                 break
     remaining = keep & _can_beat(problem, bound, incumbent)
     ledger.eliminated["reduced_cost"] = int((keep & ~remaining).sum())
-    if _close_enough(bound, incumbent, ledger) or (incumbent is not None and ledger.clock.expired):
-        return _found(problem, keep, bound, Answer("feasible", bound.usd_per_hour, _NONE, _NONE), incumbent)
+    if _close_enough(bound, incumbent, ledger) or ledger.clock.expired:
+        ended: Status = "unproven" if incumbent is None else "feasible"
+        return _found(problem, keep, bound, Answer(ended, bound.usd_per_hour, _NONE, _NONE), incumbent)
     return _final(problem, keep, bound, incumbent, ledger)
 
 
