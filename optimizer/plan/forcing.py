@@ -1,6 +1,6 @@
 """A choice that someone proposes instead of the plan's: what it covers, and the scenario solved on nothing else."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from typing import Final
@@ -83,14 +83,25 @@ def _known(catalogs: Catalogs) -> dict[str, list[str]]:
 def offers_of(choice: Choice, market: Market) -> Flags:
     """(O,) the offers that the choice covers; where it is about one workload, its GPU does not bind the others."""
     names = OF_OFFERS if choice.workload is None else [name for name in OF_OFFERS if name != "gpu"]
-    return np.array([choice.covers(offer, names) for offer in market.offers], dtype=np.bool_)
+    return _covered(choice, market.offers, names)
 
 
 def rows_of(choice: Choice, options: WorkloadOptions) -> Flags:
     """(P,) the workload's configurations that the choice covers; all where another workload is meant."""
     if choice.workload is not None and choice.workload != options.workload.name:
         return np.ones(len(options.configurations), dtype=np.bool_)
-    return np.array([choice.covers(c, OF_CONFIGURATIONS) for c in options.configurations], dtype=np.bool_)
+    return _covered(choice, options.configurations, OF_CONFIGURATIONS)
+
+
+def _covered(choice: Choice, things: Sequence[object], names: Collection[str]) -> Flags:
+    """(N,) which of many things the choice covers; things alike in what is asked are judged once."""
+    asked = [name for name in names if getattr(choice, name) is not None]
+    if not asked:
+        return np.ones(len(things), dtype=np.bool_)
+    values = [tuple(getattr(thing, name) for name in asked) for thing in things]
+    first = dict(zip(values, things, strict=True))
+    fits = {value: choice.covers(thing, asked) for value, thing in first.items()}
+    return np.array([fits[value] for value in values], dtype=np.bool_)
 
 
 def forced(inquiry: Inquiry, choice: Choice, lifted: Collection[str] = ()) -> Inquiry | None:
