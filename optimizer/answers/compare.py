@@ -133,9 +133,9 @@ def _summary(scenario: str, by: str, rows: list[Compared]) -> str:
     first, others = complying[0], complying[1:]
     text = f"{scenario} by {what}: {first.choice} is cheapest at ${first.monthly_cost_usd:,.2f} a month"
     if others:
-        second, last = others[0], others[-1]
-        text += f"; next {second.choice} at ${second.monthly_cost_usd:,.2f}"
-        text += f", dearest of {len(complying)} {last.choice} at ${last.monthly_cost_usd:,.2f}"
+        text += f"; next {others[0].choice} at ${others[0].monthly_cost_usd:,.2f}"
+    if len(others) > 1:
+        text += f", dearest of {len(complying)} {others[-1].choice} at ${others[-1].monthly_cost_usd:,.2f}"
     failing = sum(each.verdict == "fails" for each in rows)
     barred = len(rows) - len(complying) - failing
     told = [f"{barred} not admitted by the policy"] if barred else []

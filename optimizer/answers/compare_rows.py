@@ -129,8 +129,9 @@ def _oldest(inquiry: Inquiry, bought: Bought, offers: Sequence[Offer]) -> int:
 
 def _least_certain(inquiry: Inquiry, bought: Bought, offers: Sequence[Offer]) -> str:
     apis = {(item.provider, item.api) for item in bought.hosted}
-    rows = [item for item in inquiry.catalogs.serverless if (item.provider, item.provider_model_name) in apis]
-    return max((item.confidence for item in (*offers, *rows)), key=CERTAINTY.index)
+    rows = [each for each in inquiry.catalogs.serverless if (each.provider, each.provider_model_name) in apis]
+    known = [*(offer.confidence for offer in offers), *(row.confidence for row in rows)]
+    return max(known, key=CERTAINTY.index)
 
 
 def _performance(bought: Bought) -> str:

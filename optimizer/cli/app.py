@@ -10,7 +10,9 @@ from optimizer.cli.catalog import catalog
 from optimizer.cli.catalog_history import diff_command, snapshot_command
 from optimizer.cli.catalog_import import import_command
 from optimizer.cli.catalog_model import add_model_command
+from optimizer.cli.compare import compare_command
 from optimizer.cli.frontier import frontier_command
+from optimizer.cli.gate import gate_command
 from optimizer.cli.lifecycle import lifecycle_command
 from optimizer.cli.plan import plan
 from optimizer.cli.predict import predict
@@ -34,6 +36,8 @@ app.command("plan")(plan)
 app.command("lifecycle")(lifecycle_command)
 app.command("why-not")(why_not_command)
 app.command("frontier")(frontier_command)
+app.command("gate")(gate_command)
+app.command("compare")(compare_command)
 app.command("report")(report_command)
 app.command("predict")(predict)
 app.command("calibrate")(calibrate)

@@ -77,7 +77,8 @@ def _tried(inquiry: Inquiry, way: str) -> Tried:
         return Tried(way, answer, lifted)
     limits = stopping_limits(question)
     stops = tuple(Stop(f"policy.{name}", f"policy.{name} rules it out") for name in limits)
-    return Tried(way, None, stops or (Stop("", answer.solution.reason),))
+    few = f"there is not enough {way} hardware for the demand" if way == OWN else answer.solution.reason
+    return Tried(way, None, stops or (Stop("", few),))
 
 
 def _lifted(inquiry: Inquiry, way: str) -> Iterator[Stop]:

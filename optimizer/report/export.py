@@ -4,7 +4,9 @@ import json
 
 from pydantic import BaseModel
 
+from optimizer.answers.compare_types import Comparison
 from optimizer.answers.frontier import Frontier
+from optimizer.answers.gate_types import GateReport
 from optimizer.answers.lifecycle_types import LifecycleReport
 from optimizer.answers.why_not import WhyNot
 from optimizer.inputs.scenario import Scenario
@@ -12,8 +14,10 @@ from optimizer.plan.explained import Explanation
 from optimizer.plan.plan import PlanReport
 
 SCHEMAS: dict[str, type[BaseModel]] = {
+    "compare": Comparison,
     "explanation": Explanation,
     "frontier": Frontier,
+    "gate": GateReport,
     "lifecycle": LifecycleReport,
     "plan": PlanReport,
     "scenario": Scenario,

@@ -40,7 +40,7 @@ def page_html(page: Page) -> str:
     report = page.report
     kind = "answer" if report.deployments else "answer none"
     title = escape(f"Plan for {report.scenario}")
-    sections = [_section(section) for section in plan_sections(report, verbose=True)]
+    sections = [section_html(section) for section in plan_sections(report, verbose=True)]
     figures = [_figure(name, caption, svg) for name, caption, svg in _charts(page)]
     head = (
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -92,7 +92,8 @@ def _figure(title: str, caption: str, svg: str) -> str:
     )
 
 
-def _section(section: Section) -> str:
+def section_html(section: Section) -> str:
+    """One section: heading, list, table."""
     lines = "".join(f"<li>{escape(line)}</li>" for line in section.lines if line)
     parts = [f"<h2>{escape(section.title)}</h2>", f"<ul>{lines}</ul>" if lines else ""]
     if section.table is not None and section.table.rows:

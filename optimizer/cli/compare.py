@@ -1,0 +1,93 @@
+"""`optimizer compare`: the best plan under each choice, ranked, with what disqualifies the others."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optimizer.answers.compare import COMPARABLE, PHASES, compare
+from optimizer.answers.compare_types import Comparison
+from optimizer.base.errors import Finding, InputError
+from optimizer.base.extras import optional
+from optimizer.cli.options import CatalogsOption, OutputOption, QuietOption, TimeLimitOption, check_writable, write
+from optimizer.cli.progress import progress
+from optimizer.inputs.checks import check_scenario
+from optimizer.inputs.loading_catalogs import load_catalogs
+from optimizer.inputs.loading_scenario import load_scenario_file
+from optimizer.report.compare import MOST_SHOWN, compare_csv, compare_html, compare_markdown, compare_text
+from optimizer.report.compare_chart import compare_chart
+from optimizer.report.export import as_json
+
+EXIT_NO_PLAN = 3
+EXIT_NOT_PROVEN = 4
+
+
+class SheetFormat(StrEnum):
+    """How a comparison is written."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+    CSV = "csv"
+    HTML = "html"
+
+
+FORMAT_HELP = "How to write the result; spreadsheets open csv (xlsx is not written: it would need one more library)."
+
+
+def compare_command(
+    scenario: Annotated[str, typer.Argument(help="A scenario file, or the name of a shipped scenario.")],
+    by: Annotated[str, typer.Option(help=f"One of {', '.join(COMPARABLE)}.")],
+    top: Annotated[
+        int | None, typer.Option(min=1, help=f"Rows shown of each table; {MOST_SHOWN}, and all of them in csv.")
+    ] = None,
+    output_format: Annotated[SheetFormat, typer.Option("--format", help=FORMAT_HELP)] = SheetFormat.TEXT,
+    output: OutputOption = None,
+    chart: Annotated[Path | None, typer.Option(help="Draw the costs as an .svg file.")] = None,
+    catalogs: CatalogsOption = None,
+    time_limit_s: TimeLimitOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """The best plan under each choice at the same service levels, ranked by cost, and what stops the others."""
+    check_writable(output)
+    _check_chart(chart)
+    file, known = load_scenario_file(scenario), load_catalogs(catalogs)
+    findings = check_scenario(file.scenario, known)
+    if findings:
+        raise InputError(file.located(findings))
+    with progress(quiet, PHASES) as began:
+        answer = compare(file.scenario, known, by, time_limit_s=time_limit_s, progress=began)
+    if chart is not None:
+        write(compare_chart(answer, top or MOST_SHOWN), chart)
+    write(_rendered(answer, output_format, top), output)
+    raise typer.Exit(_exit_code(answer))
+
+
+def _check_chart(chart: Path | None) -> None:
+    """Says that a chart could not be drawn before any time is spent on it."""
+    if chart is None:
+        return
+    check_writable(chart)
+    if chart.suffix.lower() != ".svg":
+        raise InputError([Finding("compare", 0, "--chart", f"cannot draw a '{chart.suffix}' file", "known: .svg")])
+    optional("matplotlib", extra="report")
+
+
+def _rendered(answer: Comparison, form: SheetFormat, top: int | None) -> str:
+    if form is SheetFormat.JSON:
+        return as_json(answer)
+    forms = {
+        SheetFormat.TEXT: compare_text,
+        SheetFormat.MARKDOWN: compare_markdown,
+        SheetFormat.CSV: compare_csv,
+        SheetFormat.HTML: compare_html,
+    }
+    return forms[form](answer, top)
+
+
+def _exit_code(answer: Comparison) -> int:
+    """0 answered; 3 nothing complies; 4 the unrestricted plan is not proven."""
+    if not any(row.rank for row in answer.choices):
+        return EXIT_NO_PLAN
+    return 0 if answer.outcome == "optimal" else EXIT_NOT_PROVEN
