@@ -1,0 +1,168 @@
+"""`optimizer gate`: a verdict for a pipeline, with the forms that pipelines read."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optimizer.answers.catalog_snapshot import SHIPPED_NAME
+from optimizer.answers.gate import gate
+from optimizer.answers.gate_baseline import read_baselines
+from optimizer.answers.gate_pin import pinned
+from optimizer.answers.gate_rules import Limits
+from optimizer.answers.gate_types import GateReport
+from optimizer.base.errors import Finding, InputError
+from optimizer.cli.options import (
+    CatalogsOption,
+    Format,
+    FormatOption,
+    OutputOption,
+    QuietOption,
+    TimeLimitOption,
+    check_writable,
+    write,
+)
+from optimizer.cli.progress import progress
+from optimizer.inputs.catalog import Catalogs
+from optimizer.inputs.loading_catalogs import load_catalogs
+from optimizer.inputs.loading_scenario import ScenarioFile, load_scenario_file
+from optimizer.report.export import as_json
+from optimizer.report.gate import gate_markdown, gate_text
+from optimizer.report.gate_comment import gate_comment
+from optimizer.report.gate_junit import gate_junit
+from optimizer.report.gate_sarif import gate_sarif
+
+EXIT_BROKEN = 1
+EXIT_NO_PLAN = 3
+EXIT_UNPROVEN = 4
+SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+
+
+def _usd(text: str) -> Decimal:
+    """Money or a percentage as written on the command line."""
+    try:
+        amount = Decimal(text)
+    except InvalidOperation as error:
+        raise typer.BadParameter(f"'{text}' is not a number") from error
+    if not amount.is_finite() or amount < 0:
+        raise typer.BadParameter(f"'{text}' is not a finite number of at least 0")
+    return amount
+
+
+def gate_command(
+    scenarios: Annotated[list[str], typer.Argument(help="Scenario files, folders of them, or shipped names.")],
+    baseline: Annotated[
+        list[Path] | None, typer.Option(help="A plan (JSON) to compare with, or a folder of them; repeatable.")
+    ] = None,
+    max_monthly_usd: Annotated[Decimal | None, typer.Option(parser=_usd, help="Budget of all together.")] = None,
+    max_increase_percent: Annotated[Decimal | None, typer.Option(parser=_usd, help="Over the baselines.")] = None,
+    max_increase_usd: Annotated[Decimal | None, typer.Option(parser=_usd, help="Over the baselines.")] = None,
+    max_price_age_days: Annotated[
+        int | None, typer.Option(min=1, help="Older prices break it; default: the scenario's policy.")
+    ] = None,
+    today: Annotated[
+        datetime | None, typer.Option("--as-of", formats=["%Y-%m-%d"], help="Count ages from this day on.")
+    ] = None,
+    pin: Annotated[
+        str | None, typer.Option(help="A snapshot (file or content hash) that the catalogs must equal.")
+    ] = None,
+    allow_drift: Annotated[bool, typer.Option("--allow-drift", help="Only warn where they do not.")] = False,
+    baseline_catalogs: Annotated[
+        str | None, typer.Option(help="The --catalogs of the baseline, or `shipped`; tells causes apart exactly.")
+    ] = None,
+    warn_only: Annotated[
+        list[str] | None, typer.Option(help="RULE, SCENARIO or SCENARIO:RULE that only warns; * is a wildcard.")
+    ] = None,
+    allow_missing_price: Annotated[
+        list[str] | None, typer.Option(help="Offer or provider that may lack a price or cost nothing.")
+    ] = None,
+    allow_expired: Annotated[list[str] | None, typer.Option(help="Offer or provider whose price may be old.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="Also write JUnit XML.")] = None,
+    sarif: Annotated[Path | None, typer.Option(help="Also write SARIF 2.1.0.")] = None,
+    comment: Annotated[Path | None, typer.Option(help="Also write a pull request's comment.")] = None,
+    output_format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    catalogs: CatalogsOption = None,
+    time_limit_s: TimeLimitOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Whether budgets hold and prices are sound, what changed, and why; exit code 1 when the gate is broken."""
+    for path in (output, junit, sarif, comment):
+        check_writable(path)
+    limits = Limits(
+        max_monthly_usd=max_monthly_usd,
+        max_increase_percent=max_increase_percent,
+        max_increase_usd=max_increase_usd,
+        max_price_age_days=max_price_age_days,
+        today=None if today is None else today.date(),
+        warn_only=tuple(warn_only or ()),
+        allow_missing_price=tuple(allow_missing_price or ()),
+        allow_expired=tuple(allow_expired or ()),
+    )
+    files = _loaded(scenarios)
+    before = read_baselines(baseline or ())
+    known = load_catalogs(catalogs)
+    held, drift = pinned(pin, catalogs, allow_drift) if pin is not None else (None, [])
+    with progress(quiet, [file.scenario.name for file in files]) as began:
+        report = gate(
+            files,
+            known,
+            limits,
+            before,
+            old_catalogs=None if baseline_catalogs is None else _old(baseline_catalogs),
+            pin=held,
+            drift=drift,
+            time_limit_s=time_limit_s,
+            began=began,
+        )
+    for path, form in ((junit, gate_junit), (sarif, gate_sarif), (comment, gate_comment)):
+        if path is not None:
+            write(form(report), path)
+    shown = {Format.JSON: as_json, Format.MARKDOWN: gate_markdown, Format.TEXT: gate_text}
+    write(shown[output_format](report), output)
+    raise typer.Exit(_exit_code(report))
+
+
+def _loaded(names: list[str]) -> list[ScenarioFile]:
+    """Every scenario named, folders opened; the problems of all of them at once."""
+    findings: list[Finding] = []
+    files: list[ScenarioFile] = []
+    for name in dict.fromkeys(each for given in names for each in _opened(given)):
+        try:
+            files.append(load_scenario_file(name))
+        except InputError as error:
+            findings.extend(error.findings)
+    if findings:
+        raise InputError(findings)
+    return files
+
+
+def _opened(name: str) -> Iterator[str]:
+    """The scenario files of a folder, sorted; anything else is its own name."""
+    folder = Path(name)
+    if not folder.is_dir():
+        yield name
+        return
+    found = [str(path) for path in sorted(folder.iterdir()) if path.suffix in SUFFIXES and path.is_file()]
+    if not found:
+        raise InputError(
+            [Finding(name, 0, "", "no scenario in this folder", f"they end in {', '.join(sorted(SUFFIXES))}")]
+        )
+    yield from found
+
+
+def _old(name: str) -> Catalogs:
+    return load_catalogs(None if name == SHIPPED_NAME else Path(name))
+
+
+def _exit_code(report: GateReport) -> int:
+    """The gravest of what broke the gate: no plan, then no proof, then a demand."""
+    rules = {reason.rule for reason in report.reasons}
+    if "no_plan" in rules:
+        return EXIT_NO_PLAN
+    if "unproven" in rules:
+        return EXIT_UNPROVEN
+    return EXIT_BROKEN if rules else 0
