@@ -100,7 +100,7 @@ def _by_solving(case: Case, made: PlanInputs, moved: tuple[CauseName, ...], was:
         return Shares(tuple(_causes({first: total}, {first: others}, total)), (note,))
     amounts: dict[CauseName, Decimal] = {"scenario": now - old_today} if "scenario" in moved else {}
     rest = tuple(name for name in moved if name != "scenario")
-    steps = _stepwise(case, scenario, was, old_today) if case.old_catalogs is not None else None
+    steps = _stepwise(case, scenario, rest, was, old_today) if case.old_catalogs is not None else None
     if steps is not None:
         kept = {name: amount for name, amount in steps.items() if name in moved or amount}
         return Shares(tuple(_causes(amounts | kept, {}, total)))
@@ -130,21 +130,28 @@ def _cost(case: Case, scenario: Scenario, catalogs: Catalogs, other: bool, known
     return known if not other else None if fleet is None else fleet.monthly_cost_usd
 
 
-def _stepwise(case: Case, scenario: Scenario, was: Decimal, old_today: Decimal) -> dict[CauseName, Decimal] | None:
+def _stepwise(
+    case: Case, scenario: Scenario, moved: Sequence[CauseName], was: Decimal, old_today: Decimal
+) -> dict[CauseName, Decimal] | None:
     """Each cause's own share, from the catalogs of the baseline to those of today; None where a step has no plan."""
     old, new = case.old_catalogs, case.catalogs
     if old is None:
         return None
     calibrated = replace(old, calibration=new.calibration)
-    costs = [was]
-    for catalogs in (old, calibrated, _at_prices_of(calibrated, new)):
-        fleet = case.solve(scenario, catalogs)
-        if fleet is None or fleet.monthly_cost_usd is None:
-            return None
-        costs.append(fleet.monthly_cost_usd)
-    costs.append(old_today)
+    repriced = _at_prices_of(calibrated, new) if "prices" in moved else calibrated
     names: tuple[CauseName, ...] = ("program", "calibration", "prices", "catalog")
-    return {name: after - before for name, before, after in zip(names, costs, costs[1:], strict=False)}
+    amounts: dict[CauseName, Decimal] = {}
+    cost = was
+    for position, (name, catalogs) in enumerate(zip(names, (old, calibrated, repriced, new), strict=True)):
+        if name != "program" and name not in moved:
+            continue
+        last = not any(later in moved for later in names[position + 1 :])
+        fleet = None if last else case.solve(scenario, catalogs)
+        after = old_today if last else None if fleet is None else fleet.monthly_cost_usd
+        if after is None:
+            return None
+        amounts[name], cost = after - cost, after
+    return amounts
 
 
 def _at_prices_of(old: Catalogs, new: Catalogs) -> Catalogs:

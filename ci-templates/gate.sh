@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# What a pipeline does for a change: plans the scenarios of the base commit, plans those of the checkout, and compares.
+# Run it in the repository's root; the base commit must be in the clone (fetch-depth: 0). Reads from the environment:
+#   GATE_SCENARIOS  scenario files and folders, separated by spaces
+#   GATE_BASE       the commit to compare with; empty: nothing to compare, budgets and prices only
+#   GATE_CATALOGS   folder of own catalog files, if any
+#   GATE_OUTPUT     folder for gate.json, gate.xml, gate.sarif and comment.md
+# and hands its arguments to `optimizer gate`. Its exit code is that of the gate.
+set -euo pipefail
+
+scenarios=()
+read -r -a scenarios <<<"${GATE_SCENARIOS:?scenario files or folders}"
+catalogs="${GATE_CATALOGS:-}"
+mkdir -p "${GATE_OUTPUT:?folder for the results}"
+output="$(cd "$GATE_OUTPUT" && pwd)"
+work="$(mktemp -d)"
+base="$work/base"
+
+finish() {
+    git worktree remove --force "$base" 2>/dev/null || true
+    rm -rf "$work"
+}
+trap finish EXIT
+
+# Every scenario file of a checkout: those named, and those in the folders named.
+files_in() {
+    local name
+    for name in "${scenarios[@]}"; do
+        if [[ -d "$1/$name" ]]; then
+            find "$1/$name" -maxdepth 1 -type f \( -name '*.yaml' -o -name '*.yml' -o -name '*.json' \) | sort
+        elif [[ -f "$1/$name" ]]; then
+            echo "$1/$name"
+        fi
+    done
+}
+
+plan_base() {
+    local own=() file count=0 code
+    [[ -n "$catalogs" && -d "$base/$catalogs" ]] && own=(--catalogs "$base/$catalogs")
+    mkdir "$work/plans"
+    while IFS= read -r file; do
+        count=$((count + 1))
+        code=0
+        optimizer plan "$file" "${own[@]}" --format json --quiet --output "$work/plans/$count.json" || code=$?
+        case "$code" in
+            0 | 3 | 4) ;;
+            2) echo "the base's ${file#"$base"/} cannot be planned; nothing to compare it with" >&2 ;;
+            *) exit "$code" ;;
+        esac
+    done < <(files_in "$base")
+}
+
+options=(--junit "$output/gate.xml" --sarif "$output/gate.sarif" --comment "$output/comment.md")
+options+=(--format json --output "$output/gate.json" --quiet)
+[[ -n "$catalogs" ]] && options+=(--catalogs "$catalogs")
+
+if [[ -n "${GATE_BASE:-}" ]]; then
+    git worktree add --quiet --detach "$base" "$GATE_BASE"
+    plan_base
+    before=shipped
+    [[ -n "$catalogs" && -d "$base/$catalogs" ]] && before="$base/$catalogs"
+    options+=(--baseline "$work/plans" --baseline-catalogs "$before")
+fi
+
+code=0
+optimizer gate "${scenarios[@]}" "${options[@]}" "$@" || code=$?
+[[ -f "$output/comment.md" ]] && cat "$output/comment.md"
+exit "$code"
