@@ -16,6 +16,8 @@ from optimizer.inputs.scenario import CENTRAL_CONFIDENCE, STATISTICS, Policy, Qu
 MAX_LATENCY_FACTOR: Final = 4096.0
 """A latency limit is loosened up to this factor before it counts as removed."""
 LATENCY_PRECISION: Final = 1.05
+LEAST_QUALITY: Final = 0.005
+"""The lowest floor worth asking for; below it there is none."""
 BUDGET_FACTOR: Final = 1e9
 ANY_AGE_DAYS: Final = 36_500
 EVERYTHING: Final = {
@@ -146,8 +148,10 @@ def _of_workload(workload: Workload) -> Iterator[Requirement]:
                 scale = Scale(limit, limit * MAX_LATENCY_FACTOR, 0)
                 yield Requirement(f"{path}.slo.{metric}.{statistic}", limit, None, "ms", scale)
     if workload.min_quality is not None:
-        scale = Scale(workload.min_quality, 0.0, 0.005)
+        scale = Scale(workload.min_quality, LEAST_QUALITY, 0.005)
         yield Requirement(f"{path}.min_quality", workload.min_quality, None, "share", scale)
+    if workload.min_replicas:
+        yield Requirement(f"{path}.min_replicas", workload.min_replicas, None, "", Scale(workload.min_replicas, 0, 1))
     for name in ("providers", "regions", "countries"):
         if getattr(workload, name).restricts:
             yield Requirement(f"{path}.{name}", _written(getattr(workload, name)), None, "", None)
@@ -161,11 +165,17 @@ def _numbers(policy: Policy) -> Iterator[Requirement]:
         ("max_gpus", "GPUs", 1.0, 20_000.0),
         ("max_distinct_configurations", "configurations", 1.0, 200.0),
         ("max_power_kw", "kW", 0.5, 20_000.0),
+        ("max_engines", "engines", 1.0, 20.0),
         ("max_spot_share", "share", 0.05, 1.0),
+        ("max_provider_share", "share", 0.05, 1.0),
     ):
         limit = getattr(policy, name)
         if limit is not None:
             yield Requirement(f"policy.{name}", limit, None, unit, Scale(limit, max(limit, most), step))
+    carbon = policy.max_carbon_kg_per_month
+    if carbon is not None:
+        scale = Scale(carbon, carbon * BUDGET_FACTOR, 0)
+        yield Requirement("policy.max_carbon_kg_per_month", carbon, None, "kg", scale)
     for name, floor in (("spare_replicas", 0), ("min_providers", 1), ("min_regions", 1)):
         asked = getattr(policy, name)
         if asked != floor:
@@ -184,12 +194,27 @@ def _lists(policy: Policy) -> Iterator[Requirement]:
     for name in (*places, "gpus", "engines", "precisions", "kv_precisions", "quotas"):
         if getattr(policy, name) != Policy.model_fields[name].default:
             yield Requirement(f"policy.{name}", _written(getattr(policy, name)), None, "", None)
+    yield from _promises(policy)
     for name, everything in EVERYTHING.items():
         if set(getattr(policy, name)) != set(everything):
             yield Requirement(f"policy.{name}", ", ".join(getattr(policy, name)), everything, "", None)
     age_days = policy.max_price_age_days
     if age_days is not None and age_days < ANY_AGE_DAYS:
         yield Requirement("policy.max_price_age_days", age_days, ANY_AGE_DAYS, "days", None)
+
+
+def _promises(policy: Policy) -> Iterator[Requirement]:
+    """What must hold beyond today's demand and prices can only be dropped whole."""
+    robust, migration = policy.robust, policy.migration
+    factors = f"demand × {robust.demand:g}, throughput × {robust.throughput:g}, price × {robust.price:g}"
+    written = {
+        "survive": f"the loss of any {' or '.join(policy.survive.loss_of)}",
+        "robust": factors,
+        "migration": "the plan in force" if migration is None else f"at most {migration.max_changes} changes",
+    }
+    for name, text in written.items():
+        if getattr(policy, name) != Policy.model_fields[name].default:
+            yield Requirement(f"policy.{name}", text, None, "", None)
 
 
 def _written(value: Any) -> str:
