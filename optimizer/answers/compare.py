@@ -1,6 +1,7 @@
 """The best plan under each choice of provider, GPU, precision, term, region or hosting, and what stops the others."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from decimal import Decimal
 from typing import Final, get_args
 
@@ -82,14 +83,20 @@ def _bought(answer: Answer) -> Bought | None:
 def _rows(ruler: Ruler, answer: Answer, by: Dimension) -> list[Compared]:
     """The unrestricted plan under what it is made of, then every other choice solved alone."""
     whole, chosen = answer.inquiry, ruler.chosen
-    few = narrowed(whole).for_comparison()
+    compared = replace(whole, close_enough=_takes_long(whole))
+    few = narrowed(compared)
     used = [] if chosen is None else sorted({value_of(by, d) for d in chosen.deployments})
     names = [*used, *([HOSTED_API] if chosen and chosen.hosted else [])]
     rows = [row(ruler, " + ".join(names), answer, chosen)] if chosen else []
     for name, choice in choices_of(by, whole).items():
         if names != [name]:
-            rows.append(_row(ruler, tried(few, whole.for_comparison(), name, choice)))
+            rows.append(_row(ruler, tried(few, compared, name, choice)))
     return rows
+
+
+def _takes_long(inquiry: Inquiry) -> bool:
+    """Whether proof of dozens of plans takes minutes: demand over time, or losses to survive."""
+    return inquiry.for_comparison().close_enough or bool(inquiry.scenario.policy.survive.loss_of)
 
 
 def _row(ruler: Ruler, found: Tried) -> Compared:

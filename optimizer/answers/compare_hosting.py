@@ -91,7 +91,7 @@ def _point(curves: Mapping[str, Callable[[float], Cost]], requests: Decimal, fac
 def _break_even(flip: Flip, requests: Decimal) -> BreakEven:
     at = float(requests) * flip.factor
     text = (
-        f"up to {at:,.4g} requests a month {flip.below} is cheaper, beyond it {flip.above} "
+        f"up to {float(f'{at:.4g}'):,.0f} requests a month {flip.below} is cheaper, beyond it {flip.above} "
         f"(${flip.monthly_cost_usd:,.2f} there, {flip.factor:.3g} × the scenario's demand)"
     )
     return BreakEven(

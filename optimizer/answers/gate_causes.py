@@ -225,9 +225,11 @@ def _baseline_at_todays_prices(case: Case, scenario: Scenario) -> Decimal | None
 def _causes(
     amounts: dict[CauseName, Decimal], together: dict[CauseName, list[CauseName]], total: Decimal
 ) -> Iterator[Cause]:
-    """In the published order, each with its words."""
+    """Those that made a difference, in the published order, each with its words."""
     for name in sorted(amounts, key=CAUSES.index):
         others = together.get(name, [])
+        if amounts[name] == 0 and not others:
+            continue
         yield Cause(
             cause=name,
             together_with=others,

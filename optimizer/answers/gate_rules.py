@@ -12,7 +12,9 @@ from optimizer.answers.gate_types import Amount, Rule
 from optimizer.inputs.catalog import Catalogs
 from optimizer.inputs.loading_scenario import ScenarioFile
 from optimizer.inputs.policy import DEFAULT_MAX_PRICE_AGE_DAYS
+from optimizer.performance.candidates import variants
 from optimizer.plan.fields import cents
+from optimizer.plan.origin import PER_TOKEN
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ def proof(case: Case) -> Iterator[Verdict]:
 
 def sound_prices(case: Case, catalogs: Catalogs, limits: Limits) -> Iterator[Verdict]:
     """Prices that are missing, zero or too old, each by name; one kept verdict for a rule that nothing breaks."""
-    found = [*_missing(case, catalogs, limits), *_zero(case, limits), *_expired(case, catalogs, limits)]
+    found = [*_missing(case, catalogs, limits), *_zero(case, catalogs, limits), *_expired(case, catalogs, limits)]
     yield from found
     said: dict[Rule, str] = {
         "missing_price": "everything the baseline runs on is still priced",
@@ -155,15 +157,22 @@ def _apis(case: Case) -> list[str]:
     return sorted({f"{each.provider}/{each.api}" for each in sent})
 
 
-def _zero(case: Case, limits: Limits) -> Iterator[Verdict]:
-    """A price of zero is one that nobody filled in, or a promotion that ends."""
-    fleet = case.planned.fleet
-    free = {paid.offer for paid in fleet.purchases if paid.price_usd_per_hour <= 0}
-    free |= {f"{sent.provider}/{sent.api}" for sent in fleet.hosted if sent.usd_per_request <= 0}
-    for name in sorted(free):
-        allowed = _named(name, limits.allow_missing_price)
-        text = f"{name} is priced at zero"
-        yield Verdict("zero_price", case.file.scenario.name, True, text, None, "0.00", allowed)
+def _zero(case: Case, catalogs: Catalogs, limits: Limits) -> Iterator[Verdict]:
+    """Hosted APIs that could serve a workload for nothing: a price nobody filled in, or a promotion that ends.
+
+    A plan leaves them out; instances without a price are refused when the catalogs are read.
+    """
+    scenario = case.file.scenario
+    if "serverless" not in scenario.policy.hosting:
+        return
+    asked = {catalogs.model(variant.workload.model).id for variant in variants(scenario)}
+    for row in catalogs.serverless:
+        given = [amount for column in PER_TOKEN if (amount := getattr(row, column)) is not None]
+        if row.model in asked and scenario.policy.providers.permits(row.provider) and given and not any(given):
+            name = f"{row.provider}/{row.provider_model_name}"
+            allowed = _named(name, limits.allow_missing_price)
+            text = f"{name} is priced at zero and left out"
+            yield Verdict("zero_price", scenario.name, True, text, None, "0.00", allowed, "policy.hosting")
 
 
 def _expired(case: Case, catalogs: Catalogs, limits: Limits) -> Iterator[Verdict]:

@@ -123,7 +123,7 @@ def gate_command(
             write(form(report), path)
     shown = {Format.JSON: as_json, Format.MARKDOWN: gate_markdown, Format.TEXT: gate_text}
     write(shown[output_format](report), output)
-    raise typer.Exit(_exit_code(report))
+    raise typer.Exit(exit_code(report))
 
 
 def _loaded(names: list[str]) -> list[ScenarioFile]:
@@ -158,7 +158,7 @@ def _old(name: str) -> Catalogs:
     return load_catalogs(None if name == SHIPPED_NAME else Path(name))
 
 
-def _exit_code(report: GateReport) -> int:
+def exit_code(report: GateReport) -> int:
     """The gravest of what broke the gate: no plan, then no proof, then a demand."""
     rules = {reason.rule for reason in report.reasons}
     if "no_plan" in rules:

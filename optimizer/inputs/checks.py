@@ -43,7 +43,8 @@ def _model(name: str, workload: Workload, field: str, path: str, catalogs: Catal
 
 def _places(asking: Workload | Policy, path: str, catalogs: Catalogs) -> Iterator[Finding]:
     """Providers, regions and countries that a policy or a workload allows or denies."""
-    yield from _lists(asking.providers, {offer.provider for offer in catalogs.offers}, f"{path}.providers")
+    hosts = {row.provider for row in catalogs.serverless if row.model}
+    yield from _lists(asking.providers, hosts | {offer.provider for offer in catalogs.offers}, f"{path}.providers")
     yield from _lists(asking.regions, {offer.region for offer in catalogs.offers}, f"{path}.regions")
     countries = {name for region in catalogs.terms.regions.values() for name in region.names}
     yield from _lists(asking.countries, countries, f"{path}.countries")

@@ -108,7 +108,7 @@ def _failures(
         "api_place": any(lists.restricts for lists in places),
         "api_price_confidence": row.confidence not in policy.price_confidence,
         "api_price_age": policy.max_price_age_days is not None and age_days > policy.max_price_age_days,
-        "api_price_complete": usd_per_request(row, asked, workload.cached_input_share) is None,
+        "api_price_complete": not usd_per_request(row, asked, workload.cached_input_share),
         "api_context": row.max_input_tokens is not None and asked.input_tokens > row.max_input_tokens,
         "api_weights": alias is not None and workload.model not in catalogs.models and alias.relation in TUNED,
         "api_quality": workload.min_quality is not None and workload.unknown_quality == "reject",

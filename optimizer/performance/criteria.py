@@ -94,7 +94,7 @@ API_CRITERIA: Final = (
     Criterion("api_place", "no place is asked for: where an API runs is not known", "policy.regions", "api"),
     Criterion("api_price_confidence", "the API's price comes from a price list", "policy.price_confidence", "api"),
     Criterion("api_price_age", "the API's price is recent enough", "policy.max_price_age_days", "api", "days"),
-    Criterion("api_price_complete", "prompts and answers both have a price", "", "api"),
+    Criterion("api_price_complete", "prompts and answers both have a price above zero", "", "api"),
     Criterion("api_context", "the prompt fits what the API takes", "", "api", "tokens"),
     Criterion("api_weights", "the API serves these weights and not what they were tuned from", "", "api"),
     Criterion(

@@ -8,7 +8,6 @@ import numpy as np
 
 from optimizer.inputs.kinds import OWNED
 from optimizer.inputs.policy import Policy
-from optimizer.performance.criteria import OFFER_CRITERIA
 from optimizer.plan.fleet import Deployment
 from optimizer.plan.forcing import Choice, forced
 from optimizer.plan.inquiry import Answer, Inquiry
@@ -17,8 +16,11 @@ from optimizer.plan.shortfalls import shortfalls
 Dimension = Literal["provider", "gpu", "precision", "pricing_term", "region"]
 """What a comparison may be cut by; hosting has a comparison of its own."""
 
-LIFTABLE: Final = frozenset({*(criterion.name for criterion in OFFER_CRITERIA), "gpu_policy", "precision_policy"})
-"""Criteria that a policy decides by its lists: lifting them leaves every service level as it is."""
+LIFTABLE: Final = frozenset({"hosting", "provider_kind", "pricing_term", "price_confidence", "price_age"})
+"""Criteria by which a policy leaves out whole kinds of offers: lifting them leaves every service level as it is.
+
+Lists of names (providers, GPUs, regions, precisions) are somebody's decision and stay.
+"""
 
 FLEET_LIMITS: Final = (
     "max_monthly_usd",

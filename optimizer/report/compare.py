@@ -192,7 +192,7 @@ def _flips(facts: HostingFacts) -> tuple[str, ...]:
     if len(facts.curve[0].monthly_cost_usd) < 2:
         return ()
     first, last = facts.curve[0].requests_per_month, facts.curve[-1].requests_per_month
-    return (f"nowhere between {first:,.3g} and {last:,.3g} requests a month",)
+    return (f"nowhere between {first:,.0f} and {last:,.0f} requests a month",)
 
 
 def _curve(facts: HostingFacts) -> Section:
