@@ -11,7 +11,7 @@ from optimizer.answers.gate_plan import Planned
 from optimizer.answers.gate_types import Amount, Rule
 from optimizer.inputs.catalog import Catalogs
 from optimizer.inputs.loading_scenario import ScenarioFile
-from optimizer.inputs.policy import DEFAULT_MAX_PRICE_AGE_DAYS
+from optimizer.inputs.policy import DEFAULT_MAX_PRICE_AGE_DAYS, Policy
 from optimizer.performance.candidates import variants
 from optimizer.plan.fields import cents
 from optimizer.plan.origin import PER_TOKEN
@@ -45,6 +45,10 @@ class Limits:
         """Whether a broken rule was told to warn only."""
         names = (rule, scenario or "", f"{scenario}:{rule}")
         return any(fnmatchcase(name, pattern) for pattern in self.warn_only for name in names)
+
+    def oldest_days(self, policy: Policy) -> int:
+        """How old a price may be."""
+        return self.max_price_age_days or policy.max_price_age_days or DEFAULT_MAX_PRICE_AGE_DAYS
 
 
 @dataclass(frozen=True)
@@ -176,8 +180,7 @@ def _zero(case: Case, catalogs: Catalogs, limits: Limits) -> Iterator[Verdict]:
 
 
 def _expired(case: Case, catalogs: Catalogs, limits: Limits) -> Iterator[Verdict]:
-    policy = case.file.scenario.policy
-    most = limits.max_price_age_days or policy.max_price_age_days or DEFAULT_MAX_PRICE_AGE_DAYS
+    most = limits.oldest_days(case.file.scenario.policy)
     for name, age_days in ages_days(case.planned.fleet, catalogs, limits.today).items():
         if age_days > most:
             text = f"the price of {name} is {age_days} days old, more than the {most} allowed"
