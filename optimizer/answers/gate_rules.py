@@ -116,7 +116,8 @@ def proof(case: Case) -> Iterator[Verdict]:
     """Whether there is a plan, and whether it is the cheapest."""
     name, outcome = case.file.scenario.name, case.planned.fleet.outcome
     without = outcome == "infeasible"
-    yield Verdict("no_plan", name, without, case.planned.summary if without else f"{name} has a plan")
+    if outcome != "unproven":
+        yield Verdict("no_plan", name, without, case.planned.summary if without else f"{name} has a plan")
     if outcome in ("feasible", "unproven"):
         gap = case.planned.relative_gap
         text = case.planned.summary or f"{name}: the plan is not proven, one up to {gap or 0:.2%} cheaper may exist"
@@ -129,8 +130,9 @@ def sound_prices(case: Case, catalogs: Catalogs, limits: Limits) -> Iterator[Ver
     """Prices that are missing, zero or too old, each by name; one kept verdict for a rule that nothing breaks."""
     found = [*_missing(case, catalogs, limits), *_zero(case, catalogs, limits), *_expired(case, catalogs, limits)]
     yield from found
-    said: dict[Rule, str] = {
-        "missing_price": "everything the baseline runs on is still priced",
+    compared: dict[Rule, str] = {"missing_price": "everything the baseline runs on is still priced"}
+    said = {
+        **(compared if case.baseline is not None else {}),
         "zero_price": "nothing is priced at zero",
         "expired_price": "no price is too old",
     }
