@@ -120,7 +120,8 @@ def usd(amount: Decimal | None) -> str:
 
 
 def _before_after(each: Gated) -> tuple[str, str, str]:
-    before = "new" if each.before_usd is None else money(each.before_usd)
+    new = "" if each.change_usd is None else "new"
+    before = new if each.before_usd is None else money(each.before_usd)
     moved = "" if each.change_usd is None else change(each.change_usd) + _percent(each.change_percent)
     return before, usd(each.after_usd), moved
 
