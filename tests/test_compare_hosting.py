@@ -28,7 +28,7 @@ def books(folder: Path, owned: str = "", apis: str = "", licence: str = "own") -
     return folder
 
 
-def scenario(*workloads: dict[str, object], providers: tuple[str, ...] = ("owned", "deepinfra")) -> Scenario:
+def scenario(*workloads: dict[str, object], providers: tuple[str, ...] = ("owned", "groq")) -> Scenario:
     named = [{"name": f"w{at}", "input_tokens": 64, "output_tokens": 8, **each} for at, each in enumerate(workloads)]
     policy = {"providers": {"allow": providers}, "hosting": ["owned", "serverless"]}
     policy |= {"engines": ["vllm"]}
@@ -38,46 +38,45 @@ def scenario(*workloads: dict[str, object], providers: tuple[str, ...] = ("owned
 def e8(folder: Path, staff_usd: int) -> Comparison:
     """Article example E8: 50 M requests a month of a 7B model; two A100 6,000, 800 beside, staff, or 0.0005 each."""
     rack = f"a100s,basement,a100-80-sxm,2,nvlink,1,0,12,0,0.8,1,0,800,{staff_usd},6000,ours,2026-11-01\n"
-    row = "deepinfra,qwen2.5-7b,per request,0.0005,request,2026-11-01,ours,listed\n"
+    row = "groq,qwen2.5-7b,per request,0.0005,request,2026-11-01,ours,listed\n"
     api = API.format(fields="usd_per_request") + row
     rate = 50_000_000 / SECONDS_PER_MONTH
     asked = scenario({"model": "qwen2.5-7b", "requests_per_second": rate})
     return compare(asked, load_catalogs(books(folder, rack, api)), "hosting")
 
 
-@pytest.mark.parametrize(
-    ("staff_usd", "owned_usd", "break_even"), [(15_000, "21800", 43_600_000), (0, "6800", 13_600_000)]
-)
-def test_E8_self_hosting_breaks_even_where_its_month_buys_as_many_requests(
-    staff_usd: int, owned_usd: str, break_even: int, tmp_path: Path
-) -> None:
-    answer = e8(tmp_path, staff_usd)
-    costs = {row.choice: row.monthly_cost_usd for row in answer.choices}
-    assert float(costs["owned"] or 0) == pytest.approx(float(owned_usd), abs=0.005)
-    assert float(costs["serverless"] or 0) == pytest.approx(25_000, abs=0.005)
+def test_E8_self_hosting_breaks_even_where_its_month_buys_as_many_requests(tmp_path: Path) -> None:
+    answer = e8(tmp_path, 15_000)
+    costs = {row.choice: float(row.monthly_cost_usd or 0) for row in answer.choices}
+    assert costs["owned"] == pytest.approx(21_800, abs=0.005)
+    assert costs["serverless"] == pytest.approx(25_000, abs=0.005)
     assert answer.choices[0].choice == "owned"
     assert answer.hosting
-    first = answer.hosting.break_evens[0]
-    assert (first.below, first.above) == ("serverless", "owned")
-    assert first.requests_per_month == pytest.approx(break_even, rel=1e-6)
-    assert float(first.monthly_cost_usd) == pytest.approx(float(owned_usd), abs=0.01)
-
-
-def test_a_fleet_wins_from_the_utilization_at_which_its_month_buys_as_many_requests(tmp_path: Path) -> None:
-    answer = e8(tmp_path, 15_000)
-    assert answer.hosting
+    assert_breaks_even(answer, at_requests=43_600_000, at_usd=21_800)
     (found,) = answer.hosting.utilization
     assert found.wins_from / found.planned == pytest.approx(21_800 / 25_000)
     assert 0 < found.wins_from < found.planned <= 0.85
 
 
+def test_E8_without_its_staff_breaks_even_at_a_third_of_the_requests(tmp_path: Path) -> None:
+    assert_breaks_even(e8(tmp_path, 0), at_requests=13_600_000, at_usd=6_800)
+
+
+def assert_breaks_even(answer: Comparison, at_requests: float, at_usd: float) -> None:
+    assert answer.hosting
+    first = answer.hosting.break_evens[0]
+    assert (first.below, first.above) == ("serverless", "owned")
+    assert first.requests_per_month == pytest.approx(at_requests, rel=1e-6)
+    assert float(first.monthly_cost_usd) == pytest.approx(at_usd, abs=0.01)
+
+
 def test_E13_a_month_by_the_request_is_the_sum_of_price_times_volume(tmp_path: Path) -> None:
     prices = {"llama-3.1-8b": "0.035", "qwen2.5-7b": "0.06", "llama-3.3-70b": "0.03"}
     volumes = dict(zip(prices, (10_000, 4_000, 2_500), strict=True))
-    rows = [f"deepinfra,{model},{model} there,{usd},request,2026-11-01,ours,listed\n" for model, usd in prices.items()]
+    rows = [f"groq,{model},{model} there,{usd},request,2026-11-01,ours,listed\n" for model, usd in prices.items()]
     folder = books(tmp_path, apis=API.format(fields="usd_per_request") + "".join(rows))
     asked = scenario(
-        *({"model": m, "requests_per_second": volumes[m] / SECONDS_PER_MONTH} for m in prices), providers=("deepinfra",)
+        *({"model": m, "requests_per_second": volumes[m] / SECONDS_PER_MONTH} for m in prices), providers=("groq",)
     )
     answer = compare(asked, load_catalogs(folder), "hosting")
     estimate = sum(Decimal(prices[model]) * volumes[model] for model in prices)
@@ -89,10 +88,10 @@ def test_E13_a_month_by_the_request_is_the_sum_of_price_times_volume(tmp_path: P
 
 def test_tokens_count_at_their_prices_and_cached_ones_at_theirs(tmp_path: Path) -> None:
     fields = "usd_per_million_input_tokens,usd_per_million_output_tokens,usd_per_million_cached_input_tokens"
-    row = "deepinfra,qwen2.5-7b,by tokens,0.4,1.6,0.1,million tokens,2026-11-01,ours,listed\n"
+    row = "groq,qwen2.5-7b,by tokens,0.4,1.6,0.1,million tokens,2026-11-01,ours,listed\n"
     folder = books(tmp_path, apis=API.format(fields=fields) + row)
     work = {"model": "qwen2.5-7b", "requests_per_second": 2, "input_tokens": 1000, "output_tokens": 100}
-    asked = scenario(work | {"cached_input_share": 0.5}, providers=("deepinfra",))
+    asked = scenario(work | {"cached_input_share": 0.5}, providers=("groq",))
     answer = compare(asked, load_catalogs(folder), "hosting")
     assert answer.hosting
     (api,) = answer.hosting.apis

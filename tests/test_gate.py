@@ -116,6 +116,8 @@ def test_no_plan_and_no_proof_end_a_gate(small: Catalogs, tmp_path: Path) -> Non
     assert "No plan meets support" in impossible.reasons[0].text
     assert gate_text(impossible).startswith("Gate broken: not every scenario has a plan.")
     assert exit_code(impossible) == 3
+    late = [impossible.reasons[0].model_copy(update={"rule": "unproven"})]
+    assert exit_code(impossible.model_copy(update={"reasons": late})) == 4
     fleet = baseline(scenario(tmp_path), small).fleet.model_copy(update={"outcome": "feasible"})
     case = Case(scenario(tmp_path), Planned(fleet, 0.02, ""), None)
     assert [verdict.rule for verdict in proof(case) if verdict.broken] == ["unproven"]

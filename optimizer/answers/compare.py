@@ -124,8 +124,9 @@ def _comparison(
 
 
 def _ranked(rows: Iterable[Compared]) -> list[Compared]:
+    """By verdict, then by cost; among equals the order given, in which the unrestricted plan comes first."""
     order = {"complies": 0, "not_admitted": 1, "fails": 2}
-    by_cost = sorted(rows, key=lambda r: (order[r.verdict], r.monthly_cost_usd or Decimal(0), r.choice))
+    by_cost = sorted(rows, key=lambda r: (order[r.verdict], r.monthly_cost_usd or Decimal(0)))
     return [
         each.model_copy(update={"rank": at}) if each.verdict == "complies" else each
         for at, each in enumerate(by_cost, start=1)

@@ -56,24 +56,19 @@ def gate(
     for file in files:
         if began is not None:
             began(file.scenario.name)
-        plan = planned(file.scenario, catalogs, time_limit_s)
-        cases.append(Case(file, plan, claimed.get(file.scenario.name)))
+        cases.append(Case(file, planned(file.scenario, catalogs, time_limit_s), claimed.get(file.scenario.name)))
 
     def solve(scenario: Scenario, known: Catalogs) -> Fleet | None:
         return proven(scenario, known, time_limit_s)
 
     gated = [_gated(case, catalogs, old_catalogs, solve, bool(baselines)) for case in cases]
-    gone = [_usd(each) for each in orphans]
-    before = sum((*(each.before_usd or Decimal(0) for each in gated), *gone), Decimal(0)) if baselines else None
-    known = [each.after_usd for each in gated if each.after_usd is not None]
-    after = sum(known, Decimal(0)) if len(known) == len(gated) else None
+    before, after = _totals(gated, orphans, bool(baselines))
     change = None if before is None or after is None else after - before
     verdicts = [*budgets(limits, before, after)]
     for case in cases:
         verdicts += [*proof(case), *sound_prices(case, catalogs, limits)]
     broken = [each for each in verdicts if each.broken and not each.allowed]
     reasons = [_reason(each, cases, gated) for each in broken if not limits.only_warns(each.rule, each.scenario)]
-    removed = gate_causes.only_scenario(-sum(gone, Decimal(0))) if any(gone) else []
     return GateReport(
         verdict="broken" if reasons else "kept",
         reasons=sorted(reasons, key=lambda reason: list(RULES).index(reason.rule)),
@@ -81,13 +76,23 @@ def gate(
         after_usd=after,
         change_usd=change,
         change_percent=_percent(before, change),
-        causes=_all_causes([*(cause for each in gated for cause in each.causes), *removed], change),
+        causes=_all_causes(gated, orphans, change),
         warnings=[*_warnings(verdicts, limits), *_remarks(cases, orphans, drift, catalogs, limits)],
         rules=[_ruling(each, limits) for each in verdicts],
         scenarios=gated,
         catalogs_as_of=str(catalogs.as_of),
         pin=pin,
     )
+
+
+def _totals(
+    gated: Sequence[Gated], orphans: Sequence[Baseline], compared: bool
+) -> tuple[Decimal | None, Decimal | None]:
+    """The month before and after; None where nothing is compared with, or where a scenario has no plan."""
+    was = (*(each.before_usd or Decimal(0) for each in gated), *map(_usd, orphans))
+    now = [each.after_usd for each in gated if each.after_usd is not None]
+    before = sum(was, Decimal(0)) if compared else None
+    return before, sum(now, Decimal(0)) if len(now) == len(gated) else None
 
 
 def _refuse_unusable(
@@ -122,7 +127,7 @@ def _gated(
     elif after is not None:
         old, notes = _fitting(old_catalogs, baseline, case)
         told = gate_causes.shares(
-            gate_causes.Case(case.file.scenario, catalogs, case.planned.fleet, baseline, old, solve)
+            gate_causes.Compared(case.file.scenario, catalogs, case.planned.fleet, baseline, old, solve)
         )
         shares = gate_causes.Shares(told.causes, (*notes, *told.notes))
     made = baseline.fleet.inputs if baseline else None
@@ -163,8 +168,12 @@ def _percent(before: Decimal | None, change: Decimal | None) -> float | None:
     return float(change / before * 100) if before and change is not None else None
 
 
-def _all_causes(causes: Sequence[Cause], change: Decimal | None) -> list[Cause]:
-    return [] if change is None else gate_causes.merged(causes, change)
+def _all_causes(gated: Sequence[Gated], orphans: Sequence[Baseline], change: Decimal | None) -> list[Cause]:
+    """Added up by cause; a scenario that is gone is the scenarios' doing."""
+    if change is None:
+        return []
+    gone = gate_causes.only_scenario(-sum(map(_usd, orphans), Decimal(0)))
+    return gate_causes.merged([*(cause for each in gated for cause in each.causes), *gone], change)
 
 
 def _reason(verdict: Verdict, cases: Sequence[Case], gated: Sequence[Gated]) -> Reason:
@@ -212,9 +221,11 @@ def _remarks(
         text = f"the catalogs are of {catalogs.as_of}, {age_days} days ago; prices may have moved since"
         told.append(Warned(rule=None, scenario=None, text=text))
     for case in cases:
-        name, most = case.file.scenario.name, case.file.scenario.policy.flag_price_age_days
-        old = {n: age for n, age in ages_days(case.planned.fleet, catalogs, limits.today).items() if age > most}
-        for offer, age in old.items():
+        name, flagged = case.file.scenario.name, case.file.scenario.policy.flag_price_age_days
+        ages = ages_days(case.planned.fleet, catalogs, limits.today)
+        for offer, age in ages.items():
+            if not flagged < age <= limits.oldest_days(case.file.scenario.policy):
+                continue
             told.append(Warned(rule=None, scenario=name, text=f"the price of {offer} is {age} days old"))
         if case.baseline is not None and case.baseline.fleet.monthly_cost_usd is None:
             told.append(Warned(rule=None, scenario=name, text=f"{case.baseline.file} has no plan: counted as nothing"))

@@ -11,7 +11,7 @@ from optimizer.answers.gate_plan import Planned
 from optimizer.answers.gate_types import Amount, Rule
 from optimizer.inputs.catalog import Catalogs
 from optimizer.inputs.loading_scenario import ScenarioFile
-from optimizer.inputs.policy import DEFAULT_MAX_PRICE_AGE_DAYS
+from optimizer.inputs.policy import DEFAULT_MAX_PRICE_AGE_DAYS, Policy
 from optimizer.performance.candidates import variants
 from optimizer.plan.fields import cents
 from optimizer.plan.origin import PER_TOKEN
@@ -45,6 +45,10 @@ class Limits:
         """Whether a broken rule was told to warn only."""
         names = (rule, scenario or "", f"{scenario}:{rule}")
         return any(fnmatchcase(name, pattern) for pattern in self.warn_only for name in names)
+
+    def oldest_days(self, policy: Policy) -> int:
+        """How old a price may be."""
+        return self.max_price_age_days or policy.max_price_age_days or DEFAULT_MAX_PRICE_AGE_DAYS
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,8 @@ def proof(case: Case) -> Iterator[Verdict]:
     """Whether there is a plan, and whether it is the cheapest."""
     name, outcome = case.file.scenario.name, case.planned.fleet.outcome
     without = outcome == "infeasible"
-    yield Verdict("no_plan", name, without, case.planned.summary if without else f"{name} has a plan")
+    if outcome != "unproven":
+        yield Verdict("no_plan", name, without, case.planned.summary if without else f"{name} has a plan")
     if outcome in ("feasible", "unproven"):
         gap = case.planned.relative_gap
         text = case.planned.summary or f"{name}: the plan is not proven, one up to {gap or 0:.2%} cheaper may exist"
@@ -125,8 +130,9 @@ def sound_prices(case: Case, catalogs: Catalogs, limits: Limits) -> Iterator[Ver
     """Prices that are missing, zero or too old, each by name; one kept verdict for a rule that nothing breaks."""
     found = [*_missing(case, catalogs, limits), *_zero(case, catalogs, limits), *_expired(case, catalogs, limits)]
     yield from found
-    said: dict[Rule, str] = {
-        "missing_price": "everything the baseline runs on is still priced",
+    compared: dict[Rule, str] = {"missing_price": "everything the baseline runs on is still priced"}
+    said = {
+        **(compared if case.baseline is not None else {}),
         "zero_price": "nothing is priced at zero",
         "expired_price": "no price is too old",
     }
@@ -176,8 +182,7 @@ def _zero(case: Case, catalogs: Catalogs, limits: Limits) -> Iterator[Verdict]:
 
 
 def _expired(case: Case, catalogs: Catalogs, limits: Limits) -> Iterator[Verdict]:
-    policy = case.file.scenario.policy
-    most = limits.max_price_age_days or policy.max_price_age_days or DEFAULT_MAX_PRICE_AGE_DAYS
+    most = limits.oldest_days(case.file.scenario.policy)
     for name, age_days in ages_days(case.planned.fleet, catalogs, limits.today).items():
         if age_days > most:
             text = f"the price of {name} is {age_days} days old, more than the {most} allowed"

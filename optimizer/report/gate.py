@@ -52,7 +52,8 @@ def gate_sections(report: GateReport) -> Iterator[Section]:
     for gated in report.scenarios:
         if gated.edits:
             yield Section(f"Edits of {gated.scenario}", (), edits_table(gated))
-        yield Section(f"What runs for {gated.scenario}", (), changes_table(gated))
+        if gated.deployments:
+            yield Section(f"What runs for {gated.scenario}", (), changes_table(gated))
     kept = tuple(dict.fromkeys(ruling.rule for ruling in report.rules if ruling.state == "kept"))
     pinned = (f"pinned to {report.pin}",) if report.pin else ()
     yield Section("Held", (f"rules kept: {', '.join(kept) or 'none'}", f"catalogs of {report.catalogs_as_of}", *pinned))
@@ -119,7 +120,8 @@ def usd(amount: Decimal | None) -> str:
 
 
 def _before_after(each: Gated) -> tuple[str, str, str]:
-    before = "new" if each.before_usd is None else money(each.before_usd)
+    new = "" if each.change_usd is None else "new"
+    before = new if each.before_usd is None else money(each.before_usd)
     moved = "" if each.change_usd is None else change(each.change_usd) + _percent(each.change_percent)
     return before, usd(each.after_usd), moved
 

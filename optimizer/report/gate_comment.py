@@ -56,7 +56,8 @@ def _scenario(gated: Gated) -> Iterator[str]:
         yield table_markdown(edits_table(gated))
     if gated.notes:
         yield "\n".join(f"- {escaped(note)}" for note in gated.notes)
-    yield _folded(f"{gated.scenario}: {cost_line(gated)}", changes_table(gated))
+    if gated.deployments:
+        yield _folded(f"{gated.scenario}: {cost_line(gated)}", changes_table(gated))
 
 
 def _folded(summary: str, table: Table) -> str:
