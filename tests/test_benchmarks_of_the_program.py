@@ -1,5 +1,6 @@
 """Mélange's example costs what is known, and slices never cost less than our plan."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -39,3 +40,10 @@ def test_a_file_that_is_no_configuration_is_refused(tmp_path: Path) -> None:
     path.write_text('{"gpu_info": {}}', encoding="utf-8")
     with pytest.raises(InputError, match=r"wrong\.json"):
         instances.read_melange(path)
+
+
+def test_the_page_shows_its_results() -> None:
+    pages = pytest.importorskip("performance_page")
+    results = json.loads((ROOT / "benchmarks" / "results" / "scaling.json").read_text(encoding="utf-8"))
+    shown = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    assert shown == pages.page(results, "python benchmarks/scaling.py")

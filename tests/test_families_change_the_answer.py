@@ -39,6 +39,10 @@ WITHOUT: list[tuple[str, str, dict[str, object], str]] = [
     ("one-engine", "number of engines", {"policy.max_engines": None}, "cheaper"),
     ("one-engine", "robustness", {"policy.robust": {}}, "cheaper"),
     ("moving-day", "plan in force", {"policy.migration": None}, "cheaper"),
+    ("account-limits", "quotas", {"policy.quotas": []}, "cheaper"),
+    ("account-limits", "least regions", {"policy.min_regions": 1}, "cheaper"),
+    ("power-pledge", "power", {"policy.max_power_kw": None}, "cheaper"),
+    ("power-pledge", "least providers", {"policy.min_providers": 1}, "cheaper"),
     ("moving-day", "limit on changes", {"policy.migration.max_changes": None}, "cheaper"),
 ]
 """Scenario, family, fields of its first workload or its policy as they are without it, and what the plan is then."""

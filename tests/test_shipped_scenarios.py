@@ -17,6 +17,8 @@ BY_FAMILY = [
     "eu-residency",
     "model-choice",
     "moving-day",
+    "account-limits",
+    "power-pledge",
     "office-hours",
     "one-engine",
     "own-rack",
