@@ -22,8 +22,6 @@ SCHEME_WORDS = {
 """Every scheme in the words of a user, best known first."""
 
 ABLATION_WORDS = (
-    "*Made beside the calibration before this one*, which had no overheads and expert bandwidths by format, and one "
-    "era less of TensorRT-LLM. "
     "Each mechanism is held at a value without effect and everything else refitted on one half of the "
     "configurations to predict the other. Median (90th percentile) error in percent. Fits to half of the data are "
     "worse than the table above; compare within this one. It rests on one split: small differences mean nothing. A "
