@@ -8,6 +8,7 @@ import io
 import json
 import os
 import xml.etree.ElementTree as ElementTree
+import zipfile
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -27,6 +28,7 @@ from optimizer.plan.alternatives import summarized
 from optimizer.plan.inquiry import Inquiry
 from optimizer.plan.readback import Bought, read_back
 from optimizer.report.compare import SHEET_COLUMNS, compare_csv, compare_html, compare_markdown, compare_text
+from optimizer.report.compare_sheet import write_xlsx
 from optimizer.report.export import as_json
 
 SECONDS_PER_MONTH = 730 * 3600
@@ -158,6 +160,25 @@ def test_the_sheet_holds_every_choice_under_the_names_of_the_json(name: str) -> 
     assert set(SHEET_COLUMNS) == set(stored[0])
     assert [line["monthly_cost_usd"] for line in sheet] == [row["monthly_cost_usd"] or "" for row in stored]
     assert len(compare_csv(answer, top=1).splitlines()) == 2 + sum(row.rank is None for row in answer.choices)
+
+
+def test_the_spreadsheet_holds_the_sheet_and_is_the_same_every_time(tmp_path: Path) -> None:
+    answer = Comparison.model_validate_json((GOLDEN / "providers.json").read_text(encoding="utf-8"))
+    first, second = tmp_path / "one.xlsx", tmp_path / "two.xlsx"
+    write_xlsx(answer, first)
+    write_xlsx(answer, second)
+    assert first.read_bytes() == second.read_bytes()
+    with zipfile.ZipFile(first) as book:
+        words = book.read("xl/sharedStrings.xml").decode()
+        rows = ElementTree.fromstring(book.read("xl/worksheets/sheet1.xml")).findall(".//{*}row")
+    assert len(rows) == len(answer.choices) + 1
+    assert all(name in words for name in SHEET_COLUMNS)
+
+
+def test_a_spreadsheet_needs_a_file(optimizer: Callable[..., Result]) -> None:
+    said = optimizer("compare", "ci-gate", "--by", "provider", "--format", "xlsx")
+    assert (said.code, said.out) == (2, "")
+    assert "--output FILE.xlsx" in said.err
 
 
 def test_the_command_writes_every_form_and_a_chart(optimizer: Callable[..., Result], tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from optimizer.inputs.loading_catalogs import load_catalogs
 from optimizer.inputs.loading_scenario import load_scenario_file
 from optimizer.report.compare import MOST_SHOWN, compare_csv, compare_html, compare_markdown, compare_text
 from optimizer.report.compare_chart import compare_chart
+from optimizer.report.compare_sheet import EXTRA, write_xlsx
 from optimizer.report.export import as_json
 
 EXIT_NO_PLAN = 3
@@ -31,9 +32,10 @@ class SheetFormat(StrEnum):
     MARKDOWN = "markdown"
     CSV = "csv"
     HTML = "html"
+    XLSX = "xlsx"
 
 
-FORMAT_HELP = "How to write the result; spreadsheets open csv (xlsx is not written: it would need one more library)."
+FORMAT_HELP = "How to write the result; xlsx needs --output and pip install '.[sheet]'."
 
 
 def compare_command(
@@ -52,6 +54,7 @@ def compare_command(
     """The best plan under each choice at the same service levels, ranked by cost, and what stops the others."""
     check_writable(output)
     _check_chart(chart)
+    _check_sheet(output_format, output)
     file, known = load_scenario_file(scenario), load_catalogs(catalogs)
     findings = check_scenario(file.scenario, known)
     if findings:
@@ -60,7 +63,10 @@ def compare_command(
         answer = compare(file.scenario, known, by, time_limit_s=time_limit_s, progress=began)
     if chart is not None:
         write(compare_chart(answer, top or MOST_SHOWN), chart)
-    write(_rendered(answer, output_format, top), output)
+    if output_format is SheetFormat.XLSX and output is not None:
+        write_xlsx(answer, output, top)
+    else:
+        write(_rendered(answer, output_format, top), output)
     raise typer.Exit(_exit_code(answer))
 
 
@@ -72,6 +78,15 @@ def _check_chart(chart: Path | None) -> None:
     if chart.suffix.lower() != ".svg":
         raise InputError([Finding("compare", 0, "--chart", f"cannot draw a '{chart.suffix}' file", "known: .svg")])
     optional("matplotlib", extra="report")
+
+
+def _check_sheet(form: SheetFormat, output: Path | None) -> None:
+    """Says that a spreadsheet could not be written before any time is spent on it."""
+    if form is not SheetFormat.XLSX:
+        return
+    if output is None:
+        raise InputError([Finding("compare", 0, "--format", "xlsx is a file of its own", "add --output FILE.xlsx")])
+    optional("xlsxwriter", extra=EXTRA)
 
 
 def _rendered(answer: Comparison, form: SheetFormat, top: int | None) -> str:
