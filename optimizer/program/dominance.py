@@ -2,7 +2,8 @@
 
 Candidate rule. On one offer, c' replaces c when it serves every mix that c serves at no lower rate, has no more GPUs
 per replica (as many, where the loss of an instance must be survived) and, under a limit on distinct configurations or
-engines, the same label. A candidate with replicas in force is never replaced, since changes are counted against it.
+engines, the same label. A candidate whose configuration has replicas in force on its offer is never replaced, since
+changes are counted against them.
 
 Offer rule. o' replaces o when it costs no more, is paid the same way, holds as many GPUs, is no worse in whatever an
 active family looks at (same provider or region where places are counted, limited or lost, not spot unless o is, no
@@ -34,13 +35,13 @@ import numpy as np
 
 from optimizer.program.given import Flags, Floats, Ints
 from optimizer.program.problem import Problem
-from optimizer.program.quantities import label_numbers
+from optimizer.program.quantities import label_numbers, stands_in_force
 
 
 def undominated(problem: Problem) -> Flags:
     """(C,) which candidates of a sorted problem survive both rules."""
     kind = _replacement_kind(problem)
-    home, fixed = problem.candidates.offer, problem.candidates.replicas_in_force > 0
+    home, fixed = problem.candidates.offer, stands_in_force(problem)
     keep: Flags = _best_on_offer(problem, kind) | fixed
     if "instance" in problem.limits.survive or not len(home):
         return keep
