@@ -41,6 +41,7 @@ WITHOUT: list[tuple[str, str, dict[str, object], str]] = [
     ("moving-day", "plan in force", {"policy.migration": None}, "cheaper"),
     ("account-limits", "quotas", {"policy.quotas": []}, "cheaper"),
     ("account-limits", "least regions", {"policy.min_regions": 1}, "cheaper"),
+    ("shared-replicas", "mixes of classes", {"policy.mix_classes": False}, "dearer"),
     ("power-pledge", "power", {"policy.max_power_kw": None}, "cheaper"),
     ("power-pledge", "least providers", {"policy.min_providers": 1}, "cheaper"),
     ("moving-day", "limit on changes", {"policy.migration.max_changes": None}, "cheaper"),

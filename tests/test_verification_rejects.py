@@ -11,7 +11,9 @@ from tampering import (
     asleep,
     changes,
     deployments,
+    exchanged_classes,
     faster,
+    faster_replicas,
     first_deployment,
     flows,
     hosted,
@@ -156,9 +158,21 @@ BROKEN: dict[str, tuple[str, Mutation, str]] = {
         "memory",
     ),
     "a longer prompt than the model holds": ("chat-8b", longer_prompts, "memory"),
+    "other classes sent": ("shared-replicas", exchanged_classes, "demand"),
+    "other classes than can be borne": ("shared-replicas", exchanged_classes, "service_levels"),
+    "classes that do not add up": (
+        "shared-replicas",
+        lambda c: deployments(
+            c,
+            lambda d: {
+                "schedule": [e.model_copy(update={"requests_per_second_by_class": {}}) for e in d.schedule],
+            },
+        ),
+        "utilization",
+    ),
     "a higher rate claimed": (
         "chat-8b",
-        lambda c: deployments(c, lambda d: {"max_requests_per_second": 2 * d.max_requests_per_second}),
+        lambda c: faster_replicas(c, 2.0),
         "service_levels",
     ),
     "interruptions not counted": (

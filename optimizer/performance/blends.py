@@ -7,7 +7,7 @@ does not hold, that mix is predicted and the simplices around it are split there
 next plan knows it exactly.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 
 Blend: TypeAlias = tuple[int, ...]
 """Mixes between which the requests of a deployment may lie, as positions in the workload's pools."""
+
+INWARD: Final = 0.01
+"""How far a corner is moved inward: smaller shares of a class are not sent to a replica that could do without."""
 
 MOST_MIXED_CLASSES: Final = 4
 """Workloads of more classes are served by class or as a whole: simplices of many corners say little of their inside."""
@@ -33,21 +36,33 @@ def around_the_whole(classes: int) -> tuple[Blend, ...]:
     return tuple(tuple(pool for pool in everything if pool != left_out) for left_out in range(classes, 0, -1))
 
 
-def split(blends: Sequence[Blend], face: Sequence[int], pool: int) -> tuple[Blend, ...]:
-    """Every simplex with that face replaced by those that have the new mix in place of one of the face's corners."""
+def split(blends: Sequence[Blend], face: Sequence[int], pool: int, inward: Mapping[int, int]) -> tuple[Blend, ...]:
+    """Every simplex with that face replaced by those that have the new mix in place of one of the face's corners.
+
+    The limits of a class bind as soon as a replica serves any of it, so what is sustained drops at the edge of a
+    simplex. Corners that serve fewer classes than the new mix are therefore moved inward, and stay by themselves.
+
+    Args:
+        blends: What may meet so far.
+        face: Corners between which the new mix lies.
+        pool: The new mix.
+        inward: For each corner of fewer classes, the pool close to it that serves a little of all of them.
+    """
     found: list[Blend] = []
     for blend in blends:
         if set(face) <= set(blend):
-            found += [tuple(sorted({*blend, pool} - {corner})) for corner in face]
+            parts = [{*blend, pool} - {corner} for corner in face]
+            found += [tuple(sorted(inward.get(corner, corner) for corner in part)) for part in parts]
+            found += [(corner,) for corner in blend if corner in inward]
         else:
             found.append(blend)
     return tuple(sorted(set(found)))
 
 
-def has_face(blends: Iterable[Blend], face: Iterable[int]) -> bool:
-    """Whether a simplex has all these corners."""
+def corners_around(blends: Iterable[Blend], face: Iterable[int]) -> tuple[int, ...]:
+    """The corners of all simplices that have this face; none where it has been split."""
     corners = set(face)
-    return any(corners <= set(blend) for blend in blends)
+    return tuple(sorted({corner for blend in blends if corners <= set(blend) for corner in blend}))
 
 
 def served(blends: Iterable[Blend], passed: NDArray[np.bool_]) -> tuple[Blend, ...]:

@@ -10,7 +10,7 @@ from optimizer.base.units import BYTES_PER_GIB, MS_PER_S
 from optimizer.inputs.catalog import Catalogs, Model
 from optimizer.inputs.quality import QualityEstimate
 from optimizer.inputs.scenario import Latency, Policy, Scenario, Workload
-from optimizer.performance.blends import Blend, apart, around_the_whole, has_face, split
+from optimizer.performance.blends import INWARD, Blend, apart, around_the_whole, corners_around, split
 from optimizer.performance.criteria import CONFIGURATION_CRITERIA
 from optimizer.performance.enumeration import BoolArray, Kind, configurations_of, fixed_failures, qualities
 from optimizer.performance.evidence import Margins, margins
@@ -173,15 +173,27 @@ def with_mixes_predicted(options: WorkloadOptions, broken: Sequence[Broken]) -> 
     The largest excess comes first; a mix whose simplex is split by then is left to the next plan, if it still occurs.
     """
     for found in sorted(broken, key=lambda each: (-each.excess, each.corners, each.share)):
-        if has_face(options.blends, found.corners):
-            number = len(options.pools)
-            classes = tuple(k for k, share in enumerate(found.share) if share > 0)
-            share = np.array([found.share[k] for k in classes])
-            pool = Pool(f"{MIXED}{number}", classes, mix_of(options.workload, classes, share))
-            predicted = _pool_options(pool, options.setup, options.memory, options.limits, options.fixed)
-            blends = split(options.blends, found.corners, number)
-            options = replace(options, pools=(*options.pools, predicted), blends=blends)
+        corners = corners_around(options.blends, found.corners)
+        if corners:
+            share, number = np.array(found.share), len(options.pools)
+            options, inward = _with_pool(options, share), dict[int, int]()
+            for corner in corners:
+                pool = options.pools[corner].pool
+                if pool.classes != options.pools[number].pool.classes:
+                    own = np.zeros(len(share))
+                    own[list(pool.classes)] = pool.mix.share
+                    inward[corner] = len(options.pools)
+                    options = _with_pool(options, (1 - INWARD) * own + INWARD * share)
+            options = replace(options, blends=split(options.blends, found.corners, number, inward))
     return options
+
+
+def _with_pool(options: WorkloadOptions, share: FloatArray) -> WorkloadOptions:
+    """One more mix predicted, from the share of each of the workload's classes, (K,)."""
+    classes = tuple(np.flatnonzero(share).tolist())
+    pool = Pool(f"{MIXED}{len(options.pools)}", classes, mix_of(options.workload, classes, share[list(classes)]))
+    predicted = _pool_options(pool, options.setup, options.memory, options.limits, options.fixed)
+    return replace(options, pools=(*options.pools, predicted))
 
 
 def with_mixes_apart(options: WorkloadOptions) -> WorkloadOptions:

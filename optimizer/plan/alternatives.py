@@ -8,7 +8,7 @@ import numpy as np
 from optimizer.inputs.catalog import Model
 from optimizer.inputs.quality import SIXTEEN_BIT
 from optimizer.inputs.scenario import CENTRAL_CONFIDENCE, Policy
-from optimizer.performance.candidates import WorkloadOptions
+from optimizer.performance.candidates import MIXED, WorkloadOptions
 from optimizer.plan.explained import Alternative
 from optimizer.plan.inquiry import Answer, Inquiry
 from optimizer.plan.readback import Bought, read_back
@@ -38,6 +38,9 @@ def next_best(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative]:
     if len(chosen.deployments) > workloads and not inquiry.close_enough:
         uniform = inquiry.under_policy(max_distinct_configurations=workloads).solved()
         yield _compared("configurations", "with one configuration per workload", uniform, chosen)
+    if any(d.pool == MIXED for d in chosen.deployments):
+        apart = inquiry.under_policy(mix_classes=False).solved()
+        yield _compared("mix_classes", "with one class, or all in their shares, on a replica", apart, chosen)
 
 
 def _without(inquiry: Inquiry, field: str, names: Sequence[str]) -> tuple[Flags, ...]:
@@ -81,6 +84,7 @@ PROMISES: tuple[tuple[str, str], ...] = (
     ("max_carbon_kg_per_month", "no limit on carbon"),
     ("countries", "any country"),
     ("migration", "no plan in force to start from"),
+    ("mix_classes", "any mix of a workload's classes on a replica"),
 )
 """Policy fields that buy safety or order, and what being without each means."""
 

@@ -58,6 +58,7 @@ class Running(Strict):
     replicas: int
     requests_per_second: Figure
     requests_per_second_by_class: dict[str, Figure]
+    """Of the classes that it is sent; empty where it stands by."""
     max_requests_per_second: Figure
     """What its replicas sustain of this mix of classes within the service levels."""
     utilization: Figure

@@ -216,7 +216,7 @@ def _running(choice: WorkloadOptions, period: int, replicas: int, now: Service) 
         period=period,
         replicas=replicas,
         requests_per_second=now.flow_per_s,
-        requests_per_second_by_class={names[k]: now.flow_per_class_per_s[k] for k in now.classes},
+        requests_per_second_by_class={names[k]: flow for k, flow in enumerate(now.flow_per_class_per_s) if flow},
         max_requests_per_second=full,
         utilization=now.flow_per_s / full if replicas else 0.0,
     )

@@ -110,12 +110,10 @@ def service_levels(claim: Claim) -> Findings:
 def _by_mix(d: Deployment) -> list[tuple[dict[str, float], list[Running]]]:
     """The periods in which a deployment runs, by the shares of the classes that it is sent; standing by, its own."""
     found: dict[tuple[tuple[str, float], ...], list[Running]] = defaultdict(list)
+    names, shown = {item.name for item in d.classes}, {item.name: item.share for item in d.classes if item.share}
     for running in d.schedule:
-        total = running.requests_per_second
-        sent = (
-            {name: flow / total for name, flow in running.requests_per_second_by_class.items() if flow} if total else {}
-        )
-        shares = sent or {item.name: item.share for item in d.classes if item.share}
+        flows = {name: f for name, f in running.requests_per_second_by_class.items() if f and name in names}
+        shares = {name: f / sum(flows.values()) for name, f in flows.items()} or shown
         if running.replicas:
             found[tuple((name, round(share, SHARE_DIGITS)) for name, share in sorted(shares.items()))].append(running)
     return [(dict(mix), running) for mix, running in found.items()]
