@@ -10,8 +10,8 @@ import numpy.typing as npt
 from optimizer.inputs.catalog import Catalogs, Engine, Model
 from optimizer.inputs.quality import SIXTEEN_BIT, QualityEstimate, quality_share
 from optimizer.inputs.scenario import Policy, Workload
-from optimizer.performance.market import Platform
 from optimizer.performance.setup import Configuration
+from optimizer.performance.supply import Platform
 
 BoolArray = npt.NDArray[np.bool_]
 Kind = tuple[Platform, int]

@@ -9,7 +9,7 @@ from optimizer.inputs.catalog import Catalogs
 from optimizer.inputs.scenario import Policy, Scenario
 from optimizer.performance.apis import apis
 from optimizer.performance.candidates import WorkloadOptions, evaluate, re_rated, variants
-from optimizer.performance.market import Market, admits_by, market
+from optimizer.performance.market import Market, admits_by, market, under
 from optimizer.program.formulate import Column, Formulation, formulate
 from optimizer.program.given import Flags
 from optimizer.program.solve import Solution, solve
@@ -95,7 +95,7 @@ class Inquiry:
         options = self.under_levels(scenario).options if levels else self.options
         options = tuple(replace(o, workload=v.workload) for o, v in zip(options, variants(scenario), strict=True))
         same_offers = admits_by(scenario.policy) == admits_by(self.scenario.policy)
-        offers = self.market if same_offers else market(self.catalogs, scenario.policy)
+        offers = self.market if same_offers else under(self.market, scenario.policy)
         return replace(self, scenario=scenario, market=offers, options=options)
 
     def under_policy(self, **changes: object) -> "Inquiry":
@@ -103,7 +103,7 @@ class Inquiry:
         policy = Policy.model_validate(self.scenario.policy.model_dump() | changes)
         changed = self.scenario.model_copy(update={"policy": policy})
         same_offers = admits_by(policy) == admits_by(self.scenario.policy)
-        return replace(self, scenario=changed, market=self.market if same_offers else market(self.catalogs, policy))
+        return replace(self, scenario=changed, market=self.market if same_offers else under(self.market, policy))
 
     def under_levels(self, scenario: Scenario) -> "Inquiry":
         """The same candidates for a scenario that differs in service levels or confidence only."""

@@ -18,10 +18,10 @@ from optimizer.inputs.quality import QualityEstimate
 from optimizer.inputs.scenario import RequestClass
 from optimizer.performance.candidates import WorkloadOptions
 from optimizer.performance.evidence import not_measured
-from optimizer.performance.market import power_kw
 from optimizer.performance.periods import Periods
 from optimizer.performance.predict import LIMITS, STATISTICS, Mix, OperatingPoint, operate
 from optimizer.performance.setup import Configuration
+from optimizer.performance.supply import power_kw
 from optimizer.plan.bill import hosted_shares, hours_per_month, migration, planned_periods, purchase
 from optimizer.plan.fields import cents
 from optimizer.plan.fleet import Deployment, Hosted, Migration, Period, Provenance, Purchase, Running, ServedClass, Vram
