@@ -1,9 +1,7 @@
 """Every offer as the catalogs tell it, whatever a policy asks, with what policies judge told apart once."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,45 +9,10 @@ import numpy.typing as npt
 from optimizer.base.units import WATTS_PER_KILOWATT
 from optimizer.inputs.catalog import Catalogs, Gpu, Offer
 from optimizer.inputs.kinds import ALWAYS_PAID, Link, OfferTerm
-
-Label = TypeVar("Label")
-Value = TypeVar("Value")
+from optimizer.performance.labelled import Labelled
 
 Platform = tuple[str, Link | None, float | None]
 """GPU, how several of them are joined, and the link's GB/s in one direction: what performance depends on."""
-
-
-@dataclass(frozen=True)
-class Labelled(Generic[Label]):
-    """One property of many offers, so that each distinct value is looked at once.
-
-    Attributes:
-        names: The distinct values, in order of appearance.
-        first: Position of the first offer of each.
-        codes: (O,) index into `names`.
-    """
-
-    names: tuple[Label, ...]
-    first: tuple[int, ...]
-    codes: npt.NDArray[np.intp]
-
-    @classmethod
-    def of(cls, values: Sequence[Label]) -> "Labelled[Label]":
-        """The distinct values of a column."""
-        first: dict[Label, int] = {}
-        for position, value in enumerate(values):
-            first.setdefault(value, position)
-        index = {value: code for code, value in enumerate(first)}
-        return cls(tuple(first), tuple(first.values()), np.array([index[value] for value in values], dtype=np.intp))
-
-    def passing(self, passes: Callable[[Label], bool]) -> npt.NDArray[np.bool_]:
-        """(O,) whether each offer's value passes."""
-        return np.array([passes(name) for name in self.names], dtype=np.bool_)[self.codes]
-
-    def numbers(self, offers: Sequence[Offer], amount: Callable[[Offer], Decimal | None]) -> npt.NDArray[np.float64]:
-        """(O,) an amount that depends on this property alone; NaN where it is not known."""
-        found = [amount(offers[position]) for position in self.first]
-        return np.array([np.nan if value is None else float(value) for value in found])[self.codes]
 
 
 @dataclass(frozen=True)
