@@ -22,7 +22,11 @@ EVERYWHERE = "global"
 
 
 def next_best(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative]:
-    """The cheapest plans without the chosen GPUs, without the chosen providers, without the chosen precisions."""
+    """The cheapest plans without the chosen GPUs, without the chosen providers, without the chosen precisions.
+
+    The inquiry may be narrowed here, for the rule of thumb and for the central prediction: none of them admits an offer
+    or lifts a criterion that service levels do not decide.
+    """
     gpus = sorted({d.gpu for d in chosen.deployments})
     yield _compared("gpu", f"without {', '.join(gpus)}", inquiry.solved(_without(inquiry, "gpu", gpus)), chosen)
     providers = sorted({d.provider for d in chosen.deployments})
