@@ -90,6 +90,7 @@ def optimize(
         counts = census(inquiry.options, inquiry.market)
     with watch.phase("solving"):
         answer = inquiry.solved()
+        inquiry = answer.inquiry
     if answer.solution.outcome not in ("optimal", "feasible"):
         with watch.phase("comparing"):
             explanation = _without_plan(answer, counts)

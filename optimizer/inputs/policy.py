@@ -196,6 +196,8 @@ class Policy(Strict):
     """Of served demand, at any one provider."""
     max_spot_share: Share | None = None
     quotas: Annotated[tuple[Quota, ...], Field(max_length=MAX_NAMES)] = ()
+    mix_classes: bool = True
+    """Whether a replica may be sent any mix of a workload's request classes; else one class, or all in their shares."""
     max_utilization: PositiveShare = DEFAULT_MAX_UTILIZATION
     confidence: Annotated[float, Number, Field(ge=CENTRAL_CONFIDENCE, le=0.999)] = DEFAULT_CONFIDENCE
     robust: Robust = Robust()

@@ -9,7 +9,9 @@ from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK, MINUTES_PER_HO
 from optimizer.performance.market import storage_usd_per_month
 from optimizer.performance.periods import Periods
 from optimizer.plan.fleet import Bought, Hosted, Migration, Period, Purchase, Sent
-from optimizer.plan.inquiry import Answer, Use
+from optimizer.plan.inquiry import Answer
+from optimizer.plan.service import Use
+from optimizer.program.quantities import busiest_period, deployments_alike
 
 
 def hours_per_month(answer: Answer) -> list[Decimal]:
@@ -117,8 +119,9 @@ def migration(answer: Answer) -> Migration | None:
     if policy is None:
         return None
     problem = answer.formulation.problem
-    busiest = int(problem.traffic.demand_per_s.sum(axis=1).argmax())
-    more = answer.solution.replicas[busiest] - problem.candidates.replicas_in_force
+    alike, in_force = deployments_alike(problem)
+    replicas = answer.solution.replicas[busiest_period(problem)]
+    more = np.bincount(alike, weights=replicas, minlength=len(in_force)).astype(np.int64) - in_force
     started = int(np.maximum(more, 0).sum())
     stopped = int(np.maximum(-more, 0).sum()) + answer.formulation.stopped_anyway
     cost = Decimal(repr(policy.usd_per_change)) * (started + stopped)

@@ -29,7 +29,7 @@ class ServedClass(Strict):
     input_tokens: int
     output_tokens: int
     share: Figure
-    """Share of this deployment's requests."""
+    """Share of this deployment's requests, at the hours in which it is sent most."""
     requests_per_second: Figure
     ttft_ms: dict[str, Ms]
     """Predicted at the planned load, pipeline stages before the model included."""
@@ -57,16 +57,19 @@ class Running(Strict):
     period: int
     replicas: int
     requests_per_second: Figure
+    requests_per_second_by_class: dict[str, Figure]
+    max_requests_per_second: Figure
+    """What its replicas sustain of this mix of classes within the service levels."""
     utilization: Figure
 
 
 class Deployment(Strict):
     """Replicas of one configuration on one offer, at the hours in which they are sent most; latencies and utilization
-    are those of the hours in which a replica has most to do."""
+    are those of the hours in which a replica has most to do, of every mix of classes that it is sent."""
 
     workload: str
     pool: str
-    """The request class it serves, or `all` for the workload's whole mix."""
+    """The request class it serves, `all` for the workload's whole mix, `mixed` for any other mix; see `classes`."""
     model: str
     engine: str
     provider: str

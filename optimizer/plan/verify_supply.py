@@ -120,7 +120,7 @@ def _at_once(claim: Claim, period: int) -> Findings:
 
 def _setup_key(d: Deployment) -> tuple[str | int, ...]:
     layout = (d.tensor_parallel, d.pipeline_parallel)
-    return (d.workload, d.model, d.engine, d.gpu, d.precision, d.kv_precision, *layout, d.pool)
+    return (d.workload, d.model, d.engine, d.gpu, d.precision, d.kv_precision, *layout)
 
 
 def _carbon_kg_per_month(claim: Claim) -> float | None:

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from optimizer.base.units import HOURS_PER_MONTH, MINUTES_PER_HOUR
 from optimizer.inputs.policy import InForce, Policy
 from optimizer.inputs.scenario import Scenario
 from optimizer.performance.apis import Api
-from optimizer.performance.candidates import PoolOptions, WorkloadOptions
+from optimizer.performance.blends import Blend, apart, served
+from optimizer.performance.candidates import WorkloadOptions
 from optimizer.performance.market import Market
 from optimizer.performance.periods import Periods, periods
-from optimizer.program.given import Apis, Candidates, Flags, Ints, Limits, Offers, Quota, Traffic
+from optimizer.program.given import Apis, Candidates, Flags, Floats, Ints, Limits, Offers, Quota, Traffic
 from optimizer.program.problem import Problem
 
 SAME_PLATFORM = "same_platform"
@@ -25,7 +25,8 @@ class Column:
 
     workload: int
     """Position in the options: a scenario's workload, or one of the models that may serve it."""
-    pool: int
+    pools: Blend
+    """The mixes that it serves, and by shares of its capacity what lies between them."""
     configuration: int
     offer: int
 
@@ -74,13 +75,13 @@ def formulate(
     in_force = _in_force(scenario)
     for w, choice in enumerate(options):
         homes = [np.flatnonzero(fits & market.admitted).tolist() for fits in choice.fits]
-        standing = _running_today(in_force, choice)
-        for p, pool in enumerate(choice.pools):
-            wanted = pool.passed if keep is None else pool.passed & keep[w]
-            best = _fastest_per_platform(choice, pool, wanted, scenario.policy) | (wanted & standing)
-            for c in np.flatnonzero(best).tolist():
-                columns += [Column(w, p, c, offer) for offer in homes[choice.kind[c]]]
-            left_out += sum(len(homes[kind]) for kind in choice.kind[wanted & ~best])
+        blends = choice.blends if may_mix(scenario.policy) else apart(len(choice.pools))
+        rate = _rates(choice, None if keep is None else keep[w])
+        best = _unmatched(choice, blends, rate, scenario.policy) | _running_today(in_force, choice)[:, None]
+        for c, passed in enumerate(rate > 0):
+            parts = served([blend for blend, stays in zip(blends, best[c], strict=True) if stays], passed)
+            columns += [Column(w, part, c, offer) for part in parts for offer in homes[choice.kind[c]]]
+            left_out += (len(served(blends, passed)) - len(parts)) * len(homes[choice.kind[c]])
     used = np.array(sorted({column.offer for column in columns}), dtype=np.int64)
     week = periods(scenario)
     replicas, unmatched = _replicas_in_force(in_force, options, market, columns)
@@ -94,25 +95,58 @@ def formulate(
     return Formulation(problem, tuple(columns), used, tuple(apis), week, left_out, unmatched)
 
 
-def _fastest_per_platform(choice: WorkloadOptions, pool: PoolOptions, wanted: Flags, policy: Policy) -> Flags:
-    """(P,) the fastest configuration of each platform and replica size, first in order among equals.
+def may_mix(policy: Policy) -> bool:
+    """Whether a replica may be sent any mix of a workload's classes.
+
+    After a loss the mixes that meet on a replica are other ones, which nobody predicted; where a plan must survive one,
+    every replica serves one class or the whole mix.
+    """
+    return policy.mix_classes and not policy.survive.loss_of
+
+
+def _rates(choice: WorkloadOptions, keep: Flags | None) -> Floats:
+    """(P, pools) requests/s of one replica, 0 where a configuration is not to be had or fails a criterion."""
+    rate = np.stack([np.where(pool.passed, pool.rate_per_s, 0.0) for pool in choice.pools], axis=1)
+    return rate if keep is None else rate * keep[:, None]
+
+
+def _unmatched(choice: WorkloadOptions, blends: Sequence[Blend], rate: Floats, policy: Policy) -> Flags:
+    """(P, blends) configurations that no other one of their platform and replica size matches.
+
+    One matches another where it sustains as much of every predicted mix of the blend; among equals the first stays.
 
     Proof that no plan needs the others: two configurations of one platform and size fit exactly the same offers and
     the same places in an instance. Exchanging every replica of the slower for one of the faster changes no instance,
-    no GPU count and no price; its rate is at least as high, so capacity and spare limits still hold for the joined
-    flow; and since platform, size and pool determine the replacement, the number of distinct configurations can
-    only fall. Where the number of engines is limited, each engine's fastest is kept.
+    no GPU count and no price; its rates are at least as high, so capacity and spare limits still hold for the joined
+    flow. Where the number of engines is limited, only one of the same engine matches. Where the number of distinct
+    configurations is, only one that matches in all blends: then each is exchanged for one other, and the number can
+    only fall.
     """
     group = choice.kind
     if policy.max_engines is not None:
         engines = [c.engine for c in choice.configurations]
         group = group * len(engines) + np.unique(engines, return_inverse=True)[1].reshape(-1)
-    rate: npt.NDArray[np.float64] = np.where(wanted, pool.rate_per_s, -1.0)
-    order = np.lexsort((np.arange(len(rate)), -rate, group))
+    if policy.max_distinct_configurations is not None:
+        return np.repeat(_fastest_of_group(group, rate)[:, None], len(blends), axis=1)
+    return np.stack([_fastest_of_group(group, rate[:, list(blend)]) for blend in blends], axis=1)
+
+
+def _fastest_of_group(group: Ints, rate: Floats) -> Flags:
+    """(P,) rows that sustain something and that no other one of their group matches in every column."""
+    keep: Flags = np.zeros(len(rate), dtype=bool)
+    serving = np.flatnonzero((rate > 0).any(axis=1))
+    order = serving[np.lexsort((serving, -rate[serving].sum(axis=1), group[serving]))]
     first = np.unique(group[order], return_index=True)[1]
-    mask: Flags = np.zeros(len(wanted), dtype=bool)
-    mask[order[first]] = True
-    return mask & wanted
+    keep[order[first]] = True
+    if rate.shape[1] == 1:
+        return keep
+    for alike in np.split(order, first[1:]):
+        kept: list[int] = []
+        for row in alike.tolist():
+            if not (rate[kept] >= rate[row]).all(axis=1).any():
+                kept.append(row)
+        keep[kept] = True
+    return keep
 
 
 def _mixes(options: Sequence[WorkloadOptions]) -> dict[tuple[str, int], int]:
@@ -128,8 +162,8 @@ def _traffic(scenario: Scenario, options: Sequence[WorkloadOptions], week: Perio
     rows = _mixes(options)
     mixes = np.zeros((len(rows), len(classes)))
     for choice in options:
-        for p, served in enumerate(choice.pools):
-            for k, share in zip(served.pool.classes, served.pool.mix.share, strict=True):
+        for p, known in enumerate(choice.pools):
+            for k, share in zip(known.pool.classes, known.pool.mix.share, strict=True):
                 mixes[rows[choice.workload.name, p], index[choice.workload.name, k]] = share
     home, share = np.array([w for w, _, _ in classes]), np.array([item.share for _, _, item in classes])
     by_name = sorted(range(len(workloads)), key=lambda w: workloads[w].name)
@@ -155,18 +189,24 @@ def _candidates(
 ) -> Candidates:
     rows = _mixes(options)
     position = {int(offer): at for at, offer in enumerate(used)}
-    labels = {(c.workload, c.pool, c.configuration): "" for c in columns}
-    labels = {key: _label(options, *key) for key in labels}
-    named = [labels[c.workload, c.pool, c.configuration] for c in columns]
+    setups = {(c.workload, c.configuration): "" for c in columns}
+    setups = {key: _setup(options, *key) for key in setups}
+    named = [setups[c.workload, c.configuration] for c in columns]
     planned = market.serving_share[[c.offer for c in columns]] * scenario.policy.robust.throughput
     rate = np.zeros((len(columns), len(rows)))
     for row, column in enumerate(columns):
         choice = options[column.workload]
-        rate[row, rows[choice.workload.name, column.pool]] = choice.pools[column.pool].rate_per_s[column.configuration]
+        for p in column.pools:
+            rate[row, rows[choice.workload.name, p]] = choice.pools[p].rate_per_s[column.configuration]
     return Candidates(
-        ids=tuple(f"{label}|{market.offers[c.offer].id}" for label, c in zip(named, columns, strict=True)),
+        ids=tuple(
+            f"{_served(options[c.workload], c.pools)}|{setup}|{market.offers[c.offer].id}"
+            for setup, c in zip(named, columns, strict=True)
+        ),
         offer=np.array([position[column.offer] for column in columns], dtype=np.int64),
-        configuration=tuple(named),
+        configuration=tuple(
+            f"{options[c.workload].workload.name}|{setup}" for setup, c in zip(named, columns, strict=True)
+        ),
         engine=tuple(options[c.workload].configurations[c.configuration].engine for c in columns),
         gpus_per_replica=np.array(
             [options[c.workload].gpus_per_replica[c.configuration] for c in columns], dtype=np.int64
@@ -197,10 +237,10 @@ def _apis(options: Sequence[WorkloadOptions], apis: Sequence[Api]) -> Apis:
     """Each API on the mix that serves its class alone."""
     rows = _mixes(options)
     alone = {
-        (choice.workload.name, served.pool.classes[0]): rows[choice.workload.name, p]
+        (choice.workload.name, known.pool.classes[0]): rows[choice.workload.name, p]
         for choice in options
-        for p, served in enumerate(choice.pools)
-        if len(served.pool.classes) == 1
+        for p, known in enumerate(choice.pools)
+        if len(known.pool.classes) == 1
     }
     return Apis(
         ids=tuple(f"{api.workload}/{api.request_class}|{api.provider}/{api.name}" for api in apis),
@@ -210,14 +250,18 @@ def _apis(options: Sequence[WorkloadOptions], apis: Sequence[Api]) -> Apis:
     )
 
 
-def _label(options: Sequence[WorkloadOptions], workload: int, pool_index: int, configuration: int) -> str:
-    """The distinct configuration a column counts as: pool, model, engine, GPU, link, precision and layout."""
+def _served(choice: WorkloadOptions, pools: Blend) -> str:
+    """What of a workload a column serves."""
+    return f"{choice.workload.name}/{'+'.join(choice.pools[p].pool.name for p in pools)}"
+
+
+def _setup(options: Sequence[WorkloadOptions], workload: int, configuration: int) -> str:
+    """What operators must keep for a workload: model, GPU, link, layout, engine and precisions."""
     choice = options[workload]
     c = choice.configurations[configuration]
     layout = f"tp{c.tensor_parallel}pp{c.pipeline_parallel}"
     link = "-".join(str(part) for part in choice.kinds[choice.kind[configuration]][0])
-    pool = choice.pools[pool_index].pool.name
-    return f"{choice.workload.name}/{pool}|{c.model}|{link}|{layout}|{c.engine}|{c.precision}|{c.kv_precision}"
+    return f"{c.model}|{link}|{layout}|{c.engine}|{c.precision}|{c.kv_precision}"
 
 
 def _limits(policy: Policy, market: Market, used: Ints, stopped_anyway: int) -> Limits:
