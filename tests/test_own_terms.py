@@ -10,11 +10,12 @@ import pytest
 from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog import Catalogs
 from optimizer.inputs.catalog_checks import check_catalogs
+from optimizer.inputs.fields import Countries
 from optimizer.inputs.kinds import ALWAYS_PAID
 from optimizer.inputs.loading_catalogs import load_catalogs
 from optimizer.inputs.scenario import Policy
 from optimizer.performance.criteria import OFFER_CRITERIA
-from optimizer.performance.market import Market, admits_by, market
+from optimizer.performance.market import Market, admits_by, market, under
 
 SOURCES = "id,title,licence,as_of\nours,Our contracts,private,2026-11-01\n"
 DISCOUNT = "provider,gpu,pricing_term,percent,private,source,as_of\n"
@@ -215,6 +216,15 @@ def test_policies_that_a_market_depends_on_are_told_apart() -> None:
     ):
         assert admits_by(Policy.model_validate(changes)) != plain
     assert admits_by(Policy(max_gpus=3, confidence=0.5)) == plain
+
+
+def test_a_market_held_against_another_policy_is_the_market_of_that_policy(catalogs: Catalogs) -> None:
+    first = market(catalogs, Policy(countries=Countries(allow=("eu",)), storage_gb_per_instance=200))
+    for asked in ({}, {"pricing_terms": ["spot"]}, {"max_price_age_days": 90}, {"regions": {"deny": ["us-*"]}}):
+        policy = Policy.model_validate(asked)
+        again, fresh = under(first, policy), market(catalogs, policy)
+        assert (again.failed == fresh.failed).all()
+        assert (again.storage_usd_per_month == fresh.storage_usd_per_month).all()
 
 
 def test_every_shipped_region_is_placed_or_says_why_not(catalogs: Catalogs) -> None:

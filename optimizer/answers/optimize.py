@@ -130,21 +130,21 @@ def verified(inquiry: Inquiry, bought: Bought) -> Verification:
 
 def _explained(answer: Answer, bought: Bought, counts: Census) -> Explanation:
     inquiry = answer.inquiry.for_comparison()
-    scenario = inquiry.scenario
+    scenario, few = inquiry.scenario, narrowed(inquiry)
     limits = requirements(scenario, inquiry.catalogs, bought.deployments, bought.monthly_cost_usd)
     return Explanation(
         summary=_summary(answer, bought),
         binding=[item for item in limits if item.binding],
         requirements=limits,
         alternatives=sorted(
-            next_best(inquiry, bought), key=lambda item: (item.monthly_cost_usd is None, item.monthly_cost_usd)
+            next_best(few, bought), key=lambda item: (item.monthly_cost_usd is None, item.monthly_cost_usd)
         ),
         opportunities=[
             *insurance(inquiry, bought),
             *opportunities(inquiry, bought),
-            *central_prediction(inquiry, bought),
+            *central_prediction(few, bought),
         ],
-        baselines=list(rule_of_thumb(inquiry, bought)),
+        baselines=list(rule_of_thumb(few, bought)),
         rejected=counts.rejected,
         nearest_misses=[],
         conflict=[],

@@ -250,7 +250,7 @@ def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offe
     fixed = fixed_failures(configurations, workload, policy, catalogs, quality)
     kinds = tuple(dict.fromkeys(kind for _, kind in pairs))
     position = {kind: index for index, kind in enumerate(kinds)}
-    allowed = permitted(workload, offers, catalogs)
+    allowed = permitted(workload, offers)
     pools = tuple(_pool_options(pool, setup, memory, limits, fixed) for pool in pools_of(workload))
     return WorkloadOptions(
         home=variant.home,

@@ -19,7 +19,7 @@ from optimizer.performance.candidates import (
     with_mixes_apart,
     with_mixes_predicted,
 )
-from optimizer.performance.market import Market, admits_by, market
+from optimizer.performance.market import Market, admits_by, market, under
 from optimizer.plan.service import LOAD_TOLERANCE, Service, Use, overload, services_of
 from optimizer.program.formulate import Formulation, formulate
 from optimizer.program.given import Flags
@@ -55,14 +55,15 @@ class Answer:
         for routed in self.solution.flows:
             if routed.flow_per_s > NO_FLOW * problem.reach_per_s[routed.period, routed.mix]:
                 flow[routed.period, routed.candidate][routed.mix] += routed.flow_per_s / asked
-        rows = [np.flatnonzero(rates).tolist() for rates in problem.candidates.rate_per_s]
+        ran = np.flatnonzero(replicas.any(axis=0)).tolist()
+        rows = {c: np.flatnonzero(problem.candidates.rate_per_s[c]).tolist() for c in ran}
         return tuple(
             Use(
                 self.formulation.columns[c],
                 tuple(replicas[:, c].tolist()),
                 tuple(tuple(flow[t, c][m] for m in rows[c]) for t in range(len(replicas))),
             )
-            for c in np.flatnonzero(replicas.any(axis=0)).tolist()
+            for c in ran
         )
 
     @cached_property
@@ -155,7 +156,7 @@ class Inquiry:
         options = self.under_levels(scenario).options if levels else self.options
         options = tuple(replace(o, workload=v.workload) for o, v in zip(options, variants(scenario), strict=True))
         same_offers = admits_by(scenario.policy) == admits_by(self.scenario.policy)
-        offers = self.market if same_offers else market(self.catalogs, scenario.policy)
+        offers = self.market if same_offers else under(self.market, scenario.policy)
         return replace(self, scenario=scenario, market=offers, options=options)
 
     def under_policy(self, **changes: object) -> "Inquiry":
@@ -163,7 +164,7 @@ class Inquiry:
         policy = Policy.model_validate(self.scenario.policy.model_dump() | changes)
         changed = self.scenario.model_copy(update={"policy": policy})
         same_offers = admits_by(policy) == admits_by(self.scenario.policy)
-        return replace(self, scenario=changed, market=self.market if same_offers else market(self.catalogs, policy))
+        return replace(self, scenario=changed, market=self.market if same_offers else under(self.market, policy))
 
     def under_levels(self, scenario: Scenario) -> "Inquiry":
         """The same candidates for a scenario that differs in service levels or confidence only."""

@@ -12,10 +12,10 @@ from optimizer.inputs.catalog import Catalogs, Offer
 from optimizer.inputs.quality import QualityEstimate
 from optimizer.performance.candidates import MIXED, WorkloadOptions
 from optimizer.performance.evidence import not_measured
-from optimizer.performance.market import power_kw
 from optimizer.performance.periods import Periods
 from optimizer.performance.predict import LIMITS, STATISTICS, Mix, OperatingPoint
 from optimizer.performance.setup import Configuration
+from optimizer.performance.supply import power_kw
 from optimizer.plan.bill import hosted_shares, hours_per_month, migration, planned_periods, purchase
 from optimizer.plan.fields import cents
 from optimizer.plan.fleet import Deployment, Hosted, Migration, Period, Provenance, Purchase, Running, ServedClass, Vram
@@ -26,27 +26,72 @@ from optimizer.program.formulate import Column
 
 
 @dataclass(frozen=True)
-class Bought:
+class Placed:
+    """A candidate that runs and what was bought for it.
+
+    Attributes:
+        instances: Of its offer, when it is busiest.
+        gpus: Its replicas' then, and the idle ones where it is the offer's last.
+        monthly_cost_usd: Its part of the offer's bill.
+    """
+
+    use: Use
+    offer: Offer
+    configuration: Configuration
+    instances: int
+    gpus: int
+    monthly_cost_usd: Decimal
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What a plan runs, buys and costs, without a prediction of how it performs.
+
+    Attributes:
+        placed: What runs, by offer.
+    """
+
+    placed: tuple[Placed, ...]
+    purchases: tuple[Purchase, ...]
+    hosted: tuple[Hosted, ...]
+    migration: Migration | None
+    monthly_cost_usd: Decimal
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """What each of `placed` stands for in the inquiry's options."""
+        return tuple(item.use.column for item in self.placed)
+
+
+@dataclass(frozen=True)
+class Bought(Outline):
     """What the plan buys and runs, before it is explained.
 
     Attributes:
-        columns: What each deployment stands for in the inquiry's options, in the order of `deployments`.
+        deployments: The prediction of each of `placed`.
         mixes: What each is sent at its busiest, in the same order.
     """
 
     deployments: tuple[Deployment, ...]
-    purchases: tuple[Purchase, ...]
-    hosted: tuple[Hosted, ...]
     periods: tuple[Period, ...]
-    migration: Migration | None
-    columns: tuple[Column, ...]
     mixes: tuple[Mix, ...]
-    monthly_cost_usd: Decimal
 
 
 def read_back(answer: Answer) -> Bought:
     """Deployments and purchases of a solution; the total is recomputed from whole counts, hour by hour."""
-    market, week = answer.inquiry.market, answer.formulation.periods
+    outline = outlined(answer)
+    services = [answer.services[answer.used.index(item.use)] for item in outline.placed]
+    return Bought(
+        **vars(outline),
+        deployments=tuple(_deployment(answer, item, now) for item, now in zip(outline.placed, services, strict=True)),
+        periods=planned_periods(answer),
+        mixes=tuple(now[item.use.busiest].mix for item, now in zip(outline.placed, services, strict=True)),
+    )
+
+
+def outlined(answer: Answer) -> Outline:
+    """As `read_back`, where only what is bought and its cost are of interest."""
+    market = answer.inquiry.market
     counts = {
         int(offer): tuple(column.tolist())
         for offer, column in zip(answer.formulation.offers, answer.solution.instances.T, strict=True)
@@ -55,35 +100,40 @@ def read_back(answer: Answer) -> Bought:
     running: dict[int, list[Use]] = defaultdict(list)
     for use in answer.used:
         running[use.column.offer].append(use)
-    purchases, deployments, columns, mixes = [], [], [], []
+    purchases: list[Purchase] = []
+    placed: list[Placed] = []
     for position in sorted(counts, key=lambda at: market.offers[at].id):
-        uses, instances = running[position], counts[position]
-        sizes = [_size(answer, use.column) for use in uses]
-        bill = purchase(answer, position, instances, sizes, uses)
+        bill, uses = _on_offer(answer, position, counts[position], running[position])
         purchases.append(bill)
-        parts = _split(bill.monthly_cost_usd, _gpu_hours(week, bill, sizes, uses))
-        idle = bill.idle_gpus
-        for at, (use, size, part) in enumerate(zip(uses, sizes, parts, strict=True)):
-            gpus = size * use.replicas[use.busiest] + (idle if at == len(uses) - 1 else 0)
-            by_period = answer.services[answer.used.index(use)]
-            deployments.append(_deployment(answer, use, by_period, (instances[use.busiest], gpus), part))
-            columns.append(use.column)
-            mixes.append(by_period[use.busiest].mix)
+        placed += uses
     hosted = tuple(hosted_shares(answer))
     moved = migration(answer)
     total = sum((item.monthly_cost_usd for item in purchases), Decimal(0))
     total += sum((item.monthly_cost_usd for item in hosted), Decimal(0))
     total += moved.one_time_cost_usd if moved else Decimal(0)
-    return Bought(
-        deployments=tuple(deployments),
-        purchases=tuple(purchases),
-        hosted=hosted,
-        periods=planned_periods(answer),
-        migration=moved,
-        columns=tuple(columns),
-        mixes=tuple(mixes),
-        monthly_cost_usd=total,
-    )
+    return Outline(tuple(placed), tuple(purchases), hosted, moved, total)
+
+
+def _on_offer(
+    answer: Answer, position: int, instances: tuple[int, ...], uses: Sequence[Use]
+) -> tuple[Purchase, list[Placed]]:
+    """The bill for one offer, and what runs on it; idle GPUs are put to the last."""
+    options, offer = answer.inquiry.options, answer.inquiry.market.offers[position]
+    sizes = [_size(answer, use.column) for use in uses]
+    bill = purchase(answer, position, instances, sizes, uses)
+    parts = _split(bill.monthly_cost_usd, _gpu_hours(answer.formulation.periods, bill, sizes, uses))
+    placed = [
+        Placed(
+            use=use,
+            offer=offer,
+            configuration=options[use.column.workload].configurations[use.column.configuration],
+            instances=instances[use.busiest],
+            gpus=size * use.replicas[use.busiest] + (bill.idle_gpus if use is uses[-1] else 0),
+            monthly_cost_usd=part,
+        )
+        for use, size, part in zip(uses, sizes, parts, strict=True)
+    ]
+    return bill, placed
 
 
 def _size(answer: Answer, column: Column) -> int:
@@ -107,13 +157,10 @@ def _split(cost: Decimal, shares: Sequence[int]) -> list[Decimal]:
     return [*parts, cost - sum(parts, Decimal(0))]
 
 
-def _deployment(
-    answer: Answer, use: Use, by_period: Sequence[Service], bought: tuple[int, int], cost: Decimal
-) -> Deployment:
+def _deployment(answer: Answer, placed: Placed, by_period: Sequence[Service]) -> Deployment:
     """One deployment: what it is, what was bought for it, how it performs, what a request costs."""
-    inquiry, column = answer.inquiry, use.column
-    choice, offer = inquiry.options[column.workload], inquiry.market.offers[column.offer]
-    instances, gpus = bought
+    inquiry, use, column = answer.inquiry, placed.use, placed.use.column
+    choice, offer = inquiry.options[column.workload], placed.offer
     power = power_kw(offer, inquiry.catalogs.gpus[offer.gpu])
     estimate = choice.quality[column.configuration]
     serving_share = float(inquiry.market.serving_share[column.offer])
@@ -122,15 +169,15 @@ def _deployment(
             **_identity(choice, column),
             **_place(offer),
             "replicas": use.replicas[use.busiest],
-            "instances": instances,
-            "total_gpus": gpus,
-            "monthly_cost_usd": cost,
-            "power_kw": None if power is None else float(power) * gpus / offer.gpu_count,
+            "instances": placed.instances,
+            "total_gpus": placed.gpus,
+            "monthly_cost_usd": placed.monthly_cost_usd,
+            "power_kw": None if power is None else float(power) * placed.gpus / offer.gpu_count,
             "quality": None if estimate is None else estimate.share,
-            "provenance": _provenance(inquiry.catalogs, choice.configurations[column.configuration], offer, estimate),
+            "provenance": _provenance(inquiry.catalogs, placed.configuration, offer, estimate),
             "pool": _pool(choice, by_period),
             **_performance(choice, use, by_period, serving_share),
-            **_unit_costs(choice, _requests_per_month(answer, by_period), cost),
+            **_unit_costs(choice, _requests_per_month(answer, by_period), placed.monthly_cost_usd),
         }
     )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from optimizer.inputs.scenario import Scenario
 from optimizer.performance.apis import Api
 from optimizer.performance.blends import Blend, apart, served
 from optimizer.performance.candidates import WorkloadOptions
+from optimizer.performance.labelled import Labelled
 from optimizer.performance.market import Market
 from optimizer.performance.periods import Periods, periods
 from optimizer.program.given import Apis, Candidates, Flags, Floats, Ints, Limits, Offers, Quota, Traffic
@@ -19,8 +21,7 @@ from optimizer.program.problem import Problem
 SAME_PLATFORM = "same_platform"
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """What one candidate of the problem stands for, as positions in the options and the market."""
 
     workload: int
@@ -71,17 +72,18 @@ def formulate(
         apis: Hosted models that may serve a class.
     """
     columns: list[Column] = []
-    left_out = 0
+    possible = 0
     in_force = _in_force(scenario)
     for w, choice in enumerate(options):
-        homes = [np.flatnonzero(fits & market.admitted).tolist() for fits in choice.fits]
+        homes = [np.flatnonzero(fits).tolist() for fits in choice.fits & market.admitted]
         blends = choice.blends if may_mix(scenario.policy) else apart(len(choice.pools))
         rate = _rates(choice, None if keep is None else keep[w])
         best = _unmatched(choice, blends, rate, scenario.policy) | _running_today(in_force, choice)[:, None]
-        for c, passed in enumerate(rate > 0):
-            parts = served([blend for blend, stays in zip(blends, best[c], strict=True) if stays], passed)
+        places = np.array([len(offers) for offers in homes], dtype=np.int64)[choice.kind]
+        possible += int(_deployments(blends, rate > 0) @ places)
+        for c in np.flatnonzero(best.any(axis=1) & (rate > 0).any(axis=1)).tolist():
+            parts = served([blend for blend, stays in zip(blends, best[c], strict=True) if stays], rate[c] > 0)
             columns += [Column(w, part, c, offer) for part in parts for offer in homes[choice.kind[c]]]
-            left_out += (len(served(blends, passed)) - len(parts)) * len(homes[choice.kind[c]])
     used = np.array(sorted({column.offer for column in columns}), dtype=np.int64)
     week = periods(scenario)
     replicas, unmatched = _replicas_in_force(in_force, options, market, columns)
@@ -92,7 +94,7 @@ def formulate(
         limits=_limits(scenario.policy, market, used, unmatched),
         apis=_apis(options, apis),
     )
-    return Formulation(problem, tuple(columns), used, tuple(apis), week, left_out, unmatched)
+    return Formulation(problem, tuple(columns), used, tuple(apis), week, possible - len(columns), unmatched)
 
 
 def may_mix(policy: Policy) -> bool:
@@ -108,6 +110,13 @@ def _rates(choice: WorkloadOptions, keep: Flags | None) -> Floats:
     """(P, pools) requests/s of one replica, 0 where a configuration is not to be had or fails a criterion."""
     rate = np.stack([np.where(pool.passed, pool.rate_per_s, 0.0) for pool in choice.pools], axis=1)
     return rate if keep is None else rate * keep[:, None]
+
+
+def _deployments(blends: Sequence[Blend], passed: Flags) -> Ints:
+    """(P,) how many ways there are for a configuration to serve what it passes."""
+    _, first, found = np.unique(passed @ (1 << np.arange(passed.shape[1])), return_index=True, return_inverse=True)
+    ways = np.array([len(served(blends, pattern)) for pattern in passed[first]], dtype=np.int64)
+    return ways[found.reshape(-1)]
 
 
 def _unmatched(choice: WorkloadOptions, blends: Sequence[Blend], rate: Floats, policy: Policy) -> Flags:
@@ -187,33 +196,38 @@ def _candidates(
     used: Ints,
     in_force: Ints,
 ) -> Candidates:
-    rows = _mixes(options)
-    position = {int(offer): at for at, offer in enumerate(used)}
-    setups = {(c.workload, c.configuration): "" for c in columns}
-    setups = {key: _setup(options, *key) for key in setups}
-    named = [setups[c.workload, c.configuration] for c in columns]
-    planned = market.serving_share[[c.offer for c in columns]] * scenario.policy.robust.throughput
-    rate = np.zeros((len(columns), len(rows)))
-    for row, column in enumerate(columns):
-        choice = options[column.workload]
-        for p in column.pools:
-            rate[row, rows[choice.workload.name, p]] = choice.pools[p].rate_per_s[column.configuration]
+    """The columns in numbers and names; what they have in common is looked up once."""
+    runs = Labelled.of([(c.workload, c.configuration) for c in columns])
+    setups, choices = [_setup(options, *run) for run in runs.names], [options[w] for w, _ in runs.names]
+    run, offer = runs.codes.tolist(), np.array([c.offer for c in columns], dtype=np.int64)
+    serving = Labelled.of([(c.workload, c.pools) for c in columns])
+    words = [_served(options[w], pools) for w, pools in serving.names]
+    planned = market.serving_share[offer] * scenario.policy.robust.throughput
     return Candidates(
         ids=tuple(
-            f"{_served(options[c.workload], c.pools)}|{setup}|{market.offers[c.offer].id}"
-            for setup, c in zip(named, columns, strict=True)
+            f"{words[kind]}|{setups[at]}|{market.offers[c.offer].id}"
+            for kind, at, c in zip(serving.codes.tolist(), run, columns, strict=True)
         ),
-        offer=np.array([position[column.offer] for column in columns], dtype=np.int64),
-        configuration=tuple(
-            f"{options[c.workload].workload.name}|{setup}" for setup, c in zip(named, columns, strict=True)
-        ),
-        engine=tuple(options[c.workload].configurations[c.configuration].engine for c in columns),
-        gpus_per_replica=np.array(
-            [options[c.workload].gpus_per_replica[c.configuration] for c in columns], dtype=np.int64
-        ),
-        rate_per_s=rate * planned.reshape(-1, 1),
+        offer=np.searchsorted(used, offer),
+        configuration=tuple(f"{choices[at].workload.name}|{setups[at]}" for at in run),
+        engine=tuple(choices[at].configurations[runs.names[at][1]].engine for at in run),
+        gpus_per_replica=np.array([options[w].gpus_per_replica[c] for w, c in runs.names], dtype=np.int64)[runs.codes],
+        rate_per_s=_rates_of(options, columns, serving) * planned.reshape(-1, 1),
         replicas_in_force=in_force,
     )
+
+
+def _rates_of(
+    options: Sequence[WorkloadOptions], columns: Sequence[Column], serving: Labelled[tuple[int, Blend]]
+) -> Floats:
+    """(C, M) requests/s of each mix that one replica sustains, without interruptions."""
+    rows, configuration = _mixes(options), np.array([c.configuration for c in columns], dtype=np.int64)
+    rate = np.zeros((len(columns), len(rows)))
+    for kind, (w, pools) in enumerate(serving.names):
+        mine = np.flatnonzero(serving.codes == kind)
+        for p in pools:
+            rate[mine, rows[options[w].workload.name, p]] = options[w].pools[p].rate_per_s[configuration[mine]]
+    return rate
 
 
 def _offers(market: Market, used: Ints) -> Offers:

@@ -44,6 +44,8 @@ def break_ties(problem: Problem, machines: Machines, with_candidate_usd_per_hour
 def _fewest_gpus(problem: Problem, machines: Machines, possible: Flags, ledger: Ledger) -> Machines:
     """Fewest GPU hours, then instance hours: one objective, since a plan has no more instances than GPUs."""
     part = _with_those_in_force(problem, possible)
+    if _one_candidate(part) and possible[machines.used].all():
+        return machines
     program = build_program(part.problem)
     variables, objective = program.variables, np.zeros(program.variables.count)
     solver = integer_solver(problem.traffic.periods)
@@ -103,6 +105,8 @@ def _fewest_replicas(problem: Problem, machines: Machines, possible: Flags, ledg
     fewest = machines_of(answer, program, part, problem)
     if fewest is None or fewest.usd_per_hour > _ceiling(machines):
         return machines
+    if _one_candidate(part):
+        return fewest
     total = float((fewest.replicas * hours).sum()) * (1 + EQUAL_COST)
     count = one_row_at_most("fewest[]", total, variables.replicas.ravel(), counting[variables.replicas].ravel())
     answer = solve_integer(
@@ -115,6 +119,13 @@ def _fewest_replicas(problem: Problem, machines: Machines, possible: Flags, ledg
 def _with_those_in_force(problem: Problem, possible: Flags) -> Sorted:
     """The possible candidates and those with replicas in force, against which changes are counted."""
     return compacted(problem, possible | stands_in_force(problem))
+
+
+def _one_candidate(part: Sorted) -> bool:
+    """Whether nothing is left to choose but a number of replicas; with fewer instances a plan would cost less."""
+    problem = part.problem
+    alone = len(part.candidates) == 1 and not len(problem.apis)
+    return alone and problem.traffic.periods == 1 and not problem.candidates.replicas_in_force.any()
 
 
 def _ceiling(machines: Machines) -> float:
