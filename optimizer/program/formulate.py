@@ -114,7 +114,8 @@ def _rates(choice: WorkloadOptions, keep: Flags | None) -> Floats:
 
 def _deployments(blends: Sequence[Blend], passed: Flags) -> Ints:
     """(P,) how many ways there are for a configuration to serve what it passes."""
-    _, first, found = np.unique(passed @ (1 << np.arange(passed.shape[1])), return_index=True, return_inverse=True)
+    packed = np.packbits(passed, axis=1)
+    _, first, found = np.unique(packed, axis=0, return_index=True, return_inverse=True)
     ways = np.array([len(served(blends, pattern)) for pattern in passed[first]], dtype=np.int64)
     return ways[found.reshape(-1)]
 
