@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from optimizer.program.given import LOSSES, Apis, Candidates, Limits, Offers, Quota, Traffic, steady_traffic
+from optimizer.program.given import LOSSES, Apis, Candidates, Limits, Offers, Quota, Sending, Traffic, steady_traffic
 from optimizer.program.problem import Problem
 
 PROVIDERS, REGIONS = ("aws", "gcp"), ("east", "west")
@@ -48,6 +48,11 @@ def tiny_problem(**limits: Any) -> Problem:
 def with_apis(problem: Problem) -> Problem:
     """The same with a hosted API for the long requests."""
     return replace(problem, apis=Apis(("saas-long",), np.array([0]), np.array([2e-4]), ("saas",)))
+
+
+def paying_for_answers(problem: Problem) -> Problem:
+    """The same where sending answers costs something but at the second offer."""
+    return replace(problem, sending=Sending(np.array([2e-6, 1e-6]), np.array([90.0, 0.0, 120.0])))
 
 
 def by_day_and_night(problem: Problem) -> Problem:
@@ -104,8 +109,9 @@ TINY: dict[str, Callable[[], Problem]] = {
 }
 """A problem in which each family that a problem may do without has rows."""
 
-KINDS = ("periods", "apis", "workloads", "mixed_replicas")
-"""What a problem may have that is no family: several periods, hosted APIs, two workloads, replicas of many mixes."""
+KINDS = ("periods", "apis", "workloads", "mixed_replicas", "sending")
+"""What a problem may have that is no family: several periods, hosted APIs, two workloads, replicas of many mixes,
+answers that cost something to send."""
 
 
 def neutral(problem: Problem, family: str) -> Problem:
@@ -132,7 +138,17 @@ def problems(draw: st.DrawFn, *families: str, most_candidates: int = 3, several:
     offers = draw(_offers(active, traffic.periods))
     candidates = draw(_candidates(active, traffic, offers, most_candidates))
     apis = draw(_apis(traffic)) if "apis" in active else Apis()
-    return Problem(traffic, candidates, offers, draw(_limits(active, len(offers))), apis)
+    limits = draw(_limits(active, len(offers)))
+    sending = draw(_sendings(len(traffic.classes), len(offers))) if "sending" in active else Sending()
+    return Problem(traffic, candidates, offers, limits, apis, sending)
+
+
+@st.composite
+def _sendings(draw: st.DrawFn, classes: int, offers: int) -> Sending:
+    return Sending(
+        np.array([draw(st.integers(0, 9)) * 1e-6 for _ in range(classes)]),
+        np.array([draw(st.sampled_from([0.0, 40.0, 90.0, 200.0])) for _ in range(offers)]),
+    )
 
 
 def _tenths(low: int, high: int) -> st.SearchStrategy[float]:
@@ -290,5 +306,6 @@ def shuffled(problem: Problem, seed: int) -> tuple[Problem, dict[str, np.ndarray
         offers=problem.offers.take(order["offers"]),
         apis=replace(problem.apis, mix=mix_at[problem.apis.mix]).take(order["apis"]),
         limits=replace(problem.limits, quotas=quotas[::-1]),
+        sending=problem.sending.take(order["classes"], order["offers"]),
     )
     return moved, order

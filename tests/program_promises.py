@@ -47,7 +47,7 @@ def losses_of(problem: Problem) -> list[Loss]:
 
 
 class Carrying:
-    """What replicas of one period can carry, and the least that hosted APIs cost beside them (USD/h of the period)."""
+    """What replicas of one period can carry, and the least that APIs and sending answers cost (USD/h of the period)."""
 
     def __init__(self, problem: Problem, period: int) -> None:
         self.problem, self.period = problem, period
@@ -110,6 +110,7 @@ class Carrying:
             right.append(share * float(self.demand.sum()))
         price = np.zeros(width)
         price[width - hosted :] = apis.usd_per_request * SECONDS_PER_HOUR
+        price[:block] = [sending_usd_per_request(problem, c, m) * SECONDS_PER_HOUR for c, m in pairs]
         free = [(0.0, None)] * (width - hosted)
         at_api = [(0.0, None)] * hosted if sent is None else [(float(x), float(x)) for x in sent]
         allowed = np.array(right) + CLOSE / 100 * np.maximum(1.0, np.abs(right)) * (1 if sent is None else 100)
@@ -130,6 +131,16 @@ class Carrying:
                     return provider == name
 
                 yield member, limits.max_provider_share
+
+
+def sending_usd_per_request(problem: Problem, candidate: int, mix: int) -> float:
+    """What sending the answers of a request costs from where a candidate stands."""
+    if not len(problem.sending.usd_per_gb):
+        return 0.0
+    gb = sum(
+        share * each for share, each in zip(problem.traffic.mixes[mix], problem.sending.gb_per_request, strict=True)
+    )
+    return float(problem.sending.usd_per_gb[problem.candidates.offer[candidate]] * gb)
 
 
 def is_present(problem: Problem, replicas: Counts) -> bool:
@@ -237,8 +248,12 @@ def faults(problem: Problem, solution: Solution) -> list[str]:
     if not keeps_limits(problem, replicas[None], instances[None])[0]:
         found.append("a limit on counts")
     api = problem.traffic.share_of_month @ (solution.api_flow_per_s @ problem.apis.usd_per_request) * SECONDS_PER_HOUR
+    for flow in solution.flows:
+        sent = sending_usd_per_request(problem, flow.candidate, flow.mix) * flow.flow_per_s * SECONDS_PER_HOUR
+        api += sent * problem.traffic.share_of_month[flow.period]
     cost = (float(machine_cost(problem, replicas[None], instances[None])[0]) + float(api)) * HOURS_PER_MONTH
-    if abs(cost - (solution.cost_usd_per_month or 0.0)) > 1e-7 * cost:
+    exactly = CLOSE if problem.sending.charged else 1e-7  # routing may use the slack it leaves for rounding
+    if abs(cost - (solution.cost_usd_per_month or 0.0)) > exactly * cost:
         found.append(f"costs {cost}, not {solution.cost_usd_per_month}")
     if problem.limits.max_monthly_usd is not None and cost > problem.limits.max_monthly_usd * (1 + 1e-6):
         found.append("budget")

@@ -145,6 +145,10 @@ class SecondOpinion:
             )
             calls = zip(apis.usd_per_request, self.sent[t], strict=True)
             cost += sum(share * SECONDS_PER_HOUR * price * x for price, x in calls)
+            for (c, m), x in self.flow[t].items() if len(self.problem.sending.usd_per_gb) else ():
+                gb = float(traffic.mixes[m] @ self.problem.sending.gb_per_request)
+                price = float(self.problem.sending.usd_per_gb[self.problem.candidates.offer[c]])
+                cost += share * SECONDS_PER_HOUR * price * gb * x
         for before, after in np.argwhere(traffic.start_share > 0).tolist():
             for o in np.flatnonzero(~offers.always_paid).tolist():
                 started = self.model.add_variable(lb=0)

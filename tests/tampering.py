@@ -47,6 +47,15 @@ def paying(claim: Claim, month: Callable[[Purchase], Decimal]) -> Claim:
     return replace(shared, monthly_cost_usd=claim.monthly_cost_usd - less)
 
 
+def egress_price(claim: Claim, usd_per_gb: str) -> Claim:
+    """Another price of egress in the catalogs than the plan was made with."""
+    rows = tuple(
+        row.model_copy(update={"value": Decimal(usd_per_gb)}) if row.item == "egress to the internet" else row
+        for row in claim.catalogs.ancillary
+    )
+    return replace(claim, catalogs=replace(claim.catalogs, ancillary=rows))
+
+
 def serving_hours_only(claim: Claim) -> Claim:
     hours = [item.hours_per_month for item in claim.periods]
 

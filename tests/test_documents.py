@@ -15,7 +15,7 @@ ROOT = PACKAGE.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "catalogs").glob("*.md")])
 RECORDS = [
     *("Scenario", "Workload", "AlternativeModel", "Slo", "Latency", "RequestClass", "Demand", "Policy", "AllowDeny"),
-    *("Quota", "Countries", "Survive", "Grid", "Robust", "Spot", "Elastic", "Migration", "InForce"),
+    *("Quota", "Countries", "Survive", "Grid", "Robust", "Spot", "Elastic", "Egress", "Migration", "InForce"),
     *("Lifecycle", "TrainingRun", "Checkpoints", "MeasuredRun"),
 ]
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")

@@ -20,6 +20,9 @@ Platform = tuple[str, Link | None, float | None]
 STORAGE_UNIT: Final = "USD/GB-month"
 """Unit of the ancillary costs that price block storage; a provider's cheapest counts."""
 
+EGRESS: Final = ("egress to the internet", "USD/GB")
+"""Item and unit of the ancillary costs that price data sent out: one price per GB, without tiers or allowances."""
+
 
 @dataclass(frozen=True)
 class Market:
@@ -39,6 +42,7 @@ class Market:
         carbon_kg_per_hour: (O,) CO2 of a running instance; NaN where power or grid are not known.
         storage_usd_per_month: (O,) of the storage that the policy asks for with every instance; NaN where the
             provider's price is not known.
+        egress_usd_per_gb: (O,) of data sent to the internet; NaN where the policy asks for it and nobody knows it.
         serving_share: (O,) of a month in which a replica serves: below 1 for spot offers that are interrupted.
     """
 
@@ -54,6 +58,7 @@ class Market:
     country: tuple[str, ...]
     carbon_kg_per_hour: npt.NDArray[np.float64]
     storage_usd_per_month: npt.NDArray[np.float64]
+    egress_usd_per_gb: npt.NDArray[np.float64]
     serving_share: npt.NDArray[np.float64]
 
     @property
@@ -95,6 +100,7 @@ def market(catalogs: Catalogs, policy: Policy) -> Market:
         country=tuple(facts.place[0] if facts.place else "" for facts in known),
         carbon_kg_per_hour=_floats(facts.carbon_kg_per_hour for facts in known),
         storage_usd_per_month=_floats(facts.storage_usd_per_month for facts in known),
+        egress_usd_per_gb=_floats(facts.egress_usd_per_gb for facts in known),
         serving_share=np.array([1 - lost if offer.pricing_term == SPOT else 1.0 for offer in offers]),
     )
 
@@ -118,7 +124,7 @@ def admits_by(policy: Policy) -> tuple[object, ...]:
     lists = (policy.providers, policy.regions, policy.countries, policy.provider_kinds, policy.hosting)
     prices = (policy.pricing_terms, policy.price_confidence, policy.max_price_age_days, policy.storage_gb_per_instance)
     limited = (policy.max_power_kw is None, policy.max_carbon_kg_per_month is None, policy.grid, policy.spot)
-    return (*lists, *prices, *limited)
+    return (*lists, *prices, *limited, policy.egress is None)
 
 
 @dataclass(frozen=True)
@@ -129,6 +135,7 @@ class _Known:
     power_kw: Decimal | None
     carbon_kg_per_hour: Decimal | None
     storage_usd_per_month: Decimal | None
+    egress_usd_per_gb: Decimal | None
 
 
 def _known(offer: Offer, catalogs: Catalogs, policy: Policy) -> _Known:
@@ -137,6 +144,7 @@ def _known(offer: Offer, catalogs: Catalogs, policy: Policy) -> _Known:
         power_kw=power_kw(offer, catalogs.gpus[offer.gpu]),
         carbon_kg_per_hour=carbon_kg_per_hour(offer, catalogs, policy.grid),
         storage_usd_per_month=storage_usd_per_month(offer, catalogs, policy.storage_gb_per_instance),
+        egress_usd_per_gb=Decimal(0) if policy.egress is None else egress_usd_per_gb(offer, catalogs),
     )
 
 
@@ -176,6 +184,19 @@ def storage_usd_per_month(offer: Offer, catalogs: Catalogs, storage_gb: float) -
     return Decimal(repr(storage_gb)) * min(prices) if prices else None
 
 
+def egress_usd_per_gb(offer: Offer, catalogs: Catalogs) -> Decimal | None:
+    """A GB sent to the internet at the provider's cheapest price; None where no price is known.
+
+    The line of one's own site stands in what a month of its hardware costs.
+    """
+    if offer.provider == OWNED:
+        return Decimal(0)
+    prices = [
+        row.value for row in catalogs.ancillary if (row.provider, row.item, row.unit) == (offer.provider, *EGRESS)
+    ]
+    return min(prices) if prices else None
+
+
 def _platform(offer: Offer) -> Platform:
     return (
         offer.gpu,
@@ -201,5 +222,6 @@ def _failures(offer: Offer, policy: Policy, catalogs: Catalogs, known: _Known) -
         "power_known": policy.max_power_kw is None or known.power_kw is not None,
         "carbon_known": policy.max_carbon_kg_per_month is None or known.carbon_kg_per_hour is not None,
         "storage_priced": known.storage_usd_per_month is not None,
+        "egress_priced": known.egress_usd_per_gb is not None,
     }
     return [not passed[criterion.name] for criterion in OFFER_CRITERIA]

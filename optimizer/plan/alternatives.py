@@ -80,6 +80,7 @@ PROMISES: tuple[tuple[str, str], ...] = (
     ("max_engines", "any number of engines"),
     ("max_carbon_kg_per_month", "no limit on carbon"),
     ("countries", "any country"),
+    ("egress", "answers sent out for nothing"),
     ("migration", "no plan in force to start from"),
 )
 """Policy fields that buy safety or order, and what being without each means."""

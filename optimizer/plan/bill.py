@@ -1,12 +1,13 @@
-"""What a solution costs in Decimal, from whole counts in every hour of the week: instances, hosted APIs, changes."""
+"""What a solution costs in Decimal, from whole counts in every hour of the week: instances, APIs, egress, changes."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
 
 from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK, MINUTES_PER_HOUR, SECONDS_PER_HOUR
-from optimizer.performance.market import storage_usd_per_month
+from optimizer.performance.market import egress_usd_per_gb, storage_usd_per_month
 from optimizer.performance.periods import Periods
 from optimizer.plan.fleet import Bought, Hosted, Migration, Period, Purchase, Sent
 from optimizer.plan.inquiry import Answer, Use
@@ -62,6 +63,27 @@ def paid_hours(week: Periods, instances: Sequence[int], always_paid: bool, start
     by_hour: list[int] = [instances[t] for t in week.hour_to_period.tolist()]
     started = sum(max(0, later - now) for now, later in zip(by_hour, by_hour[1:] + by_hour[:1], strict=True))
     return (Decimal(sum(by_hour)) + start_up_hours * Decimal(started)) * HOURS_PER_MONTH / HOURS_PER_WEEK
+
+
+@dataclass(frozen=True)
+class SentOut:
+    """What a deployment's answers send out in a month, and what its provider charges for it."""
+
+    gb_per_month: float
+    usd_per_month: Decimal
+
+
+def sent_out(answer: Answer, use: Use) -> SentOut | None:
+    """Requests of each period x GB per request x USD/GB; None where the policy does not ask for egress."""
+    egress, inquiry = answer.inquiry.scenario.policy.egress, answer.inquiry
+    if egress is None:
+        return None
+    mix = inquiry.options[use.column.workload].pools[use.column.pool].pool.mix
+    each = Decimal(repr(egress.gb_per_request(float(mix.share @ mix.output_tokens))))
+    per_hour = (Decimal(repr(f)) * h for f, h in zip(use.flow_per_s, hours_per_month(answer), strict=True))
+    gb = sum(per_hour, Decimal(0)) * SECONDS_PER_HOUR * each
+    price = egress_usd_per_gb(inquiry.market.offers[use.column.offer], inquiry.catalogs) or Decimal(0)
+    return SentOut(float(gb), gb * price)
 
 
 def hosted_shares(answer: Answer) -> Iterator[Hosted]:

@@ -9,20 +9,22 @@ from optimizer.plan.readback import Bought
 
 
 def costs(bought: Bought) -> Costs:
-    """The bill by kind; transfer is not priced and says so, nor is storage where none is asked for."""
+    """The bill by kind; storage and egress are not priced where none is asked for, and say so."""
     purchases, hosted = bought.purchases, bought.hosted
     storage = _sum(Decimal(repr(p.instance_hours_per_month)) * p.storage_usd_per_hour for p in purchases)
+    sent = [d.egress_usd for d in bought.deployments if d.egress_usd is not None]
+    unpriced = [name for name, missing in (("storage", not storage), ("egress", not sent)) if missing]
     idle = _sum(p.monthly_cost_usd * p.idle_gpus / p.gpus for p in purchases)
     return Costs(
         compute_usd=_sum(p.monthly_cost_usd for p in purchases) - storage,
         storage_usd=storage if storage else None,
-        egress_usd=None,
+        egress_usd=_sum(sent) if sent else None,
         idle_gpus_usd=cents(idle),
         headroom_usd=cents(_sum(_headroom(bought, d) for d in bought.deployments)),
         start_up_usd=cents(_sum(_start_up(bought, p) for p in purchases)),
         serverless_usd=_sum(h.monthly_cost_usd for h in hosted),
         migration_usd=bought.migration.one_time_cost_usd if bought.migration else Decimal(0),
-        unpriced=["egress"] if storage else ["storage", "egress"],
+        unpriced=unpriced,
     )
 
 
@@ -42,7 +44,7 @@ def _start_up(bought: Bought, purchase: Purchase) -> Decimal:
 
 def _headroom(bought: Bought, d: Deployment) -> Decimal:
     """The part of a deployment's working GPUs that the planned load does not use, over all hours of the month."""
-    working = d.monthly_cost_usd * d.replicas * d.gpus_per_replica / d.total_gpus
+    working = (d.monthly_cost_usd - (d.egress_usd or 0)) * d.replicas * d.gpus_per_replica / d.total_gpus
     hours = [period.hours_per_month for period in bought.periods]
     running = sum(item.replicas * h for item, h in zip(d.schedule, hours, strict=True))
     busy = sum(item.replicas * item.utilization * h for item, h in zip(d.schedule, hours, strict=True))

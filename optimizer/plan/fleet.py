@@ -88,6 +88,10 @@ class Deployment(Strict):
     """GPUs bought for it, idle ones of its last instance included."""
     price_usd_per_hour: Decimal
     monthly_cost_usd: Usd
+    """Its share of what is bought, and what sending its answers costs."""
+    egress_gb_per_month: Figure | None
+    """What its answers send out to the internet; None where the scenario does not ask for egress, so for the next."""
+    egress_usd: Usd | None
     schedule: list[Running]
     """Period by period; one entry where demand is the same all week."""
     requests_per_second: Figure
@@ -188,6 +192,7 @@ class Costs(Strict):
     compute_usd: Usd
     storage_usd: Usd | None
     egress_usd: Usd | None
+    """Data sent to the internet; None where the scenario does not say how much an answer sends."""
     idle_gpus_usd: Usd
     """Part of compute: GPUs that are bought and hold no replica."""
     headroom_usd: Usd

@@ -22,7 +22,7 @@ from optimizer.performance.market import power_kw
 from optimizer.performance.periods import Periods
 from optimizer.performance.predict import LIMITS, STATISTICS, Mix, OperatingPoint, operate
 from optimizer.performance.setup import Configuration
-from optimizer.plan.bill import hosted_shares, hours_per_month, migration, planned_periods, purchase
+from optimizer.plan.bill import hosted_shares, hours_per_month, migration, planned_periods, purchase, sent_out
 from optimizer.plan.fields import cents
 from optimizer.plan.fleet import Deployment, Hosted, Migration, Period, Provenance, Purchase, Running, ServedClass, Vram
 from optimizer.plan.inquiry import Answer, Use
@@ -74,6 +74,7 @@ def read_back(answer: Answer) -> Bought:
     hosted = tuple(hosted_shares(answer))
     moved = migration(answer)
     total = sum((item.monthly_cost_usd for item in purchases), Decimal(0))
+    total += sum((item.egress_usd or Decimal(0) for item in deployments), Decimal(0))
     total += sum((item.monthly_cost_usd for item in hosted), Decimal(0))
     total += moved.one_time_cost_usd if moved else Decimal(0)
     return Bought(
@@ -115,6 +116,8 @@ def _deployment(answer: Answer, use: Use, bought: tuple[int, int], cost: Decimal
     instances, gpus = bought
     power = power_kw(offer, inquiry.catalogs.gpus[offer.gpu])
     estimate = choice.quality[column.configuration]
+    egress = sent_out(answer, use)
+    cost += egress.usd_per_month if egress else Decimal(0)
     asked = sum(flow * float(hours) for flow, hours in zip(use.flow_per_s, hours_per_month(answer), strict=True))
     return Deployment.model_validate(
         {
@@ -124,6 +127,8 @@ def _deployment(answer: Answer, use: Use, bought: tuple[int, int], cost: Decimal
             "instances": instances,
             "total_gpus": gpus,
             "monthly_cost_usd": cost,
+            "egress_gb_per_month": egress and egress.gb_per_month,
+            "egress_usd": egress and egress.usd_per_month,
             "power_kw": None if power is None else float(power) * gpus / offer.gpu_count,
             "quality": None if estimate is None else estimate.share,
             "provenance": _provenance(inquiry.catalogs, choice.configurations[column.configuration], offer, estimate),

@@ -1,4 +1,4 @@
-"""The bill again, hour by hour of the week in exact fractions: instances, starts, disks, hosted requests, changes."""
+"""The bill again, hour by hour of the week in exact fractions: instances, starts, disks, egress, APIs, changes."""
 
 import math
 from collections import Counter
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from optimizer.base.units import (
+    BYTES_PER_GB,
     HOURS_PER_MONTH,
     HOURS_PER_WEEK,
     MINUTES_PER_HOUR,
@@ -15,8 +16,8 @@ from optimizer.base.units import (
 from optimizer.inputs.catalog import Offer, ServerlessPrice
 from optimizer.inputs.kinds import ALWAYS_PAID, OWNED
 from optimizer.inputs.scenario import InForce
-from optimizer.plan.fleet import Hosted, Purchase, Running, Sent
-from optimizer.plan.verify_claim import CENT_TOLERANCE, RATE_TOLERANCE, Claim, Findings, disk_prices
+from optimizer.plan.fleet import Deployment, Hosted, Purchase, Running, Sent
+from optimizer.plan.verify_claim import CENT_TOLERANCE, RATE_TOLERANCE, Claim, Findings, disk_prices, egress_prices
 
 WEEKS_PER_MONTH = Fraction(HOURS_PER_MONTH, HOURS_PER_WEEK)
 OTHER_WEIGHTS = frozenset({"fine_tune", "distill_same_architecture"})
@@ -40,9 +41,15 @@ def cost(claim: Claim) -> Findings:
         own = _requests_per_month(claim, item.schedule) * Fraction(item.usd_per_request)
         hosted += own
         yield _same(own, Fraction(item.monthly_cost_usd), f"{item.api} by the request")
+    sent = Fraction(0)
+    for d, _, offer in claim.placed:
+        own = _egress_usd_per_month(claim, d, offer)
+        sent += own
+        yield (d.egress_usd is None) == (claim.scenario.policy.egress is None), "egress is paid where it is asked for"
+        yield _same(own, Fraction(d.egress_usd or 0), f"{d.workload} from {offer.id} to the internet")
     moved = Fraction(claim.migration.one_time_cost_usd) if claim.migration else Fraction(0)
     shown = Fraction(claim.monthly_cost_usd)
-    yield _same(instances + hosted + moved, shown, "all that is bought")
+    yield _same(instances + sent + hosted + moved, shown, "all that is bought")
     shares = sum((Fraction(d.monthly_cost_usd) for d in claim.deployments), Fraction(0))
     yield _same(shares + hosted + moved, shown, "deployments, hosted APIs and changes")
     for d in claim.deployments:
@@ -73,6 +80,16 @@ def _disk_usd_per_hour(claim: Claim, offer: Offer) -> Fraction:
     if not size_gb or not prices or offer.provider_kind == OWNED:
         return Fraction(0)
     return Fraction(repr(size_gb)) * Fraction(min(prices)) / HOURS_PER_MONTH
+
+
+def _egress_usd_per_month(claim: Claim, d: Deployment, offer: Offer) -> Fraction:
+    """The bytes of each class's answers at the provider's cheapest price; one's own site pays for its own line."""
+    egress, prices = claim.scenario.policy.egress, egress_prices(claim, offer)
+    if egress is None or not prices or offer.provider_kind == OWNED:
+        return Fraction(0)
+    tokens = sum((Fraction(repr(item.share)) * item.output_tokens for item in d.classes), Fraction(0))
+    sent = tokens * Fraction(repr(egress.bytes_per_output_token)) + Fraction(repr(egress.bytes_per_request))
+    return _requests_per_month(claim, d.schedule) * sent * Fraction(min(prices)) / BYTES_PER_GB
 
 
 def _requests_per_month(claim: Claim, schedule: Sequence[Running] | Sequence[Sent]) -> Fraction:

@@ -13,7 +13,7 @@ from optimizer.performance.apis import Api
 from optimizer.performance.candidates import PoolOptions, WorkloadOptions
 from optimizer.performance.market import Market
 from optimizer.performance.periods import Periods, periods
-from optimizer.program.given import Apis, Candidates, Flags, Ints, Limits, Offers, Quota, Traffic
+from optimizer.program.given import Apis, Candidates, Flags, Ints, Limits, Offers, Quota, Sending, Traffic
 from optimizer.program.problem import Problem
 
 SAME_PLATFORM = "same_platform"
@@ -90,6 +90,7 @@ def formulate(
         offers=_offers(market, used),
         limits=_limits(scenario.policy, market, used, unmatched),
         apis=_apis(options, apis),
+        sending=_sending(scenario, market, used),
     )
     return Formulation(problem, tuple(columns), used, tuple(apis), week, left_out, unmatched)
 
@@ -190,6 +191,18 @@ def _offers(market: Market, used: Ints) -> Offers:
         gpu=tuple(offer.gpu for offer in offers),
         spot=np.array([offer.pricing_term == "spot" for offer in offers], dtype=bool),
         always_paid=market.always_paid[used],
+    )
+
+
+def _sending(scenario: Scenario, market: Market, used: Ints) -> Sending:
+    """What answers weigh by class, in the order of the traffic's, and what a GB costs by offer."""
+    egress = scenario.policy.egress
+    if egress is None:
+        return Sending()
+    classes = [item for workload in scenario.workloads for item in workload.classes()]
+    return Sending(
+        gb_per_request=np.array([egress.gb_per_request(item.output_tokens) for item in classes]),
+        usd_per_gb=market.egress_usd_per_gb[used],
     )
 
 

@@ -228,6 +228,30 @@ class Apis:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Sending:
+    """What it costs to send answers out to the internet; empty where nothing is charged.
+
+    Attributes:
+        gb_per_request: (K,) of the answers of a class.
+        usd_per_gb: (O,) what the provider of an offer charges for each; APIs send theirs at their own cost.
+    """
+
+    gb_per_request: Floats = field(default_factory=lambda: np.zeros(0))
+    usd_per_gb: Floats = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def charged(self) -> bool:
+        """Whether anything costs anything."""
+        return bool(self.gb_per_request.any() and self.usd_per_gb.any())
+
+    def take(self, classes: Ints, offers: Ints) -> "Sending":
+        """For the classes and offers listed, in the order listed."""
+        if not len(self.gb_per_request):
+            return self
+        return Sending(self.gb_per_request[classes], self.usd_per_gb[offers])
+
+
 def take_labels(names: Labels, order: Ints) -> Labels:
     """The labels at the positions listed."""
     return tuple(names[index] for index in order.tolist())

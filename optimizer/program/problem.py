@@ -5,7 +5,19 @@ from functools import cached_property
 
 import numpy as np
 
-from optimizer.program.given import Apis, Candidates, Flags, Floats, Ints, Labels, Limits, Offers, Traffic, take_labels
+from optimizer.program.given import (
+    Apis,
+    Candidates,
+    Flags,
+    Floats,
+    Ints,
+    Labels,
+    Limits,
+    Offers,
+    Sending,
+    Traffic,
+    take_labels,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +48,7 @@ class Problem:
     offers: Offers
     limits: Limits
     apis: Apis = field(default_factory=Apis)
+    sending: Sending = field(default_factory=Sending)
 
     @cached_property
     def reach_per_s(self) -> Floats:
@@ -105,6 +118,7 @@ def sorted_problem(problem: Problem) -> Sorted:
         candidates=replace(problem.candidates, rate_per_s=problem.candidates.rate_per_s[:, by_row]),
         apis=replace(problem.apis, mix=np.argsort(by_row)[problem.apis.mix]).take(apis),
         limits=replace(problem.limits, quotas=quotas),
+        sending=problem.sending.take(classes, np.arange(len(problem.offers))),
     )
     candidates, offers = _order(problem.candidates.ids), _order(problem.offers.ids)
     return Sorted(_picked(ordered, candidates, offers), classes, by_row, candidates, offers, apis)
@@ -138,6 +152,7 @@ def _picked(problem: Problem, candidates: Ints, offers: Ints) -> Problem:
         candidates=replace(chosen, offer=position[chosen.offer]),
         offers=problem.offers.take(offers),
         limits=replace(problem.limits, quotas=quotas),
+        sending=problem.sending.take(np.arange(len(problem.traffic.classes)), offers),
     )
 
 
