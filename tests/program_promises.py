@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
-from scipy.optimize import linprog
+from scipy.optimize import LinearConstraint, linprog, milp
 
 from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 from optimizer.program.problem import Problem
@@ -170,7 +171,27 @@ def machine_cost(problem: Problem, replicas: np.ndarray, instances: np.ndarray) 
     for t, u in np.argwhere(traffic.start_share > 0):
         started = np.maximum(instances[:, u] - instances[:, t], 0) * ~problem.offers.always_paid
         cost = cost + traffic.start_share[t, u] * (started @ price)
+    for o, least in enumerate(problem.billing.minimum_hours.tolist() if traffic.periods > 1 else ()):
+        if least > 1 and not problem.offers.always_paid[o]:
+            week = problem.billing.hour_to_period
+            sequences, number = np.unique(instances[:, :, o], axis=0, return_inverse=True)
+            more = [lingering_hours(tuple(n[week].tolist()), least) for n in sequences]
+            cost = cost + np.array(more)[number.reshape(-1)] * price[o] / len(week)
     return cost + _changes(problem, replicas) * problem.limits.usd_per_change / HOURS_PER_MONTH
+
+
+@cache
+def lingering_hours(running: Counts, least: int) -> float:
+    """Hours paid beyond those that run, by choosing how many runs begin at each hour and how long each lasts."""
+    week = len(running)
+    runs = [(start, hours) for start in range(week) for hours in range(least, 2 * week + 1)]
+    covers = np.zeros((week, len(runs)))
+    for at, (start, hours) in enumerate(runs):
+        np.add.at(covers[:, at], (start + np.arange(hours)) % week, 1)
+    length = np.array([hours for _, hours in runs], dtype=float)
+    found = milp(length, constraints=LinearConstraint(covers, lb=np.array(running)), integrality=np.ones(len(runs)))
+    assert found.status == 0, found.message
+    return float(round(found.fun)) - sum(running)
 
 
 def _changes(problem: Problem, replicas: np.ndarray) -> np.ndarray:

@@ -18,6 +18,7 @@ BY_FAMILY = [
     "model-choice",
     "moving-day",
     "account-limits",
+    "billed-by-the-day",
     "power-pledge",
     "office-hours",
     "one-engine",

@@ -9,8 +9,9 @@ import numpy as np
 from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK, MINUTES_PER_HOUR, SECONDS_PER_HOUR
 from optimizer.performance.market import egress_usd_per_gb, storage_usd_per_month
 from optimizer.performance.periods import Periods
-from optimizer.plan.fleet import Bought, Hosted, Migration, Period, Purchase, Sent
+from optimizer.plan.fleet import Bought, Hosted, Migration, PaidRun, Period, Purchase, Sent
 from optimizer.plan.inquiry import Answer, Use
+from optimizer.program import billing
 
 
 def hours_per_month(answer: Answer) -> list[Decimal]:
@@ -36,7 +37,9 @@ def purchase(
     offer, always = market.offers[position], bool(market.always_paid[position])
     policy, catalogs = answer.inquiry.scenario.policy, answer.inquiry.catalogs
     start_up = Decimal(repr(policy.elastic.start_up_minutes)) / MINUTES_PER_HOUR
-    hours = paid_hours(week, instances, always, start_up)
+    least = 1 if always or week.count == 1 else policy.elastic.billed_hours(offer.provider)
+    runs = billing.paid_runs(week.hour_to_period, np.array(instances), least) if least > 1 else ()
+    hours = paid_hours(week, instances, always, start_up) + lingering_hours(week, instances, runs)
     storage = storage_usd_per_month(offer, catalogs, policy.storage_gb_per_instance) or Decimal(0)
     most = max(instances)
     used = [sum(size * use.replicas[t] for size, use in zip(sizes, uses, strict=True)) for t in range(week.count)]
@@ -49,6 +52,7 @@ def purchase(
         idle_gpus=idle,
         always_paid=always,
         schedule=[Bought(period=t, instances=n) for t, n in enumerate(instances)],
+        runs=[PaidRun(first_hour=r.first_hour, hours=r.hours, instances=r.instances) for r in runs],
         instance_hours_per_month=float(hours),
         price_usd_per_hour=offer.price_usd_per_hour,
         storage_usd_per_hour=per_hour,
@@ -84,6 +88,14 @@ def sent_out(answer: Answer, use: Use) -> SentOut | None:
     gb = sum(per_hour, Decimal(0)) * SECONDS_PER_HOUR * each
     price = egress_usd_per_gb(inquiry.market.offers[use.column.offer], inquiry.catalogs) or Decimal(0)
     return SentOut(float(gb), gb * price)
+
+
+def lingering_hours(week: Periods, instances: Sequence[int], runs: Sequence[billing.PaidRun]) -> Decimal:
+    """Instance hours of a month in which nothing runs that still is paid for, since its least time is not over."""
+    if not runs:
+        return Decimal(0)
+    paid = sum(run.hours * run.instances for run in runs)
+    return Decimal(paid - sum(instances[t] for t in week.hour_to_period.tolist())) * HOURS_PER_MONTH / HOURS_PER_WEEK
 
 
 def hosted_shares(answer: Answer) -> Iterator[Hosted]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from decimal import Decimal
 
+from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK
 from optimizer.plan.fields import cents
 from optimizer.plan.fleet import Costs, Deployment, Purchase
 from optimizer.plan.readback import Bought
@@ -22,6 +23,7 @@ def costs(bought: Bought) -> Costs:
         idle_gpus_usd=cents(idle),
         headroom_usd=cents(_sum(_headroom(bought, d) for d in bought.deployments)),
         start_up_usd=cents(_sum(_start_up(bought, p) for p in purchases)),
+        minimum_billing_usd=cents(_sum(p.price_usd_per_hour * _lingering_hours(bought, p) for p in purchases)),
         serverless_usd=_sum(h.monthly_cost_usd for h in hosted),
         migration_usd=bought.migration.one_time_cost_usd if bought.migration else Decimal(0),
         unpriced=unpriced,
@@ -36,10 +38,21 @@ def _start_up(bought: Bought, purchase: Purchase) -> Decimal:
     """What is paid for hours in which an instance starts and does not serve."""
     if purchase.always_paid:
         return Decimal(0)
-    serving = sum(
-        item.instances * period.hours_per_month for item, period in zip(purchase.schedule, bought.periods, strict=True)
-    )
-    return purchase.price_usd_per_hour * Decimal(repr(max(0.0, purchase.instance_hours_per_month - serving)))
+    running = _running_hours(bought, purchase) + _lingering_hours(bought, purchase)
+    return purchase.price_usd_per_hour * max(Decimal(0), Decimal(repr(purchase.instance_hours_per_month)) - running)
+
+
+def _running_hours(bought: Bought, purchase: Purchase) -> Decimal:
+    pairs = zip(purchase.schedule, bought.periods, strict=True)
+    return Decimal(repr(sum(item.instances * period.hours_per_month for item, period in pairs)))
+
+
+def _lingering_hours(bought: Bought, purchase: Purchase) -> Decimal:
+    """Instance hours of a month that are paid for only because a least time is not over."""
+    if not purchase.runs:
+        return Decimal(0)
+    paid = Decimal(sum(run.hours * run.instances for run in purchase.runs)) * HOURS_PER_MONTH / HOURS_PER_WEEK
+    return max(Decimal(0), paid - _running_hours(bought, purchase))
 
 
 def _headroom(bought: Bought, d: Deployment) -> Decimal:

@@ -133,6 +133,15 @@ class Sent(Strict):
     requests_per_second: Figure
 
 
+class PaidRun(Strict):
+    """Instances that are on the bill for some hours in a row, every week."""
+
+    first_hour: int
+    """Of the week, Monday 0 h first."""
+    hours: int
+    instances: int
+
+
 class Purchase(Strict):
     """Instances bought of one offer, whoever runs on them."""
 
@@ -144,6 +153,8 @@ class Purchase(Strict):
     always_paid: bool
     """Paid all month (committed, reserved, owned), used or not."""
     schedule: list[Bought]
+    runs: list[PaidRun]
+    """What is paid for in a week where an instance is paid for longer than it may run; else empty."""
     instance_hours_per_month: Figure
     """Paid for, start-up included."""
     price_usd_per_hour: Decimal
@@ -199,6 +210,8 @@ class Costs(Strict):
     """Part of compute: capacity bought beyond the demand."""
     start_up_usd: Usd
     """Part of compute: hours paid while instances start."""
+    minimum_billing_usd: Usd
+    """Part of compute: hours paid for instances that do not run any more, until their least time is over."""
     serverless_usd: Usd
     migration_usd: Usd
     """Changes against the plan in force, once."""

@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from fractions import Fraction
 
 from optimizer.base.units import (
@@ -36,6 +37,7 @@ def cost(claim: Claim) -> Findings:
         yield told, f"{purchase.offer} is paid for {float(hours):g} hours a month"
         own = (Fraction(offer.price_usd_per_hour) + _disk_usd_per_hour(claim, offer)) * hours
         instances += own
+        yield from _runs(claim, purchase, offer)
         yield _same(own, Fraction(purchase.monthly_cost_usd), f"{purchase.offer} at catalog prices")
     for item in claim.hosted:
         own = _requests_per_month(claim, item.schedule) * Fraction(item.usd_per_request)
@@ -69,9 +71,33 @@ def _paid_hours_per_month(claim: Claim, purchase: Purchase, offer: Offer) -> Fra
     running = [purchase.schedule[period].instances for period in claim.period_of_hour]
     if offer.pricing_term in ALWAYS_PAID:
         return Fraction(max(running) * HOURS_PER_MONTH)
+    serving = sum(run.hours * run.instances for run in purchase.runs) or sum(running)
     started = sum(max(0, running[hour] - running[hour - 1]) for hour in range(HOURS_PER_WEEK))
     start_up = Fraction(repr(claim.scenario.policy.elastic.start_up_minutes)) / MINUTES_PER_HOUR
-    return (sum(running) + started * start_up) * WEEKS_PER_MONTH
+    return (serving + started * start_up) * WEEKS_PER_MONTH
+
+
+def _runs(claim: Claim, purchase: Purchase, offer: Offer) -> Findings:
+    """Where a provider bills a least time: every run is paid for that long, and what runs in any hour is paid for."""
+    least = _least_hours(claim, offer)
+    if offer.pricing_term in ALWAYS_PAID or len(claim.periods) == 1 or least == 1:
+        yield not purchase.runs, f"{purchase.offer} is paid for the hours that it runs"
+        return
+    paid = [0] * HOURS_PER_WEEK
+    for run in purchase.runs:
+        yield run.hours >= least and run.instances > 0, f"{purchase.offer} is paid for at least {least} hours a start"
+        for hour in range(run.first_hour, run.first_hour + run.hours):
+            paid[hour % HOURS_PER_WEEK] += run.instances
+    running = [purchase.schedule[period].instances for period in claim.period_of_hour]
+    covered = all(there >= wanted for there, wanted in zip(paid, running, strict=True))
+    yield covered, f"{purchase.offer} is paid for in every hour that it runs"
+
+
+def _least_hours(claim: Claim, offer: Offer) -> int:
+    for pattern, hours in claim.scenario.policy.elastic.minimum_billing_hours.items():
+        if fnmatchcase(offer.provider, pattern):
+            return hours
+    return 1
 
 
 def _disk_usd_per_hour(claim: Claim, offer: Offer) -> Fraction:

@@ -12,8 +12,8 @@ def cost_usd_per_hour(problem: Problem, variables: Variables) -> Floats:
     """The month's bill divided by its hours.
 
     sum over instances of price x share of the month they are paid for, over flows of what sending their answers
-    costs, over API flows of price per request, over starts of price x start-up time, over changes against the plan in
-    force of what each costs once.
+    costs, over API flows of price per request, over starts of price x start-up time, over instances paid for beyond
+    their running of price x hours of the week, over changes against the plan in force of what each costs once.
     """
     cost, price = np.zeros(variables.count), problem.offers.price_usd_per_hour
     cost[variables.instances] = price[variables.instance_offer] * variables.instance_share
@@ -21,6 +21,8 @@ def cost_usd_per_hour(problem: Problem, variables: Variables) -> Floats:
     cost[variables.bought] = api_cost_usd_per_hour(problem)
     offer, before, after = variables.elastic_changes.T
     cost[variables.starts] = price[offer] * problem.traffic.start_share[before, after]
+    cells = variables.cells
+    cost[variables.lingering] = price[cells.offer] * cells.hours / max(len(problem.billing.hour_to_period), 1)
     cost[variables.changed] = problem.limits.usd_per_change / HOURS_PER_MONTH
     return cost
 

@@ -16,13 +16,14 @@ else, and in_force[c] replicas that run today; hosted APIs a with price[a] in US
 
 **Decided**: instances[t,o], whole instances that run, the same in every period where they are always paid;
 replicas[t,c], engine replicas placed; flow[t,c,m], requests/s routed; bought[t,a], requests/s sent to a hosted API.
-Everything else (used[t,c], outlasts[t,c], chosen[l], present[t,p], starts[o,t,u], started[c], stopped[c], failover)
-exists only where a family below needs it.
+Everything else (used[t,c], outlasts[t,c], chosen[l], present[t,p], starts[o,t,u], lingering[o,h], begun[o,h],
+started[c], stopped[c], failover) exists only where a family below needs it.
 
 **Minimized**, in USD/month: sum over t and o of hours[t] * price[o] * instances[t,o]
 + sum over t, c and m of 3600 * hours[t] * gb[m] * egress[o(c)] * flow[t,c,m]
 + sum over t and a of 3600 * hours[t] * price[a] * bought[t,a]
 + sum over o and changes from period t to u of price[o] * start_up_hours * changes_per_month[t,u] * starts[o,t,u]
++ sum over o and hours h of the week of weeks_per_month * price[o] * lingering[o,h]
 + usd_per_change * sum over c of (started[c] + stopped[c]).
 
 **Derived**: reach[t,m], the flow beyond which a mix gets more than the whole demand of each of its classes; most[t,c],

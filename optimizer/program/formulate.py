@@ -13,7 +13,7 @@ from optimizer.performance.apis import Api
 from optimizer.performance.candidates import PoolOptions, WorkloadOptions
 from optimizer.performance.market import Market
 from optimizer.performance.periods import Periods, periods
-from optimizer.program.given import Apis, Candidates, Flags, Ints, Limits, Offers, Quota, Sending, Traffic
+from optimizer.program.given import Apis, Billing, Candidates, Flags, Ints, Limits, Offers, Quota, Sending, Traffic
 from optimizer.program.problem import Problem
 
 SAME_PLATFORM = "same_platform"
@@ -91,6 +91,7 @@ def formulate(
         limits=_limits(scenario.policy, market, used, unmatched),
         apis=_apis(options, apis),
         sending=_sending(scenario, market, used),
+        billing=_billing(scenario, market, used, week),
     )
     return Formulation(problem, tuple(columns), used, tuple(apis), week, left_out, unmatched)
 
@@ -204,6 +205,13 @@ def _sending(scenario: Scenario, market: Market, used: Ints) -> Sending:
         gb_per_request=np.array([egress.gb_per_request(item.output_tokens) for item in classes]),
         usd_per_gb=market.egress_usd_per_gb[used],
     )
+
+
+def _billing(scenario: Scenario, market: Market, used: Ints, week: Periods) -> Billing:
+    """How long each offer is paid for once started; empty where all are paid for as they run."""
+    elastic = scenario.policy.elastic
+    least = np.array([elastic.billed_hours(market.offers[o].provider) for o in used.tolist()], dtype=np.int64)
+    return Billing(least, week.hour_to_period) if (least > 1).any() else Billing()
 
 
 def _apis(options: Sequence[WorkloadOptions], apis: Sequence[Api]) -> Apis:

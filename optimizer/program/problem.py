@@ -7,6 +7,7 @@ import numpy as np
 
 from optimizer.program.given import (
     Apis,
+    Billing,
     Candidates,
     Flags,
     Floats,
@@ -49,6 +50,13 @@ class Problem:
     limits: Limits
     apis: Apis = field(default_factory=Apis)
     sending: Sending = field(default_factory=Sending)
+    billing: Billing = field(default_factory=Billing)
+
+    @cached_property
+    def has_minimum_billing(self) -> bool:
+        """Whether an offer that comes and goes may be paid for longer than it runs."""
+        long = self.billing.minimum_hours > 1
+        return bool(self.traffic.periods > 1 and len(long) and (long & ~self.offers.always_paid).any())
 
     @cached_property
     def reach_per_s(self) -> Floats:
@@ -153,6 +161,7 @@ def _picked(problem: Problem, candidates: Ints, offers: Ints) -> Problem:
         offers=problem.offers.take(offers),
         limits=replace(problem.limits, quotas=quotas),
         sending=problem.sending.take(np.arange(len(problem.traffic.classes)), offers),
+        billing=problem.billing.take(offers),
     )
 
 
