@@ -14,7 +14,7 @@ from optimizer.program.given import Flags, Floats, Ints
 from optimizer.program.model import Program, build_program, hourly_cost, model_proto
 from optimizer.program.patterns import pattern_bound
 from optimizer.program.problem import Problem, Sorted, compacted
-from optimizer.program.quantities import busiest_period, label_numbers
+from optimizer.program.quantities import busiest_period, deployments_alike, label_numbers, stands_in_force
 from optimizer.program.solver import Answer, Clock, Status, integer_solver, solve_integer, solve_linear
 from optimizer.program.thinning import promising_part
 from optimizer.program.variables import Variables
@@ -199,7 +199,7 @@ def _promising(problem: Problem, keep: Flags, bound: Bound) -> Flags:
     """The candidates with the lowest bounds: overall, and for each group that some family wants variety in."""
     limits, offers, candidates = problem.limits, problem.offers, problem.candidates
     order = np.argsort(np.where(keep, bound.with_candidate_usd_per_hour, np.inf), kind="stable")
-    chosen = candidates.replicas_in_force > 0
+    chosen = stands_in_force(problem)
     chosen[order[:INCUMBENT_COLUMNS]] = True
     elastic = ~offers.always_paid[candidates.offer]
     wanted: list[Ints] = [np.where(serves, elastic, -1) for serves in candidates.rate_per_s.T > 0]
@@ -224,8 +224,7 @@ def _can_beat(problem: Problem, bound: Bound | None, incumbent: Machines | None)
     ceiling = np.inf if incumbent is None else incumbent.usd_per_hour
     if problem.limits.max_monthly_usd is not None:
         ceiling = min(ceiling, problem.limits.max_monthly_usd / HOURS_PER_MONTH)
-    in_force: Flags = problem.candidates.replicas_in_force > 0
-    return (bound.with_candidate_usd_per_hour <= ceiling * (1 + 10 * EQUAL_COST)) | in_force
+    return (bound.with_candidate_usd_per_hour <= ceiling * (1 + 10 * EQUAL_COST)) | stands_in_force(problem)
 
 
 def _solve_on(
@@ -281,6 +280,7 @@ def _changed(values: Floats, program: Program) -> Floats:
     """Replicas started and stopped against those in force, whatever slack the solver left there."""
     if not len(program.variables.changed):
         return np.zeros(0)
-    more = np.rint(values[program.variables.replicas[busiest_period(program.problem)]])
-    more -= program.problem.candidates.replicas_in_force
+    alike, in_force = deployments_alike(program.problem)
+    replicas = np.rint(values[program.variables.replicas[busiest_period(program.problem)]])
+    more = np.bincount(alike, weights=replicas, minlength=len(in_force)) - in_force
     return np.concatenate([np.maximum(more, 0.0), np.maximum(-more, 0.0)])
