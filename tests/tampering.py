@@ -47,6 +47,40 @@ def paying(claim: Claim, month: Callable[[Purchase], Decimal]) -> Claim:
     return replace(shared, monthly_cost_usd=claim.monthly_cost_usd - less)
 
 
+def half_runs(claim: Claim) -> Claim:
+    """Each run of paid hours told as two: the same hours, but shorter than what is billed at least."""
+
+    def halves(p: Purchase) -> dict[str, object]:
+        first = [run.model_copy(update={"hours": run.hours // 2}) for run in p.runs]
+        second = [
+            run.model_copy(
+                update={"first_hour": (run.first_hour + run.hours // 2) % 168, "hours": run.hours - run.hours // 2}
+            )
+            for run in p.runs
+        ]
+        return {"runs": [*first, *second]}
+
+    return purchases(claim, halves)
+
+
+def one_run_less(claim: Claim) -> Claim:
+    """Less is paid for, with hours, amounts and a total that agree."""
+    runs = {p.offer: p.runs[1:] for p in claim.purchases}
+    saved = {p.offer: Decimal(sum(r.hours * r.instances for r in p.runs[:1])) * 730 / 168 for p in claim.purchases}
+    hours = {p.offer: Decimal(repr(p.instance_hours_per_month)) - saved[p.offer] for p in claim.purchases}
+    shorter = purchases(claim, lambda p: {"runs": runs[p.offer], "instance_hours_per_month": float(hours[p.offer])})
+    return paying(shorter, lambda p: p.monthly_cost_usd - p.price_usd_per_hour * saved[p.offer])
+
+
+def egress_price(claim: Claim, usd_per_gb: str) -> Claim:
+    """Another price of egress in the catalogs than the plan was made with."""
+    rows = tuple(
+        row.model_copy(update={"value": Decimal(usd_per_gb)}) if row.item == "egress to the internet" else row
+        for row in claim.catalogs.ancillary
+    )
+    return replace(claim, catalogs=replace(claim.catalogs, ancillary=rows))
+
+
 def serving_hours_only(claim: Claim) -> Claim:
     hours = [item.hours_per_month for item in claim.periods]
 

@@ -197,6 +197,17 @@ def test_storage_is_priced_where_the_price_is_known(catalogs: Catalogs) -> None:
     assert not market(catalogs, Policy()).storage_usd_per_month.any()
 
 
+def test_egress_is_priced_where_the_price_is_known(catalogs: Catalogs) -> None:
+    offers = market(catalogs, Policy.model_validate({"egress": {"bytes_per_output_token": 300}}))
+    by_provider = dict(zip((offer.provider for offer in offers.offers), offers.egress_usd_per_gb, strict=True))
+    assert by_provider["aws"] == pytest.approx(0.09)
+    assert by_provider["coreweave"] == 0
+    assert np.isnan(by_provider["verda"])
+    unpriced = np.isnan(offers.egress_usd_per_gb)
+    assert (offers.failed[:, at_criterion("egress_priced")] == unpriced).all()
+    assert not market(catalogs, Policy()).egress_usd_per_gb.any()
+
+
 def test_interrupted_spot_offers_serve_less_of_the_month(catalogs: Catalogs) -> None:
     policy = Policy.model_validate({"spot": {"interruptions_per_month": 73, "recovery_minutes": 30}})
     offers = market(catalogs, policy)
@@ -212,6 +223,7 @@ def test_policies_that_a_market_depends_on_are_told_apart() -> None:
         {"hosting": ["owned"]},
         {"grid": {"g_co2_per_kwh": 3, "pue": 1}},
         {"storage_gb_per_instance": 1},
+        {"egress": {"bytes_per_output_token": 1}},
         {"spot": {"interruptions_per_month": 1, "recovery_minutes": 1}},
     ):
         assert admits_by(Policy.model_validate(changes)) != plain

@@ -18,6 +18,9 @@ from optimizer.performance.supply import Platform, Supply, power_kw, supply
 STORAGE_UNIT: Final = "USD/GB-month"
 """Unit of the ancillary costs that price block storage; a provider's cheapest counts."""
 
+EGRESS: Final = ("egress to the internet", "USD/GB")
+"""Item and unit of the ancillary costs that price data sent out: one price per GB, without tiers or allowances."""
+
 
 @dataclass(frozen=True)
 class Market(Supply):
@@ -28,12 +31,14 @@ class Market(Supply):
         carbon_kg_per_hour: (O,) CO2 of a running instance; NaN where power or grid are not known.
         storage_usd_per_month: (O,) of the storage that the policy asks for with every instance; NaN where the
             provider's price is not known.
+        egress_usd_per_gb: (O,) of data sent to the internet; NaN where the policy asks for it and nobody knows it.
         serving_share: (O,) of a month in which a replica serves: below 1 for spot offers that are interrupted.
     """
 
     failed: npt.NDArray[np.bool_]
     carbon_kg_per_hour: npt.NDArray[np.float64]
     storage_usd_per_month: npt.NDArray[np.float64]
+    egress_usd_per_gb: npt.NDArray[np.float64]
     serving_share: npt.NDArray[np.float64]
 
     @cached_property
@@ -63,12 +68,15 @@ def under(known: Supply, policy: Policy) -> Market:
     carbon = known.drawing.numbers(offers, lambda offer: carbon_kg_per_hour(offer, catalogs, policy.grid))
     storage_gb = policy.storage_gb_per_instance
     storage = known.provider.numbers(offers, lambda offer: storage_usd_per_month(offer, catalogs, storage_gb))
-    passed = _passed(known, policy, carbon, storage)
+    asked = policy.egress is not None
+    egress = known.provider.numbers(offers, lambda offer: egress_usd_per_gb(offer, catalogs) if asked else Decimal(0))
+    passed = _passed(known, policy, carbon, storage, egress)
     return Market(
         **{field.name: getattr(known, field.name) for field in fields(Supply)},
         failed=~np.column_stack([passed[criterion.name] for criterion in OFFER_CRITERIA]),
         carbon_kg_per_hour=carbon,
         storage_usd_per_month=storage,
+        egress_usd_per_gb=egress,
         serving_share=np.where(known.pricing_term.passing(lambda term: term == SPOT), 1 - lost, 1.0),
     )
 
@@ -86,7 +94,7 @@ def admits_by(policy: Policy) -> tuple[object, ...]:
     lists = (policy.providers, policy.regions, policy.countries, policy.provider_kinds, policy.hosting)
     prices = (policy.pricing_terms, policy.price_confidence, policy.max_price_age_days, policy.storage_gb_per_instance)
     limited = (policy.max_power_kw is None, policy.max_carbon_kg_per_month is None, policy.grid, policy.spot)
-    return (*lists, *prices, *limited)
+    return (*lists, *prices, *limited, policy.egress is None)
 
 
 def carbon_kg_per_hour(offer: Offer, catalogs: Catalogs, grid: Grid | None) -> Decimal | None:
@@ -116,8 +124,25 @@ def storage_usd_per_month(offer: Offer, catalogs: Catalogs, storage_gb: float) -
     return Decimal(repr(storage_gb)) * min(prices) if prices else None
 
 
+def egress_usd_per_gb(offer: Offer, catalogs: Catalogs) -> Decimal | None:
+    """A GB sent to the internet at the provider's cheapest price; None where no price is known.
+
+    The line of one's own site stands in what a month of its hardware costs.
+    """
+    if offer.provider == OWNED:
+        return Decimal(0)
+    prices = [
+        row.value for row in catalogs.ancillary if (row.provider, row.item, row.unit) == (offer.provider, *EGRESS)
+    ]
+    return min(prices) if prices else None
+
+
 def _passed(
-    known: Supply, policy: Policy, carbon: npt.NDArray[np.float64], storage: npt.NDArray[np.float64]
+    known: Supply,
+    policy: Policy,
+    carbon: npt.NDArray[np.float64],
+    storage: npt.NDArray[np.float64],
+    egress: npt.NDArray[np.float64],
 ) -> dict[str, npt.NDArray[np.bool_]]:
     """(O,) whether each offer passes each of OFFER_CRITERIA."""
     countries, oldest = policy.countries, policy.max_price_age_days
@@ -135,4 +160,5 @@ def _passed(
         "power_known": ~np.isnan(known.power_kw) | (policy.max_power_kw is None),
         "carbon_known": ~np.isnan(carbon) | (policy.max_carbon_kg_per_month is None),
         "storage_priced": ~np.isnan(storage),
+        "egress_priced": ~np.isnan(egress),
     }

@@ -87,6 +87,7 @@ PROMISES: tuple[tuple[str, str], ...] = (
     ("max_engines", "any number of engines"),
     ("max_carbon_kg_per_month", "no limit on carbon"),
     ("countries", "any country"),
+    ("egress", "answers sent out for nothing"),
     ("migration", "no plan in force to start from"),
     ("mix_classes", "any mix of a workload's classes on a replica"),
 )

@@ -92,6 +92,10 @@ class Deployment(Strict):
     """GPUs bought for it, idle ones of its last instance included."""
     price_usd_per_hour: Decimal
     monthly_cost_usd: Usd
+    """Its share of what is bought, and what sending its answers costs."""
+    egress_gb_per_month: Figure | None
+    """What its answers send out to the internet; None where the scenario does not ask for egress, so for the next."""
+    egress_usd: Usd | None
     schedule: list[Running]
     """Period by period; one entry where demand is the same all week."""
     requests_per_second: Figure
@@ -133,6 +137,15 @@ class Sent(Strict):
     requests_per_second: Figure
 
 
+class PaidRun(Strict):
+    """Instances that are on the bill for some hours in a row, every week."""
+
+    first_hour: int
+    """Of the week, Monday 0 h first."""
+    hours: int
+    instances: int
+
+
 class Purchase(Strict):
     """Instances bought of one offer, whoever runs on them."""
 
@@ -144,6 +157,8 @@ class Purchase(Strict):
     always_paid: bool
     """Paid all month (committed, reserved, owned), used or not."""
     schedule: list[Bought]
+    runs: list[PaidRun]
+    """What is paid for in a week where an instance is paid for longer than it may run; else empty."""
     instance_hours_per_month: Figure
     """Paid for, start-up included."""
     price_usd_per_hour: Decimal
@@ -192,12 +207,15 @@ class Costs(Strict):
     compute_usd: Usd
     storage_usd: Usd | None
     egress_usd: Usd | None
+    """Data sent to the internet; None where the scenario does not say how much an answer sends."""
     idle_gpus_usd: Usd
     """Part of compute: GPUs that are bought and hold no replica."""
     headroom_usd: Usd
     """Part of compute: capacity bought beyond the demand."""
     start_up_usd: Usd
     """Part of compute: hours paid while instances start."""
+    minimum_billing_usd: Usd
+    """Part of compute: hours paid for instances that do not run any more, until their least time is over."""
     serverless_usd: Usd
     migration_usd: Usd
     """Changes against the plan in force, once."""

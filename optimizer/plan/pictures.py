@@ -14,7 +14,7 @@ from optimizer.performance.roofline import matrices
 from optimizer.plan.fleet import Deployment
 from optimizer.plan.inquiry import Inquiry
 from optimizer.plan.readback import Bought
-from optimizer.program.formulate import Column
+from optimizer.program.columns import Column
 from optimizer.program.given import Flags, Floats
 
 LOADS: Final = 40

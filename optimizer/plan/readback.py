@@ -16,13 +16,13 @@ from optimizer.performance.periods import Periods
 from optimizer.performance.predict import LIMITS, STATISTICS, Mix, OperatingPoint
 from optimizer.performance.setup import Configuration
 from optimizer.performance.supply import power_kw
-from optimizer.plan.bill import hosted_shares, hours_per_month, migration, planned_periods, purchase
+from optimizer.plan.bill import SentOut, hosted_shares, hours_per_month, migration, planned_periods, purchase, sent_out
 from optimizer.plan.fields import cents
 from optimizer.plan.fleet import Deployment, Hosted, Migration, Period, Provenance, Purchase, Running, ServedClass, Vram
 from optimizer.plan.inquiry import Answer
 from optimizer.plan.latencies import Latencies, latencies_of
 from optimizer.plan.service import Service, Use
-from optimizer.program.formulate import Column
+from optimizer.program.columns import Column
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class Placed:
         instances: Of its offer, when it is busiest.
         gpus: Its replicas' then, and the idle ones where it is the offer's last.
         monthly_cost_usd: Its part of the offer's bill.
+        egress: What its answers send out beside that; None where the policy does not ask for it.
     """
 
     use: Use
@@ -41,6 +42,7 @@ class Placed:
     instances: int
     gpus: int
     monthly_cost_usd: Decimal
+    egress: SentOut | None
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,7 @@ def outlined(answer: Answer) -> Outline:
     hosted = tuple(hosted_shares(answer))
     moved = migration(answer)
     total = sum((item.monthly_cost_usd for item in purchases), Decimal(0))
+    total += sum((item.egress.usd_per_month for item in placed if item.egress), Decimal(0))
     total += sum((item.monthly_cost_usd for item in hosted), Decimal(0))
     total += moved.one_time_cost_usd if moved else Decimal(0)
     return Outline(tuple(placed), tuple(purchases), hosted, moved, total)
@@ -130,6 +133,7 @@ def _on_offer(
             instances=instances[use.busiest],
             gpus=size * use.replicas[use.busiest] + (bill.idle_gpus if use is uses[-1] else 0),
             monthly_cost_usd=part,
+            egress=sent_out(answer, use),
         )
         for use, size, part in zip(uses, sizes, parts, strict=True)
     ]
@@ -162,7 +166,8 @@ def _deployment(answer: Answer, placed: Placed, by_period: Sequence[Service]) ->
     inquiry, use, column = answer.inquiry, placed.use, placed.use.column
     choice, offer = inquiry.options[column.workload], placed.offer
     power = power_kw(offer, inquiry.catalogs.gpus[offer.gpu])
-    estimate = choice.quality[column.configuration]
+    estimate, egress = choice.quality[column.configuration], placed.egress
+    cost = placed.monthly_cost_usd + (egress.usd_per_month if egress else Decimal(0))
     serving_share = float(inquiry.market.serving_share[column.offer])
     return Deployment.model_validate(
         {
@@ -171,13 +176,15 @@ def _deployment(answer: Answer, placed: Placed, by_period: Sequence[Service]) ->
             "replicas": use.replicas[use.busiest],
             "instances": placed.instances,
             "total_gpus": placed.gpus,
-            "monthly_cost_usd": placed.monthly_cost_usd,
+            "monthly_cost_usd": cost,
+            "egress_gb_per_month": egress and egress.gb_per_month,
+            "egress_usd": egress and egress.usd_per_month,
             "power_kw": None if power is None else float(power) * placed.gpus / offer.gpu_count,
             "quality": None if estimate is None else estimate.share,
             "provenance": _provenance(inquiry.catalogs, placed.configuration, offer, estimate),
             "pool": _pool(choice, by_period),
             **_performance(choice, use, by_period, serving_share),
-            **_unit_costs(choice, _requests_per_month(answer, by_period), placed.monthly_cost_usd),
+            **_unit_costs(choice, _requests_per_month(answer, by_period), cost),
         }
     )
 

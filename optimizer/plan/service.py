@@ -8,7 +8,7 @@ import numpy as np
 from optimizer.inputs.scenario import Policy
 from optimizer.performance.candidates import WorkloadOptions, mix_of
 from optimizer.performance.predict import Mix, sustainable_rate
-from optimizer.program.formulate import Column
+from optimizer.program.columns import Column
 
 LOAD_TOLERANCE = 1e-6
 """Relative: routing comes from a linear program in floating point."""
@@ -80,30 +80,37 @@ def services_of(choice: WorkloadOptions, use: Use, serving_share: float) -> tupl
         serving_share: Share of the time in which a replica serves; below 1 where it is interrupted.
     """
     known: dict[tuple[float, ...], Service] = {}
-    for flows in use.pool_flow_per_s:
+    for flows, by_class in zip(use.pool_flow_per_s, flows_by_class(choice, use), strict=True):
         if flows not in known:
-            known[flows] = _service(choice, use, flows, serving_share)
+            known[flows] = _service(choice, use, flows, by_class, serving_share)
     return tuple(known[flows] for flows in use.pool_flow_per_s)
 
 
-def _service(choice: WorkloadOptions, use: Use, flows: tuple[float, ...], serving_share: float) -> Service:
+def flows_by_class(choice: WorkloadOptions, use: Use) -> list[tuple[float, ...]]:
+    """(T, K) requests/s of each of the workload's classes that a deployment is sent."""
+    share = np.zeros((len(use.column.pools), len(choice.workload.classes())))
+    for row, p in enumerate(use.column.pools):
+        share[row, list(choice.pools[p].pool.classes)] = choice.pools[p].pool.mix.share
+    return [tuple(flows) for flows in (np.array(use.pool_flow_per_s) @ share).tolist()]
+
+
+def _service(
+    choice: WorkloadOptions, use: Use, flows: tuple[float, ...], by_class: tuple[float, ...], serving_share: float
+) -> Service:
     pools, row = [choice.pools[p] for p in use.column.pools], use.column.configuration
-    by_class = np.zeros(len(choice.workload.classes()))
-    for pool, flow in zip(pools, flows, strict=True):
-        by_class[list(pool.pool.classes)] += flow * pool.pool.mix.share
     sent = [at for at, flow in enumerate(flows) if flow > 0]
     if len(sent) < 2:
         at = sent[0] if sent else 0
         rate, limited_by = pools[at].rate_per_s[row], pools[at].limited_by[row]
         classes, mix, exactly = pools[at].pool.classes, pools[at].pool.mix, use.column.pools[at]
     else:
-        classes, exactly = tuple(np.flatnonzero(by_class).tolist()), None
-        mix = mix_of(choice.workload, classes, by_class[list(classes)])
+        classes, exactly = tuple(k for k, flow in enumerate(by_class) if flow), None
+        mix = mix_of(choice.workload, classes, np.array([by_class[k] for k in classes]))
         own = np.array([row])
         found = sustainable_rate(choice.setup.take(own), mix, choice.limits.take(own))
         rate, limited_by = found.rate_per_s[0], found.limited_by[0]
     return Service(
-        flow_per_class_per_s=tuple(by_class.tolist()),
+        flow_per_class_per_s=by_class,
         classes=classes,
         mix=mix,
         rate_per_s=float(rate) * serving_share,

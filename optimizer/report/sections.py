@@ -160,6 +160,8 @@ def _costs(report: PlanReport) -> Section:
     parts = [f"compute {money(costs.compute_usd)}"]
     parts += [f"of it headroom {money(costs.headroom_usd)}, idle GPUs {money(costs.idle_gpus_usd)}"]
     parts += [f"storage {money(costs.storage_usd)}"] if costs.storage_usd is not None else []
+    sent = sum(d.egress_gb_per_month or 0 for d in report.deployments)
+    parts += [f"egress {money(costs.egress_usd)} for {sent:,.0f} GB"] if costs.egress_usd is not None else []
     requests = [
         f"{d.workload} on {d.gpu}: ${_serialized(d, 'cost_per_request_usd')} a request, "
         f"${_serialized(d, 'cost_per_million_output_tokens_usd')} per million output tokens"
