@@ -11,7 +11,8 @@ from optimizer.inputs.scenario import CENTRAL_CONFIDENCE, Policy
 from optimizer.performance.candidates import MIXED, WorkloadOptions
 from optimizer.plan.explained import Alternative
 from optimizer.plan.inquiry import Answer, Inquiry
-from optimizer.plan.readback import Bought, Outline, outlined
+from optimizer.plan.outline import Outline, outlined
+from optimizer.plan.readback import Bought
 from optimizer.program.given import Flags
 
 LARGE_MODEL_PARAMS_B = 34.0

@@ -16,8 +16,9 @@ from optimizer.plan.levers import Direction, Lever
 from optimizer.plan.loosening import shown
 from optimizer.plan.marginal import Varied, bought, no_dearer, varied, varied_cost_usd
 from optimizer.plan.narrowing import restricted
+from optimizer.plan.outline import Outline
 from optimizer.plan.pricing import SAME_COST, crossing
-from optimizer.plan.readback import Bought, Outline
+from optimizer.plan.readback import Bought
 
 PRECISION: Final = 1.01
 """Limits are bracketed to one percent: nobody negotiates a service level finer."""

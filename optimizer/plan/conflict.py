@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from optimizer.inputs.scenario import Scenario
 from optimizer.plan.inquiry import Inquiry
 from optimizer.plan.loosening import Requirement, defaults_of, requirements_of, with_field
-from optimizer.plan.readback import Outline, outlined
+from optimizer.plan.outline import Outline, outlined
 
 MAX_CONFLICTS = 4
 """More at once and the scenario is better written anew."""

@@ -12,8 +12,8 @@ from optimizer.inputs.scenario import STATISTICS, Scenario, Workload
 from optimizer.plan.fields import Outcome
 from optimizer.plan.inquiry import Inquiry
 from optimizer.plan.loosening import with_field
+from optimizer.plan.outline import Outline, outlined
 from optimizer.plan.pricing import SAME_COST
-from optimizer.plan.readback import Outline, outlined
 
 SWEEPABLE: Final[Mapping[str, str]] = {
     "ttft_ms": "ms",

@@ -14,7 +14,8 @@ from optimizer.performance.criteria import API_CRITERIA, CRITERIA
 from optimizer.plan.choices import SOLVED, Stop, Tried, stopping_limits
 from optimizer.plan.inquiry import Inquiry
 from optimizer.plan.narrowing import narrowed
-from optimizer.plan.readback import Bought, outlined
+from optimizer.plan.outline import outlined
+from optimizer.plan.readback import Bought
 
 RENTED, SERVERLESS, OWN, HYBRID = "rented", "serverless", "owned", "hybrid"
 WAYS: Final[Mapping[str, tuple[Hosting, ...]]] = {

@@ -12,8 +12,9 @@ from optimizer.plan.inquiry import Inquiry
 from optimizer.plan.levers import Direction, Lever, is_demand
 from optimizer.plan.loosening import shown, with_field
 from optimizer.plan.narrowing import restricted
+from optimizer.plan.outline import Outline, outlined
 from optimizer.plan.pricing import SAME_COST
-from optimizer.plan.readback import Bought, Outline, outlined
+from optimizer.plan.readback import Bought
 
 DIRECTIONS: Final[tuple[Direction, ...]] = ("tighter", "looser")
 CEILINGS: Final = ("policy.max_monthly_usd", "policy.max_power_kw", "policy.max_gpus", "policy.quotas")

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from optimizer.plan.inquiry import Inquiry
-from optimizer.plan.readback import Outline, outlined
+from optimizer.plan.outline import Outline, outlined
 from optimizer.program.given import Flags
 
 MAX_LINES: Final = 50

@@ -1,68 +1,24 @@
 """Solution values back into a plan: whole counts, prices in Decimal, predictions at the planned load."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-
-import numpy as np
 
 from optimizer.base.units import BYTES_PER_GIB, SECONDS_PER_HOUR, TOKENS_PER_MILLION
 from optimizer.inputs.catalog import Catalogs, Offer
 from optimizer.inputs.quality import QualityEstimate
 from optimizer.performance.candidates import MIXED, WorkloadOptions
 from optimizer.performance.evidence import not_measured
-from optimizer.performance.periods import Periods
 from optimizer.performance.predict import LIMITS, STATISTICS, Mix, OperatingPoint
 from optimizer.performance.setup import Configuration
 from optimizer.performance.supply import power_kw
-from optimizer.plan.bill import SentOut, hosted_shares, hours_per_month, migration, planned_periods, purchase, sent_out
-from optimizer.plan.fields import cents
-from optimizer.plan.fleet import Deployment, Hosted, Migration, Period, Provenance, Purchase, Running, ServedClass, Vram
+from optimizer.plan.bill import hours_per_month, planned_periods
+from optimizer.plan.fleet import Deployment, Period, Provenance, Running, ServedClass, Vram
 from optimizer.plan.inquiry import Answer
 from optimizer.plan.latencies import Latencies, latencies_of
+from optimizer.plan.outline import Outline, Placed, outlined
 from optimizer.plan.service import Service, Use
 from optimizer.program.columns import Column
-
-
-@dataclass(frozen=True)
-class Placed:
-    """A candidate that runs and what was bought for it.
-
-    Attributes:
-        instances: Of its offer, when it is busiest.
-        gpus: Its replicas' then, and the idle ones where it is the offer's last.
-        monthly_cost_usd: Its part of the offer's bill.
-        egress: What its answers send out beside that; None where the policy does not ask for it.
-    """
-
-    use: Use
-    offer: Offer
-    configuration: Configuration
-    instances: int
-    gpus: int
-    monthly_cost_usd: Decimal
-    egress: SentOut | None
-
-
-@dataclass(frozen=True)
-class Outline:
-    """What a plan runs, buys and costs, without a prediction of how it performs.
-
-    Attributes:
-        placed: What runs, by offer.
-    """
-
-    placed: tuple[Placed, ...]
-    purchases: tuple[Purchase, ...]
-    hosted: tuple[Hosted, ...]
-    migration: Migration | None
-    monthly_cost_usd: Decimal
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """What each of `placed` stands for in the inquiry's options."""
-        return tuple(item.use.column for item in self.placed)
 
 
 @dataclass(frozen=True)
@@ -89,76 +45,6 @@ def read_back(answer: Answer) -> Bought:
         periods=planned_periods(answer),
         mixes=tuple(now[item.use.busiest].mix for item, now in zip(outline.placed, services, strict=True)),
     )
-
-
-def outlined(answer: Answer) -> Outline:
-    """As `read_back`, where only what is bought and its cost are of interest."""
-    market = answer.inquiry.market
-    counts = {
-        int(offer): tuple(column.tolist())
-        for offer, column in zip(answer.formulation.offers, answer.solution.instances.T, strict=True)
-        if column.any()
-    }
-    running: dict[int, list[Use]] = defaultdict(list)
-    for use in answer.used:
-        running[use.column.offer].append(use)
-    purchases: list[Purchase] = []
-    placed: list[Placed] = []
-    for position in sorted(counts, key=lambda at: market.offers[at].id):
-        bill, uses = _on_offer(answer, position, counts[position], running[position])
-        purchases.append(bill)
-        placed += uses
-    hosted = tuple(hosted_shares(answer))
-    moved = migration(answer)
-    total = sum((item.monthly_cost_usd for item in purchases), Decimal(0))
-    total += sum((item.egress.usd_per_month for item in placed if item.egress), Decimal(0))
-    total += sum((item.monthly_cost_usd for item in hosted), Decimal(0))
-    total += moved.one_time_cost_usd if moved else Decimal(0)
-    return Outline(tuple(placed), tuple(purchases), hosted, moved, total)
-
-
-def _on_offer(
-    answer: Answer, position: int, instances: tuple[int, ...], uses: Sequence[Use]
-) -> tuple[Purchase, list[Placed]]:
-    """The bill for one offer, and what runs on it; idle GPUs are put to the last."""
-    options, offer = answer.inquiry.options, answer.inquiry.market.offers[position]
-    sizes = [_size(answer, use.column) for use in uses]
-    bill = purchase(answer, position, instances, sizes, uses)
-    parts = _split(bill.monthly_cost_usd, _gpu_hours(answer.formulation.periods, bill, sizes, uses))
-    placed = [
-        Placed(
-            use=use,
-            offer=offer,
-            configuration=options[use.column.workload].configurations[use.column.configuration],
-            instances=instances[use.busiest],
-            gpus=size * use.replicas[use.busiest] + (bill.idle_gpus if use is uses[-1] else 0),
-            monthly_cost_usd=part,
-            egress=sent_out(answer, use),
-        )
-        for use, size, part in zip(uses, sizes, parts, strict=True)
-    ]
-    return bill, placed
-
-
-def _size(answer: Answer, column: Column) -> int:
-    return int(answer.inquiry.options[column.workload].gpus_per_replica[column.configuration])
-
-
-def _gpu_hours(week: Periods, bill: Purchase, sizes: Sequence[int], uses: Sequence[Use]) -> list[int]:
-    """GPU hours of a week paid for each deployment on one offer: its own, and the idle ones for the last."""
-    hours = np.bincount(week.hour_to_period, minlength=week.count).tolist()
-    replica_hours = [sum(n * h for n, h in zip(use.replicas, hours, strict=True)) for use in uses]
-    own = [size * count for size, count in zip(sizes, replica_hours, strict=True)]
-    per_instance = bill.gpus // bill.instances
-    paid = per_instance * sum(item.instances * hours[item.period] for item in bill.schedule)
-    own[-1] += paid - sum(own)
-    return own
-
-
-def _split(cost: Decimal, shares: Sequence[int]) -> list[Decimal]:
-    """A cost in proportion to whole shares, to the cent, adding up exactly."""
-    parts = [cents(cost * share / sum(shares)) for share in shares[:-1]]
-    return [*parts, cost - sum(parts, Decimal(0))]
 
 
 def _deployment(answer: Answer, placed: Placed, by_period: Sequence[Service]) -> Deployment:

@@ -9,7 +9,7 @@ from optimizer.plan.conflict import conflict_of, conflicts_of, plan_of, plan_wit
 from optimizer.plan.explained import ConflictItem, FieldChange, Relaxation
 from optimizer.plan.inquiry import Inquiry
 from optimizer.plan.loosening import Requirement, Value, defaults_of, shown, with_field
-from optimizer.plan.readback import Outline
+from optimizer.plan.outline import Outline
 
 COMFORT = (1.5, 2.0, 4.0)
 """The tightest feasible latency is often absurdly dear; limits this much looser are offered beside it."""
