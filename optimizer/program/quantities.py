@@ -37,8 +37,7 @@ def most_replicas(problem: Problem) -> Ints:
     busy = np.ceil(load / limits.max_utilization * shrink)
     spared = np.ceil(load * shrink) + np.maximum(limits.spare_replicas, lost_with_an_instance(problem))
     least = problem.traffic.least_replicas.max(initial=0)
-    alike, in_force = deployments_alike(problem)
-    floor = np.maximum(in_force[alike], max(limits.spare_replicas + 1, least))
+    floor = np.maximum(in_force_alike(problem), max(limits.spare_replicas + 1, least))
     most: Ints = np.maximum(np.maximum(busy, spared), floor).astype(np.int64)
     return most
 
@@ -76,10 +75,17 @@ def deployments_alike(problem: Problem) -> tuple[Ints, Ints]:
     return alike, in_force
 
 
-def stands_in_force(problem: Problem) -> Flags:
-    """(C,) whether replicas of a candidate's configuration run on its offer today, whatever they are sent."""
+def in_force_alike(problem: Problem) -> Ints:
+    """(C,) replicas of a candidate's configuration that run on its offer today, whatever they are sent."""
+    if not problem.candidates.replicas_in_force.any():
+        return problem.candidates.replicas_in_force
     alike, in_force = deployments_alike(problem)
-    stands: Flags = in_force[alike] > 0
+    return in_force[alike]
+
+
+def stands_in_force(problem: Problem) -> Flags:
+    """(C,) whether replicas of a candidate's configuration run on its offer today."""
+    stands: Flags = in_force_alike(problem) > 0
     return stands
 
 

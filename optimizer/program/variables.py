@@ -97,7 +97,7 @@ def lay_out(problem: Problem, relaxed: bool) -> Variables:
         "starts": (len(changes),),
         "lingering": (len(cells_of_week),),
         "begun": (len(cells_of_week),),
-        "changed": (len(changes_counted(problem)) * (limits.max_changes is not None or limits.usd_per_change > 0),),
+        "changed": (len(changes_counted(problem)),),
         "used": cells if limits.spare_replicas else (0,),
         "outlasts": cells if "instance" in limits.survive else (0,),
         "chosen": (len(labels(candidates.configuration)) * (limits.max_distinct_configurations is not None),),
@@ -188,10 +188,15 @@ def cell_names(problem: Problem, cells: Cells) -> list[str]:
 
 
 def changes_counted(problem: Problem) -> list[str]:
-    """(2G,) what `changed` counts: starts, then stops, of each configuration on an offer, by its first candidate."""
-    alike, in_force = deployments_alike(problem)
+    """(2G,) what `changed` counts: starts, then stops, of each configuration on an offer, by its first candidate.
+
+    Nothing where changes are neither limited nor paid for.
+    """
+    if problem.limits.max_changes is None and not problem.limits.usd_per_change:
+        return []
+    alike, _ = deployments_alike(problem)
     first = [problem.candidates.ids[c] for c in np.unique(alike, return_index=True)[1].tolist()]
-    return [f"{way}|{name}" for way in ("started", "stopped") for name in first] if len(in_force) else []
+    return [f"{way}|{name}" for way in ("started", "stopped") for name in first]
 
 
 def _instance_places(problem: Problem, variables: Variables) -> list[tuple[int, int]]:
