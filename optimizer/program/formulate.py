@@ -192,7 +192,8 @@ def _sending(scenario: Scenario, market: Market, used: Ints) -> Sending:
 def _billing(scenario: Scenario, market: Market, used: Ints, week: Periods) -> Billing:
     """How long each offer is paid for once started; empty where all are paid for as they run."""
     elastic = scenario.policy.elastic
-    least = np.array([elastic.billed_hours(market.offers[o].provider) for o in used.tolist()], dtype=np.int64)
+    by_provider = np.array([elastic.billed_hours(provider) for provider in market.provider.names], dtype=np.int64)
+    least = by_provider[market.provider.codes[used]]
     return Billing(least, week.hour_to_period) if (least > 1).any() else Billing()
 
 
