@@ -102,6 +102,8 @@ class Inquiry:
     """For each solve; without one every answer is proven."""
     close_enough: bool = False
     """Whether answers are compared only, so that proof may stop at `COMPARISON_GAP` or `COMPARISON_NODES`."""
+    any_of_equals: bool = False
+    """Whether it does not matter which of several equally cheap plans is found."""
 
     @classmethod
     def of(cls, scenario: Scenario, catalogs: Catalogs, time_limit_s: float | None = None) -> "Inquiry":
@@ -140,13 +142,13 @@ class Inquiry:
         hosted = apis(self.scenario, self.catalogs).admitted if "serverless" in self.scenario.policy.hosting else ()
         formulation = formulate(self.scenario, self.options, self.market, keep, hosted)
         gap, nodes = (COMPARISON_GAP, COMPARISON_NODES) if self.close_enough else (0.0, None)
-        solution = solve(formulation.problem, self.time_limit_s, relative_gap=gap, node_limit=nodes)
+        solution = solve(formulation.problem, self.time_limit_s, relative_gap=gap, node_limit=nodes, settle_ties=not self.any_of_equals)
         return Answer(self, formulation, solution, rounds)
 
     def for_comparison(self) -> "Inquiry":
-        """The same question for answers that stand beside a plan: close enough to compare, where proof takes long."""
+        """The same question for answers that stand beside a plan: of equals any, and close enough where proof takes long."""
         several = any(workload.demand is not None for workload in self.scenario.workloads)
-        return replace(self, close_enough=several)
+        return replace(self, close_enough=several, any_of_equals=True)
 
     def changed(self, scenario: Scenario) -> "Inquiry":
         """The inquiry for another scenario over the same catalogs, predicting again only what the change touches."""

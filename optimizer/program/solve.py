@@ -71,6 +71,7 @@ def solve(
     progress: Callable[[str], None] | None = None,
     relative_gap: float = 0.0,
     node_limit: int | None = None,
+    settle_ties: bool = True,
 ) -> Solution:
     """The cheapest plan, its bound and its routing, in the problem's own index order.
 
@@ -83,19 +84,21 @@ def solve(
         progress: Told the name of each phase as it begins.
         relative_gap: Search no further than a plan proven within this of the cheapest; 0 proves it cheapest.
         node_limit: Branch and bound no further than so many nodes; a limit that is the same on every machine.
+        settle_ties: Whether it matters which of several equally cheap plans is found.
 
     Raises:
         ValueError: The problem is not one, see `soundness`.
     """
-    return _solved(problem, Ledger(progress or _silent, Clock(time_limit_s), relative_gap, node_limit), eliminate=True)
+    ledger = Ledger(progress or _silent, Clock(time_limit_s), relative_gap, node_limit)
+    return _solved(problem, ledger, eliminate=True, settle_ties=settle_ties)
 
 
 def solve_plainly(problem: Problem) -> Solution:
     """The same without removing any candidate first: slower, and a check on the arguments that remove them."""
-    return _solved(problem, Ledger(_silent, Clock(None)), eliminate=False)
+    return _solved(problem, Ledger(_silent, Clock(None)), eliminate=False, settle_ties=True)
 
 
-def _solved(problem: Problem, ledger: Ledger, eliminate: bool) -> Solution:
+def _solved(problem: Problem, ledger: Ledger, eliminate: bool, settle_ties: bool) -> Solution:
     check(problem)
     served = np.asarray(np.any(problem.candidates.rate_per_s > 0, axis=0))
     served[problem.apis.mix] = True
@@ -110,7 +113,7 @@ def _solved(problem: Problem, ledger: Ledger, eliminate: bool) -> Solution:
             outcome: Outcome = "infeasible" if found.status == "infeasible" else "unproven"
             return _without_plan(problem, outcome, _REASON[outcome], found.bound_usd_per_hour, ledger)
         machines = found.machines
-        if found.status == "optimal" and not ledger.relative_gap:
+        if settle_ties and found.status == "optimal" and not ledger.relative_gap:
             with ledger.phase("tie_break"):
                 machines = break_ties(order.problem, machines, found.with_candidate_usd_per_hour, ledger)
         with ledger.phase("routing"):
