@@ -16,8 +16,10 @@ from optimizer.program.patterns import pattern_bound
 from optimizer.program.problem import Problem, Sorted, compacted
 from optimizer.program.quantities import busiest_period, label_numbers
 from optimizer.program.solver import Answer, Clock, Status, integer_solver, solve_integer, solve_linear
+from optimizer.program.starting import Week, bound_over_the_week
 from optimizer.program.thinning import promising_part
-from optimizer.program.variables import Variables
+from optimizer.program.variables import Variables, lay_out
+from optimizer.program.windows import counted_by_period, planned_by_windows
 
 EQUAL_COST = 1e-9
 """Relative difference below which two costs are the same."""
@@ -28,6 +30,12 @@ INCUMBENT_NODES = 5
 
 MANY_STREAMS = 3_000
 """Flows of undominated candidates beyond which the bound by patterns is sharper and sooner than the relaxation's."""
+
+MANY_STREAMS_WITH_STARTS = 1_000
+"""The same where starts are paid for, which the small search's relaxation leaves out."""
+
+WEEK_COLUMNS = 12
+"""Candidates besides the bound's mixture that a first plan by windows chooses from."""
 
 LARGE_PARTS = ((0, 200), (100, 200), (400, 400))
 """The same for a large problem: parts tried for a first plan, by candidates besides the bound's mixture, and nodes."""
@@ -110,7 +118,9 @@ def search(problem: Problem, ledger: Ledger, eliminate: bool = True) -> Found:
     with ledger.phase("dominance"):
         keep = undominated(problem)
         ledger.eliminated["dominance"] = int((~keep).sum())
-    if keep[problem.streams.server].sum() > MANY_STREAMS:
+    if keep[problem.streams.server].sum() > (
+        MANY_STREAMS_WITH_STARTS if problem.traffic.start_share.any() else MANY_STREAMS
+    ):
         return _search_large(problem, keep, ledger)
     with ledger.phase("relaxation"):
         bound = _relaxation_bound(problem, keep, ledger)
@@ -134,23 +144,39 @@ def _search_large(problem: Problem, keep: Flags, ledger: Ledger) -> Found:
     part = compacted(problem, keep)
     with ledger.phase("relaxation"):
         found = pattern_bound(part.problem, ledger.clock)
+        week = bound_over_the_week(part.problem, found, ledger.clock) if problem.traffic.start_share.any() else None
+        found = found if week is None else week.found
         each = np.full(len(problem.candidates), np.inf)
         each[part.candidates] = found.bound.with_candidate_usd_per_hour
         bound = Bound(found.bound.usd_per_hour, each)
-    incumbent: Machines | None = None
     with ledger.phase("incumbent"):
+        incumbent = None if week is None else _planned_over_the_week(part, week, problem, ledger)
         for candidates, nodes in LARGE_PARTS if ledger.relative_gap else LARGE_PARTS[:1]:
+            if _close_enough(bound, incumbent, ledger):
+                break
             promising = promising_part(part, found, candidates)
             _, machines = _solve_part(promising, problem, ledger, nodes, bound.usd_per_hour)
             incumbent = _cheaper(machines, incumbent)
-            if _close_enough(bound, incumbent, ledger):
-                break
     remaining = keep & _can_beat(problem, bound, incumbent)
     ledger.eliminated["reduced_cost"] = int((keep & ~remaining).sum())
     if _close_enough(bound, incumbent, ledger) or ledger.clock.expired:
         ended: Status = "unproven" if incumbent is None else "feasible"
         return _found(problem, keep, bound, Answer(ended, bound.usd_per_hour, _NONE, _NONE), incumbent)
     return _final(problem, keep, bound, incumbent, ledger)
+
+
+def _planned_over_the_week(part: Sorted, week: Week, problem: Problem, ledger: Ledger) -> Machines | None:
+    """A first plan by windows, where what the policy asks for can be held against a few periods at a time."""
+    if not counted_by_period(problem.limits):
+        return None
+    inner = promising_part(part, week.found, WEEK_COLUMNS)
+    estimate = week.instances[:, np.searchsorted(part.offers, inner.offers)]
+    enough = week.found.bound.usd_per_hour / (1 - ledger.relative_gap)
+    answer = planned_by_windows(inner.problem, estimate, ledger.clock, enough)
+    if answer is None:
+        return None
+    program = Program(inner.problem, lay_out(inner.problem, relaxed=False), {}, relaxed=False)
+    return machines_of(answer, program, inner, problem)
 
 
 def _cheaper(one: Machines | None, other: Machines | None) -> Machines | None:
