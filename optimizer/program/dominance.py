@@ -37,6 +37,10 @@ from optimizer.program.problem import Problem
 from optimizer.program.quantities import label_numbers
 
 
+MOST_COMPARISONS = 5_000_000
+"""Pairs of offers that are looked at; where there are more, the dearest offers stay, as any offer may."""
+
+
 def undominated(problem: Problem) -> Flags:
     """(C,) which candidates of a sorted problem survive both rules."""
     kind = _replacement_kind(problem)
@@ -65,12 +69,17 @@ def _replacement_kind(problem: Problem) -> Ints:
 
 
 def _best_on_offer(problem: Problem, kind: Ints) -> Flags:
-    """(C,) the candidate rule: walk each offer and kind by rising size, keep what no kept one replaces."""
+    """(C,) the candidate rule: walk each offer and kind by rising size, keep what no kept one replaces.
+
+    A candidate alone on its offer in its kind is kept without a look.
+    """
     candidates, rate = problem.candidates, problem.candidates.rate_per_s
     fastest = rate.max(axis=1, initial=0.0)
     order = np.lexsort((np.arange(len(rate)), -fastest, candidates.gpus_per_replica, kind, candidates.offer))
     one_mix = ((rate > 0).sum(axis=1) == 1).tolist()
-    keep = np.zeros(len(rate), dtype=np.bool_)
+    _, number, count = np.unique(np.stack([candidates.offer, kind]), axis=1, return_inverse=True, return_counts=True)
+    keep: Flags = count[number.reshape(-1)] == 1
+    order = order[~keep[order]]
     offer, kinds, speed = candidates.offer.tolist(), kind.tolist(), fastest.tolist()
     place, best, kept = (-1, -1), 0.0, list[int]()
     for candidate in order.tolist():
@@ -114,17 +123,29 @@ def _best_offers(problem: Problem, kept: Ints, kind: Ints) -> Flags:
     order = np.argsort(have, axis=1, kind="stable")
     may_replace, keep = ~np.isfinite(problem.offers.available), np.zeros(len(price), dtype=np.bool_)
     rarest, having = _rarest(tables)
+    kept, count, compared = np.zeros(len(price), dtype=np.int64), 0, 0
     for offer in cheapest.values():
-        need = tables.need[offer]
-        rivals = order[rarest[offer], len(price) - having[offer] :]
-        rivals = rivals[keep[rivals] & may_replace[rivals]]
-        rivals = rivals[(traits[rivals] <= traits[offer]).all(axis=1)]
-        for column in np.flatnonzero(need).tolist() if len(rivals) else []:
-            rivals = rivals[have[column][rivals] >= need[column]]
-            if not len(rivals):
-                break
-        keep[offer] = not len(rivals)
+        rivals = kept[:count] if count <= having[offer] else order[rarest[offer], len(price) - having[offer] :]
+        compared += len(rivals)
+        if compared <= MOST_COMPARISONS:
+            rivals = rivals[keep[rivals] & may_replace[rivals]]
+            rivals = rivals[(traits[rivals] <= traits[offer]).all(axis=1)]
+            keep[offer] = not _any_has(have, rivals, tables.need[offer])
+        else:
+            keep[offer] = True
+        if keep[offer]:
+            kept[count] = offer
+            count += 1
     return keep
+
+
+def _any_has(have: Floats, offers: Ints, need: Floats) -> bool:
+    """Whether one of the offers has all that is needed; `have` is (columns, O)."""
+    for column in np.flatnonzero(need).tolist() if len(offers) else []:
+        offers = offers[have[column][offers] >= need[column]]
+        if not len(offers):
+            return False
+    return bool(len(offers))
 
 
 def _rarest(tables: _Tables) -> tuple[Ints, Ints]:
