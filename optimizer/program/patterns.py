@@ -24,10 +24,10 @@ from optimizer.program.pricing import Pricing
 from optimizer.program.problem import Problem
 from optimizer.program.solver import Clock
 
-PATTERNS_PER_ROUND = 150
+PATTERNS_PER_ROUND, PATTERNS_PER_DEMAND = 150, 1.5
 MOST_ROUNDS = 80
 FIRST_PULL, LEAST_PULL = 0.9, 0.2
-"""How many patterns a round adds, how many rounds there are at most, the weight of the best multipliers so far."""
+"""How many patterns a round adds, at least and for each demand, how many rounds there are at most, the weight of the best multipliers so far."""
 
 CONVERGED = 2e-4
 """Relative distance between the master problem and the bound at which the rounds end."""
@@ -57,9 +57,11 @@ def pattern_bound(problem: Problem, clock: Clock, converged: float = CONVERGED) 
         converged: Relative distance to the best possible bound of this kind at which to stop.
     """
     pricing = Pricing(problem)
-    master = Master(pricing.limits, pricing.api_rows, pricing.api_cost, pricing.alone())
+    alone = pricing.alone()
+    master = Master(pricing.limits, pricing.api_rows, pricing.api_cost, alone)
+    most = max(PATTERNS_PER_ROUND, int(PATTERNS_PER_DEMAND * len(alone)))
     best, pull = pricing.at(pricing.separable(), np.zeros(len(pricing.limits.upper))), FIRST_PULL
-    new = master.add(pricing.closest_patterns(best, PATTERNS_PER_ROUND), PATTERNS_PER_ROUND, np.inf)
+    new = master.add(pricing.closest_patterns(best, most), most, np.inf)
     for _ in range(MOST_ROUNDS):
         mixture = master.solve(clock)
         if mixture is None:
@@ -69,7 +71,7 @@ def pattern_bound(problem: Problem, clock: Clock, converged: float = CONVERGED) 
             trial = pricing.at(
                 pull * best.demand + (1 - pull) * mixture.demand, pull * best.charge + (1 - pull) * mixture.charge
             )
-            new = master.add(pricing.patterns(trial.fillings), PATTERNS_PER_ROUND, gap)
+            new = master.add(pricing.patterns(trial.fillings), most, gap)
             pull = _next_pull(pull, trial.value > best.value, new)
             best = max(best, trial, key=lambda point: point.value)
         if (gap <= converged * mixture.value or (not new and not pulled)) and not master.forbid_alone():

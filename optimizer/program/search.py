@@ -51,9 +51,8 @@ def search(problem: Problem, ledger: Ledger, eliminate: bool = True) -> Found:
         ledger: Written as the search goes.
         eliminate: Whether to remove candidates by proof before the final solve; the optimum is the same.
     """
-    everything = np.ones(len(problem.candidates), dtype=np.bool_)
     if not eliminate:
-        return _final(problem, everything, None, None, ledger)
+        return _final(problem, np.ones(len(problem.candidates), dtype=np.bool_), None, None, ledger)
     with ledger.phase("dominance"):
         keep = undominated(problem)
         ledger.eliminated["dominance"] = int((~keep).sum())
@@ -68,10 +67,12 @@ def search(problem: Problem, ledger: Ledger, eliminate: bool = True) -> Found:
         return _final(problem, keep, None, None, ledger)
     with ledger.phase("incumbent"):
         promising = _promising(problem, keep, bound)
-        answer, incumbent = _solve_on(problem, promising, ledger, INCUMBENT_NODES)
+        everything = not (keep & ~promising).any()
+        nodes = ledger.node_limit if everything else INCUMBENT_NODES
+        answer, incumbent = _solve_on(problem, promising, ledger, nodes)
     remaining = keep & _can_beat(problem, bound, incumbent)
     ledger.eliminated["reduced_cost"] = int((keep & ~remaining).sum())
-    if answer.status in ("optimal", "infeasible") and not (remaining & ~promising).any():
+    if everything or (answer.status in ("optimal", "infeasible") and not (remaining & ~promising).any()):
         return _found(problem, keep, bound, answer, incumbent)
     if _close_enough(bound, incumbent, ledger):
         # what the solver proved holds for the promising candidates alone
