@@ -9,7 +9,7 @@ from optimizer.program.given import Flags, Floats, Ints
 from optimizer.program.patterns import PatternBound
 from optimizer.program.problem import Problem, Sorted, compacted
 
-NEARLY_PAYS, MIXES_PER_CANDIDATE, CANDIDATES_PER_MIX = 0.97, 5, 4
+NEARLY_PAYS, MIXES_PER_CANDIDATE, CANDIDATES_PER_MIX = 0.985, 3, 3
 """A mix stays with a candidate where it fetches nearly the price, or is among the candidate's or the mix's best."""
 
 
