@@ -92,5 +92,11 @@ def _most(problem: Problem, period: int) -> Counts:
         whole = int(np.ceil(load - 1e-9))
         useful = max(int(np.ceil(load / limits.max_utilization - 1e-9)), whole + limits.spare_replicas, whole + held)
         floor = max(1 + limits.spare_replicas * (limits.spare_replicas > 0), int(traffic.least_replicas.max()))
-        most.append(max(useful, floor, int(problem.candidates.replicas_in_force[c])))
+        most.append(max(useful, floor, standing(problem, c)))
     return tuple(most)
+
+
+def standing(problem: Problem, c: int) -> int:
+    """Replicas in force of a candidate's configuration on its offer, whichever candidate they are put down to."""
+    kinds = list(zip(problem.candidates.offer.tolist(), problem.candidates.configuration, strict=True))
+    return sum(int(n) for kind, n in zip(kinds, problem.candidates.replicas_in_force, strict=True) if kind == kinds[c])

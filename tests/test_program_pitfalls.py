@@ -134,3 +134,12 @@ def test_a_bound_that_the_solver_does_not_vouch_for_is_done_without(monkeypatch:
         candidates=replace(problem.candidates, rate_per_s=np.array([[0, 0, 0.8], [0, 0.8, 0], [4.0, 0, 0]])),
     )
     assert hourly(solve(problem)) == pytest.approx(4 * 4.1)
+
+
+def test_an_offer_is_not_replaced_by_a_cheaper_one_that_is_faster_at_either_mix_alone() -> None:
+    # o0 is as fast as o1 at each class, but by two candidates; only o1's first serves both classes with one replica
+    homes = [(0, 0), (0, 1), (1, 0), (1, 1)]
+    problem = fleet([1.5, 1], [("p", 1, 9.0), ("p", 1, 10.0)], homes, Limits(1.0))
+    rates = np.array([[3.0, 1.0], [1.0, 3.0], [3.0, 2.0], [1.0, 3.0]])
+    problem = replace(problem, candidates=replace(problem.candidates, rate_per_s=rates))
+    assert hourly(solve(problem)) == pytest.approx(10.0)

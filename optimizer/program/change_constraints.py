@@ -4,9 +4,9 @@ import numpy as np
 
 from optimizer.program.policy_constraints import limit_of
 from optimizer.program.problem import Problem
-from optimizer.program.quantities import busiest_period, labels, workload_of_candidate
+from optimizer.program.quantities import busiest_period, deployments_alike, labels, workload_of_candidate
 from optimizer.program.rows import Rows, at_least, at_most
-from optimizer.program.variables import Variables, by_period, tagged
+from optimizer.program.variables import Variables, by_period, changes_counted, tagged
 
 
 def starts(problem: Problem, variables: Variables) -> Rows:
@@ -36,22 +36,22 @@ def least_replicas(problem: Problem, variables: Variables) -> Rows:
 
 
 def changes(problem: Problem, variables: Variables) -> Rows:
-    """started[c] >= replicas[c] - in force[c], stopped[c] >= in force[c] - replicas[c]; their sum <= max_changes.
+    """For each configuration g on an offer, over its candidates in the busiest period (the first such):
 
-    Replicas are those of the period with the most demand, the first such.
+    started[g] >= sum of replicas[c] - in force[g], stopped[g] >= in force[g] - sum of replicas[c]; their sum <=
+    max_changes.
     """
-    candidates, busiest = problem.candidates, busiest_period(problem)
-    number, force = np.arange(len(candidates)), candidates.replicas_in_force.astype(float)
+    alike, in_force = deployments_alike(problem)
+    group, force = np.arange(len(in_force)), in_force.astype(float)
     limit = np.inf if problem.limits.max_changes is None else limit_of(problem.limits.max_changes)
-    started, stopped = variables.changed[: len(number)], variables.changed[len(number) :]
-    replicas, ones = variables.replicas[busiest], np.ones(len(number))
-    names = [f"{way}|{name}" for way in ("started", "stopped") for name in candidates.ids]
+    started, stopped = variables.changed[: len(group)], variables.changed[len(group) :]
+    replicas, each, one = variables.replicas[busiest_period(problem)], np.ones(len(alike)), np.ones(len(group))
     return at_most(
-        tagged("changes", [*names, "count"]),
+        tagged("changes", [*changes_counted(problem), "count"]),
         np.concatenate([force, -force, [limit]]),
-        (number, replicas, ones),
-        (number, started, -ones),
-        (len(number) + number, replicas, -ones),
-        (len(number) + number, stopped, -ones),
-        (np.full(2 * len(number), 2 * len(number)), variables.changed, np.ones(2 * len(number))),
+        (alike, replicas, each),
+        (group, started, -one),
+        (len(group) + alike, replicas, -each),
+        (len(group) + group, stopped, -one),
+        (np.full(2 * len(group), 2 * len(group)), variables.changed, np.ones(2 * len(group))),
     )

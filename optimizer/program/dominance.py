@@ -2,7 +2,8 @@
 
 Candidate rule. On one offer, c' replaces c when it serves every mix that c serves at no lower rate, has no more GPUs
 per replica (as many, where the loss of an instance must be survived) and, under a limit on distinct configurations or
-engines, the same label. A candidate with replicas in force is never replaced, since changes are counted against it.
+engines, the same label. A candidate whose configuration has replicas in force on its offer is never replaced, since
+changes are counted against them.
 
 Offer rule. o' replaces o when it costs no more, is paid the same way, holds as many GPUs, is no worse in whatever an
 active family looks at (same provider or region where places are counted, limited or lost, not spot unless o is, no
@@ -34,11 +35,10 @@ import numpy as np
 
 from optimizer.program.given import Flags, Floats, Ints
 from optimizer.program.problem import Problem
-from optimizer.program.quantities import label_numbers
+from optimizer.program.quantities import label_numbers, stands_in_force
 
 MOST_COMPARISONS = 5_000_000
 """Pairs of offers that are looked at; where there are more, the dearest offers stay, as any offer may."""
-
 
 MANY_RATES, PICKED, RARELY = 200_000, 100, 50
 """With more rates than that, this many offers are looked at first; where one in fifty is replaced, no more are."""
@@ -47,7 +47,7 @@ MANY_RATES, PICKED, RARELY = 200_000, 100, 50
 def undominated(problem: Problem) -> Flags:
     """(C,) which candidates of a sorted problem survive both rules."""
     kind = _replacement_kind(problem)
-    home, fixed = problem.candidates.offer, problem.candidates.replicas_in_force > 0
+    home, fixed = problem.candidates.offer, stands_in_force(problem)
     keep: Flags = _best_on_offer(problem, kind) | fixed
     if "instance" in problem.limits.survive or not len(home):
         return keep
@@ -109,29 +109,28 @@ class _Tables:
 def _best_offers(problem: Problem, kept: Ints, kind: Ints) -> Flags:
     """(O,) the offer rule: walk the offers by rising price, keep what no kept one replaces.
 
-    Most offers are alike but for their price, so the cheapest of each kind is found first.
+    Most offers are alike but for their price, so the cheapest of those that hold the same candidates is found first.
     """
-    tables, traits = _rates(problem, kept, kind), _traits(problem)
+    tables, traits, same = _rates(problem, kept, kind), _traits(problem), _contents(problem, kept, kind)
     price = problem.offers.price_usd_per_hour
     by_price = np.lexsort((np.arange(len(price)), price))
     by_price = by_price[tables.need[by_price].any(axis=1)]
-    if tables.need.size > MANY_RATES and _rarely_replaced(problem, tables, traits, by_price):
+    if tables.need.size > MANY_RATES and _rarely_replaced(problem, tables, traits, same, by_price):
         keep = np.zeros(len(price), dtype=np.bool_)
         keep[by_price] = True
         return keep
-    cheapest: dict[bytes, int] = {}
-    for offer, row in zip(
-        by_price.tolist(), np.column_stack([traits, tables.have, tables.need])[by_price], strict=True
-    ):
-        scarce = np.isfinite(problem.offers.available[offer])
-        cheapest.setdefault(row.tobytes() + (b"%d" % offer if scarce else b""), offer)
     # by column, since a column is what is compared at a time
     have = np.ascontiguousarray(tables.have.T)
     order = np.argsort(have, axis=1, kind="stable")
     may_replace, keep = ~np.isfinite(problem.offers.available), np.zeros(len(price), dtype=np.bool_)
     rarest, having = _rarest(tables)
     kept, count, compared = np.zeros(len(price), dtype=np.int64), 0, 0
-    for offer in cheapest.values():
+    kept_alike: dict[int, list[int]] = {}
+    for offer in _cheapest(problem, np.column_stack([traits, same]), by_price):
+        alike = kept_alike.setdefault(int(same[offer]), [])
+        twins = [twin for twin in alike if may_replace[twin]]
+        if twins and (traits[twins] <= traits[offer]).all(axis=1).any():
+            continue
         rivals = kept[:count] if count <= having[offer] else order[rarest[offer], len(price) - having[offer] :]
         compared += len(rivals)
         if compared <= MOST_COMPARISONS:
@@ -143,10 +142,20 @@ def _best_offers(problem: Problem, kept: Ints, kind: Ints) -> Flags:
         if keep[offer]:
             kept[count] = offer
             count += 1
+            alike.append(offer)
     return keep
 
 
-def _rarely_replaced(problem: Problem, tables: _Tables, traits: Floats, by_price: Ints) -> bool:
+def _cheapest(problem: Problem, what: Floats, by_price: Ints) -> list[int]:
+    """The first offer of those that are what (O, columns) another one is, and every scarce one."""
+    cheapest: dict[bytes, int] = {}
+    for offer, row in zip(by_price.tolist(), what[by_price], strict=True):
+        scarce = np.isfinite(problem.offers.available[offer])
+        cheapest.setdefault(row.tobytes() + (b"%d" % offer if scarce else b""), offer)
+    return list(cheapest.values())
+
+
+def _rarely_replaced(problem: Problem, tables: _Tables, traits: Floats, same: Ints, by_price: Ints) -> bool:
     """Whether hardly any of some offers, evenly picked from all, is replaced by a cheaper one."""
     have = np.ascontiguousarray(tables.have[by_price].T)
     places, replaced = np.linspace(0, len(by_price) - 1, PICKED).astype(np.int64), 0
@@ -154,7 +163,8 @@ def _rarely_replaced(problem: Problem, tables: _Tables, traits: Floats, by_price
     for place in places.tolist():
         worse = traits[by_price[:place]] > traits[by_price[place]]
         rivals = np.flatnonzero(may_replace[:place] & ~worse.any(axis=1))
-        replaced += _any_has(have, rivals, tables.need[by_price[place]])
+        offer = by_price[place]
+        replaced += bool((same[by_price[rivals]] == same[offer]).any()) or _any_has(have, rivals, tables.need[offer])
     return replaced * RARELY <= PICKED
 
 
@@ -165,6 +175,17 @@ def _any_has(have: Floats, offers: Ints, need: Floats) -> bool:
         if not len(offers):
             return False
     return bool(len(offers))
+
+
+def _contents(problem: Problem, kept: Ints, kind: Ints) -> Ints:
+    """(O,) the same number for offers whose candidates are alike in kind, size and rates: each replaces the other's."""
+    candidates = problem.candidates
+    held: list[list[bytes]] = [[] for _ in range(len(problem.offers))]
+    key = np.stack([kind[kept], candidates.gpus_per_replica[kept]], axis=1)
+    for offer, alike, rate in zip(candidates.offer[kept].tolist(), key, candidates.rate_per_s[kept], strict=True):
+        held[offer].append(alike.tobytes() + rate.tobytes())
+    numbers: dict[bytes, int] = {}
+    return np.array([numbers.setdefault(b"".join(sorted(each)), len(numbers)) for each in held], dtype=np.int64)
 
 
 def _rarest(tables: _Tables) -> tuple[Ints, Ints]:
@@ -181,7 +202,7 @@ def _rates(problem: Problem, kept: Ints, kind: Ints) -> _Tables:
     """What every offer can replace and what would have to be replaced.
 
     A kind of one mix is replaced by the fastest candidate of at most the size; one of several mixes only by a single
-    candidate of the same size, so the first one stands for what the offer has.
+    candidate of the same size, so the first one stands for what the offer has, and several of a size need too much.
     """
     candidates = problem.candidates
     rate = candidates.rate_per_s[kept]
@@ -193,8 +214,12 @@ def _rates(problem: Problem, kept: Ints, kind: Ints) -> _Tables:
     where = (candidates.offer[kept][pairs], column.reshape(-1), size.reshape(-1)[pairs])
     need, have = np.zeros(shape), np.zeros(shape)
     np.maximum.at(need, where, rate[pairs, mixes])
-    have[tuple(part[::-1] for part in where)] = rate[pairs, mixes][::-1]
+    cells, first = np.unique(np.ravel_multi_index(where, shape), return_index=True)
+    have.ravel()[cells] = rate[pairs, mixes][first]
     alone = np.bincount(served[:, 0], minlength=1)[served[:, 0]] == 1 if len(served) else np.zeros(0, dtype=np.bool_)
+    several = np.zeros(shape, dtype=np.int64)
+    np.add.at(several, where, 1)
+    need[(several > 1) & ~alone[:, None]] = np.inf
     have[:, alone] = np.maximum.accumulate(need[:, alone], axis=2)
     return _Tables(have.reshape(shape[0], -1), need.reshape(shape[0], -1))
 

@@ -249,8 +249,9 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "changes",
         "The plan starts and stops no more replicas against those in force than allowed, and pays for each.",
-        "started[c] >= replicas[c] - in_force[c]; stopped[c] >= in_force[c] - replicas[c];"
-        " sum over c of started[c] + stopped[c] <= max_changes   in the busiest period",
+        "for each configuration g on an offer, over its candidates c in the busiest period:"
+        " started[g] >= sum of replicas[c] - in_force[g]; stopped[g] >= in_force[g] - sum of replicas[c];"
+        " sum over g of started[g] + stopped[g] <= max_changes",
         "replicas",
         "policy.migration.max_changes",
         lambda problem: problem.limits.max_changes is not None or problem.limits.usd_per_change > 0,

@@ -10,7 +10,7 @@ import numpy as np
 from optimizer.program.given import Flags, Floats, Ints
 from optimizer.program.model import Program, hourly_cost
 from optimizer.program.problem import Problem, Sorted
-from optimizer.program.quantities import busiest_period
+from optimizer.program.quantities import busiest_period, deployments_alike
 from optimizer.program.solver import Answer, Clock, Status
 from optimizer.program.variables import Variables
 
@@ -107,6 +107,7 @@ def _changed(values: Floats, program: Program) -> Floats:
     """Replicas started and stopped against those in force, whatever slack the solver left there."""
     if not len(program.variables.changed):
         return np.zeros(0)
-    more = np.rint(values[program.variables.replicas[busiest_period(program.problem)]])
-    more -= program.problem.candidates.replicas_in_force
+    alike, in_force = deployments_alike(program.problem)
+    replicas = np.rint(values[program.variables.replicas[busiest_period(program.problem)]])
+    more = np.bincount(alike, weights=replicas, minlength=len(in_force)) - in_force
     return np.concatenate([np.maximum(more, 0.0), np.maximum(-more, 0.0)])

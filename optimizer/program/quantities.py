@@ -37,7 +37,8 @@ def most_replicas(problem: Problem) -> Ints:
     busy = np.ceil(load / limits.max_utilization * shrink)
     spared = np.ceil(load * shrink) + np.maximum(limits.spare_replicas, lost_with_an_instance(problem))
     least = problem.traffic.least_replicas.max(initial=0)
-    floor = np.maximum(problem.candidates.replicas_in_force, max(limits.spare_replicas + 1, least))
+    alike, in_force = deployments_alike(problem)
+    floor = np.maximum(in_force[alike], max(limits.spare_replicas + 1, least))
     most: Ints = np.maximum(np.maximum(busy, spared), floor).astype(np.int64)
     return most
 
@@ -59,6 +60,29 @@ def best_rate_per_s(problem: Problem) -> Floats:
         flow = np.minimum(np.minimum(limits.max_utilization * rate * count, rate * (count - spare)), reach)
         best = np.maximum(best, flow / count)
     return best
+
+
+def deployments_alike(problem: Problem) -> tuple[Ints, Ints]:
+    """(C,) the group of each candidate, (G,) replicas of each group in force: one configuration on one offer.
+
+    Which requests a replica is sent may change without starting or stopping it, so changes are counted by group.
+    """
+    candidates = problem.candidates
+    keys = np.stack([candidates.offer, label_numbers(candidates.configuration)], axis=1)
+    groups, alike = np.unique(keys, axis=0, return_inverse=True)
+    alike = alike.reshape(-1).astype(np.int64)
+    in_force = np.zeros(len(groups), dtype=np.int64)
+    np.add.at(in_force, alike, candidates.replicas_in_force)
+    return alike, in_force
+
+
+def stands_in_force(problem: Problem) -> Flags:
+    """(C,) whether replicas of a candidate's configuration run on its offer today, whatever they are sent."""
+    if not problem.candidates.replicas_in_force.any():
+        return np.zeros(len(problem.candidates), dtype=np.bool_)
+    alike, in_force = deployments_alike(problem)
+    stands: Flags = in_force[alike] > 0
+    return stands
 
 
 def streams_per_cell(problem: Problem) -> Ints:

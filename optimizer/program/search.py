@@ -14,7 +14,7 @@ from optimizer.program.given import Flags, Ints
 from optimizer.program.model import Program, build_program, hourly_cost, model_proto
 from optimizer.program.patterns import pattern_bound
 from optimizer.program.problem import Problem, Sorted, compacted
-from optimizer.program.quantities import label_numbers
+from optimizer.program.quantities import label_numbers, stands_in_force
 from optimizer.program.solver import Answer, Clock, Status, integer_solver, solve_integer, solve_linear
 from optimizer.program.starting import Week, bound_over_the_week
 from optimizer.program.thinning import promising_part
@@ -194,7 +194,7 @@ def _promising(problem: Problem, keep: Flags, bound: Bound) -> Flags:
     """The candidates with the lowest bounds: overall, and for each group that some family wants variety in."""
     limits, offers, candidates = problem.limits, problem.offers, problem.candidates
     order = np.argsort(np.where(keep, bound.with_candidate_usd_per_hour, np.inf), kind="stable")
-    chosen = candidates.replicas_in_force > 0
+    chosen = stands_in_force(problem)
     chosen[order[:INCUMBENT_COLUMNS]] = True
     elastic = ~offers.always_paid[candidates.offer]
     wanted: list[Ints] = [np.where(serves, elastic, -1) for serves in candidates.rate_per_s.T > 0]
@@ -219,8 +219,7 @@ def _can_beat(problem: Problem, bound: Bound | None, incumbent: Machines | None)
     ceiling = np.inf if incumbent is None else incumbent.usd_per_hour
     if problem.limits.max_monthly_usd is not None:
         ceiling = min(ceiling, problem.limits.max_monthly_usd / HOURS_PER_MONTH)
-    in_force: Flags = problem.candidates.replicas_in_force > 0
-    return (bound.with_candidate_usd_per_hour <= ceiling * (1 + 10 * EQUAL_COST)) | in_force
+    return (bound.with_candidate_usd_per_hour <= ceiling * (1 + 10 * EQUAL_COST)) | stands_in_force(problem)
 
 
 def _solve_on(

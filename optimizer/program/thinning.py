@@ -8,6 +8,7 @@ from optimizer.program.filling import Stock, stock_of
 from optimizer.program.given import Flags, Floats, Ints
 from optimizer.program.patterns import PatternBound
 from optimizer.program.problem import Problem, Sorted, compacted
+from optimizer.program.quantities import stands_in_force
 
 NEARLY_PAYS, MIXES_PER_CANDIDATE, CANDIDATES_PER_MIX = 0.985, 3, 3
 """A mix stays with a candidate where it fetches nearly the price, or is among the candidate's or the mix's best."""
@@ -21,7 +22,7 @@ def promising_part(part: Sorted, found: PatternBound, lowest: int) -> Sorted:
     problem = part.problem
     order = np.argsort(found.bound.with_candidate_usd_per_hour, kind="stable")
     chosen = found.mixed[problem.candidates.offer]
-    chosen |= problem.candidates.replicas_in_force > 0
+    chosen |= stands_in_force(problem)
     chosen[order[:lowest]] = True
     serves = problem.candidates.rate_per_s[order] > 0
     chosen[order[serves.argmax(axis=0)[serves.any(axis=0)]]] = True

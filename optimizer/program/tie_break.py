@@ -13,6 +13,7 @@ from optimizer.program.found import EQUAL_COST, Ledger, Machines, machines_of
 from optimizer.program.given import Flags, Floats
 from optimizer.program.model import Program, build_program, hourly_cost, model_proto
 from optimizer.program.problem import Problem, Sorted, compacted
+from optimizer.program.quantities import stands_in_force
 from optimizer.program.rows import Rows, one_row_at_most
 from optimizer.program.solver import integer_solver, solve_integer
 
@@ -113,7 +114,7 @@ def _fewest_replicas(problem: Problem, machines: Machines, possible: Flags, ledg
 
 def _with_those_in_force(problem: Problem, possible: Flags) -> Sorted:
     """The possible candidates and those with replicas in force, against which changes are counted."""
-    return compacted(problem, possible | (problem.candidates.replicas_in_force > 0))
+    return compacted(problem, possible | stands_in_force(problem))
 
 
 def _ceiling(machines: Machines) -> float:

@@ -7,7 +7,7 @@ import numpy as np
 
 from optimizer.program.given import Flags, Floats, Ints
 from optimizer.program.problem import Problem
-from optimizer.program.quantities import labels
+from optimizer.program.quantities import deployments_alike, labels
 from optimizer.program.survival import Losses, losses
 
 LONGEST_NAME = 240
@@ -26,7 +26,8 @@ class Variables:
         flow: (N,) requests/s of a stream, in units of its reach: 1 serves the whole demand of its mix.
         bought: (B,) requests/s sent to a hosted API, in units of its reach.
         starts: (X,) instances started at a change of periods, see `elastic_changes`.
-        changed: (2C,) or empty, replicas started (first C) and stopped (last C) against those in force.
+        changed: (2G,) or empty, replicas started (first G) and stopped (last G) against those in force, by group of
+            `deployments_alike`.
         used: (T, C) or empty, whether a candidate serves anything.
         outlasts: (T, C) or empty, whether a candidate has at least the replicas that one instance may take along.
         chosen: (L,) or empty, whether any candidate of a configuration label ever has a replica.
@@ -85,7 +86,7 @@ def lay_out(problem: Problem, relaxed: bool) -> Variables:
         "flow": (len(problem.streams),),
         "bought": (len(problem.api_streams),),
         "starts": (len(changes),),
-        "changed": (2 * len(candidates) * (limits.max_changes is not None or limits.usd_per_change > 0),),
+        "changed": (len(changes_counted(problem)) * (limits.max_changes is not None or limits.usd_per_change > 0),),
         "used": cells if limits.spare_replicas else (0,),
         "outlasts": cells if "instance" in limits.survive else (0,),
         "chosen": (len(labels(candidates.configuration)) * (limits.max_distinct_configurations is not None),),
@@ -150,7 +151,7 @@ def names(problem: Problem, variables: Variables) -> list[str]:
         "flow": flow,
         "bought": [f"{problem.apis.ids[a]}{f'|t{t}' if many else ''}" for t, a in bought],
         "starts": [f"{offers.ids[o]}|t{a}|t{b}" for o, a, b in variables.elastic_changes.tolist()],
-        "changed": [f"{way}|{name}" for way in ("started", "stopped") for name in problem.candidates.ids],
+        "changed": changes_counted(problem),
         "used": by_period(problem, problem.candidates.ids),
         "outlasts": by_period(problem, problem.candidates.ids),
         "chosen": list(labels(problem.candidates.configuration)),
@@ -163,6 +164,13 @@ def names(problem: Problem, variables: Variables) -> list[str]:
         ],
     }
     return [name for group in GROUPS if variables.groups()[group].size for name in tagged(group, members[group])]
+
+
+def changes_counted(problem: Problem) -> list[str]:
+    """(2G,) what `changed` counts: starts, then stops, of each configuration on an offer, by its first candidate."""
+    alike, in_force = deployments_alike(problem)
+    first = [problem.candidates.ids[c] for c in np.unique(alike, return_index=True)[1].tolist()]
+    return [f"{way}|{name}" for way in ("started", "stopped") for name in first] if len(in_force) else []
 
 
 def _instance_places(problem: Problem, variables: Variables) -> list[tuple[int, int]]:
