@@ -124,14 +124,14 @@ def _best_offers(problem: Problem, kept: Ints, kind: Ints) -> Flags:
     order = np.argsort(have, axis=1, kind="stable")
     may_replace, keep = ~np.isfinite(problem.offers.available), np.zeros(len(price), dtype=np.bool_)
     rarest, having = _rarest(tables)
-    kept, count, compared = np.zeros(len(price), dtype=np.int64), 0, 0
+    standing, count, compared = np.zeros(len(price), dtype=np.int64), 0, 0
     kept_alike: dict[int, list[int]] = {}
     for offer in _cheapest(problem, np.column_stack([traits, same]), by_price):
         alike = kept_alike.setdefault(int(same[offer]), [])
         twins = [twin for twin in alike if may_replace[twin]]
         if twins and (traits[twins] <= traits[offer]).all(axis=1).any():
             continue
-        rivals = kept[:count] if count <= having[offer] else order[rarest[offer], len(price) - having[offer] :]
+        rivals = standing[:count] if count <= having[offer] else order[rarest[offer], len(price) - having[offer] :]
         compared += len(rivals)
         if compared <= MOST_COMPARISONS:
             rivals = rivals[keep[rivals] & may_replace[rivals]]
@@ -140,7 +140,7 @@ def _best_offers(problem: Problem, kept: Ints, kind: Ints) -> Flags:
         else:
             keep[offer] = True
         if keep[offer]:
-            kept[count] = offer
+            standing[count] = offer
             count += 1
             alike.append(offer)
     return keep

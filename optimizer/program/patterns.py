@@ -27,8 +27,8 @@ from optimizer.program.solver import Clock
 PATTERNS_PER_ROUND, PATTERNS_PER_DEMAND = 150, 1.5
 MOST_ROUNDS = 80
 FIRST_PULL, LEAST_PULL = 0.9, 0.2
-"""How many patterns a round adds, at least and for each demand, how many rounds there are at most, the weight of the best
-multipliers so far."""
+"""How many patterns a round adds, at least and for each demand, how many rounds there are at most, and the weight of
+the best multipliers so far."""
 
 CONVERGED = 2e-4
 """Relative distance between the master problem and the bound at which the rounds end."""
