@@ -7,7 +7,18 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from optimizer.program.given import LOSSES, Apis, Candidates, Limits, Offers, Quota, Traffic, steady_traffic
+from optimizer.program.given import (
+    LOSSES,
+    Apis,
+    Billing,
+    Candidates,
+    Limits,
+    Offers,
+    Quota,
+    Sending,
+    Traffic,
+    steady_traffic,
+)
 from optimizer.program.problem import Problem
 
 PROVIDERS, REGIONS = ("aws", "gcp"), ("east", "west")
@@ -50,6 +61,11 @@ def with_apis(problem: Problem) -> Problem:
     return replace(problem, apis=Apis(("saas-long",), np.array([0]), np.array([2e-4]), ("saas",)))
 
 
+def paying_for_answers(problem: Problem) -> Problem:
+    """The same where sending answers costs something but at the second offer."""
+    return replace(problem, sending=Sending(np.array([2e-6, 1e-6]), np.array([90.0, 0.0, 120.0])))
+
+
 def by_day_and_night(problem: Problem) -> Problem:
     """The same by day and, with a quarter of the demand and none of the first class, by night; one offer is owned."""
     demand = problem.traffic.demand_per_s[0]
@@ -79,6 +95,11 @@ def _starting(problem: Problem) -> Problem:
     return replace(problem, traffic=replace(problem.traffic, start_share=np.array([[0.0, 0.02], [0.02, 0.0]])))
 
 
+def _billed(problem: Problem) -> Problem:
+    billing = Billing(np.array([1, 3, 4]), np.array([1, 1, 0, 1, 0, 1, 1, 1]))
+    return replace(by_day_and_night(problem), billing=billing)
+
+
 def _running(problem: Problem) -> Problem:
     return replace(problem, candidates=replace(problem.candidates, replicas_in_force=np.array([2, 1, 0, 0])))
 
@@ -100,12 +121,14 @@ TINY: dict[str, Callable[[], Problem]] = {
     "min_regions": lambda: tiny_problem(min_regions=2),
     "least_replicas": lambda: _warm(tiny_problem()),
     "starts": lambda: _starting(tiny_problem()),
+    "minimum_billing": lambda: _billed(tiny_problem()),
     "changes": lambda: _running(tiny_problem(max_changes=3, usd_per_change=10.0)),
 }
 """A problem in which each family that a problem may do without has rows."""
 
-KINDS = ("periods", "apis", "workloads", "mixed_replicas")
-"""What a problem may have that is no family: several periods, hosted APIs, two workloads, replicas of many mixes."""
+KINDS = ("periods", "apis", "workloads", "mixed_replicas", "sending")
+"""What a problem may have that is no family: several periods, hosted APIs, two workloads, replicas of many mixes,
+answers that cost something to send."""
 
 
 def neutral(problem: Problem, family: str) -> Problem:
@@ -113,6 +136,8 @@ def neutral(problem: Problem, family: str) -> Problem:
     if family == "availability":
         free = np.full(len(problem.offers), np.inf)
         return replace(problem, offers=replace(problem.offers, available=free))
+    if family == "minimum_billing":
+        return replace(problem, billing=Billing())
     if family in ("least_replicas", "starts"):
         field = {"least_replicas": "least_replicas", "starts": "start_share"}[family]
         nothing = np.zeros_like(getattr(problem.traffic, field))
@@ -132,7 +157,27 @@ def problems(draw: st.DrawFn, *families: str, most_candidates: int = 3, several:
     offers = draw(_offers(active, traffic.periods))
     candidates = draw(_candidates(active, traffic, offers, most_candidates))
     apis = draw(_apis(traffic)) if "apis" in active else Apis()
-    return Problem(traffic, candidates, offers, draw(_limits(active, len(offers))), apis)
+    limits = draw(_limits(active, len(offers)))
+    sending = draw(_sendings(len(traffic.classes), len(offers))) if "sending" in active else Sending()
+    billing = draw(_billings(traffic, offers)) if "minimum_billing" in active else Billing()
+    return Problem(traffic, candidates, offers, limits, apis, sending, billing)
+
+
+@st.composite
+def _billings(draw: st.DrawFn, traffic: Traffic, offers: Offers) -> Billing:
+    """A week of eight hours, some offers billed for several of them."""
+    hours = np.repeat(np.arange(traffic.periods), np.rint(8 * traffic.share_of_month).astype(int))
+    least = [draw(st.integers(1, 8)) for _ in offers.ids]
+    least[0] = max(least[0], 2)
+    return Billing(np.array(least), np.array(draw(st.permutations(hours.tolist()))))
+
+
+@st.composite
+def _sendings(draw: st.DrawFn, classes: int, offers: int) -> Sending:
+    return Sending(
+        np.array([draw(st.integers(0, 9)) * 1e-6 for _ in range(classes)]),
+        np.array([draw(st.sampled_from([0.0, 40.0, 90.0, 200.0])) for _ in range(offers)]),
+    )
 
 
 def _tenths(low: int, high: int) -> st.SearchStrategy[float]:
@@ -143,7 +188,7 @@ def _tenths(low: int, high: int) -> st.SearchStrategy[float]:
 def _traffics(draw: st.DrawFn, active: set[str]) -> Traffic:
     classes = 2 if "workloads" in active else draw(st.integers(1, 2))
     workload = ("v", "w") if "workloads" in active else ("w",) * classes
-    periods = draw(st.integers(2, 3)) if active & {"starts", "periods"} else 1
+    periods = draw(st.integers(2, 3)) if active & {"starts", "periods", "minimum_billing"} else 1
     mixes = np.eye(classes)
     if classes == 2 and "workloads" not in active:
         mixes = np.vstack([mixes, [[0.5, 0.5]]])
@@ -194,7 +239,9 @@ def _offers(draw: st.DrawFn, active: set[str], periods: int) -> Offers:
         region=tuple(each(st.sampled_from(REGIONS))),
         gpu=("g",) * count,
         spot=np.array(each(st.booleans())),
-        always_paid=np.array(each(st.booleans() if periods > 1 else st.just(False))),
+        always_paid=np.array(
+            [*([False] if "minimum_billing" in active else []), *each(st.booleans() if periods > 1 else st.just(False))]
+        )[:count],
     )
 
 
@@ -290,5 +337,7 @@ def shuffled(problem: Problem, seed: int) -> tuple[Problem, dict[str, np.ndarray
         offers=problem.offers.take(order["offers"]),
         apis=replace(problem.apis, mix=mix_at[problem.apis.mix]).take(order["apis"]),
         limits=replace(problem.limits, quotas=quotas[::-1]),
+        sending=problem.sending.take(order["classes"], order["offers"]),
+        billing=problem.billing.take(order["offers"]),
     )
     return moved, order

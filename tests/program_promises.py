@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
-from scipy.optimize import linprog
+from scipy.optimize import LinearConstraint, linprog, milp
 
 from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 from optimizer.program.problem import Problem
@@ -47,7 +48,7 @@ def losses_of(problem: Problem) -> list[Loss]:
 
 
 class Carrying:
-    """What replicas of one period can carry, and the least that hosted APIs cost beside them (USD/h of the period)."""
+    """What replicas of one period can carry, and the least that APIs and sending answers cost (USD/h of the period)."""
 
     def __init__(self, problem: Problem, period: int) -> None:
         self.problem, self.period = problem, period
@@ -110,6 +111,7 @@ class Carrying:
             right.append(share * float(self.demand.sum()))
         price = np.zeros(width)
         price[width - hosted :] = apis.usd_per_request * SECONDS_PER_HOUR
+        price[:block] = [sending_usd_per_request(problem, c, m) * SECONDS_PER_HOUR for c, m in pairs]
         free = [(0.0, None)] * (width - hosted)
         at_api = [(0.0, None)] * hosted if sent is None else [(float(x), float(x)) for x in sent]
         allowed = np.array(right) + CLOSE / 100 * np.maximum(1.0, np.abs(right)) * (1 if sent is None else 100)
@@ -130,6 +132,16 @@ class Carrying:
                     return provider == name
 
                 yield member, limits.max_provider_share
+
+
+def sending_usd_per_request(problem: Problem, candidate: int, mix: int) -> float:
+    """What sending the answers of a request costs from where a candidate stands."""
+    if not len(problem.sending.usd_per_gb):
+        return 0.0
+    gb = sum(
+        share * each for share, each in zip(problem.traffic.mixes[mix], problem.sending.gb_per_request, strict=True)
+    )
+    return float(problem.sending.usd_per_gb[problem.candidates.offer[candidate]] * gb)
 
 
 def is_present(problem: Problem, replicas: Counts) -> bool:
@@ -159,7 +171,27 @@ def machine_cost(problem: Problem, replicas: np.ndarray, instances: np.ndarray) 
     for t, u in np.argwhere(traffic.start_share > 0):
         started = np.maximum(instances[:, u] - instances[:, t], 0) * ~problem.offers.always_paid
         cost = cost + traffic.start_share[t, u] * (started @ price)
+    for o, least in enumerate(problem.billing.minimum_hours.tolist() if traffic.periods > 1 else ()):
+        if least > 1 and not problem.offers.always_paid[o]:
+            week = problem.billing.hour_to_period
+            sequences, number = np.unique(instances[:, :, o], axis=0, return_inverse=True)
+            more = [lingering_hours(tuple(n[week].tolist()), least) for n in sequences]
+            cost = cost + np.array(more)[number.reshape(-1)] * price[o] / len(week)
     return cost + _changes(problem, replicas) * problem.limits.usd_per_change / HOURS_PER_MONTH
+
+
+@cache
+def lingering_hours(running: Counts, least: int) -> float:
+    """Hours paid beyond those that run, by choosing how many runs begin at each hour and how long each lasts."""
+    week = len(running)
+    runs = [(start, hours) for start in range(week) for hours in range(least, 2 * week + 1)]
+    covers = np.zeros((week, len(runs)))
+    for at, (start, hours) in enumerate(runs):
+        np.add.at(covers[:, at], (start + np.arange(hours)) % week, 1)
+    length = np.array([hours for _, hours in runs], dtype=float)
+    found = milp(length, constraints=LinearConstraint(covers, lb=np.array(running)), integrality=np.ones(len(runs)))
+    assert found.status == 0, found.message
+    return float(round(found.fun)) - sum(running)
 
 
 def _changes(problem: Problem, replicas: np.ndarray) -> np.ndarray:
@@ -240,8 +272,12 @@ def faults(problem: Problem, solution: Solution) -> list[str]:
     if not keeps_limits(problem, replicas[None], instances[None])[0]:
         found.append("a limit on counts")
     api = problem.traffic.share_of_month @ (solution.api_flow_per_s @ problem.apis.usd_per_request) * SECONDS_PER_HOUR
+    for flow in solution.flows:
+        sent = sending_usd_per_request(problem, flow.candidate, flow.mix) * flow.flow_per_s * SECONDS_PER_HOUR
+        api += sent * problem.traffic.share_of_month[flow.period]
     cost = (float(machine_cost(problem, replicas[None], instances[None])[0]) + float(api)) * HOURS_PER_MONTH
-    if abs(cost - (solution.cost_usd_per_month or 0.0)) > 1e-7 * cost:
+    exactly = CLOSE if problem.sending.charged else 1e-7  # routing may use the slack it leaves for rounding
+    if abs(cost - (solution.cost_usd_per_month or 0.0)) > exactly * cost:
         found.append(f"costs {cost}, not {solution.cost_usd_per_month}")
     if problem.limits.max_monthly_usd is not None and cost > problem.limits.max_monthly_usd * (1 + 1e-6):
         found.append("budget")

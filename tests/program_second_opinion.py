@@ -145,6 +145,11 @@ class SecondOpinion:
             )
             calls = zip(apis.usd_per_request, self.sent[t], strict=True)
             cost += sum(share * SECONDS_PER_HOUR * price * x for price, x in calls)
+            for (c, m), x in self.flow[t].items() if len(self.problem.sending.usd_per_gb) else ():
+                gb = float(traffic.mixes[m] @ self.problem.sending.gb_per_request)
+                price = float(self.problem.sending.usd_per_gb[self.problem.candidates.offer[c]])
+                cost += share * SECONDS_PER_HOUR * price * gb * x
+        cost += sum(self._lingering(o, least) for o, least in enumerate(self.problem.billing.minimum_hours.tolist()))
         for before, after in np.argwhere(traffic.start_share > 0).tolist():
             for o in np.flatnonzero(~offers.always_paid).tolist():
                 started = self.model.add_variable(lb=0)
@@ -152,6 +157,21 @@ class SecondOpinion:
                 self.model.add_linear_constraint(started >= more)
                 cost += offers.price_usd_per_hour[o] * traffic.start_share[before, after] * started
         return cost
+
+    def _lingering(self, o: int, least: int) -> Any:
+        """USD per hour of the month for hours paid beyond those that run, hour by hour of the week."""
+        if self.problem.offers.always_paid[o]:
+            return 0.0
+        week = self.problem.billing.hour_to_period.tolist()
+        paid = [self.model.add_integer_variable(lb=0) for _ in week]
+        begun = [self.model.add_integer_variable(lb=0) for _ in week]
+        running = [self.instances[t][o] for t in week]
+        for h in range(len(week)):
+            self.model.add_linear_constraint(paid[h] >= running[h])
+            self.model.add_linear_constraint(begun[h] >= paid[h] - paid[h - 1])
+            self.model.add_linear_constraint(sum(begun[h - i] for i in range(least)) <= paid[h])
+        beyond = sum(there - needed for there, needed in zip(paid, running, strict=True))
+        return float(self.problem.offers.price_usd_per_hour[o]) / len(week) * beyond
 
     def cheapest_usd_per_month(self, time_limit_s: float) -> tuple[float, float]:
         """Cost and bound; they are equal where SCIP proved its plan within the time."""

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from conftest import with_policy, with_workload
 
-from optimizer.plan.fleet import Deployment, Hosted, Purchase
+from optimizer.plan.fleet import Deployment, Hosted, Purchase, Running
 from optimizer.plan.verify import Claim
 
 Mutation = Callable[[Claim], Claim]
@@ -47,6 +47,40 @@ def paying(claim: Claim, month: Callable[[Purchase], Decimal]) -> Claim:
     return replace(shared, monthly_cost_usd=claim.monthly_cost_usd - less)
 
 
+def half_runs(claim: Claim) -> Claim:
+    """Each run of paid hours told as two: the same hours, but shorter than what is billed at least."""
+
+    def halves(p: Purchase) -> dict[str, object]:
+        first = [run.model_copy(update={"hours": run.hours // 2}) for run in p.runs]
+        second = [
+            run.model_copy(
+                update={"first_hour": (run.first_hour + run.hours // 2) % 168, "hours": run.hours - run.hours // 2}
+            )
+            for run in p.runs
+        ]
+        return {"runs": [*first, *second]}
+
+    return purchases(claim, halves)
+
+
+def one_run_less(claim: Claim) -> Claim:
+    """Less is paid for, with hours, amounts and a total that agree."""
+    runs = {p.offer: p.runs[1:] for p in claim.purchases}
+    saved = {p.offer: Decimal(sum(r.hours * r.instances for r in p.runs[:1])) * 730 / 168 for p in claim.purchases}
+    hours = {p.offer: Decimal(repr(p.instance_hours_per_month)) - saved[p.offer] for p in claim.purchases}
+    shorter = purchases(claim, lambda p: {"runs": runs[p.offer], "instance_hours_per_month": float(hours[p.offer])})
+    return paying(shorter, lambda p: p.monthly_cost_usd - p.price_usd_per_hour * saved[p.offer])
+
+
+def egress_price(claim: Claim, usd_per_gb: str) -> Claim:
+    """Another price of egress in the catalogs than the plan was made with."""
+    rows = tuple(
+        row.model_copy(update={"value": Decimal(usd_per_gb)}) if row.item == "egress to the internet" else row
+        for row in claim.catalogs.ancillary
+    )
+    return replace(claim, catalogs=replace(claim.catalogs, ancillary=rows))
+
+
 def serving_hours_only(claim: Claim) -> Claim:
     hours = [item.hours_per_month for item in claim.periods]
 
@@ -61,20 +95,51 @@ def flows(claim: Claim, factor: float, period: int | None = None) -> Claim:
     """Every deployment sent more or less, in one period or in all."""
 
     def entries(d: Deployment) -> dict[str, object]:
-        chosen = [e for e in d.schedule if period in (None, e.period)]
-        more = {e.period: e.model_copy(update={"requests_per_second": factor * e.requests_per_second}) for e in chosen}
-        return {"schedule": [more.get(e.period, e) for e in d.schedule]}
+        return {"schedule": [sent_more(e, factor) if period in (None, e.period) else e for e in d.schedule]}
 
     return deployments(claim, entries)
+
+
+def sent_more(entry: Running, factor: float) -> Running:
+    by_class = {name: factor * flow for name, flow in entry.requests_per_second_by_class.items()}
+    total = factor * entry.requests_per_second
+    return entry.model_copy(update={"requests_per_second": total, "requests_per_second_by_class": by_class})
+
+
+def faster_replicas(claim: Claim, factor: float) -> Claim:
+    """A higher rate claimed of every replica, everywhere it is told."""
+
+    def told(item: Deployment | Running) -> dict[str, object]:
+        return {
+            "max_requests_per_second": factor * item.max_requests_per_second,
+            "utilization": item.utilization / factor,
+        }
+
+    return deployments(
+        claim, lambda d: told(d) | {"schedule": [entry.model_copy(update=told(entry)) for entry in d.schedule]}
+    )
+
+
+def exchanged_classes(claim: Claim) -> Claim:
+    """As many requests, but of other classes than those that the replicas were planned for."""
+
+    def exchanged(entry: Running) -> Running:
+        names, flows = zip(*sorted(entry.requests_per_second_by_class.items()), strict=True)
+        return entry.model_copy(update={"requests_per_second_by_class": dict(zip(names, flows[::-1], strict=True))})
+
+    return deployments(claim, lambda d: {"schedule": [exchanged(entry) for entry in d.schedule]})
 
 
 def replicas(claim: Claim, change: Callable[[int, int], int]) -> Claim:
     """Other counts of replicas, from the period and the count there."""
 
+    def entry(e: Running) -> Running:
+        count = change(e.period, e.replicas)
+        most = e.max_requests_per_second * count / e.replicas if e.replicas else 0.0
+        return e.model_copy(update={"replicas": count, "max_requests_per_second": most})
+
     def entries(d: Deployment) -> dict[str, object]:
-        return {
-            "schedule": [e.model_copy(update={"replicas": change(e.period, e.replicas)}) for e in d.schedule],
-        }
+        return {"schedule": [entry(e) for e in d.schedule]}
 
     return deployments(claim, entries)
 

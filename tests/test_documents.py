@@ -15,7 +15,7 @@ ROOT = PACKAGE.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "catalogs").glob("*.md")])
 RECORDS = [
     *("Scenario", "Workload", "AlternativeModel", "Slo", "Latency", "RequestClass", "Demand", "Policy", "AllowDeny"),
-    *("Quota", "Countries", "Survive", "Grid", "Robust", "Spot", "Elastic", "Migration", "InForce"),
+    *("Quota", "Countries", "Survive", "Grid", "Robust", "Spot", "Elastic", "Egress", "Migration", "InForce"),
     *("Lifecycle", "TrainingRun", "Checkpoints", "MeasuredRun"),
 ]
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
@@ -39,7 +39,9 @@ def test_every_scenario_field_is_described_with_its_default(record: str) -> None
     assert list(told) == list(model.model_fields)
     for name, field in model.model_fields.items():
         assert (told[name] == "required") == field.is_required(), name
-        if isinstance(field.default, int | float):
+        if isinstance(field.default, bool):
+            assert told[name] == str(field.default).lower(), name
+        elif isinstance(field.default, int | float):
             assert told[name] == f"{field.default:g}", name
 
 

@@ -41,8 +41,11 @@ WITHOUT: list[tuple[str, str, dict[str, object], str]] = [
     ("moving-day", "plan in force", {"policy.migration": None}, "cheaper"),
     ("account-limits", "quotas", {"policy.quotas": []}, "cheaper"),
     ("account-limits", "least regions", {"policy.min_regions": 1}, "cheaper"),
+    ("shared-replicas", "mixes of classes", {"policy.mix_classes": False}, "dearer"),
     ("power-pledge", "power", {"policy.max_power_kw": None}, "cheaper"),
     ("power-pledge", "least providers", {"policy.min_providers": 1}, "cheaper"),
+    ("billed-by-the-day", "minimum billing", {"policy.elastic.minimum_billing_hours": {}}, "cheaper"),
+    ("token-scores", "egress", {"policy.egress": None}, "cheaper"),
     ("moving-day", "limit on changes", {"policy.migration.max_changes": None}, "cheaper"),
 ]
 """Scenario, family, fields of its first workload or its policy as they are without it, and what the plan is then."""
@@ -98,6 +101,13 @@ def test_each_family_shows_in_its_fleet(fleet: Fleet) -> None:
     assert len({d.provider for d in fleet("three-clouds").deployments}) == 3
     assert {d.model for d in fleet("model-choice").deployments} == {"qwen2.5-32b"}
     assert len({d.engine for d in fleet("one-engine").deployments}) == 1
+    by_the_day = fleet("billed-by-the-day").purchases
+    assert {p.offer.split("/")[0]: bool(p.runs) for p in by_the_day} == {"aws": False, "nebius": True}
+    assert all(run.hours >= 24 for p in by_the_day for run in p.runs)
+    assert {d.provider: bool(d.egress_usd) for d in fleet("token-scores").deployments} == {
+        "aws": True,
+        "coreweave": False,
+    }
     moved = fleet("moving-day").migration
     assert moved is not None
     assert (moved.started, moved.stopped) == (1, 1)

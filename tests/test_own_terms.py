@@ -10,11 +10,12 @@ import pytest
 from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog import Catalogs
 from optimizer.inputs.catalog_checks import check_catalogs
+from optimizer.inputs.fields import Countries
 from optimizer.inputs.kinds import ALWAYS_PAID
 from optimizer.inputs.loading_catalogs import load_catalogs
 from optimizer.inputs.scenario import Policy
 from optimizer.performance.criteria import OFFER_CRITERIA
-from optimizer.performance.market import Market, admits_by, market
+from optimizer.performance.market import Market, admits_by, market, under
 
 SOURCES = "id,title,licence,as_of\nours,Our contracts,private,2026-11-01\n"
 DISCOUNT = "provider,gpu,pricing_term,percent,private,source,as_of\n"
@@ -196,6 +197,17 @@ def test_storage_is_priced_where_the_price_is_known(catalogs: Catalogs) -> None:
     assert not market(catalogs, Policy()).storage_usd_per_month.any()
 
 
+def test_egress_is_priced_where_the_price_is_known(catalogs: Catalogs) -> None:
+    offers = market(catalogs, Policy.model_validate({"egress": {"bytes_per_output_token": 300}}))
+    by_provider = dict(zip((offer.provider for offer in offers.offers), offers.egress_usd_per_gb, strict=True))
+    assert by_provider["aws"] == pytest.approx(0.09)
+    assert by_provider["coreweave"] == 0
+    assert np.isnan(by_provider["verda"])
+    unpriced = np.isnan(offers.egress_usd_per_gb)
+    assert (offers.failed[:, at_criterion("egress_priced")] == unpriced).all()
+    assert not market(catalogs, Policy()).egress_usd_per_gb.any()
+
+
 def test_interrupted_spot_offers_serve_less_of_the_month(catalogs: Catalogs) -> None:
     policy = Policy.model_validate({"spot": {"interruptions_per_month": 73, "recovery_minutes": 30}})
     offers = market(catalogs, policy)
@@ -211,10 +223,20 @@ def test_policies_that_a_market_depends_on_are_told_apart() -> None:
         {"hosting": ["owned"]},
         {"grid": {"g_co2_per_kwh": 3, "pue": 1}},
         {"storage_gb_per_instance": 1},
+        {"egress": {"bytes_per_output_token": 1}},
         {"spot": {"interruptions_per_month": 1, "recovery_minutes": 1}},
     ):
         assert admits_by(Policy.model_validate(changes)) != plain
     assert admits_by(Policy(max_gpus=3, confidence=0.5)) == plain
+
+
+def test_a_market_held_against_another_policy_is_the_market_of_that_policy(catalogs: Catalogs) -> None:
+    first = market(catalogs, Policy(countries=Countries(allow=("eu",)), storage_gb_per_instance=200))
+    for asked in ({}, {"pricing_terms": ["spot"]}, {"max_price_age_days": 90}, {"regions": {"deny": ["us-*"]}}):
+        policy = Policy.model_validate(asked)
+        again, fresh = under(first, policy), market(catalogs, policy)
+        assert (again.failed == fresh.failed).all()
+        assert (again.storage_usd_per_month == fresh.storage_usd_per_month).all()
 
 
 def test_every_shipped_region_is_placed_or_says_why_not(catalogs: Catalogs) -> None:

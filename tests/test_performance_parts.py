@@ -1,7 +1,6 @@
 """The formulas one by one, against figures worked out by hand."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -62,7 +61,7 @@ def test_a_constant_without_any_value_is_an_error(calibration: Calibration) -> N
 
 def test_confidence_asks_for_a_margin_above_one_half(catalogs: Catalogs) -> None:
     known = Configuration("vllm", "llama-3.1-8b", "h100-sxm", "bf16", "bf16", 1, 1)
-    unknown = replace(known, gpu="gaudi3")
+    unknown = known._replace(gpu="gaudi3")
     assert margins(catalogs, [known, unknown], 0.5).tpot.tolist() == [1.0, 1.0]
     found = margins(catalogs, [known, unknown], 0.9).tpot
     assert 1 < found[0] < found[1]
@@ -177,8 +176,9 @@ def test_experts_multiply_whole_tiles(catalogs: Catalogs) -> None:
 def test_prompts_prefilled_together_share_the_weights(catalogs: Catalogs) -> None:
     steps = step_costs(_mixture(catalogs, mixed_prefill_share=0.0), np.array([128.0]))
     new, none = np.array([128.0]), np.array([0.0])
-    alone = steps.shared_prefill(new, np.array([1.0]), none)
-    together = steps.shared_prefill(new, np.array([8.0]), none)
+    step = steps.decode(none)
+    alone = steps.shared_prefill(new, np.array([1.0]), none, step)
+    together = steps.shared_prefill(new, np.array([8.0]), none, step)
     assert alone == pytest.approx(steps.one_pass(new, np.array([1.0])))
     assert 8 * together == pytest.approx(steps.one_pass(8 * new, np.array([8.0])))
     assert together[0] < alone[0]
@@ -188,7 +188,7 @@ def test_a_prompt_in_a_decode_step_costs_what_it_adds(catalogs: Catalogs) -> Non
     steps = step_costs(_mixture(catalogs, mixed_prefill_share=1.0), np.array([128.0]))
     new, one, running = np.array([128.0]), np.array([1.0]), np.array([64.0])
     added = steps.one_pass(running + new, running + 1) - steps.one_pass(running, running)
-    assert steps.shared_prefill(new, one, running) == pytest.approx(added)
+    assert steps.shared_prefill(new, one, running, steps.decode(running)) == pytest.approx(added)
     assert added[0] < steps.one_pass(new, one)[0]
 
 

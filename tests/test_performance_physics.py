@@ -32,7 +32,7 @@ def every(catalogs: Catalogs, models: tuple[str, ...] = MODELS, degrees: tuple[i
 
 def some(catalogs: Catalogs, **changes: object) -> Setup:
     base = Configuration("vllm", "llama-3.1-8b", "h100-sxm", "bf16", "bf16", 1, 1)
-    return gather(catalogs, [replace(base, **changes)])  # type: ignore[arg-type]
+    return gather(catalogs, [base._replace(**changes)])  # type: ignore[arg-type]
 
 
 def latencies(point: OperatingPoint) -> list[np.ndarray]:

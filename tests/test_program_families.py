@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from ortools.math_opt.io.python import mps_converter
-from program_instances import TINY, by_day_and_night, tiny_problem, with_apis
+from program_instances import TINY, by_day_and_night, paying_for_answers, tiny_problem, with_apis
 
 from optimizer.program import change_constraints, constraints, policy_constraints, resilience_constraints
 from optimizer.program.documentation import formulation_markdown
@@ -43,6 +43,11 @@ def test_model_of_each_family_is_as_recorded(name: str) -> None:
 def test_model_of_everything_at_once_is_as_recorded() -> None:
     many_things = by_day_and_night(with_apis(tiny_problem(spare_replicas=1, survive=("region",), max_engines=1)))
     assert held(GOLDEN.parent / "program_of_many_families.mps", model_text(many_things)), "model changed"
+
+
+def test_model_with_answers_that_cost_something_to_send_is_as_recorded() -> None:
+    problem = by_day_and_night(paying_for_answers(tiny_problem(max_monthly_usd=9000.0)))
+    assert held(GOLDEN.parent / "program_of_paid_answers.mps", model_text(problem)), "model changed"
 
 
 def test_every_family_has_a_golden_model_and_nothing_else_does() -> None:

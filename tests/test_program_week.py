@@ -62,7 +62,7 @@ def test_a_plan_by_windows_keeps_every_promise(problem: Problem) -> None:
     problem = _dear_starts(problem, 0.05)
     best = solve_plainly(problem).cost_usd_per_month
     assume(best is not None)
-    assert counted_by_period(problem.limits)
+    assert counted_by_period(problem)
     answer = planned_by_windows(problem, _week(problem).instances, NO_LIMIT, 0.0)
     if answer is None:
         assert problem.limits.max_gpus is not None

@@ -166,13 +166,14 @@ def _utilizations(found: Hostings, by_api: Bought) -> Iterator[WinningUtilizatio
 
 def _worth_at_capacity(fleet: Bought, d: Deployment, prices: Mapping[tuple[str, str], Decimal]) -> Decimal:
     """What the requests that a deployment sustains in the hours it runs would cost by API."""
-    hours = sum(
-        running.replicas / d.replicas * period.hours_per_month
-        for running, period in zip(d.schedule, fleet.periods, strict=True)
-    )
-    requests = Decimal(repr(d.max_requests_per_second * hours * SECONDS_PER_HOUR))
-    price = sum((Decimal(repr(item.share)) * prices[d.workload, item.name] for item in d.classes), Decimal(0))
-    return requests * price
+    worth = Decimal(0)
+    for running, period in zip(d.schedule, fleet.periods, strict=True):
+        requests = Decimal(repr(running.max_requests_per_second * period.hours_per_month * SECONDS_PER_HOUR))
+        flows = running.requests_per_second_by_class
+        shares = {name: flow / running.requests_per_second for name, flow in flows.items() if flow}
+        shares = shares or {item.name: item.share for item in d.classes}
+        worth += requests * sum((Decimal(repr(s)) * prices[d.workload, name] for name, s in shares.items()), Decimal(0))
+    return worth
 
 
 def _notes(found: Hostings, curves: Mapping[str, object]) -> Iterator[str]:

@@ -90,6 +90,7 @@ def optimize(
         counts = census(inquiry.options, inquiry.market)
     with watch.phase("solving"):
         answer = inquiry.solved()
+        inquiry = answer.inquiry
     if answer.solution.outcome not in ("optimal", "feasible"):
         with watch.phase("comparing"):
             explanation = _without_plan(answer, counts)
@@ -129,21 +130,21 @@ def verified(inquiry: Inquiry, bought: Bought) -> Verification:
 
 def _explained(answer: Answer, bought: Bought, counts: Census) -> Explanation:
     inquiry = answer.inquiry.for_comparison()
-    scenario = inquiry.scenario
+    scenario, few = inquiry.scenario, narrowed(inquiry)
     limits = requirements(scenario, inquiry.catalogs, bought.deployments, bought.monthly_cost_usd)
     return Explanation(
         summary=_summary(answer, bought),
         binding=[item for item in limits if item.binding],
         requirements=limits,
         alternatives=sorted(
-            next_best(inquiry, bought), key=lambda item: (item.monthly_cost_usd is None, item.monthly_cost_usd)
+            next_best(few, bought), key=lambda item: (item.monthly_cost_usd is None, item.monthly_cost_usd)
         ),
         opportunities=[
             *insurance(inquiry, bought),
             *opportunities(inquiry, bought),
-            *central_prediction(inquiry, bought),
+            *central_prediction(few, bought),
         ],
-        baselines=list(rule_of_thumb(inquiry, bought)),
+        baselines=list(rule_of_thumb(few, bought)),
         rejected=counts.rejected,
         nearest_misses=[],
         conflict=[],
@@ -226,6 +227,7 @@ def _report(
             candidates_kept=counts.kept,
             columns_solved=solution.columns_solved,
             eliminated={name: eliminated[name] for name in sorted(eliminated)},
+            rounds=answer.rounds,
             wall_s=round(watch.seconds, 3),
         ),
         deployments=list(bought.deployments) if bought else [],

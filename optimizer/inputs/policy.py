@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from optimizer.base.model import Strict
-from optimizer.base.units import HOURS_PER_MONTH, MINUTES_PER_HOUR
+from optimizer.base.units import BYTES_PER_GB, HOURS_PER_MONTH, HOURS_PER_WEEK, MINUTES_PER_HOUR
 from optimizer.inputs.catalog import Offer
 from optimizer.inputs.fields import (
     MAX_NAMES,
@@ -35,6 +35,7 @@ DEFAULT_MAX_PERIODS = 24
 Loss = Literal["instance", "region", "provider", "spot_offer"]
 Hosting = Literal["rented", "owned", "serverless"]
 Minutes = Annotated[float, Number, Field(ge=0, le=10_000)]
+BilledHours = Annotated[int, Number, Field(ge=1, le=HOURS_PER_WEEK)]
 GramsPerKwh = Annotated[float, Number, Field(ge=0, le=5000)]
 
 
@@ -159,6 +160,27 @@ class Elastic(Strict):
     """From starting an instance to its first answer; a workload is only scaled to zero if its TTFT limit allows it."""
     max_periods: Annotated[int, Number, Field(ge=1, le=168)] = DEFAULT_MAX_PERIODS
     """Different hours of the week that are told apart; more of them are rounded up to their neighbours."""
+    minimum_billing_hours: Annotated[dict[str, BilledHours], BeforeValidator(_everywhere)] = Field(default_factory=dict)
+    """Hours for which an instance that comes and goes is paid once started: one number, or numbers by provider with
+    wildcards; the first pattern that matches counts, others are paid by the hour that they run."""
+
+    def billed_hours(self, provider: str) -> int:
+        """The least hours that an instance of a provider is paid for."""
+        found = (hours for pattern, hours in self.minimum_billing_hours.items() if fnmatchcase(provider, pattern))
+        return next(found, 1)
+
+
+class Egress(Strict):
+    """How many bytes the answers send out to the internet; what a provider charges for them is in the catalogs."""
+
+    bytes_per_output_token: Annotated[float, Number, Field(ge=0, le=1e6)]
+    """As they travel: a token streamed in an event of its own takes a few hundred bytes of JSON around it."""
+    bytes_per_request: Annotated[float, Number, Field(ge=0, le=1e12)] = 0.0
+    """Beside the tokens: headers, the end of the stream."""
+
+    def gb_per_request(self, output_tokens: float) -> float:
+        """What an answer of so many tokens sends out, GB of 10⁹ bytes."""
+        return (self.bytes_per_output_token * output_tokens + self.bytes_per_request) / BYTES_PER_GB
 
 
 class Policy(Strict):
@@ -196,6 +218,8 @@ class Policy(Strict):
     """Of served demand, at any one provider."""
     max_spot_share: Share | None = None
     quotas: Annotated[tuple[Quota, ...], Field(max_length=MAX_NAMES)] = ()
+    mix_classes: bool = True
+    """Whether a replica may be sent any mix of a workload's request classes; else one class, or all in their shares."""
     max_utilization: PositiveShare = DEFAULT_MAX_UTILIZATION
     confidence: Annotated[float, Number, Field(ge=CENTRAL_CONFIDENCE, le=0.999)] = DEFAULT_CONFIDENCE
     robust: Robust = Robust()
@@ -207,6 +231,8 @@ class Policy(Strict):
     elastic: Elastic = Elastic()
     storage_gb_per_instance: Annotated[float, Number, Field(ge=0, le=1e6)] = 0.0
     """Block storage rented with every instance; providers whose price for it is unknown are left out."""
+    egress: Egress | None = None
+    """Without it nothing is charged for sending answers; with it providers without a known price are left out."""
     migration: Migration | None = None
 
     @model_validator(mode="after")

@@ -21,6 +21,7 @@ from optimizer.inputs.fields import (
 from optimizer.inputs.lifecycle import Checkpoints, Lifecycle, MeasuredRun, TrainingRun
 from optimizer.inputs.policy import (
     CENTRAL_CONFIDENCE,
+    Egress,
     Elastic,
     Grid,
     Hosting,
@@ -42,6 +43,7 @@ __all__ = [
     "Checkpoints",
     "Countries",
     "Demand",
+    "Egress",
     "Elastic",
     "Grid",
     "Hosting",

@@ -10,6 +10,7 @@ from optimizer.base.units import BYTES_PER_GIB, MS_PER_S
 from optimizer.inputs.catalog import Catalogs, Model
 from optimizer.inputs.quality import QualityEstimate
 from optimizer.inputs.scenario import Latency, Policy, Scenario, Workload
+from optimizer.performance.blends import INWARD, Blend, apart, around_the_whole, corners_around, split
 from optimizer.performance.criteria import CONFIGURATION_CRITERIA
 from optimizer.performance.enumeration import BoolArray, Kind, configurations_of, fixed_failures, qualities
 from optimizer.performance.evidence import Margins, margins
@@ -19,17 +20,35 @@ from optimizer.performance.predict import Limits, Mix, OperatingPoint, idle, sus
 from optimizer.performance.setup import Configuration, Setup, gather
 
 FloatArray = npt.NDArray[np.float64]
-WHOLE_MIX = "all"
+WHOLE_MIX, MIXED = "all", "mixed"
 
 
 @dataclass(frozen=True)
 class Pool:
-    """Requests that one deployment serves together: one class, or the workload's whole mix in its shares."""
+    """Requests that one deployment serves together: one class, the workload's whole mix in its shares, or a mix that
+    was predicted because a plan ran it."""
 
     name: str
     classes: tuple[int, ...]
     """Positions in the workload's classes."""
     mix: Mix
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A mix between others that a plan gave a replica more of than it sustains.
+
+    Attributes:
+        home: Position of the workload in the scenario.
+        corners: Pools between which the mix lies.
+        share: Of each of the workload's classes, (K,).
+        excess: Load over what holds, above 1.
+    """
+
+    home: int
+    corners: tuple[int, ...]
+    share: tuple[float, ...]
+    excess: float
 
 
 @dataclass(frozen=True)
@@ -107,6 +126,8 @@ class WorkloadOptions:
     fixed: Mapping[str, BoolArray]
     """(P,) failures of the criteria that need no prediction."""
     pools: tuple[PoolOptions, ...]
+    blends: tuple[Blend, ...]
+    """Which pools may meet on one replica."""
 
 
 def evaluate(scenario: Scenario, catalogs: Catalogs, offers: Market) -> tuple[WorkloadOptions, ...]:
@@ -140,8 +161,44 @@ def _fits(kinds: Sequence[Kind], offers: Market) -> BoolArray:
 def re_rated(options: WorkloadOptions, workload: Workload, confidence: float, catalogs: Catalogs) -> WorkloadOptions:
     """The same configurations under other service levels or another confidence."""
     limits = limits_of(workload, margins(catalogs, options.configurations, confidence))
-    pools = _pools(workload, options.setup, options.memory, limits, options.fixed)
+    pools = tuple(
+        _pool_options(known.pool, options.setup, options.memory, limits, options.fixed) for known in options.pools
+    )
     return replace(options, workload=workload, limits=limits, pools=pools)
+
+
+def with_mixes_predicted(options: WorkloadOptions, broken: Sequence[Broken]) -> WorkloadOptions:
+    """The same where each broken mix is one of the predicted ones and nothing is added up across it.
+
+    The largest excess comes first; a mix whose simplex is split by then is left to the next plan, if it still occurs.
+    """
+    for found in sorted(broken, key=lambda each: (-each.excess, each.corners, each.share)):
+        corners = corners_around(options.blends, found.corners)
+        if corners:
+            share, number = np.array(found.share), len(options.pools)
+            options, inward = _with_pool(options, share), dict[int, int]()
+            for corner in corners:
+                pool = options.pools[corner].pool
+                if pool.classes != options.pools[number].pool.classes:
+                    own = np.zeros(len(share))
+                    own[list(pool.classes)] = pool.mix.share
+                    inward[corner] = len(options.pools)
+                    options = _with_pool(options, (1 - INWARD) * own + INWARD * share)
+            options = replace(options, blends=split(options.blends, found.corners, number, inward))
+    return options
+
+
+def _with_pool(options: WorkloadOptions, share: FloatArray) -> WorkloadOptions:
+    """One more mix predicted, from the share of each of the workload's classes, (K,)."""
+    classes = tuple(np.flatnonzero(share).tolist())
+    pool = Pool(f"{MIXED}{len(options.pools)}", classes, mix_of(options.workload, classes, share[list(classes)]))
+    predicted = _pool_options(pool, options.setup, options.memory, options.limits, options.fixed)
+    return replace(options, pools=(*options.pools, predicted))
+
+
+def with_mixes_apart(options: WorkloadOptions) -> WorkloadOptions:
+    """The same where every replica serves one of the predicted mixes and nothing is added up."""
+    return replace(options, blends=apart(len(options.pools)))
 
 
 def limits_of(workload: Workload, margins_of_rows: Margins) -> Limits:
@@ -163,15 +220,16 @@ def limits_of(workload: Workload, margins_of_rows: Margins) -> Limits:
 def pools_of(workload: Workload) -> tuple[Pool, ...]:
     """The whole mix first, then each class alone where there is more than one."""
     classes = workload.classes()
-    everything = Pool(WHOLE_MIX, tuple(range(len(classes))), _mix(workload, range(len(classes))))
+    share = np.array([item.share for item in classes])
+    everything = Pool(WHOLE_MIX, tuple(range(len(classes))), mix_of(workload, range(len(classes)), share))
     if len(classes) == 1:
         return (everything,)
-    return (everything, *(Pool(item.name, (k,), _mix(workload, [k])) for k, item in enumerate(classes)))
+    return (everything, *(Pool(item.name, (k,), mix_of(workload, [k], np.ones(1))) for k, item in enumerate(classes)))
 
 
-def _mix(workload: Workload, positions: Sequence[int]) -> Mix:
+def mix_of(workload: Workload, positions: Sequence[int], share: FloatArray) -> Mix:
+    """Some of a workload's classes, in shares that need not add up to 1."""
     chosen = [workload.classes()[k] for k in positions]
-    share = np.array([item.share for item in chosen])
     return Mix(
         input_tokens=np.array([item.input_tokens for item in chosen], dtype=float),
         output_tokens=np.array([item.output_tokens for item in chosen], dtype=float),
@@ -192,7 +250,8 @@ def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offe
     fixed = fixed_failures(configurations, workload, policy, catalogs, quality)
     kinds = tuple(dict.fromkeys(kind for _, kind in pairs))
     position = {kind: index for index, kind in enumerate(kinds)}
-    allowed = permitted(workload, offers, catalogs)
+    allowed = permitted(workload, offers)
+    pools = tuple(_pool_options(pool, setup, memory, limits, fixed) for pool in pools_of(workload))
     return WorkloadOptions(
         home=variant.home,
         workload=workload,
@@ -209,14 +268,9 @@ def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offe
         memory=memory,
         quality=quality,
         fixed=fixed,
-        pools=_pools(workload, setup, memory, limits, fixed),
+        pools=pools,
+        blends=around_the_whole(len(workload.classes())),
     )
-
-
-def _pools(
-    workload: Workload, setup: Setup, memory: MemoryUse, limits: Limits, fixed: Mapping[str, BoolArray]
-) -> tuple[PoolOptions, ...]:
-    return tuple(_pool_options(pool, setup, memory, limits, fixed) for pool in pools_of(workload))
 
 
 def _pool_options(

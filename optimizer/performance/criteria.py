@@ -86,6 +86,12 @@ OFFER_CRITERIA: Final = (
         "policy.storage_gb_per_instance",
         "offer",
     ),
+    Criterion(
+        "egress_priced",
+        "the provider's price for data sent out is known where egress is asked for",
+        "policy.egress",
+        "offer",
+    ),
 )
 
 API_CRITERIA: Final = (

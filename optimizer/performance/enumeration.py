@@ -3,15 +3,18 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from optimizer.inputs.catalog import Catalogs, Engine, Model
+from optimizer.inputs.kinds import Link
 from optimizer.inputs.quality import SIXTEEN_BIT, QualityEstimate, quality_share
 from optimizer.inputs.scenario import Policy, Workload
-from optimizer.performance.market import Platform
-from optimizer.performance.setup import Configuration
+from optimizer.performance.labelled import Labelled
+from optimizer.performance.setup import Configuration, labelled
+from optimizer.performance.supply import Platform
 
 BoolArray = npt.NDArray[np.bool_]
 Kind = tuple[Platform, int]
@@ -21,6 +24,9 @@ DEGREES = (1, 2, 4, 8, 16)
 """Parallel degrees are powers of two, which is what engines accept and what lets replicas share an instance."""
 COMMON_SCHEMES = ("fp8", "int8", "int4", "fp4")
 """Schemes for which checkpoints or on-the-fly quantization exist for most models; others are asked for by name."""
+
+_LINKED: Final = ("gpu", "link", "link_gb_per_s", "tensor_parallel", "pipeline_parallel")
+_DECISIVE: Final = ("engine", "precision", "kv_precision", *_LINKED)
 
 
 def configurations_of(
@@ -34,11 +40,12 @@ def configurations_of(
         layouts = [(tp, pp) for tp, pp in product(DEGREES, DEGREES) if 1 < tp * pp <= widest]
         if layouts:
             homes[gpu, link, link_gb_per_s] = layouts
+    precisions = {home: _precisions(model, home[0], catalogs, policy) for home in homes}
     return [
         (Configuration(engine.id, name, home[0], precision, kv_precision, tp, pp, home[1], home[2]), (home, tp * pp))
         for home, layouts in homes.items()
         for (tp, pp), engine in product(layouts, _plannable(catalogs))
-        for precision, kv_precision in product(_precisions(model, home[0], catalogs, policy), engine.kv_precisions)
+        for precision, kv_precision in product(precisions[home], engine.kv_precisions)
     ]
 
 
@@ -95,45 +102,47 @@ def fixed_failures(
 ) -> dict[str, BoolArray]:
     """(P,) failures of the criteria that need no prediction: policy, kernels, arithmetic of the layout, quality."""
     model = catalogs.model(workload.model)
-    gpus = {gpu: not policy.gpus.permits(gpu) for gpu in {c.gpu for c in configurations}}
-    schemes = {name for c in configurations for name in (c.precision, c.kv_precision)}
-    support = {
-        pair: _support(catalogs, pair[1], catalogs.gpus[pair[0]].architecture) for pair in product(gpus, schemes)
+    engines, schemes, kv_schemes = policy.engines, policy.precisions, policy.kv_precisions
+    by_field = labelled(configurations, _DECISIVE)
+
+    def supported(gpu: str, precision: str) -> str:
+        return _support(catalogs, precision, catalogs.gpus[gpu].architecture)
+
+    def alike_in(*names: str) -> Labelled[tuple[Any, ...]]:
+        return Labelled.joined(*(by_field[name] for name in names))
+
+    passed = {
+        "gpu_policy": by_field["gpu"].passing(policy.gpus.permits),
+        "engine_policy": by_field["engine"].passing(lambda name: not engines or name in engines),
+        "precision_policy": by_field["precision"].passing(lambda name: not schemes or name in schemes),
+        "kv_precision_policy": by_field["kv_precision"].passing(lambda name: not kv_schemes or name in kv_schemes),
+        "engine_support": alike_in("engine", "gpu", "precision").passing(lambda kind: _engine_runs(catalogs, *kind)),
+        "kernel_support": alike_in("gpu", "precision").passing(lambda pair: supported(*pair) != "none"),
+        "kv_kernel_support": alike_in("gpu", "kv_precision").passing(lambda pair: supported(*pair) == "native"),
+        "link_known": alike_in(*_LINKED).passing(lambda kind: _link_known(catalogs, *kind)),
+        "divisibility": alike_in("tensor_parallel", "pipeline_parallel").passing(
+            lambda degrees: model.attention_heads % degrees[0] == 0 and degrees[1] <= model.layers
+        ),
+        "quality": np.array([_quality_suffices(workload, estimate) for estimate in quality], dtype=bool),
     }
-    columns = {
-        "gpu_policy": [gpus[c.gpu] for c in configurations],
-        "engine_policy": [bool(policy.engines) and c.engine not in policy.engines for c in configurations],
-        "precision_policy": [bool(policy.precisions) and c.precision not in policy.precisions for c in configurations],
-        "kv_precision_policy": [
-            bool(policy.kv_precisions) and c.kv_precision not in policy.kv_precisions for c in configurations
-        ],
-        "engine_support": [not _engine_runs(c, catalogs) for c in configurations],
-        "kernel_support": [support[c.gpu, c.precision] == "none" for c in configurations],
-        "kv_kernel_support": [support[c.gpu, c.kv_precision] != "native" for c in configurations],
-        "link_known": [_link_unknown(c, catalogs) for c in configurations],
-        "divisibility": [
-            model.attention_heads % c.tensor_parallel != 0 or model.layers < c.pipeline_parallel for c in configurations
-        ],
-        "quality": [_quality_fails(workload, estimate) for estimate in quality],
-    }
-    return {name: np.array(column, dtype=bool) for name, column in columns.items()}
+    return {name: ~column for name, column in passed.items()}
 
 
-def _link_unknown(configuration: Configuration, catalogs: Catalogs) -> bool:
-    """Whether several GPUs work together and nobody says over what, or how fast that is."""
-    if configuration.tensor_parallel * configuration.pipeline_parallel == 1 or configuration.link_gb_per_s is not None:
-        return False
-    gpu, link = catalogs.gpus[configuration.gpu], configuration.link
-    own = gpu.link_gb_per_s if link == gpu.link else gpu.pcie_gb_per_s if link == "pcie" else None
-    return link is None or own is None
+def _link_known(catalogs: Catalogs, gpu: str, link: Link | None, gb_per_s: float | None, tp: int, pp: int) -> bool:
+    """Whether a GPU works alone, or somebody says over what several work together and how fast that is."""
+    if tp * pp == 1 or gb_per_s is not None:
+        return True
+    found = catalogs.gpus[gpu]
+    own = found.link_gb_per_s if link == found.link else found.pcie_gb_per_s if link == "pcie" else None
+    return link is not None and own is not None
 
 
-def _engine_runs(configuration: Configuration, catalogs: Catalogs) -> bool:
-    engine, gpu = catalogs.engines[configuration.engine], catalogs.gpus[configuration.gpu]
-    return gpu.architecture in engine.architectures and configuration.precision in engine.schemes
+def _engine_runs(catalogs: Catalogs, engine: str, gpu: str, precision: str) -> bool:
+    found = catalogs.engines[engine]
+    return catalogs.gpus[gpu].architecture in found.architectures and precision in found.schemes
 
 
-def _quality_fails(workload: Workload, estimate: QualityEstimate | None) -> bool:
+def _quality_suffices(workload: Workload, estimate: QualityEstimate | None) -> bool:
     if workload.min_quality is None:
-        return False
-    return workload.unknown_quality == "reject" if estimate is None else estimate.share < workload.min_quality
+        return True
+    return workload.unknown_quality != "reject" if estimate is None else estimate.share >= workload.min_quality

@@ -17,7 +17,8 @@ from optimizer.inputs.catalog import Catalogs, Model
 from optimizer.inputs.kinds import Link
 from optimizer.performance.calibration import Calibration, Floats, Ints, group_name
 from optimizer.performance.intervals import Bools, half_width, planning_share
-from optimizer.performance.setup import Configuration
+from optimizer.performance.labelled import Labelled
+from optimizer.performance.setup import Configuration, labelled
 
 EVIDENCE: Final = "evidence"
 DECISIVE: Final = ("gpu", "precision", "engine", "model_kind")
@@ -35,6 +36,9 @@ HOST_LINK: Final = "host_link"
 
 SIXTEEN_BIT: Final = ("bf16", "fp16")
 """Equally fast, so that measuring one measures the other."""
+
+_KIND: Final = ("engine", "model", "gpu", "precision", "tensor_parallel", "link")
+"""Configurations alike in these have the same margins."""
 
 Pairs = Mapping[str, tuple[Sequence[str], Sequence[str]]]
 Column = Sequence[str] | NDArray[Any]
@@ -65,16 +69,18 @@ def margins(catalogs: Catalogs, configurations: Sequence[Configuration], confide
     left-out errors.
     """
     calibration = Calibration.of(catalogs.calibration)
-    missing = unseen(calibration, pairs_of(catalogs, configurations))
-    degrees = np.array([each.tensor_parallel for each in configurations], dtype=np.float64)
-    gpus, links = [each.gpu for each in configurations], [each.link for each in configurations]
+    alike = Labelled.joined(*labelled(configurations, _KIND).values())
+    kinds = [configurations[row] for row in alike.first.tolist()]
+    missing = unseen(calibration, pairs_of(catalogs, kinds))
+    degrees = np.array([each.tensor_parallel for each in kinds], dtype=np.float64)
+    gpus, links = [each.gpu for each in kinds], [each.link for each in kinds]
     missing[HOST_LINK] = host_linked(catalogs, gpus, degrees, links)
-    every = [ANY_ENGINE] * len(configurations)
+    every = [ANY_ENGINE] * len(kinds)
 
     def factor(metric: str) -> Floats:
         width = half_width(calibration, metric, [PLANNING_LOAD[metric]] * len(every), every, missing)
         room: Floats = np.exp(planning_share(calibration, metric, confidence) * width)
-        return room
+        return room[alike.codes]
 
     return Margins(factor("ttft"), factor("tpot"), factor("throughput"))
 

@@ -42,7 +42,7 @@ def closed_loop(now: Situation, clients: Floats, requests: Floats) -> Point:
     decoding = resident
     for _ in range(_ROUNDS):
         step = now.steps.decode(1 + (decoding - 1) * (resident > 1)).total
-        each = prefill_each(now, decoding)
+        each = prefill_each(now, decoding, now.steps.decode(decoding))
         blocked = constants["interference_factor"] * each
         tpot = step + blocked * decoding * others / decoded
         cycle = first + constants["waited_steps_closed"] * step * others + np.maximum(output - 1, 0.0) * tpot

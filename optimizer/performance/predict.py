@@ -55,6 +55,11 @@ class Limits:
     margins: Margins
     ttft_overhead_s: float = 0.0
 
+    @property
+    def statistics(self) -> tuple[str, ...]:
+        """What must be known of the latencies to test them; an end-to-end time builds on all statistics."""
+        return STATISTICS if self.e2e_s else tuple(name for name in STATISTICS if name in {*self.ttft_s, *self.tpot_s})
+
     def take(self, rows: Ints) -> "Limits":
         """The same limits for some of the rows."""
         return replace(self, margins=self.margins.take(rows))
@@ -115,7 +120,8 @@ def sustainable_rate(setup: Setup, mix: Mix, limits: Limits) -> Sustainable:
     now = situation(setup, demand_of(mix, setup.rows))
     floor = at_concurrency(now, np.zeros(setup.rows))
     high = most_others(now)
-    running = bisect(lambda others: np.all(holds(at_concurrency(now, others), limits), axis=0), high)
+    asked = limits.statistics
+    running = bisect(lambda others: np.all(holds(at_concurrency(now, others, asked), limits), axis=0), high)
     possible = np.all(holds(floor, limits), axis=0) & floor.stable
     rate = np.where(possible, rate_at(now, running), 0.0) / limits.margins.throughput
     return Sustainable(rate, _limited_by(now, running, high, floor, limits), floor)
@@ -144,7 +150,7 @@ def most_others(now: Situation) -> Floats:
 def _limited_by(now: Situation, running: Floats, high: Floats, floor: OperatingPoint, limits: Limits) -> Ints:
     """Which limit breaks first just above the rate found; at the top of the range the cache or the engine's limit."""
     above = np.minimum(running * (1 + 1e-3) + 1e-6, high)
-    broken = ~holds(at_concurrency(now, above), limits)
+    broken = ~holds(at_concurrency(now, above, limits.statistics), limits)
     cache = now.memory.kv_capacity / now.sequence_bytes <= now.setup.layout.max_num_seqs
     top = np.where(cache, LIMITS.index("kv_memory"), LIMITS.index("saturation"))
     codes = np.select([broken[0], broken[1], broken[2]], [LIMITS.index(name) for name in ("ttft", "tpot", "e2e")], top)

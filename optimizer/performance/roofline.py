@@ -120,18 +120,19 @@ class Matrices:
 
     body: Roof
     head: Roof
-    experts: Experts
+    experts: Experts | None
+    """None where no row has any."""
 
     def seconds(self, tokens: Floats, sampled: Floats) -> Floats:
         """One pass of `tokens` tokens of which `sampled` are turned into a next token."""
         body = self.body.seconds(np.ones_like(tokens), tokens)
         head = self.head.seconds(np.ones_like(sampled), sampled)
-        return body + head + self.experts.seconds(tokens)
+        return body + head if self.experts is None else body + head + self.experts.seconds(tokens)
 
 
 def matrices(setup: Setup) -> Matrices:
     """The model's matrices on the row's GPUs."""
-    return Matrices(body_roof(setup), head_roof(setup), experts(setup))
+    return Matrices(body_roof(setup), head_roof(setup), experts(setup) if setup.network.expert_params.any() else None)
 
 
 def decode_attention_seconds(setup: Setup, sequences: Floats, context: Floats) -> Floats:

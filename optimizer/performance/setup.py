@@ -1,9 +1,10 @@
 """Configurations gathered into arrays: one row a configuration, SI units, every catalog fact looked up once."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Final, TypeVar
+from operator import attrgetter
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,7 @@ from optimizer.performance.facts import (
     network_facts,
     weight_facts,
 )
+from optimizer.performance.labelled import Labelled
 
 Bools = NDArray[np.bool_]
 Struct = TypeVar("Struct")
@@ -31,9 +33,11 @@ ENGINE_DEFAULT: Final = 0
 """`max_num_seqs` of a configuration that leaves the engine's own limit in place."""
 
 
-@dataclass(frozen=True)
-class Configuration:
-    """One replica's configuration; `link` None means the GPU's own link, an empty version the newest engine."""
+class Configuration(NamedTuple):
+    """One replica's configuration; `link` None means the GPU's own link, an empty version the newest engine.
+
+    A named tuple, since a scenario has tens of thousands.
+    """
 
     engine: str
     model: str
@@ -169,8 +173,12 @@ def gather(catalogs: Catalogs, configurations: Sequence[Configuration]) -> Setup
     Raises:
         InputError: a model, GPU, engine or precision that no catalog knows.
     """
-    names = [field.name for field in fields(Configuration)]
-    return gather_columns(catalogs, {name: [getattr(row, name) for row in configurations] for name in names})
+    return gather_columns(catalogs, dict(zip(Configuration._fields, zip(*configurations, strict=True), strict=True)))
+
+
+def labelled(configurations: Sequence[Configuration], names: Iterable[str]) -> dict[str, Labelled[Any]]:
+    """Some fields of the configurations, each told apart by its distinct values."""
+    return {name: Labelled.of(list(map(attrgetter(name), configurations))) for name in names}
 
 
 def gather_columns(catalogs: Catalogs, columns: Columns) -> Setup:

@@ -9,7 +9,7 @@ interference κ, Little's law gives the rate at which b is reached:
 Both grow with b, so every question about a rate is answered by searching b.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -145,40 +145,40 @@ class OperatingPoint:
     step_parts: StepParts
 
 
-def prefill_each(now: Situation, sequences: Floats) -> Floats:
-    """Seconds that each prompt takes from `sequences` (n,) running ones, (n,).
+def prefill_each(now: Situation, sequences: Floats, step: StepParts) -> Floats:
+    """Seconds that each prompt takes from `sequences` (n,) running ones whose decode step is `step`, (n,).
 
     A step ends sequences/output requests and admits as many: beyond one, prompts are prefilled together.
     """
     demand = now.demand
     new = np.sum(demand.share * demand.new_tokens, axis=1)
     together = np.maximum(sequences / demand.mean_output, 1.0)
-    shared = now.steps.shared_prefill(new, together, sequences) / now.setup.layout.pipeline_parallel
+    shared = now.steps.shared_prefill(new, together, sequences, step) / now.setup.layout.pipeline_parallel
     return now.mean_attention + shared
 
 
 def rate_at(now: Situation, running: Floats) -> Floats:
     """Requests per second at which `running` (n,) sequences run on average."""
-    step = now.steps.decode(1 + running).total
-    blocked = now.setup.constants["interference_factor"] * prefill_each(now, 1 + running)
-    return running / (now.demand.mean_output * step + running * blocked)
+    step = now.steps.decode(1 + running)
+    blocked = now.setup.constants["interference_factor"] * prefill_each(now, 1 + running, step)
+    return running / (now.demand.mean_output * step.total + running * blocked)
 
 
-def at_concurrency(now: Situation, running: Floats) -> OperatingPoint:
-    """The replica with `running` (n,) sequences on average."""
+def at_concurrency(now: Situation, running: Floats, statistics: Collection[str] = STATISTICS) -> OperatingPoint:
+    """The replica with `running` (n,) sequences on average; end-to-end times only where all statistics are wanted."""
     constants, demand = now.setup.constants, now.demand
     parts = now.steps.decode(1 + running)
     step = parts.total
-    each = prefill_each(now, 1 + running)
+    each = prefill_each(now, 1 + running, parts)
     blocked = constants["interference_factor"] * each
     rate = running / (demand.mean_output * step + running * blocked)
     tpot = step / (1 - rate * blocked)
     place = admission_wait(1 + running, now.places, demand.mean_output * tpot)
     prefill = server_wait(np.minimum(rate * each, 1.0), now.mean_prefill + step, now.prefill_variation)
     start = now.first_token + (constants["waited_steps_open"] * step)[:, None]
-    ttft = {name: start + _joint(name, prefill, place)[:, None] for name in STATISTICS}
+    ttft = {name: start + _joint(name, prefill, place)[:, None] for name in statistics}
     spread = tpot_spread(now, each, rate, tpot)
-    tpots = {name: tpot + normal_deviation(name) * spread for name in STATISTICS}
+    tpots = {name: tpot + normal_deviation(name) * spread for name in statistics}
     return OperatingPoint(
         rate,
         running,
@@ -187,7 +187,7 @@ def at_concurrency(now: Situation, running: Floats) -> OperatingPoint:
         (now.memory.kv_capacity > 0) & (1 + running <= now.places),
         tpots,
         ttft,
-        end_to_end(demand, ttft, tpots),
+        end_to_end(demand, ttft, tpots) if len(statistics) == len(STATISTICS) else {},
         now.prefill,
         step,
         parts,

@@ -78,16 +78,16 @@ class StepCosts:
         """`tokens` tokens through all layers, of which `sampled` get a next one, without attention; (n,) or (n, …)."""
         return self.matrices.seconds(tokens, sampled) + self.all_reduces.seconds(tokens)
 
-    def shared_prefill(self, new: Floats, prompts: Floats, sequences: Floats) -> Floats:
+    def shared_prefill(self, new: Floats, prompts: Floats, sequences: Floats, step: StepParts) -> Floats:
         """What one prompt of `new` (n,) tokens adds to a busy engine, (n,), without attention over the prompt.
 
         `prompts` (n,) prompts are prefilled together, so that they read the weights once. An engine that prefills
         apart from decoding spends T(prompts · new) / prompts on each. One that adds prompts to a decode step of
-        `sequences` (n,) sequences spends (T(sequences + prompts · new) − T(sequences)) / prompts.
+        `sequences` (n,) sequences, `step`, spends (T(sequences + prompts · new) − T(sequences)) / prompts.
         """
         batch, tokens = self.micro_batch(sequences), prompts * new
         apart = self.one_pass(tokens, prompts)
-        added = self.one_pass(batch + tokens, batch + prompts) - self.one_pass(batch, batch)
+        added = self.one_pass(batch + tokens, batch + prompts) - (step.linear + self.all_reduces.seconds(batch))
         return ((1 - self.mixed) * apart + self.mixed * added) / prompts
 
 

@@ -8,10 +8,11 @@ import numpy as np
 from optimizer.inputs.catalog import Model
 from optimizer.inputs.quality import SIXTEEN_BIT
 from optimizer.inputs.scenario import CENTRAL_CONFIDENCE, Policy
-from optimizer.performance.candidates import WorkloadOptions
+from optimizer.performance.candidates import MIXED, WorkloadOptions
 from optimizer.plan.explained import Alternative
 from optimizer.plan.inquiry import Answer, Inquiry
-from optimizer.plan.readback import Bought, read_back
+from optimizer.plan.outline import Outline, outlined
+from optimizer.plan.readback import Bought
 from optimizer.program.given import Flags
 
 LARGE_MODEL_PARAMS_B = 34.0
@@ -22,7 +23,11 @@ EVERYWHERE = "global"
 
 
 def next_best(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative]:
-    """The cheapest plans without the chosen GPUs, without the chosen providers, without the chosen precisions."""
+    """The cheapest plans without the chosen GPUs, without the chosen providers, without the chosen precisions.
+
+    The inquiry may be narrowed here, for the rule of thumb and for the central prediction: none of them admits an offer
+    or lifts a criterion that service levels do not decide.
+    """
     gpus = sorted({d.gpu for d in chosen.deployments})
     yield _compared("gpu", f"without {', '.join(gpus)}", inquiry.solved(_without(inquiry, "gpu", gpus)), chosen)
     providers = sorted({d.provider for d in chosen.deployments})
@@ -38,6 +43,9 @@ def next_best(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative]:
     if len(chosen.deployments) > workloads and not inquiry.close_enough:
         uniform = inquiry.under_policy(max_distinct_configurations=workloads).solved()
         yield _compared("configurations", "with one configuration per workload", uniform, chosen)
+    if any(d.pool == MIXED for d in chosen.deployments):
+        apart = inquiry.under_policy(mix_classes=False).solved()
+        yield _compared("mix_classes", "with one class, or all in their shares, on a replica", apart, chosen)
 
 
 def _without(inquiry: Inquiry, field: str, names: Sequence[str]) -> tuple[Flags, ...]:
@@ -80,7 +88,9 @@ PROMISES: tuple[tuple[str, str], ...] = (
     ("max_engines", "any number of engines"),
     ("max_carbon_kg_per_month", "no limit on carbon"),
     ("countries", "any country"),
+    ("egress", "answers sent out for nothing"),
     ("migration", "no plan in force to start from"),
+    ("mix_classes", "any mix of a workload's classes on a replica"),
 )
 """Policy fields that buy safety or order, and what being without each means."""
 
@@ -150,7 +160,7 @@ def _compared(kind: str, change: str, answer: Answer, chosen: Bought) -> Alterna
             kind=kind, change=change, outcome=answer.solution.outcome, monthly_cost_usd=None, difference_usd=None,
             summary="", text=text,
         )  # fmt: skip
-    other = read_back(answer)
+    other = outlined(answer)
     difference = other.monthly_cost_usd - chosen.monthly_cost_usd
     summary = summarized(other)
     at_most = "at most " if answer.solution.outcome == "feasible" else ""
@@ -169,13 +179,14 @@ def _signed(amount: Decimal) -> str:
     return f"{'−' if amount < 0 else '+'}${abs(amount):,.2f}"
 
 
-def summarized(bought: Bought) -> str:
+def summarized(plan: Outline) -> str:
     """The plan in a phrase: how many of which instances run what precision, where."""
     parts = []
-    for d in bought.deployments:
-        term = "" if d.pricing_term == "on_demand" else f" {d.pricing_term}"
-        box = f"{d.instances}× {d.gpus_per_instance}×{d.gpu}" if d.gpus_per_instance > 1 else f"{d.instances}× {d.gpu}"
-        region = "" if d.region == EVERYWHERE else f" {d.region}"
-        parts.append(f"{box} {d.precision} ({d.provider}{region}{term})")
-    parts += [f"{item.model} by the request ({item.provider})" for item in bought.hosted]
+    for item in plan.placed:
+        offer = item.offer
+        term = "" if offer.pricing_term == "on_demand" else f" {offer.pricing_term}"
+        gpus = f"{offer.gpu_count}×{offer.gpu}" if offer.gpu_count > 1 else offer.gpu
+        region = "" if offer.region == EVERYWHERE else f" {offer.region}"
+        parts.append(f"{item.instances}× {gpus} {item.configuration.precision} ({offer.provider}{region}{term})")
+    parts += [f"{item.model} by the request ({item.provider})" for item in plan.hosted]
     return ", ".join(dict.fromkeys(parts))

@@ -1,15 +1,19 @@
-"""What a solution costs in Decimal, from whole counts in every hour of the week: instances, hosted APIs, changes."""
+"""What a solution costs in Decimal, from whole counts in every hour of the week: instances, APIs, egress, changes."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
 
 from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK, MINUTES_PER_HOUR, SECONDS_PER_HOUR
-from optimizer.performance.market import storage_usd_per_month
+from optimizer.performance.market import egress_usd_per_gb, storage_usd_per_month
 from optimizer.performance.periods import Periods
-from optimizer.plan.fleet import Bought, Hosted, Migration, Period, Purchase, Sent
-from optimizer.plan.inquiry import Answer, Use
+from optimizer.plan.fleet import Bought, Hosted, Migration, PaidRun, Period, Purchase, Sent
+from optimizer.plan.inquiry import Answer
+from optimizer.plan.service import Use, flows_by_class
+from optimizer.program import billing
+from optimizer.program.quantities import busiest_period, deployments_alike
 
 
 def hours_per_month(answer: Answer) -> list[Decimal]:
@@ -35,7 +39,9 @@ def purchase(
     offer, always = market.offers[position], bool(market.always_paid[position])
     policy, catalogs = answer.inquiry.scenario.policy, answer.inquiry.catalogs
     start_up = Decimal(repr(policy.elastic.start_up_minutes)) / MINUTES_PER_HOUR
-    hours = paid_hours(week, instances, always, start_up)
+    least = 1 if always or week.count == 1 else policy.elastic.billed_hours(offer.provider)
+    runs = billing.paid_runs(week.hour_to_period, np.array(instances), least) if least > 1 else ()
+    hours = paid_hours(week, instances, always, start_up) + lingering_hours(week, instances, runs)
     storage = storage_usd_per_month(offer, catalogs, policy.storage_gb_per_instance) or Decimal(0)
     most = max(instances)
     used = [sum(size * use.replicas[t] for size, use in zip(sizes, uses, strict=True)) for t in range(week.count)]
@@ -48,6 +54,7 @@ def purchase(
         idle_gpus=idle,
         always_paid=always,
         schedule=[Bought(period=t, instances=n) for t, n in enumerate(instances)],
+        runs=[PaidRun(first_hour=r.first_hour, hours=r.hours, instances=r.instances) for r in runs],
         instance_hours_per_month=float(hours),
         price_usd_per_hour=offer.price_usd_per_hour,
         storage_usd_per_hour=per_hour,
@@ -62,6 +69,36 @@ def paid_hours(week: Periods, instances: Sequence[int], always_paid: bool, start
     by_hour: list[int] = [instances[t] for t in week.hour_to_period.tolist()]
     started = sum(max(0, later - now) for now, later in zip(by_hour, by_hour[1:] + by_hour[:1], strict=True))
     return (Decimal(sum(by_hour)) + start_up_hours * Decimal(started)) * HOURS_PER_MONTH / HOURS_PER_WEEK
+
+
+@dataclass(frozen=True)
+class SentOut:
+    """What a deployment's answers send out in a month, and what its provider charges for it."""
+
+    gb_per_month: float
+    usd_per_month: Decimal
+
+
+def sent_out(answer: Answer, use: Use) -> SentOut | None:
+    """Requests of each class and period x GB per request x USD/GB; None where the policy does not ask for egress."""
+    egress, inquiry = answer.inquiry.scenario.policy.egress, answer.inquiry
+    if egress is None:
+        return None
+    choice = inquiry.options[use.column.workload]
+    each = [egress.gb_per_request(item.output_tokens) for item in choice.workload.classes()]
+    gb_per_s = (sum(f * gb for f, gb in zip(flows, each, strict=True)) for flows in flows_by_class(choice, use))
+    per_hour = (Decimal(repr(gb)) * h for gb, h in zip(gb_per_s, hours_per_month(answer), strict=True))
+    gb = sum(per_hour, Decimal(0)) * SECONDS_PER_HOUR
+    price = egress_usd_per_gb(inquiry.market.offers[use.column.offer], inquiry.catalogs) or Decimal(0)
+    return SentOut(float(gb), gb * price)
+
+
+def lingering_hours(week: Periods, instances: Sequence[int], runs: Sequence[billing.PaidRun]) -> Decimal:
+    """Instance hours of a month in which nothing runs that still is paid for, since its least time is not over."""
+    if not runs:
+        return Decimal(0)
+    paid = sum(run.hours * run.instances for run in runs)
+    return Decimal(paid - sum(instances[t] for t in week.hour_to_period.tolist())) * HOURS_PER_MONTH / HOURS_PER_WEEK
 
 
 def hosted_shares(answer: Answer) -> Iterator[Hosted]:
@@ -117,8 +154,9 @@ def migration(answer: Answer) -> Migration | None:
     if policy is None:
         return None
     problem = answer.formulation.problem
-    busiest = int(problem.traffic.demand_per_s.sum(axis=1).argmax())
-    more = answer.solution.replicas[busiest] - problem.candidates.replicas_in_force
+    alike, in_force = deployments_alike(problem)
+    replicas = answer.solution.replicas[busiest_period(problem)]
+    more = np.bincount(alike, weights=replicas, minlength=len(in_force)).astype(np.int64) - in_force
     started = int(np.maximum(more, 0).sum())
     stopped = int(np.maximum(-more, 0).sum()) + answer.formulation.stopped_anyway
     cost = Decimal(repr(policy.usd_per_change)) * (started + stopped)

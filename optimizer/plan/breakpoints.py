@@ -16,6 +16,7 @@ from optimizer.plan.levers import Direction, Lever
 from optimizer.plan.loosening import shown
 from optimizer.plan.marginal import Varied, bought, no_dearer, varied, varied_cost_usd
 from optimizer.plan.narrowing import restricted
+from optimizer.plan.outline import Outline
 from optimizer.plan.pricing import SAME_COST, crossing
 from optimizer.plan.readback import Bought
 
@@ -67,7 +68,7 @@ def _saves_nothing(inquiry: Inquiry, lever: Lever, chosen: Bought, value: float)
     return varied_cost_usd(inquiry, lever.field, value) >= float(chosen.monthly_cost_usd - SAME_COST)
 
 
-def _saves(plan: Bought | None, chosen: Bought) -> bool:
+def _saves(plan: Outline | None, chosen: Bought) -> bool:
     return plan is not None and plan.monthly_cost_usd < chosen.monthly_cost_usd - SAME_COST
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from optimizer.inputs.scenario import Scenario
 from optimizer.plan.inquiry import Inquiry
 from optimizer.plan.loosening import Requirement, defaults_of, requirements_of, with_field
-from optimizer.plan.readback import Bought, read_back
+from optimizer.plan.outline import Outline, outlined
 
 MAX_CONFLICTS = 4
 """More at once and the scenario is better written anew."""
@@ -51,7 +51,7 @@ def conflicts_of(inquiry: Inquiry) -> list[tuple[Requirement, ...]]:
     return found
 
 
-def plan_without(inquiry: Inquiry, left_out: Iterable[Requirement]) -> Bought | None:
+def plan_without(inquiry: Inquiry, left_out: Iterable[Requirement]) -> Outline | None:
     """The cheapest plan when those requirements are not asked; None when there is none."""
     scenario = inquiry.scenario
     for item in left_out:
@@ -59,7 +59,7 @@ def plan_without(inquiry: Inquiry, left_out: Iterable[Requirement]) -> Bought | 
     return plan_of(inquiry, scenario)
 
 
-def plan_of(inquiry: Inquiry, scenario: Scenario) -> Bought | None:
+def plan_of(inquiry: Inquiry, scenario: Scenario) -> Outline | None:
     """The cheapest plan of a changed scenario; None when there is none."""
     answer = inquiry.changed(scenario).solved()
-    return read_back(answer) if answer.solution.outcome in ("optimal", "feasible") else None
+    return outlined(answer) if answer.solution.outcome in ("optimal", "feasible") else None

@@ -188,12 +188,10 @@ def _benchmark(inquiry: Inquiry, bold: Inquiry, estimate: Estimate, group: Group
     answer = confirmed.solved()
     uses = [use for use in answer.used if use.column.workload == group.at and rows[use.column.configuration]]
     use = max(uses, key=lambda use: use.flow_per_s[use.busiest])
-    c, pool = options.configurations[use.column.configuration], options.pools[use.column.pool].pool
+    c, mix = options.configurations[use.column.configuration], answer.services[answer.used.index(use)][use.busiest].mix
     carried = use.flow_per_s[use.busiest] / max(use.replicas[use.busiest], 1)
     rate = carried / inquiry.scenario.policy.max_utilization
-    prompt, reply = (
-        round(float(pool.mix.share @ tokens)) for tokens in (pool.mix.input_tokens, pool.mix.output_tokens)
-    )
+    prompt, reply = (round(float(mix.share @ tokens)) for tokens in (mix.input_tokens, mix.output_tokens))
     command = (
         f"vllm bench serve --backend openai --base-url http://HOST:8000 --model {options.model.hf_id} "
         f"--dataset-name random --random-input-len {prompt} --random-output-len {reply} "

@@ -29,7 +29,7 @@ class ServedClass(Strict):
     input_tokens: int
     output_tokens: int
     share: Figure
-    """Share of this deployment's requests."""
+    """Share of this deployment's requests, at the hours in which it is sent most."""
     requests_per_second: Figure
     ttft_ms: dict[str, Ms]
     """Predicted at the planned load, pipeline stages before the model included."""
@@ -57,16 +57,20 @@ class Running(Strict):
     period: int
     replicas: int
     requests_per_second: Figure
+    requests_per_second_by_class: dict[str, Figure]
+    """Of the classes that it is sent; empty where it stands by."""
+    max_requests_per_second: Figure
+    """What its replicas sustain of this mix of classes within the service levels."""
     utilization: Figure
 
 
 class Deployment(Strict):
     """Replicas of one configuration on one offer, at the hours in which they are sent most; latencies and utilization
-    are those of the hours in which a replica has most to do."""
+    are those of the hours in which a replica has most to do, of every mix of classes that it is sent."""
 
     workload: str
     pool: str
-    """The request class it serves, or `all` for the workload's whole mix."""
+    """The request class it serves, `all` for the workload's whole mix, `mixed` for any other mix; see `classes`."""
     model: str
     engine: str
     provider: str
@@ -88,6 +92,10 @@ class Deployment(Strict):
     """GPUs bought for it, idle ones of its last instance included."""
     price_usd_per_hour: Decimal
     monthly_cost_usd: Usd
+    """Its share of what is bought, and what sending its answers costs."""
+    egress_gb_per_month: Figure | None
+    """What its answers send out to the internet; None where the scenario does not ask for egress, so for the next."""
+    egress_usd: Usd | None
     schedule: list[Running]
     """Period by period; one entry where demand is the same all week."""
     requests_per_second: Figure
@@ -129,6 +137,15 @@ class Sent(Strict):
     requests_per_second: Figure
 
 
+class PaidRun(Strict):
+    """Instances that are on the bill for some hours in a row, every week."""
+
+    first_hour: int
+    """Of the week, Monday 0 h first."""
+    hours: int
+    instances: int
+
+
 class Purchase(Strict):
     """Instances bought of one offer, whoever runs on them."""
 
@@ -140,6 +157,8 @@ class Purchase(Strict):
     always_paid: bool
     """Paid all month (committed, reserved, owned), used or not."""
     schedule: list[Bought]
+    runs: list[PaidRun]
+    """What is paid for in a week where an instance is paid for longer than it may run; else empty."""
     instance_hours_per_month: Figure
     """Paid for, start-up included."""
     price_usd_per_hour: Decimal
@@ -188,12 +207,15 @@ class Costs(Strict):
     compute_usd: Usd
     storage_usd: Usd | None
     egress_usd: Usd | None
+    """Data sent to the internet; None where the scenario does not say how much an answer sends."""
     idle_gpus_usd: Usd
     """Part of compute: GPUs that are bought and hold no replica."""
     headroom_usd: Usd
     """Part of compute: capacity bought beyond the demand."""
     start_up_usd: Usd
     """Part of compute: hours paid while instances start."""
+    minimum_billing_usd: Usd
+    """Part of compute: hours paid for instances that do not run any more, until their least time is over."""
     serverless_usd: Usd
     migration_usd: Usd
     """Changes against the plan in force, once."""

@@ -12,8 +12,8 @@ from optimizer.inputs.scenario import STATISTICS, Scenario, Workload
 from optimizer.plan.fields import Outcome
 from optimizer.plan.inquiry import Inquiry
 from optimizer.plan.loosening import with_field
+from optimizer.plan.outline import Outline, outlined
 from optimizer.plan.pricing import SAME_COST
-from optimizer.plan.readback import Bought, read_back
 
 SWEEPABLE: Final[Mapping[str, str]] = {
     "ttft_ms": "ms",
@@ -63,7 +63,7 @@ class Point:
 
     values: Mapping[str, float]
     outcome: Outcome
-    plan: Bought | None
+    plan: Outline | None
 
     @property
     def cost_usd(self) -> Decimal | None:
@@ -128,7 +128,7 @@ def _at(inquiry: Inquiry, first: Sweep, value: float, second: Sweep | None, othe
         scenario, values = set_to(scenario, second, other), {**values, second.name: other}
     answer = inquiry.changed(scenario).solved()
     found = answer.solution.outcome in ("optimal", "feasible")
-    return Point(values, answer.solution.outcome, read_back(answer) if found else None)
+    return Point(values, answer.solution.outcome, outlined(answer) if found else None)
 
 
 def changes(inquiry: Inquiry, first: Sweep, second: Sweep | None, row: list[Point]) -> Iterator[Change]:

@@ -14,7 +14,8 @@ from optimizer.performance.criteria import API_CRITERIA, CRITERIA
 from optimizer.plan.choices import SOLVED, Stop, Tried, stopping_limits
 from optimizer.plan.inquiry import Inquiry
 from optimizer.plan.narrowing import narrowed
-from optimizer.plan.readback import Bought, read_back
+from optimizer.plan.outline import outlined
+from optimizer.plan.readback import Bought
 
 RENTED, SERVERLESS, OWN, HYBRID = "rented", "serverless", "owned", "hybrid"
 WAYS: Final[Mapping[str, tuple[Hosting, ...]]] = {
@@ -151,7 +152,7 @@ def cost_curves(inquiry: Inquiry, found: Mapping[str, Tried]) -> dict[str, Calla
         if answer is None:
             continue
         if way == SERVERLESS:
-            curves[way] = _line(read_back(answer).monthly_cost_usd)
+            curves[way] = _line(outlined(answer).monthly_cost_usd)
         else:
             curves[way] = _steps(narrowed(replace(hosted(inquiry, way), close_enough=True)))
     return curves
@@ -167,7 +168,7 @@ def _steps(inquiry: Inquiry) -> Callable[[float], Cost]:
     def cost(factor: float) -> Cost:
         if factor not in solved:
             answer = replace(inquiry, scenario=at_demand(inquiry.scenario, factor)).solved()
-            solved[factor] = read_back(answer).monthly_cost_usd if answer.solution.outcome in SOLVED else None
+            solved[factor] = outlined(answer).monthly_cost_usd if answer.solution.outcome in SOLVED else None
         return solved[factor]
 
     return cost

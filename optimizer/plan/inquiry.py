@@ -1,37 +1,39 @@
 """A scenario that can be solved again under a change: the same candidates, other masks, offers or policy."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from optimizer.inputs.catalog import Catalogs
 from optimizer.inputs.scenario import Policy, Scenario
 from optimizer.performance.apis import apis
-from optimizer.performance.candidates import WorkloadOptions, evaluate, re_rated, variants
-from optimizer.performance.market import Market, admits_by, market
-from optimizer.program.formulate import Column, Formulation, formulate
+from optimizer.performance.candidates import (
+    Broken,
+    WorkloadOptions,
+    evaluate,
+    re_rated,
+    variants,
+    with_mixes_apart,
+    with_mixes_predicted,
+)
+from optimizer.performance.market import Market, admits_by, market, under
+from optimizer.plan.service import LOAD_TOLERANCE, Service, Use, overload, services_of
+from optimizer.program.formulate import Formulation, formulate
 from optimizer.program.given import Flags
 from optimizer.program.solve import Solution, solve
+
+MOST_ROUNDS = 8
+"""Solves with mixing, each knowing the mixes that broke before; plans settle in one to three."""
+
+NO_FLOW = 1e-8
+"""Share of a class's demand below which a flow is the solver's rounding."""
 
 COMPARISON_GAP = 0.01
 COMPARISON_NODES = 50
 """Where the search ends for plans with demand over time that are only compared with the chosen, proven one."""
-
-
-@dataclass(frozen=True)
-class Use:
-    """A candidate that runs: what it stands for, and by period its replicas and the requests/s routed to it."""
-
-    column: Column
-    replicas: tuple[int, ...]
-    flow_per_s: tuple[float, ...]
-
-    @property
-    def busiest(self) -> int:
-        """The period with the most traffic, the first such; with the most replicas for a standby."""
-        by_load = list(zip(self.flow_per_s, self.replicas, strict=True))
-        return by_load.index(max(by_load))
 
 
 @dataclass(frozen=True)
@@ -41,18 +43,51 @@ class Answer:
     inquiry: "Inquiry"
     formulation: Formulation
     solution: Solution
+    rounds: int = 1
+    """Solves until every deployment held at the mix that the plan sends it, see `Inquiry.solved`."""
 
-    @property
+    @cached_property
     def used(self) -> tuple[Use, ...]:
-        """The candidates that ever have replicas; flows are those of the demand asked for, without what may vary."""
+        """The candidates that ever have replicas; flows too small to tell from rounding are none."""
         replicas, asked = self.solution.replicas, self.inquiry.scenario.policy.robust.demand
-        flow = np.zeros(replicas.shape)
+        problem = self.formulation.problem
+        flow: dict[tuple[int, int], dict[int, float]] = defaultdict(lambda: defaultdict(float))
         for routed in self.solution.flows:
-            flow[routed.period, routed.candidate] += routed.flow_per_s / asked
+            if routed.flow_per_s > NO_FLOW * problem.reach_per_s[routed.period, routed.mix]:
+                flow[routed.period, routed.candidate][routed.mix] += routed.flow_per_s / asked
+        ran = np.flatnonzero(replicas.any(axis=0)).tolist()
+        rows = {c: np.flatnonzero(problem.candidates.rate_per_s[c]).tolist() for c in ran}
         return tuple(
-            Use(self.formulation.columns[c], tuple(replicas[:, c].tolist()), tuple(flow[:, c].tolist()))
-            for c in np.flatnonzero(replicas.any(axis=0)).tolist()
+            Use(
+                self.formulation.columns[c],
+                tuple(replicas[:, c].tolist()),
+                tuple(tuple(flow[t, c][m] for m in rows[c]) for t in range(len(replicas))),
+            )
+            for c in ran
         )
+
+    @cached_property
+    def services(self) -> tuple[tuple[Service, ...], ...]:
+        """By period what each of `used` is sent and sustains, predicted at its own mix."""
+        inquiry = self.inquiry
+        shares = [float(inquiry.market.serving_share[use.column.offer]) for use in self.used]
+        return tuple(
+            services_of(inquiry.options[use.column.workload], use, share)
+            for use, share in zip(self.used, shares, strict=True)
+        )
+
+    def broken(self) -> tuple[Broken, ...]:
+        """The mixes of which a deployment gets more than the policy lets it carry."""
+        policy = self.inquiry.scenario.policy
+        found = []
+        for use, by_period in zip(self.used, self.services, strict=True):
+            for replicas, flows, now in zip(use.replicas, use.pool_flow_per_s, by_period, strict=True):
+                excess = overload(policy, replicas, now)
+                if np.count_nonzero(flows) > 1 and excess > 1 + LOAD_TOLERANCE:
+                    choice = self.inquiry.options[use.column.workload]
+                    corners = tuple(p for p, flow in zip(use.column.pools, flows, strict=True) if flow > 0)
+                    found.append(Broken(choice.home, corners, now.share_of_class, excess))
+        return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -75,12 +110,38 @@ class Inquiry:
         return cls(scenario, catalogs, offers, evaluate(scenario, catalogs, offers), time_limit_s)
 
     def solved(self, keep: Sequence[Flags] | None = None) -> Answer:
-        """The optimum, optionally over a part of the configurations."""
+        """The optimum, optionally over a part of the configurations, that holds at the mixes it runs.
+
+        Every deployment is predicted again at the mix that the plan sends it. Where one does not hold, its mix becomes
+        one of the predicted ones and the program is solved again, after `MOST_ROUNDS` with nothing added up between
+        predicted mixes, which always holds.
+        """
+        inquiry, rounds = self, 1
+        answer = inquiry._solved(keep, rounds)
+        while broken := answer.broken():
+            inquiry, rounds = inquiry.with_predicted(broken, rounds < MOST_ROUNDS), rounds + 1
+            answer = inquiry._solved(keep, rounds)
+        return answer
+
+    def with_predicted(self, broken: Sequence[Broken], mixing: bool) -> "Inquiry":
+        """The same candidates, told what they sustain of mixes that broke; or without any mixing."""
+        homes = {each.home: [other for other in broken if other.home == each.home] for each in broken}
+        options = tuple(
+            choice
+            if choice.home not in homes
+            else with_mixes_predicted(choice, homes[choice.home])
+            if mixing
+            else with_mixes_apart(choice)
+            for choice in self.options
+        )
+        return replace(self, options=options)
+
+    def _solved(self, keep: Sequence[Flags] | None, rounds: int) -> Answer:
         hosted = apis(self.scenario, self.catalogs).admitted if "serverless" in self.scenario.policy.hosting else ()
         formulation = formulate(self.scenario, self.options, self.market, keep, hosted)
         gap, nodes = (COMPARISON_GAP, COMPARISON_NODES) if self.close_enough else (0.0, None)
         solution = solve(formulation.problem, self.time_limit_s, relative_gap=gap, node_limit=nodes)
-        return Answer(self, formulation, solution)
+        return Answer(self, formulation, solution, rounds)
 
     def for_comparison(self) -> "Inquiry":
         """The same question for answers that stand beside a plan: close enough to compare, where proof takes long."""
@@ -95,7 +156,7 @@ class Inquiry:
         options = self.under_levels(scenario).options if levels else self.options
         options = tuple(replace(o, workload=v.workload) for o, v in zip(options, variants(scenario), strict=True))
         same_offers = admits_by(scenario.policy) == admits_by(self.scenario.policy)
-        offers = self.market if same_offers else market(self.catalogs, scenario.policy)
+        offers = self.market if same_offers else under(self.market, scenario.policy)
         return replace(self, scenario=scenario, market=offers, options=options)
 
     def under_policy(self, **changes: object) -> "Inquiry":
@@ -103,7 +164,7 @@ class Inquiry:
         policy = Policy.model_validate(self.scenario.policy.model_dump() | changes)
         changed = self.scenario.model_copy(update={"policy": policy})
         same_offers = admits_by(policy) == admits_by(self.scenario.policy)
-        return replace(self, scenario=changed, market=self.market if same_offers else market(self.catalogs, policy))
+        return replace(self, scenario=changed, market=self.market if same_offers else under(self.market, policy))
 
     def under_levels(self, scenario: Scenario) -> "Inquiry":
         """The same candidates for a scenario that differs in service levels or confidence only."""

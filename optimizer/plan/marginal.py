@@ -12,8 +12,9 @@ from optimizer.plan.inquiry import Inquiry
 from optimizer.plan.levers import Direction, Lever, is_demand
 from optimizer.plan.loosening import shown, with_field
 from optimizer.plan.narrowing import restricted
+from optimizer.plan.outline import Outline, outlined
 from optimizer.plan.pricing import SAME_COST
-from optimizer.plan.readback import Bought, read_back
+from optimizer.plan.readback import Bought
 
 DIRECTIONS: Final[tuple[Direction, ...]] = ("tighter", "looser")
 CEILINGS: Final = ("policy.max_monthly_usd", "policy.max_power_kw", "policy.max_gpus", "policy.quotas")
@@ -25,7 +26,7 @@ class Varied:
     """The proven best plan of a varied scenario; None where there is none."""
 
     outcome: Outcome
-    plan: Bought | None
+    plan: Outline | None
 
 
 def marginal_values(
@@ -66,7 +67,7 @@ def varied(inquiry: Inquiry, field: str, value: float) -> Varied:
     """The best plan with one field of the scenario set anew."""
     answer = inquiry.changed(with_field(inquiry.scenario, field, value)).solved()
     found = answer.solution.outcome in ("optimal", "feasible")
-    return Varied(answer.solution.outcome, read_back(answer) if found else None)
+    return Varied(answer.solution.outcome, outlined(answer) if found else None)
 
 
 def varied_cost_usd(inquiry: Inquiry, field: str, value: float) -> float:
@@ -75,7 +76,7 @@ def varied_cost_usd(inquiry: Inquiry, field: str, value: float) -> float:
     return math.inf if cost is None else cost
 
 
-def bought(plan: Bought) -> tuple[tuple[str, int], ...]:
+def bought(plan: Outline) -> tuple[tuple[str, int], ...]:
     """What makes two plans the same purchase: how many instances of which offers, and which hosted APIs."""
     apis = dict.fromkeys((item.api, 0) for item in plan.hosted)
     return (*((purchase.offer, purchase.instances) for purchase in plan.purchases), *apis)

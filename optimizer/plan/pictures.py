@@ -14,7 +14,7 @@ from optimizer.performance.roofline import matrices
 from optimizer.plan.fleet import Deployment
 from optimizer.plan.inquiry import Inquiry
 from optimizer.plan.readback import Bought
-from optimizer.program.formulate import Column
+from optimizer.program.columns import Column
 from optimizer.program.given import Flags, Floats
 
 LOADS: Final = 40
@@ -84,11 +84,10 @@ def short(d: Deployment) -> str:
 
 def curves(inquiry: Inquiry, plan: Bought) -> Iterator[Curve]:
     """Latency over load for every deployment."""
-    for column, d in zip(plan.columns, plan.deployments, strict=True):
+    for column, mix, d in zip(plan.columns, plan.mixes, plan.deployments, strict=True):
         options, row = inquiry.options[column.workload], column.configuration
         capacity = d.max_requests_per_second / d.replicas
         rates = np.linspace(LOWEST_SHARE, HIGHEST_SHARE, LOADS) * capacity
-        mix = options.pools[column.pool].pool.mix
         point = operate(options.setup.take(np.full(LOADS, row)), mix, rates)
         slo, margins = options.workload.slo, options.limits.margins
         ttft = next(iter(slo.ttft_ms.limits_ms().items())) if slo.ttft_ms else None
@@ -110,9 +109,8 @@ def curves(inquiry: Inquiry, plan: Bought) -> Iterator[Curve]:
 
 def roofline_points(inquiry: Inquiry, plan: Bought) -> Iterator[RooflinePoint]:
     """Decode at the planned concurrency and prefill of one prompt, over dense and shared matrices."""
-    for column, d in zip(plan.columns, plan.deployments, strict=True):
-        options = inquiry.options[column.workload]
-        setup, mix = options.setup.take(np.array([column.configuration])), options.pools[column.pool].pool.mix
+    for column, mix, d in zip(plan.columns, plan.mixes, plan.deployments, strict=True):
+        setup = inquiry.options[column.workload].setup.take(np.array([column.configuration]))
         point = operate(setup, mix, np.array([d.requests_per_second / d.replicas]))
         body = matrices(setup).body
         move, multiply = float(body.move[0]), float(body.multiply[0])

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from optimizer.plan.inquiry import Inquiry
-from optimizer.plan.readback import Bought, read_back
+from optimizer.plan.outline import Outline, outlined
 from optimizer.program.given import Flags
 
 MAX_LINES: Final = 50
@@ -27,11 +27,11 @@ class Crossing:
     """
 
     factor: Decimal
-    plan: Bought
+    plan: Outline
     monthly_cost_usd: Decimal
 
 
-def crossing(inquiry: Inquiry, chosen: Bought, moved: Flags, end: Decimal) -> Crossing | None:
+def crossing(inquiry: Inquiry, chosen: Outline, moved: Flags, end: Decimal) -> Crossing | None:
     """The factor on some prices, between 1 and `end`, at which the chosen plan stops being the cheapest.
 
     A plan's cost is a line over the factor s, rest + s · moved. Starting from the best plan at the end, the factor at
@@ -63,12 +63,12 @@ def crossing(inquiry: Inquiry, chosen: Bought, moved: Flags, end: Decimal) -> Cr
     return None
 
 
-def _best(inquiry: Inquiry, moved: Flags, factor: Decimal) -> Bought | None:
+def _best(inquiry: Inquiry, moved: Flags, factor: Decimal) -> Outline | None:
     """The best plan with those prices times the factor, told at the prices of today."""
     answer = repriced(inquiry, moved, factor).solved()
     if answer.solution.outcome != "optimal":
         return None
-    return read_back(replace(answer, inquiry=inquiry))
+    return outlined(replace(answer, inquiry=inquiry))
 
 
 def repriced(inquiry: Inquiry, moved: Flags, factor: Decimal) -> Inquiry:
@@ -81,7 +81,7 @@ def repriced(inquiry: Inquiry, moved: Flags, factor: Decimal) -> Inquiry:
     return replace(inquiry, market=replace(inquiry.market, offers=offers, price_usd_per_hour=prices))
 
 
-def _line(inquiry: Inquiry, plan: Bought, moved: Flags) -> tuple[Decimal, Decimal]:
+def _line(inquiry: Inquiry, plan: Outline, moved: Flags) -> tuple[Decimal, Decimal]:
     """A plan's monthly cost on offers that keep their price, and on those whose price moves, as of today."""
     names = {offer.id for offer, moves in zip(inquiry.market.offers, moved.tolist(), strict=True) if moves}
     part = sum((p.monthly_cost_usd for p in plan.purchases if p.offer in names), Decimal(0))

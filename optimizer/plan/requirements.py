@@ -143,4 +143,4 @@ def _spare(deployment: Deployment) -> int:
 
 def _setup(d: Deployment) -> tuple[str, ...]:
     layout = f"tp{d.tensor_parallel}pp{d.pipeline_parallel}"
-    return (d.workload, d.pool, d.engine, d.gpu, d.precision, d.kv_precision, layout)
+    return (d.workload, d.model, d.engine, d.gpu, d.precision, d.kv_precision, layout)

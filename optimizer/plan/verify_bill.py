@@ -1,11 +1,13 @@
-"""The bill again, hour by hour of the week in exact fractions: instances, starts, disks, hosted requests, changes."""
+"""The bill again, hour by hour of the week in exact fractions: instances, starts, disks, egress, APIs, changes."""
 
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from fractions import Fraction
 
 from optimizer.base.units import (
+    BYTES_PER_GB,
     HOURS_PER_MONTH,
     HOURS_PER_WEEK,
     MINUTES_PER_HOUR,
@@ -15,8 +17,8 @@ from optimizer.base.units import (
 from optimizer.inputs.catalog import Offer, ServerlessPrice
 from optimizer.inputs.kinds import ALWAYS_PAID, OWNED
 from optimizer.inputs.scenario import InForce
-from optimizer.plan.fleet import Hosted, Purchase, Running, Sent
-from optimizer.plan.verify_claim import CENT_TOLERANCE, RATE_TOLERANCE, Claim, Findings, disk_prices
+from optimizer.plan.fleet import Deployment, Hosted, Purchase, Running, Sent
+from optimizer.plan.verify_claim import CENT_TOLERANCE, RATE_TOLERANCE, Claim, Findings, disk_prices, egress_prices
 
 WEEKS_PER_MONTH = Fraction(HOURS_PER_MONTH, HOURS_PER_WEEK)
 OTHER_WEIGHTS = frozenset({"fine_tune", "distill_same_architecture"})
@@ -35,14 +37,21 @@ def cost(claim: Claim) -> Findings:
         yield told, f"{purchase.offer} is paid for {float(hours):g} hours a month"
         own = (Fraction(offer.price_usd_per_hour) + _disk_usd_per_hour(claim, offer)) * hours
         instances += own
+        yield from _runs(claim, purchase, offer)
         yield _same(own, Fraction(purchase.monthly_cost_usd), f"{purchase.offer} at catalog prices")
     for item in claim.hosted:
         own = _requests_per_month(claim, item.schedule) * Fraction(item.usd_per_request)
         hosted += own
         yield _same(own, Fraction(item.monthly_cost_usd), f"{item.api} by the request")
+    sent = Fraction(0)
+    for d, _, offer in claim.placed:
+        own = _egress_usd_per_month(claim, d, offer)
+        sent += own
+        yield (d.egress_usd is None) == (claim.scenario.policy.egress is None), "egress is paid where it is asked for"
+        yield _same(own, Fraction(d.egress_usd or 0), f"{d.workload} from {offer.id} to the internet")
     moved = Fraction(claim.migration.one_time_cost_usd) if claim.migration else Fraction(0)
     shown = Fraction(claim.monthly_cost_usd)
-    yield _same(instances + hosted + moved, shown, "all that is bought")
+    yield _same(instances + sent + hosted + moved, shown, "all that is bought")
     shares = sum((Fraction(d.monthly_cost_usd) for d in claim.deployments), Fraction(0))
     yield _same(shares + hosted + moved, shown, "deployments, hosted APIs and changes")
     for d in claim.deployments:
@@ -62,9 +71,33 @@ def _paid_hours_per_month(claim: Claim, purchase: Purchase, offer: Offer) -> Fra
     running = [purchase.schedule[period].instances for period in claim.period_of_hour]
     if offer.pricing_term in ALWAYS_PAID:
         return Fraction(max(running) * HOURS_PER_MONTH)
+    serving = sum(run.hours * run.instances for run in purchase.runs) or sum(running)
     started = sum(max(0, running[hour] - running[hour - 1]) for hour in range(HOURS_PER_WEEK))
     start_up = Fraction(repr(claim.scenario.policy.elastic.start_up_minutes)) / MINUTES_PER_HOUR
-    return (sum(running) + started * start_up) * WEEKS_PER_MONTH
+    return (serving + started * start_up) * WEEKS_PER_MONTH
+
+
+def _runs(claim: Claim, purchase: Purchase, offer: Offer) -> Findings:
+    """Where a provider bills a least time: every run is paid for that long, and what runs in any hour is paid for."""
+    least = _least_hours(claim, offer)
+    if offer.pricing_term in ALWAYS_PAID or len(claim.periods) == 1 or least == 1:
+        yield not purchase.runs, f"{purchase.offer} is paid for the hours that it runs"
+        return
+    paid = [0] * HOURS_PER_WEEK
+    for run in purchase.runs:
+        yield run.hours >= least and run.instances > 0, f"{purchase.offer} is paid for at least {least} hours a start"
+        for hour in range(run.first_hour, run.first_hour + run.hours):
+            paid[hour % HOURS_PER_WEEK] += run.instances
+    running = [purchase.schedule[period].instances for period in claim.period_of_hour]
+    covered = all(there >= wanted for there, wanted in zip(paid, running, strict=True))
+    yield covered, f"{purchase.offer} is paid for in every hour that it runs"
+
+
+def _least_hours(claim: Claim, offer: Offer) -> int:
+    for pattern, hours in claim.scenario.policy.elastic.minimum_billing_hours.items():
+        if fnmatchcase(offer.provider, pattern):
+            return hours
+    return 1
 
 
 def _disk_usd_per_hour(claim: Claim, offer: Offer) -> Fraction:
@@ -73,6 +106,21 @@ def _disk_usd_per_hour(claim: Claim, offer: Offer) -> Fraction:
     if not size_gb or not prices or offer.provider_kind == OWNED:
         return Fraction(0)
     return Fraction(repr(size_gb)) * Fraction(min(prices)) / HOURS_PER_MONTH
+
+
+def _egress_usd_per_month(claim: Claim, d: Deployment, offer: Offer) -> Fraction:
+    """The bytes of each class's answers at the provider's cheapest price; one's own site pays for its own line."""
+    egress, prices = claim.scenario.policy.egress, egress_prices(claim, offer)
+    if egress is None or not prices or offer.provider_kind == OWNED:
+        return Fraction(0)
+    tokens = {item.name: item.output_tokens for item in d.classes}
+    per_token, per_request = Fraction(repr(egress.bytes_per_output_token)), Fraction(repr(egress.bytes_per_request))
+    sent = (
+        Fraction(repr(flow)) * (tokens.get(name, 0) * per_token + per_request)
+        for period in claim.period_of_hour
+        for name, flow in d.schedule[period].requests_per_second_by_class.items()
+    )
+    return sum(sent, Fraction(0)) * SECONDS_PER_HOUR * WEEKS_PER_MONTH * Fraction(min(prices)) / BYTES_PER_GB
 
 
 def _requests_per_month(claim: Claim, schedule: Sequence[Running] | Sequence[Sent]) -> Fraction:

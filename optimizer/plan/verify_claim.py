@@ -16,6 +16,7 @@ RATE_TOLERANCE = 1e-6
 CENT_TOLERANCE = Decimal("0.01")
 
 DISK_UNIT = "USD/GB-month"
+EGRESS_ITEM, EGRESS_UNIT = "egress to the internet", "USD/GB"
 
 Finding = tuple[bool, str]
 Findings = Iterator[Finding]
@@ -89,6 +90,12 @@ def hours_of(period: Period) -> tuple[int, ...]:
 def disk_prices(claim: Claim, offer: Offer) -> list[Decimal]:
     """What the offer's provider asks for a GB of block storage for a month."""
     return [r.value for r in claim.catalogs.ancillary if (r.provider, r.unit) == (offer.provider, DISK_UNIT)]
+
+
+def egress_prices(claim: Claim, offer: Offer) -> list[Decimal]:
+    """What the offer's provider asks for a GB sent to the internet."""
+    rows = (r for r in claim.catalogs.ancillary if (r.provider, r.unit) == (offer.provider, EGRESS_UNIT))
+    return [row.value for row in rows if row.item == EGRESS_ITEM]
 
 
 def rate_of_replica(deployment: Deployment) -> float:

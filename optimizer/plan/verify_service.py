@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -14,8 +14,11 @@ from optimizer.performance.evidence import margins
 from optimizer.performance.memory import memory_use
 from optimizer.performance.predict import STATISTICS, Mix, OperatingPoint, operate
 from optimizer.performance.setup import Configuration, gather
-from optimizer.plan.fleet import Deployment
-from optimizer.plan.verify_claim import RATE_TOLERANCE, Claim, Findings, hours_of, rate_of_replica
+from optimizer.plan.fleet import Deployment, Running
+from optimizer.plan.verify_claim import RATE_TOLERANCE, Claim, Findings, hours_of
+
+SHARE_DIGITS = 12
+"""To which shares of classes are the same mix."""
 
 
 def demand(claim: Claim) -> Findings:
@@ -23,8 +26,8 @@ def demand(claim: Claim) -> Findings:
     served: dict[tuple[str, str, int], float] = defaultdict(float)
     for d in claim.deployments:
         for running in d.schedule:
-            for item in d.classes:
-                served[d.workload, item.name, running.period] += running.requests_per_second * item.share
+            for name, flow in running.requests_per_second_by_class.items():
+                served[d.workload, name, running.period] += flow
     for api in claim.hosted:
         for sent in api.schedule:
             served[api.workload, api.request_class, sent.period] += sent.requests_per_second
@@ -67,15 +70,21 @@ def utilization(claim: Claim) -> Findings:
     highest = claim.scenario.policy.max_utilization
     for d in claim.deployments:
         for running in d.schedule:
-            full = rate_of_replica(d) * running.replicas
+            full = running.max_requests_per_second
             flow = running.requests_per_second * claim.demand_factor / claim.throughput_factor
             text = f"{d.workload} on {d.gpu} runs at {flow / full if full else math.inf:.3f} of {highest:g}"
             yield flow <= highest * full * (1 + RATE_TOLERANCE), text
             share = running.requests_per_second / full if full else 0.0
             yield math.isclose(running.utilization, share, rel_tol=RATE_TOLERANCE), f"{d.workload}: {share:.3f} shown"
+            flows = running.requests_per_second_by_class
+            text = f"{d.workload} on {d.gpu} is sent {sum(flows.values()):g} requests/s of classes it is shown with"
+            told = set(flows) <= {item.name for item in d.classes} and min(flows.values(), default=0.0) >= 0
+            whole = math.isclose(sum(flows.values()), running.requests_per_second, rel_tol=RATE_TOLERANCE)
+            yield told and (whole or not running.requests_per_second), text
         busiest = max(d.schedule, key=lambda item: (item.requests_per_second, item.replicas))
-        shown = (d.replicas, d.requests_per_second, d.utilization)
-        own = (busiest.replicas, busiest.requests_per_second, max(item.utilization for item in d.schedule))
+        shown = (d.replicas, d.requests_per_second, d.max_requests_per_second, d.utilization)
+        most = max(item.utilization for item in d.schedule)
+        own = (busiest.replicas, busiest.requests_per_second, busiest.max_requests_per_second, most)
         same = all(math.isclose(*pair, rel_tol=RATE_TOLERANCE) for pair in zip(shown, own, strict=True))
         yield same, f"{d.workload} on {d.gpu} is shown at its busiest"
 
@@ -92,21 +101,42 @@ def memory(claim: Claim) -> Findings:
 
 
 def service_levels(claim: Claim) -> Findings:
-    """Each limit at the load of each period, and at the full rate that utilization and losses are counted from."""
+    """Each limit at the load and mix of each period, and at the full rate that utilization is counted from."""
     for d, _, offer in claim.placed:
-        configuration = _configuration(d, offer)
-        room = margins(claim.catalogs, [configuration], claim.scenario.policy.confidence)
-        slower = float(room.ttft[0]), float(room.tpot[0])
-        full = rate_of_replica(d) * float(room.throughput[0])
-        loads = [item.requests_per_second / item.replicas for item in d.schedule if item.replicas]
-        worst = [load * claim.demand_factor / claim.throughput_factor for load in loads]
-        rates = np.array([*worst, full * (1 - RATE_TOLERANCE), max(loads)]) / claim.serving_share(offer)
-        setup = gather(claim.catalogs, [configuration]).take(np.zeros(len(rates), dtype=np.int64))
-        point = operate(setup, _mix(claim.workloads[d.workload], d), rates)
-        for row, rate in enumerate(rates[:-1].tolist()):
-            yield bool(point.stable[row]), f"{d.workload} on {d.gpu} keeps up with {rate:g} requests/s a replica"
-            yield from _within_limits(claim.workloads[d.workload], point, row, slower)
-        yield from _as_shown(claim.workloads[d.workload], d, point, len(rates) - 1, slower)
+        for shares, running in _by_mix(d):
+            yield from _levels_at(claim, d, offer, shares, running)
+
+
+def _by_mix(d: Deployment) -> list[tuple[dict[str, float], list[Running]]]:
+    """The periods in which a deployment runs, by the shares of the classes that it is sent; standing by, its own."""
+    found: dict[tuple[tuple[str, float], ...], list[Running]] = defaultdict(list)
+    names, shown = {item.name for item in d.classes}, {item.name: item.share for item in d.classes if item.share}
+    for running in d.schedule:
+        flows = {name: f for name, f in running.requests_per_second_by_class.items() if f and name in names}
+        shares = {name: f / sum(flows.values()) for name, f in flows.items()} or shown
+        if running.replicas:
+            found[tuple((name, round(share, SHARE_DIGITS)) for name, share in sorted(shares.items()))].append(running)
+    return [(dict(mix), running) for mix, running in found.items()]
+
+
+def _levels_at(
+    claim: Claim, d: Deployment, offer: Offer, shares: Mapping[str, float], running: Sequence[Running]
+) -> Findings:
+    """The limits at one mix of classes, over the periods that have it."""
+    configuration, workload = _configuration(d, offer), claim.workloads[d.workload]
+    room = margins(claim.catalogs, [configuration], claim.scenario.policy.confidence)
+    slower = float(room.ttft[0]), float(room.tpot[0])
+    full = [item.max_requests_per_second / item.replicas * float(room.throughput[0]) for item in running]
+    loads = [item.requests_per_second / item.replicas for item in running]
+    worst = [load * claim.demand_factor / claim.throughput_factor for load in loads]
+    rates = np.array([*worst, max(full) * (1 - RATE_TOLERANCE), max(loads)]) / claim.serving_share(offer)
+    setup = gather(claim.catalogs, [configuration]).take(np.zeros(len(rates), dtype=np.int64))
+    point = operate(setup, _mix(workload, d, shares), rates)
+    for row, rate in enumerate(rates[:-1].tolist()):
+        yield bool(point.stable[row]), f"{d.workload} on {d.gpu} keeps up with {rate:g} requests/s a replica"
+        yield from _within_limits(workload, point, row, slower)
+    if max(loads) or not d.requests_per_second:
+        yield from _as_shown(workload, d, point, len(rates) - 1, slower)
 
 
 def _within_limits(workload: Workload, point: OperatingPoint, row: int, slower: tuple[float, float]) -> Findings:
@@ -145,11 +175,12 @@ def _as_shown(
             yield shown[statistic] >= own * (1 - RATE_TOLERANCE), text
 
 
-def _mix(workload: Workload, d: Deployment) -> Mix:
+def _mix(workload: Workload, d: Deployment, shares: Mapping[str, float]) -> Mix:
+    served = [item for item in d.classes if item.name in shares]
     return Mix(
-        input_tokens=np.array([item.input_tokens for item in d.classes], dtype=float),
-        output_tokens=np.array([item.output_tokens for item in d.classes], dtype=float),
-        share=np.array([item.share for item in d.classes]),
+        input_tokens=np.array([item.input_tokens for item in served], dtype=float),
+        output_tokens=np.array([item.output_tokens for item in served], dtype=float),
+        share=np.array([shares[item.name] for item in served]),
         cached_input_share=workload.cached_input_share,
     )
 

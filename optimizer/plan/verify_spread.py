@@ -80,7 +80,7 @@ def _spare(claim: Claim) -> Findings:
     for d, _, _ in claim.placed if spare else ():
         for running in d.schedule:
             flow, left = running.requests_per_second * claim.demand_factor, running.replicas - spare
-            most = rate_of_replica(d) * claim.throughput_factor * left
+            most = running.max_requests_per_second / max(running.replicas, 1) * claim.throughput_factor * left
             text = f"{d.workload} on {d.gpu}: {left} replicas left after losing {spare}"
             if flow:
                 yield left > 0 and flow <= most * (1 + RATE_TOLERANCE), text

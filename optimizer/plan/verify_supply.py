@@ -5,7 +5,7 @@ from optimizer.inputs.catalog import Offer
 from optimizer.inputs.kinds import ALWAYS_PAID, OWNED
 from optimizer.inputs.scenario import Policy, Workload
 from optimizer.plan.fleet import Deployment, Purchase
-from optimizer.plan.verify_claim import CENT_TOLERANCE, RATE_TOLERANCE, Claim, Findings, disk_prices
+from optimizer.plan.verify_claim import CENT_TOLERANCE, RATE_TOLERANCE, Claim, Findings, disk_prices, egress_prices
 
 
 def instances(claim: Claim) -> Findings:
@@ -73,6 +73,7 @@ def _admitted(claim: Claim, policy: Policy, offer: Offer) -> dict[str, bool]:
         f"price confidence {offer.confidence}": offer.confidence in policy.price_confidence,
         f"price age {age_days} days": policy.max_price_age_days is None or age_days <= policy.max_price_age_days,
         "price of storage": own or not policy.storage_gb_per_instance or bool(disk_prices(claim, offer)),
+        "price of egress": own or policy.egress is None or bool(egress_prices(claim, offer)),
     }
 
 
@@ -120,7 +121,7 @@ def _at_once(claim: Claim, period: int) -> Findings:
 
 def _setup_key(d: Deployment) -> tuple[str | int, ...]:
     layout = (d.tensor_parallel, d.pipeline_parallel)
-    return (d.workload, d.model, d.engine, d.gpu, d.precision, d.kv_precision, *layout, d.pool)
+    return (d.workload, d.model, d.engine, d.gpu, d.precision, d.kv_precision, *layout)
 
 
 def _carbon_kg_per_month(claim: Claim) -> float | None:

@@ -9,7 +9,7 @@ from optimizer.plan.conflict import conflict_of, conflicts_of, plan_of, plan_wit
 from optimizer.plan.explained import ConflictItem, FieldChange, Relaxation
 from optimizer.plan.inquiry import Inquiry
 from optimizer.plan.loosening import Requirement, Value, defaults_of, shown, with_field
-from optimizer.plan.readback import Bought
+from optimizer.plan.outline import Outline
 
 COMFORT = (1.5, 2.0, 4.0)
 """The tightest feasible latency is often absurdly dear; limits this much looser are offered beside it."""
@@ -22,7 +22,7 @@ class WayOut:
     """Requirements set to new values, and the plan that they allow."""
 
     changes: tuple[tuple[Requirement, Value | None], ...]
-    plan: Bought
+    plan: Outline
     strictest: bool = True
     """Whether nothing stricter has a plan; looser ways stand beside it because they save a lot."""
 
@@ -81,7 +81,7 @@ def together(inquiry: Inquiry, conflict: Sequence[Requirement]) -> list[WayOut]:
     return [WayOut(tuple((item, values[item.field]) for item in needed), plan)]
 
 
-def _tightened(inquiry: Inquiry, scenario: Scenario, item: Requirement, removed: Bought) -> WayOut:
+def _tightened(inquiry: Inquiry, scenario: Scenario, item: Requirement, removed: Outline) -> WayOut:
     """The strictest value of a requirement that still allows a plan, by bisection over its scale.
 
     Args:

@@ -7,10 +7,10 @@ plan (see `quantities`) costs
     sum price n  >=  gained - charged + sum over columns of instances ( adjusted_price n - worth of what runs on them )
                                       + sum over hosted APIs ( adjusted_price - worth ) flow
 
-because demands are met and limits are kept. `adjusted_price` adds what the limits charge for an instance or an API;
-a flow is worth what it gains less what shares of the traffic charge for it, a replica what it gains by being there.
-In one period t and on one offer o the flow is limited twice: by what fits into n instances, and, for each trimming
-group, by the demand itself. With any prices z >= 0 on the groups,
+because demands are met and limits are kept. `adjusted_price` adds what the limits charge for an instance or an API; a
+flow is worth what it gains less what it costs to send its answers and what limits charge for it, a replica what it
+gains by being there. In one period t and on one offer o the flow is limited twice: by what fits into n instances, and,
+for each trimming group, by the demand itself. With any prices z >= 0 on the groups,
 
     worth on o in t  <=  n ( sum over groups of z  +  F[t,o](worth - z) )
 
@@ -20,14 +20,15 @@ optimal since its packing rows are nested (see `constraints.packing`). An instan
 worth of every period. If every adjusted price is at least the worth it buys, each term is at least 0, so
 gained - charged bounds every plan; and a plan with a replica of c has one instance that holds it, so its cost is at
 least that plus what the best content with c falls short. Where the condition fails by a little, all worths are scaled
-down until it holds. The bound of a candidate is the best over a few choices of z and over the periods.
+down until it holds; a flow's cost comes down with its gain, which counts it as worth no less than it is. The bound of
+a candidate is the best over a few choices of z and over the periods.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from optimizer.program.cost import api_cost_usd_per_hour
+from optimizer.program.cost import api_cost_usd_per_hour, sending_cost_usd_per_hour
 from optimizer.program.given import Floats, Ints
 from optimizer.program.model import Program
 from optimizer.program.problem import Problem
@@ -43,7 +44,7 @@ class Multipliers:
     """What non-negative prices on the relaxation's rows make of its columns, in USD/h over the month.
 
     Attributes:
-        flow_worth: (N,) of the reach of a stream.
+        flow_worth: (N,) of the reach of a stream, less what it costs.
         replica_worth: (T, C) of a replica's being there.
         api_worth, api_price: (B,) of the reach of an API's stream, and what it costs with the limits' charges.
         instance_price: (I,) of an instance with the limits' charges.
@@ -82,6 +83,7 @@ def read_multipliers(program: Program, duals: Floats) -> Multipliers:
     _, offer, share = instance_columns(problem)
     price[columns.instances] = problem.offers.price_usd_per_hour[offer] * share
     price[columns.bought] = api_cost_usd_per_hour(problem)
+    price[columns.flow] = sending_cost_usd_per_hour(problem)
     gained, charged, start, group = 0.0, 0.0, 0, np.zeros(columns.count)
     for name, rows in program.families.items():
         dual = np.abs(duals[start : start + len(rows.names)])
@@ -102,7 +104,7 @@ def read_multipliers(program: Program, duals: Floats) -> Multipliers:
         elif name not in ("capacity", "packing"):
             np.add.at(price, rows.column, dual[rows.row] * rows.value)
             charged += float(dual @ rows.upper)
-    parts = (worth[columns.flow], worth[columns.replicas], worth[columns.bought])
+    parts = (worth[columns.flow] - price[columns.flow], worth[columns.replicas], worth[columns.bought])
     return Multipliers(*parts, price[columns.bought], price[columns.instances], gained, charged, group[columns.flow])
 
 

@@ -6,7 +6,7 @@ from optimizer.program.policy_constraints import limit_of
 from optimizer.program.problem import Problem
 from optimizer.program.quantities import busiest_period, deployments_alike, labels, workload_of_candidate
 from optimizer.program.rows import Rows, at_least, at_most
-from optimizer.program.variables import Variables, by_period, changes_counted, tagged
+from optimizer.program.variables import Variables, by_period, cell_names, changes_counted, tagged
 
 
 def starts(problem: Problem, variables: Variables) -> Rows:
@@ -20,6 +20,32 @@ def starts(problem: Problem, variables: Variables) -> Rows:
         (number, variables.starts, np.ones(len(number))),
         (number, variables.instance_at[after, offer], -np.ones(len(number))),
         (number, variables.instance_at[before, offer], np.ones(len(number))),
+    )
+
+
+def minimum_billing(problem: Problem, variables: Variables) -> Rows:
+    """begun[o,h] >= paid[o,h] - paid[o,h-1]; paid[o,h] >= sum of begun[o] over the last minimum hours, h included.
+
+    paid = instances + lingering, by cell of the week; see `billing_cells` for them and why these are whole runs.
+    """
+    cells, billing = variables.cells, problem.billing
+    number, ones = np.arange(len(cells)), np.ones(len(cells))
+    here = variables.instance_at[cells.period, cells.offer]
+    before = here[cells.previous]
+    apart = np.flatnonzero(here != before)
+    row, begun = cells.recently_begun(len(billing.hour_to_period), billing.minimum_hours[cells.offer])
+    names = cell_names(problem, cells)
+    return at_least(
+        tagged("minimum_billing", [f"{way}|{name}" for way in ("rise", "kept") for name in names]),
+        np.zeros(2 * len(names)),
+        (number, variables.begun, ones),
+        (number, variables.lingering, -ones),
+        (number, variables.lingering[cells.previous], ones),
+        (apart, here[apart], -ones[apart]),
+        (apart, before[apart], ones[apart]),
+        (len(number) + number, here, ones),
+        (len(number) + number, variables.lingering, ones),
+        (len(number) + row, variables.begun[begun], -np.ones(len(row))),
     )
 
 

@@ -1,11 +1,11 @@
 """Workloads that share nothing are problems of their own: split before the search, joined after it.
 
 Two workloads are joined where an offer could serve both better than two offers like it would: where an instance holds
-replicas of both, where only so many instances can be had, or where a start is paid for when one stops and the other
-starts. They are joined all together under any limit on the whole plan. Otherwise every plan is one plan for each part
-and every part's plans can be put together: requests, replicas and instances add up, each instance of an offer holds
-replicas of one part alone, and every family has its rows within a part. So costs add up and so do bounds; a plan with
-a candidate costs at least its part's bound with the candidate plus the bounds of the others.
+replicas of both, where only so many instances can be had, or where a start or a least time is paid for when one stops
+and the other starts. They are joined all together under any limit on the whole plan. Otherwise every plan is one plan
+for each part and every part's plans can be put together: requests, replicas and instances add up, each instance of an
+offer holds replicas of one part alone, and every family has its rows within a part. So costs and bounds add up; a plan
+with a candidate costs at least its part's bound with the candidate plus the bounds of the others.
 """
 
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ def _may_be_shared(problem: Problem, keep: Flags) -> Flags:
     offers, smallest = problem.offers, problem.offers.gpus_per_instance.copy()
     np.minimum.at(smallest, problem.candidates.offer[keep], problem.candidates.gpus_per_replica[keep])
     holds_several = offers.gpus_per_instance >= 2 * smallest
-    starts = ~offers.always_paid & problem.traffic.start_share.any()
+    starts = ~offers.always_paid & (problem.traffic.start_share.any() or problem.has_minimum_billing)
     # what is paid all month may serve one workload by day and another by night
     lent = offers.always_paid & (problem.traffic.periods > 1)
     return np.asarray(holds_several | np.isfinite(offers.available) | starts | lent)
@@ -88,6 +88,7 @@ def _only(problem: Problem, keep: Flags, number: Flags) -> Sorted:
             ),
             candidates=replace(candidates, rate_per_s=candidates.rate_per_s[:, mixes]),
             apis=replace(hosted, mix=position[hosted.mix]),
+            sending=part.problem.sending.take(classes, np.arange(len(part.offers))),
         ),
         classes=classes,
         mixes=mixes,

@@ -9,18 +9,21 @@ This page is written from the registry of constraint families by `optimizer.prog
 **Given**: periods t of the month with hours[t], which sum to 730; request classes k with demand[t,k] in requests/s,
 each of a workload w that keeps least[t,w] replicas running; mixes m of requests with mix[m,k] requests of class k each;
 offers o with price[o] in USD/h, G[o] GPUs, power[o] in kW and carbon[o] in kg/h per whole instance, paid by the hour
-that an instance runs or always (committed, owned); candidates c, each one configuration on one offer with g[c] GPUs per
+that an instance runs or always (committed, owned), and egress[o] in USD per GB sent to the internet where the scenario
+says how many gb[m] the answers of a mix send; candidates c, each one configuration on one offer with g[c] GPUs per
 replica (a power of two), rate[c,m] requests/s of mix m that one replica sustains within the SLA when it serves nothing
 else, and in_force[c] replicas that run today; hosted APIs a with price[a] in USD per request of one mix.
 
 **Decided**: instances[t,o], whole instances that run, the same in every period where they are always paid;
 replicas[t,c], engine replicas placed; flow[t,c,m], requests/s routed; bought[t,a], requests/s sent to a hosted API.
-Everything else (used[t,c], outlasts[t,c], chosen[l], present[t,p], starts[o,t,u], started[c], stopped[c], failover)
-exists only where a family below needs it.
+Everything else (used[t,c], outlasts[t,c], chosen[l], present[t,p], starts[o,t,u], lingering[o,h], begun[o,h],
+started[c], stopped[c], failover) exists only where a family below needs it.
 
 **Minimized**, in USD/month: sum over t and o of hours[t] * price[o] * instances[t,o]
++ sum over t, c and m of 3600 * hours[t] * gb[m] * egress[o(c)] * flow[t,c,m]
 + sum over t and a of 3600 * hours[t] * price[a] * bought[t,a]
 + sum over o and changes from period t to u of price[o] * start_up_hours * changes_per_month[t,u] * starts[o,t,u]
++ sum over o and hours h of the week of weeks_per_month * price[o] * lingering[o,h]
 + usd_per_change * sum over c of (started[c] + stopped[c]).
 
 **Derived**: reach[t,m], the flow beyond which a mix gets more than the whole demand of each of its classes; most[t,c],
@@ -30,8 +33,9 @@ its reach and each row is divided by what it bounds, so that demands from 0.01 t
 same size.
 
 **Ties**: among plans of equal cost, fewest GPU hours, then fewest instance hours, then a single offer where one
-suffices, then fewest replica hours, then the smallest sum of id ranks. Routing then makes the busiest deployment as
-idle as possible, then the next busiest, and so on, period by period.
+suffices, then fewest replica hours, then the smallest sum of id ranks. Routing then sends answers as cheaply as the
+machines allow and, beyond that, makes the busiest deployment as idle as possible, then the next busiest, and so on,
+period by period.
 
 A family that a scenario does not use adds nothing to the program.
 

@@ -7,15 +7,18 @@ changes are counted against them.
 
 Offer rule. o' replaces o when it costs no more, is paid the same way, holds as many GPUs, is no worse in whatever an
 active family looks at (same provider or region where places are counted, limited or lost, not spot unless o is, no
-more power or carbon under a limit on it, in no quota that o is not in, not scarce), and every candidate of o has a
-replacement by the candidate rule on o'. An offer with replicas in force is never replaced, nor is any where the loss of
-an instance must be survived: instances of two offers are not lost together, and what one takes along is counted by what
-it could hold, so two offers may do with fewer.
+more power or carbon under a limit on it, in no quota that o is not in, not scarce), sends answers out at no higher
+price, is paid for no longer once started, and every candidate of o has a replacement by the candidate rule on o'. An
+offer with replicas in force is never replaced, nor is any where the loss of an instance must be survived: instances of
+two offers are not lost together, and what one takes along is counted by what it could hold, so two offers may do with
+fewer.
 
 Proof, by exchange. Take a plan that uses what is replaced; turn every instance of o into one of o' (nothing to do for
 the candidate rule) and every replica of c, with its flows, into one of c'. Several may turn into the same c'.
-- cost does not rise, nor do starts; the number of GPUs, replicas and instances stays: max_gpus, max_monthly_usd,
+- cost does not rise, nor do starts: every flow keeps its mix, and a GB sent from the new offer costs no more (on one
+  offer as much), so sending costs no more; the number of GPUs, replicas and instances stays: max_gpus, max_monthly_usd,
   least_replicas and the first two tie-breaks hold;
+- minimum_billing: the runs that paid for o and o' pay for o' now: they cover what runs there, and each is long enough;
 - demand: same mixes, same flows; capacity: rates' >= rates, so the added flows are within the added replicas' rates;
 - packing: the old replicas fitted; each becomes no larger, in an instance of the same size, so the new ones fit;
 - spare_replicas: flow <= rate (r - s used) summed over those that turn into c' is at most rate' (sum r - s), since at
@@ -234,6 +237,10 @@ def _traits(problem: Problem) -> Floats:
         columns += _same(label_numbers(offers.provider))
     if limits.min_regions > 1 or "region" in limits.survive:
         columns += _same(label_numbers(offers.region))
+    if problem.sending.charged:
+        columns.append(problem.sending.usd_per_gb)
+    if problem.has_minimum_billing:
+        columns.append(problem.billing.minimum_hours)
     if limits.max_spot_share is not None:
         columns.append(offers.spot)
     if "spot_offer" in limits.survive:

@@ -247,6 +247,18 @@ FAMILIES: tuple[Family, ...] = (
         in_relaxation=False,
     ),
     Family(
+        "minimum_billing",
+        "An instance that was started stays on the bill for its least time, whether it runs or not.",
+        "paid[o,h] = instances[t(h),o] + lingering[o,h], the latter at price[o] an hour;"
+        " begun[o,h] >= paid[o,h] - paid[o,h-1]; sum over i < minimum_hours[o] of begun[o,h-i] <= paid[o,h]"
+        "   for each hour h of the week and offer o paid by the hour whose least time is more than one",
+        "instances",
+        "policy.elastic.minimum_billing_hours",
+        lambda problem: problem.has_minimum_billing,
+        change_constraints.minimum_billing,
+        in_relaxation=False,
+    ),
+    Family(
         "changes",
         "The plan starts and stops no more replicas against those in force than allowed, and pays for each.",
         "for each configuration g on an offer, over its candidates c in the busiest period:"

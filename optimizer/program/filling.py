@@ -3,7 +3,7 @@
 A unit is a column of `instances`: an offer in one period, or in all of them where it is paid all month. Its cells are
 the periods in which it runs. In a cell, n instances hold at most n times what one holds, and a trimmed plan (see
 `quantities`) draws at most the reach of each mix. With load[m] the instances that the whole reach of mix m fills, and
-worth[m] USD/h for serving it, the most worth that n instances can hold is
+worth[m] USD/h for serving it, less what the offer charges for sending the answers, n instances hold at most
 
     V(n) = max sum over m of worth[m] x[m]   subject to   sum over m of load[m] x[m] <= n,  0 <= x[m] <= 1
 
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optimizer.program.cost import sending_table_usd_per_hour
 from optimizer.program.given import Floats, Ints
 from optimizer.program.problem import Problem
 from optimizer.program.variables import instance_columns
@@ -31,12 +32,26 @@ class Stock:
         unit: (T, O) the unit of an offer in a period.
         offer: (I,) the offer of a unit.
         load: (T, O, M) instances filled by the whole reach of a mix; infinite where it is not served.
+        sending_usd_per_hour: (T, O, M) for the answers of the whole reach; None where nothing is charged.
     """
 
     price_usd_per_hour: Floats
     unit: Ints
     offer: Ints
     load: Floats
+    sending_usd_per_hour: Floats | None = None
+
+    def net(self, worth: Floats) -> Floats:
+        """(T, O, M), or (T, 1, M) where all offers are alike: the worth (T, M) of the reach less what sending costs."""
+        if self.sending_usd_per_hour is None:
+            return worth[:, None, :]
+        return np.asarray(worth[:, None, :] - self.sending_usd_per_hour)
+
+    def net_at(self, worth: Floats, period: Ints, offer: Ints) -> Floats:
+        """(N, M) the same for N pairs of period and offer."""
+        if self.sending_usd_per_hour is None:
+            return np.asarray(worth[period])
+        return np.asarray(worth[period] - self.sending_usd_per_hour[period, offer])
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +88,8 @@ def stock_of(problem: Problem) -> Stock:
     served = (rate > 0) & (reach > 0)
     load = np.divide(reach, rate, out=np.full(served.shape, np.inf), where=served)
     unit, offer, share = instance_columns(problem)
-    return Stock(problem.offers.price_usd_per_hour[offer] * share, unit, offer, load)
+    sending = sending_table_usd_per_hour(problem) if problem.sending.charged else None
+    return Stock(problem.offers.price_usd_per_hour[offer] * share, unit, offer, load, sending)
 
 
 def reduced_cost_floor(stock: Stock, worth: Floats, price: Floats) -> Floats:
@@ -87,7 +103,7 @@ def reduced_cost_floor(stock: Stock, worth: Floats, price: Floats) -> Floats:
         price: (I,) USD/h of an instance, with all charges.
     """
     dearest = np.zeros(len(price))
-    np.add.at(dearest, stock.unit, (worth[:, None, :] / stock.load).max(axis=2, initial=0.0))
+    np.add.at(dearest, stock.unit, (stock.net(worth) / stock.load).max(axis=2, initial=0.0))
     return np.asarray(price - dearest)
 
 
@@ -104,7 +120,7 @@ def fill(stock: Stock, worth: Floats, price: Floats, units: Ints) -> Fillings:
     position[units] = np.arange(len(units))
     period, offer = np.nonzero(position[stock.unit] >= 0)
     cell_unit = position[stock.unit[period, offer]]
-    pile = _Pile(stock.load[period, offer], worth[period], cell_unit, len(units))
+    pile = _Pile(stock.load[period, offer], stock.net_at(worth, period, offer), cell_unit, len(units))
     count = pile.best_count(price[units])
     return Fillings(units, count, price[units] * count - pile.value(count), cell_unit, period, pile.shares(count))
 

@@ -91,6 +91,7 @@ def machines_of(answer: Answer, program: Program, part: Sorted, problem: Problem
     exact = answer.values.copy()
     exact[variables.instances] = np.rint(exact[variables.instances])
     sent = np.maximum(exact[variables.bought], 0.0) * part.problem.api_streams.reach_per_s
+    exact[variables.lingering] = np.rint(exact[variables.lingering])
     exact[variables.starts] = _starts(exact, variables)
     exact[variables.changed] = _changed(exact, program)
     return Machines(instances, replicas, sent, float(exact @ hourly_cost(program)))

@@ -228,6 +228,47 @@ class Apis:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Sending:
+    """What it costs to send answers out to the internet; empty where nothing is charged.
+
+    Attributes:
+        gb_per_request: (K,) of the answers of a class.
+        usd_per_gb: (O,) what the provider of an offer charges for each; APIs send theirs at their own cost.
+    """
+
+    gb_per_request: Floats = field(default_factory=lambda: np.zeros(0))
+    usd_per_gb: Floats = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def charged(self) -> bool:
+        """Whether anything costs anything."""
+        return bool(self.gb_per_request.any() and self.usd_per_gb.any())
+
+    def take(self, classes: Ints, offers: Ints) -> "Sending":
+        """For the classes and offers listed, in the order listed."""
+        if not len(self.gb_per_request):
+            return self
+        return Sending(self.gb_per_request[classes], self.usd_per_gb[offers])
+
+
+@dataclass(frozen=True, eq=False)
+class Billing:
+    """How long an instance is paid for once it has started; empty where it is paid for as long as it runs.
+
+    Attributes:
+        minimum_hours: (O,) least hours, 1 where it is paid for as it runs; of no matter for what is always paid.
+        hour_to_period: (H,) the period of each hour of the week, which repeats all month.
+    """
+
+    minimum_hours: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    hour_to_period: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    def take(self, offers: Ints) -> "Billing":
+        """For the offers listed, in the order listed."""
+        return Billing(self.minimum_hours[offers], self.hour_to_period) if len(self.minimum_hours) else self
+
+
 def take_labels(names: Labels, order: Ints) -> Labels:
     """The labels at the positions listed."""
     return tuple(names[index] for index in order.tolist())

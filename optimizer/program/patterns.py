@@ -5,11 +5,12 @@ Relaxing the demands y >= 0 and the limits on instances m >= 0 leaves one small 
     sum price n + api cost  >=  y.demand - m.limits + sum over units of min(0, min over whole n >= 1 of p n - V(n))
                                 + sum over API streams of min(0, price - worth of the reach)
 
-with p the price plus the limits' charges and V(n) the most worth that n instances hold. Counts are whole on the right,
-so a fraction of an instance earns nothing, which is what separates this bound from the linear relaxation's. The right
-side holds for any y and m and is computed here from them alone; column generation only finds good ones. Its master
-problem mixes patterns (a unit, a whole count and what it carries) at the least cost, at most one pattern's worth per
-unit; its duals, pulled towards the best multipliers so far to keep them from swinging, ask for the next patterns.
+with p the price plus the limits' charges and V(n) the most worth that n instances hold, less what sending its answers
+costs. Counts are whole on the right, so a fraction of an instance earns nothing, which is what separates this bound
+from the linear relaxation's. The right side holds for any y and m and is computed here from them alone; column
+generation only finds good ones. Its master problem mixes patterns (a unit, a whole count and what it carries) at the
+least cost, at most one pattern's worth per unit; its duals, pulled towards the best multipliers so far to keep them
+from swinging, ask for the next patterns.
 Every plan with an instance of a unit costs at least the right side plus the unit's term where that is positive.
 """
 

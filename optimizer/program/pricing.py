@@ -103,6 +103,10 @@ class Pricing:
         cell, request_class = np.nonzero(served)
         row = number[period[cell], request_class]
         cost = self.stock.price_usd_per_hour[fillings.unit] * fillings.count
+        if self.stock.sending_usd_per_hour is not None:
+            offer = self.stock.offer[fillings.unit[fillings.cell_unit]]
+            sent = (fillings.share * self.stock.sending_usd_per_hour[period, offer]).sum(axis=1)
+            np.add.at(cost, fillings.cell_unit, sent)
         entries = (row, fillings.cell_unit[cell], served[cell, request_class])
         return Patterns(fillings.unit, fillings.count, cost, entries)
 
@@ -114,6 +118,8 @@ class Pricing:
     def _cheapest(self, instances: Floats) -> Floats:
         """(D,) least price of the reach of a mix with the class, if so many (T, O, M) instances serve it."""
         each = self.stock.price_usd_per_hour[self.stock.unit][:, :, None] * instances
+        if self.stock.sending_usd_per_hour is not None:
+            each += self.stock.sending_usd_per_hour
         cheapest = each.min(axis=1, initial=np.inf)
         streams = self._problem.api_streams
         np.minimum.at(cheapest, (streams.period, streams.mix), self.api_cost)

@@ -5,7 +5,20 @@ from functools import cached_property
 
 import numpy as np
 
-from optimizer.program.given import Apis, Candidates, Flags, Floats, Ints, Labels, Limits, Offers, Traffic, take_labels
+from optimizer.program.given import (
+    Apis,
+    Billing,
+    Candidates,
+    Flags,
+    Floats,
+    Ints,
+    Labels,
+    Limits,
+    Offers,
+    Sending,
+    Traffic,
+    take_labels,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +49,14 @@ class Problem:
     offers: Offers
     limits: Limits
     apis: Apis = field(default_factory=Apis)
+    sending: Sending = field(default_factory=Sending)
+    billing: Billing = field(default_factory=Billing)
+
+    @cached_property
+    def has_minimum_billing(self) -> bool:
+        """Whether an offer that comes and goes may be paid for longer than it runs."""
+        long = self.billing.minimum_hours > 1
+        return bool(self.traffic.periods > 1 and len(long) and (long & ~self.offers.always_paid).any())
 
     @cached_property
     def reach_per_s(self) -> Floats:
@@ -105,6 +126,7 @@ def sorted_problem(problem: Problem) -> Sorted:
         candidates=replace(problem.candidates, rate_per_s=problem.candidates.rate_per_s[:, by_row]),
         apis=replace(problem.apis, mix=np.argsort(by_row)[problem.apis.mix]).take(apis),
         limits=replace(problem.limits, quotas=quotas),
+        sending=problem.sending.take(classes, np.arange(len(problem.offers))),
     )
     candidates, offers = _order(problem.candidates.ids), _order(problem.offers.ids)
     return Sorted(_picked(ordered, candidates, offers), classes, by_row, candidates, offers, apis)
@@ -138,6 +160,8 @@ def _picked(problem: Problem, candidates: Ints, offers: Ints) -> Problem:
         candidates=replace(chosen, offer=position[chosen.offer]),
         offers=problem.offers.take(offers),
         limits=replace(problem.limits, quotas=quotas),
+        sending=problem.sending.take(np.arange(len(problem.traffic.classes)), offers),
+        billing=problem.billing.take(offers),
     )
 
 

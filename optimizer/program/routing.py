@@ -1,15 +1,18 @@
 """Who serves what once the machines are bought: the busiest deployment as idle as possible, then the next.
 
+Where sending answers costs something, only among the routings that cost least.
+
 Period by period, since whole counts leave nothing that links periods but the prices already paid. What hosted APIs
 are sent stays as bought.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from optimizer.base.errors import SolverFailure
 from optimizer.program.constraints import demand_shares
+from optimizer.program.cost import sending_cost_usd_per_hour
 from optimizer.program.found import Machines
 from optimizer.program.given import Floats, Ints
 from optimizer.program.model import Columns, assemble
@@ -20,6 +23,9 @@ from optimizer.program.solver import Answer, Clock, solve_linear
 
 ROUTING_TOLERANCE = 1e-6
 """Relative excess over a capacity that is put down to floating point when whole counts are re-checked."""
+
+DUST = 1e-8
+"""Share of a stream's reach that is put down to floating point and sent nowhere."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +48,11 @@ def balanced_flows(problem: Problem, machines: Machines) -> tuple[Routed, ...]:
         SolverFailure: The counts do not carry the demand within `ROUTING_TOLERANCE`.
     """
     part = compacted(problem, machines.used)
+    cost = sending_cost_usd_per_hour(part.problem)
     routed: list[Routed] = []
     for period in range(problem.traffic.periods):
         board = _Board.of(part.problem, machines.replicas[period, part.candidates], machines.api_flow_per_s, period)
-        flow = board.balanced()
+        flow = board.cheapest(cost).balanced() if cost.any() else board.balanced()
         streams = part.problem.streams
         for n, value in zip(board.stream.tolist(), flow.tolist(), strict=True):
             candidate = int(part.candidates[streams.server[n]])
@@ -82,21 +89,37 @@ class _Board:
         promises = _promises(problem, stream, api_flow_per_s, period)
         return cls(problem, stream, deployment, load, room, promises)
 
+    def cheapest(self, cost: Floats) -> "_Board":
+        """The same that may send its answers only as cheaply as its machines allow.
+
+        Args:
+            cost: (N,) USD/h for the answers of the reach of each of the problem's streams.
+        """
+        here = cost[self.stream]
+        if not here.any():
+            return self
+        share, number = here / here.max(), np.arange(len(here))
+        most = self.problem.limits.max_utilization * (1 + ROUTING_TOLERANCE / 10)
+        answer = self._solved(np.full(len(self.spare_room), np.nan), np.append(share, 0.0), most)
+        least = float(share @ answer.values[:-1]) + DUST / 10
+        row = at_most(["sending[]"], np.array([least]), (np.zeros_like(number), number, share))
+        return replace(self, promises=(*self.promises, row))
+
     def balanced(self) -> Floats:
         """(S,) flows in units of their reach."""
         level, share = np.full(len(self.spare_room), np.nan), np.zeros(len(self.stream))
         while np.isnan(level).any():
-            answer = self._least_busy(level)
+            answer = self._solved(level, np.append(np.zeros(len(self.stream)), 1.0))
             share, busiest = answer.values[:-1], float(answer.values[-1])
             if busiest > self.problem.limits.max_utilization * (1 + ROUTING_TOLERANCE):
                 raise SolverFailure(f"whole counts would be used to {busiest:.9f} of what they sustain")
             free = np.isnan(level)
             stuck = free & (np.abs(answer.duals[: len(level)]) > ROUTING_TOLERANCE)
             level[stuck if stuck.any() else free] = busiest
-        return np.maximum(share, 0.0)
+        return np.where(share > DUST, share, 0.0)
 
-    def _least_busy(self, level: Floats) -> Answer:
-        """Minimize the highest utilization (last column) of the deployments without a fixed level (NaN)."""
+    def _solved(self, level: Floats, objective: Floats, most: float = np.inf) -> Answer:
+        """Minimize an objective over flows and, last, the highest utilization of deployments without a level (NaN)."""
         number, free = np.arange(len(self.stream)), np.isnan(level)
         everyone = np.arange(len(level))
         names = [f"utilization[{at}]" for at in everyone]
@@ -111,12 +134,12 @@ class _Board:
             self.spare_room * (1 + ROUTING_TOLERANCE),
             (self.deployment, number, self.load),
         )
-        upper = np.full(len(number) + 1, np.inf)
+        upper = np.append(np.full(len(number), np.inf), most)
         columns = Columns(
             [*(f"flow[{at}]" for at in number), "utilization[]"], upper, np.zeros(len(upper), dtype=np.bool_)
         )
         rows = [busy, *([standing_by] if self.problem.limits.spare_replicas else []), *self.promises]
-        answer = solve_linear(assemble(columns, np.append(np.zeros(len(number)), 1.0), rows), Clock(None))
+        answer = solve_linear(assemble(columns, objective, rows), Clock(None))
         if answer.status != "optimal":
             raise SolverFailure(f"whole counts do not carry the demand: routing is {answer.status}")
         return answer

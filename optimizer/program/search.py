@@ -136,7 +136,7 @@ def _search_large(problem: Problem, keep: Flags, ledger: Ledger) -> Found:
 
 def _planned_over_the_week(part: Sorted, week: Week, problem: Problem, ledger: Ledger) -> Machines | None:
     """A first plan by windows, where what the policy asks for can be held against a few periods at a time."""
-    if not counted_by_period(problem.limits):
+    if not counted_by_period(problem):
         return None
     inner = promising_part(part, week.found, WEEK_COLUMNS)
     estimate = week.instances[:, np.searchsorted(part.offers, inner.offers)]

@@ -37,6 +37,14 @@ def _shape_faults(problem: Problem) -> Iterator[str]:
             shape = (len(value),) if isinstance(value, tuple) else value.shape
             if shape != expected:
                 yield f"{part}.{name} has shape {shape}, not {expected}"
+    sending = problem.sending
+    if len(sending.gb_per_request) and (len(sending.gb_per_request), len(sending.usd_per_gb)) != (
+        classes,
+        len(problem.offers),
+    ):
+        yield "sending does not tell every class and offer"
+    if len(problem.billing.minimum_hours) not in (0, len(problem.offers)):
+        yield "billing does not tell every offer"
     named = (traffic.classes, problem.candidates.ids, problem.offers.ids, problem.apis.ids)
     for what, names in zip(("request classes", "candidates", "offers", "APIs"), named, strict=True):
         if len(set(names)) != len(names):
@@ -52,6 +60,9 @@ def _value_faults(problem: Problem) -> Iterator[str]:
         yield "candidates.offer points outside the offers"
         return
     listed = np.array([o for quota in limits.quotas for o in quota.offers], dtype=np.int64)
+    sent = np.concatenate([problem.sending.gb_per_request, problem.sending.usd_per_gb])
+    week, least = problem.billing.hour_to_period, problem.billing.minimum_hours
+    told = np.bincount(week, minlength=traffic.periods) / len(week) if len(week) else traffic.share_of_month
     wrong: dict[str, Any] = {
         "demand_per_s must be finite, not negative": ~(np.isfinite(traffic.demand_per_s) & (traffic.demand_per_s >= 0)),
         "every class must be wanted in some period": ~(traffic.demand_per_s > 0).any(axis=0),
@@ -74,6 +85,9 @@ def _value_faults(problem: Problem) -> Iterator[str]:
         "a quota points outside the offers": (listed < 0) | (listed >= len(offers)),
         "an API costs something per request": ~(problem.apis.usd_per_request > 0)
         | ~np.isfinite(problem.apis.usd_per_request),
+        "sending must be finite, not negative": ~(np.isfinite(sent) & (sent >= 0)),
+        "minimum_hours must be from 1 to a week": (least < 1) | (least > len(week)),
+        "hour_to_period must be what share_of_month is": ~np.isclose(told, traffic.share_of_month),
         "apis.mix points outside the mixes": (problem.apis.mix < 0) | (problem.apis.mix >= len(traffic.mixes)),
         "a candidate serves several workloads": _workloads_served(problem) > 1,
         "start_share must not be negative": traffic.start_share < 0,

@@ -148,7 +148,7 @@ def _moved(problem: Problem, pricing: Pricing, prices: _Prices, chosen: Flags) -
     worth, price = pricing.worth(prices.demand), pricing.price(prices.charge)[pricing.stock.unit]
     moved = np.where(chosen[:, None], np.clip(prices.moved, 0.0, most), 0.0)
     left = ~chosen & ~problem.offers.always_paid
-    earned = (worth[:, None, :] / pricing.stock.load).max(axis=2, initial=0.0) - price
+    earned = (pricing.stock.net(worth) / pricing.stock.load).max(axis=2, initial=0.0) - price
     for change in [*np.argsort(-after, kind="stable").tolist()] * 2:
         t, u = before[change], after[change]
         step = np.where(left, np.clip(np.minimum(earned[u], most[:, change] - moved[:, change]), 0.0, None), 0.0)

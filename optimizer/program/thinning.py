@@ -42,14 +42,15 @@ def _worthwhile(problem: Problem, worth: Floats) -> Flags:
     stock, offer = stock_of(problem), problem.candidates.offer
     good = np.zeros((len(offer), len(problem.traffic.mixes)), dtype=np.bool_)
     for t in range(problem.traffic.periods):
-        good |= _fetching_most(stock, t, worth[t], offer)
+        good |= _fetching_most(stock, t, stock.net(worth)[t], offer)
     return good
 
 
 def _fetching_most(stock: Stock, period: int, worth: Floats, offer: Ints) -> Flags:
     """(P, M) mixes that nearly pay for the offer, fill its first instance or are among its best, or it among theirs."""
     load, served = stock.load[period, offer], np.isfinite(stock.load[period, offer])
-    density = worth / load / stock.price_usd_per_hour[stock.unit[period, offer]][:, None]
+    price = stock.price_usd_per_hour[stock.unit[period, offer]]
+    density = (worth if len(worth) == 1 else worth[offer]) / load / price[:, None]
     rank = np.argsort(np.argsort(-density, axis=1, kind="stable"), axis=1, kind="stable")
     place = np.argsort(np.argsort(-density, axis=0, kind="stable"), axis=0, kind="stable")
     ordered = np.take_along_axis(np.where(served, load, 0.0), np.argsort(-density, axis=1, kind="stable"), axis=1)

@@ -9,6 +9,7 @@ wait: the search is bounded in candidates and nodes, never by time, and keeps th
 
 import numpy as np
 
+from optimizer.base.units import SECONDS_PER_HOUR
 from optimizer.program.found import EQUAL_COST, Ledger, Machines, machines_of
 from optimizer.program.given import Flags, Floats
 from optimizer.program.model import Program, build_program, hourly_cost, model_proto
@@ -44,6 +45,8 @@ def break_ties(problem: Problem, machines: Machines, with_candidate_usd_per_hour
 def _fewest_gpus(problem: Problem, machines: Machines, possible: Flags, ledger: Ledger) -> Machines:
     """Fewest GPU hours, then instance hours: one objective, since a plan has no more instances than GPUs."""
     part = _with_those_in_force(problem, possible)
+    if _one_candidate(part) and possible[machines.used].all():
+        return machines
     program = build_program(part.problem)
     variables, objective = program.variables, np.zeros(program.variables.count)
     solver = integer_solver(problem.traffic.periods)
@@ -65,14 +68,16 @@ def _fewest_gpus(problem: Problem, machines: Machines, possible: Flags, ledger: 
 def _one_offer(problem: Problem, machines: Machines, possible: Flags, ledger: Ledger) -> Machines:
     """The first offer, in order of ids, that alone makes a plan with the same cost and no more GPUs or instances.
 
-    Only for demand that is the same all month: what an offer alone would cost is then a whole number of instances.
+    Only for demand that is the same all month: what an offer alone would cost is then a whole number of instances and
+    the sending of every answer.
     """
     if problem.traffic.periods > 1 or machines.api_flow_per_s.any():
         return machines
     cost, price, size = machines.usd_per_hour, problem.offers.price_usd_per_hour, problem.offers.gpus_per_instance
     gpus, instances = machines.instances[0] @ size, machines.instances.sum()
-    count = np.round(cost / price)
-    equal = np.abs(count * price - cost) <= EQUAL_COST * cost
+    left = cost - _sending_alone(problem)
+    count = np.round(left / price)
+    equal = np.abs(count * price - left) <= EQUAL_COST * cost
     alike = equal & (count >= 1) & (count <= instances) & (count * size <= gpus)
     for offer in np.flatnonzero(alike).tolist():
         alone = possible & (problem.candidates.offer == offer)
@@ -81,6 +86,14 @@ def _one_offer(problem: Problem, machines: Machines, possible: Flags, ledger: Le
             if found is not machines and (found.instances > 0).sum() == 1:
                 return found
     return machines
+
+
+def _sending_alone(problem: Problem) -> Floats:
+    """(O,) USD/h for sending all answers from one offer."""
+    if not problem.sending.charged:
+        return np.zeros(len(problem.offers))
+    gb_per_s = float((problem.traffic.demand_per_s[0] * problem.sending.gb_per_request).sum())
+    return problem.sending.usd_per_gb * (gb_per_s * SECONDS_PER_HOUR)
 
 
 def _fewest_replicas(problem: Problem, machines: Machines, possible: Flags, ledger: Ledger) -> Machines:
@@ -103,6 +116,8 @@ def _fewest_replicas(problem: Problem, machines: Machines, possible: Flags, ledg
     fewest = machines_of(answer, program, part, problem)
     if fewest is None or fewest.usd_per_hour > _ceiling(machines):
         return machines
+    if _one_candidate(part):
+        return fewest
     total = float((fewest.replicas * hours).sum()) * (1 + EQUAL_COST)
     count = one_row_at_most("fewest[]", total, variables.replicas.ravel(), counting[variables.replicas].ravel())
     answer = solve_integer(
@@ -115,6 +130,13 @@ def _fewest_replicas(problem: Problem, machines: Machines, possible: Flags, ledg
 def _with_those_in_force(problem: Problem, possible: Flags) -> Sorted:
     """The possible candidates and those with replicas in force, against which changes are counted."""
     return compacted(problem, possible | stands_in_force(problem))
+
+
+def _one_candidate(part: Sorted) -> bool:
+    """Whether nothing is left to choose but a number of replicas; with fewer instances a plan would cost less."""
+    problem = part.problem
+    alone = len(part.candidates) == 1 and not len(problem.apis)
+    return alone and problem.traffic.periods == 1 and not problem.candidates.replicas_in_force.any()
 
 
 def _ceiling(machines: Machines) -> float:

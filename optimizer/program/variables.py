@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optimizer.program.billing_cells import NO_CELLS, Cells, billing_cells
 from optimizer.program.given import Flags, Floats, Ints
 from optimizer.program.problem import Problem
 from optimizer.program.quantities import deployments_alike, labels
@@ -26,6 +27,7 @@ class Variables:
         flow: (N,) requests/s of a stream, in units of its reach: 1 serves the whole demand of its mix.
         bought: (B,) requests/s sent to a hosted API, in units of its reach.
         starts: (X,) instances started at a change of periods, see `elastic_changes`.
+        lingering, begun: (Q,) instances paid for beyond those that run, and put on the bill, by cell of the week.
         changed: (2G,) or empty, replicas started (first G) and stopped (last G) against those in force, by group of
             `deployments_alike`.
         used: (T, C) or empty, whether a candidate serves anything.
@@ -38,6 +40,7 @@ class Variables:
         instance_at: (T, O) the column of `instances` that an offer has in a period.
         instance_offer, instance_share: (I,) the offer of such a column and the share of a month it is paid for.
         elastic_changes: (X, 3) offer, period before, period after of each of `starts`.
+        cells: (Q) what `lingering` and `begun` are told for.
         losses: What `failover` answers.
     """
 
@@ -46,6 +49,8 @@ class Variables:
     flow: Ints
     bought: Ints
     starts: Ints
+    lingering: Ints
+    begun: Ints
     changed: Ints
     used: Ints
     outlasts: Ints
@@ -58,6 +63,7 @@ class Variables:
     instance_offer: Ints
     instance_share: Floats
     elastic_changes: Ints
+    cells: Cells
     losses: Losses
 
     @property
@@ -70,7 +76,10 @@ class Variables:
         return {name: getattr(self, name) for name in GROUPS}
 
 
-GROUPS = ("instances", "replicas", "flow", "bought", "starts", "changed", *BINARIES, "failover")
+GROUPS = (
+    *("instances", "replicas", "flow", "bought", "starts", "lingering", "begun", "changed"),
+    *(*BINARIES, "failover"),
+)
 
 
 def lay_out(problem: Problem, relaxed: bool) -> Variables:
@@ -78,7 +87,7 @@ def lay_out(problem: Problem, relaxed: bool) -> Variables:
     limits, traffic, candidates = problem.limits, problem.traffic, problem.candidates
     periods, cells = traffic.periods, (traffic.periods, len(candidates))
     instance_at, instance_offer, share = instance_columns(problem)
-    changes = _elastic_changes(problem)
+    changes, cells_of_week = _elastic_changes(problem), NO_CELLS if relaxed else billing_cells(problem)
     lost = losses(problem, detailed=not relaxed)
     sizes: dict[str, tuple[int, ...]] = {
         "instances": (len(instance_offer),),
@@ -86,6 +95,8 @@ def lay_out(problem: Problem, relaxed: bool) -> Variables:
         "flow": (len(problem.streams),),
         "bought": (len(problem.api_streams),),
         "starts": (len(changes),),
+        "lingering": (len(cells_of_week),),
+        "begun": (len(cells_of_week),),
         "changed": (len(changes_counted(problem)) * (limits.max_changes is not None or limits.usd_per_change > 0),),
         "used": cells if limits.spare_replicas else (0,),
         "outlasts": cells if "instance" in limits.survive else (0,),
@@ -107,6 +118,7 @@ def lay_out(problem: Problem, relaxed: bool) -> Variables:
         instance_offer=instance_offer,
         instance_share=share,
         elastic_changes=changes,
+        cells=cells_of_week,
         losses=lost,
     )
 
@@ -151,6 +163,8 @@ def names(problem: Problem, variables: Variables) -> list[str]:
         "flow": flow,
         "bought": [f"{problem.apis.ids[a]}{f'|t{t}' if many else ''}" for t, a in bought],
         "starts": [f"{offers.ids[o]}|t{a}|t{b}" for o, a, b in variables.elastic_changes.tolist()],
+        "lingering": cell_names(problem, variables.cells),
+        "begun": cell_names(problem, variables.cells),
         "changed": changes_counted(problem),
         "used": by_period(problem, problem.candidates.ids),
         "outlasts": by_period(problem, problem.candidates.ids),
@@ -164,6 +178,13 @@ def names(problem: Problem, variables: Variables) -> list[str]:
         ],
     }
     return [name for group in GROUPS if variables.groups()[group].size for name in tagged(group, members[group])]
+
+
+def cell_names(problem: Problem, cells: Cells) -> list[str]:
+    """(Q,) the offer and the first hour of each cell."""
+    return [
+        f"{problem.offers.ids[o]}|h{h}" for o, h in zip(cells.offer.tolist(), cells.first_hour.tolist(), strict=True)
+    ]
 
 
 def changes_counted(problem: Problem) -> list[str]:

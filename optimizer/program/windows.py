@@ -13,7 +13,7 @@ import numpy as np
 
 from optimizer.program.change_constraints import starts
 from optimizer.program.cost import cost_usd_per_hour
-from optimizer.program.given import Flags, Floats, Ints, Limits, Traffic
+from optimizer.program.given import Flags, Floats, Ints, Traffic
 from optimizer.program.model import Columns, assemble, build_program, hourly_cost, model_proto
 from optimizer.program.problem import Problem
 from optimizer.program.rows import Rows
@@ -30,18 +30,20 @@ ROUNDING = 1e-6
 """How far below a whole number the relaxation's count of as many may be."""
 
 
-def counted_by_period(limits: Limits) -> bool:
+def counted_by_period(problem: Problem) -> bool:
     """Whether every promise is one on single periods, so that periods can be planned one after the other."""
+    limits = problem.limits
     whole_month = (limits.max_monthly_usd, limits.max_carbon_kg_per_month, limits.max_changes)
     labels = (limits.max_distinct_configurations, limits.max_engines)
-    return all(limit is None for limit in (*whole_month, *labels)) and not limits.usd_per_change
+    joined = limits.usd_per_change > 0 or problem.has_minimum_billing
+    return all(limit is None for limit in (*whole_month, *labels)) and not joined
 
 
 def planned_by_windows(problem: Problem, estimate: Floats, clock: Clock, enough_usd_per_hour: float) -> Answer | None:
     """Values of every column of the program; None where no plan was found.
 
     Args:
-        problem: Promising candidates only, under limits that are `counted_by_period`.
+        problem: Promising candidates only, `counted_by_period`.
         estimate: (T, O) fractional instances of a relaxation.
         clock: After which the plan so far is taken.
         enough_usd_per_hour: A plan that costs no more ends the passes.

@@ -214,7 +214,7 @@ def week_chart(report: PlanReport) -> str:
 
 def _capacity(report: PlanReport, workload: str, period: int) -> float:
     return sum(
-        running.replicas * d.max_requests_per_second / d.replicas
+        running.max_requests_per_second
         for d in report.deployments
         if d.workload == workload
         for running in d.schedule

@@ -30,7 +30,9 @@ def schedule_section(report: PlanReport) -> Section:
         what = f"{hosted.workload} {hosted.request_class}: requests/s to {hosted.provider}"
         rows.append((what, *_days(report.periods, sent), *_range(sent), "", f"{hosted.monthly_cost_usd:,.2f}"))
     start_up = report.costs.start_up_usd if report.costs else 0
-    line = f"{len(report.periods)} periods of alike hours; ${start_up:,.2f} of the month is for instances that start."
+    lingering = report.costs.minimum_billing_usd if report.costs else 0
+    line = f"{len(report.periods)} periods of alike hours; ${start_up:,.2f} of the month is for instances that start"
+    line += f", ${lingering:,.2f} for hours billed after they stop." if lingering else "."
     return Section("By the hour", (line,), Table(headings, tuple(rows)))
 
 

@@ -56,6 +56,9 @@ def deployments_section(deployments: Iterable[Deployment], confidence: float) ->
         rows.append((what, where, str(d.replicas), *load, *latency, f"{d.monthly_cost_usd:,.2f}"))
         instance = f"{d.instances}× {d.instance_type}, {d.pricing_term.replace('_', ' ')}"
         rows.append((f"  {layout}, {d.engine}, KV {d.kv_precision}", instance, "", "", "", "", "", ""))
+        if d.pool != "all" and len(d.classes) > 1:
+            shares = ", ".join(f"{item.share:.0%} {item.name}" for item in d.classes)
+            rows.append((f"  {shares}", "", "", "", "", "", "", ""))
     note = f"Latencies are the {_percent(confidence)} bounds that the plan is held to."
     return Section("Plan", (note,) if confidence > CENTRAL_CONFIDENCE else (), Table(headings, tuple(rows)))
 
@@ -157,6 +160,8 @@ def _costs(report: PlanReport) -> Section:
     parts = [f"compute {money(costs.compute_usd)}"]
     parts += [f"of it headroom {money(costs.headroom_usd)}, idle GPUs {money(costs.idle_gpus_usd)}"]
     parts += [f"storage {money(costs.storage_usd)}"] if costs.storage_usd is not None else []
+    sent = sum(d.egress_gb_per_month or 0 for d in report.deployments)
+    parts += [f"egress {money(costs.egress_usd)} for {sent:,.0f} GB"] if costs.egress_usd is not None else []
     requests = [
         f"{d.workload} on {d.gpu}: ${_serialized(d, 'cost_per_request_usd')} a request, "
         f"${_serialized(d, 'cost_per_million_output_tokens_usd')} per million output tokens"
@@ -228,6 +233,8 @@ def _basis(report: PlanReport, verbose: bool) -> Section:
     proof = f"{PROOF_WORDS[report.outcome]}: {solver.reason}"
     if report.bound_usd is not None and report.relative_gap is not None:
         proof += f"; bound {money(report.bound_usd)}, gap {report.relative_gap:.2%}"
+    if solver.rounds > 1:
+        proof += f"; solved {solver.rounds} times until every replica held at the mix it is sent"
     failing = _top(report.explanation.rejected.by_reason)
     searched = f"{counts}; {failing}"
     checks = report.verification.checks
