@@ -89,6 +89,7 @@ def test_no_plan_costs_less_than_the_bound(problem: Problem) -> None:
 def test_the_search_of_large_problems_finds_the_same_cost(problem: Problem) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search, "MANY_STREAMS", 0)
+        patch.setattr(search, "MANY_STREAMS_WITH_STARTS", 0)
         large = solve(problem)
     plain = solve_plainly(problem)
     assert large.outcome == plain.outcome
@@ -100,6 +101,7 @@ def test_the_search_of_large_problems_finds_the_same_cost(problem: Problem) -> N
 def test_a_gap_asked_for_is_kept_and_told_truly(problem: Problem, gap: float) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search, "MANY_STREAMS", 0)
+        patch.setattr(search, "MANY_STREAMS_WITH_STARTS", 0)
         found = solve(problem, relative_gap=gap)
     best = solve_plainly(problem).cost_usd_per_month
     assume(best is not None)

@@ -142,11 +142,17 @@ class Inquiry:
         hosted = apis(self.scenario, self.catalogs).admitted if "serverless" in self.scenario.policy.hosting else ()
         formulation = formulate(self.scenario, self.options, self.market, keep, hosted)
         gap, nodes = (COMPARISON_GAP, COMPARISON_NODES) if self.close_enough else (0.0, None)
-        solution = solve(formulation.problem, self.time_limit_s, relative_gap=gap, node_limit=nodes, settle_ties=not self.any_of_equals)
+        solution = solve(
+            formulation.problem,
+            self.time_limit_s,
+            relative_gap=gap,
+            node_limit=nodes,
+            settle_ties=not self.any_of_equals,
+        )
         return Answer(self, formulation, solution, rounds)
 
     def for_comparison(self) -> "Inquiry":
-        """The same question for answers that stand beside a plan: of equals any, and close enough where proof takes long."""
+        """The same question for answers beside a plan: any of several equals, close enough where proof takes long."""
         several = any(workload.demand is not None for workload in self.scenario.workloads)
         return replace(self, close_enough=several, any_of_equals=True)
 

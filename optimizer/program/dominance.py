@@ -40,6 +40,12 @@ from optimizer.program.given import Flags, Floats, Ints
 from optimizer.program.problem import Problem
 from optimizer.program.quantities import label_numbers, stands_in_force
 
+MOST_COMPARISONS = 5_000_000
+"""Pairs of offers that are looked at; where there are more, the dearest offers stay, as any offer may."""
+
+MANY_RATES, PICKED, RARELY = 200_000, 100, 50
+"""With more rates than that, this many offers are looked at first; where one in fifty is replaced, no more are."""
+
 
 def undominated(problem: Problem) -> Flags:
     """(C,) which candidates of a sorted problem survive both rules."""
@@ -69,12 +75,17 @@ def _replacement_kind(problem: Problem) -> Ints:
 
 
 def _best_on_offer(problem: Problem, kind: Ints) -> Flags:
-    """(C,) the candidate rule: walk each offer and kind by rising size, keep what no kept one replaces."""
+    """(C,) the candidate rule: walk each offer and kind by rising size, keep what no kept one replaces.
+
+    A candidate alone on its offer in its kind is kept without a look.
+    """
     candidates, rate = problem.candidates, problem.candidates.rate_per_s
     fastest = rate.max(axis=1, initial=0.0)
     order = np.lexsort((np.arange(len(rate)), -fastest, candidates.gpus_per_replica, kind, candidates.offer))
     one_mix = ((rate > 0).sum(axis=1) == 1).tolist()
-    keep = np.zeros(len(rate), dtype=np.bool_)
+    _, number, count = np.unique(np.stack([candidates.offer, kind]), axis=1, return_inverse=True, return_counts=True)
+    keep: Flags = count[number.reshape(-1)] == 1
+    order = order[~keep[order]]
     offer, kinds, speed = candidates.offer.tolist(), kind.tolist(), fastest.tolist()
     place, best, kept = (-1, -1), 0.0, list[int]()
     for candidate in order.tolist():
@@ -107,32 +118,66 @@ def _best_offers(problem: Problem, kept: Ints, kind: Ints) -> Flags:
     price = problem.offers.price_usd_per_hour
     by_price = np.lexsort((np.arange(len(price)), price))
     by_price = by_price[tables.need[by_price].any(axis=1)]
-    cheapest: dict[bytes, int] = {}
-    for offer, row in zip(by_price.tolist(), np.column_stack([traits, same])[by_price], strict=True):
-        scarce = np.isfinite(problem.offers.available[offer])
-        cheapest.setdefault(row.tobytes() + (b"%d" % offer if scarce else b""), offer)
+    if tables.need.size > MANY_RATES and _rarely_replaced(problem, tables, traits, same, by_price):
+        keep = np.zeros(len(price), dtype=np.bool_)
+        keep[by_price] = True
+        return keep
     # by column, since a column is what is compared at a time
     have = np.ascontiguousarray(tables.have.T)
     order = np.argsort(have, axis=1, kind="stable")
     may_replace, keep = ~np.isfinite(problem.offers.available), np.zeros(len(price), dtype=np.bool_)
     rarest, having = _rarest(tables)
+    standing, count, compared = np.zeros(len(price), dtype=np.int64), 0, 0
     kept_alike: dict[int, list[int]] = {}
-    for offer in cheapest.values():
-        twins = [twin for twin in kept_alike.setdefault(int(same[offer]), []) if may_replace[twin]]
+    for offer in _cheapest(problem, np.column_stack([traits, same]), by_price):
+        alike = kept_alike.setdefault(int(same[offer]), [])
+        twins = [twin for twin in alike if may_replace[twin]]
         if twins and (traits[twins] <= traits[offer]).all(axis=1).any():
             continue
-        need = tables.need[offer]
-        rivals = order[rarest[offer], len(price) - having[offer] :]
-        rivals = rivals[keep[rivals] & may_replace[rivals]]
-        rivals = rivals[(traits[rivals] <= traits[offer]).all(axis=1)]
-        for column in np.flatnonzero(need).tolist() if len(rivals) else []:
-            rivals = rivals[have[column][rivals] >= need[column]]
-            if not len(rivals):
-                break
-        keep[offer] = not len(rivals)
+        rivals = standing[:count] if count <= having[offer] else order[rarest[offer], len(price) - having[offer] :]
+        compared += len(rivals)
+        if compared <= MOST_COMPARISONS:
+            rivals = rivals[keep[rivals] & may_replace[rivals]]
+            rivals = rivals[(traits[rivals] <= traits[offer]).all(axis=1)]
+            keep[offer] = not _any_has(have, rivals, tables.need[offer])
+        else:
+            keep[offer] = True
         if keep[offer]:
-            kept_alike[int(same[offer])].append(offer)
+            standing[count] = offer
+            count += 1
+            alike.append(offer)
     return keep
+
+
+def _cheapest(problem: Problem, what: Floats, by_price: Ints) -> list[int]:
+    """The first offer of those that are what (O, columns) another one is, and every scarce one."""
+    cheapest: dict[bytes, int] = {}
+    for offer, row in zip(by_price.tolist(), what[by_price], strict=True):
+        scarce = np.isfinite(problem.offers.available[offer])
+        cheapest.setdefault(row.tobytes() + (b"%d" % offer if scarce else b""), offer)
+    return list(cheapest.values())
+
+
+def _rarely_replaced(problem: Problem, tables: _Tables, traits: Floats, same: Ints, by_price: Ints) -> bool:
+    """Whether hardly any of some offers, evenly picked from all, is replaced by a cheaper one."""
+    have = np.ascontiguousarray(tables.have[by_price].T)
+    places, replaced = np.linspace(0, len(by_price) - 1, PICKED).astype(np.int64), 0
+    may_replace = ~np.isfinite(problem.offers.available[by_price])
+    for place in places.tolist():
+        worse = traits[by_price[:place]] > traits[by_price[place]]
+        rivals = np.flatnonzero(may_replace[:place] & ~worse.any(axis=1))
+        offer = by_price[place]
+        replaced += bool((same[by_price[rivals]] == same[offer]).any()) or _any_has(have, rivals, tables.need[offer])
+    return replaced * RARELY <= PICKED
+
+
+def _any_has(have: Floats, offers: Ints, need: Floats) -> bool:
+    """Whether one of the offers has all that is needed; `have` is (columns, O)."""
+    for column in np.flatnonzero(need).tolist() if len(offers) else []:
+        offers = offers[have[column][offers] >= need[column]]
+        if not len(offers):
+            return False
+    return bool(len(offers))
 
 
 def _contents(problem: Problem, kept: Ints, kind: Ints) -> Ints:

@@ -13,12 +13,12 @@ import numpy as np
 from optimizer.base.errors import SolverFailure
 from optimizer.program.constraints import demand_shares
 from optimizer.program.cost import sending_cost_usd_per_hour
+from optimizer.program.found import Machines
 from optimizer.program.given import Floats, Ints
 from optimizer.program.model import Columns, assemble
 from optimizer.program.problem import Problem, compacted
 from optimizer.program.quantities import labels, wanted_classes
 from optimizer.program.rows import Rows, Term, at_least, at_most
-from optimizer.program.search import Machines
 from optimizer.program.solver import Answer, Clock, solve_linear
 
 ROUTING_TOLERANCE = 1e-6

@@ -1,26 +1,25 @@
 """The search for the cheapest machines: relaxation, incumbent, elimination, final solve; each step a proof."""
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.bounds import Bound, bound_from, read_multipliers
+from optimizer.program.components import better, joined, separable_parts
 from optimizer.program.dominance import undominated
-from optimizer.program.given import Flags, Floats, Ints
+from optimizer.program.found import EQUAL_COST, Found, Ledger, Machines, machines_of
+from optimizer.program.given import Flags, Ints
 from optimizer.program.model import Program, build_program, hourly_cost, model_proto
 from optimizer.program.patterns import pattern_bound
 from optimizer.program.problem import Problem, Sorted, compacted
-from optimizer.program.quantities import busiest_period, deployments_alike, label_numbers, stands_in_force
+from optimizer.program.quantities import label_numbers, stands_in_force
 from optimizer.program.solver import Answer, Clock, Status, integer_solver, solve_integer, solve_linear
+from optimizer.program.starting import Week, bound_over_the_week
 from optimizer.program.thinning import promising_part
-from optimizer.program.variables import Variables
-
-EQUAL_COST = 1e-9
-"""Relative difference below which two costs are the same."""
+from optimizer.program.variables import lay_out
+from optimizer.program.windows import counted_by_period, planned_by_windows
 
 INCUMBENT_COLUMNS = 24
 INCUMBENT_NODES = 5
@@ -29,71 +28,19 @@ INCUMBENT_NODES = 5
 MANY_STREAMS = 3_000
 """Flows of undominated candidates beyond which the bound by patterns is sharper and sooner than the relaxation's."""
 
+MANY_STREAMS_WITH_STARTS = 1_000
+"""The same where starts are paid for, which the small search's relaxation leaves out."""
+
+SEPARATED_STREAMS = 1_000
+"""Flows of undominated candidates beyond which workloads that share nothing are searched one by one."""
+
+WEEK_COLUMNS = 12
+"""Candidates besides the bound's mixture that a first plan by windows chooses from."""
+
 LARGE_PARTS = ((0, 200), (100, 200), (400, 400))
 """The same for a large problem: parts tried for a first plan, by candidates besides the bound's mixture, and nodes."""
 
 _NONE = np.zeros(0)
-
-
-@dataclass(frozen=True, eq=False)
-class Machines:
-    """A bought plan of some problem.
-
-    Attributes:
-        instances: (T, O) whole instances that run in each period.
-        replicas: (T, C).
-        api_flow_per_s: (B,) requests/s sent to hosted APIs, in the order of the problem's API streams.
-        usd_per_hour: The month's bill divided by its hours.
-    """
-
-    instances: Ints
-    replicas: Ints
-    api_flow_per_s: Floats
-    usd_per_hour: float
-
-    @property
-    def used(self) -> Flags:
-        """(C,) whether a candidate ever has a replica."""
-        return np.asarray((self.replicas > 0).any(axis=0))
-
-
-@dataclass(eq=False)
-class Ledger:
-    """What the search may do and did: where it may end, phases with their wall time, columns removed by argument."""
-
-    progress: Callable[[str], None]
-    clock: Clock
-    relative_gap: float = 0.0
-    node_limit: int | None = None
-    phase_wall_s: dict[str, float] = field(default_factory=dict)
-    eliminated: dict[str, int] = field(default_factory=dict)
-    columns_solved: int = 0
-
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
-        """Announce a phase and add its wall time."""
-        self.progress(name)
-        start_s = time.perf_counter()
-        yield
-        self.phase_wall_s[name] = self.phase_wall_s.get(name, 0.0) + time.perf_counter() - start_s
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """The end of a search.
-
-    Attributes:
-        status: Of the whole problem.
-        bound_usd_per_hour: No plan costs less.
-        machines: In the problem's index order; None without a plan.
-        with_candidate_usd_per_hour: (C,) no plan with the candidate costs less; infinite where it is in no plan as
-            cheap as the one found.
-    """
-
-    status: Status
-    bound_usd_per_hour: float
-    machines: Machines | None
-    with_candidate_usd_per_hour: Floats
 
 
 def search(problem: Problem, ledger: Ledger, eliminate: bool = True) -> Found:
@@ -104,13 +51,15 @@ def search(problem: Problem, ledger: Ledger, eliminate: bool = True) -> Found:
         ledger: Written as the search goes.
         eliminate: Whether to remove candidates by proof before the final solve; the optimum is the same.
     """
-    everything = np.ones(len(problem.candidates), dtype=np.bool_)
     if not eliminate:
-        return _final(problem, everything, None, None, ledger)
+        return _final(problem, np.ones(len(problem.candidates), dtype=np.bool_), None, None, ledger)
     with ledger.phase("dominance"):
         keep = undominated(problem)
         ledger.eliminated["dominance"] = int((~keep).sum())
-    if keep[problem.streams.server].sum() > MANY_STREAMS:
+    streams = keep[problem.streams.server].sum()
+    if streams > SEPARATED_STREAMS and len(parts := separable_parts(problem, keep)) > 1:
+        return _search_parts(problem, parts, ledger)
+    if streams > (MANY_STREAMS_WITH_STARTS if problem.traffic.start_share.any() else MANY_STREAMS):
         return _search_large(problem, keep, ledger)
     with ledger.phase("relaxation"):
         bound = _relaxation_bound(problem, keep, ledger)
@@ -118,10 +67,12 @@ def search(problem: Problem, ledger: Ledger, eliminate: bool = True) -> Found:
         return _final(problem, keep, None, None, ledger)
     with ledger.phase("incumbent"):
         promising = _promising(problem, keep, bound)
-        answer, incumbent = _solve_on(problem, promising, ledger, INCUMBENT_NODES)
+        everything = not (keep & ~promising).any()
+        nodes = ledger.node_limit if everything else INCUMBENT_NODES
+        answer, incumbent = _solve_on(problem, promising, ledger, nodes)
     remaining = keep & _can_beat(problem, bound, incumbent)
     ledger.eliminated["reduced_cost"] = int((keep & ~remaining).sum())
-    if answer.status in ("optimal", "infeasible") and not (remaining & ~promising).any():
+    if everything or (answer.status in ("optimal", "infeasible") and not (remaining & ~promising).any()):
         return _found(problem, keep, bound, answer, incumbent)
     if _close_enough(bound, incumbent, ledger):
         # what the solver proved holds for the promising candidates alone
@@ -129,28 +80,72 @@ def search(problem: Problem, ledger: Ledger, eliminate: bool = True) -> Found:
     return _final(problem, keep, bound, incumbent, ledger)
 
 
+def _search_parts(problem: Problem, parts: Sequence[Sorted], ledger: Ledger) -> Found:
+    """The same for each part alone in an equal share of the time left, then again for those that ran out of theirs."""
+    founds = [_search_part(part, ledger, len(parts) - number) for number, part in enumerate(parts)]
+    limited, again = ledger.clock.left_s() is not None, replace(ledger, eliminated={}, columns_solved=0)
+    behind = [number for number, found in enumerate(founds) if limited and not _ended(found, ledger)]
+    for left, number in zip(range(len(behind), 0, -1), behind, strict=True):
+        if not ledger.clock.expired:
+            founds[number] = better(founds[number], _search_part(parts[number], again, left))
+    return joined(problem, parts, founds)
+
+
+def _search_part(part: Sorted, ledger: Ledger, waiting: int) -> Found:
+    """The same for one part while `waiting` parts want the time that is left."""
+    left_s = ledger.clock.left_s()
+    inner = replace(ledger, clock=Clock(None if left_s is None else left_s / waiting), eliminated={}, columns_solved=0)
+    found = search(part.problem, inner)
+    for argument, count in inner.eliminated.items():
+        ledger.eliminated[argument] = ledger.eliminated.get(argument, 0) + count
+    ledger.columns_solved += inner.columns_solved
+    return found
+
+
+def _ended(found: Found, ledger: Ledger) -> bool:
+    """Whether nothing more is wanted of a search, or no more time would change it."""
+    bound = Bound(found.bound_usd_per_hour, found.with_candidate_usd_per_hour)
+    return found.status in ("optimal", "infeasible") or _close_enough(bound, found.machines, ledger)
+
+
 def _search_large(problem: Problem, keep: Flags, ledger: Ledger) -> Found:
     """The same with the sharper bound, and a first plan from the part of the problem that it points to."""
     part = compacted(problem, keep)
     with ledger.phase("relaxation"):
         found = pattern_bound(part.problem, ledger.clock)
+        week = bound_over_the_week(part.problem, found, ledger.clock) if problem.traffic.start_share.any() else None
+        found = found if week is None else week.found
         each = np.full(len(problem.candidates), np.inf)
         each[part.candidates] = found.bound.with_candidate_usd_per_hour
         bound = Bound(found.bound.usd_per_hour, each)
-    incumbent: Machines | None = None
     with ledger.phase("incumbent"):
+        incumbent = None if week is None else _planned_over_the_week(part, week, problem, ledger)
         for candidates, nodes in LARGE_PARTS if ledger.relative_gap else LARGE_PARTS[:1]:
+            if _close_enough(bound, incumbent, ledger):
+                break
             promising = promising_part(part, found, candidates)
             _, machines = _solve_part(promising, problem, ledger, nodes, bound.usd_per_hour)
             incumbent = _cheaper(machines, incumbent)
-            if _close_enough(bound, incumbent, ledger):
-                break
     remaining = keep & _can_beat(problem, bound, incumbent)
     ledger.eliminated["reduced_cost"] = int((keep & ~remaining).sum())
     if _close_enough(bound, incumbent, ledger) or ledger.clock.expired:
         ended: Status = "unproven" if incumbent is None else "feasible"
         return _found(problem, keep, bound, Answer(ended, bound.usd_per_hour, _NONE, _NONE), incumbent)
     return _final(problem, keep, bound, incumbent, ledger)
+
+
+def _planned_over_the_week(part: Sorted, week: Week, problem: Problem, ledger: Ledger) -> Machines | None:
+    """A first plan by windows, where what the policy asks for can be held against a few periods at a time."""
+    if not counted_by_period(problem):
+        return None
+    inner = promising_part(part, week.found, WEEK_COLUMNS)
+    estimate = week.instances[:, np.searchsorted(part.offers, inner.offers)]
+    enough = week.found.bound.usd_per_hour / (1 - ledger.relative_gap)
+    answer = planned_by_windows(inner.problem, estimate, ledger.clock, enough)
+    if answer is None:
+        return None
+    program = Program(inner.problem, lay_out(inner.problem, relaxed=False), {}, relaxed=False)
+    return machines_of(answer, program, inner, problem)
 
 
 def _cheaper(one: Machines | None, other: Machines | None) -> Machines | None:
@@ -249,38 +244,3 @@ def _solve_part(
     model, solver = model_proto(program, hourly_cost(program)), integer_solver(problem.traffic.periods)
     answer = solve_integer(model, ledger.clock, solver, node_limit, ledger.relative_gap, enough)
     return answer, machines_of(answer, program, part, problem)
-
-
-def machines_of(answer: Answer, program: Program, part: Sorted, problem: Problem) -> Machines | None:
-    """The answer's counts, rounded to the whole numbers they are within the solver's tolerance."""
-    if not len(answer.values):
-        return None
-    variables, periods = program.variables, problem.traffic.periods
-    instances = np.zeros((periods, len(problem.offers)), dtype=np.int64)
-    replicas = np.zeros((periods, len(problem.candidates)), dtype=np.int64)
-    instances[:, part.offers] = np.rint(answer.values[variables.instance_at])
-    replicas[:, part.candidates] = np.rint(answer.values[variables.replicas])
-    exact = answer.values.copy()
-    exact[variables.instances] = np.rint(exact[variables.instances])
-    sent = np.maximum(exact[variables.bought], 0.0) * part.problem.api_streams.reach_per_s
-    exact[variables.lingering] = np.rint(exact[variables.lingering])
-    exact[variables.starts] = _starts(exact, variables)
-    exact[variables.changed] = _changed(exact, program)
-    return Machines(instances, replicas, sent, float(exact @ hourly_cost(program)))
-
-
-def _starts(values: Floats, variables: Variables) -> Floats:
-    """What must be started at each change of periods, whatever slack the solver left there."""
-    offer, before, after = variables.elastic_changes.T
-    more = values[variables.instance_at[after, offer]] - values[variables.instance_at[before, offer]]
-    return np.asarray(np.maximum(more, 0.0))
-
-
-def _changed(values: Floats, program: Program) -> Floats:
-    """Replicas started and stopped against those in force, whatever slack the solver left there."""
-    if not len(program.variables.changed):
-        return np.zeros(0)
-    alike, in_force = deployments_alike(program.problem)
-    replicas = np.rint(values[program.variables.replicas[busiest_period(program.problem)]])
-    more = np.bincount(alike, weights=replicas, minlength=len(in_force)) - in_force
-    return np.concatenate([np.maximum(more, 0.0), np.maximum(-more, 0.0)])

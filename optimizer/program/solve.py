@@ -8,10 +8,11 @@ import numpy as np
 
 from optimizer.base.errors import SolverFailure
 from optimizer.base.units import HOURS_PER_MONTH
+from optimizer.program.found import EQUAL_COST, Found, Ledger, Machines
 from optimizer.program.given import Floats, Ints
 from optimizer.program.problem import Problem, Sorted, sorted_problem
 from optimizer.program.routing import Routed, balanced_flows
-from optimizer.program.search import EQUAL_COST, Found, Ledger, Machines, search
+from optimizer.program.search import search
 from optimizer.program.solver import Clock, IntegerSolver, integer_solver
 from optimizer.program.soundness import check
 from optimizer.program.tie_break import break_ties

@@ -10,7 +10,7 @@ from optimizer.program.patterns import PatternBound
 from optimizer.program.problem import Problem, Sorted, compacted
 from optimizer.program.quantities import stands_in_force
 
-NEARLY_PAYS, MIXES_PER_CANDIDATE, CANDIDATES_PER_MIX = 0.97, 5, 4
+NEARLY_PAYS, MIXES_PER_CANDIDATE, CANDIDATES_PER_MIX = 0.985, 3, 3
 """A mix stays with a candidate where it fetches nearly the price, or is among the candidate's or the mix's best."""
 
 

@@ -10,12 +10,12 @@ wait: the search is bounded in candidates and nodes, never by time, and keeps th
 import numpy as np
 
 from optimizer.base.units import SECONDS_PER_HOUR
+from optimizer.program.found import EQUAL_COST, Ledger, Machines, machines_of
 from optimizer.program.given import Flags, Floats
 from optimizer.program.model import Program, build_program, hourly_cost, model_proto
 from optimizer.program.problem import Problem, Sorted, compacted
 from optimizer.program.quantities import stands_in_force
 from optimizer.program.rows import Rows, one_row_at_most
-from optimizer.program.search import EQUAL_COST, Ledger, Machines, machines_of
 from optimizer.program.solver import integer_solver, solve_integer
 
 TIE_BREAK_CANDIDATES = 24
