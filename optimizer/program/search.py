@@ -37,8 +37,8 @@ SEPARATED_STREAMS = 1_000
 WEEK_COLUMNS = 12
 """Candidates besides the bound's mixture that a first plan by windows chooses from."""
 
-LARGE_PARTS = ((0, 200), (100, 200), (400, 400))
-"""The same for a large problem: parts tried for a first plan, by candidates besides the bound's mixture, and nodes."""
+LARGE_PARTS = ((0, 200, 3), (100, 200, 5), (400, 400, 5))
+"""The same for a large problem: parts tried for a first plan, by candidates besides the mixture, nodes and mixes."""
 
 _NONE = np.zeros(0)
 
@@ -120,10 +120,10 @@ def _search_large(problem: Problem, keep: Flags, ledger: Ledger) -> Found:
         bound = Bound(found.bound.usd_per_hour, each)
     with ledger.phase("incumbent"):
         incumbent = None if week is None else _planned_over_the_week(part, week, problem, ledger)
-        for candidates, nodes in LARGE_PARTS if ledger.relative_gap else LARGE_PARTS[:1]:
+        for candidates, nodes, mixes in LARGE_PARTS if ledger.relative_gap else LARGE_PARTS[:1]:
             if _close_enough(bound, incumbent, ledger):
                 break
-            promising = promising_part(part, found, candidates)
+            promising = promising_part(part, found, candidates, mixes)
             _, machines = _solve_part(promising, problem, ledger, nodes, bound.usd_per_hour)
             incumbent = _cheaper(machines, incumbent)
     remaining = keep & _can_beat(problem, bound, incumbent)

@@ -10,11 +10,13 @@ from optimizer.program.patterns import PatternBound
 from optimizer.program.problem import Problem, Sorted, compacted
 from optimizer.program.quantities import stands_in_force
 
-NEARLY_PAYS, MIXES_PER_CANDIDATE, CANDIDATES_PER_MIX = 0.985, 3, 3
-"""A mix stays with a candidate where it fetches nearly the price, or is among the candidate's or the mix's best."""
+MIXES_PER_CANDIDATE = 5
+NEARLY_PAYS = {3: 0.985, 5: 0.97}
+"""A mix stays with a candidate where it fetches nearly the price, or is among the candidate's best, or the candidate
+among the mix's: how near the price, by how many are the best."""
 
 
-def promising_part(part: Sorted, found: PatternBound, lowest: int) -> Sorted:
+def promising_part(part: Sorted, found: PatternBound, lowest: int, mixes: int = MIXES_PER_CANDIDATE) -> Sorted:
     """The candidates of the bound's mixture and those `lowest` many of lowest bounds; rates of 0 where little is lost.
 
     Any plan for it is a plan for the whole problem.
@@ -28,7 +30,7 @@ def promising_part(part: Sorted, found: PatternBound, lowest: int) -> Sorted:
     chosen[order[serves.argmax(axis=0)[serves.any(axis=0)]]] = True
     inner = compacted(problem, chosen)
     candidates = inner.problem.candidates
-    rate = np.where(_worthwhile(inner.problem, found.worth), candidates.rate_per_s, 0.0)
+    rate = np.where(_worthwhile(inner.problem, found.worth, mixes), candidates.rate_per_s, 0.0)
     return replace(
         inner,
         problem=replace(inner.problem, candidates=replace(candidates, rate_per_s=rate)),
@@ -37,16 +39,16 @@ def promising_part(part: Sorted, found: PatternBound, lowest: int) -> Sorted:
     )
 
 
-def _worthwhile(problem: Problem, worth: Floats) -> Flags:
+def _worthwhile(problem: Problem, worth: Floats, mixes: int) -> Flags:
     """(C, M) the mixes worth keeping with each candidate, in some period."""
     stock, offer = stock_of(problem), problem.candidates.offer
     good = np.zeros((len(offer), len(problem.traffic.mixes)), dtype=np.bool_)
     for t in range(problem.traffic.periods):
-        good |= _fetching_most(stock, t, stock.net(worth)[t], offer)
+        good |= _fetching_most(stock, t, stock.net(worth)[t], offer, mixes)
     return good
 
 
-def _fetching_most(stock: Stock, period: int, worth: Floats, offer: Ints) -> Flags:
+def _fetching_most(stock: Stock, period: int, worth: Floats, offer: Ints, mixes: int) -> Flags:
     """(P, M) mixes that nearly pay for the offer, fill its first instance or are among its best, or it among theirs."""
     load, served = stock.load[period, offer], np.isfinite(stock.load[period, offer])
     price = stock.price_usd_per_hour[stock.unit[period, offer]]
@@ -55,5 +57,5 @@ def _fetching_most(stock: Stock, period: int, worth: Floats, offer: Ints) -> Fla
     place = np.argsort(np.argsort(-density, axis=0, kind="stable"), axis=0, kind="stable")
     ordered = np.take_along_axis(np.where(served, load, 0.0), np.argsort(-density, axis=1, kind="stable"), axis=1)
     before = np.take_along_axis(np.cumsum(ordered, axis=1) - ordered, rank, axis=1)
-    fits = (before < 1.0) | (rank < MIXES_PER_CANDIDATE) | (place < CANDIDATES_PER_MIX) | (density > NEARLY_PAYS)
+    fits = (before < 1.0) | (rank < mixes) | (place < mixes) | (density > NEARLY_PAYS[mixes])
     return np.asarray(fits & served)
