@@ -57,7 +57,7 @@ def deployments_section(deployments: Iterable[Deployment], confidence: float) ->
         instance = f"{d.instances}× {d.instance_type}, {d.pricing_term.replace('_', ' ')}"
         rows.append((f"  {layout}, {d.engine}, KV {d.kv_precision}", instance, "", "", "", "", "", ""))
         if d.pool != "all" and len(d.classes) > 1:
-            shares = ", ".join(f"{item.share:.0%} {item.name}" for item in d.classes)
+            shares = ", ".join(f"{item.share:.1%} {item.name}" for item in d.classes)
             rows.append((f"  {shares}", "", "", "", "", "", "", ""))
     note = f"Latencies are the {_percent(confidence)} bounds that the plan is held to."
     return Section("Plan", (note,) if confidence > CENTRAL_CONFIDENCE else (), Table(headings, tuple(rows)))
