@@ -120,14 +120,16 @@ def faster_replicas(claim: Claim, factor: float) -> Claim:
     )
 
 
-def exchanged_classes(claim: Claim) -> Claim:
-    """As many requests, but of other classes than those that the replicas were planned for."""
+def longest_class_only(claim: Claim) -> Claim:
+    """As many requests, but all of the longest class that a deployment serves."""
 
-    def exchanged(entry: Running) -> Running:
-        names, flows = zip(*sorted(entry.requests_per_second_by_class.items()), strict=True)
-        return entry.model_copy(update={"requests_per_second_by_class": dict(zip(names, flows[::-1], strict=True))})
+    def entries(d: Deployment) -> dict[str, object]:
+        longest = max(d.classes, key=lambda item: item.input_tokens).name
+        sent = [{longest: entry.requests_per_second} for entry in d.schedule]
+        told = zip(d.schedule, sent, strict=True)
+        return {"schedule": [entry.model_copy(update={"requests_per_second_by_class": s}) for entry, s in told]}
 
-    return deployments(claim, lambda d: {"schedule": [exchanged(entry) for entry in d.schedule]})
+    return deployments(claim, entries)
 
 
 def replicas(claim: Claim, change: Callable[[int, int], int]) -> Claim:

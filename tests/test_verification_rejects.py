@@ -12,7 +12,6 @@ from tampering import (
     changes,
     deployments,
     egress_price,
-    exchanged_classes,
     faster,
     faster_replicas,
     first_deployment,
@@ -21,6 +20,7 @@ from tampering import (
     hosted,
     instances,
     longer_prompts,
+    longest_class_only,
     one_run_less,
     paying,
     planned_for,
@@ -161,8 +161,8 @@ BROKEN: dict[str, tuple[str, Mutation, str]] = {
         "memory",
     ),
     "a longer prompt than the model holds": ("chat-8b", longer_prompts, "memory"),
-    "other classes sent": ("shared-replicas", exchanged_classes, "demand"),
-    "other classes than can be borne": ("shared-replicas", exchanged_classes, "service_levels"),
+    "other classes sent": ("shared-replicas", longest_class_only, "demand"),
+    "other classes than can be borne": ("shared-replicas", longest_class_only, "service_levels"),
     "classes that do not add up": (
         "shared-replicas",
         lambda c: deployments(
