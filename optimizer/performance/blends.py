@@ -13,11 +13,15 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+Shares: TypeAlias = NDArray[np.float64]
 Blend: TypeAlias = tuple[int, ...]
 """Mixes between which the requests of a deployment may lie, as positions in the workload's pools."""
 
 INWARD: Final = 0.01
 """How far a corner is moved inward: smaller shares of a class are not sent to a replica that could do without."""
+
+ROUNDING: Final = 1e-9
+"""Shares of a mix that are put down to floating point."""
 
 MOST_MIXED_CLASSES: Final = 4
 """Workloads of more classes are served by class or as a whole: simplices of many corners say little of their inside."""
@@ -63,6 +67,21 @@ def corners_around(blends: Iterable[Blend], face: Iterable[int]) -> tuple[int, .
     """The corners of all simplices that have this face; none where it has been split."""
     corners = set(face)
     return tuple(sorted({corner for blend in blends if corners <= set(blend) for corner in blend}))
+
+
+def face_around(blends: Iterable[Blend], corners: Shares, mix: Shares) -> tuple[int, ...]:
+    """The corners between which a mix lies in the first simplex that holds it; empty where none does.
+
+    Args:
+        blends: What may meet.
+        corners: (pools, K) share of each class in each pool.
+        mix: (K,) share of each class.
+    """
+    for blend in blends:
+        weight = np.linalg.lstsq(corners[list(blend)].T, mix, rcond=None)[0]
+        if (weight > -ROUNDING).all() and np.allclose(weight @ corners[list(blend)], mix, rtol=0.0, atol=ROUNDING):
+            return tuple(corner for corner, part in zip(blend, weight.tolist(), strict=True) if part > ROUNDING)
+    return ()
 
 
 def served(blends: Iterable[Blend], passed: NDArray[np.bool_]) -> tuple[Blend, ...]:

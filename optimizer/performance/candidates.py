@@ -10,7 +10,7 @@ from optimizer.base.units import BYTES_PER_GIB, MS_PER_S
 from optimizer.inputs.catalog import Catalogs, Model
 from optimizer.inputs.quality import QualityEstimate
 from optimizer.inputs.scenario import Latency, Policy, Scenario, Workload
-from optimizer.performance.blends import INWARD, Blend, apart, around_the_whole, corners_around, split
+from optimizer.performance.blends import INWARD, Blend, apart, around_the_whole, corners_around, face_around, split
 from optimizer.performance.criteria import CONFIGURATION_CRITERIA
 from optimizer.performance.enumeration import BoolArray, Kind, configurations_of, fixed_failures, qualities
 from optimizer.performance.evidence import Margins, margins
@@ -21,6 +21,8 @@ from optimizer.performance.setup import Configuration, Setup, gather
 
 FloatArray = npt.NDArray[np.float64]
 WHOLE_MIX, MIXED = "all", "mixed"
+MOST_SPLITS = 4
+"""Mixes predicted after one plan; a week's periods may break one each, and most are close to the worst."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +42,11 @@ class Broken:
 
     Attributes:
         home: Position of the workload in the scenario.
-        corners: Pools between which the mix lies.
         share: Of each of the workload's classes, (K,).
         excess: Load over what holds, above 1.
     """
 
     home: int
-    corners: tuple[int, ...]
     share: tuple[float, ...]
     excess: float
 
@@ -168,24 +168,25 @@ def re_rated(options: WorkloadOptions, workload: Workload, confidence: float, ca
 
 
 def with_mixes_predicted(options: WorkloadOptions, broken: Sequence[Broken]) -> WorkloadOptions:
-    """The same where each broken mix is one of the predicted ones and nothing is added up across it.
-
-    The largest excess comes first; a mix whose simplex is split by then is left to the next plan, if it still occurs.
-    """
-    for found in sorted(broken, key=lambda each: (-each.excess, each.corners, each.share)):
-        corners = corners_around(options.blends, found.corners)
-        if corners:
-            share, number = np.array(found.share), len(options.pools)
+    """The same where the worst of the broken mixes are predicted ones and nothing is added up across them."""
+    for found in sorted(broken, key=lambda each: (-each.excess, each.share))[:MOST_SPLITS]:
+        shares = np.array([_share_of_class(known.pool, len(found.share)) for known in options.pools])
+        face, share = face_around(options.blends, shares, np.array(found.share)), np.array(found.share)
+        if len(face) > 1:
+            number = len(options.pools)
             options, inward = _with_pool(options, share), dict[int, int]()
-            for corner in corners:
-                pool = options.pools[corner].pool
-                if pool.classes != options.pools[number].pool.classes:
-                    own = np.zeros(len(share))
-                    own[list(pool.classes)] = pool.mix.share
+            for corner in corners_around(options.blends, face):
+                if options.pools[corner].pool.classes != options.pools[number].pool.classes:
                     inward[corner] = len(options.pools)
-                    options = _with_pool(options, (1 - INWARD) * own + INWARD * share)
-            options = replace(options, blends=split(options.blends, found.corners, number, inward))
+                    options = _with_pool(options, (1 - INWARD) * shares[corner] + INWARD * share)
+            options = replace(options, blends=split(options.blends, face, number, inward))
     return options
+
+
+def _share_of_class(pool: Pool, classes: int) -> FloatArray:
+    share = np.zeros(classes)
+    share[list(pool.classes)] = pool.mix.share
+    return share
 
 
 def _with_pool(options: WorkloadOptions, share: FloatArray) -> WorkloadOptions:

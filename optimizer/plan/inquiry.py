@@ -84,9 +84,8 @@ class Answer:
             for replicas, flows, now in zip(use.replicas, use.pool_flow_per_s, by_period, strict=True):
                 excess = overload(policy, replicas, now)
                 if np.count_nonzero(flows) > 1 and excess > 1 + LOAD_TOLERANCE:
-                    choice = self.inquiry.options[use.column.workload]
-                    corners = tuple(p for p, flow in zip(use.column.pools, flows, strict=True) if flow > 0)
-                    found.append(Broken(choice.home, corners, now.share_of_class, excess))
+                    home = self.inquiry.options[use.column.workload].home
+                    found.append(Broken(home, now.share_of_class, excess))
         return tuple(found)
 
 
