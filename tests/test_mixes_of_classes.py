@@ -55,7 +55,7 @@ def test_a_mix_that_breaks_is_predicted_and_the_plan_made_again(settled: Answer)
 
 
 def test_the_plan_before_would_have_been_refused(settled: Answer, catalogs: Catalogs) -> None:
-    first = Inquiry.of(desk(), catalogs)._solved(None, 1)
+    first = Inquiry.of(desk(), catalogs)._solved(None)
     assert first.broken()
     assert (first.solution.cost_usd_per_month or 0) < (settled.solution.cost_usd_per_month or 0)
     with pytest.raises(VerificationFailed, match="utilization"):

@@ -21,7 +21,9 @@ from optimizer.performance.candidates import (
 )
 from optimizer.performance.market import Market, admits_by, market, under
 from optimizer.plan.service import LOAD_TOLERANCE, Service, Use, overload, services_of
+from optimizer.program.columns import may_mix
 from optimizer.program.formulate import Formulation, formulate
+from optimizer.program.found import EQUAL_COST
 from optimizer.program.given import Flags
 from optimizer.program.solve import Solution, solve
 
@@ -89,6 +91,17 @@ class Answer:
         return tuple(found)
 
 
+def _better(apart: Answer, mixed: Answer) -> Answer:
+    """The cheaper of the best plans without and with mixing, with what is proven of both; of equals the former."""
+    plain, other = apart.solution, mixed.solution
+    if plain.cost_usd_per_month is None:
+        return mixed
+    if other.cost_usd_per_month is not None and other.cost_usd_per_month < plain.cost_usd_per_month * (1 - EQUAL_COST):
+        return mixed
+    proven = other.outcome in ("optimal", "infeasible")
+    return replace(apart, inquiry=mixed.inquiry, solution=plain if proven else plain.bounded_by(other))
+
+
 @dataclass(frozen=True)
 class Inquiry:
     """One question with everything that has been worked out for it."""
@@ -115,29 +128,38 @@ class Inquiry:
 
         Every deployment is predicted again at the mix that the plan sends it. Where one does not hold, its mix becomes
         one of the predicted ones and the program is solved again, after `MOST_ROUNDS` with nothing added up between
-        predicted mixes, which always holds.
+        predicted mixes, which always holds. The best plan without any mixing, which is found soon, is a ceiling.
         """
+        if not self._may_mix():
+            return self._solved(keep)
+        apart = self.apart()._solved(keep)
+        known_usd = apart.solution.cost_usd_per_month
         inquiry, rounds = self, 1
-        answer = inquiry._solved(keep, rounds)
+        answer = inquiry._solved(keep, known_usd)
         while broken := answer.broken():
-            inquiry, rounds = inquiry.with_predicted(broken, rounds < MOST_ROUNDS), rounds + 1
-            answer = inquiry._solved(keep, rounds)
-        return answer
+            mixing, rounds = rounds < MOST_ROUNDS, rounds + 1
+            inquiry = inquiry.with_predicted(broken) if mixing else inquiry.apart()
+            answer = inquiry._solved(keep, known_usd)
+        return replace(_better(apart, answer), rounds=rounds)
 
-    def with_predicted(self, broken: Sequence[Broken], mixing: bool) -> "Inquiry":
-        """The same candidates, told what they sustain of mixes that broke; or without any mixing."""
+    def _may_mix(self) -> bool:
+        several = any(len(blend) > 1 for choice in self.options for blend in choice.blends)
+        return several and may_mix(self.scenario.policy)
+
+    def apart(self) -> "Inquiry":
+        """The same candidates, each sent one of the predicted mixes."""
+        return replace(self, options=tuple(with_mixes_apart(choice) for choice in self.options))
+
+    def with_predicted(self, broken: Sequence[Broken]) -> "Inquiry":
+        """The same candidates, told what they sustain of mixes that broke."""
         homes = {each.home: [other for other in broken if other.home == each.home] for each in broken}
         options = tuple(
-            choice
-            if choice.home not in homes
-            else with_mixes_predicted(choice, homes[choice.home])
-            if mixing
-            else with_mixes_apart(choice)
+            with_mixes_predicted(choice, homes[choice.home]) if choice.home in homes else choice
             for choice in self.options
         )
         return replace(self, options=options)
 
-    def _solved(self, keep: Sequence[Flags] | None, rounds: int) -> Answer:
+    def _solved(self, keep: Sequence[Flags] | None, known_usd_per_month: float | None = None) -> Answer:
         hosted = apis(self.scenario, self.catalogs).admitted if "serverless" in self.scenario.policy.hosting else ()
         formulation = formulate(self.scenario, self.options, self.market, keep, hosted)
         gap, nodes = (COMPARISON_GAP, COMPARISON_NODES) if self.close_enough else (0.0, None)
@@ -147,8 +169,9 @@ class Inquiry:
             relative_gap=gap,
             node_limit=nodes,
             settle_ties=not self.any_of_equals,
+            at_most_usd_per_month=np.inf if known_usd_per_month is None else known_usd_per_month,
         )
-        return Answer(self, formulation, solution, rounds)
+        return Answer(self, formulation, solution)
 
     def for_comparison(self) -> "Inquiry":
         """The same question for answers beside a plan: any of several equals, close enough where proof takes long."""

@@ -42,12 +42,16 @@ class Machines:
 
 @dataclass(eq=False)
 class Ledger:
-    """What the search may do and did: where it may end, phases with their wall time, columns removed by argument."""
+    """What the search may do and did: where it may end, phases with their wall time, columns removed by argument.
+
+    Only plans of at most `ceiling_usd_per_hour` are of interest; where there is none the search ends infeasible.
+    """
 
     progress: Callable[[str], None]
     clock: Clock
     relative_gap: float = 0.0
     node_limit: int | None = None
+    ceiling_usd_per_hour: float = np.inf
     phase_wall_s: dict[str, float] = field(default_factory=dict)
     eliminated: dict[str, int] = field(default_factory=dict)
     columns_solved: int = 0

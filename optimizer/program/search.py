@@ -70,13 +70,14 @@ def search(problem: Problem, ledger: Ledger, eliminate: bool = True) -> Found:
         everything = not (keep & ~promising).any()
         nodes = ledger.node_limit if everything else INCUMBENT_NODES
         answer, incumbent = _solve_on(problem, promising, ledger, nodes)
-    remaining = keep & _can_beat(problem, bound, incumbent)
+    remaining = keep & _can_beat(problem, bound, incumbent, ledger)
     ledger.eliminated["reduced_cost"] = int((keep & ~remaining).sum())
     if everything or (answer.status in ("optimal", "infeasible") and not (remaining & ~promising).any()):
-        return _found(problem, keep, bound, answer, incumbent)
+        return _found(problem, keep, bound, answer, incumbent, ledger)
     if _close_enough(bound, incumbent, ledger):
         # what the solver proved holds for the promising candidates alone
-        return _found(problem, keep, bound, replace(answer, status="feasible", bound=bound.usd_per_hour), incumbent)
+        ended = replace(answer, status="feasible", bound=bound.usd_per_hour)
+        return _found(problem, keep, bound, ended, incumbent, ledger)
     return _final(problem, keep, bound, incumbent, ledger)
 
 
@@ -94,7 +95,8 @@ def _search_parts(problem: Problem, parts: Sequence[Sorted], ledger: Ledger) -> 
 def _search_part(part: Sorted, ledger: Ledger, waiting: int) -> Found:
     """The same for one part while `waiting` parts want the time that is left."""
     left_s = ledger.clock.left_s()
-    inner = replace(ledger, clock=Clock(None if left_s is None else left_s / waiting), eliminated={}, columns_solved=0)
+    clock = Clock(None if left_s is None else left_s / waiting)
+    inner = replace(ledger, clock=clock, ceiling_usd_per_hour=np.inf, eliminated={}, columns_solved=0)
     found = search(part.problem, inner)
     for argument, count in inner.eliminated.items():
         ledger.eliminated[argument] = ledger.eliminated.get(argument, 0) + count
@@ -126,11 +128,11 @@ def _search_large(problem: Problem, keep: Flags, ledger: Ledger) -> Found:
             promising = promising_part(part, found, candidates, mixes)
             _, machines = _solve_part(promising, problem, ledger, nodes, bound.usd_per_hour)
             incumbent = _cheaper(machines, incumbent)
-    remaining = keep & _can_beat(problem, bound, incumbent)
+    remaining = keep & _can_beat(problem, bound, incumbent, ledger)
     ledger.eliminated["reduced_cost"] = int((keep & ~remaining).sum())
     if _close_enough(bound, incumbent, ledger) or ledger.clock.expired:
         ended: Status = "unproven" if incumbent is None else "feasible"
-        return _found(problem, keep, bound, Answer(ended, bound.usd_per_hour, _NONE, _NONE), incumbent)
+        return _found(problem, keep, bound, Answer(ended, bound.usd_per_hour, _NONE, _NONE), incumbent, ledger)
     return _final(problem, keep, bound, incumbent, ledger)
 
 
@@ -164,16 +166,18 @@ def _final(problem: Problem, keep: Flags, bound: Bound | None, incumbent: Machin
     """Solve the program on every candidate that no argument has removed."""
     with ledger.phase("final"):
         known = bound.usd_per_hour if bound is not None else 0.0
-        left = keep & _can_beat(problem, bound, incumbent)
+        left = keep & _can_beat(problem, bound, incumbent, ledger)
         answer, machines = _solve_on(problem, left, ledger, ledger.node_limit, known)
-    return _found(problem, keep, bound, answer, _cheaper(machines, incumbent))
+    return _found(problem, keep, bound, answer, _cheaper(machines, incumbent), ledger)
 
 
-def _found(problem: Problem, keep: Flags, bound: Bound | None, answer: Answer, machines: Machines | None) -> Found:
+def _found(
+    problem: Problem, keep: Flags, bound: Bound | None, answer: Answer, machines: Machines | None, ledger: Ledger
+) -> Found:
     status = answer.status if machines is None or answer.status == "optimal" else "feasible"
-    lower = max(answer.bound, bound.usd_per_hour if bound is not None else 0.0)
+    lower = min(max(answer.bound, bound.usd_per_hour if bound is not None else 0.0), ledger.ceiling_usd_per_hour)
     each = np.zeros(len(problem.candidates)) if bound is None else bound.with_candidate_usd_per_hour
-    each = np.where(keep & _can_beat(problem, bound, machines), each, np.inf)
+    each = np.where(keep & _can_beat(problem, bound, machines, ledger), each, np.inf)
     return Found(status, lower, machines, each)
 
 
@@ -212,11 +216,11 @@ def _promising(problem: Problem, keep: Flags, bound: Bound) -> Flags:
     return chosen & keep
 
 
-def _can_beat(problem: Problem, bound: Bound | None, incumbent: Machines | None) -> Flags:
-    """(C,) candidates whose bound does not exceed the cost of a known plan or the budget."""
+def _can_beat(problem: Problem, bound: Bound | None, incumbent: Machines | None, ledger: Ledger) -> Flags:
+    """(C,) candidates whose bound does not exceed the cost of a known plan, the budget or what is of interest."""
     if bound is None:
         return np.ones(len(problem.candidates), dtype=np.bool_)
-    ceiling = np.inf if incumbent is None else incumbent.usd_per_hour
+    ceiling = min(ledger.ceiling_usd_per_hour, np.inf if incumbent is None else incumbent.usd_per_hour)
     if problem.limits.max_monthly_usd is not None:
         ceiling = min(ceiling, problem.limits.max_monthly_usd / HOURS_PER_MONTH)
     return (bound.with_candidate_usd_per_hour <= ceiling * (1 + 10 * EQUAL_COST)) | stands_in_force(problem)

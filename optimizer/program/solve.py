@@ -1,7 +1,7 @@
 """The cheapest plan for a problem, as plain numbers, with what was proven about it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -65,6 +65,18 @@ class Solution:
     solver: IntegerSolver
     phase_wall_s: Mapping[str, float]
 
+    def bounded_by(self, wider: "Solution") -> "Solution":
+        """The same plan for a problem with more choices, of which only a bound is known."""
+        cost = self.cost_usd_per_month or 0.0
+        bound = min(wider.bound_usd_per_month or 0.0, self.bound_usd_per_month or 0.0)
+        return replace(
+            self,
+            outcome="feasible",
+            reason=_REASON["feasible"],
+            bound_usd_per_month=bound,
+            relative_gap=(cost - bound) / cost,
+        )
+
 
 def solve(
     problem: Problem,
@@ -73,6 +85,7 @@ def solve(
     relative_gap: float = 0.0,
     node_limit: int | None = None,
     settle_ties: bool = True,
+    at_most_usd_per_month: float = np.inf,
 ) -> Solution:
     """The cheapest plan, its bound and its routing, in the problem's own index order.
 
@@ -86,11 +99,13 @@ def solve(
         relative_gap: Search no further than a plan proven within this of the cheapest; 0 proves it cheapest.
         node_limit: Branch and bound no further than so many nodes; a limit that is the same on every machine.
         settle_ties: Whether it matters which of several equally cheap plans is found.
+        at_most_usd_per_month: What a known plan costs; where the search ends `infeasible` no plan costs as little.
 
     Raises:
         ValueError: The problem is not one, see `soundness`.
     """
-    ledger = Ledger(progress or _silent, Clock(time_limit_s), relative_gap, node_limit)
+    ceiling = at_most_usd_per_month / HOURS_PER_MONTH
+    ledger = Ledger(progress or _silent, Clock(time_limit_s), relative_gap, node_limit, ceiling)
     return _solved(problem, ledger, eliminate=True, settle_ties=settle_ties)
 
 
@@ -109,7 +124,7 @@ def _solved(problem: Problem, ledger: Ledger, eliminate: bool, settle_ties: bool
         return _without_plan(problem, "infeasible", f"no candidate serves {missing}", None, ledger)
     order = sorted_problem(problem)
     try:
-        found = search(order.problem, ledger, eliminate)
+        found = _within_ceiling(search(order.problem, ledger, eliminate), ledger)
         if found.machines is None:
             outcome: Outcome = "infeasible" if found.status == "infeasible" else "unproven"
             return _without_plan(problem, outcome, _REASON[outcome], found.bound_usd_per_hour, ledger)
@@ -122,6 +137,13 @@ def _solved(problem: Problem, ledger: Ledger, eliminate: bool, settle_ties: bool
     except SolverFailure as failure:
         return _without_plan(problem, "failed", str(failure), None, ledger)
     return _with_plan(problem, order, found, (machines, flows), ledger)
+
+
+def _within_ceiling(found: Found, ledger: Ledger) -> Found:
+    """A plan that is dearer than what is of interest is none, and proves nothing about dearer plans."""
+    if found.machines is None or found.machines.usd_per_hour <= ledger.ceiling_usd_per_hour * (1 + EQUAL_COST):
+        return found
+    return replace(found, machines=None, status="infeasible" if found.status == "optimal" else "unproven")
 
 
 def _with_plan(
