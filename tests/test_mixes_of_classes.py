@@ -17,6 +17,7 @@ from optimizer.plan import inquiry as asking
 from optimizer.plan.inquiry import Answer, Inquiry
 from optimizer.plan.plan import PlanReport
 from optimizer.plan.readback import read_back
+from optimizer.report.text import plan_text
 
 
 def desk(**policy: object) -> Scenario:
@@ -70,6 +71,7 @@ def test_without_another_round_nothing_is_added_up(
     assert hasty.rounds == 2
     assert (hasty.solution.cost_usd_per_month or 0) >= (settled.solution.cost_usd_per_month or 0)
     assert MIXED not in {d.pool for d in read_back(hasty).deployments}
+    assert hasty.inquiry.mixes_between() == 0
 
 
 def test_mixing_never_costs_more_and_may_be_left_out(settled: Answer, catalogs: Catalogs) -> None:
@@ -90,6 +92,7 @@ def test_the_report_says_what_is_mixed_and_what_pools_would_cost(planned: Callab
     assert sum(item.share for item in mixed.classes) == pytest.approx(1)
     (apart_,) = (item for item in report.explanation.alternatives if item.kind == "mix_classes")
     assert (apart_.difference_usd or 0) > 0
+    assert "between 3 predicted mixes of classes, capacity is added up by shares" in plan_text(report, width=1000)
 
 
 def covering(blends: tuple[Blend, ...], corners: np.ndarray, mix: np.ndarray) -> int:

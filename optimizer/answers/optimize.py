@@ -227,6 +227,7 @@ def _report(
             candidates_kept=counts.kept,
             columns_solved=solution.columns_solved,
             eliminated={name: eliminated[name] for name in sorted(eliminated)},
+            mixes_between=inquiry.mixes_between(),
             rounds=answer.rounds,
             wall_s=round(watch.seconds, 3),
         ),

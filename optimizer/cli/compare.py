@@ -12,9 +12,7 @@ from optimizer.base.errors import Finding, InputError
 from optimizer.base.extras import optional
 from optimizer.cli.options import CatalogsOption, OutputOption, QuietOption, TimeLimitOption, check_writable, write
 from optimizer.cli.progress import progress
-from optimizer.inputs.checks import check_scenario
-from optimizer.inputs.loading_catalogs import load_catalogs
-from optimizer.inputs.loading_scenario import load_scenario_file
+from optimizer.cli.question import question
 from optimizer.report.compare import MOST_SHOWN, compare_csv, compare_html, compare_markdown, compare_text
 from optimizer.report.compare_chart import compare_chart
 from optimizer.report.compare_sheet import EXTRA, write_xlsx
@@ -55,10 +53,7 @@ def compare_command(
     check_writable(output)
     _check_chart(chart)
     _check_sheet(output_format, output)
-    file, known = load_scenario_file(scenario), load_catalogs(catalogs)
-    findings = check_scenario(file.scenario, known)
-    if findings:
-        raise InputError(file.located(findings))
+    file, known = question(scenario, catalogs)
     with progress(quiet, PHASES) as began:
         answer = compare(file.scenario, known, by, time_limit_s=time_limit_s, progress=began)
     if chart is not None:

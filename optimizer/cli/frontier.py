@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.progress import Progress
 
 from optimizer.answers.frontier import frontier, sweep_of
-from optimizer.base.errors import InputError
 from optimizer.cli.options import (
     CatalogsOption,
     Format,
@@ -22,9 +21,7 @@ from optimizer.cli.options import (
     check_writable,
     write,
 )
-from optimizer.inputs.checks import check_scenario
-from optimizer.inputs.loading_catalogs import load_catalogs
-from optimizer.inputs.loading_scenario import load_scenario_file
+from optimizer.cli.question import question
 from optimizer.plan.frontier import SWEEPABLE
 from optimizer.report.export import as_json
 from optimizer.report.frontier import frontier_markdown, frontier_text
@@ -44,10 +41,7 @@ def frontier_command(
 ) -> None:
     """Cost against a requirement or two, each point a proven optimum, and the values where the plan changes."""
     check_writable(output)
-    file, known = load_scenario_file(scenario), load_catalogs(catalogs)
-    findings = check_scenario(file.scenario, known)
-    if findings:
-        raise InputError(file.located(findings))
+    file, known = question(scenario, catalogs)
     sweeps = [sweep_of(text, file.scenario) for text in sweep]
     with _progress(quiet, prod(each.count for each in sweeps)) as solved:
         answer = frontier(file.scenario, known, sweeps, time_limit_s=time_limit_s, progress=solved)

@@ -20,9 +20,7 @@ from optimizer.cli.options import (
     write,
 )
 from optimizer.cli.progress import progress
-from optimizer.inputs.checks import check_scenario
-from optimizer.inputs.loading_catalogs import load_catalogs
-from optimizer.inputs.loading_scenario import load_scenario_file
+from optimizer.cli.question import question
 from optimizer.report.export import as_json
 from optimizer.report.lifecycle import lifecycle_markdown, lifecycle_text
 
@@ -44,10 +42,7 @@ def lifecycle_command(
 
 def _answered(scenario: str, catalogs: Path | None, time_limit_s: float | None, quiet: bool) -> LifecycleReport:
     """Loads, checks with line numbers, and plans month by month."""
-    file, known = load_scenario_file(scenario), load_catalogs(catalogs)
-    findings = check_scenario(file.scenario, known)
-    if findings:
-        raise InputError(file.located(findings))
+    file, known = question(scenario, catalogs)
     months = file.scenario.lifecycle.months if file.scenario.lifecycle else 0
     try:
         with progress(quiet, [phase_of(month) for month in range(1, months + 1)]) as began:

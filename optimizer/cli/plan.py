@@ -7,7 +7,6 @@ import typer
 
 from optimizer.answers.located import located
 from optimizer.answers.optimize import PHASES, optimize
-from optimizer.base.errors import InputError
 from optimizer.cli.options import (
     EXIT_BY_OUTCOME,
     CatalogsOption,
@@ -20,9 +19,7 @@ from optimizer.cli.options import (
     write,
 )
 from optimizer.cli.progress import progress
-from optimizer.inputs.checks import check_scenario
-from optimizer.inputs.loading_catalogs import load_catalogs
-from optimizer.inputs.loading_scenario import load_scenario_file
+from optimizer.cli.question import question
 from optimizer.plan.plan import PlanReport
 from optimizer.report.export import as_json
 from optimizer.report.markdown import plan_markdown
@@ -51,11 +48,7 @@ def _planned(
     scenario: str, catalogs: Path | None, time_limit_s: float | None, quiet: bool, thorough: bool
 ) -> PlanReport:
     """Loads, checks with line numbers, and solves under a progress bar."""
-    file = load_scenario_file(scenario)
-    known = load_catalogs(catalogs)
-    findings = check_scenario(file.scenario, known)
-    if findings:
-        raise InputError(file.located(findings))
+    file, known = question(scenario, catalogs)
     with progress(quiet, PHASES) as began:
         report = optimize(file.scenario, known, time_limit_s=time_limit_s, progress=began, thorough=thorough)
     return located(report, file)

@@ -7,13 +7,10 @@ import typer
 
 from optimizer.answers.located import located
 from optimizer.answers.page import PAGE_PHASES, page
-from optimizer.base.errors import InputError
 from optimizer.base.extras import optional
 from optimizer.cli.options import CatalogsOption, OutputOption, QuietOption, TimeLimitOption, check_writable, write
 from optimizer.cli.progress import progress
-from optimizer.inputs.checks import check_scenario
-from optimizer.inputs.loading_catalogs import load_catalogs
-from optimizer.inputs.loading_scenario import load_scenario_file
+from optimizer.cli.question import question
 from optimizer.report.page import page_html
 
 EXIT_BY_OUTCOME = {"optimal": 0, "infeasible": 3, "feasible": 4, "unproven": 4, "failed": 70}
@@ -29,10 +26,7 @@ def report_command(
     """The plan and its explanation as one self-contained page, charts included; tens of seconds."""
     check_writable(output)
     optional("matplotlib", extra="report")
-    file, known = load_scenario_file(scenario), load_catalogs(catalogs)
-    findings = check_scenario(file.scenario, known)
-    if findings:
-        raise InputError(file.located(findings))
+    file, known = question(scenario, catalogs)
     with progress(quiet, PAGE_PHASES) as began:
         found = page(file.scenario, known, time_limit_s=time_limit_s, progress=began)
     write(page_html(replace(found, report=located(found.report, file))), output)

@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from optimizer.answers.why_not import PHASES, why_not
-from optimizer.base.errors import InputError
 from optimizer.cli.options import (
     CatalogsOption,
     Format,
@@ -17,9 +16,7 @@ from optimizer.cli.options import (
     write,
 )
 from optimizer.cli.progress import progress
-from optimizer.inputs.checks import check_scenario
-from optimizer.inputs.loading_catalogs import load_catalogs
-from optimizer.inputs.loading_scenario import load_scenario_file
+from optimizer.cli.question import question
 from optimizer.plan.forcing import Choice
 from optimizer.report.export import as_json
 from optimizer.report.why_not import why_not_markdown, why_not_text
@@ -45,10 +42,7 @@ def why_not_command(
 ) -> None:
     """What a choice would cost against the plan and why, or what it fails, and the price at which it wins."""
     check_writable(output)
-    file, known = load_scenario_file(scenario), load_catalogs(catalogs)
-    findings = check_scenario(file.scenario, known)
-    if findings:
-        raise InputError(file.located(findings))
+    file, known = question(scenario, catalogs)
     choice = Choice(gpu, provider, precision, tensor_parallel, pricing_term, engine, region, workload)
     with progress(quiet, PHASES) as began:
         answer = why_not(file.scenario, known, choice, time_limit_s=time_limit_s, progress=began)

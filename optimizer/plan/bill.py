@@ -7,6 +7,7 @@ from decimal import Decimal
 import numpy as np
 
 from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK, MINUTES_PER_HOUR, SECONDS_PER_HOUR
+from optimizer.inputs.catalog import Offer
 from optimizer.performance.market import egress_usd_per_gb, storage_usd_per_month
 from optimizer.performance.periods import Periods
 from optimizer.plan.fleet import Bought, Hosted, Migration, PaidRun, Period, Purchase, Sent
@@ -42,7 +43,7 @@ def purchase(
     least = 1 if always or week.count == 1 else policy.elastic.billed_hours(offer.provider)
     runs = billing.paid_runs(week.hour_to_period, np.array(instances), least) if least > 1 else ()
     hours = paid_hours(week, instances, always, start_up) + lingering_hours(week, instances, runs)
-    storage = storage_usd_per_month(offer, catalogs, policy.storage_gb_per_instance) or Decimal(0)
+    storage = _priced(storage_usd_per_month(offer, catalogs, policy.storage_gb_per_instance), offer, "storage")
     most = max(instances)
     used = [sum(size * use.replicas[t] for size, use in zip(sizes, uses, strict=True)) for t in range(week.count)]
     idle = min(offer.gpu_count * n - busy for n, busy in zip(instances, used, strict=True) if n == most)
@@ -79,6 +80,13 @@ class SentOut:
     usd_per_month: Decimal
 
 
+def _priced(amount: Decimal | None, offer: Offer, what: str) -> Decimal:
+    """A price that the criteria on offers have made sure of; one that is missing all the same is not nothing."""
+    if amount is None:
+        raise ValueError(f"nobody prices {what} at {offer.provider}, yet the plan runs on {offer.id}")
+    return amount
+
+
 def sent_out(answer: Answer, use: Use) -> SentOut | None:
     """Requests of each class and period x GB per request x USD/GB; None where the policy does not ask for egress."""
     egress, inquiry = answer.inquiry.scenario.policy.egress, answer.inquiry
@@ -89,7 +97,8 @@ def sent_out(answer: Answer, use: Use) -> SentOut | None:
     gb_per_s = (sum(f * gb for f, gb in zip(flows, each, strict=True)) for flows in flows_by_class(choice, use))
     per_hour = (Decimal(repr(gb)) * h for gb, h in zip(gb_per_s, hours_per_month(answer), strict=True))
     gb = sum(per_hour, Decimal(0)) * SECONDS_PER_HOUR
-    price = egress_usd_per_gb(inquiry.market.offers[use.column.offer], inquiry.catalogs) or Decimal(0)
+    offer = inquiry.market.offers[use.column.offer]
+    price = _priced(egress_usd_per_gb(offer, inquiry.catalogs), offer, "egress")
     return SentOut(float(gb), gb * price)
 
 

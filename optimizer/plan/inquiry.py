@@ -28,7 +28,7 @@ from optimizer.program.given import Flags
 from optimizer.program.solve import Solution, solve
 
 MOST_ROUNDS = 8
-"""Solves with mixing, each knowing the mixes that broke before; plans settle in one to three."""
+"""Solves with mixing, each knowing the mixes that broke before; most plans settle in one to three."""
 
 NO_FLOW = 1e-8
 """Share of a class's demand below which a flow is the solver's rounding."""
@@ -130,7 +130,7 @@ class Inquiry:
         one of the predicted ones and the program is solved again, after `MOST_ROUNDS` with nothing added up between
         predicted mixes, which always holds. The best plan without any mixing, which is found soon, is a ceiling.
         """
-        if not self._may_mix():
+        if not self.mixes_between():
             return self._solved(keep)
         apart = self.apart()._solved(keep)
         known_usd = apart.solution.cost_usd_per_month
@@ -142,9 +142,12 @@ class Inquiry:
             answer = inquiry._solved(keep, known_usd)
         return replace(_better(apart, answer), rounds=rounds)
 
-    def _may_mix(self) -> bool:
-        several = any(len(blend) > 1 for choice in self.options for blend in choice.blends)
-        return several and may_mix(self.scenario.policy)
+    def mixes_between(self) -> int:
+        """How many predicted mixes there are between which capacity is added up by shares; 0 where none is."""
+        if not may_mix(self.scenario.policy):
+            return 0
+        blends = {choice.home: choice.blends for choice in self.options}
+        return sum(len({p for blend in each if len(blend) > 1 for p in blend}) for each in blends.values())
 
     def apart(self) -> "Inquiry":
         """The same candidates, each sent one of the predicted mixes."""

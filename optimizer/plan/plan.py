@@ -21,6 +21,9 @@ class SolverFacts(Strict):
     columns_solved: int
     eliminated: dict[str, int]
     """Candidates removed by each argument that no optimal plan needs them."""
+    mixes_between: int
+    """Predicted mixes of classes between which capacity is added up by shares; 0 where nothing is added up. The proof
+    is of plans counted so."""
     rounds: int
     """Solves until every deployment held at the mix of classes that the plan sends it; each but the last predicted the
     mixes that did not."""

@@ -233,8 +233,11 @@ def _basis(report: PlanReport, verbose: bool) -> Section:
     proof = f"{PROOF_WORDS[report.outcome]}: {solver.reason}"
     if report.bound_usd is not None and report.relative_gap is not None:
         proof += f"; bound {money(report.bound_usd)}, gap {report.relative_gap:.2%}"
+    if solver.mixes_between:
+        proof += f"; between {solver.mixes_between} predicted mixes of classes, capacity is added up by shares"
     if solver.rounds > 1:
         proof += f"; solved {solver.rounds} times until every replica held at the mix it is sent"
+        proof += "" if solver.mixes_between else ", in the end among replicas that serve one predicted mix each"
     failing = _top(report.explanation.rejected.by_reason)
     searched = f"{counts}; {failing}"
     checks = report.verification.checks

@@ -1,0 +1,22 @@
+"""The question that most commands start from: a scenario and the catalogs, known to fit each other."""
+
+from pathlib import Path
+
+from optimizer.base.errors import InputError
+from optimizer.inputs.catalog import Catalogs
+from optimizer.inputs.checks import check_scenario
+from optimizer.inputs.loading_catalogs import load_catalogs
+from optimizer.inputs.loading_scenario import ScenarioFile, load_scenario_file
+
+
+def question(scenario: str, catalogs: Path | None) -> tuple[ScenarioFile, Catalogs]:
+    """A scenario by file or shipped name, and the catalogs.
+
+    Raises:
+        InputError: one can't be read, or the scenario names what the catalogs do not know, with its lines.
+    """
+    file, known = load_scenario_file(scenario), load_catalogs(catalogs)
+    findings = check_scenario(file.scenario, known)
+    if findings:
+        raise InputError(file.located(findings))
+    return file, known
