@@ -1,6 +1,7 @@
 """Classes that share a replica: every plan holds at the mix it runs, and the search says how often it was told so."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -78,6 +79,17 @@ def test_mixing_never_costs_more_and_may_be_left_out(settled: Answer, catalogs: 
     pools = Inquiry.of(desk(mix_classes=False), catalogs).solved()
     assert pools.rounds == 1
     assert (settled.solution.cost_usd_per_month or 0) < (pools.solution.cost_usd_per_month or 0)
+
+
+def test_a_plan_of_pools_is_proven_only_as_far_as_the_search_with_mixing_came(settled: Answer) -> None:
+    plain = settled.inquiry.apart().solved()
+    cost = plain.solution.cost_usd_per_month or 0.0
+    nothing = replace(settled.solution, outcome="unproven", cost_usd_per_month=None, bound_usd_per_month=0.75 * cost)
+    kept = asking._better(plain, replace(settled, solution=nothing)).solution
+    assert (kept.outcome, kept.cost_usd_per_month, kept.bound_usd_per_month) == ("feasible", cost, 0.75 * cost)
+    assert kept.relative_gap == pytest.approx(0.25)
+    none_cheaper = replace(nothing, outcome="infeasible")
+    assert asking._better(plain, replace(settled, solution=none_cheaper)).solution == plain.solution
 
 
 def test_what_must_survive_a_loss_is_not_mixed(catalogs: Catalogs) -> None:

@@ -143,3 +143,12 @@ def test_an_offer_is_not_replaced_by_a_cheaper_one_that_is_faster_at_either_mix_
     rates = np.array([[3.0, 1.0], [1.0, 3.0], [3.0, 2.0], [1.0, 3.0]])
     problem = replace(problem, candidates=replace(problem.candidates, rate_per_s=rates))
     assert hourly(solve(problem)) == pytest.approx(10.0)
+
+
+def test_a_plan_dearer_than_the_one_known_is_none() -> None:
+    problem = fleet([1.0, 1.0], [("p", 1, 2.0)], [(0, 0), (0, 1)], Limits(1.0))
+    best = solve(problem).cost_usd_per_month or 0.0
+    assert best == pytest.approx(4.0 * HOURS_PER_MONTH)
+    assert solve(problem, at_most_usd_per_month=best).cost_usd_per_month == best
+    assert solve(problem, at_most_usd_per_month=0.9 * best).outcome == "infeasible"
+    assert solve(problem, at_most_usd_per_month=1.5 * best).cost_usd_per_month == best
