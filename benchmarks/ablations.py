@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from optimizer.inputs.catalog import CalibrationEntry
+from optimizer.inputs.catalog.records import CalibrationEntry
 
 NEVER, PLAIN, ALWAYS = 0.0, 1.0, 1e6
 

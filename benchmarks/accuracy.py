@@ -27,14 +27,14 @@ from ablations import ABLATIONS, without
 from accuracy_page import page
 from noise_floor import noise_floor
 
-from optimizer.answers.calibrate import fit
-from optimizer.answers.decisions import decided
-from optimizer.answers.validate import error_table, errors, judged
-from optimizer.inputs.catalog import CalibrationEntry, Catalogs
-from optimizer.inputs.loading_catalogs import load_catalogs
+from optimizer.answers.accuracy.calibrate import fit
+from optimizer.answers.accuracy.decisions import decided
+from optimizer.answers.accuracy.validate import error_table, errors, judged
+from optimizer.inputs.catalog.loading import load_catalogs
+from optimizer.inputs.catalog.records import CalibrationEntry, Catalogs
 from optimizer.inputs.measurements import deployments_of, shipped_measurements
-from optimizer.performance.batch import predict_batch
-from optimizer.report.plots import plot_errors
+from optimizer.performance.measured.batch import predict_batch
+from optimizer.report.accuracy.plots import plot_errors
 
 ROOT = Path(__file__).resolve().parent.parent
 CALIBRATION = ROOT / "catalogs" / "calibration.csv"

@@ -15,11 +15,11 @@ from accuracy_words import (
     WANTED,
 )
 
-from optimizer.answers.decisions import DecisionQuality
-from optimizer.answers.validate import ErrorRow
-from optimizer.report.accuracy import METRIC_NAMES, decision_cells, error_cells, readable_group
-from optimizer.report.markdown import table_markdown
-from optimizer.report.sections import Table
+from optimizer.answers.accuracy.decisions import DecisionQuality
+from optimizer.answers.accuracy.validate import ErrorRow
+from optimizer.report.accuracy.accuracy import METRIC_NAMES, decision_cells, error_cells, readable_group
+from optimizer.report.layout.markdown import table_markdown
+from optimizer.report.plan.sections import Table
 
 FEW = "concurrency ≤ 4"
 JUDGED = "configurations"

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from optimizer.base.errors import Finding, InputError
-from optimizer.program.given import Candidates, Flags, Floats, Limits, Offers, Traffic, steady_traffic
-from optimizer.program.problem import Problem
+from optimizer.program.problem.data import Candidates, Flags, Floats, Limits, Offers, Traffic, steady_traffic
+from optimizer.program.problem.problem import Problem
 
 README_EXAMPLE = {
     "gpu_info": {

@@ -14,7 +14,7 @@ log-normal prices, rates and demands. One replica is one GPU, which serves any m
 several periods there is one class with demand by day and night, every other offer is cheaper and paid always, and each
 start costs six minutes of an instance. Time is from arrays to the routed plan. A search ends when the plan is proven
 within 0.1 %, or when it sees that {limit} s are over; the gap is the one proven, from a bound that trusts no solver
-(`optimizer/program/patterns.py`, with starts `optimizer/program/starting.py`). CPU time is given beside wall time:
+(`optimizer/program/large/patterns.py`, with starts `start_costs.py`). CPU time is given beside wall time:
 other work shared the cores.
 """
 

@@ -27,7 +27,7 @@ from performance_page import page
 from slice_ilp import solve_in_slices
 
 from optimizer.base.units import HOURS_PER_MONTH
-from optimizer.program.problem import Problem
+from optimizer.program.problem.problem import Problem
 from optimizer.program.solve import solve
 
 ROOT = Path(__file__).resolve().parent.parent

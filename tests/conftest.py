@@ -4,15 +4,15 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import pytest
+from support.scenarios import proven
 
 from optimizer import load_catalogs, load_scenario, optimize
-from optimizer.answers.optimize import verified
-from optimizer.inputs.catalog import Catalogs
-from optimizer.inputs.scenario import Scenario
-from optimizer.inputs.shipped import shipped_dir
-from optimizer.plan.inquiry import Inquiry
-from optimizer.plan.plan import PlanReport
-from optimizer.plan.readback import Bought, read_back
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.catalog.shipped import shipped_dir
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.readback.readback import Bought
+from optimizer.plan.record.report import PlanReport
 
 
 @pytest.fixture(scope="session")
@@ -43,27 +43,6 @@ def fleet(asked: Callable[[str], Inquiry]) -> Callable[[str], Bought]:
     return lru_cache(maxsize=None)(lambda name: proven(asked(name)))
 
 
-def proven(inquiry: Inquiry) -> Bought:
-    """The plan, proven optimal and verified."""
-    answer = inquiry.solved()
-    assert answer.solution.outcome == "optimal"
-    assert answer.solution.relative_gap == 0.0
-    bought = read_back(answer)
-    assert verified(inquiry, bought).passed
-    return bought
-
-
 @pytest.fixture
 def chat() -> Scenario:
     return load_scenario("chat-8b")
-
-
-def with_policy(scenario: Scenario, **changes: object) -> Scenario:
-    """The scenario under a changed policy, validated as if it had been written so."""
-    return Scenario.model_validate(scenario.model_dump() | {"policy": scenario.policy.model_dump() | changes})
-
-
-def with_workload(scenario: Scenario, **changes: object) -> Scenario:
-    """The scenario with its first workload changed, validated as if it had been written so."""
-    first, *others = (workload.model_dump() for workload in scenario.workloads)
-    return Scenario.model_validate(scenario.model_dump() | {"workloads": [first | changes, *others]})

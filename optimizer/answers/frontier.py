@@ -5,14 +5,14 @@ from typing import Final
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
-from optimizer.inputs.catalog import Catalogs
-from optimizer.inputs.checks import check_scenario
-from optimizer.inputs.scenario import Scenario
-from optimizer.plan.alternatives import summarized
-from optimizer.plan.fields import Figure, Outcome, Usd
-from optimizer.plan.frontier import SWEEPABLE, Change, Point, Sweep, changes, points, set_to
-from optimizer.plan.inquiry import Inquiry
-from optimizer.plan.narrowing import narrowed
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.checks import check_scenario
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.explain.alternatives import summarized
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.narrowing import narrowed
+from optimizer.plan.record.fields import Figure, Outcome, Usd
+from optimizer.plan.variants.frontier import SWEEPABLE, Change, Point, Sweep, changes, points, set_to
 
 SCHEMA_VERSION: Final = 1
 MAX_POINTS: Final = 400

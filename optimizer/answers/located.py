@@ -1,8 +1,8 @@
 """A plan's conflict with the lines of the scenario file that ask for it."""
 
 from optimizer.base.errors import Finding
-from optimizer.inputs.loading_scenario import ScenarioFile
-from optimizer.plan.plan import PlanReport
+from optimizer.inputs.scenario.loading import ScenarioFile
+from optimizer.plan.record.report import PlanReport
 
 
 def located(report: PlanReport, file: ScenarioFile) -> PlanReport:

@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from decimal import ROUND_FLOOR, Decimal
 
 from optimizer.base.errors import InputError, VerificationFailed
-from optimizer.inputs.catalog import Catalogs
-from optimizer.inputs.checks import check_scenario
-from optimizer.inputs.scenario import Scenario
-from optimizer.plan.alternatives import (
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.checks import check_scenario
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.explain.alternatives import (
     central_prediction,
     insurance,
     next_best,
@@ -17,24 +17,24 @@ from optimizer.plan.alternatives import (
     rule_of_thumb,
     summarized,
 )
-from optimizer.plan.breakpoints import limit_breakpoints, price_breakpoints
-from optimizer.plan.costs import costs
-from optimizer.plan.explained import Breakpoint, Explanation, Exposure, MarginalValue
-from optimizer.plan.exposure import exposure
-from optimizer.plan.fields import CENT
-from optimizer.plan.inquiry import Answer, Inquiry
-from optimizer.plan.levers import levers
-from optimizer.plan.marginal import marginal_values, worth_moving
-from optimizer.plan.narrowing import narrowed
-from optimizer.plan.origin import inputs_of
-from optimizer.plan.plan import PlanReport, SolverFacts, Verification
-from optimizer.plan.readback import Bought, read_back
-from optimizer.plan.rejections import Census, census, nearest_misses
-from optimizer.plan.requirements import requirements
-from optimizer.plan.verify import Claim, verify
-from optimizer.plan.warnings import warnings
-from optimizer.plan.ways_out import ways_out
-from optimizer.program.formulate import SAME_PLATFORM
+from optimizer.plan.explain.binding import requirements
+from optimizer.plan.explain.breakpoints import limit_breakpoints, price_breakpoints
+from optimizer.plan.explain.exposure import exposure
+from optimizer.plan.explain.levers import levers
+from optimizer.plan.explain.marginal import marginal_values, worth_moving
+from optimizer.plan.explain.rejections import Census, census, nearest_misses
+from optimizer.plan.explain.warnings import warnings
+from optimizer.plan.explain.ways_out import ways_out
+from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.question.narrowing import narrowed
+from optimizer.plan.readback.costs import costs
+from optimizer.plan.readback.readback import Bought, read_back
+from optimizer.plan.record.explanation import Breakpoint, Explanation, Exposure, MarginalValue
+from optimizer.plan.record.fields import CENT
+from optimizer.plan.record.origin import inputs_of
+from optimizer.plan.record.report import PlanReport, SolverFacts, Verification
+from optimizer.plan.verify.verify import Claim, verify
+from optimizer.program.problem.formulate import SAME_PLATFORM
 from optimizer.program.solve import Solution
 
 PHASES = ("predicting", "solving", "verifying", "comparing", "varying")

@@ -6,13 +6,13 @@ from typing import Final
 
 from optimizer.answers.frontier import Frontier, frontier
 from optimizer.answers.optimize import PHASES, optimize
-from optimizer.inputs.catalog import Catalogs
-from optimizer.inputs.scenario import Scenario
-from optimizer.plan.frontier import Sweep
-from optimizer.plan.inquiry import Inquiry
-from optimizer.plan.pictures import Curve, RejectionMap, RooflinePoint, curves, rejection_maps, roofline_points
-from optimizer.plan.plan import PlanReport
-from optimizer.plan.readback import read_back
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.explain.pictures import Curve, RejectionMap, RooflinePoint, curves, rejection_maps, roofline_points
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.readback.readback import read_back
+from optimizer.plan.record.report import PlanReport
+from optimizer.plan.variants.frontier import Sweep
 
 PAGE_PHASES: Final = (*PHASES, "drawing")
 FRONTIER_POINTS: Final = 9

@@ -6,23 +6,23 @@ from typing import Final, Literal
 
 from optimizer.base.errors import InputError
 from optimizer.base.model import Strict
-from optimizer.inputs.catalog import Catalogs
-from optimizer.inputs.checks import check_scenario
-from optimizer.inputs.scenario import Scenario
-from optimizer.performance.criteria import OFFER_CRITERIA
-from optimizer.plan.alternatives import summarized
-from optimizer.plan.conflict import plan_without
-from optimizer.plan.cost_factors import CostFactor, cost_factors
-from optimizer.plan.explained import Relaxation
-from optimizer.plan.fields import Figure, Usd
-from optimizer.plan.fleet import Deployment
-from optimizer.plan.forcing import MENDABLE, OF_OFFERS, Choice, forced, is_covered, offers_of, unknown
-from optimizer.plan.inquiry import Inquiry
-from optimizer.plan.loosening import requirements_of
-from optimizer.plan.pricing import SAME_COST, crossing
-from optimizer.plan.readback import Bought, read_back
-from optimizer.plan.shortfalls import Shortfall, shortfalls
-from optimizer.plan.ways_out import alone, relaxation, together
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.checks import check_scenario
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.performance.market.criteria import OFFER_CRITERIA
+from optimizer.plan.explain.alternatives import summarized
+from optimizer.plan.explain.conflict import plan_without
+from optimizer.plan.explain.cost_factors import CostFactor, cost_factors
+from optimizer.plan.explain.loosening import requirements_of
+from optimizer.plan.explain.pricing import SAME_COST, crossing
+from optimizer.plan.explain.ways_out import alone, relaxation, together
+from optimizer.plan.question.forcing import MENDABLE, OF_OFFERS, Choice, forced, is_covered, offers_of, unknown
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.readback.readback import Bought, read_back
+from optimizer.plan.record.explanation import Relaxation
+from optimizer.plan.record.fields import Figure, Usd
+from optimizer.plan.record.fleet import Deployment
+from optimizer.plan.variants.shortfalls import Shortfall, shortfalls
 
 SCHEMA_VERSION: Final = 1
 PHASES: Final = ("predicting", "solving", "comparing")

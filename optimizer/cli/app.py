@@ -5,20 +5,20 @@ import sys
 import typer
 
 from optimizer.base.errors import InputError, OptimizerError
-from optimizer.cli.calibrate import calibrate
-from optimizer.cli.catalog import catalog
-from optimizer.cli.catalog_history import diff_command, snapshot_command
-from optimizer.cli.catalog_import import import_command
-from optimizer.cli.catalog_model import add_model_command
+from optimizer.cli.accuracy.calibrate import calibrate
+from optimizer.cli.accuracy.predict import predict
+from optimizer.cli.accuracy.validate import validate
+from optimizer.cli.catalog.catalog import catalog
+from optimizer.cli.catalog.history import diff_command, snapshot_command
+from optimizer.cli.catalog.importing import import_command
+from optimizer.cli.catalog.model import add_model_command
 from optimizer.cli.compare import compare_command
 from optimizer.cli.frontier import frontier_command
 from optimizer.cli.gate import gate_command
 from optimizer.cli.lifecycle import lifecycle_command
 from optimizer.cli.plan import plan
-from optimizer.cli.predict import predict
 from optimizer.cli.report import report_command
 from optimizer.cli.schema import schema_command
-from optimizer.cli.validate import validate
 from optimizer.cli.why_not import why_not_command
 
 EXIT_BAD_INPUT = 2

@@ -6,16 +6,16 @@ from typing import Annotated
 
 import typer
 
-from optimizer.answers.compare import COMPARABLE, PHASES, compare
-from optimizer.answers.compare_types import Comparison
+from optimizer.answers.compare.compare import COMPARABLE, PHASES, compare
+from optimizer.answers.compare.types import Comparison
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.extras import optional
 from optimizer.cli.options import CatalogsOption, OutputOption, QuietOption, TimeLimitOption, check_writable, write
 from optimizer.cli.progress import progress
 from optimizer.cli.question import question
-from optimizer.report.compare import MOST_SHOWN, compare_csv, compare_html, compare_markdown, compare_text
-from optimizer.report.compare_chart import compare_chart
-from optimizer.report.compare_sheet import EXTRA, write_xlsx
+from optimizer.report.compare.chart import compare_chart
+from optimizer.report.compare.compare import MOST_SHOWN, compare_csv, compare_html, compare_markdown, compare_text
+from optimizer.report.compare.sheet import EXTRA, write_xlsx
 from optimizer.report.export import as_json
 
 EXIT_NO_PLAN = 3

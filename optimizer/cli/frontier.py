@@ -22,9 +22,9 @@ from optimizer.cli.options import (
     write,
 )
 from optimizer.cli.question import question
-from optimizer.plan.frontier import SWEEPABLE
+from optimizer.plan.variants.frontier import SWEEPABLE
 from optimizer.report.export import as_json
-from optimizer.report.frontier import frontier_markdown, frontier_text
+from optimizer.report.plan.frontier import frontier_markdown, frontier_text
 
 EXIT_NO_PLAN = 3
 SWEEP_HELP = f"FIELD=A:B:N with FIELD one of {', '.join(SWEEPABLE)}, or WORKLOAD.FIELD; twice for a grid."

@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from optimizer.answers.catalog_snapshot import SHIPPED_NAME
-from optimizer.answers.gate import gate
-from optimizer.answers.gate_baseline import read_baselines
-from optimizer.answers.gate_pin import pinned
-from optimizer.answers.gate_rules import Limits
-from optimizer.answers.gate_types import GateReport
+from optimizer.answers.catalog.snapshot import SHIPPED_NAME
+from optimizer.answers.gate.baseline import read_baselines
+from optimizer.answers.gate.gate import gate
+from optimizer.answers.gate.pin import pinned
+from optimizer.answers.gate.rules import Limits
+from optimizer.answers.gate.types import GateReport
 from optimizer.base.errors import Finding, InputError
 from optimizer.cli.options import (
     CatalogsOption,
@@ -26,14 +26,14 @@ from optimizer.cli.options import (
     write,
 )
 from optimizer.cli.progress import progress
-from optimizer.inputs.catalog import Catalogs
-from optimizer.inputs.loading_catalogs import load_catalogs
-from optimizer.inputs.loading_scenario import ScenarioFile, load_scenario_file
+from optimizer.inputs.catalog.loading import load_catalogs
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.loading import ScenarioFile, load_scenario_file
 from optimizer.report.export import as_json
-from optimizer.report.gate import gate_markdown, gate_text
-from optimizer.report.gate_comment import gate_comment
-from optimizer.report.gate_junit import gate_junit
-from optimizer.report.gate_sarif import gate_sarif
+from optimizer.report.gate.comment import gate_comment
+from optimizer.report.gate.gate import gate_markdown, gate_text
+from optimizer.report.gate.junit import gate_junit
+from optimizer.report.gate.sarif import gate_sarif
 
 EXIT_BROKEN = 1
 EXIT_NO_PLAN = 3

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from optimizer.answers.lifecycle_answer import lifecycle, phase_of
-from optimizer.answers.lifecycle_types import LifecycleReport
+from optimizer.answers.lifecycle.lifecycle import lifecycle, phase_of
+from optimizer.answers.lifecycle.types import LifecycleReport
 from optimizer.base.errors import InputError
 from optimizer.cli.options import (
     EXIT_BY_OUTCOME,

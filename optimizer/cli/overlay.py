@@ -7,8 +7,8 @@ from pathlib import Path
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.model import Strict
 from optimizer.cli.options import write
-from optimizer.inputs.loading_catalogs import TABLES
-from optimizer.report.catalog_files import catalog_csv
+from optimizer.inputs.catalog.loading import TABLES
+from optimizer.report.catalog.files import catalog_csv
 
 
 def write_overlay(folder: Path, tables: Mapping[str, Iterable[Strict]], *, afresh: bool) -> list[str]:

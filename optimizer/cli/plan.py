@@ -20,10 +20,9 @@ from optimizer.cli.options import (
 )
 from optimizer.cli.progress import progress
 from optimizer.cli.question import question
-from optimizer.plan.plan import PlanReport
+from optimizer.plan.record.report import PlanReport
 from optimizer.report.export import as_json
-from optimizer.report.markdown import plan_markdown
-from optimizer.report.text import plan_text
+from optimizer.report.plan.plan import plan_markdown, plan_text
 
 
 def plan(

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from optimizer.base.errors import InputError
-from optimizer.inputs.catalog import Catalogs
-from optimizer.inputs.checks import check_scenario
-from optimizer.inputs.loading_catalogs import load_catalogs
-from optimizer.inputs.loading_scenario import ScenarioFile, load_scenario_file
+from optimizer.inputs.catalog.loading import load_catalogs
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.checks import check_scenario
+from optimizer.inputs.scenario.loading import ScenarioFile, load_scenario_file
 
 
 def question(scenario: str, catalogs: Path | None) -> tuple[ScenarioFile, Catalogs]:

@@ -11,7 +11,7 @@ from optimizer.base.extras import optional
 from optimizer.cli.options import CatalogsOption, OutputOption, QuietOption, TimeLimitOption, check_writable, write
 from optimizer.cli.progress import progress
 from optimizer.cli.question import question
-from optimizer.report.page import page_html
+from optimizer.report.plan.page import page_html
 
 EXIT_BY_OUTCOME = {"optimal": 0, "infeasible": 3, "feasible": 4, "unproven": 4, "failed": 70}
 

@@ -17,9 +17,9 @@ from optimizer.cli.options import (
 )
 from optimizer.cli.progress import progress
 from optimizer.cli.question import question
-from optimizer.plan.forcing import Choice
+from optimizer.plan.question.forcing import Choice
 from optimizer.report.export import as_json
-from optimizer.report.why_not import why_not_markdown, why_not_text
+from optimizer.report.plan.why_not import why_not_markdown, why_not_text
 
 EXIT_NO_PLAN = 3
 

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from optimizer.inputs.loading_rows import read_rows
-from optimizer.inputs.shipped import shipped_dir
+from optimizer.inputs.catalog.rows import read_rows
+from optimizer.inputs.catalog.shipped import shipped_dir
 
 REQUIRED: Final = ("engine", "model", "gpu", "input_tokens", "output_tokens", "load_type", "load_value")
 """Columns without which a measurement says nothing."""

@@ -8,14 +8,14 @@ import numpy as np
 
 from optimizer.base.errors import SolverFailure
 from optimizer.base.units import HOURS_PER_MONTH
-from optimizer.program.found import EQUAL_COST, Found, Ledger, Machines
-from optimizer.program.given import Floats, Ints
-from optimizer.program.problem import Problem, Sorted, sorted_problem
-from optimizer.program.routing import Routed, balanced_flows
+from optimizer.program.problem.data import Floats, Ints
+from optimizer.program.problem.problem import Problem, Sorted, sorted_problem
+from optimizer.program.problem.soundness import check
+from optimizer.program.proof.state import EQUAL_COST, Found, Ledger, Machines
+from optimizer.program.refine.routing import Routed, balanced_flows
+from optimizer.program.refine.tie_break import break_ties
 from optimizer.program.search import search
 from optimizer.program.solver import Clock, IntegerSolver, integer_solver
-from optimizer.program.soundness import check
-from optimizer.program.tie_break import break_ties
 
 Outcome: TypeAlias = Literal["optimal", "feasible", "infeasible", "unproven", "failed"]
 

@@ -16,7 +16,7 @@ from ortools.math_opt.solvers import highs_pb2
 from ortools.math_opt.solvers.gscip import gscip_pb2
 
 from optimizer.base.errors import SolverFailure
-from optimizer.program.given import Floats
+from optimizer.program.problem.data import Floats
 
 Status: TypeAlias = Literal["optimal", "feasible", "infeasible", "unproven"]
 

@@ -4,14 +4,14 @@ import json
 
 from pydantic import BaseModel
 
-from optimizer.answers.compare_types import Comparison
+from optimizer.answers.compare.types import Comparison
 from optimizer.answers.frontier import Frontier
-from optimizer.answers.gate_types import GateReport
-from optimizer.answers.lifecycle_types import LifecycleReport
+from optimizer.answers.gate.types import GateReport
+from optimizer.answers.lifecycle.types import LifecycleReport
 from optimizer.answers.why_not import WhyNot
-from optimizer.inputs.scenario import Scenario
-from optimizer.plan.explained import Explanation
-from optimizer.plan.plan import PlanReport
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.record.explanation import Explanation
+from optimizer.plan.record.report import PlanReport
 
 SCHEMAS: dict[str, type[BaseModel]] = {
     "compare": Comparison,

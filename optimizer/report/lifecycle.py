@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from textwrap import fill
 
-from optimizer.answers.lifecycle_types import LifecycleReport, MonthOfLife, TrainingCost
+from optimizer.answers.lifecycle.types import LifecycleReport, MonthOfLife, TrainingCost
 from optimizer.base.units import HOURS_PER_DAY
-from optimizer.report.elements import Section, Table, money
-from optimizer.report.markdown import section_markdown
-from optimizer.report.text import DEFAULT_WIDTH, section_text
+from optimizer.report.layout.elements import Section, Table, money
+from optimizer.report.layout.markdown import section_markdown
+from optimizer.report.layout.text import DEFAULT_WIDTH, section_text
 
 MOST_MONTHS_SHOWN = 24
 

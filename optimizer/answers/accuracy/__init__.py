@@ -1,0 +1,1 @@
+"""How far predictions are from measurements, and the constants fitted to them."""

@@ -1,0 +1,191 @@
+"""The constants of the performance model fitted to measurements, with errors before and after.
+
+From the priors the whole catalog is fitted, as the shipped one was. From the shipped values a few own rows sharpen it:
+kernels of the engine era on the architecture that was measured may move freely, everything broader hardly.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Final, Literal
+
+import numpy as np
+import pandas as pd
+
+from optimizer.answers.accuracy.calibration_rows import (
+    MetricError,
+    Origin,
+    error_rows,
+    evidence_rows,
+    interval_rows,
+    metric_errors,
+    moved_rows,
+    ordered,
+    source_of,
+)
+from optimizer.base.extras import optional
+from optimizer.inputs.catalog.records import CalibrationEntry, Catalogs
+from optimizer.performance.fit.fitting import (
+    FIT,
+    SPREAD,
+    Parameters,
+    Problem,
+    drawn_to,
+    from_priors,
+    jacobian,
+    loss,
+    problem,
+    residuals,
+)
+from optimizer.performance.physics.constants import Calibration, Floats, group_name
+from optimizer.performance.physics.eras import era_of
+
+Start = Literal["priors", "shipped"]
+LOCAL: Final = ("engine_bandwidth_factor", "engine_compute_factor")
+"""What a few rows may move for the engine era and architecture they were measured on."""
+
+FIRST_STEP: Final = 4.0
+"""Length of the first step that a fit may try, in logarithms, over all constants together."""
+
+EVALUATIONS: Final = 40
+TOLERANCE: Final = 1e-4
+"""A fit ends when a step lowers its cost by less than this share."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted calibration.
+
+    Attributes:
+        entries: All rows of the new calibration, sorted by parameter and group.
+        before: Errors of the calibration that the fit started from, on the rows it was fitted to.
+        after: Errors of the new one on the same rows.
+        fitted: The measured rows and the constants that could move.
+        x: How far each moved, in logarithms.
+    """
+
+    entries: tuple[CalibrationEntry, ...]
+    before: tuple[MetricError, ...]
+    after: tuple[MetricError, ...]
+    fitted: Problem
+    x: Floats
+
+
+def fit(
+    frame: pd.DataFrame,
+    catalogs: Catalogs,
+    *,
+    start: Start = "priors",
+    seed: int = 0,
+    intervals: bool = True,
+    data: str = "",
+    as_of: date | None = None,
+    near: Sequence[CalibrationEntry] = (),
+) -> Fit:
+    """Fit the constants to measurements.
+
+    Args:
+        frame: As `load_measurements` reads it.
+        catalogs: What is known; its calibration holds priors, spreads and the settings of a fit.
+        start: `priors` forgets earlier fits; `shipped` sharpens the present values.
+        seed: Decides which groups are left out together for the intervals.
+        intervals: Whether to calibrate the intervals anew; else they stay as they are.
+        data: What was fitted to, for the notes of the rows.
+        as_of: Date of the fitted rows; by default the catalogs' own.
+        near: Values that the search begins at instead of the start: how long it takes, not what it looks for.
+
+    Raises:
+        InputError: no row can be used, or scipy is not installed.
+    """
+    settled = Origin(source_of(frame, catalogs), as_of or catalogs.as_of, data or "measurements")
+    known, free = _freed(frame, catalogs, start)
+    fitted = problem(frame, known, free)
+    x = solve(fitted, _moves(fitted, near))
+    moved = moved_rows(fitted, x, settled)
+    before = metric_errors(fitted, fitted.parameters.values(fitted.calibration, np.zeros_like(x)))
+    after = metric_errors(fitted, np.array([entry.value for entry in moved]))
+    made = [*evidence_rows(fitted, catalogs, settled, keep=start == "shipped"), *error_rows(before, after, settled)]
+    made += interval_rows(fitted, catalogs, x, seed, settled) if intervals else []
+    anew = {entry.parameter for entry in made}
+    entries = ordered([*(entry for entry in moved if entry.parameter not in anew), *made])
+    return Fit(entries, before, after, fitted, x)
+
+
+def _moves(fitted: Problem, near: Sequence[CalibrationEntry]) -> Floats:
+    """How far these values are from where each free constant starts, in logarithms, (f,); 0 where they say nothing."""
+    entries, value = fitted.calibration.entries, {(each.parameter, each.group): each.value for each in near}
+    free = [entries[position] for position in fitted.parameters.position]
+    at = [
+        value.get((each.parameter, each.group), start)
+        for each, start in zip(free, fitted.parameters.start, strict=True)
+    ]
+    moves: Floats = np.log(np.array(at) / fitted.parameters.start)
+    return moves
+
+
+def solve(fitted: Problem, first: Floats) -> Floats:
+    """How far each free constant moves from its start, in logarithms, (f,): scipy's trust region on the robust loss."""
+    least_squares = optional("scipy.optimize", extra="accuracy").least_squares
+    found = least_squares(
+        lambda x: residuals(fitted, x),
+        first,
+        jac=lambda x: jacobian(fitted, x),
+        loss=lambda squared: loss(fitted, squared),
+        x_scale=FIRST_STEP,
+        ftol=TOLERANCE,
+        max_nfev=EVALUATIONS,
+    )
+    x: Floats = np.asarray(found.x, dtype=np.float64)
+    return x
+
+
+def _freed(frame: pd.DataFrame, catalogs: Catalogs, start: Start) -> tuple[Catalogs, Parameters]:
+    """The catalogs to fit under, and what may move."""
+    if start == "priors":
+        return catalogs, from_priors(Calibration.of(catalogs.calibration))
+    known = _with_local_rows(frame, catalogs)
+    return known, _sharpening(frame, known)
+
+
+def _with_local_rows(frame: pd.DataFrame, catalogs: Catalogs) -> Catalogs:
+    """The catalogs with rows of their own for the kernels of every measured engine era on its architecture."""
+    calibration = Calibration.of(catalogs.calibration)
+    everything = problem(frame, catalogs)
+    index = everything.deployments.setup.constants.index
+    added: dict[tuple[str, str], CalibrationEntry] = {}
+    for at, group in enumerate(_local_groups(everything, catalogs)):
+        for parameter in LOCAL:
+            applied = calibration.entries[index[parameter][at]]
+            if (parameter, group) not in calibration.position:
+                added[parameter, group] = applied.model_copy(update={"group": group, "prior": applied.value})
+    return replace(catalogs, calibration=ordered([*catalogs.calibration, *added.values()]))
+
+
+def _local_groups(fitted: Problem, catalogs: Catalogs) -> list[str]:
+    """The engine era on the architecture, of every row."""
+    names, rows = fitted.table.names, fitted.rows
+    engines, versions, gpus = (names[column][rows] for column in ("engine", "engine_version", "gpu"))
+    eras = {pair: era_of(fitted.calibration, *pair) for pair in set(zip(engines, versions, strict=True))}
+    return [
+        group_name((eras[engine, version], catalogs.gpus[gpu].architecture))
+        for engine, version, gpu in zip(engines, versions, gpus, strict=True)
+    ]
+
+
+def _sharpening(frame: pd.DataFrame, catalogs: Catalogs) -> Parameters:
+    """What the rows use may move: local kernels by their whole spread, what many measurements fixed by little."""
+    calibration = Calibration.of(catalogs.calibration)
+    used = problem(frame, catalogs)
+    index = used.deployments.setup.constants.index
+    local = {index[name][at] for name in LOCAL for at in range(len(used.rows))}
+    free = set(from_priors(calibration).position.tolist())
+    little = calibration.lookup(FIT, "sharpened_spread_factor")
+    spread = calibration.members(SPREAD)
+    spreads = {
+        int(at): spread[name] * (1.0 if at in local else little)
+        for name in sorted(spread)
+        if name in index
+        for at in np.unique(index[name])
+        if int(at) in free
+    }
+    return drawn_to(calibration, spreads)

@@ -1,0 +1,165 @@
+"""A fit as rows of the calibration catalog: moved constants, evidence, intervals, errors before and after."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from optimizer.inputs.catalog.records import CalibrationEntry, Catalogs
+from optimizer.inputs.measurements import METRICS
+from optimizer.performance.fit.coverage import interval_tables
+from optimizer.performance.fit.fitting import FIT, Names, Problem, log_errors, prior_of
+from optimizer.performance.fit.left_out import left_out_rows
+from optimizer.performance.measured.measured import REPEAT_NOISE, points, repeat_noise
+from optimizer.performance.physics.constants import Floats
+from optimizer.performance.uncertainty.evidence import EVIDENCE, measured_groups, named_pairs
+from optimizer.performance.uncertainty.intervals import COVERAGE, HALF_WIDTH, UNSEEN
+
+PUBLISHED_SOURCE: Final = "serving-measurements-2026-11"
+OWN_SOURCE: Final = "own-measurements"
+ERROR: Final = "fit_error"
+PERCENT: Final = 100
+WORST_SHARE: Final = 0.9
+DIGITS: Final = "%.4g"
+"""Of every fitted value, so that another machine's rounding does not show."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where fitted rows come from: source id, date and the data in words."""
+
+    source: str
+    as_of: date
+    data: str
+
+
+@dataclass(frozen=True)
+class MetricError:
+    """Errors of one metric: median over groups of their median, and 90th percentile over rows, in percent."""
+
+    metric: str
+    rows: int
+    groups: int
+    median_percent: float
+    p90_percent: float
+    bias_percent: float
+
+
+def source_of(frame: pd.DataFrame, catalogs: Catalogs) -> str:
+    """The published measurements if every row names a source of the catalog, else the user's own."""
+    named = set(frame["source"]) if "source" in frame.columns else {""}
+    return PUBLISHED_SOURCE if named <= set(catalogs.sources) else OWN_SOURCE
+
+
+def metric_errors(fitted: Problem, values: Floats) -> tuple[MetricError, ...]:
+    """Errors of every metric that was measured, under these constants."""
+    errors = log_errors(fitted, values)
+    return tuple(
+        _metric_error(metric, row[np.isfinite(row)], fitted.group[np.isfinite(row)])
+        for metric, row in zip(METRICS, errors, strict=True)
+        if np.isfinite(row).any()
+    )
+
+
+def _metric_error(metric: str, errors: Floats, group: Names) -> MetricError:
+    share = pd.Series(np.abs(np.expm1(errors)) * PERCENT)
+    by_group = share.groupby(group).median()
+    bias = float(np.expm1(np.median(errors)) * PERCENT)
+    return MetricError(
+        metric, len(errors), len(by_group), float(by_group.median()), float(share.quantile(WORST_SHARE)), bias
+    )
+
+
+def moved_rows(fitted: Problem, x: Floats, origin: Origin) -> list[CalibrationEntry]:
+    """All rows of the calibration under the fitted values, rounded to `DIGITS`."""
+    index, entries = fitted.deployments.setup.constants.index, list(fitted.calibration.entries)
+    values = fitted.parameters.values(fitted.calibration, x)
+    for at in fitted.parameters.position:
+        entry = entries[at]
+        seen = bool(np.any(index[entry.parameter] == at))
+        method, note = ("fit", f"fitted to {origin.data}") if seen else ("pooled", "no measurement of its own")
+        entries[at] = entry.model_copy(
+            update={
+                "value": float(DIGITS % values[at]),
+                "prior": prior_of(entry),
+                "method": method,
+                "source": origin.source,
+                "as_of": origin.as_of,
+                "note": note,
+            }
+        )
+    return entries
+
+
+def evidence_rows(fitted: Problem, catalogs: Catalogs, origin: Origin, *, keep: bool) -> list[CalibrationEntry]:
+    """How many measured groups hold each GPU, model and pair, added to what was known before if that is kept."""
+    used = np.flatnonzero((fitted.weight > 0).any(axis=0))
+    names = {name: fitted.table.names[name][fitted.rows[used]] for name in ("engine", "model", "gpu", "precision")}
+    counted = Counter(measured_groups(named_pairs(catalogs, **names), list(fitted.group[used])))
+    if keep:
+        counted.update({group: int(count) for group, count in fitted.calibration.members(EVIDENCE).items()})
+    return [
+        CalibrationEntry(
+            parameter=EVIDENCE,
+            group=group,
+            value=counted[group],
+            unit="measured groups",
+            method="counted",
+            source=origin.source,
+            as_of=origin.as_of,
+        )
+        for group in sorted(counted)
+    ]
+
+
+def interval_rows(fitted: Problem, catalogs: Catalogs, x: Floats, seed: int, origin: Origin) -> list[CalibrationEntry]:
+    """The widths of intervals, from what fits without a group, a model or a GPU would have predicted."""
+    exponent, shrinkage = (fitted.calibration.lookup(FIT, name) for name in ("row_weight_exponent", "shrinkage_groups"))
+    tables = interval_tables(left_out_rows(fitted, catalogs, x, seed), exponent, shrinkage)
+    note = f"groups, models and GPUs left out, seed {seed}"
+    made = [_row(parameter, group, value, "left out", note, origin) for (parameter, group), value in tables.items()]
+    same = points(fitted.table, fitted.rows, catalogs)
+    point = same.groupby(list(same.columns), dropna=False).ngroup().to_numpy()
+    for metric, logs in zip(METRICS, fitted.measured, strict=True):
+        noise = repeat_noise(logs, point, COVERAGE)
+        made.append(_row(REPEAT_NOISE, metric, noise, "observed", "points that were measured more than once", origin))
+    return made
+
+
+def _row(parameter: str, group: str, value: float, method: str, note: str, origin: Origin) -> CalibrationEntry:
+    return CalibrationEntry(
+        parameter=parameter,
+        group=group,
+        value=float(DIGITS % value),
+        unit="logarithm" if parameter in (HALF_WIDTH, UNSEEN, REPEAT_NOISE) else "share of the half-width",
+        method=method,
+        source=origin.source,
+        as_of=origin.as_of,
+        note=note,
+    )
+
+
+def error_rows(before: Sequence[MetricError], after: Sequence[MetricError], origin: Origin) -> list[CalibrationEntry]:
+    """The errors before and after as rows of the calibration."""
+    return [
+        CalibrationEntry(
+            parameter=ERROR,
+            group=f"{error.metric}@{moment}",
+            value=float(DIGITS % error.median_percent),
+            unit="percent, median over groups",
+            method="in sample",
+            source=origin.source,
+            as_of=origin.as_of,
+            note=f"{error.rows} rows of {error.groups} groups; {origin.data}",
+        )
+        for moment, errors in (("before", before), ("after", after))
+        for error in errors
+    ]
+
+
+def ordered(entries: Iterable[CalibrationEntry]) -> tuple[CalibrationEntry, ...]:
+    return tuple(sorted(entries, key=lambda entry: (entry.parameter, entry.group)))

@@ -1,0 +1,235 @@
+"""Whether decisions made on predictions hold: the cheapest configuration picked, looked up in what was measured.
+
+A *case* is one model with one pair of lengths, measured in closed loop on at least three configurations; an *option* is
+one configuration at one concurrency with its measured TTFT, TPOT and throughput; a *question* sets a largest TPOT, a
+largest TTFT or both. The pick is the option that is predicted to keep the targets, each prediction worsened by a
+margin, at the least predicted cost per output token; its measurements say whether it does, and at what cost.
+
+Targets are the round numbers of `SLA_TARGETS`, as people write them. Quantiles of what the options measured are asked
+too: such a target lies on a measured value, so that any margin at all rejects the very option that keeps it exactly.
+Throughput that nobody published follows from the closed loop itself: requests in flight × output tokens / latency.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Annotated, Final
+
+import numpy as np
+import pandas as pd
+from pydantic import PlainSerializer
+
+from optimizer.base.model import Strict
+from optimizer.base.units import MS_PER_S, SECONDS_PER_HOUR, TOKENS_PER_MILLION
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.measurements import deployments_of, observed
+from optimizer.inputs.scenario.scenario import Policy
+from optimizer.performance.market.market import market
+from optimizer.performance.measured.batch import predict_batch
+from optimizer.performance.measured.rows import text_column
+from optimizer.performance.physics.constants import Calibration, Floats, Ints
+from optimizer.performance.uncertainty.intervals import planning_share
+
+LIMITED: Final = ("tpot", "ttft")
+"""The metrics a question may limit, in the order of its targets."""
+
+SLA_TARGETS: Final = ((10.0, 15.0, 20.0, 30.0, 50.0, 75.0, 100.0), (200.0, 500.0, 1000.0, 2000.0, 5000.0))
+"""Largest TPOT and TTFT that questions ask for, ms."""
+
+QUANTILES: Final = (0.2, 0.4, 0.6, 0.8)
+"""Of the measured TPOT and TTFT of a case: targets at the grid's own points."""
+
+ANY: Final = (np.inf,)
+KINDS: Final = ("TPOT", "TTFT", "TPOT and TTFT", "TPOT and TTFT at quantiles")
+"""What questions limit."""
+
+MIN_CONFIGURATIONS: Final = 3
+CONFIDENCES: Final = (0.5, 0.7, 0.8, 0.9, 0.95)
+FLAT_MARGINS: Final = (1.2, 1.35, 1.5)
+CASE: Final = ("model", "input_tokens", "output_tokens", "ttft_statistic")
+CONFIGURATION: Final = (
+    *("engine", "engine_version", "gpu", "num_gpus", "tp", "pp", "ep", "dp", "attention_dp"),
+    *("weight_precision", "kv_precision"),
+)
+
+Figure = Annotated[float, PlainSerializer(lambda value: float(f"{value:.4g}"), return_type=float)]
+
+
+class DecisionQuality(Strict):
+    """What became of the picks under one rule.
+
+    `picked_percent` is the share of questions that got a pick, `kept_percent` the share of picks whose measurements
+    keep both targets, `cost_factor` the mean over the kept picks of measured cost per token against the cheapest option
+    that keeps them (the best in hindsight), `cost_factor_all` the same over all picks.
+    """
+
+    targets: str
+    rule: str
+    questions: int
+    picked_percent: Figure
+    kept_percent: Figure
+    cost_factor: Figure
+    cost_factor_all: Figure
+
+
+class Decisions(Strict):
+    """Decision quality under every rule, and what it was asked about."""
+
+    schema_version: int = 1
+    cases: int
+    options: int
+    unpriced_gpus: tuple[str, ...]
+    rules: tuple[DecisionQuality, ...]
+
+
+def decide(frame: pd.DataFrame, catalogs: Catalogs) -> Decisions:
+    """Predict every row and judge the picks at each confidence and under each flat margin."""
+    return decided(predict_batch(deployments_of(frame), catalogs, look_up=False), catalogs)
+
+
+def decided(predicted: pd.DataFrame, catalogs: Catalogs) -> Decisions:
+    """Judge predictions already made.
+
+    Args:
+        predicted: Measurements with their predictions beside them, as `predict_batch` returns them.
+        catalogs: Hold the prices, and how much room a confidence asks for.
+    """
+    prices, calibration = gpu_hour_prices(catalogs), Calibration.of(catalogs.calibration)
+    table = options(predicted, prices)
+    gpus = set(text_column(predicted, "gpu")[predicted["pred_status"].to_numpy() == "ok"])
+    margins = {f"confidence {each:g}": bounded(table, calibration, each) for each in CONFIDENCES}
+    margins |= {f"flat margin {each:g}": flat(table, each) for each in FLAT_MARGINS}
+    rules = []
+    for kind in KINDS:
+        asked = list(questions(table, kind))
+        rules += [quality(kind, rule, table, asked, factors) for rule, factors in margins.items()]
+    return Decisions(
+        cases=table["case"].nunique(),
+        options=len(table),
+        unpriced_gpus=tuple(sorted(gpus - set(prices))),
+        rules=tuple(rules),
+    )
+
+
+def gpu_hour_prices(catalogs: Catalogs) -> dict[str, float]:
+    """Cheapest US dollars per GPU-hour by GPU, of the offers that a plan considers by default."""
+    offers = market(catalogs, Policy())
+    prices: dict[str, float] = {}
+    for offer, admitted in zip(offers.offers, offers.admitted, strict=True):
+        if admitted:
+            each = float(offer.price_usd_per_hour) / offer.gpu_count
+            prices[offer.gpu] = min(prices.get(offer.gpu, each), each)
+    return dict(sorted(prices.items()))
+
+
+def options(predicted: pd.DataFrame, prices: Mapping[str, float]) -> pd.DataFrame:
+    """Everything there is to choose from: `case`, measured and predicted TTFT, TPOT and USD per million output tokens.
+
+    A configuration measured twice at one concurrency counts once, with the median of its measurements.
+    """
+    seen = observed(predicted)
+    clients, output, gpus = (_number(predicted, name) for name in ("load_value", "output_tokens", "num_gpus"))
+    latency_s = (seen["ttft"] + (output - 1) * seen["tpot"]) / MS_PER_S
+    rate = np.where(np.isnan(seen["throughput"]), clients * output / latency_s, seen["throughput"])
+    price = np.array([prices.get(name, np.nan) for name in text_column(predicted, "gpu")]) * gpus
+    usd = price / SECONDS_PER_HOUR * TOKENS_PER_MILLION
+    table = pd.DataFrame({"tpot": seen["tpot"], "ttft": seen["ttft"], "cost": usd / rate, "clients": clients})
+    for name, column in (("tpot", "pred_tpot_ms_mean"), ("ttft", "pred_ttft_ms_mean")):
+        low, high = (predicted[f"{column}_{end}"].to_numpy(float) for end in ("low", "high"))
+        table[f"predicted_{name}"] = predicted[column].to_numpy(float)
+        table[f"half_width_{name}"] = np.log(high / low) / 2
+    table["predicted_cost"] = usd / predicted["pred_output_tok_s"].to_numpy(float)
+    table["case"] = _joined(predicted, CASE)
+    table["configuration"] = _joined(predicted, CONFIGURATION)
+    table = table[(text_column(predicted, "load_type") == "concurrency") & table.notna().all(axis=1)]
+    table = table.groupby(["case", "configuration", "clients"], as_index=False).median()
+    configurations = table.groupby("case")["configuration"].nunique()
+    several = configurations.index[configurations >= MIN_CONFIGURATIONS]
+    kept: pd.DataFrame = table[table["case"].isin(several)].reset_index(drop=True)
+    return kept
+
+
+@dataclass(frozen=True)
+class Question:
+    """The options of one case, (k,) positions, and the largest TPOT and TTFT allowed, ms."""
+
+    options: Ints
+    limits: tuple[float, ...]
+
+
+def questions(table: pd.DataFrame, kind: str) -> Iterator[Question]:
+    """Every question of one kind that some option of its case answers."""
+    truth = {name: table[name].to_numpy(float) for name in LIMITED}
+    for _, part in table.groupby("case", sort=True):
+        at = part.index.to_numpy()
+        for limits in product(*_targets(part, kind)):
+            if len(_within(truth, at, limits)):
+                yield Question(at, limits)
+
+
+def _targets(part: pd.DataFrame, kind: str) -> tuple[Sequence[float], Sequence[float]]:
+    """The TPOT and TTFT targets of one case; a metric that is not limited may be anything."""
+    if kind == KINDS[3]:
+        tpot, ttft = (tuple(float(part[name].quantile(share)) for share in QUANTILES) for name in LIMITED)
+        return tpot, ttft
+    return SLA_TARGETS[0] if "TPOT" in kind else ANY, SLA_TARGETS[1] if "TTFT" in kind else ANY
+
+
+def bounded(table: pd.DataFrame, calibration: Calibration, confidence: float) -> dict[str, Floats]:
+    """Factors on predicted TPOT and TTFT with the room that a plan leaves: exp(planning share · half-width of the row).
+
+    Plans take the half-width of the load they are made for; here every option has that of its own interval.
+    """
+    return {
+        name: np.exp(planning_share(calibration, name, confidence) * table[f"half_width_{name}"].to_numpy(float))
+        for name in LIMITED
+    }
+
+
+def flat(table: pd.DataFrame, margin: float) -> dict[str, Floats]:
+    """The same factor on every predicted latency."""
+    return dict.fromkeys(LIMITED, np.full(len(table), margin))
+
+
+def quality(
+    kind: str, rule: str, table: pd.DataFrame, asked: Sequence[Question], margins: Mapping[str, Floats]
+) -> DecisionQuality:
+    """Answer every question under one rule."""
+    held = {name: table[f"predicted_{name}"].to_numpy(float) * margins[name] for name in LIMITED}
+    truth = {name: table[name].to_numpy(float) for name in LIMITED}
+    expected, cost = table["predicted_cost"].to_numpy(float), table["cost"].to_numpy(float)
+    factors, kept = [], []
+    for question in asked:
+        promising = _within(held, question.options, question.limits)
+        if len(promising):
+            pick = promising[np.argmin(expected[promising])]
+            fulfilling = _within(truth, question.options, question.limits)
+            factors.append(cost[pick] / cost[fulfilling].min())
+            kept.append(pick in fulfilling)
+    return _quality(kind, rule, len(asked), np.array(factors), np.array(kept, dtype=np.bool_))
+
+
+def _within(values: Mapping[str, Floats], at: Ints, limits: Sequence[float]) -> Ints:
+    """Those of the options that keep both limits."""
+    tpot, ttft = (values[name][at] <= limit for name, limit in zip(LIMITED, limits, strict=True))
+    return at[tpot & ttft]
+
+
+def _quality(kind: str, rule: str, asked: int, factors: Floats, kept: np.ndarray) -> DecisionQuality:
+    return DecisionQuality(
+        targets=kind,
+        rule=rule,
+        questions=asked,
+        picked_percent=100 * len(factors) / asked if asked else 0.0,
+        kept_percent=100 * float(kept.mean()) if len(kept) else 0.0,
+        cost_factor=float(factors[kept].mean()) if kept.any() else 0.0,
+        cost_factor_all=float(factors.mean()) if len(factors) else 0.0,
+    )
+
+
+def _joined(frame: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:
+    return np.array(["|".join(parts) for parts in zip(*(text_column(frame, name) for name in columns), strict=True)])
+
+
+def _number(frame: pd.DataFrame, column: str) -> Floats:
+    return pd.to_numeric(pd.Series(text_column(frame, column)), errors="coerce").to_numpy(dtype=np.float64)

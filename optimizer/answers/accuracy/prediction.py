@@ -1,0 +1,128 @@
+"""What one configuration delivers under one load, with intervals: a single row of the batch prediction."""
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+import pandas as pd
+from pydantic import PlainSerializer
+
+from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.model import Strict
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.performance.measured.batch import predict_batch
+
+COMMAND_LINE = "predict"
+"""How findings name their place."""
+
+Figure = Annotated[float, PlainSerializer(lambda value: float(f"{value:.6g}"), return_type=float)]
+
+
+class Setting(Strict):
+    """One deployment and the load on it."""
+
+    model: str
+    gpu: str
+    tensor_parallel: int
+    pipeline_parallel: int = 1
+    precision: str
+    kv_precision: str = ""
+    """Empty means 16 bits."""
+    engine: str
+    engine_version: str = ""
+    """Empty means the newest release known."""
+    input_tokens: int
+    output_tokens: int
+    load_type: Literal["concurrency", "request_rate"]
+    load_value: float
+    """Requests in flight, or requests per second."""
+
+
+class Interval(Strict):
+    """A predicted mean and the interval that held for 90 % of unseen measurements."""
+
+    predicted: Figure
+    low: Figure
+    high: Figure
+    unit: str
+
+
+class Prediction(Strict):
+    """What a setting delivers, for all its GPUs together."""
+
+    setting: Setting
+    ttft: Interval
+    tpot: Interval
+    output_throughput: Interval
+    request_throughput: Interval
+    source: Literal["measured", "calibrated", "estimated"]
+    note: str
+    """What was assumed; empty when nothing was."""
+
+
+COLUMNS = {
+    "ttft": ("pred_ttft_ms_mean", "ms"),
+    "tpot": ("pred_tpot_ms_mean", "ms"),
+    "output_throughput": ("pred_output_tok_s", "tokens/s"),
+    "request_throughput": ("pred_request_throughput", "requests/s"),
+}
+"""Where each interval stands in the table of predictions, and its unit."""
+
+
+def predict_setting(setting: Setting, catalogs: Catalogs) -> Prediction:
+    """Predict one setting.
+
+    Raises:
+        InputError: names that the catalogs do not know, all at once; or a setting that cannot run, with the reason.
+    """
+    unknown = tuple(_unknown_names(setting, catalogs))
+    if unknown:
+        raise InputError(unknown)
+    row = predict_batch(as_rows(setting), catalogs).iloc[0]
+    if row["pred_status"] != "ok":
+        raise InputError([Finding(COMMAND_LINE, 0, "", str(row["pred_reason"]))])
+    intervals = {
+        name: Interval(
+            predicted=float(row[column]), low=float(row[f"{column}_low"]), high=float(row[f"{column}_high"]), unit=unit
+        )
+        for name, (column, unit) in COLUMNS.items()
+    }
+    return Prediction(setting=setting, **intervals, source=row["pred_source"], note=str(row["pred_reason"]))
+
+
+def as_rows(setting: Setting) -> pd.DataFrame:
+    """The setting as a one-row table of deployments: one replica on as many GPUs as its layout needs."""
+    row = {
+        "engine": setting.engine,
+        "engine_version": setting.engine_version,
+        "model": setting.model,
+        "gpu": setting.gpu,
+        "num_gpus": str(setting.tensor_parallel * setting.pipeline_parallel),
+        "tp": str(setting.tensor_parallel),
+        "pp": str(setting.pipeline_parallel),
+        "weight_precision": setting.precision,
+        "kv_precision": setting.kv_precision,
+        "input_tokens": str(setting.input_tokens),
+        "output_tokens": str(setting.output_tokens),
+        "load_type": setting.load_type,
+        "load_value": repr(setting.load_value),
+    }
+    return pd.DataFrame([row])
+
+
+def _unknown_names(setting: Setting, catalogs: Catalogs) -> Iterator[Finding]:
+    """Every name that no catalog knows, with the nearest ones."""
+    try:
+        catalogs.model(setting.model)
+    except InputError as error:
+        yield from (Finding(COMMAND_LINE, 0, "--model", each.problem, each.hint) for each in error.findings)
+    kv_known = sorted({name for engine in catalogs.engines.values() for name in engine.kv_precisions})
+    named = (
+        ("GPU", "--gpu", setting.gpu, catalogs.gpus),
+        ("engine", "--engine", setting.engine, catalogs.engines),
+        ("precision", "--precision", setting.precision, catalogs.schemes),
+        ("KV precision", "--kv-precision", setting.kv_precision or kv_known[0], kv_known),
+    )
+    for kind, option, name, known in named:
+        if name.casefold() not in {each.casefold() for each in known}:
+            hint = did_you_mean(name, known) or f"known: {', '.join(known)}"
+            yield Finding(COMMAND_LINE, 0, option, f"unknown {kind} '{name}'", hint)

@@ -1,0 +1,223 @@
+"""A price list made offers of ours: GPUs by recorded names, zero prices refused, and everything left out counted."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+
+from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.inputs.catalog.kinds import Confidence, ProviderKind
+from optimizer.inputs.catalog.records import Catalogs, Offer
+from optimizer.inputs.importing.names import Names, folded, names_of
+from optimizer.inputs.importing.price_lists import Listed, read_price_list
+
+COMMITMENT_MONTHS: Final = {"reserved_1y": "12", "reserved_3y": "36"}
+"""What a term's name already says."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a price list does not say of itself and its reader knows.
+
+    Attributes:
+        source: Id of the source that the offers will name.
+        as_of: The day of the prices.
+        provider: Of lists without a column for it.
+        provider_kind: Of providers that the catalog does not know, or knows as several kinds.
+        confidence: How sure the prices are.
+        gpus: GPU ids by the name that the list uses, where the reader knows better than the catalog.
+    """
+
+    source: str = ""
+    as_of: date | None = None
+    provider: str = ""
+    provider_kind: ProviderKind | None = None
+    confidence: Confidence = "listed"
+    gpus: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Rows that became no offer for one reason.
+
+    Attributes:
+        reason: Why, in one clause.
+        about: The GPU, provider or cell concerned, as the file writes it.
+        rows: How many.
+        first_line: Where the first of them stands.
+        hint: How to take them in; empty where nothing helps.
+    """
+
+    reason: str
+    about: str
+    rows: int
+    first_line: int
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A price list as offers.
+
+    Attributes:
+        format_name: What the file was read as.
+        prices: Prices that the file holds.
+        offers: Sorted by id, ready for an overlay.
+        merged: Prices that were joined with another of the same offer: the same region's zones or hosts.
+        left_out: What became no offer, most frequent first.
+    """
+
+    format_name: str
+    prices: int
+    offers: tuple[Offer, ...]
+    merged: int
+    left_out: tuple[LeftOut, ...]
+
+
+class _Refused(Exception):
+    """One listed price that can't become an offer."""
+
+    def __init__(self, reason: str, about: str, hint: str = "") -> None:
+        self.reason = (reason, about, hint)
+        super().__init__(reason)
+
+
+def import_prices(path: Path, catalogs: Catalogs, terms: Terms, format_name: str | None = None) -> Imported:
+    """Reads a price list and says of every price what became of it.
+
+    Raises:
+        InputError: the file is no price list; or source, day, provider are neither in the file nor in `terms`.
+    """
+    chosen, listed = read_price_list(path, format_name)
+    _check_terms(path, listed, terms, catalogs)
+    names = names_of(catalogs)
+    offers: list[Offer] = []
+    refused: defaultdict[tuple[str, str, str], list[int]] = defaultdict(list)
+    for price in listed:
+        try:
+            offers.append(_offer(price, names, terms))
+        except _Refused as problem:
+            refused[problem.reason].append(price.line)
+    kept = _joined(offers)
+    left_out = [
+        LeftOut(reason, about, len(lines), min(lines), hint) for (reason, about, hint), lines in refused.items()
+    ]
+    return Imported(
+        format_name=chosen.name,
+        prices=len(listed),
+        offers=kept,
+        merged=len(offers) - len(kept),
+        left_out=tuple(sorted(left_out, key=lambda item: (-item.rows, item.reason, item.about))),
+    )
+
+
+def _check_terms(path: Path, listed: Iterable[Listed], terms: Terms, catalogs: Catalogs) -> None:
+    """Whatever some row does not say must have been said by an option."""
+    said = {"source": terms.source, "as_of": terms.as_of, "provider": terms.provider}
+    findings = [
+        Finding(str(path), 0, f"--{name.replace('_', '-')}", "the file does not say it", "give this option")
+        for name, value in said.items()
+        if not value and any(name not in each.cells for each in listed)
+    ]
+    findings += [
+        Finding("catalog import", 0, "--gpu", f"unknown gpu '{gpu}'", did_you_mean(gpu, catalogs.gpus))
+        for gpu in terms.gpus.values()
+        if gpu not in catalogs.gpus
+    ]
+    if findings:
+        raise InputError(findings)
+
+
+def _offer(price: Listed, names: Names, terms: Terms) -> Offer:
+    """One price with everything that an offer needs."""
+    if not price.gpu_name:
+        raise _Refused("no GPU", "")
+    cells: dict[str, object] = dict(price.cells)
+    provider = names.provider(price.cells.get("provider", terms.provider))
+    instance_type = price.cells.get("instance_type") or price.gpu_name
+    gpu = _gpu(price, names, terms, provider, instance_type)
+    count = _whole_count(price)
+    _check_price(price)
+    cells |= {"provider": provider, "instance_type": instance_type, "gpu": gpu, "gpu_count": count}
+    cells.setdefault("provider_kind", _kind(provider, names, terms))
+    cells.setdefault("link", names.link(gpu, count, provider, instance_type))
+    cells.setdefault("source", terms.source)
+    cells.setdefault("as_of", terms.as_of)
+    cells.setdefault("confidence", terms.confidence)
+    cells.setdefault("commitment_months", COMMITMENT_MONTHS.get(price.cells.get("pricing_term", ""), "0"))
+    try:
+        return Offer.model_validate(cells)
+    except ValidationError as error:
+        first = error.errors()[0]
+        about = ".".join(str(step) for step in first["loc"])
+        raise _Refused(f"{about} cannot be read", str(first["input"])[:60]) from error
+
+
+def _gpu(price: Listed, names: Names, terms: Terms, provider: str, instance_type: str) -> str:
+    chosen = {folded(name): gpu for name, gpu in terms.gpus.items()}
+    if folded(price.gpu_name) in chosen:
+        return chosen[folded(price.gpu_name)]
+    found = names.gpu(price.gpu_name, price.gpu_memory_gb, provider, instance_type)
+    if isinstance(found, str):
+        return found
+    memory = f" {price.gpu_memory_gb:.4g} GB" if price.gpu_memory_gb is not None else ""
+    about = f"{price.gpu_name}{memory}"
+    if not found:
+        raise _Refused("GPU not in the catalog", about, f"--gpu {price.gpu_name}=ID where ID is one of ours")
+    raise _Refused(f"GPU may be {' or '.join(found)}", about, f"--gpu {price.gpu_name}=ID with one of these")
+
+
+def _whole_count(price: Listed) -> int:
+    text = price.cells.get("gpu_count", "")
+    try:
+        count = Decimal(text)
+    except InvalidOperation as error:
+        raise _Refused("number of GPUs cannot be read", text) from error
+    if not count.is_finite() or count < 1 or count % 1:
+        raise _Refused("not a whole number of GPUs", text)
+    return int(count)
+
+
+def _check_price(price: Listed) -> None:
+    """No price, zero, a negative number and NaN are told apart; none of them becomes an offer."""
+    text = price.cells.get("price_usd_per_hour", "")
+    if not text:
+        raise _Refused("no price", price.cells.get("pricing_term", ""))
+    try:
+        amount = Decimal(text)
+    except InvalidOperation as error:
+        raise _Refused("price cannot be read", text) from error
+    if not amount.is_finite() or amount <= 0:
+        raise _Refused("price is not above zero", text)
+
+
+def _kind(provider: str, names: Names, terms: Terms) -> ProviderKind | str:
+    if terms.provider_kind is not None:
+        return terms.provider_kind
+    kinds = names.provider_kinds.get(provider, ())
+    if len(kinds) == 1:
+        return kinds[0]
+    reason = f"provider may be {' or '.join(kinds)}" if kinds else "provider not in the catalog"
+    raise _Refused(reason, provider, "say --provider-kind hyperscaler, neocloud, marketplace or platform")
+
+
+def _joined(offers: Iterable[Offer]) -> tuple[Offer, ...]:
+    """One price an offer: of several for the same region the upper median, which is one that was listed."""
+    same: defaultdict[str, list[Offer]] = defaultdict(list)
+    for offer in offers:
+        same[offer.id].append(offer)
+    joined = []
+    for _, group in sorted(same.items()):
+        group.sort(key=lambda offer: offer.price_usd_per_hour)
+        lowest, highest = group[0].price_usd_per_hour, group[-1].price_usd_per_hour
+        middle = group[len(group) // 2]
+        if lowest != highest:
+            told = f"median of {len(group)} listings from {lowest} to {highest}"
+            middle = middle.model_copy(update={"note": f"{middle.note}; {told}" if middle.note else told})
+        joined.append(middle)
+    return tuple(joined)

@@ -1,0 +1,153 @@
+"""What catalogs hold, as one hash that does not depend on file layout, and as prices that can be compared later."""
+
+import hashlib
+import json
+from collections.abc import Hashable, Mapping
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from optimizer.base.errors import Finding, InputError
+from optimizer.base.model import Strict
+from optimizer.inputs.catalog.csv_tables import Placed
+from optimizer.inputs.catalog.loading import SHIPPED_LABEL, TABLES, load_catalogs
+from optimizer.inputs.catalog.shipped import shipped_dir
+
+SCHEMA_VERSION: Final = 1
+OVERLAY_LABEL: Final = "overlay"
+SHIPPED_NAME: Final = "shipped"
+"""What stands for the shipped catalogs where a folder or a snapshot may be named."""
+
+PRICES: Final[dict[str, tuple[str, ...]]] = {
+    "offers": ("price_usd_per_hour",),
+    "serverless": (
+        "usd_per_million_input_tokens",
+        "usd_per_million_output_tokens",
+        "usd_per_million_cached_input_tokens",
+        "usd_per_request",
+    ),
+    "ancillary": ("value",),
+}
+"""The tables that hold money, and their columns of it."""
+
+Rows = Mapping[Hashable, Placed[Any]]
+
+
+class Price(Strict):
+    """What one row asks for, and since when."""
+
+    amounts: dict[str, Decimal]
+    """By column; what the row leaves blank is left out."""
+    as_of: date
+
+
+class TableContent(Strict):
+    """One table: how many rows, and a hash of what they say."""
+
+    rows: int
+    sha256: str
+
+
+class Snapshot(Strict):
+    """Catalogs as they were: enough to recognise them and to tell which prices moved since."""
+
+    schema_version: int = SCHEMA_VERSION
+    sha256: str
+    """Of all tables together; the same rows give the same hash in any order, layout or folder."""
+    tables: dict[str, TableContent]
+    """Those that some file holds; a folder of one's own need not have all."""
+    files: dict[str, str]
+    """SHA-256 of each file's bytes."""
+    prices: dict[str, dict[str, Price]]
+    """By table and by the row's key."""
+
+
+def snapshot(overlay: Path | None = None) -> Snapshot:
+    """The shipped catalogs with an overlay, as a plan would read them.
+
+    Raises:
+        InputError: the catalogs cannot be loaded.
+    """
+    load_catalogs(overlay)
+    folders = [(shipped_dir("catalogs"), SHIPPED_LABEL)]
+    folders += [(overlay, OVERLAY_LABEL)] if overlay is not None else []
+    return _of(folders)
+
+
+def snapshot_named(name: str) -> Snapshot:
+    """The snapshot of what a user names: `shipped`, a folder's own files alone, or a file written before.
+
+    Raises:
+        InputError: none of these, or its content cannot be read.
+    """
+    path = shipped_dir("catalogs") if name == SHIPPED_NAME else Path(name)
+    if path.is_dir():
+        return _of([(path, SHIPPED_LABEL if name == SHIPPED_NAME else name)])
+    try:
+        return Snapshot.model_validate_json(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        hint = "give `shipped`, a folder of catalog files, or a file of `optimizer catalog snapshot --output FILE`"
+        raise InputError([Finding(name, 0, "", "is no folder and no readable file", hint)]) from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(step) for step in first["loc"])
+        hint = "it must come from `optimizer catalog snapshot --output FILE`"
+        raise InputError([Finding(name, 0, field, f"not a snapshot: {first['msg']}", hint)]) from error
+
+
+def _of(folders: list[tuple[Path, str]]) -> Snapshot:
+    """Later folders lie over earlier ones, row by row."""
+    findings: list[Finding] = []
+    rows: dict[str, dict[Hashable, Placed[Any]]] = {name: {} for name in TABLES}
+    files: dict[str, str] = {}
+    for folder, label in folders:
+        for name, table in TABLES.items():
+            rows[name].update(table.read(folder, label, findings))
+            for file in table.files:
+                if (folder / file).is_file():
+                    files[f"{label}/{file}"] = hashlib.sha256((folder / file).read_bytes()).hexdigest()
+    if not files:
+        known = ", ".join(file for table in TABLES.values() for file in table.files)
+        findings.append(Finding(folders[0][1], 0, "", "no catalog file in this folder", f"known files: {known}"))
+    if findings:
+        raise InputError(findings)
+    held = [
+        name
+        for name in sorted(TABLES)
+        if any(f"{label}/{file}" in files for file in TABLES[name].files for _, label in folders)
+    ]
+    tables = {name: TableContent(rows=len(rows[name]), sha256=_hash(rows[name])) for name in held}
+    whole = hashlib.sha256("".join(f"{name} {each.sha256}\n" for name, each in tables.items()).encode())
+    return Snapshot(
+        sha256=whole.hexdigest(),
+        tables=tables,
+        files=dict(sorted(files.items())),
+        prices={name: _prices(rows[name], columns) for name, columns in sorted(PRICES.items()) if name in tables},
+    )
+
+
+def _hash(rows: Rows) -> str:
+    """Of the rows' own statements: defaults left out, numbers in their shortest form, sorted."""
+    lines = sorted(
+        json.dumps(placed.row.model_dump(exclude_defaults=True), sort_keys=True, default=_plain)
+        for placed in rows.values()
+    )
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _plain(value: object) -> str:
+    return f"{value.normalize():f}" if isinstance(value, Decimal) else str(value)
+
+
+def _prices(rows: Rows, columns: tuple[str, ...]) -> dict[str, Price]:
+    named = {
+        "/".join(key) if isinstance(key, tuple) else str(key): Price(
+            amounts={name: amount for name in columns if (amount := getattr(placed.row, name)) is not None},
+            as_of=placed.row.as_of,
+        )
+        for key, placed in rows.items()
+    }
+    return dict(sorted(named.items()))

@@ -1,0 +1,1 @@
+"""One dimension of a scenario cut into its choices, each with its best plan."""

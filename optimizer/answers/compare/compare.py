@@ -1,0 +1,151 @@
+"""The best plan under each choice of provider, GPU, precision, term, region or hosting, and what stops the others."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from decimal import Decimal
+from typing import Final, get_args
+
+from optimizer.answers.compare.hosting import hosting_facts, hostings
+from optimizer.answers.compare.rows import Ruler, row, row_without_plan
+from optimizer.answers.compare.types import Compared, Comparison, HostingFacts
+from optimizer.answers.optimize import verified
+from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.checks import check_scenario
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.question.narrowing import narrowed
+from optimizer.plan.readback.readback import Bought, read_back
+from optimizer.plan.variants.choices import SOLVED, Dimension, Tried, choices_of, tried, value_of
+
+HOSTING: Final = "hosting"
+COMPARABLE: Final = (*get_args(Dimension), HOSTING)
+PHASES: Final = ("predicting", "solving", "comparing")
+HOSTED_API: Final = "hosted API"
+Progress = Callable[[str], None]
+
+
+def compare(
+    scenario: Scenario,
+    catalogs: Catalogs,
+    by: str,
+    *,
+    time_limit_s: float | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """The best plan under each choice along one dimension, at the same service levels, ranked by monthly cost.
+
+    Args:
+        scenario: What is asked.
+        catalogs: What is known.
+        by: One of COMPARABLE.
+        time_limit_s: For each solve.
+        progress: Told the name of each phase (`PHASES`) as it begins.
+
+    Raises:
+        InputError: the scenario names what the catalogs do not know, or there is no such dimension.
+        VerificationFailed: a plan did not survive independent arithmetic.
+    """
+    if by not in COMPARABLE:
+        hint = did_you_mean(by, COMPARABLE) or f"one of {', '.join(COMPARABLE)}"
+        raise InputError([Finding("compare", 0, "--by", f"'{by}' cannot be compared by", hint)])
+    findings = check_scenario(scenario, catalogs)
+    if findings:
+        raise InputError(findings)
+    began = progress or _silent
+    began("predicting")
+    inquiry = Inquiry.of(scenario, catalogs, time_limit_s)
+    began("solving")
+    answer = inquiry.solved()
+    began("comparing")
+    ruler = Ruler.of(inquiry, _bought(answer))
+    if by == HOSTING:
+        found = hostings(inquiry, answer, ruler.chosen)
+        rows = [_row(ruler, each) for each in found.by_way.values()]
+        return _comparison(ruler, answer, by, rows, hosting_facts(found))
+    dimension: Dimension = next(name for name in get_args(Dimension) if name == by)
+    return _comparison(ruler, answer, by, _rows(ruler, answer, dimension), None)
+
+
+def _silent(_: str) -> None:
+    """Progress that nobody watches."""
+
+
+def _bought(answer: Answer) -> Bought | None:
+    """The plan of an answer, verified; None where there is none."""
+    if answer.solution.outcome not in SOLVED:
+        return None
+    bought = read_back(answer)
+    verified(answer.inquiry, bought)
+    return bought
+
+
+def _rows(ruler: Ruler, answer: Answer, by: Dimension) -> list[Compared]:
+    """The unrestricted plan under what it is made of, then every other choice solved alone."""
+    whole, chosen = answer.inquiry, ruler.chosen
+    compared = replace(whole, close_enough=_takes_long(whole))
+    few = narrowed(compared)
+    used = [] if chosen is None else sorted({value_of(by, d) for d in chosen.deployments})
+    names = [*used, *([HOSTED_API] if chosen and chosen.hosted else [])]
+    rows = [row(ruler, " + ".join(names), answer, chosen)] if chosen else []
+    for name, choice in choices_of(by, whole).items():
+        if names != [name]:
+            rows.append(_row(ruler, tried(few, compared, name, choice)))
+    return rows
+
+
+def _takes_long(inquiry: Inquiry) -> bool:
+    """Whether proof of dozens of plans takes minutes: demand over time, or losses to survive."""
+    return inquiry.for_comparison().close_enough or bool(inquiry.scenario.policy.survive.loss_of)
+
+
+def _row(ruler: Ruler, found: Tried) -> Compared:
+    if found.answer is None:
+        return row_without_plan(found.name, found.stops)
+    return row(ruler, found.name, found.answer, read_back(found.answer), found.stops)
+
+
+def _comparison(
+    ruler: Ruler, answer: Answer, by: str, rows: Iterable[Compared], hosting: HostingFacts | None
+) -> Comparison:
+    ranked = _ranked(rows)
+    scenario = ruler.inquiry.scenario
+    return Comparison(
+        scenario=scenario.name,
+        by=by,
+        outcome=answer.solution.outcome,
+        summary=_summary(scenario.name, by, ranked),
+        catalog_as_of=ruler.inquiry.catalogs.as_of,
+        confidence=scenario.policy.confidence,
+        requests_per_month=float(ruler.volume.requests),
+        choices=ranked,
+        hosting=hosting,
+    )
+
+
+def _ranked(rows: Iterable[Compared]) -> list[Compared]:
+    """By verdict, then by cost; among equals the order given, in which the unrestricted plan comes first."""
+    order = {"complies": 0, "not_admitted": 1, "fails": 2}
+    by_cost = sorted(rows, key=lambda r: (order[r.verdict], r.monthly_cost_usd or Decimal(0)))
+    return [
+        each.model_copy(update={"rank": at}) if each.verdict == "complies" else each
+        for at, each in enumerate(by_cost, start=1)
+    ]
+
+
+def _summary(scenario: str, by: str, rows: list[Compared]) -> str:
+    what = by.replace("_", " ")
+    complying = [each for each in rows if each.verdict == "complies"]
+    if not complying:
+        return f"No {what} serves {scenario} under its policy."
+    first, others = complying[0], complying[1:]
+    text = f"{scenario} by {what}: {first.choice} is cheapest at ${first.monthly_cost_usd:,.2f} a month"
+    if others:
+        text += f"; next {others[0].choice} at ${others[0].monthly_cost_usd:,.2f}"
+    if len(others) > 1:
+        text += f", dearest of {len(complying)} {others[-1].choice} at ${others[-1].monthly_cost_usd:,.2f}"
+    failing = sum(each.verdict == "fails" for each in rows)
+    barred = len(rows) - len(complying) - failing
+    told = [f"{barred} not admitted by the policy"] if barred else []
+    told += [f"{failing} cannot comply"] if failing else []
+    return f"{text}{'; ' if told else ''}{', '.join(told)}."

@@ -1,0 +1,188 @@
+"""Rented, serverless, owned and hybrid beside one another: what each rests on and where the order flips."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from optimizer.answers.compare.rows import volume_of
+from optimizer.answers.compare.types import (
+    ApiPrice,
+    BreakEven,
+    DemandPoint,
+    HostingFacts,
+    OwnedCost,
+    WinningUtilization,
+)
+from optimizer.base.units import SECONDS_PER_HOUR, WATTS_PER_KILOWATT
+from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.readback.readback import Bought, read_back
+from optimizer.plan.record.fleet import Deployment, Hosted
+from optimizer.plan.variants.choices import Tried
+from optimizer.plan.variants.hosting import (
+    HYBRID,
+    OWN,
+    RENTED,
+    SERVERLESS,
+    WAYS,
+    Cost,
+    Flip,
+    cost_curves,
+    factors,
+    flips,
+    per_request_usd,
+    tried_ways,
+)
+
+PRIVATE: Final = "private"
+"""Licence of sources whose details are nobody else's business."""
+
+
+@dataclass(frozen=True)
+class Hostings:
+    """Every way to host, tried, and the question they answer; a mix that only the unrestricted plan has stands last."""
+
+    inquiry: Inquiry
+    by_way: Mapping[str, Tried]
+
+    def plan(self, way: str) -> Bought | None:
+        """The plan of one way; None where it has none."""
+        answer = self.by_way[way].answer
+        return None if answer is None else read_back(answer)
+
+
+def hostings(inquiry: Inquiry, answer: Answer, chosen: Bought | None) -> Hostings:
+    """Every way to host at the scenario's demand; the unrestricted plan stands under the way, or the ways, it uses."""
+    by_way = tried_ways(inquiry)
+    if chosen is not None:
+        used = _used(chosen)
+        everything = set(inquiry.scenario.policy.hosting) == set(WAYS[HYBRID])
+        name = used[0] if len(used) == 1 else HYBRID if everything else " + ".join(used)
+        by_way[name] = Tried(name, answer)
+    return Hostings(inquiry, by_way)
+
+
+def _used(chosen: Bought) -> list[str]:
+    """The ways to host that a plan mixes."""
+    machines = {OWN if d.provider == OWN else RENTED for d in chosen.deployments}
+    return sorted(machines | ({SERVERLESS} if chosen.hosted else set()))
+
+
+def hosting_facts(found: Hostings) -> HostingFacts:
+    """What the ways cost at other demands, where their order flips, and what the figures rest on."""
+    curves = cost_curves(found.inquiry, found.by_way)
+    by_api = found.plan(SERVERLESS)
+    requests = volume_of(found.inquiry.scenario).requests
+    return HostingFacts(
+        apis=[] if by_api is None else [_api(found.inquiry, item) for item in by_api.hosted],
+        owned=list(_owned(found)),
+        curve=[_point(curves, requests, factor) for factor in factors()],
+        break_evens=[_break_even(flip, requests) for flip in flips(curves)],
+        utilization=[] if by_api is None else list(_utilizations(found, by_api)),
+        notes=list(_notes(found, curves)),
+    )
+
+
+def _point(curves: Mapping[str, Callable[[float], Cost]], requests: Decimal, factor: float) -> DemandPoint:
+    costs = {way: curve(factor) for way, curve in curves.items()}
+    return DemandPoint(requests_per_month=float(requests) * factor, monthly_cost_usd=costs)
+
+
+def _break_even(flip: Flip, requests: Decimal) -> BreakEven:
+    at = float(requests) * flip.factor
+    text = (
+        f"up to {float(f'{at:.4g}'):,.0f} requests a month {flip.below} is cheaper, beyond it {flip.above} "
+        f"(${flip.monthly_cost_usd:,.2f} there, {flip.factor:.3g} × the scenario's demand)"
+    )
+    return BreakEven(
+        below=flip.below,
+        above=flip.above,
+        requests_per_month=at,
+        monthly_cost_usd=flip.monthly_cost_usd,
+        text=text,
+    )
+
+
+def _api(inquiry: Inquiry, item: Hosted) -> ApiPrice:
+    row = next(
+        each
+        for each in inquiry.catalogs.serverless
+        if (each.provider, each.provider_model_name) == (item.provider, item.api)
+    )
+    return ApiPrice(
+        workload=item.workload,
+        request_class=item.request_class,
+        provider=item.provider,
+        api=item.api,
+        usd_per_million_input_tokens=row.usd_per_million_input_tokens,
+        usd_per_million_output_tokens=row.usd_per_million_output_tokens,
+        usd_per_million_cached_input_tokens=row.usd_per_million_cached_input_tokens,
+        usd_per_request=item.usd_per_request,
+        requests_per_month=item.requests_per_month,
+        monthly_cost_usd=item.monthly_cost_usd,
+        price_as_of=item.price_as_of,
+    )
+
+
+def _owned(found: Hostings) -> Iterator[OwnedCost]:
+    """Hardware of one's own that a plan uses; what it is made of only where its source is not private."""
+    catalogs = found.inquiry.catalogs
+    plan = found.plan(OWN) or found.plan(HYBRID)
+    for item in plan.purchases if plan else ():
+        row = catalogs.terms.owned.get(item.offer)
+        if row is None:
+            continue
+        rated_kw = Decimal(str(catalogs.gpus[row.gpu].tdp_w or 0)) * row.gpu_count / WATTS_PER_KILOWATT
+        told = catalogs.sources[row.source].licence != PRIVATE
+        parts = row.parts_usd_per_month(rated_kw) if told else {}
+        yield OwnedCost(
+            offer=item.offer,
+            instances=item.instances,
+            parts_usd={name: amount * item.instances for name, amount in parts.items()},
+            monthly_cost_usd=item.monthly_cost_usd,
+        )
+
+
+def _utilizations(found: Hostings, by_api: Bought) -> Iterator[WinningUtilization]:
+    """A fleet wins where the API would charge more for its requests than the fleet costs.
+
+    Wins from: fleet's month ÷ (Σ requests it sustains × API price of a request). Planned: the API's month ÷ the same.
+    """
+    prices = per_request_usd(by_api)
+    for way in (RENTED, OWN):
+        fleet = found.plan(way)
+        if fleet is None or fleet.hosted:
+            continue
+        full = sum((_worth_at_capacity(fleet, d, prices) for d in fleet.deployments), Decimal(0))
+        wins, planned = float(fleet.monthly_cost_usd / full), float(by_api.monthly_cost_usd / full)
+        can = f"from {wins:.1%} of what it sustains" if wins <= 1 else f"never: it would need {wins:.0%}"
+        yield WinningUtilization(
+            hosting=way,
+            wins_from=wins,
+            planned=planned,
+            text=f"the {way} fleet beats the API {can}; the scenario's demand is {planned:.1%} of it",
+        )
+
+
+def _worth_at_capacity(fleet: Bought, d: Deployment, prices: Mapping[tuple[str, str], Decimal]) -> Decimal:
+    """What the requests that a deployment sustains in the hours it runs would cost by API."""
+    worth = Decimal(0)
+    for running, period in zip(d.schedule, fleet.periods, strict=True):
+        requests = Decimal(repr(running.max_requests_per_second * period.hours_per_month * SECONDS_PER_HOUR))
+        flows = running.requests_per_second_by_class
+        shares = {name: flow / running.requests_per_second for name, flow in flows.items() if flow}
+        shares = shares or {item.name: item.share for item in d.classes}
+        worth += requests * sum((Decimal(repr(s)) * prices[d.workload, name] for name, s in shares.items()), Decimal(0))
+    return worth
+
+
+def _notes(found: Hostings, curves: Mapping[str, object]) -> Iterator[str]:
+    if found.by_way[SERVERLESS].answer is not None:
+        yield "nobody measured the latency of APIs or the precision they serve: both are their provider's promise"
+        cached = [w.name for w in found.inquiry.scenario.workloads if w.cached_input_share]
+        if cached:
+            yield f"cached prompt tokens of {', '.join(cached)} count at the API's cached price where it has one"
+    if OWN in curves:
+        yield "owned hardware costs purchase less resale over its months, power × PUE, cooling, staff and space"
+    if {RENTED, OWN} & set(curves):
+        yield "rent and hardware leave out staff, storage and transfer unless the catalogs or the policy price them"

@@ -1,0 +1,146 @@
+"""One choice of a comparison as a row: its plan's cost by month, request and token, and how sure its prices are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final, get_args
+
+from optimizer.answers.compare.types import Compared, StoppedBy
+from optimizer.base.units import SECONDS_PER_HOUR, TOKENS_PER_MILLION
+from optimizer.inputs.catalog.kinds import Confidence
+from optimizer.inputs.catalog.records import Offer
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.performance.candidates.periods import periods
+from optimizer.plan.explain.alternatives import summarized
+from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.readback.costs import costs
+from optimizer.plan.readback.readback import Bought
+from optimizer.plan.variants.choices import Stop
+
+CERTAINTY: Final = get_args(Confidence)
+"""Kinds of prices, the surest first."""
+
+
+@dataclass(frozen=True)
+class Volume:
+    """What a scenario asks in a month."""
+
+    requests: Decimal
+    input_tokens: Decimal
+    output_tokens: Decimal
+
+
+@dataclass(frozen=True)
+class Ruler:
+    """What every row is measured by: the question, its monthly volume and the unrestricted plan."""
+
+    inquiry: Inquiry
+    volume: Volume
+    chosen: Bought | None
+
+    @classmethod
+    def of(cls, inquiry: Inquiry, chosen: Bought | None) -> "Ruler":
+        """The ruler of a question."""
+        return cls(inquiry, volume_of(inquiry.scenario), chosen)
+
+
+def volume_of(scenario: Scenario) -> Volume:
+    """Requests and tokens of a month: hours × requests/s × 3,600, times the classes' mean lengths."""
+    week = periods(scenario)
+    hours = week.hours_per_month @ week.demand_requests_per_second
+    requests = [float(each) * SECONDS_PER_HOUR for each in hours]
+    tokens = [(0.0, 0.0)] * len(requests)
+    for at, workload in enumerate(scenario.workloads):
+        classes = workload.classes()
+        prompt = sum(item.share * item.input_tokens for item in classes)
+        tokens[at] = (requests[at] * prompt, requests[at] * sum(item.share * item.output_tokens for item in classes))
+    return Volume(_exact(sum(requests)), _exact(sum(t for t, _ in tokens)), _exact(sum(t for _, t in tokens)))
+
+
+def _exact(value: float) -> Decimal:
+    return Decimal(repr(value))
+
+
+def row(ruler: Ruler, name: str, answer: Answer, bought: Bought | None, stops: Sequence[Stop] = ()) -> Compared:
+    """A choice with its plan; with stops it is one that the policy does not admit."""
+    if bought is None:
+        return row_without_plan(name, stops)
+    cost, volume, bill = bought.monthly_cost_usd, ruler.volume, costs(bought)
+    offers = _offers(answer.inquiry, bought)
+    return Compared(
+        choice=name,
+        rank=None,
+        verdict="not_admitted" if stops else "complies",
+        outcome=answer.solution.outcome,
+        monthly_cost_usd=cost,
+        difference_usd=None if ruler.chosen is None else cost - ruler.chosen.monthly_cost_usd,
+        cost_per_million_tokens_usd=cost / (volume.input_tokens + volume.output_tokens) * TOKENS_PER_MILLION,
+        cost_per_million_output_tokens_usd=cost / volume.output_tokens * TOKENS_PER_MILLION,
+        cost_per_request_usd=cost / volume.requests,
+        gpus=sum(item.gpus for item in bought.purchases),
+        idle_gpus=sum(item.idle_gpus for item in bought.purchases),
+        idle_gpus_usd=bill.idle_gpus_usd,
+        price_age_days=_oldest(ruler.inquiry, bought, offers),
+        price_confidence=_least_certain(ruler.inquiry, bought, offers),
+        performance=_performance(bought),
+        discounts=_discounts(ruler.inquiry, offers),
+        summary=summarized(bought),
+        stopped_by=_told(stops),
+    )
+
+
+def row_without_plan(name: str, stops: Sequence[Stop]) -> Compared:
+    """A choice that cannot comply, with what stops it."""
+    return Compared(
+        choice=name,
+        rank=None,
+        verdict="fails",
+        outcome="infeasible",
+        monthly_cost_usd=None,
+        difference_usd=None,
+        cost_per_million_tokens_usd=None,
+        cost_per_million_output_tokens_usd=None,
+        cost_per_request_usd=None,
+        gpus=None,
+        idle_gpus=None,
+        idle_gpus_usd=None,
+        price_age_days=None,
+        price_confidence="",
+        performance="",
+        discounts=[],
+        summary="",
+        stopped_by=_told(stops),
+    )
+
+
+def _told(stops: Sequence[Stop]) -> list[StoppedBy]:
+    return [StoppedBy(requirement=item.requirement, text=item.text) for item in stops]
+
+
+def _offers(inquiry: Inquiry, bought: Bought) -> list[Offer]:
+    names = {item.offer for item in bought.purchases}
+    return [offer for offer in inquiry.market.offers if offer.id in names]
+
+
+def _oldest(inquiry: Inquiry, bought: Bought, offers: Sequence[Offer]) -> int:
+    dates = [*(offer.as_of for offer in offers), *(item.price_as_of for item in bought.hosted)]
+    return max((inquiry.catalogs.as_of - day).days for day in dates)
+
+
+def _least_certain(inquiry: Inquiry, bought: Bought, offers: Sequence[Offer]) -> str:
+    apis = {(item.provider, item.api) for item in bought.hosted}
+    rows = [each for each in inquiry.catalogs.serverless if (each.provider, each.provider_model_name) in apis]
+    known = [*(offer.confidence for offer in offers), *(row.confidence for row in rows)]
+    return max(known, key=CERTAINTY.index)
+
+
+def _performance(bought: Bought) -> str:
+    if any(d.provenance.performance == "estimated" for d in bought.deployments):
+        return "estimated"
+    return "calibrated" if not bought.hosted else "promised by the API's provider"
+
+
+def _discounts(inquiry: Inquiry, offers: Sequence[Offer]) -> list[str]:
+    applied = inquiry.catalogs.terms.discounts
+    granted = [(offer, applied[offer.id].discount) for offer in offers if offer.id in applied]
+    return sorted({f"{o.provider} {o.gpu} {d.percent:g} % off the list price" for o, d in granted if not d.private})

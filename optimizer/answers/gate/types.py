@@ -1,0 +1,136 @@
+"""What a gate says: one verdict, what broke it, what the difference comes from; published as a JSON schema."""
+
+from typing import Final, Literal
+
+from optimizer.base.model import Strict
+from optimizer.plan.record.fields import Figure, Outcome, Usd
+
+SCHEMA_VERSION: Final = 1
+
+Rule = Literal[
+    "max_monthly_usd",
+    "max_increase_percent",
+    "max_increase_usd",
+    "missing_price",
+    "zero_price",
+    "expired_price",
+    "no_plan",
+    "unproven",
+]
+CauseName = Literal["prices", "catalog", "scenario", "calibration", "program"]
+CAUSES: Final[tuple[CauseName, ...]] = ("prices", "catalog", "scenario", "calibration", "program")
+RULES: Final[dict[Rule, str]] = {
+    "max_monthly_usd": "The month costs no more than the budget.",
+    "max_increase_percent": "The month costs no more than the baseline plus so many percent.",
+    "max_increase_usd": "The month costs no more than the baseline plus so many US dollars.",
+    "missing_price": "Everything that the baseline runs on still has a price.",
+    "zero_price": "Nothing in the plan is priced at zero.",
+    "expired_price": "No price in the plan is older than allowed.",
+    "no_plan": "Some plan meets the scenario.",
+    "unproven": "The plan is proven to be the cheapest.",
+}
+"""What each rule demands, in the order in which they are told."""
+
+Amount = str | float | None
+"""US dollars as a decimal string, anything else as a number; None where the rule knows no number."""
+
+
+class Reason(Strict):
+    """A demand that is not met, and where in the scenario to look."""
+
+    rule: Rule
+    limit: Amount
+    value: Amount
+    text: str
+    scenario: str | None
+    """None where it is about all scenarios together."""
+    file: str
+    line: int
+
+
+class Ruling(Strict):
+    """A rule that was applied: kept, broken, or broken where that only warns."""
+
+    rule: Rule
+    scenario: str | None
+    state: Literal["kept", "broken", "warned"]
+    text: str
+
+
+class Warned(Strict):
+    """Something to know that breaks nothing; `rule` where a rule was told to warn only or a name was allowed."""
+
+    rule: Rule | None
+    scenario: str | None
+    text: str
+
+
+class Cause(Strict):
+    """A part of the difference and what it comes from."""
+
+    cause: CauseName
+    together_with: list[CauseName]
+    """Other causes that changed, too, and cannot be told from this one with what is at hand."""
+    change_usd: Usd
+    share_percent: Figure | None
+    """Of the whole difference; None where that is zero."""
+    text: str
+
+
+class Edit(Strict):
+    """A field of the scenario that was changed; None on the side where it is not written."""
+
+    field: str
+    before: str | None
+    after: str | None
+    line: int
+
+
+class Change(Strict):
+    """One thing that the plan runs or sends elsewhere, before and after."""
+
+    sign: Literal["+", "~", "-", "="]
+    what: str
+    where: str
+    before: str
+    """How much of it runs; empty where nothing does."""
+    after: str
+    before_usd: Usd | None
+    after_usd: Usd | None
+
+
+class Gated(Strict):
+    """One scenario beside its baseline."""
+
+    scenario: str
+    file: str
+    baseline: str | None
+    """The file of the baseline plan; None where there is none."""
+    outcome: Outcome
+    before_usd: Usd | None
+    after_usd: Usd | None
+    change_usd: Usd | None
+    change_percent: Figure | None
+    causes: list[Cause]
+    edits: list[Edit]
+    deployments: list[Change]
+    notes: list[str]
+
+
+class GateReport(Strict):
+    """The verdict over all scenarios together."""
+
+    verdict: Literal["kept", "broken"]
+    reasons: list[Reason]
+    before_usd: Usd | None
+    after_usd: Usd | None
+    change_usd: Usd | None
+    change_percent: Figure | None
+    causes: list[Cause]
+    warnings: list[Warned]
+    rules: list[Ruling]
+    scenarios: list[Gated]
+    catalogs_as_of: str
+    pin: str | None
+    """Content hash of the catalogs that the answer was pinned to."""
+    schema_version: int = SCHEMA_VERSION

@@ -1,0 +1,1 @@
+"""Training and serving over months of growth."""

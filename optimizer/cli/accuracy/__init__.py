@@ -1,0 +1,1 @@
+"""The commands that predict, validate and calibrate."""

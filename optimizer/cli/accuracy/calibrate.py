@@ -1,0 +1,65 @@
+"""`optimizer calibrate`: a calibration fitted to a file of measurements."""
+
+import hashlib
+import sys
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optimizer.answers.accuracy.calibrate import fit
+from optimizer.cli.options import CatalogsOption, Format, FormatOption, QuietOption, write
+from optimizer.inputs.catalog.loading import load_catalogs
+from optimizer.inputs.measurements import load_measurements
+from optimizer.report.accuracy.calibration import calibration_csv, calibration_json, calibration_section
+from optimizer.report.layout.markdown import section_markdown
+from optimizer.report.layout.text import section_text
+
+HASH_DIGITS = 12
+
+
+class Start(StrEnum):
+    """What a fit starts from and is drawn to."""
+
+    SHIPPED = "shipped"
+    PRIORS = "priors"
+
+
+def calibrate(
+    measurements: Annotated[Path, typer.Argument(help="A CSV file shaped as catalogs/measurements.csv.")],
+    output: Annotated[Path, typer.Option("--output", help="The calibration file to write.")],
+    start: Annotated[
+        Start, typer.Option("--from", help="Sharpen the shipped values, or fit everything anew from the priors.")
+    ] = Start.SHIPPED,
+    seed: Annotated[int, typer.Option(min=0, help="Decides which groups are left out together.")] = 0,
+    as_of: Annotated[
+        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Date of the fit; the catalogs' own unless given.")
+    ] = None,
+    output_format: FormatOption = Format.TEXT,
+    catalogs: CatalogsOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Fit the model's constants to measurements; the errors before and after are printed.
+
+    Put the file as calibration.csv into a folder and give that folder with --catalogs to plan with it.
+    """
+    frame, known = load_measurements(measurements), load_catalogs(catalogs)
+    data = f"{measurements.name} (SHA-256 {hashlib.sha256(measurements.read_bytes()).hexdigest()[:HASH_DIGITS]})"
+    if not quiet and sys.stderr.isatty():
+        sys.stderr.write(f"fitting to {len(frame):,} rows\n")
+    found = fit(
+        frame,
+        known,
+        start=start.value,
+        seed=seed,
+        intervals=start is Start.PRIORS,
+        data=data,
+        as_of=as_of.date() if as_of else None,
+    )
+    write(calibration_csv(found.entries), output)
+    section = calibration_section(found, data)
+    lay_out = section_markdown if output_format is Format.MARKDOWN else section_text
+    text = calibration_json(found, data) if output_format is Format.JSON else f"{lay_out(section)}\n"
+    write(text, None)

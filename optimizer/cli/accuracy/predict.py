@@ -1,0 +1,103 @@
+"""`optimizer predict`: what a configuration delivers, one by one or a CSV file at a time."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optimizer.answers.accuracy.prediction import Prediction, Setting, predict_setting
+from optimizer.base.errors import Finding, InputError
+from optimizer.cli.options import CatalogsOption, Format, FormatOption, OutputOption, QuietOption, write
+from optimizer.inputs.catalog.loading import load_catalogs
+from optimizer.inputs.catalog.rows import read_rows
+from optimizer.performance.measured.batch import predict_batch
+from optimizer.performance.measured.rows import REQUIRED
+from optimizer.report.accuracy.prediction import prediction_markdown, prediction_text
+from optimizer.report.export import as_json
+
+CSV_DIGITS = "%.6g"
+MAX_TOKENS = 10_000_000
+MAX_DEGREE = 1024
+
+Degree = Annotated[int, typer.Option(min=1, max=MAX_DEGREE)]
+
+
+def predict(
+    model: Annotated[str | None, typer.Option(help="Catalog id or Hugging Face id.")] = None,
+    gpu: Annotated[str | None, typer.Option(help="Catalog id, as `optimizer catalog list gpus` shows it.")] = None,
+    tensor_parallel: Degree = 1,
+    precision: Annotated[str | None, typer.Option(help="Of the weights: bf16, fp8, int4 and so on.")] = None,
+    input_tokens: Annotated[int | None, typer.Option(min=1, max=MAX_TOKENS)] = None,
+    output_tokens: Annotated[int | None, typer.Option(min=1, max=MAX_TOKENS)] = None,
+    concurrency: Annotated[int | None, typer.Option(min=1, max=1_000_000, help="Requests in flight.")] = None,
+    request_rate: Annotated[float | None, typer.Option(min=1e-9, max=1e6, help="Requests/s, instead.")] = None,
+    pipeline_parallel: Degree = 1,
+    kv_precision: Annotated[str, typer.Option(help="Of the KV cache; 16 bits unless given.")] = "",
+    engine: Annotated[str, typer.Option(help="Serving engine.")] = "vllm",
+    engine_version: Annotated[str, typer.Option(help="The newest known unless given.")] = "",
+    batch: Annotated[Path | None, typer.Option(help="A CSV file, one deployment a row, instead of all these.")] = None,
+    output_format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    catalogs: CatalogsOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """What a configuration delivers: TTFT, TPOT and throughput with their 90 % intervals."""
+    named = {"--model": model, "--gpu": gpu, "--precision": precision}
+    needed = {**named, "--input-tokens": input_tokens, "--output-tokens": output_tokens}
+    if batch is not None:
+        loads = {"--concurrency": concurrency, "--request-rate": request_rate}
+        _refuse_beside_batch([name for name, value in {**needed, **loads}.items() if value is not None])
+        write(_predicted_file(batch, catalogs, quiet), output)
+        return
+    _require([name for name, value in needed.items() if value is None], concurrency, request_rate)
+    setting = Setting(
+        model=model or "",
+        gpu=gpu or "",
+        tensor_parallel=tensor_parallel,
+        pipeline_parallel=pipeline_parallel,
+        precision=precision or "",
+        kv_precision=kv_precision,
+        engine=engine,
+        engine_version=engine_version,
+        input_tokens=input_tokens or 0,
+        output_tokens=output_tokens or 0,
+        load_type="request_rate" if concurrency is None else "concurrency",
+        load_value=concurrency or request_rate or 0,
+    )
+    write(_rendered(predict_setting(setting, load_catalogs(catalogs)), output_format), output)
+
+
+def _predicted_file(batch: Path, catalogs: Path | None, quiet: bool) -> str:
+    """The file's rows with the predictions beside them, as CSV."""
+    rows = read_rows(batch, REQUIRED)
+    known = load_catalogs(catalogs)
+    remarks = not quiet and sys.stderr.isatty()
+    if remarks:
+        sys.stderr.write(f"predicting {len(rows):,} rows\n")
+    predicted = predict_batch(rows, known)
+    if remarks:
+        unsupported = int((predicted["pred_status"] != "ok").sum())
+        sys.stderr.write(f"{len(rows) - unsupported:,} predicted, {unsupported:,} unsupported\n")
+    return predicted.to_csv(index=False, float_format=CSV_DIGITS, lineterminator="\n")
+
+
+def _refuse_beside_batch(given: list[str]) -> None:
+    if given:
+        problem = "describes one configuration; with --batch they all stand in the file"
+        raise InputError(Finding("predict", 0, name, problem, f"leave out {name} or --batch") for name in given)
+
+
+def _require(missing: list[str], concurrency: int | None, request_rate: float | None) -> None:
+    """Every option that a single prediction lacks, and exactly one load."""
+    findings = [Finding("predict", 0, name, "is missing", "or give a file with --batch") for name in missing]
+    if (concurrency is None) == (request_rate is None):
+        findings.append(Finding("predict", 0, "--concurrency", "give either this or --request-rate"))
+    if findings:
+        raise InputError(findings)
+
+
+def _rendered(prediction: Prediction, output_format: Format) -> str:
+    if output_format is Format.JSON:
+        return as_json(prediction)
+    return prediction_markdown(prediction) if output_format is Format.MARKDOWN else prediction_text(prediction)

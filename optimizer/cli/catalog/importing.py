@@ -1,0 +1,100 @@
+"""`optimizer catalog import`: another price list as a folder of own catalog files."""
+
+from collections.abc import Collection, Iterable
+from datetime import date, datetime
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+import typer
+
+from optimizer.answers.catalog.importing import Imported, Terms, import_prices
+from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.model import Strict
+from optimizer.cli.options import CatalogsOption, Format, FormatOption, write
+from optimizer.cli.overlay import write_overlay
+from optimizer.inputs.catalog.kinds import Confidence, ProviderKind
+from optimizer.inputs.catalog.loading import load_catalogs
+from optimizer.inputs.catalog.records import Catalogs, Offer, Source
+from optimizer.inputs.importing.price_lists import FORMATS
+from optimizer.report.catalog.importing import import_content, import_sections
+from optimizer.report.layout.rendering import rendered
+
+KINDS = get_args(ProviderKind)
+CONFIDENCES = get_args(Confidence)
+
+
+def import_command(
+    file: Annotated[Path, typer.Argument(help="A SkyPilot vms.csv, a gpuhunt CSV, or a CSV with our own columns.")],
+    output: Annotated[Path, typer.Option("--output", help="Folder for offers.csv and sources.csv; use --catalogs.")],
+    source: Annotated[str, typer.Option(help="Name of the source, where rows do not state one.")] = "",
+    as_of: Annotated[
+        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Day of the prices, where rows do not state it.")
+    ] = None,
+    provider: Annotated[str, typer.Option(help="Who sells, where rows do not say.")] = "",
+    provider_kind: Annotated[str, typer.Option(help=f"Of providers new to the catalog: {', '.join(KINDS)}.")] = "",
+    price_list: Annotated[str, typer.Option("--as", help=f"{', '.join(FORMATS)}; else told by the headings.")] = "",
+    gpu: Annotated[list[str] | None, typer.Option(help="NAME=ID: what a name in the file stands for.")] = None,
+    confidence: Annotated[str, typer.Option(help=f"Of the prices: {', '.join(CONFIDENCES)}.")] = "listed",
+    title: Annotated[str, typer.Option(help="What the source is; the file's name unless given.")] = "",
+    licence: Annotated[str, typer.Option(help="Of the source.")] = "not stated",
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Drop the rows that are there already, instead of joining them.")
+    ] = False,
+    output_format: FormatOption = Format.TEXT,
+    catalogs: CatalogsOption = None,
+) -> None:
+    """Another price list as your own catalog files; what can't be told for sure is left out and listed."""
+    known = load_catalogs(catalogs)
+    terms = Terms(
+        source=source,
+        as_of=as_of.date() if as_of else None,
+        provider=provider,
+        provider_kind=_one_of(KINDS, provider_kind, "--provider-kind") if provider_kind else None,
+        confidence=_one_of(CONFIDENCES, confidence, "--confidence"),
+        gpus=dict(_pair(each) for each in gpu or ()),
+    )
+    imported = import_prices(file, known, terms, _one_of(FORMATS, price_list, "--as") if price_list else None)
+    _refuse_nothing(file, imported)
+    sources = _new_sources(imported.offers, known, title or file.name, licence)
+    tables: dict[str, Iterable[Strict]] = {"offers": imported.offers} | ({"sources": sources} if sources else {})
+    written = write_overlay(output, tables, afresh=replace)
+    sections, content = import_sections(imported, file.name, written), import_content(imported, file.name, written)
+    write(rendered(sections, content, output_format.value), None)
+
+
+def _one_of(known: Collection[str], value: str, option: str) -> Any:
+    """The value, which must be one of those."""
+    if value not in known:
+        hint = did_you_mean(value, known) or f"one of: {', '.join(known)}"
+        raise InputError([Finding("catalog import", 0, option, f"unknown '{value}'", hint)])
+    return value
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, _, identity = text.rpartition("=")
+    if not name or not identity:
+        raise InputError(
+            [Finding("catalog import", 0, "--gpu", f"'{text}' is not NAME=ID", "such as --gpu H100=h100-sxm")]
+        )
+    return name, identity
+
+
+def _refuse_nothing(file: Path, imported: Imported) -> None:
+    """A list of which nothing can be taken in is bad input, with every reason."""
+    if not imported.offers:
+        raise InputError(
+            Finding(str(file), item.first_line, item.about, f"{item.reason} ({item.rows:,} prices)", item.hint)
+            for item in imported.left_out
+        )
+
+
+def _new_sources(offers: Iterable[Offer], known: Catalogs, title: str, licence: str) -> list[Source]:
+    """A row for every source that the catalogs do not have yet, dated by the newest of its prices."""
+    newest: dict[str, date] = {}
+    for offer in offers:
+        newest[offer.source] = max(offer.as_of, newest.get(offer.source, offer.as_of))
+    return [
+        Source(id=name, title=title, licence=licence, as_of=day)
+        for name, day in sorted(newest.items())
+        if name not in known.sources
+    ]

@@ -1,0 +1,268 @@
+"""Reads the shipped catalogs, lays the user's own files over them and refuses whatever does not fit together."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.model import Strict
+from optimizer.inputs.catalog import records as catalog
+from optimizer.inputs.catalog import terms as own
+from optimizer.inputs.catalog.csv_tables import AllRows, Placed, Rows, Table
+from optimizer.inputs.catalog.kinds import Link
+from optimizer.inputs.catalog.loading_terms import Priced, priced
+from optimizer.inputs.catalog.records import Catalogs, Gpu
+from optimizer.inputs.catalog.shipped import shipped_dir
+
+SHIPPED_LABEL: Final = "catalogs"
+"""How messages name the shipped folder."""
+
+FIGURE_UNITS: Final = {
+    "memory_gb": "GB",
+    "usable_memory_mib": "MiB",
+    "memory_bandwidth_gb_per_s": "GB/s",
+    "bf16_tflops": "TFLOPS",
+    "fp16_tflops": "TFLOPS",
+    "fp8_tflops": "TFLOPS",
+    "int8_tops": "TOPS",
+    "fp4_tflops": "TFLOPS",
+    "link_gb_per_s": "GB/s",
+    "link_pair_gb_per_s": "GB/s",
+    "link_domain_gpus": "GPUs",
+    "pcie_gb_per_s": "GB/s",
+    "tdp_w": "W",
+    "launch_year": "year",
+}
+"""The figures of a GPU and the one unit each is written in."""
+
+
+class CatalogDate(Strict):
+    """The one row of catalog.csv: the day from which ages are measured."""
+
+    as_of: date
+    note: str = ""
+
+
+class GpuIdentity(Strict):
+    """One row of gpus.csv: what a GPU is; its numbers stand in gpu_figures.csv."""
+
+    id: str
+    vendor: str
+    name: str
+    architecture: str
+    link: Link
+    note: str = ""
+
+
+TABLES: Final[dict[str, Table[Any]]] = {
+    "catalog": Table(("catalog.csv",), CatalogDate, lambda _: "", "as_of"),
+    "sources": Table(("sources.csv",), catalog.Source, lambda row: row.id, "id"),
+    "gpus": Table(("gpus.csv",), GpuIdentity, lambda row: row.id, "id"),
+    "figures": Table(("gpu_figures.csv",), catalog.Figure, lambda row: (row.gpu, row.figure), "gpu, figure"),
+    "models": Table(("models.csv",), catalog.Model, lambda row: row.id, "id"),
+    "aliases": Table(("model_aliases.csv",), catalog.ModelAlias, lambda row: row.hf_id.casefold(), "hf_id"),
+    "schemes": Table(("precision_schemes.csv",), catalog.PrecisionScheme, lambda row: row.id, "id"),
+    "kernels": Table(
+        ("kernel_support.csv",),
+        catalog.KernelSupport,
+        lambda row: (row.scheme, row.architecture),
+        "scheme, architecture",
+    ),
+    "quality": Table(
+        ("quality.csv",),
+        catalog.QualityFigure,
+        lambda row: (row.model, row.scheme, row.benchmark, row.tool, row.source),
+        "model, scheme, benchmark, tool, source",
+    ),
+    "engines": Table(("engines.csv",), catalog.Engine, lambda row: row.id, "id"),
+    "calibration": Table(
+        ("calibration.csv",),
+        catalog.CalibrationEntry,
+        lambda row: (row.parameter, row.group),
+        "parameter, group",
+    ),
+    "offers": Table(
+        ("offers.csv", "offers_seed.csv"),
+        catalog.Offer,
+        lambda row: row.id,
+        "provider, region, instance_type, gpu, pricing_term",
+    ),
+    "regions": Table(("regions.csv",), own.Region, lambda row: (row.provider, row.region), "provider, region"),
+    "discounts": Table(
+        ("discounts.csv",),
+        own.Discount,
+        lambda row: (row.provider, row.gpu, row.pricing_term),
+        "provider, gpu, pricing_term",
+        private=True,
+    ),
+    "owned": Table(("owned.csv",), own.Owned, lambda row: (row.site, row.id), "site, id", private=True),
+    "availability": Table(
+        ("availability.csv",),
+        own.Availability,
+        lambda row: (row.provider, row.region, row.gpu, row.pricing_term),
+        "provider, region, gpu, pricing_term",
+        private=True,
+    ),
+    "offer_aliases": Table(
+        ("offer_aliases.csv",),
+        catalog.OfferAlias,
+        lambda row: (row.subject, row.name.casefold(), row.id),
+        "subject, name, id",
+    ),
+    "serverless": Table(
+        ("serverless.csv",),
+        catalog.ServerlessPrice,
+        lambda row: (row.provider, row.provider_model_name, row.unit),
+        "provider, provider_model_name, unit",
+    ),
+    "ancillary": Table(
+        ("ancillary_costs.csv",),
+        catalog.AncillaryCost,
+        lambda row: (row.provider, row.item),
+        "provider, item",
+    ),
+}
+"""Every table of the catalogs; the files of those that are not private must be complete in the shipped folder."""
+
+REFERENCES: Final = (
+    ("figures", "gpu", "gpus"),
+    ("aliases", "model", "models"),
+    ("models", "native_precision", "schemes"),
+    ("aliases", "weight_precision", "schemes"),
+    ("kernels", "scheme", "schemes"),
+    ("quality", "model", "models"),
+    ("quality", "scheme", "schemes"),
+    ("engines", "schemes", "schemes"),
+    ("offers", "gpu", "gpus"),
+    ("owned", "gpu", "gpus"),
+    ("serverless", "model", "models"),
+)
+"""Which field of which table names a row of which other; beside these, every `source` names a source."""
+
+
+def load_catalogs(overlay: Path | None = None) -> Catalogs:
+    """The shipped catalogs, with the user's own rows laid over them by key.
+
+    Args:
+        overlay: A folder with any of the catalogs' files; its rows replace or join the shipped ones.
+
+    Raises:
+        InputError: a file is missing, a column or value is wrong, a key stands twice, a reference leads nowhere;
+            all problems of all files at once, each with file, line and field.
+    """
+    findings: list[Finding] = []
+    shipped = shipped_dir("catalogs")
+    known = [name for table in TABLES.values() for name in table.files]
+    findings.extend(_missing(shipped, (name for table in TABLES.values() if not table.private for name in table.files)))
+    rows = {name: table.read(shipped, SHIPPED_LABEL, findings) for name, table in TABLES.items()}
+    if overlay is not None:
+        findings.extend(_overlay_problems(overlay, known))
+        for name, table in TABLES.items():
+            rows[name].update(table.read(overlay, str(overlay), findings))
+    findings = findings or list(_dangling(rows))
+    gpus = _gpus(rows["gpus"], rows["figures"], findings)
+    if findings:
+        raise InputError(findings)
+    on_own_terms = priced(rows, gpus, findings)
+    if findings:
+        raise InputError(findings)
+    return _assembled(rows, gpus, on_own_terms)
+
+
+def _missing(folder: Path, known: Iterable[str]) -> Iterator[Finding]:
+    for name in known:
+        if not (folder / name).is_file():
+            yield Finding(f"{SHIPPED_LABEL}/{name}", 0, "", "this shipped file is missing", "install the package again")
+
+
+def _overlay_problems(overlay: Path, known: list[str]) -> Iterator[Finding]:
+    names = f"known files: {', '.join(known)}"
+    if not overlay.is_dir():
+        yield Finding(str(overlay), 0, "", "no such folder of catalogs", names)
+        return
+    found = sorted(path.name for path in overlay.iterdir() if path.suffix == ".csv")
+    if not set(found) & set(known):
+        yield Finding(str(overlay), 0, "", "no catalog file in this folder", names)
+    for name in found:
+        if name not in known:
+            yield Finding(f"{overlay}/{name}", 0, "", "not a catalog file", did_you_mean(name, known) or names)
+
+
+def _dangling(rows: AllRows) -> Iterator[Finding]:
+    """References that lead nowhere; blank optional ones are none."""
+    sourced = ((name, "source", "sources") for name, table in TABLES.items() if "source" in table.row.model_fields)
+    for table, field, target in (*REFERENCES, *sourced):
+        ids = rows[target]
+        for placed in rows[table].values():
+            value = getattr(placed.row, field)
+            for name in value if isinstance(value, tuple) else (value,):
+                if name and name not in ids:
+                    hint = (
+                        did_you_mean(name, map(str, ids)) or f"it must be the id of a row in {TABLES[target].files[0]}"
+                    )
+                    yield placed.finding(field, f"unknown '{name}'", hint)
+    architectures = {placed.row.architecture for placed in rows["gpus"].values()}
+    for placed in rows["kernels"].values():
+        if placed.row.architecture not in architectures:
+            hint = did_you_mean(placed.row.architecture, architectures)
+            yield placed.finding("architecture", f"no GPU has the architecture '{placed.row.architecture}'", hint)
+
+
+def _gpus(identities: Rows, figures: Rows, findings: list[Finding]) -> dict[str, Gpu]:
+    """Identities and figures joined; a wrong unit, an unknown, unreadable or missing figure is a finding."""
+    values: defaultdict[str, dict[str, Placed[catalog.Figure]]] = defaultdict(dict)
+    for placed in figures.values():
+        name, unit = placed.row.figure, FIGURE_UNITS.get(placed.row.figure)
+        if unit is None:
+            findings.append(placed.finding("figure", f"unknown figure '{name}'", did_you_mean(name, FIGURE_UNITS)))
+        elif unit != placed.row.unit:
+            findings.append(placed.finding("unit", f"{name} is written in {unit}, not in '{placed.row.unit}'"))
+        else:
+            values[placed.row.gpu][name] = placed
+    built = {}
+    for identity in identities.values():
+        own = values[identity.row.id]
+        raw = identity.row.model_dump() | {name: placed.row.value for name, placed in own.items()}
+        try:
+            built[identity.row.id] = Gpu.model_validate(raw)
+        except ValidationError as error:
+            findings.extend(_bad_figure(details, identity, own) for details in error.errors())
+    return built
+
+
+def _bad_figure(details: Any, identity: Placed[GpuIdentity], own: Mapping[str, Placed[catalog.Figure]]) -> Finding:
+    name = str(details["loc"][0])
+    if name in own:
+        return own[name].finding("value", f"{name} '{details['input']}': {details['msg']}")
+    return identity.finding(name, f"{identity.row.id} has no {name}", "add the figure to gpu_figures.csv")
+
+
+def _assembled(rows: AllRows, gpus: Mapping[str, Gpu], on_own_terms: Priced) -> Catalogs:
+    def by_key(table: str) -> dict[Any, Any]:
+        return {key: placed.row for key, placed in sorted(rows[table].items())}
+
+    def in_order(table: str) -> tuple[Any, ...]:
+        return tuple(by_key(table).values())
+
+    return Catalogs(
+        as_of=rows["catalog"][""].row.as_of,
+        sources=by_key("sources"),
+        gpus=dict(sorted(gpus.items())),
+        gpu_figures=in_order("figures"),
+        models=by_key("models"),
+        aliases=by_key("aliases"),
+        schemes=by_key("schemes"),
+        kernel_support=by_key("kernels"),
+        quality=in_order("quality"),
+        engines=by_key("engines"),
+        calibration=in_order("calibration"),
+        offers=on_own_terms.offers,
+        terms=on_own_terms.terms,
+        offer_aliases=in_order("offer_aliases"),
+        serverless=in_order("serverless"),
+        ancillary=in_order("ancillary"),
+    )

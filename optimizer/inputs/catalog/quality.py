@@ -1,0 +1,74 @@
+"""What a precision scheme keeps of a model's 16-bit benchmark score, from published measurements only."""
+
+from dataclasses import dataclass
+from statistics import median
+from typing import Final
+
+from optimizer.inputs.catalog.kinds import BenchmarkKind
+from optimizer.inputs.catalog.records import Catalogs, Model, QualityFigure
+
+SIXTEEN_BIT: Final = frozenset({"bf16", "fp16"})
+"""Schemes that store what the benchmark's reference stored, or more."""
+
+TRUSTED_KINDS: Final[tuple[BenchmarkKind, ...]] = ("suite", "single")
+"""In order of trust. Judged contests and headlines aren't used: their noise exceeds what quantization costs."""
+
+PUBLISHED_DIGITS: Final = 6
+"""No source publishes more digits of a share."""
+
+
+@dataclass(frozen=True)
+class QualityEstimate:
+    """A share of the 16-bit score, and what it rests on.
+
+    Attributes:
+        share: Between 0 and 1; above 1 only for a model that scores better than the one it is held against.
+        basis: Why, in words for a report.
+        sources: Ids of the sources, sorted; empty where the share is 1 by definition.
+    """
+
+    share: float
+    basis: str
+    sources: tuple[str, ...] = ()
+
+
+def quality_share(catalogs: Catalogs, model_id: str, scheme_id: str) -> QualityEstimate | None:
+    """The share of its 16-bit score that a model keeps under a scheme; None when nobody published it.
+
+    16-bit weights and the precision in which a model was released keep all of it. Otherwise it is the median of the
+    published recoveries over benchmark suites, or over single benchmarks where no suite was published. Each recovery
+    counts at most 1: a quantized model that scores better was lucky, not improved.
+
+    Args:
+        catalogs: Catalogs with quality figures.
+        model_id: Catalog id or published name; a published name is judged by the figures of its architecture.
+        scheme_id: A precision scheme.
+
+    Raises:
+        InputError: nobody recorded this model.
+    """
+    model = catalogs.model(model_id)
+    if scheme_id in SIXTEEN_BIT or scheme_id == model.native_precision:
+        return QualityEstimate(1.0, _by_definition(model, scheme_id))
+    figures = [row for row in catalogs.quality if row.model == model.id and row.scheme == scheme_id]
+    for kind in TRUSTED_KINDS:
+        chosen = [row for row in figures if row.benchmark_kind == kind]
+        if chosen:
+            return _median(chosen, kind)
+    return None
+
+
+def _by_definition(model: Model, scheme_id: str) -> str:
+    if scheme_id == model.native_precision:
+        return f"the precision in which {model.id} was released"
+    return "16-bit weights are the reference"
+
+
+def _median(figures: list[QualityFigure], kind: BenchmarkKind) -> QualityEstimate:
+    share = round(median(min(row.recovery_share, 1.0) for row in figures), PUBLISHED_DIGITS)
+    names = ", ".join(sorted({row.benchmark for row in figures}))
+    what = "benchmark suites" if kind == "suite" else "single benchmarks"
+    count = f"{len(figures)} published recoveries" if len(figures) > 1 else "one published recovery"
+    return QualityEstimate(
+        share, f"median of {count} on {what}: {names}", tuple(sorted({row.source for row in figures}))
+    )

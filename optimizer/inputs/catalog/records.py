@@ -1,0 +1,339 @@
+"""What we know: GPUs, offers, models, precision schemes, engines, prices and calibrations, typed and frozen."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from functools import cached_property
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import Field
+
+from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.model import Strict
+from optimizer.inputs.catalog.kinds import (
+    BenchmarkKind,
+    Confidence,
+    FigureStatus,
+    KernelSupportLevel,
+    Link,
+    OfferKind,
+    OfferTerm,
+    QuantizedPart,
+)
+from optimizer.inputs.catalog.terms import Terms
+
+Row = TypeVar("Row")
+
+Positive = Annotated[float, Field(gt=0)]
+NonNegative = Annotated[float, Field(ge=0)]
+Count = Annotated[int, Field(ge=1)]
+
+
+class Source(Strict):
+    """Where figures come from; every row of every catalog names one by id."""
+
+    id: str
+    title: str
+    licence: str
+    as_of: date
+
+
+class Figure(Strict):
+    """One figure of one GPU, with its unit, source, date and how it was obtained."""
+
+    gpu: str
+    figure: str
+    value: str
+    unit: str
+    source: str
+    as_of: date
+    status: FigureStatus
+    note: str = ""
+
+
+class Gpu(Strict):
+    """One accelerator as software sees it; peaks are dense, links are one direction, memory is what is usable."""
+
+    id: str
+    vendor: str
+    name: str
+    architecture: str
+    memory_gb: Positive
+    usable_memory_mib: Positive
+    memory_bandwidth_gb_per_s: Positive
+    bf16_tflops: Positive | None = None
+    fp16_tflops: Positive | None = None
+    fp8_tflops: Positive | None = None
+    int8_tops: Positive | None = None
+    fp4_tflops: Positive | None = None
+    link: Link
+    link_gb_per_s: Positive | None = None
+    """One direction, all ports of the GPU together."""
+    link_pair_gb_per_s: Positive | None = None
+    """One direction between two GPUs where the link is a mesh of point-to-point cables; None where a switch joins."""
+    link_domain_gpus: Count
+    pcie_gb_per_s: Positive | None = None
+    tdp_w: Positive | None = None
+    launch_year: int
+    note: str = ""
+
+
+class Model(Strict):
+    """One model architecture: the facts from which memory, compute and traffic follow."""
+
+    id: str
+    hf_id: str
+    total_params_b: Positive
+    active_params_b: Positive
+    active_params_excl_input_embedding_b: Positive
+    layers: Count
+    hidden_size: Count
+    attention_heads: Count
+    kv_heads: Count
+    head_dim: Count
+    intermediate_size: Count
+    mlp_gated: bool
+    moe_experts: Count | None = None
+    moe_active_experts: Count | None = None
+    moe_intermediate_size: Count | None = None
+    moe_shared_intermediate_size: Count | None = None
+    moe_first_dense_layers: int = 0
+    moe_layer_step: Count = 1
+    vocab_size: Count
+    max_context_tokens: Count
+    attention: str
+    kv_lora_rank: Count | None = None
+    qk_rope_head_dim: int | None = None
+    q_lora_rank: int | None = None
+    sliding_window_tokens: Count | None = None
+    sparse_attention_tokens: Count | None = None
+    kv_cache_layers: Count
+    global_attention_layers: int
+    kv_bytes_per_token_bf16: Positive
+    linear_state_bytes_per_sequence: NonNegative = 0
+    tied_embeddings: bool
+    native_precision: str
+    native_quantized_part: QuantizedPart | None = None
+    licence: str
+    source: str
+    as_of: date
+    note: str = ""
+
+
+class ModelAlias(Strict):
+    """A published name of a model we know: a re-upload, a fine-tune or a quantized checkpoint, never a guess."""
+
+    hf_id: str
+    model: str
+    relation: str
+    weight_precision: str | None = None
+    max_context_tokens: Count | None = None
+    vocab_size: Count | None = None
+    sliding_window_tokens: Annotated[int, Field(ge=0)] | None = None
+    """0 means: this variant has no window although its architecture row has one."""
+    note: str = ""
+
+
+class PrecisionScheme(Strict):
+    """How weights and activations are stored and multiplied; scales and 16-bit parts are counted, not ignored."""
+
+    id: str
+    weight_bits: Positive
+    """Bits per quantized weight, scales included."""
+    activation_bits: Positive
+    compute: Literal["bf16", "fp16", "fp8", "int8", "fp4"]
+    """Which peak of the GPU the matrix units run at when the kernel is native."""
+    quantized_part: QuantizedPart
+    source: str
+    as_of: date
+    note: str = ""
+
+
+class KernelSupport(Strict):
+    """Whether an architecture runs a scheme natively, only unpacks its weights, or not at all."""
+
+    scheme: str
+    architecture: str
+    support: KernelSupportLevel
+    source: str
+    as_of: date
+    note: str = ""
+
+
+class QualityFigure(Strict):
+    """One published benchmark of a quantized model, as a share of its 16-bit score."""
+
+    model: str
+    scheme: str
+    benchmark: str
+    benchmark_kind: BenchmarkKind
+    recovery_share: Positive
+    tool: str
+    source: str
+    as_of: date
+    note: str = ""
+
+
+class Engine(Strict):
+    """A serving engine: where it runs and the defaults it starts with."""
+
+    id: str
+    name: str
+    architectures: tuple[str, ...]
+    """GPU architectures that its documentation supports, plugins included."""
+    schemes: tuple[str, ...]
+    """Precision schemes it can load."""
+    kv_precisions: tuple[str, ...]
+    plannable: bool
+    """Whether plans consider it; false for engines that serve one request at a time."""
+    memory_utilization: Annotated[float, Field(gt=0, le=1)]
+    """Share of usable memory the engine takes by default."""
+    max_num_seqs: Count
+    max_num_batched_tokens: Count
+    newest_version: str
+    source: str
+    as_of: date
+    note: str = ""
+
+
+class CalibrationEntry(Strict):
+    """One constant of the performance model; `group` narrows where it applies, empty means everywhere."""
+
+    parameter: str
+    group: str = ""
+    value: float
+    prior: float | None = None
+    """What a fit starts from and is drawn to; None where no fit moves the constant, or none has yet."""
+    unit: str
+    method: str
+    source: str
+    as_of: date
+    note: str = ""
+
+
+class Offer(Strict):
+    """One purchasable instance: SKU, region, pricing term and the price of the whole instance."""
+
+    provider: str
+    provider_kind: OfferKind
+    region: str
+    instance_type: str
+    gpu: str
+    gpu_count: Count
+    link: Link | None = None
+    """How the instance's GPUs are joined; None when nobody says."""
+    link_gb_per_s: Positive | None = None
+    vcpus: NonNegative | None = None
+    ram_gb: NonNegative | None = None
+    price_usd_per_hour: Annotated[Decimal, Field(gt=0)]
+    pricing_term: OfferTerm
+    commitment_months: Annotated[int, Field(ge=0)] = 0
+    as_of: date
+    source: str
+    confidence: Confidence
+    note: str = ""
+
+    @cached_property
+    def id(self) -> str:
+        """A readable key, unique in a catalog."""
+        term = f"{self.pricing_term}-{self.commitment_months}m" if self.commitment_months else self.pricing_term
+        return f"{self.provider}/{self.region}/{self.instance_type}/{self.gpu_count}x{self.gpu}/{term}"
+
+
+class OfferAlias(Strict):
+    """What a GPU or a provider is called in other people's price lists; one name may stand for several GPUs."""
+
+    subject: Literal["gpu", "provider"]
+    name: str
+    id: str
+    """The catalog's own name of it."""
+    source: str
+    as_of: date
+    note: str = ""
+
+
+class ServerlessPrice(Strict):
+    """A hosted API's price for a model, per million tokens or per request."""
+
+    provider: str
+    model: str = ""
+    """Catalog id; empty when the price is for something that isn't in our catalog."""
+    provider_model_name: str
+    usd_per_million_input_tokens: Annotated[Decimal, Field(ge=0)] | None = None
+    usd_per_million_output_tokens: Annotated[Decimal, Field(ge=0)] | None = None
+    usd_per_million_cached_input_tokens: Annotated[Decimal, Field(ge=0)] | None = None
+    usd_per_request: Annotated[Decimal, Field(ge=0)] | None = None
+    max_input_tokens: Count | None = None
+    unit: str
+    as_of: date
+    source: str
+    confidence: Confidence
+    note: str = ""
+
+
+class AncillaryCost(Strict):
+    """A cost or rate beside GPU rental: storage, transfer, power, staff, published discounts."""
+
+    provider: str
+    item: str
+    unit: str
+    value: Decimal
+    source: str
+    as_of: date
+    confidence: Confidence
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Catalogs:
+    """All catalogs of one run; mappings are sorted by key, `as_of` dates the whole."""
+
+    as_of: date
+    sources: Mapping[str, Source]
+    gpus: Mapping[str, Gpu]
+    gpu_figures: tuple[Figure, ...]
+    models: Mapping[str, Model]
+    aliases: Mapping[str, ModelAlias]
+    schemes: Mapping[str, PrecisionScheme]
+    kernel_support: Mapping[tuple[str, str], KernelSupport]
+    quality: tuple[QualityFigure, ...]
+    engines: Mapping[str, Engine]
+    calibration: tuple[CalibrationEntry, ...]
+    offers: tuple[Offer, ...]
+    """Listed, derived, seed and owned rows together, sorted by id; prices after discount."""
+    terms: Terms
+    offer_aliases: tuple[OfferAlias, ...]
+    serverless: tuple[ServerlessPrice, ...]
+    ancillary: tuple[AncillaryCost, ...]
+
+    def gpu(self, name: str) -> Gpu:
+        """The GPU of that id. Raises InputError with the nearest ids when there is none."""
+        return _known(self.gpus, name, "gpu")
+
+    def model(self, name: str) -> Model:
+        """The model of that catalog id or published name, with the variant's own context, vocabulary and window.
+
+        Raises:
+            InputError: nobody recorded this name; the nearest names are given, never taken.
+        """
+        if name in self.models:
+            return self.models[name]
+        alias = self.aliases.get(name.casefold())
+        if alias is None:
+            names = [*self.models, *(entry.hf_id for entry in self.aliases.values())]
+            raise InputError([Finding("catalogs", 0, "model", f"unknown model '{name}'", did_you_mean(name, names))])
+        own = {
+            field: value
+            for field in ("max_context_tokens", "vocab_size", "sliding_window_tokens")
+            if (value := getattr(alias, field)) is not None
+        }
+        if own.get("sliding_window_tokens") == 0:
+            own["sliding_window_tokens"] = None
+        return self.models[alias.model].model_copy(update=own)
+
+
+def _known(rows: Mapping[str, Row], name: str, kind: str) -> Row:
+    if name not in rows:
+        raise InputError([Finding("catalogs", 0, kind, f"unknown {kind} '{name}'", did_you_mean(name, rows))])
+    return rows[name]

@@ -1,0 +1,164 @@
+"""What offers cost and where they stand on one's own terms: places, discounts, availability, hardware one owns."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from fnmatch import fnmatchcase
+from typing import Annotated
+
+from pydantic import Field
+
+from optimizer.base.model import Strict
+from optimizer.base.units import HOURS_PER_MONTH
+from optimizer.inputs.catalog.kinds import Link
+
+Count = Annotated[int, Field(ge=1)]
+Usd = Annotated[Decimal, Field(ge=0)]
+Code = Annotated[str, Field(pattern=r"^([a-z]{2})?$")]
+Pattern = Annotated[str, Field(min_length=1)]
+
+
+class Region(Strict):
+    """Where a provider's region stands; an empty country is not known."""
+
+    provider: str
+    region: str
+    country: Code = ""
+    """ISO 3166 code in lower case."""
+    zones: tuple[str, ...] = ()
+    """Wider areas that residency rules speak of, such as `eu`."""
+    source: str
+    as_of: date
+    note: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the place goes by in a list of countries; nothing where the country is not known."""
+        return (self.country, *self.zones) if self.country else ()
+
+
+class Discount(Strict):
+    """Percent off the list price of the offers that match; each pattern may hold wildcards."""
+
+    provider: Pattern = "*"
+    gpu: Pattern = "*"
+    pricing_term: Pattern = "*"
+    percent: Annotated[Decimal, Field(gt=0, lt=100)]
+    private: bool = True
+    """Whether the percentage is nobody else's business; reports then show the price alone."""
+    source: str
+    as_of: date
+    note: str = ""
+
+    def covers(self, provider: str, gpu: str, pricing_term: str) -> bool:
+        """Whether it is granted on such an offer."""
+        pairs = ((provider, self.provider), (gpu, self.gpu), (pricing_term, self.pricing_term))
+        return all(fnmatchcase(value, pattern) for value, pattern in pairs)
+
+    @property
+    def exactness(self) -> int:
+        """Two for each name, one for each pattern, none for what matches all; the most exact discount is granted."""
+        patterns = (self.provider, self.gpu, self.pricing_term)
+        return sum(0 if pattern == "*" else 1 if set("*?[") & set(pattern) else 2 for pattern in patterns)
+
+
+class AppliedDiscount(Strict):
+    """What an offer cost before the discount that its price now holds."""
+
+    list_price_usd_per_hour: Decimal
+    discount: Discount
+
+
+class Availability(Strict):
+    """At most so many instances of each offer that matches; where several rows do, the fewest count."""
+
+    provider: Pattern = "*"
+    region: Pattern = "*"
+    gpu: Pattern = "*"
+    pricing_term: Pattern = "*"
+    max_instances: Annotated[int, Field(ge=0)]
+    source: str
+    as_of: date
+    note: str = ""
+
+    def covers(self, provider: str, region: str, gpu: str, pricing_term: str) -> bool:
+        """Whether it limits such an offer."""
+        pairs = (
+            (provider, self.provider),
+            (region, self.region),
+            (gpu, self.gpu),
+            (pricing_term, self.pricing_term),
+        )
+        return all(fnmatchcase(value, pattern) for value, pattern in pairs)
+
+
+class Owned(Strict):
+    """Instances of one's own, with everything a month of one of them costs."""
+
+    id: str
+    site: str
+    """Where it stands; the region of its offer."""
+    gpu: str
+    gpu_count: Count
+    link: Link | None = None
+    link_gb_per_s: Annotated[float, Field(gt=0)] | None = None
+    instances: Count
+    """How many there are."""
+    purchase_usd: Usd
+    amortisation_months: Count
+    resale_share: Annotated[Decimal, Field(ge=0, lt=1)]
+    """Of the purchase price, had back at the end."""
+    power_kw: Annotated[Decimal, Field(gt=0)] | None = None
+    """Of the whole instance under load; blank: its GPUs' rated power."""
+    pue: Annotated[Decimal, Field(ge=1)]
+    usd_per_kwh: Usd
+    cooling_usd_per_month: Usd
+    """What cooling costs beyond the power that `pue` already counts; so the next two, per instance."""
+    staff_usd_per_month: Usd
+    space_usd_per_month: Usd
+    source: str
+    as_of: date
+    note: str = ""
+
+    def parts_usd_per_month(self, rated_power_kw: Decimal) -> dict[str, Decimal]:
+        """What a month of one instance is made of.
+
+        Purchase × (1 − resale share) / months; power: kW × PUE × 730 h × USD/kWh; cooling, staff and space as given.
+
+        Args:
+            rated_power_kw: Its GPUs' rated power, where the row does not give the instance's own.
+        """
+        return {
+            "purchase": self.purchase_usd * (1 - self.resale_share) / self.amortisation_months,
+            "power": (self.power_kw or rated_power_kw) * self.pue * HOURS_PER_MONTH * self.usd_per_kwh,
+            "cooling": self.cooling_usd_per_month,
+            "staff": self.staff_usd_per_month,
+            "space": self.space_usd_per_month,
+        }
+
+    def usd_per_month(self, rated_power_kw: Decimal) -> Decimal:
+        """Full cost of one instance: the sum of its parts."""
+        return sum(self.parts_usd_per_month(rated_power_kw).values(), Decimal(0))
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is known about offers beside their rows.
+
+    Attributes:
+        regions: Where a region stands, by provider and region.
+        discounts: What was taken off an offer's price, by its id.
+        owned: The hardware behind an offer of one's own, by its id.
+        available_instances: How many there are of an offer, by its id; offers without a known limit are not in it.
+    """
+
+    regions: Mapping[tuple[str, str], Region]
+    discounts: Mapping[str, AppliedDiscount]
+    owned: Mapping[str, Owned]
+    available_instances: Mapping[str, int]
+
+    def place(self, provider: str, region: str) -> tuple[str, ...]:
+        """The country of a region and its zones; nothing where nobody recorded it."""
+        found = self.regions.get((provider, region))
+        return () if found is None else found.names

@@ -1,0 +1,1 @@
+"""Other people's files as rows of ours."""

@@ -1,0 +1,107 @@
+"""What other price lists call a GPU or a provider, led back to the catalog's own names; never guessed."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Final
+
+from optimizer.inputs.catalog.kinds import Link
+from optimizer.inputs.catalog.records import Catalogs, Gpu, Offer
+
+MEMORY_TOLERANCE: Final = 0.1
+"""Lists round memory or subtract what the driver keeps; two cards of one name differ by more than this."""
+
+FORM_FACTORS: Final = ("sxm", "pcie", "nvl")
+"""Words in an instance's name that tell cards of one name apart; the end of our GPU ids says the same."""
+
+Known = Mapping[str, tuple[str, ...]]
+
+
+@cache
+def folded(name: str) -> str:
+    """A name without case, blanks and signs: lists differ in nothing else most of the time."""
+    return "".join(sign for sign in name.casefold() if sign.isalnum())
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names of one set of catalogs, ready to look up.
+
+    Attributes:
+        gpus: The catalog's GPUs.
+        gpu_ids: Ids that a folded name may stand for.
+        provider_ids: The id that a folded provider name stands for.
+        provider_kinds: Kinds of each provider's offers, sorted.
+        instances: Offers by provider and instance type: what a listed instance is already known to hold.
+    """
+
+    gpus: Mapping[str, Gpu]
+    gpu_ids: Known
+    provider_ids: Mapping[str, str]
+    provider_kinds: Known
+    instances: Mapping[tuple[str, str], tuple[Offer, ...]] = field(repr=False)
+
+    def provider(self, name: str) -> str:
+        """The catalog's name of a provider; a new provider keeps its own, in lower case."""
+        return self.provider_ids.get(folded(name), name.casefold())
+
+    def gpu(self, name: str, memory_gb: float | None, provider: str, instance_type: str) -> str | tuple[str, ...]:
+        """The id of the one GPU that this can be, or all that it might be; none when nobody recorded the name.
+
+        A name that several cards share is decided by the memory of one GPU, then by what the same instance of the
+        same provider holds in the catalog, then by the form factor in the instance's name.
+        """
+        possible = self.gpu_ids.get(folded(name), ())
+        if memory_gb is not None:
+            possible = tuple(each for each in possible if self._has_memory(each, memory_gb))
+        for keep in (self._held_by(provider, instance_type), _of_form(possible, instance_type)):
+            narrowed = tuple(each for each in possible if each in keep)
+            possible = narrowed or possible
+        return possible[0] if len(possible) == 1 else possible
+
+    def link(self, gpu: str, gpu_count: int, provider: str, instance_type: str) -> Link | None:
+        """How an instance's GPUs are joined as the catalog knows it; None when nobody says."""
+        if gpu_count == 1:
+            return "none"
+        known = {offer.link for offer in self.instances.get((provider, instance_type), ()) if offer.gpu == gpu}
+        return known.pop() if len(known) == 1 else None
+
+    def _has_memory(self, gpu: str, memory_gb: float) -> bool:
+        nominal_gb = self.gpus[gpu].memory_gb
+        return abs(memory_gb - nominal_gb) <= MEMORY_TOLERANCE * nominal_gb
+
+    def _held_by(self, provider: str, instance_type: str) -> set[str]:
+        return {offer.gpu for offer in self.instances.get((provider, instance_type), ())}
+
+
+def names_of(catalogs: Catalogs) -> Names:
+    """Every name under which the catalogs know a GPU or a provider: ids, full names, recorded aliases."""
+    gpus: defaultdict[str, set[str]] = defaultdict(set)
+    for gpu in catalogs.gpus.values():
+        for name in (gpu.id, gpu.name):
+            gpus[folded(name)].add(gpu.id)
+    kinds: defaultdict[str, set[str]] = defaultdict(set)
+    instances: defaultdict[tuple[str, str], list[Offer]] = defaultdict(list)
+    for offer in catalogs.offers:
+        kinds[offer.provider].add(offer.provider_kind)
+        instances[offer.provider, offer.instance_type].append(offer)
+    providers = {folded(name): name for name in sorted(kinds)}
+    for alias in catalogs.offer_aliases:
+        if alias.subject == "gpu":
+            gpus[folded(alias.name)].add(alias.id)
+        else:
+            providers[folded(alias.name)] = alias.id
+    return Names(
+        gpus=catalogs.gpus,
+        gpu_ids={name: tuple(sorted(ids)) for name, ids in sorted(gpus.items())},
+        provider_ids=providers,
+        provider_kinds={name: tuple(sorted(each)) for name, each in sorted(kinds.items())},
+        instances={key: tuple(offers) for key, offers in instances.items()},
+    )
+
+
+def _of_form(gpus: tuple[str, ...], instance_type: str) -> set[str]:
+    """Those GPUs whose form factor the instance's name states."""
+    stated = [form for form in FORM_FACTORS if form in folded(instance_type)]
+    return {gpu for gpu in gpus for form in stated if gpu.endswith(f"-{form}")}

@@ -1,0 +1,158 @@
+"""Other people's price lists read as rows of our own: formats told by their headings, cells kept as written."""
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from optimizer.base.errors import Finding, InputError
+from optimizer.base.units import BYTES_PER_GIB, BYTES_PER_MIB
+from optimizer.inputs.catalog.records import Offer
+from optimizer.inputs.catalog.rows import read_rows
+
+Cells = Mapping[str, str]
+
+FIRST_ROW_LINE: Final = 2
+DISCOUNTED: Final = "spot"
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One price as a file lists it.
+
+    Attributes:
+        line: Where it stands.
+        cells: What the file says, under the names of our offers' columns; a blank cell is left out.
+        gpu_name: The GPU as the file calls it; empty for an instance without one.
+        gpu_memory_gb: Memory of one GPU in nominal GB, where the file says it.
+    """
+
+    line: int
+    cells: Cells
+    gpu_name: str
+    gpu_memory_gb: float | None
+
+
+@dataclass(frozen=True)
+class PriceFormat:
+    """A kind of price list.
+
+    Attributes:
+        name: What users call it.
+        headings: Columns by which it is known, all of them needed.
+        read: One row's prices; several where a row holds an on-demand and a spot price.
+    """
+
+    name: str
+    headings: tuple[str, ...]
+    read: Callable[[int, Cells], Iterator[Listed]]
+
+
+def read_price_list(path: Path, format_name: str | None = None) -> tuple[PriceFormat, tuple[Listed, ...]]:
+    """The prices of a file in the order they stand, and the format they were read as.
+
+    Args:
+        path: A CSV file.
+        format_name: One of `FORMATS`; told by the headings unless given.
+
+    Raises:
+        InputError: no such file, not CSV, a format's column is missing, or no format fits.
+    """
+    if format_name is not None:
+        chosen = FORMATS[format_name]
+        rows = read_rows(path, chosen.headings)
+    else:
+        rows = read_rows(path, ())
+        chosen = _told_by(path, {str(name) for name in rows.columns})
+    records = rows.to_dict(orient="records")
+    return chosen, tuple(
+        listed
+        for at, record in enumerate(records)
+        for listed in chosen.read(at + FIRST_ROW_LINE, {str(name): str(cell).strip() for name, cell in record.items()})
+    )
+
+
+def _told_by(path: Path, headings: set[str]) -> PriceFormat:
+    """The format all of whose columns are there; the formats share none that would make it two."""
+    for known in FORMATS.values():
+        if headings >= set(known.headings):
+            return known
+    formats = "; ".join(f"{known.name}: {', '.join(known.headings)}" for known in FORMATS.values())
+    raise InputError([Finding(str(path), 1, "", "no known price list has these columns", formats)])
+
+
+def _skypilot(line: int, cells: Cells) -> Iterator[Listed]:
+    """A row of a SkyPilot catalog's vms.csv: an instance in a zone, with its on-demand and its spot price."""
+    shape = {
+        "region": cells["Region"],
+        "instance_type": cells["InstanceType"],
+        "gpu_count": cells["AcceleratorCount"],
+        "vcpus": cells["vCPUs"],
+        "ram_gb": cells["MemoryGiB"],
+    }
+    memory_gb = _memory_of(cells.get("GpuInfo", ""))
+    for term, price in (("on_demand", cells["Price"]), (DISCOUNTED, cells["SpotPrice"])):
+        if price or term == "on_demand":
+            priced = shape | {"pricing_term": term, "price_usd_per_hour": price}
+            yield Listed(line, _filled(priced), cells["AcceleratorName"], memory_gb)
+
+
+def _gpuhunt(line: int, cells: Cells) -> Iterator[Listed]:
+    """A row of a gpuhunt catalog: an instance at a location, on demand or interruptible."""
+    named = {
+        "provider": cells.get("provider", ""),
+        "region": cells["location"],
+        "instance_type": cells["instance_name"],
+        "gpu_count": cells["gpu_count"],
+        "vcpus": cells.get("cpu", ""),
+        "ram_gb": cells.get("memory", ""),
+        "pricing_term": DISCOUNTED if cells["spot"].casefold() == "true" else "on_demand",
+        "price_usd_per_hour": cells["price"],
+    }
+    memory = cells.get("gpu_memory", "")
+    yield Listed(line, _filled(named), cells["gpu_name"], _number(memory))
+
+
+def _plain(line: int, cells: Cells) -> Iterator[Listed]:
+    """A row with our own columns; `gpu` may be any name that the catalog knows."""
+    own = {name: cell for name, cell in cells.items() if name in Offer.model_fields and name != "gpu"}
+    yield Listed(line, _filled(own), cells["gpu"], None)
+
+
+def _filled(cells: Cells) -> dict[str, str]:
+    return {name: cell for name, cell in cells.items() if cell}
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+@cache
+def _memory_of(gpu_info: str) -> float | None:
+    """Memory of one GPU out of SkyPilot's description of it; None where it is only a name."""
+    try:
+        described: Any = ast.literal_eval(gpu_info)
+        return float(described["Gpus"][0]["MemoryInfo"]["SizeInMiB"]) * BYTES_PER_MIB / BYTES_PER_GIB
+    except (ValueError, SyntaxError, TypeError, KeyError, IndexError, MemoryError, RecursionError):
+        return None
+
+
+FORMATS: Final[dict[str, PriceFormat]] = {
+    "skypilot": PriceFormat(
+        "skypilot",
+        ("InstanceType", "AcceleratorName", "AcceleratorCount", "vCPUs", "MemoryGiB", "Region", "Price", "SpotPrice"),
+        _skypilot,
+    ),
+    "gpuhunt": PriceFormat(
+        "gpuhunt", ("instance_name", "location", "price", "gpu_count", "gpu_name", "spot"), _gpuhunt
+    ),
+    "plain": PriceFormat(
+        "plain", ("region", "instance_type", "gpu", "gpu_count", "price_usd_per_hour", "pricing_term"), _plain
+    ),
+}
+"""Every price list that can be read, by the name given to `--as`."""

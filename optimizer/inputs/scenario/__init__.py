@@ -1,0 +1,1 @@
+"""What is asked, with the lines that ask for it."""

@@ -1,0 +1,180 @@
+"""Files that a scenario names: traces, weekly profiles and plans in force, read into it with every problem at once."""
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pandas as pd
+from pydantic import ValidationError
+
+from optimizer.base.errors import Finding, InputError
+from optimizer.base.units import HOURS_PER_WEEK
+from optimizer.inputs.scenario.policy import InForce, Migration
+from optimizer.inputs.scenario.scenario import Demand, RequestClass, Scenario, Workload
+from optimizer.inputs.scenario.yaml_lines import Document, Location
+
+Record = TypeVar("Record")
+
+PEAK_WINDOW_S = 60.0
+TRACE_COLUMNS = ("arrived_at_s", "input_tokens", "output_tokens")
+PROFILE_COLUMNS = ("hour_of_week", "requests_per_second")
+PROMPT_BINS = 4
+"""A trace becomes at most this many classes by prompt length, each split in two by answer length."""
+
+
+def with_files(scenario: Scenario, document: Document, folder: Path) -> Scenario:
+    """The scenario with every file that it names read into it.
+
+    Args:
+        scenario: As written.
+        document: Where its fields stand.
+        folder: Where the scenario lies; the files are named from there.
+
+    Raises:
+        InputError: the problems of all files, each at the field that names the file.
+    """
+    findings: list[Finding] = []
+
+    def read(record: Record, reader: Callable[[Record, Path], Record], at: Location) -> Record:
+        try:
+            return reader(record, folder)
+        except InputError as error:
+            where = document.line(at), document.path(at)
+            findings.extend(Finding(document.file, *where, str(finding)) for finding in error.findings)
+            return record
+
+    workloads = tuple(
+        read(workload, _workload_with_files, ("workloads", position, "trace" if workload.trace else "demand"))
+        for position, workload in enumerate(scenario.workloads)
+    )
+    migration = scenario.policy.migration
+    if migration is not None:
+        migration = read(migration, _migration_with_plan, ("policy", "migration", "from_plan"))
+    if findings:
+        raise InputError(findings)
+    policy = scenario.policy.model_copy(update={"migration": migration})
+    return scenario.model_copy(update={"workloads": workloads, "policy": policy})
+
+
+def _workload_with_files(workload: Workload, folder: Path) -> Workload:
+    if workload.trace is not None and workload.request_classes is None:
+        rate, classes = classes_of_trace(folder / workload.trace)
+        return workload.model_copy(update={"requests_per_second": rate, "request_classes": classes})
+    if workload.demand is not None and workload.demand.profile is not None:
+        weekly = _weekly_profile(folder / workload.demand.profile)
+        return workload.model_copy(update={"demand": Demand(weekly_requests_per_second=weekly)})
+    return workload
+
+
+def classes_of_trace(path: Path) -> tuple[float, tuple[RequestClass, ...]]:
+    """Peak requests per second and request classes of a trace.
+
+    The peak is the busiest minute. Classes are quartiles of the prompt length, each split at its median
+    answer length; a class carries the mean lengths of its requests, so the token totals are those of the trace.
+
+    Raises:
+        InputError: file or columns missing, rows that are not numbers, an empty trace.
+    """
+    frame = _numbers(path, TRACE_COLUMNS)
+    if (frame[["input_tokens", "output_tokens"]] < 1).any(axis=None):
+        raise InputError([Finding(str(path), 0, "", "token counts below 1", "drop rows without prompt or answer")])
+    arrived_s = frame["arrived_at_s"] - frame["arrived_at_s"].min()
+    busiest = (arrived_s // PEAK_WINDOW_S).value_counts().max()
+    rate = float(busiest) / min(PEAK_WINDOW_S, max(1.0, math.ceil(arrived_s.max())))
+    prompt_bin = frame["input_tokens"].rank(method="first", pct=True).mul(PROMPT_BINS).apply(math.ceil)
+    long_answer = frame["output_tokens"] > frame.groupby(prompt_bin)["output_tokens"].transform("median")
+    groups = frame.groupby([prompt_bin, long_answer])
+    merged: dict[tuple[int, int], float] = {}
+    for _, group in groups:
+        lengths = (max(1, round(group["input_tokens"].mean())), max(1, round(group["output_tokens"].mean())))
+        merged[lengths] = merged.get(lengths, 0.0) + len(group) / len(frame)
+    return rate, tuple(
+        RequestClass(share=share, input_tokens=prompt, output_tokens=answer)
+        for (prompt, answer), share in sorted(merged.items())
+    )
+
+
+def _weekly_profile(path: Path) -> tuple[float, ...]:
+    frame = _numbers(path, PROFILE_COLUMNS).sort_values("hour_of_week")
+    if frame["hour_of_week"].tolist() != list(range(HOURS_PER_WEEK)):
+        raise InputError([Finding(str(path), 0, "hour_of_week", f"must count 0 to {HOURS_PER_WEEK - 1}, each once")])
+    rates = tuple(float(rate) for rate in frame["requests_per_second"])
+    if min(rates) < 0 or max(rates) <= 0:
+        raise InputError([Finding(str(path), 0, "requests_per_second", "rates are ≥ 0 and not all zero")])
+    return rates
+
+
+def _numbers(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
+    """Those columns of a CSV file as finite numbers."""
+    try:
+        frame = pd.read_csv(path)
+    except OSError as error:
+        raise InputError([Finding(str(path), 0, "", f"cannot be read: {error.strerror}")]) from error
+    except ValueError as error:
+        raise InputError([Finding(str(path), 0, "", f"cannot be read as CSV: {error}")]) from error
+    missing = [column for column in columns if column not in frame.columns]
+    if missing:
+        raise InputError([Finding(str(path), 1, "", f"columns missing: {', '.join(missing)}")])
+    if frame.empty:
+        raise InputError([Finding(str(path), 1, "", "no rows")])
+    numbers: pd.DataFrame = frame[list(columns)].apply(pd.to_numeric, errors="coerce").astype(float)
+    bad = ~numbers.map(math.isfinite).all(axis=1)
+    if bad.any():
+        first = int(bad.to_numpy().nonzero()[0][0]) + 2
+        raise InputError([Finding(str(path), first, "", f"{int(bad.sum())} rows are not numbers, this is the first")])
+    return numbers
+
+
+def _migration_with_plan(migration: Migration, folder: Path) -> Migration:
+    if migration.from_plan is None:
+        return migration
+    return migration.model_copy(update={"from_plan": None, "in_force": replicas_of_plan(folder / migration.from_plan)})
+
+
+def replicas_of_plan(path: Path) -> tuple[InForce, ...]:
+    """The replicas of a plan as `optimizer plan --format json` writes it, sorted; those alike are added up.
+
+    Raises:
+        InputError: no such file, not a plan, or a plan without deployments.
+    """
+    deployments = _deployments(path)
+    findings: list[Finding] = []
+    counts: dict[tuple[tuple[str, Any], ...], int] = {}
+    known = tuple(InForce.model_fields)
+    for position, deployment in enumerate(deployments):
+        try:
+            row = InForce.model_validate({name: deployment[name] for name in known if name in deployment})
+        except ValidationError as error:
+            findings.extend(_bad_deployment(path, position, error))
+            continue
+        known_by = tuple(row.model_dump(exclude={"replicas"}).items())
+        counts[known_by] = counts.get(known_by, 0) + row.replicas
+    if findings:
+        raise InputError(findings)
+    return tuple(InForce.model_validate({**dict(key), "replicas": count}) for key, count in sorted(counts.items()))
+
+
+def _deployments(path: Path) -> list[dict[str, Any]]:
+    hint = "write it with optimizer plan SCENARIO --format json --output FILE"
+    try:
+        plan = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError([Finding(str(path), 0, "", f"cannot be read: {error.strerror}", hint)]) from error
+    except ValueError as error:
+        raise InputError([Finding(str(path), 0, "", f"cannot be read as JSON: {error}", hint)]) from error
+    deployments = plan.get("deployments") if isinstance(plan, dict) else None
+    if not isinstance(deployments, list) or not all(isinstance(item, dict) for item in deployments):
+        raise InputError([Finding(str(path), 0, "deployments", "not a plan", hint)])
+    if not deployments:
+        problem = f"the plan deploys nothing (its outcome is {plan.get('outcome')})"
+        raise InputError([Finding(str(path), 0, "deployments", problem, "leave migration out to start from nothing")])
+    return deployments
+
+
+def _bad_deployment(path: Path, position: int, error: ValidationError) -> Iterator[Finding]:
+    for details in error.errors():
+        field = ".".join(str(step) for step in details["loc"])
+        problem = "missing" if details["type"] == "missing" else f"'{details['input']}': {details['msg']}"
+        yield Finding(str(path), 0, f"deployments[{position}].{field}", problem)

@@ -1,0 +1,95 @@
+"""A scenario held against the catalogs: every name it uses must mean something there."""
+
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+
+from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.scenario import AllowDeny, Policy, Scenario, Workload
+
+
+def check_scenario(scenario: Scenario, catalogs: Catalogs) -> tuple[Finding, ...]:
+    """Every reference of the scenario that the catalogs can't answer, and every prompt that no model can hold."""
+    found = [
+        *(finding for workload in scenario.workloads for finding in _workload(workload, catalogs)),
+        *_policy(scenario.policy, catalogs),
+        *_training(scenario, catalogs),
+    ]
+    return tuple(sorted(found))
+
+
+def _workload(workload: Workload, catalogs: Catalogs) -> Iterator[Finding]:
+    path = f"workloads[{workload.name}]"
+    yield from _model(workload.model, workload, f"{path}.model", path, catalogs)
+    for position, item in enumerate(workload.alternatives):
+        at = f"{path}.alternatives[{position}]"
+        yield from _model(item.model, workload, f"{at}.model", at, catalogs)
+    yield from _places(workload, path, catalogs)
+
+
+def _model(name: str, workload: Workload, field: str, path: str, catalogs: Catalogs) -> Iterator[Finding]:
+    """A model that nobody knows, or that cannot hold the workload's requests."""
+    try:
+        model = catalogs.model(name)
+    except InputError as error:
+        yield from (Finding("scenario", 0, field, found.problem, found.hint) for found in error.findings)
+        return
+    for item in workload.classes():
+        needed = item.input_tokens + item.output_tokens
+        if needed > model.max_context_tokens:
+            problem = f"{needed:,} tokens of prompt and answer exceed the context of {name}"
+            yield Finding("scenario", 0, path, problem, f"at most {model.max_context_tokens:,}")
+
+
+def _places(asking: Workload | Policy, path: str, catalogs: Catalogs) -> Iterator[Finding]:
+    """Providers, regions and countries that a policy or a workload allows or denies."""
+    hosts = {row.provider for row in catalogs.serverless if row.model}
+    yield from _lists(asking.providers, hosts | {offer.provider for offer in catalogs.offers}, f"{path}.providers")
+    yield from _lists(asking.regions, {offer.region for offer in catalogs.offers}, f"{path}.regions")
+    countries = {name for region in catalogs.terms.regions.values() for name in region.names}
+    yield from _lists(asking.countries, countries, f"{path}.countries")
+
+
+def _policy(policy: Policy, catalogs: Catalogs) -> Iterator[Finding]:
+    offers = catalogs.offers
+    providers = {offer.provider for offer in offers}
+    regions = {offer.region for offer in offers}
+    yield from _places(policy, "policy", catalogs)
+    yield from _lists(policy.gpus, catalogs.gpus, "policy.gpus")
+    engines = {engine.id for engine in catalogs.engines.values() if engine.plannable}
+    yield from _names(policy.engines, engines, "policy.engines")
+    yield from _names(policy.precisions, catalogs.schemes, "policy.precisions")
+    kv_precisions = {name for engine in catalogs.engines.values() for name in engine.kv_precisions}
+    yield from _names(policy.kv_precisions, kv_precisions, "policy.kv_precisions")
+    for quota in policy.quotas:
+        path = f"policy.quotas[{quota.name}]"
+        yield from _names([quota.provider], providers, f"{path}.provider")
+        yield from _names([quota.region], regions, f"{path}.region")
+        yield from _names([quota.gpu], catalogs.gpus, f"{path}.gpu")
+    if policy.grid is not None:
+        yield from _names(policy.grid.g_co2_per_kwh, regions, "policy.grid.g_co2_per_kwh")
+
+
+def _training(scenario: Scenario, catalogs: Catalogs) -> Iterator[Finding]:
+    for run in scenario.lifecycle.training if scenario.lifecycle else ():
+        if run.gpu is not None:
+            yield from _names([run.gpu], catalogs.gpus, f"lifecycle.training[{run.name}].gpu")
+
+
+def _lists(lists: AllowDeny, known: Iterable[str], path: str) -> Iterator[Finding]:
+    known = sorted(known)
+    yield from _names(lists.allow, known, f"{path}.allow")
+    yield from _names(lists.deny, known, f"{path}.deny")
+
+
+def _names(patterns: Iterable[str], known: Iterable[str], path: str) -> Iterator[Finding]:
+    known = sorted(known)
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in known):
+            hint = did_you_mean(pattern, known) or f"known: {_some(known)}"
+            yield Finding("scenario", 0, path, f"'{pattern}' matches nothing in the catalogs", hint)
+
+
+def _some(names: list[str], count: int = 12) -> str:
+    rest = len(names) - count
+    return ", ".join(names[:count]) + (f" and {rest} more" if rest > 0 else "")

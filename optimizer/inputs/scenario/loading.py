@@ -1,0 +1,166 @@
+"""Scenario files: found by name or path, read, validated, with every problem reported at once by line."""
+
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.inputs.catalog.shipped import shipped_dir
+from optimizer.inputs.scenario.attachments import with_files
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.inputs.scenario.yaml_lines import Document, Location, parse
+
+MAX_SCENARIO_BYTES = 1_000_000
+PLAIN_WORDS = {
+    "bool_parsing": "expected yes or no",
+    "dict_type": "expected fields with values",
+    "finite_number": "expected a finite number",
+    "float_parsing": "expected a number",
+    "float_type": "expected a number",
+    "int_from_float": "expected a whole number",
+    "int_parsing": "expected a whole number",
+    "int_parsing_size": "expected a number of common size",
+    "int_type": "expected a whole number",
+    "model_attributes_type": "expected fields with values",
+    "model_type": "expected fields with values",
+    "string_type": "expected text",
+    "tuple_type": "expected a list",
+}
+"""What pydantic's errors mean to someone who has never heard of pydantic."""
+
+
+def find_scenario(name: str) -> Path:
+    """The file of that path, or the shipped scenario of that name.
+
+    Raises:
+        InputError: neither exists; names the shipped scenarios.
+    """
+    path = Path(name)
+    if path.is_file():
+        return path
+    shipped = {file.stem: file for file in sorted(shipped_dir("scenarios").glob("*.yaml"))}
+    if name in shipped:
+        return shipped[name]
+    problem = (
+        "is a folder, not a scenario file" if path.is_dir() else "no such file, and no shipped scenario of that name"
+    )
+    hint = did_you_mean(name, shipped) or f"shipped: {', '.join(shipped)}"
+    raise InputError([Finding(name, 0, "", problem, hint)])
+
+
+@dataclass(frozen=True)
+class ScenarioFile:
+    """A loaded scenario that still knows where each of its fields was written."""
+
+    scenario: Scenario
+    document: Document
+
+    def located(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+        """The same findings with this file and the line of their field, or of the nearest field above it."""
+        lines = {self.document.path(location): line for location, line in sorted(self.document.lines.items(), key=str)}
+        return tuple(sorted(replace(f, file=self.document.file, line=_nearest(f.field, lines)) for f in findings))
+
+
+def load_scenario(source: str | Path) -> Scenario:
+    """Reads a scenario by path or shipped name, with the trace, profile and plan files that it names.
+
+    Raises:
+        InputError: every problem found, each with file, line and field.
+    """
+    return load_scenario_file(source).scenario
+
+
+def load_scenario_file(source: str | Path) -> ScenarioFile:
+    """As `load_scenario`, keeping the lines for whoever has something to say about a field later."""
+    path = find_scenario(str(source))
+    document = read_document(path)
+    if not isinstance(document.content, dict):
+        raise InputError(
+            [Finding(str(path), 1, "", "a scenario is a mapping of fields", "start with name: and workloads:")]
+        )
+    try:
+        scenario = Scenario.model_validate(document.content)
+    except ValidationError as error:
+        raise InputError(_finding(document, each) for each in error.errors() if not _is_echo(each)) from error
+    return ScenarioFile(with_files(scenario, document, path.parent), document)
+
+
+def read_document(path: Path) -> Document:
+    """The scenario's document with its lines. Raises InputError when it can't be read as text or is too large."""
+    try:
+        size = path.stat().st_size
+        if size > MAX_SCENARIO_BYTES:
+            problem = f"{size:,} bytes is more than a scenario may have ({MAX_SCENARIO_BYTES:,})"
+            raise InputError([Finding(str(path), 0, "", problem, "long request lists belong in a trace CSV")])
+        return parse(path.read_text(encoding="utf-8"), str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError([Finding(str(path), 0, "", f"cannot be read as text: {error}")]) from error
+
+
+def _nearest(field: str, lines: Mapping[str, int]) -> int:
+    while field and field not in lines:
+        field = field[: max(field.rfind("."), field.rfind("["), 0)]
+    return lines.get(field, 1)
+
+
+def _is_echo(detail: ErrorDetails) -> bool:
+    """A list whose items are wrong also counts as too short; only the items are the user's problem."""
+    return detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]
+
+
+def _finding(document: Document, detail: ErrorDetails) -> Finding:
+    """One pydantic error in the words of the person who wrote the file."""
+    location = tuple(step for step in detail["loc"] if not _is_type_tag(step))
+    kind, value = detail["type"], detail.get("input")
+    hint = ""
+    if kind == "extra_forbidden":
+        known = _fields_at(location[:-1])
+        problem = "unknown field"
+        hint = did_you_mean(str(location[-1]), known) or f"known here: {', '.join(sorted(known))}"
+    elif kind == "missing":
+        problem = "missing"
+    elif kind in ("too_short", "too_long"):
+        least, most = detail["ctx"].get("min_length"), detail["ctx"].get("max_length")
+        needed = f"at least {least}" if kind == "too_short" else f"at most {most}"
+        problem = f"takes {needed} entries, not {len(detail['input'])}"
+    else:
+        message = PLAIN_WORDS.get(
+            kind, detail["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+        )
+        shown = "" if kind == "value_error" else f", not {_shown(value)}"
+        problem = message[0].lower() + message[1:] + shown
+    return Finding(document.file, document.line(location), document.path(location), problem, hint)
+
+
+def _shown(value: object) -> str:
+    text = "nothing" if value is None else repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _is_type_tag(step: str | int) -> bool:
+    """Pydantic names the branch of a union inside a location; people don't write it."""
+    return isinstance(step, str) and ("[" in step or step in {"Latency"})
+
+
+def _fields_at(location: Location) -> set[str]:
+    """The field names that may stand at a location of a scenario."""
+    model: type[BaseModel] | None = Scenario
+    for step in location:
+        if isinstance(step, str):
+            if model is None or step not in model.model_fields:
+                return set()
+            model = _model_in(model.model_fields[step].annotation)
+    return set(model.model_fields) if model else set()
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The record type inside an annotation such as `list[Quota]` or `Latency | None`."""
+    if isinstance(annotation, type) and not isinstance(annotation, types.GenericAlias):
+        return annotation if issubclass(annotation, BaseModel) else None
+    return next((found for part in typing.get_args(annotation) if (found := _model_in(part))), None)

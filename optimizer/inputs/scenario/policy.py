@@ -1,0 +1,242 @@
+"""What a plan may buy and how close to the edge it may run: the policy of a scenario, every field optional."""
+
+from fnmatch import fnmatchcase
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from optimizer.base.model import Strict
+from optimizer.base.units import BYTES_PER_GB, HOURS_PER_MONTH, HOURS_PER_WEEK, MINUTES_PER_HOUR
+from optimizer.inputs.catalog.kinds import Confidence, PricingTerm, ProviderKind
+from optimizer.inputs.catalog.records import Offer
+from optimizer.inputs.scenario.fields import (
+    MAX_NAMES,
+    AllowDeny,
+    Countries,
+    Listed,
+    Names,
+    Number,
+    PositiveShare,
+    PositiveUsd,
+    PositiveWhole,
+    Share,
+    Usd,
+    Whole,
+)
+
+DEFAULT_MAX_UTILIZATION = 0.85
+DEFAULT_CONFIDENCE = 0.9
+CENTRAL_CONFIDENCE = 0.5
+DEFAULT_MAX_PRICE_AGE_DAYS = 365
+DEFAULT_FLAG_PRICE_AGE_DAYS = 180
+DEFAULT_START_UP_MINUTES = 10.0
+DEFAULT_MAX_PERIODS = 24
+
+Loss = Literal["instance", "region", "provider", "spot_offer"]
+Hosting = Literal["rented", "owned", "serverless"]
+Minutes = Annotated[float, Number, Field(ge=0, le=10_000)]
+BilledHours = Annotated[int, Number, Field(ge=1, le=HOURS_PER_WEEK)]
+GramsPerKwh = Annotated[float, Number, Field(ge=0, le=5000)]
+
+
+class Quota(Strict):
+    """At most so many GPUs where provider, region and GPU match; a missing field matches all."""
+
+    provider: str = "*"
+    region: str = "*"
+    gpu: str = "*"
+    max_gpus: Whole
+
+    @property
+    def name(self) -> str:
+        """The quota as a path element."""
+        return f"{self.provider}/{self.region}/{self.gpu}"
+
+    def covers(self, provider: str, region: str, gpu: str) -> bool:
+        """Whether an offer counts against this quota."""
+        pairs = ((provider, self.provider), (region, self.region), (gpu, self.gpu))
+        return all(fnmatchcase(value, pattern) for value, pattern in pairs)
+
+
+class Survive(Strict):
+    """What may be lost while all demand is still served: any one of each kind named, one loss at a time."""
+
+    loss_of: Annotated[tuple[Loss, ...], Listed] = ()
+
+
+def _everywhere(value: Any) -> Any:
+    """Reads a bare number as the figure of every region."""
+    return value if isinstance(value, dict) else {"*": value}
+
+
+class Grid(Strict):
+    """What a kilowatt-hour emits, and how much power a data centre draws for each kW of its GPUs."""
+
+    g_co2_per_kwh: Annotated[dict[str, GramsPerKwh], BeforeValidator(_everywhere), Field(min_length=1)]
+    """One number, or numbers by region with wildcards; the first pattern that matches counts."""
+    pue: Annotated[float, Number, Field(ge=1, le=5)]
+    """Power usage effectiveness: the facility's power over its computers'."""
+
+    def intensity_g_per_kwh(self, region: str) -> float | None:
+        """Emissions of a kWh in a region; None where no pattern covers it."""
+        found = (grams for pattern, grams in self.g_co2_per_kwh.items() if fnmatchcase(region, pattern))
+        return next(found, None)
+
+
+class Robust(Strict):
+    """Factors under each of which, all at once, the plan must still hold."""
+
+    demand: Annotated[float, Number, Field(ge=1, le=10)] = 1.0
+    throughput: Annotated[float, Number, Field(gt=0, le=1)] = 1.0
+    price: Annotated[float, Number, Field(ge=1, le=10)] = 1.0
+
+
+class InForce(Strict):
+    """Replicas that run today, known by what a plan calls them."""
+
+    workload: str
+    model: str
+    provider: str
+    region: str
+    instance_type: str
+    gpu: str
+    gpus_per_instance: PositiveWhole
+    pricing_term: str
+    commitment_months: Whole = 0
+    engine: str
+    precision: str
+    kv_precision: str
+    tensor_parallel: PositiveWhole
+    pipeline_parallel: PositiveWhole
+    replicas: PositiveWhole
+
+    def runs_on(self, offer: Offer) -> bool:
+        """Whether the replicas stand on instances of that offer."""
+        mine = (self.provider, self.region, self.instance_type, self.gpu, self.gpus_per_instance)
+        its = (offer.provider, offer.region, offer.instance_type, offer.gpu, offer.gpu_count)
+        terms = (self.pricing_term, self.commitment_months) == (offer.pricing_term, offer.commitment_months)
+        return mine == its and terms
+
+
+class Migration(Strict):
+    """The plan in force, and what moving away from it costs or how far one may."""
+
+    from_plan: str | None = None
+    """A plan as `optimizer plan --format json` writes it; read when the scenario is loaded."""
+    in_force: tuple[InForce, ...] | None = None
+    max_changes: Whole | None = None
+    """Replicas started or stopped against the plan in force."""
+    usd_per_change: Usd = 0.0
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        if (self.from_plan is None) == (self.in_force is None):
+            raise ValueError("give exactly one of from_plan, in_force")
+        return self
+
+
+class Spot(Strict):
+    """How often spot replicas are interrupted and how long each time until they serve again."""
+
+    interruptions_per_month: Annotated[float, Number, Field(ge=0, le=10_000)]
+    recovery_minutes: Minutes
+
+    @model_validator(mode="after")
+    def _some_time_is_left(self) -> Self:
+        if self.lost_share >= 1:
+            raise ValueError("interruptions_per_month × recovery_minutes takes the whole month")
+        return self
+
+    @property
+    def lost_share(self) -> float:
+        """Share of a month in which a spot replica does not serve: interruptions × recovery / 730 h."""
+        return self.interruptions_per_month * self.recovery_minutes / (HOURS_PER_MONTH * MINUTES_PER_HOUR)
+
+
+class Elastic(Strict):
+    """How capacity follows a demand profile."""
+
+    start_up_minutes: Minutes = DEFAULT_START_UP_MINUTES
+    """From starting an instance to its first answer; a workload is only scaled to zero if its TTFT limit allows it."""
+    max_periods: Annotated[int, Number, Field(ge=1, le=168)] = DEFAULT_MAX_PERIODS
+    """Different hours of the week that are told apart; more of them are rounded up to their neighbours."""
+    minimum_billing_hours: Annotated[dict[str, BilledHours], BeforeValidator(_everywhere)] = Field(default_factory=dict)
+    """Hours for which an instance that comes and goes is paid once started: one number, or numbers by provider with
+    wildcards; the first pattern that matches counts, others are paid by the hour that they run."""
+
+    def billed_hours(self, provider: str) -> int:
+        """The least hours that an instance of a provider is paid for."""
+        found = (hours for pattern, hours in self.minimum_billing_hours.items() if fnmatchcase(provider, pattern))
+        return next(found, 1)
+
+
+class Egress(Strict):
+    """How many bytes the answers send out to the internet; what a provider charges for them is in the catalogs."""
+
+    bytes_per_output_token: Annotated[float, Number, Field(ge=0, le=1e6)]
+    """As they travel: a token streamed in an event of its own takes a few hundred bytes of JSON around it."""
+    bytes_per_request: Annotated[float, Number, Field(ge=0, le=1e12)] = 0.0
+    """Beside the tokens: headers, the end of the stream."""
+
+    def gb_per_request(self, output_tokens: float) -> float:
+        """What an answer of so many tokens sends out, GB of 10⁹ bytes."""
+        return (self.bytes_per_output_token * output_tokens + self.bytes_per_request) / BYTES_PER_GB
+
+
+class Policy(Strict):
+    """What the plan may buy and how close to the edge it may run; every field is optional."""
+
+    providers: AllowDeny = AllowDeny()
+    gpus: AllowDeny = AllowDeny()
+    regions: AllowDeny = AllowDeny()
+    countries: Countries = Countries()
+    provider_kinds: Annotated[tuple[ProviderKind, ...], Listed] = ("hyperscaler", "neocloud")
+    """`marketplace` hosts and container `platform`s are opted into."""
+    hosting: Annotated[tuple[Hosting, ...], Listed, Field(min_length=1)] = ("rented", "owned")
+    """`serverless` APIs are opted into: nobody measured their latency."""
+    pricing_terms: Annotated[tuple[PricingTerm, ...], Listed] = ("on_demand",)
+    """Of what is rented; owned hardware has no term to choose."""
+    price_confidence: Annotated[tuple[Confidence, ...], Listed] = ("listed", "derived")
+    """`seed` prices, quoted in articles without a price list behind them, are opted into."""
+    max_price_age_days: PositiveWhole | None = DEFAULT_MAX_PRICE_AGE_DAYS
+    """Older prices are left out, counted back from the catalog's date; null takes them all."""
+    flag_price_age_days: PositiveWhole = DEFAULT_FLAG_PRICE_AGE_DAYS
+    """Older prices in a plan carry a warning."""
+    engines: Names = ()
+    precisions: Names = ()
+    kv_precisions: Names = ()
+    max_monthly_usd: PositiveUsd | None = None
+    max_gpus: Whole | None = None
+    max_distinct_configurations: PositiveWhole | None = None
+    max_engines: PositiveWhole | None = None
+    """Distinct serving engines that operators must keep."""
+    spare_replicas: Annotated[int, Number, Field(ge=0, le=100)] = 0
+    survive: Survive = Survive()
+    min_providers: Annotated[int, Number, Field(ge=1, le=20)] = 1
+    min_regions: Annotated[int, Number, Field(ge=1, le=50)] = 1
+    max_provider_share: PositiveShare | None = None
+    """Of served demand, at any one provider."""
+    max_spot_share: Share | None = None
+    quotas: Annotated[tuple[Quota, ...], Field(max_length=MAX_NAMES)] = ()
+    mix_classes: bool = True
+    """Whether a replica may be sent any mix of a workload's request classes; else one class, or all in their shares."""
+    max_utilization: PositiveShare = DEFAULT_MAX_UTILIZATION
+    confidence: Annotated[float, Number, Field(ge=CENTRAL_CONFIDENCE, le=0.999)] = DEFAULT_CONFIDENCE
+    robust: Robust = Robust()
+    max_power_kw: Annotated[float, Number, Field(gt=0, le=1e6)] | None = None
+    max_carbon_kg_per_month: Annotated[float, Number, Field(gt=0, le=1e9)] | None = None
+    grid: Grid | None = None
+    spot: Spot | None = None
+    """Without it a spot replica counts as if it were never interrupted."""
+    elastic: Elastic = Elastic()
+    storage_gb_per_instance: Annotated[float, Number, Field(ge=0, le=1e6)] = 0.0
+    """Block storage rented with every instance; providers whose price for it is unknown are left out."""
+    egress: Egress | None = None
+    """Without it nothing is charged for sending answers; with it providers without a known price are left out."""
+    migration: Migration | None = None
+
+    @model_validator(mode="after")
+    def _carbon_needs_a_grid(self) -> Self:
+        if self.max_carbon_kg_per_month is not None and self.grid is None:
+            raise ValueError("max_carbon_kg_per_month needs grid: {g_co2_per_kwh: …, pue: …}")
+        return self

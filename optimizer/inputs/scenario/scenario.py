@@ -1,0 +1,254 @@
+"""What the user asks for: workloads with their service levels, under the policy a plan must respect."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from optimizer.base.model import Strict
+from optimizer.inputs.scenario.fields import (
+    AllowDeny,
+    Countries,
+    HourlyRate,
+    Milliseconds,
+    ModelName,
+    Name,
+    Number,
+    PositiveShare,
+    Rate,
+    Tokens,
+    Whole,
+)
+from optimizer.inputs.scenario.lifecycle import Checkpoints, Lifecycle, MeasuredRun, TrainingRun
+from optimizer.inputs.scenario.policy import (
+    CENTRAL_CONFIDENCE,
+    Egress,
+    Elastic,
+    Grid,
+    Hosting,
+    InForce,
+    Loss,
+    Migration,
+    Policy,
+    Quota,
+    Robust,
+    Spot,
+    Survive,
+)
+
+__all__ = [
+    "CENTRAL_CONFIDENCE",
+    "STATISTICS",
+    "AllowDeny",
+    "AlternativeModel",
+    "Checkpoints",
+    "Countries",
+    "Demand",
+    "Egress",
+    "Elastic",
+    "Grid",
+    "Hosting",
+    "InForce",
+    "Latency",
+    "Lifecycle",
+    "Loss",
+    "MeasuredRun",
+    "Migration",
+    "Policy",
+    "Quota",
+    "RequestClass",
+    "Robust",
+    "Scenario",
+    "Slo",
+    "Spot",
+    "Survive",
+    "TrainingRun",
+    "Workload",
+]
+"""A scenario and every record in it, whichever file defines it."""
+
+STATISTICS = ("mean", "p50", "p90", "p95", "p99")
+SHARE_TOLERANCE = 1e-6
+
+
+class Latency(Strict):
+    """Limits on one latency, by statistic; at least one is given."""
+
+    mean: Milliseconds | None = None
+    p50: Milliseconds | None = None
+    p90: Milliseconds | None = None
+    p95: Milliseconds | None = None
+    p99: Milliseconds | None = None
+
+    @model_validator(mode="after")
+    def _at_least_one(self) -> Self:
+        if not self.limits_ms():
+            raise ValueError(f"give at least one of {', '.join(STATISTICS)}")
+        return self
+
+    def limits_ms(self) -> dict[str, float]:
+        """The limits that were given, by statistic."""
+        return {name: limit for name in STATISTICS if (limit := getattr(self, name)) is not None}
+
+
+def _bare_means(statistic: str) -> BeforeValidator:
+    """Reads a bare number as the limit on that statistic."""
+    return BeforeValidator(lambda value: value if isinstance(value, dict | Latency) else {statistic: value})
+
+
+class Slo(Strict):
+    """What every request class of a workload is promised."""
+
+    ttft_ms: Annotated[Latency, _bare_means("p95")] | None = None
+    tpot_ms: Annotated[Latency, _bare_means("mean")] | None = None
+    e2e_ms: Annotated[Latency, _bare_means("p95")] | None = None
+    ttft_overhead_ms: Annotated[float, Number, Field(ge=0, le=1e7)] = 0.0
+    """Pipeline stages before the model: gateway, embedding, retrieval."""
+
+
+class RequestClass(Strict):
+    """A share of a workload's requests with lengths of its own."""
+
+    share: PositiveShare
+    input_tokens: Tokens
+    output_tokens: Tokens
+
+    @property
+    def name(self) -> str:
+        """The class as people write it: prompt length by answer length."""
+        return f"{self.input_tokens}x{self.output_tokens}"
+
+
+class Demand(Strict):
+    """A rate that changes over the week; plans cover its peak."""
+
+    hourly: Annotated[tuple[HourlyRate, ...], Field(min_length=24, max_length=24)] | None = None
+    weekend_factor: Annotated[float, Number, Field(ge=0, le=10)] = 1.0
+    peak_requests_per_second: Rate | None = None
+    profile: str | None = None
+    """A CSV file with `hour_of_week`, `requests_per_second`; read when the scenario is loaded."""
+    weekly_requests_per_second: Annotated[tuple[HourlyRate, ...], Field(min_length=168, max_length=168)] | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        given = [
+            form for form in ("hourly", "profile", "weekly_requests_per_second") if getattr(self, form) is not None
+        ]
+        if len(given) != 1:
+            raise ValueError("give exactly one of hourly, profile, weekly_requests_per_second")
+        if (self.hourly is None) != (self.peak_requests_per_second is None):
+            raise ValueError("hourly and peak_requests_per_second go together")
+        if not self.profile and self.weekly_peak() <= 0:
+            raise ValueError("demand is zero in every hour")
+        return self
+
+    def weekly(self) -> tuple[float, ...]:
+        """Requests per second in each of the week's 168 hours, Monday first."""
+        if self.weekly_requests_per_second is not None:
+            return self.weekly_requests_per_second
+        if self.hourly is None or self.peak_requests_per_second is None:
+            raise ValueError("the profile was not loaded")
+        week = [rate * (self.weekend_factor if day >= 5 else 1.0) for day in range(7) for rate in self.hourly]
+        highest = max(week) or 1.0
+        return tuple(rate / highest * self.peak_requests_per_second for rate in week)
+
+    def weekly_peak(self) -> float:
+        """The highest hour's requests per second."""
+        return max(self.weekly())
+
+
+class AlternativeModel(Strict):
+    """Another model that may serve a workload."""
+
+    model: ModelName
+    quality: Annotated[float, Number, Field(gt=0, le=2)]
+    """Its benchmark score as a share of the first model's; the precision's own share multiplies it."""
+
+
+class Workload(Strict):
+    """A named stream of requests to one model, with its rate, lengths and promises."""
+
+    name: Name
+    model: ModelName
+    alternatives: Annotated[tuple[AlternativeModel, ...], Field(max_length=20)] = ()
+    """Other models that may serve it, alone or beside the first."""
+    requests_per_second: Rate | None = None
+    demand: Demand | None = None
+    input_tokens: Tokens | None = None
+    output_tokens: Tokens | None = None
+    request_classes: Annotated[tuple[RequestClass, ...], Field(min_length=1, max_length=400)] | None = None
+    trace: str | None = None
+    """A CSV file with `arrived_at_s`, `input_tokens`, `output_tokens`; read when the scenario is loaded."""
+    cached_input_share: Annotated[float, Number, Field(ge=0, lt=1)] = 0.0
+    slo: Slo = Slo()
+    min_quality: PositiveShare | None = None
+    unknown_quality: Literal["reject", "accept"] = "reject"
+    """Whether a precision whose quality nobody published passes `min_quality`."""
+    min_replicas: Whole = 0
+    """Replicas that run in every hour, however little is asked."""
+    providers: AllowDeny = AllowDeny()
+    """Where this workload may run, within what the policy admits; so the next two."""
+    regions: AllowDeny = AllowDeny()
+    countries: Countries = Countries()
+
+    @model_validator(mode="after")
+    def _one_rate_and_one_shape(self) -> Self:
+        if self.trace is not None and self.requests_per_second is None and self.request_classes is None:
+            rivals = [f for f in ("demand", "input_tokens", "output_tokens") if getattr(self, f) is not None]
+            if rivals:
+                raise ValueError(f"trace already gives the rate and the lengths; remove {', '.join(rivals)}")
+            return self
+        if (self.requests_per_second is None) == (self.demand is None):
+            raise ValueError("give exactly one of requests_per_second, demand (or a trace)")
+        lengths = self.input_tokens is not None and self.output_tokens is not None
+        if (self.input_tokens is None) != (self.output_tokens is None) or lengths == (self.request_classes is not None):
+            raise ValueError("give input_tokens with output_tokens, or request_classes (or a trace)")
+        if self.request_classes is not None:
+            total = sum(item.share for item in self.request_classes)
+            if abs(total - 1) > SHARE_TOLERANCE:
+                raise ValueError(f"the shares of request_classes add up to {total:g}, not 1")
+            if len({item.name for item in self.request_classes}) < len(self.request_classes):
+                raise ValueError("two request_classes have the same lengths; add their shares")
+        return self
+
+    @model_validator(mode="after")
+    def _models_are_distinct(self) -> Self:
+        models = [self.model, *(item.model for item in self.alternatives)]
+        repeated = sorted({model for model in models if models.count(model) > 1})
+        if repeated:
+            raise ValueError(f"{', '.join(repeated)} stands twice among model and alternatives")
+        return self
+
+    def classes(self) -> tuple[RequestClass, ...]:
+        """The request classes in order of prompt length; one class when only means were given."""
+        if self.request_classes is not None:
+            return tuple(sorted(self.request_classes, key=lambda item: (item.input_tokens, item.output_tokens)))
+        if self.input_tokens is None or self.output_tokens is None:
+            raise ValueError(f"the trace of workload {self.name} was not loaded")
+        return (RequestClass(share=1.0, input_tokens=self.input_tokens, output_tokens=self.output_tokens),)
+
+    def peak_requests_per_second(self) -> float:
+        """The rate that a plan must serve."""
+        if self.requests_per_second is not None:
+            return self.requests_per_second
+        if self.demand is None:
+            raise ValueError(f"the trace of workload {self.name} was not loaded")
+        return self.demand.weekly_peak()
+
+
+class Scenario(Strict):
+    """One question to the optimizer: these workloads, under this policy."""
+
+    name: Name
+    description: Annotated[str, Field(max_length=4000)] = ""
+    workloads: Annotated[tuple[Workload, ...], Field(min_length=1, max_length=100)]
+    policy: Policy = Policy()
+    lifecycle: Lifecycle | None = None
+    """Read by `optimizer lifecycle` alone; a plan does not depend on it."""
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> Self:
+        names = [workload.name for workload in self.workloads]
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            raise ValueError(f"two workloads are named {', '.join(repeated)}")
+        return self

@@ -1,0 +1,1 @@
+"""Every way to run a workload, predicted and judged by every criterion."""

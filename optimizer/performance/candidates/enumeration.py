@@ -1,0 +1,148 @@
+"""Every configuration worth asking about on the offered platforms, and the criteria that need no prediction."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from optimizer.inputs.catalog.kinds import Link
+from optimizer.inputs.catalog.quality import SIXTEEN_BIT, QualityEstimate, quality_share
+from optimizer.inputs.catalog.records import Catalogs, Engine, Model
+from optimizer.inputs.scenario.scenario import Policy, Workload
+from optimizer.performance.market.supply import Platform
+from optimizer.performance.physics.labelled import Labelled
+from optimizer.performance.physics.setup import Configuration, labelled
+
+BoolArray = npt.NDArray[np.bool_]
+Kind = tuple[Platform, int]
+"""A platform with the GPUs of a replica: configurations of one kind fit the same offers."""
+
+DEGREES = (1, 2, 4, 8, 16)
+"""Parallel degrees are powers of two, which is what engines accept and what lets replicas share an instance."""
+COMMON_SCHEMES = ("fp8", "int8", "int4", "fp4")
+"""Schemes for which checkpoints or on-the-fly quantization exist for most models; others are asked for by name."""
+
+_LINKED: Final = ("gpu", "link", "link_gb_per_s", "tensor_parallel", "pipeline_parallel")
+_DECISIVE: Final = ("engine", "precision", "kv_precision", *_LINKED)
+
+
+def configurations_of(
+    name: str, catalogs: Catalogs, platforms: Mapping[Platform, int], policy: Policy
+) -> list[tuple[Configuration, Kind]]:
+    """Engine × precision × KV precision × parallel degrees on every platform, in a fixed order, each with its kind."""
+    model = catalogs.model(name)
+    homes: dict[Platform, list[tuple[int, int]]] = {}
+    for (gpu, link, link_gb_per_s), widest in sorted(platforms.items(), key=str):
+        homes[gpu, "none", None] = [(1, 1)]
+        layouts = [(tp, pp) for tp, pp in product(DEGREES, DEGREES) if 1 < tp * pp <= widest]
+        if layouts:
+            homes[gpu, link, link_gb_per_s] = layouts
+    precisions = {home: _precisions(model, home[0], catalogs, policy) for home in homes}
+    return [
+        (Configuration(engine.id, name, home[0], precision, kv_precision, tp, pp, home[1], home[2]), (home, tp * pp))
+        for home, layouts in homes.items()
+        for (tp, pp), engine in product(layouts, _plannable(catalogs))
+        for precision, kv_precision in product(precisions[home], engine.kv_precisions)
+    ]
+
+
+def _plannable(catalogs: Catalogs) -> list[Engine]:
+    return [engine for engine in catalogs.engines.values() if engine.plannable]
+
+
+def _precisions(model: Model, gpu: str, catalogs: Catalogs, policy: Policy) -> list[str]:
+    """16 bit as the GPU runs it, the model's native scheme, the common schemes and those that the policy names.
+
+    A model published with only its experts quantized is served as published or unpacked to 16 bit; nobody
+    quantizes it a second time.
+    """
+    architecture = catalogs.gpus[gpu].architecture
+    sixteen_bit = next(
+        (p for p in sorted(SIXTEEN_BIT) if _support(catalogs, p, architecture) == "native"), min(SIXTEEN_BIT)
+    )
+    as_published = {sixteen_bit, model.native_precision} - (SIXTEEN_BIT - {sixteen_bit})
+    if model.native_quantized_part == "routed_experts":
+        return sorted(as_published)
+    return sorted(as_published | {*COMMON_SCHEMES} | ({*policy.precisions} - SIXTEEN_BIT))
+
+
+def _support(catalogs: Catalogs, scheme: str, architecture: str) -> str:
+    row = catalogs.kernel_support.get((scheme, architecture))
+    return "none" if row is None else row.support
+
+
+def qualities(
+    configurations: Sequence[Configuration], catalogs: Catalogs, model_quality: float
+) -> tuple[QualityEstimate | None, ...]:
+    """Quality of each configuration: what its precision keeps, times what its model scores against the first model.
+
+    A KV cache below 16 bit has no published quality.
+    """
+    pairs = sorted({(c.model, c.precision) for c in configurations})
+    known = {pair: _against_first(quality_share(catalogs, *pair), model_quality) for pair in pairs}
+    return tuple(known[c.model, c.precision] if c.kv_precision in SIXTEEN_BIT else None for c in configurations)
+
+
+def _against_first(estimate: QualityEstimate | None, model_quality: float) -> QualityEstimate | None:
+    if estimate is None or model_quality == 1:
+        return estimate
+    basis = f"the model's {model_quality:g} of the first model's score, as the scenario says; {estimate.basis}"
+    return replace(estimate, share=estimate.share * model_quality, basis=basis)
+
+
+def fixed_failures(
+    configurations: Sequence[Configuration],
+    workload: Workload,
+    policy: Policy,
+    catalogs: Catalogs,
+    quality: Sequence[QualityEstimate | None],
+) -> dict[str, BoolArray]:
+    """(P,) failures of the criteria that need no prediction: policy, kernels, arithmetic of the layout, quality."""
+    model = catalogs.model(workload.model)
+    engines, schemes, kv_schemes = policy.engines, policy.precisions, policy.kv_precisions
+    by_field = labelled(configurations, _DECISIVE)
+
+    def supported(gpu: str, precision: str) -> str:
+        return _support(catalogs, precision, catalogs.gpus[gpu].architecture)
+
+    def alike_in(*names: str) -> Labelled[tuple[Any, ...]]:
+        return Labelled.joined(*(by_field[name] for name in names))
+
+    passed = {
+        "gpu_policy": by_field["gpu"].passing(policy.gpus.permits),
+        "engine_policy": by_field["engine"].passing(lambda name: not engines or name in engines),
+        "precision_policy": by_field["precision"].passing(lambda name: not schemes or name in schemes),
+        "kv_precision_policy": by_field["kv_precision"].passing(lambda name: not kv_schemes or name in kv_schemes),
+        "engine_support": alike_in("engine", "gpu", "precision").passing(lambda kind: _engine_runs(catalogs, *kind)),
+        "kernel_support": alike_in("gpu", "precision").passing(lambda pair: supported(*pair) != "none"),
+        "kv_kernel_support": alike_in("gpu", "kv_precision").passing(lambda pair: supported(*pair) == "native"),
+        "link_known": alike_in(*_LINKED).passing(lambda kind: _link_known(catalogs, *kind)),
+        "divisibility": alike_in("tensor_parallel", "pipeline_parallel").passing(
+            lambda degrees: model.attention_heads % degrees[0] == 0 and degrees[1] <= model.layers
+        ),
+        "quality": np.array([_quality_suffices(workload, estimate) for estimate in quality], dtype=bool),
+    }
+    return {name: ~column for name, column in passed.items()}
+
+
+def _link_known(catalogs: Catalogs, gpu: str, link: Link | None, gb_per_s: float | None, tp: int, pp: int) -> bool:
+    """Whether a GPU works alone, or somebody says over what several work together and how fast that is."""
+    if tp * pp == 1 or gb_per_s is not None:
+        return True
+    found = catalogs.gpus[gpu]
+    own = found.link_gb_per_s if link == found.link else found.pcie_gb_per_s if link == "pcie" else None
+    return link is not None and own is not None
+
+
+def _engine_runs(catalogs: Catalogs, engine: str, gpu: str, precision: str) -> bool:
+    found = catalogs.engines[engine]
+    return catalogs.gpus[gpu].architecture in found.architectures and precision in found.schemes
+
+
+def _quality_suffices(workload: Workload, estimate: QualityEstimate | None) -> bool:
+    if workload.min_quality is None:
+        return True
+    return workload.unknown_quality != "reject" if estimate is None else estimate.share >= workload.min_quality

@@ -1,0 +1,146 @@
+"""The week as few periods of alike hours, so that demand over time stays exact at its peaks and small to solve."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK, MINUTES_PER_HOUR, MS_PER_S
+from optimizer.inputs.scenario.scenario import Latency, Scenario, Workload
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+WEEKS_PER_MONTH = HOURS_PER_MONTH / HOURS_PER_WEEK
+
+
+@dataclass(frozen=True, eq=False)
+class Periods:
+    """T periods in the order of their first hour in the week, W workloads in the scenario's order.
+
+    Attributes:
+        hours_per_month: (T,) hours of the month that a period stands for; they add up to 730.
+        demand_requests_per_second: (T, W) the highest demand of each workload in the period's hours.
+        transitions_per_month: (T, T) how often an hour of the first is followed by an hour of the second; hours of
+            the same period are no transition.
+        hour_to_period: (168,) the period of each hour of the week, Monday first.
+        min_replicas: (T, W) replicas that a workload keeps whatever is asked: its own floor, and one warm replica
+            in hours without demand where starting one takes longer than its latency limits allow.
+        added_share: (W,) requests that rounding hours up to their period adds, as a share of the workload's own.
+    """
+
+    hours_per_month: FloatArray
+    demand_requests_per_second: FloatArray
+    transitions_per_month: FloatArray
+    hour_to_period: IntArray
+    min_replicas: IntArray
+    added_share: FloatArray
+
+    @property
+    def count(self) -> int:
+        """T."""
+        return len(self.hours_per_month)
+
+
+def periods(scenario: Scenario) -> Periods:
+    """The scenario's week in at most `policy.elastic.max_periods` periods, the same for all workloads.
+
+    Exact while the week has no more different hours than that. Otherwise the two periods are joined, again and again,
+    for which rounding both up to their element-wise maximum adds least demand, counted in hours of each workload's
+    peak; what lifts all workloads together above the week's own highest hour counts as if it lasted the whole week,
+    as the machines bought for it do. Every hour stays covered, and the peak of every workload keeps its exact value.
+    """
+    week = np.array([weekly_requests_per_second(workload) for workload in scenario.workloads]).T
+    hour_to_period = _clustered(week, scenario.policy.elastic.max_periods)
+    count = int(hour_to_period.max()) + 1
+    demand = np.array([week[hour_to_period == period].max(axis=0) for period in range(count)])
+    following = np.roll(hour_to_period, -1)
+    transitions = np.zeros((count, count))
+    np.add.at(transitions, (hour_to_period, following), WEEKS_PER_MONTH)
+    np.fill_diagonal(transitions, 0.0)
+    return Periods(
+        hours_per_month=np.bincount(hour_to_period).astype(np.float64) * WEEKS_PER_MONTH,
+        demand_requests_per_second=demand,
+        transitions_per_month=transitions,
+        hour_to_period=hour_to_period,
+        min_replicas=_floor(scenario, demand),
+        added_share=demand[hour_to_period].sum(axis=0) / week.sum(axis=0) - 1,
+    )
+
+
+def weekly_requests_per_second(workload: Workload) -> tuple[float, ...]:
+    """A workload's demand in each of the week's 168 hours, Monday first; its one rate where it has no profile."""
+    if workload.demand is not None:
+        return workload.demand.weekly()
+    return (workload.peak_requests_per_second(),) * HOURS_PER_WEEK
+
+
+def starts_in_time(workload: Workload, start_up_minutes: float) -> bool:
+    """Whether a request may wait until a replica has started: the start fits the tightest TTFT and E2E limit."""
+    limits_ms = [*_limits_ms(workload.slo.ttft_ms), *_limits_ms(workload.slo.e2e_ms)]
+    start_ms = start_up_minutes * MINUTES_PER_HOUR * MS_PER_S
+    return start_ms + workload.slo.ttft_overhead_ms <= min(limits_ms, default=math.inf)
+
+
+def _limits_ms(latency: Latency | None) -> Sequence[float]:
+    return [] if latency is None else list(latency.limits_ms().values())
+
+
+def _floor(scenario: Scenario, demand: FloatArray) -> IntArray:
+    """(T, W) replicas kept in every period."""
+    start_up_minutes = scenario.policy.elastic.start_up_minutes
+    warm = np.array([not starts_in_time(workload, start_up_minutes) for workload in scenario.workloads])
+    asked = np.array([workload.min_replicas for workload in scenario.workloads], dtype=np.int64)
+    idle: IntArray = ((demand == 0) & warm).astype(np.int64)
+    return np.maximum(asked, idle)
+
+
+def _clustered(week: FloatArray, most: int) -> IntArray:
+    """(168,) the period of each hour; periods are numbered by their first hour.
+
+    Args:
+        week: (168, W) demand by hour.
+        most: Periods allowed.
+    """
+    highest, group = np.unique(week / week.max(axis=0), axis=0, return_inverse=True)
+    peak = float(highest.sum(axis=1).max())
+    group = group.reshape(-1).astype(np.int64)
+    hours = np.bincount(group).astype(float)
+    alive = np.ones(len(hours), dtype=bool)
+    price = _joining_prices(highest, hours, peak)
+    for _ in range(len(hours) - most):
+        kept, gone = divmod(int(np.argmin(price)), len(hours))
+        highest[kept] = np.maximum(highest[kept], highest[gone])
+        hours[kept] += hours[gone]
+        group[group == gone] = kept
+        alive[gone] = False
+        price[gone, :] = price[:, gone] = np.inf
+        price[kept, :] = price[:, kept] = np.where(alive, _joining(highest, hours, kept, peak), np.inf)
+        price[kept, kept] = np.inf
+    _, first, numbered = np.unique(group, return_index=True, return_inverse=True)
+    rank: IntArray = np.argsort(np.argsort(first)).astype(np.int64)
+    return rank[numbered.reshape(-1)]
+
+
+def _joining_prices(highest: FloatArray, hours: FloatArray, peak: float) -> FloatArray:
+    """(N, N) demand added by joining two periods, infinite for a period with itself."""
+    prices = np.array([_joining(highest, hours, one, peak) for one in range(len(hours))])
+    np.fill_diagonal(prices, np.inf)
+    return prices
+
+
+def _joining(highest: FloatArray, hours: FloatArray, one: int, peak: float) -> FloatArray:
+    """(N,) demand added by joining one period with each, in hours of peak.
+
+    Args:
+        highest: (N, W) demand of each period as a share of the workload's peak.
+        hours: (N,) hours of the week in each.
+        one: The period joined with each.
+        peak: The week's highest sum of shares.
+    """
+    joined = np.maximum(highest, highest[one])
+    added: FloatArray = hours * (joined - highest).sum(axis=1) + hours[one] * (joined - highest[one]).sum(axis=1)
+    added += HOURS_PER_WEEK * np.maximum(joined.sum(axis=1) - peak, 0.0)
+    return added

@@ -1,0 +1,178 @@
+"""One replica under open-loop load: what it delivers at a rate, and the largest rate at which every limit holds."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optimizer.performance.physics.constants import Floats, Ints
+from optimizer.performance.physics.queueing import STATISTICS
+from optimizer.performance.physics.setup import Setup
+from optimizer.performance.physics.steady_state import (
+    Demand,
+    OperatingPoint,
+    Situation,
+    at_concurrency,
+    rate_at,
+    situation,
+)
+from optimizer.performance.uncertainty.evidence import Margins
+
+__all__ = [
+    "LIMITS",
+    "STATISTICS",
+    "Limits",
+    "Mix",
+    "OperatingPoint",
+    "Sustainable",
+    "idle",
+    "operate",
+    "sustainable_rate",
+]
+
+LIMITS: Final = ("kv_memory", "ttft", "tpot", "e2e", "saturation")
+"""Names of the codes in `Sustainable.limited_by`."""
+
+_HALVINGS: Final = 26
+"""Bisection steps over the cube root of the concurrency."""
+
+
+@dataclass(frozen=True)
+class Mix:
+    """Request classes of a workload, (K,): mean lengths, shares that sum to 1, share of prompts already cached."""
+
+    input_tokens: Floats
+    output_tokens: Floats
+    share: Floats
+    cached_input_share: float
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What must hold, in seconds by statistic, and each row's margin on each predicted metric, (n,).
+
+    A margin of 1 is the prediction itself.
+    """
+
+    ttft_s: Mapping[str, float]
+    tpot_s: Mapping[str, float]
+    e2e_s: Mapping[str, float]
+    margins: Margins
+    ttft_overhead_s: float = 0.0
+
+    @property
+    def statistics(self) -> tuple[str, ...]:
+        """What must be known of the latencies to test them; an end-to-end time builds on all statistics."""
+        return STATISTICS if self.e2e_s else tuple(name for name in STATISTICS if name in {*self.ttft_s, *self.tpot_s})
+
+    def take(self, rows: Ints) -> "Limits":
+        """The same limits for some of the rows."""
+        return replace(self, margins=self.margins.take(rows))
+
+
+@dataclass(frozen=True)
+class Sustainable:
+    """The largest rate at which all limits hold, (n,), 0 where none does.
+
+    Attributes:
+        rate_per_s: Requests per second, (n,).
+        limited_by: Index into `LIMITS` of what stops a higher rate (or any rate at all), (n,).
+        floor: The replica at a vanishing rate: the best latencies it can offer.
+    """
+
+    rate_per_s: Floats
+    limited_by: Ints
+    floor: OperatingPoint
+
+
+def demand_of(mix: Mix, rows: int) -> Demand:
+    """The mix as demand of `rows` equal rows."""
+    classes = (rows, len(mix.share))
+    cached = mix.input_tokens * mix.cached_input_share
+    return Demand(
+        np.broadcast_to(np.asarray(mix.input_tokens - cached, dtype=np.float64), classes),
+        np.broadcast_to(np.asarray(cached, dtype=np.float64), classes),
+        np.broadcast_to(np.asarray(mix.output_tokens, dtype=np.float64), classes),
+        np.broadcast_to(np.asarray(mix.share, dtype=np.float64), classes),
+    )
+
+
+def operate(setup: Setup, mix: Mix, rate_per_s: Floats) -> OperatingPoint:
+    """Each row's replica at its own rate, (n,); above its capacity `stable` is false and latencies are those at the
+    capacity, which is the least they can be."""
+    return operate_situation(situation(setup, demand_of(mix, setup.rows)), rate_per_s)
+
+
+def idle(setup: Setup, mix: Mix) -> OperatingPoint:
+    """Each row's replica at a vanishing rate: the best latencies it can offer."""
+    return at_concurrency(situation(setup, demand_of(mix, setup.rows)), np.zeros(setup.rows))
+
+
+def operate_situation(now: Situation, rate_per_s: Floats) -> OperatingPoint:
+    """As `operate`, from a prepared situation."""
+    high = most_others(now)
+    running = bisect(lambda others: rate_at(now, others) <= rate_per_s, high)
+    point = at_concurrency(now, running)
+    keeps_up = point.stable & (rate_per_s <= rate_at(now, high) * (1 + 1e-9))
+    return OperatingPoint(**(vars(point) | {"stable": keeps_up}))
+
+
+def sustainable_rate(setup: Setup, mix: Mix, limits: Limits) -> Sustainable:
+    """The largest rate of each row at which every class holds every limit.
+
+    Latencies grow with the number of running sequences, so the largest admissible number is found by bisection.
+    """
+    now = situation(setup, demand_of(mix, setup.rows))
+    floor = at_concurrency(now, np.zeros(setup.rows))
+    high = most_others(now)
+    asked = limits.statistics
+    running = bisect(lambda others: np.all(holds(at_concurrency(now, others, asked), limits), axis=0), high)
+    possible = np.all(holds(floor, limits), axis=0) & floor.stable
+    rate = np.where(possible, rate_at(now, running), 0.0) / limits.margins.throughput
+    return Sustainable(rate, _limited_by(now, running, high, floor, limits), floor)
+
+
+def holds(point: OperatingPoint, limits: Limits) -> NDArray[np.bool_]:
+    """Whether TTFT, TPOT and E2E keep their limits in every class, (3, n)."""
+    tpot, ttft = limits.margins.tpot, limits.margins.ttft[:, None]
+    e2e = np.maximum(ttft, tpot[:, None])
+    rows = len(point.rate_per_s)
+    kept = np.ones((3, rows), dtype=np.bool_)
+    for name, limit in limits.ttft_s.items():
+        kept[0] &= np.all(point.ttft_s[name] * ttft + limits.ttft_overhead_s <= limit, axis=1)
+    for name, limit in limits.tpot_s.items():
+        kept[1] &= point.tpot_s[name] * tpot <= limit
+    for name, limit in limits.e2e_s.items():
+        kept[2] &= np.all(point.e2e_s[name] * e2e + limits.ttft_overhead_s <= limit, axis=1)
+    return kept
+
+
+def most_others(now: Situation) -> Floats:
+    """Sequences that may run beside one's own, (n,), before the cache or the engine's limit is full."""
+    return np.maximum(now.places - 1, 0.0)
+
+
+def _limited_by(now: Situation, running: Floats, high: Floats, floor: OperatingPoint, limits: Limits) -> Ints:
+    """Which limit breaks first just above the rate found; at the top of the range the cache or the engine's limit."""
+    above = np.minimum(running * (1 + 1e-3) + 1e-6, high)
+    broken = ~holds(at_concurrency(now, above, limits.statistics), limits)
+    cache = now.memory.kv_capacity / now.sequence_bytes <= now.setup.layout.max_num_seqs
+    top = np.where(cache, LIMITS.index("kv_memory"), LIMITS.index("saturation"))
+    codes = np.select([broken[0], broken[1], broken[2]], [LIMITS.index(name) for name in ("ttft", "tpot", "e2e")], top)
+    return np.where(floor.stable, codes, LIMITS.index("kv_memory")).astype(np.intp)
+
+
+def bisect(admissible: Callable[[Floats], NDArray[np.bool_]], high: Floats) -> Floats:
+    """The largest value in [0, high] that is admissible, given that admissible values form one stretch from 0.
+
+    Halves the cube root of the range, so that a small value is found as exactly as a large one.
+    """
+    low, top = np.zeros_like(high), np.ones_like(high)
+    low = np.where(admissible(high), top, low)
+    for _ in range(_HALVINGS):
+        middle = (low + top) / 2
+        good = admissible(high * middle**3)
+        low, top = np.where(good, middle, low), np.where(good, top, middle)
+    return high * low**3

@@ -1,0 +1,1 @@
+"""Constants and interval widths fitted to measurements."""

@@ -1,0 +1,120 @@
+"""What a fit would have predicted for rows it never saw: folds left out in turn, without fitting anew.
+
+Close to the fitted constants the residuals are linear in them, r(x + d) ≈ r + J d, so the fit without a fold is one
+reweighted least-squares problem, solved for d. The fold's own rows are then predicted with the full model. A constant
+that only the fold informs returns to its prior or broader group, as it would in a fit.
+"""
+
+import zlib
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.performance.fit.coverage import LeftOut
+from optimizer.performance.fit.fitting import FIT, Bools, Names, Problem, jacobian, log_errors, residuals
+from optimizer.performance.measured.deployments import deliver
+from optimizer.performance.physics.constants import Floats, Ints
+from optimizer.performance.uncertainty.evidence import (
+    HOST_LINK,
+    Pairs,
+    host_linked,
+    measured_groups,
+    named_pairs,
+    unseen_among,
+)
+from optimizer.performance.uncertainty.intervals import load_class
+
+ROUNDS: Final = 2
+"""Of reweighting by the robust loss, after which the weights have settled."""
+
+GROUP_FOLDS: Final = 20
+"""Groups that are left out together: a twentieth, so that what remains is nearly the whole fit."""
+
+
+def left_out_rows(fitted: Problem, catalogs: Catalogs, x: Floats, seed: int) -> LeftOut:
+    """Every row left out three times: with a twentieth of the groups, with its whole model, with its whole GPU."""
+    names = {name: fitted.table.names[name][fitted.rows] for name in ("engine", "model", "gpu", "precision")}
+    pairs = named_pairs(catalogs, **names)
+    folds = [folds_of(fitted.group, GROUP_FOLDS, seed), np.asarray(pairs["model"][1], dtype=object), names["gpu"]]
+    errors = left_out_errors(fitted, x, folds)
+    measured: Bools = np.asarray((fitted.weight > 0).any(axis=0))
+    missing = [_unseen_without(pairs, fold, measured, fitted.group) for fold in folds]
+    slow = host_linked(catalogs, names["gpu"], fitted.deployments.setup.layout.tensor_parallel)
+    ways = len(folds)
+    return LeftOut(
+        np.concatenate(errors, axis=1),
+        np.tile(_loads(fitted, x), ways),
+        np.tile(names["engine"], ways),
+        np.tile(fitted.group, ways),
+        {kind: np.concatenate([way[kind] for way in missing]) for kind in pairs} | {HOST_LINK: np.tile(slow, ways)},
+    )
+
+
+def _loads(fitted: Problem, x: Floats) -> Names:
+    """Load class of every row, (m,)."""
+    found = fitted.deployments
+    point = deliver(found.with_values(fitted.parameters.values(fitted.calibration, x)))
+    decoding = (found.demand.output_tokens[:, 0] - 1) * point.tpot_s
+    kind = fitted.table.names["load_type"][fitted.rows]
+    return np.array(load_class(kind, found.value, point.ttft_mean_s, decoding), dtype=object)
+
+
+def _unseen_without(pairs: Pairs, fold: Names, measured: Bools, group: Names) -> dict[str, Bools]:
+    """What of each row no measured row outside its fold holds, (m,), by kind."""
+    missing = {kind: np.zeros(len(fold), dtype=np.bool_) for kind in pairs}
+    for name in sorted(set(fold)):
+        others, own = np.flatnonzero(measured & (fold != name)), np.flatnonzero(fold == name)
+        seen = frozenset(measured_groups(_rows_of(pairs, others), list(group[others])))
+        for kind, flags in unseen_among(seen, _rows_of(pairs, own)).items():
+            missing[kind][own] = flags
+    return missing
+
+
+def _rows_of(pairs: Pairs, rows: Ints) -> Pairs:
+    return {kind: ([left[at] for at in rows], [right[at] for at in rows]) for kind, (left, right) in pairs.items()}
+
+
+def left_out_errors(fitted: Problem, x: Floats, folds: Sequence[Names]) -> list[Floats]:
+    """log predicted − log measured of every row by a fit without the row's fold, (3, m) for each way of folding.
+
+    Args:
+        fitted: The measured rows.
+        x: The fit to all of them.
+        folds: For each way of folding every row's fold, (m,).
+    """
+    used = fitted.weight > 0
+    slope = jacobian(fitted, x)[: int(used.sum())]
+    present = residuals(fitted, x)[: len(slope)]
+    row = np.nonzero(used)[1]
+    return [_errors_without(fitted, x, fold, slope, present, row) for fold in folds]
+
+
+def _errors_without(fitted: Problem, x: Floats, fold: Names, slope: Floats, present: Floats, row: Names) -> Floats:
+    errors = np.full_like(fitted.measured, np.nan)
+    for name in sorted(set(fold)):
+        out = np.flatnonzero(fold == name)
+        moved = x + _step_without(fitted, x, slope, present, fold[row] != name)
+        values = fitted.parameters.values(fitted.calibration, moved)
+        errors[:, out] = log_errors(fitted.take(out), values)
+    return errors
+
+
+def _step_without(fitted: Problem, x: Floats, slope: Floats, present: Floats, kept: Names) -> Floats:
+    """The change of x that minimizes the loss of the kept figures, linearized, (f,)."""
+    penalty = fitted.parameters.precision.T @ fitted.parameters.precision
+    weight = fitted.weight[fitted.weight > 0][kept]
+    width = fitted.calibration.lookup(FIT, "loss_width")
+    slope, present = slope[kept], present[kept]
+    step: Floats = np.zeros_like(x)
+    for _ in range(ROUNDS):
+        weighed = slope * (weight / (1 + ((present + slope @ step) / width) ** 2))[:, None]
+        step = np.asarray(-np.linalg.solve(weighed.T @ slope + penalty, weighed.T @ present + penalty @ x), np.float64)
+    return step
+
+
+def folds_of(names: Names, count: int, seed: int) -> Names:
+    """Each name's fold out of `count`, the same on every machine, (n,)."""
+    fold = {name: zlib.crc32(f"{seed}:{name}".encode()) % count for name in set(names)}
+    return np.array([fold[name] for name in names], dtype=np.intp)

@@ -1,0 +1,164 @@
+"""Offers held against a policy: which it admits and why the others not, what each costs beside rent and emits."""
+
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from optimizer.base.units import GRAMS_PER_KILOGRAM
+from optimizer.inputs.catalog.kinds import OWNED, SPOT
+from optimizer.inputs.catalog.records import Catalogs, Offer
+from optimizer.inputs.scenario.scenario import Grid, Policy, Workload
+from optimizer.performance.market.criteria import OFFER_CRITERIA
+from optimizer.performance.market.supply import Platform, Supply, power_kw, supply
+
+STORAGE_UNIT: Final = "USD/GB-month"
+"""Unit of the ancillary costs that price block storage; a provider's cheapest counts."""
+
+EGRESS: Final = ("egress to the internet", "USD/GB")
+"""Item and unit of the ancillary costs that price data sent out: one price per GB, without tiers or allowances."""
+
+
+@dataclass(frozen=True)
+class Market(Supply):
+    """The supply under one policy.
+
+    Attributes:
+        failed: (O, criteria) whether an offer fails each of OFFER_CRITERIA.
+        carbon_kg_per_hour: (O,) CO2 of a running instance; NaN where power or grid are not known.
+        storage_usd_per_month: (O,) of the storage that the policy asks for with every instance; NaN where the
+            provider's price is not known.
+        egress_usd_per_gb: (O,) of data sent to the internet; NaN where the policy asks for it and nobody knows it.
+        serving_share: (O,) of a month in which a replica serves: below 1 for spot offers that are interrupted.
+    """
+
+    failed: npt.NDArray[np.bool_]
+    carbon_kg_per_hour: npt.NDArray[np.float64]
+    storage_usd_per_month: npt.NDArray[np.float64]
+    egress_usd_per_gb: npt.NDArray[np.float64]
+    serving_share: npt.NDArray[np.float64]
+
+    @cached_property
+    def admitted(self) -> npt.NDArray[np.bool_]:
+        """(O,) whether the policy admits the offer."""
+        admitted: npt.NDArray[np.bool_] = ~np.any(self.failed, axis=1)
+        return admitted
+
+    def widest(self) -> dict[Platform, int]:
+        """Every platform with the most GPUs that one instance of it holds."""
+        counts: dict[Platform, int] = {}
+        for offer, index in zip(self.offers, self.platform, strict=True):
+            key = self.platforms[index]
+            counts[key] = max(counts.get(key, 0), offer.gpu_count)
+        return counts
+
+
+def market(catalogs: Catalogs, policy: Policy) -> Market:
+    """All offers held against the policy, every criterion for every offer."""
+    return under(supply(catalogs), policy)
+
+
+def under(known: Supply, policy: Policy) -> Market:
+    """The same offers, or those of another market, held against a policy."""
+    catalogs, offers = known.catalogs, known.offers
+    lost = policy.spot.lost_share if policy.spot else 0.0
+    carbon = known.drawing.numbers(offers, lambda offer: carbon_kg_per_hour(offer, catalogs, policy.grid))
+    storage_gb = policy.storage_gb_per_instance
+    storage = known.provider.numbers(offers, lambda offer: storage_usd_per_month(offer, catalogs, storage_gb))
+    asked = policy.egress is not None
+    egress = known.provider.numbers(offers, lambda offer: egress_usd_per_gb(offer, catalogs) if asked else Decimal(0))
+    passed = _passed(known, policy, carbon, storage, egress)
+    return Market(
+        **{field.name: getattr(known, field.name) for field in fields(Supply)},
+        failed=~np.column_stack([passed[criterion.name] for criterion in OFFER_CRITERIA]),
+        carbon_kg_per_hour=carbon,
+        storage_usd_per_month=storage,
+        egress_usd_per_gb=egress,
+        serving_share=np.where(known.pricing_term.passing(lambda term: term == SPOT), 1 - lost, 1.0),
+    )
+
+
+def permitted(workload: Workload, offers: Supply) -> npt.NDArray[np.bool_]:
+    """(O,) whether a workload's own lists let it run on an offer, whatever the policy admits."""
+    countries = workload.countries
+    within = offers.place.passing(lambda place: countries.permits(*place) if place else not countries.restricts)
+    listed = offers.provider.passing(workload.providers.permits) & offers.region.passing(workload.regions.permits)
+    return within & listed
+
+
+def admits_by(policy: Policy) -> tuple[object, ...]:
+    """Everything of a policy on which a market depends: equal values, equal markets."""
+    lists = (policy.providers, policy.regions, policy.countries, policy.provider_kinds, policy.hosting)
+    prices = (policy.pricing_terms, policy.price_confidence, policy.max_price_age_days, policy.storage_gb_per_instance)
+    limited = (policy.max_power_kw is None, policy.max_carbon_kg_per_month is None, policy.grid, policy.spot)
+    return (*lists, *prices, *limited, policy.egress is None)
+
+
+def carbon_kg_per_hour(offer: Offer, catalogs: Catalogs, grid: Grid | None) -> Decimal | None:
+    """CO2 of a running instance: kW × PUE × g/kWh, kg per hour; None where power or grid are not known.
+
+    Hardware of one's own counts with its own power and PUE, rented hardware with its GPUs' rated power and the grid's.
+    """
+    if grid is None:
+        return None
+    grams = grid.intensity_g_per_kwh(offer.region)
+    own, rated_kw = catalogs.terms.owned.get(offer.id), power_kw(offer, catalogs.gpus[offer.gpu])
+    drawn_kw = own.power_kw if own is not None and own.power_kw is not None else rated_kw
+    if grams is None or drawn_kw is None:
+        return None
+    pue = Decimal(repr(grid.pue)) if own is None else own.pue
+    return drawn_kw * pue * Decimal(repr(grams)) / GRAMS_PER_KILOGRAM
+
+
+def storage_usd_per_month(offer: Offer, catalogs: Catalogs, storage_gb: float) -> Decimal | None:
+    """So many GB with one instance at the provider's cheapest price; None where no price is known.
+
+    Disks of one's own stand in the purchase price.
+    """
+    if not storage_gb or offer.provider == OWNED:
+        return Decimal(0)
+    prices = [row.value for row in catalogs.ancillary if (row.provider, row.unit) == (offer.provider, STORAGE_UNIT)]
+    return Decimal(repr(storage_gb)) * min(prices) if prices else None
+
+
+def egress_usd_per_gb(offer: Offer, catalogs: Catalogs) -> Decimal | None:
+    """A GB sent to the internet at the provider's cheapest price; None where no price is known.
+
+    The line of one's own site stands in what a month of its hardware costs.
+    """
+    if offer.provider == OWNED:
+        return Decimal(0)
+    prices = [
+        row.value for row in catalogs.ancillary if (row.provider, row.item, row.unit) == (offer.provider, *EGRESS)
+    ]
+    return min(prices) if prices else None
+
+
+def _passed(
+    known: Supply,
+    policy: Policy,
+    carbon: npt.NDArray[np.float64],
+    storage: npt.NDArray[np.float64],
+    egress: npt.NDArray[np.float64],
+) -> dict[str, npt.NDArray[np.bool_]]:
+    """(O,) whether each offer passes each of OFFER_CRITERIA."""
+    countries, oldest = policy.countries, policy.max_price_age_days
+    own = known.provider_kind.passing(lambda kind: kind == OWNED)
+    return {
+        "provider": known.provider.passing(policy.providers.permits),
+        "region": known.region.passing(policy.regions.permits),
+        "country": known.place.passing(lambda place: not place or countries.permits(*place)),
+        "country_known": known.place.passing(lambda place: bool(place) or not countries.restricts),
+        "hosting": np.where(own, OWNED in policy.hosting, "rented" in policy.hosting),
+        "provider_kind": own | known.provider_kind.passing(lambda kind: kind in policy.provider_kinds),
+        "pricing_term": own | known.pricing_term.passing(lambda term: term in policy.pricing_terms),
+        "price_confidence": known.confidence.passing(lambda name: name in policy.price_confidence),
+        "price_age": known.age_days.passing(lambda days: oldest is None or days <= oldest),
+        "power_known": ~np.isnan(known.power_kw) | (policy.max_power_kw is None),
+        "carbon_known": ~np.isnan(carbon) | (policy.max_carbon_kg_per_month is None),
+        "storage_priced": ~np.isnan(storage),
+        "egress_priced": ~np.isnan(egress),
+    }

@@ -1,0 +1,99 @@
+"""Every offer as the catalogs tell it, whatever a policy asks, with what policies judge told apart once."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+import numpy.typing as npt
+
+from optimizer.base.units import WATTS_PER_KILOWATT
+from optimizer.inputs.catalog.kinds import ALWAYS_PAID, Link, OfferTerm
+from optimizer.inputs.catalog.records import Catalogs, Gpu, Offer
+from optimizer.performance.physics.labelled import Labelled
+
+Platform = tuple[str, Link | None, float | None]
+"""GPU, how several of them are joined, and the link's GB/s in one direction: what performance depends on."""
+
+
+@dataclass(frozen=True)
+class Supply:
+    """Every offer of the catalogs, one row each, sorted by id.
+
+    Attributes:
+        catalogs: Where they stand.
+        offers: The rows (O).
+        platforms: Distinct GPU and link combinations, sorted.
+        platform: (O,) index into `platforms`.
+        gpu_count: (O,) GPUs of an instance.
+        price_usd_per_hour: (O,) of the whole instance, after discounts.
+        power_kw: (O,) GPU power of the whole instance; NaN where the catalog does not know it.
+        available_instances: (O,) how many there are; infinite where nobody limits them.
+        always_paid: (O,) whether an instance is billed all month, used or not; the others by the hour.
+        country: (O,) ISO code in lower case; empty where it is not known.
+        provider, region, provider_kind, pricing_term, confidence, place, age_days: What policies judge.
+        drawing: What power and grid depend on.
+    """
+
+    catalogs: Catalogs
+    offers: tuple[Offer, ...]
+    platforms: tuple[Platform, ...]
+    platform: npt.NDArray[np.int64]
+    gpu_count: npt.NDArray[np.int64]
+    price_usd_per_hour: npt.NDArray[np.float64]
+    power_kw: npt.NDArray[np.float64]
+    available_instances: npt.NDArray[np.float64]
+    always_paid: npt.NDArray[np.bool_]
+    country: tuple[str, ...]
+    provider: Labelled[str]
+    region: Labelled[str]
+    provider_kind: Labelled[str]
+    pricing_term: Labelled[OfferTerm]
+    confidence: Labelled[str]
+    place: Labelled[tuple[str, ...]]
+    age_days: Labelled[int]
+    drawing: Labelled[tuple[str, str, int, str]]
+
+
+def supply(catalogs: Catalogs) -> Supply:
+    """All that is offered and what is known of it."""
+    offers = tuple(sorted(catalogs.offers, key=lambda offer: offer.id))
+    keys = [_platform(offer) for offer in offers]
+    platforms = tuple(sorted(set(keys), key=str))
+    position = {key: index for index, key in enumerate(platforms)}
+    places = [catalogs.terms.place(offer.provider, offer.region) for offer in offers]
+    stock, owned = catalogs.terms.available_instances, catalogs.terms.owned
+    drawing = Labelled.of([(o.region, o.gpu, o.gpu_count, o.id if o.id in owned else "") for o in offers])
+    terms = Labelled.of([offer.pricing_term for offer in offers])
+    return Supply(
+        catalogs=catalogs,
+        offers=offers,
+        platforms=platforms,
+        platform=np.array([position[key] for key in keys], dtype=np.int64),
+        gpu_count=np.array([offer.gpu_count for offer in offers], dtype=np.int64),
+        price_usd_per_hour=np.array([float(offer.price_usd_per_hour) for offer in offers]),
+        power_kw=drawing.numbers(offers, lambda offer: power_kw(offer, catalogs.gpus[offer.gpu])),
+        available_instances=np.array([float(stock.get(offer.id, np.inf)) for offer in offers]),
+        always_paid=terms.passing(lambda term: term in ALWAYS_PAID),
+        country=tuple(place[0] if place else "" for place in places),
+        provider=Labelled.of([offer.provider for offer in offers]),
+        region=Labelled.of([offer.region for offer in offers]),
+        provider_kind=Labelled.of([offer.provider_kind for offer in offers]),
+        pricing_term=terms,
+        confidence=Labelled.of([offer.confidence for offer in offers]),
+        place=Labelled.of(places),
+        age_days=Labelled.of([(catalogs.as_of - offer.as_of).days for offer in offers]),
+        drawing=drawing,
+    )
+
+
+def power_kw(offer: Offer, gpu: Gpu) -> Decimal | None:
+    """Thermal design power of an instance's GPUs, kW; None where the GPU's is not known."""
+    return None if gpu.tdp_w is None else Decimal(str(gpu.tdp_w)) * offer.gpu_count / WATTS_PER_KILOWATT
+
+
+def _platform(offer: Offer) -> Platform:
+    return (
+        offer.gpu,
+        offer.link if offer.gpu_count > 1 else "none",
+        offer.link_gb_per_s if offer.gpu_count > 1 else None,
+    )

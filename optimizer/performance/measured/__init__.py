@@ -1,0 +1,1 @@
+"""Deployments under the loads that benchmarks put on them."""

@@ -1,0 +1,199 @@
+"""Calibration constants: where each applies, how a row finds its own, and the margin a confidence asks for.
+
+Every number lives in `catalogs/calibration.csv`; this module only declares along which axes a constant may vary.
+A row takes the value of the most specific group that the catalog holds and falls back to broader ones.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optimizer.base.errors import Finding, InputError
+from optimizer.inputs.catalog.records import CalibrationEntry
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+Axes = tuple[str, ...]
+
+ARCHITECTURE: Final[tuple[Axes, ...]] = (("architecture",), ("vendor",), ())
+PRECISION: Final[tuple[Axes, ...]] = (("precision", "architecture"), ("precision", "vendor"), ("precision",), ())
+ENGINE: Final[tuple[Axes, ...]] = (("era", "vendor"), ("era",), ("engine",), ())
+KERNELS: Final[tuple[Axes, ...]] = (("era", "architecture"), ("era", "vendor"), ("era",), ())
+LINK: Final[tuple[Axes, ...]] = (("link", "architecture"), ("link",), ())
+ATTENTION: Final[tuple[Axes, ...]] = (("attention", "architecture"), ("attention", "vendor"), ("attention",), ())
+
+HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
+    # the matrix units and the memory
+    "bandwidth_efficiency": ARCHITECTURE,
+    "compute_efficiency": ARCHITECTURE,
+    "precision_bandwidth_factor": PRECISION,
+    "precision_compute_factor": PRECISION,
+    "engine_bandwidth_factor": KERNELS,
+    "engine_compute_factor": KERNELS,
+    "half_accumulation": (("engine",), ()),
+    "roofline_norm": ((),),
+    "expert_bandwidth_factor": PRECISION,
+    "expert_compute_factor": ARCHITECTURE,
+    "expert_width_exponent": ((),),
+    "expert_reference_width": ((),),
+    "expert_touch_factor": ((),),
+    "expert_tile_tokens": ((),),
+    "kv_bandwidth_efficiency": ATTENTION,
+    "kv_head_expansion": ENGINE,
+    "head_weight_bits": PRECISION,
+    "decode_attention_compute_efficiency": ((),),
+    "prefill_attention_efficiency": ARCHITECTURE,
+    # the links
+    "link_latency_s": LINK,
+    "link_latency_exponent": LINK,
+    "link_bus_efficiency": LINK,
+    "link_bus_exponent": LINK,
+    # the engine
+    "step_overhead_s": ENGINE,
+    "layer_overhead_s": ENGINE,
+    "sequence_overhead_s": ENGINE,
+    "request_overhead_s": ENGINE,
+    "launch_floor_s": ENGINE,
+    "launch_norm": ((),),
+    "expert_launch_floor_s": ENGINE,
+    "latent_launch_floor_s": ENGINE,
+    "sequence_limit": KERNELS,
+    "interference_factor": (("engine",), ()),
+    "mixed_prefill_share": (("engine",), ()),
+    "expert_layer_overhead_s": ENGINE,
+    "latent_layer_overhead_s": ENGINE,
+    "layer_format_factor": PRECISION,
+    "expert_format_factor": PRECISION,
+    "waited_steps_closed": ENGINE,
+    "waited_steps_open": ENGINE,
+    "prefill_queue_factor": (("engine",), ()),
+    "prefill_wave_mean_share": (("lengths",), ()),
+    "prefill_wave_median_share": (("lengths",), ()),
+    "prefill_load_limit": ((),),
+    "requests_per_client": ((),),
+    "requests_per_run": ((),),
+    "run_tail_lives": (("lengths",), ()),
+    # memory
+    "kv_growth_share": ((),),
+    "layout_weights_share": ((),),
+    "driver_reserve_share": (("vendor",), ()),
+    "runtime_single_bytes": ((),),
+    "runtime_parallel_bytes": ((),),
+    "sampler_bytes_per_logit": (("engine",), ()),
+    "activation_bytes_per_element": ((),),
+    "expert_activation_bytes_per_element": ((),),
+}
+"""For every constant the axes along which it may vary, most specific first; `()` is the value for everything."""
+
+
+def group_name(values: Sequence[str]) -> str:
+    """The catalog's name of a group: its axes' values joined by '@', empty for everything."""
+    return "@".join(values)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The calibration catalog, indexed by parameter and group.
+
+    Attributes:
+        entries: The catalog's rows in their order.
+        position: (parameter, group) → index into `entries`.
+    """
+
+    entries: tuple[CalibrationEntry, ...]
+    position: Mapping[tuple[str, str], int]
+
+    @classmethod
+    def of(cls, entries: Sequence[CalibrationEntry]) -> "Calibration":
+        """Index the rows of the catalog."""
+        return cls(tuple(entries), {(entry.parameter, entry.group): at for at, entry in enumerate(entries)})
+
+    @property
+    def values(self) -> Floats:
+        """All values, (entries,), in the catalog's order: the vector a fit varies."""
+        return np.array([entry.value for entry in self.entries], dtype=np.float64)
+
+    def lookup(self, parameter: str, group: str = "") -> float:
+        """The value of one parameter in exactly that group.
+
+        Raises:
+            InputError: the catalog has no such row.
+        """
+        return self.entries[self.index(parameter, (group,))].value
+
+    def index(self, parameter: str, groups: Sequence[str]) -> int:
+        """Position of the first of these groups that the catalog holds.
+
+        Raises:
+            InputError: it holds none of them.
+        """
+        for group in groups:
+            if (parameter, group) in self.position:
+                return self.position[parameter, group]
+        tried = ", ".join(repr(group) for group in groups)
+        raise InputError([Finding("catalogs/calibration.csv", 0, parameter, f"no value for any of the groups {tried}")])
+
+    def members(self, parameter: str) -> dict[str, float]:
+        """All groups of one parameter with their values, sorted by group."""
+        found = {entry.group: entry.value for entry in self.entries if entry.parameter == parameter}
+        return dict(sorted(found.items()))
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One grouping axis of a set of rows: the distinct names and each row's code into them, (n,)."""
+
+    names: tuple[str, ...]
+    codes: Ints
+
+
+@dataclass(frozen=True)
+class Constants:
+    """The calibrated constants of a set of rows.
+
+    Attributes:
+        values: The calibration's values, the one vector a fit varies.
+        index: For every parameter each row's position in `values`, (n,).
+    """
+
+    values: Floats
+    index: Mapping[str, Ints]
+
+    def __getitem__(self, parameter: str) -> Floats:
+        """The parameter's value for every row, (n,)."""
+        return self.values[self.index[parameter]]
+
+    def take(self, rows: Ints) -> "Constants":
+        """The same constants for some of the rows."""
+        return Constants(self.values, {name: at[rows] for name, at in self.index.items()})
+
+
+def constants(calibration: Calibration, axes: Mapping[str, Axis]) -> Constants:
+    """Every row's own value of every declared parameter, found once per distinct combination of its axes."""
+    kinds: dict[Axes, tuple[Ints, Ints]] = {}
+    index: dict[str, Ints] = {}
+    for parameter, hierarchy in HIERARCHY.items():
+        used = tuple(sorted({axis for level in hierarchy for axis in level}))
+        if used not in kinds:
+            kinds[used] = _kinds([axes[name] for name in used], axes)
+        first, inverse = kinds[used]
+        table = [calibration.index(parameter, _groups(hierarchy, axes, row)) for row in first]
+        index[parameter] = np.array(table, dtype=np.intp)[inverse]
+    return Constants(calibration.values, index)
+
+
+def _kinds(used: Sequence[Axis], axes: Mapping[str, Axis]) -> tuple[Ints, Ints]:
+    """The first row of every distinct combination of the axes, and each row's combination."""
+    combined = np.zeros(len(next(iter(axes.values())).codes), dtype=np.intp)
+    for axis in used:
+        combined = combined * len(axis.names) + axis.codes
+    _, first, inverse = np.unique(combined, return_index=True, return_inverse=True)
+    return first, inverse
+
+
+def _groups(hierarchy: tuple[Axes, ...], axes: Mapping[str, Axis], row: int) -> list[str]:
+    """The groups one row belongs to, most specific first."""
+    return [group_name([axes[name].names[axes[name].codes[row]] for name in level]) for level in hierarchy]

@@ -1,0 +1,45 @@
+"""Engine eras: which generation of an engine a free-text version belongs to."""
+
+import re
+
+from optimizer.performance.physics.constants import Calibration
+
+_NUMBER = re.compile(r"(?<![\d.])(\d{1,2})\.(\d{1,2})(?:\.(\d{1,2})(?!\d))?")
+_YEAR = re.compile(r"(20\d\d)")
+_NICKNAMES = {"tensorrt-llm": ("tensorrt-llm", "trt-llm"), "vllm": ("vllm",), "sglang": ("sglang",)}
+_FIRST = "era_first_version"
+_YEARLY = "version_in_year"
+_PARTS = 100
+
+
+def version_number(engine: str, text: str) -> float | None:
+    """The version as major + minor/100 + patch/10,000, or None when the text names none.
+
+    A text that names several engines ("2024 (vLLM ~0.5; TRT-LLM ~0.10)") is read behind the engine's own name.
+    """
+    lowered = text.casefold()
+    for nickname in _NICKNAMES.get(engine, (engine,)):
+        if nickname in lowered:
+            lowered = lowered.split(nickname, 1)[1]
+            break
+    found = _NUMBER.search(lowered)
+    return int(found[1]) + int(found[2]) / _PARTS + int(found[3] or 0) / _PARTS**2 if found else None
+
+
+def era_of(calibration: Calibration, engine: str, version: str) -> str:
+    """The era of an engine's version: the last one that starts at or before it; the newest when nothing is stated.
+
+    Eras are rows `era_first_version` of the calibration catalog, group `engine:era`; a bare year is translated by
+    `version_in_year` rows, group `engine:year`.
+    """
+    prefix = f"{engine}:"
+    firsts = {group: first for group, first in calibration.members(_FIRST).items() if group.startswith(prefix)}
+    if not firsts:
+        return engine
+    number = version_number(engine, version)
+    year = _YEAR.search(version)
+    if number is None and year is not None:
+        number = calibration.members(_YEARLY).get(f"{prefix}{year[1]}")
+    ordered = sorted(firsts, key=lambda group: firsts[group])
+    fitting = [group for group in ordered if number is None or firsts[group] <= number]
+    return fitting[-1] if fitting else ordered[0]

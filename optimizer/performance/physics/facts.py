@@ -1,0 +1,142 @@
+"""What physics needs of one model, one GPU and one precision: the catalogs' facts turned into SI numbers."""
+
+import math
+from collections.abc import Mapping
+from typing import TypeVar
+
+from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.units import BITS_PER_BYTE, BYTES_PER_GB, BYTES_PER_MIB, FLOPS_PER_TFLOPS, PARAMS_PER_BILLION
+from optimizer.inputs.catalog.kinds import KernelSupportLevel
+from optimizer.inputs.catalog.records import Catalogs, Gpu, Model, PrecisionScheme
+
+Row = TypeVar("Row")
+
+KERNEL_SUPPORT: tuple[KernelSupportLevel, ...] = ("none", "weight_only", "native")
+"""Names of the kernel support codes 0, 1, 2."""
+
+PLAIN_PRECISION = "bf16"
+"""What stays unquantized (embeddings, output head, KV cache by default) is stored in 16 bits."""
+
+
+def known(rows: Mapping[str, Row], name: str, kind: str) -> Row:
+    """The catalog row of that id. Raises InputError with the nearest ids when there is none."""
+    if name not in rows:
+        raise InputError([Finding("catalogs", 0, kind, f"unknown {kind} '{name}'", did_you_mean(name, rows))])
+    return rows[name]
+
+
+def expert_params(model: Model) -> float:
+    """Parameters of all routed experts: (total − active) / (1 − k/E), since only the unused experts are inactive."""
+    if model.moe_experts is None or model.moe_active_experts is None:
+        return 0.0
+    inactive = (model.total_params_b - model.active_params_b) * PARAMS_PER_BILLION
+    return inactive / (1 - model.moe_active_experts / model.moe_experts)
+
+
+def is_latent(model: Model) -> bool:
+    """Whether the KV cache holds one compressed latent per token (MLA), which tensor parallelism cannot divide."""
+    return model.kv_lora_rank is not None
+
+
+def network_facts(model: Model) -> dict[str, float]:
+    """Sizes of a model, with its parameters split by how often they are read: body, head, embedding, experts."""
+    experts = float(model.moe_experts or 1)
+    active = float(model.moe_active_experts or 1)
+    routed = expert_params(model)
+    head = float(model.vocab_size * model.hidden_size)
+    read = model.active_params_excl_input_embedding_b * PARAMS_PER_BILLION
+    latent = is_latent(model)
+    decode_dims = (
+        2.0 * (model.kv_lora_rank or 0) + float(model.qk_rope_head_dim or 0) if latent else 2.0 * model.head_dim
+    )
+    return {
+        "layers": model.layers,
+        "hidden": model.hidden_size,
+        "heads": model.attention_heads,
+        "kv_heads": model.kv_heads,
+        "prefill_dims": 2.0 * model.head_dim,
+        "decode_dims": decode_dims,
+        "vocab": model.vocab_size,
+        "body_params": read - head - routed * active / experts,
+        "head_params": head,
+        "embedding_params": 0.0 if model.tied_embeddings else head,
+        "expert_params": routed,
+        "experts": experts,
+        "active_experts": active,
+        "expert_width": float(model.moe_intermediate_size or model.intermediate_size),
+        "kv_layers": model.kv_cache_layers,
+        "global_layers": model.global_attention_layers if model.sliding_window_tokens else model.kv_cache_layers,
+        "window": float(model.sliding_window_tokens or math.inf),
+        "sparse_tokens": float(model.sparse_attention_tokens or math.inf),
+        "kv_bytes_per_token": model.kv_bytes_per_token_bf16,
+        "state_bytes": model.linear_state_bytes_per_sequence,
+        "latent": float(latent),
+        "max_context": model.max_context_tokens,
+    }
+
+
+def quantizes_all(model: Model, scheme: PrecisionScheme) -> bool:
+    """Whether the scheme stores every linear layer of this model, not only its routed experts.
+
+    The model's own release decides for its native precision; a model without experts has nothing else to quantize.
+    """
+    if model.moe_experts is None:
+        return True
+    part = model.native_quantized_part if scheme.id == model.native_precision else scheme.quantized_part
+    return part != "routed_experts"
+
+
+def weight_facts(catalogs: Catalogs, model: Model, scheme: PrecisionScheme) -> dict[str, float]:
+    """Bytes per parameter of the body and of the experts, and whether each of them is quantized."""
+    plain = catalogs.schemes[PLAIN_PRECISION].weight_bits / BITS_PER_BYTE
+    quantized = scheme.weight_bits / BITS_PER_BYTE
+    everything = quantizes_all(model, scheme)
+    return {
+        "body_bytes_per_param": quantized if everything else plain,
+        "expert_bytes_per_param": quantized,
+        "body_quantized": float(everything),
+    }
+
+
+def gpu_facts(gpu: Gpu) -> dict[str, float]:
+    """Memory, bandwidth and 16-bit peak of a GPU, and how it talks to others; NaN where nobody published a figure."""
+    plain = gpu.bf16_tflops or gpu.fp16_tflops
+    return {
+        "usable_bytes": gpu.usable_memory_mib * BYTES_PER_MIB,
+        "bandwidth": gpu.memory_bandwidth_gb_per_s * BYTES_PER_GB,
+        "plain_flops": (plain or math.nan) * FLOPS_PER_TFLOPS,
+        "half_gain": half_accumulation_gain(gpu),
+        "pcie_bandwidth": (gpu.pcie_gb_per_s or math.nan) * BYTES_PER_GB,
+        "own_bandwidth": (gpu.link_gb_per_s or math.nan) * BYTES_PER_GB,
+        "domain": gpu.link_domain_gpus,
+    }
+
+
+def half_accumulation_gain(gpu: Gpu) -> float:
+    """How much faster 16-bit products run when they are also summed in 16 bits, at least 1.
+
+    Matrix units do 8-bit products at twice that rate; cards whose 16-bit peak is quoted for 32-bit sums at half rate
+    (consumer cards) therefore show a ratio of 4 between the two peaks, all others 2.
+    """
+    plain = gpu.bf16_tflops or gpu.fp16_tflops
+    return max(gpu.int8_tops / 2 / plain, 1.0) if gpu.int8_tops and plain else 1.0
+
+
+def kernel_facts(catalogs: Catalogs, gpu: Gpu, scheme: PrecisionScheme) -> dict[str, float]:
+    """Peak of the matrix units for a scheme on a GPU and the kernel support code.
+
+    Weight-only kernels unpack to 16 bits and multiply there; a native kernel without a published peak counts as none.
+    """
+    row = catalogs.kernel_support.get((scheme.id, gpu.architecture))
+    support: KernelSupportLevel = row.support if row is not None else "none"
+    plain = gpu.bf16_tflops or gpu.fp16_tflops
+    peaks = {
+        "bf16": gpu.bf16_tflops,
+        "fp16": gpu.fp16_tflops or gpu.bf16_tflops,
+        "fp8": gpu.fp8_tflops,
+        "int8": gpu.int8_tops,
+        "fp4": gpu.fp4_tflops,
+    }
+    peak = peaks[scheme.compute] if support == "native" else plain
+    code = KERNEL_SUPPORT.index(support) if peak is not None else 0
+    return {"scheme_flops": (peak or plain or math.nan) * FLOPS_PER_TFLOPS, "kernel_support": float(code)}

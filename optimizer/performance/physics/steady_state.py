@@ -1,0 +1,223 @@
+"""Continuous batching in steady state: how many sequences run, how fast, and at which request rate.
+
+A running sequence shares each step with the others and waits for prefills that arrive meanwhile. With b sequences
+running on average (Poisson arrivals, so that a request meets b others), step s, prefill P (`prefill_each`) and
+interference κ, Little's law gives the rate at which b is reached:
+
+    rate(b) = b / (output · s(1 + b) + κ · b · P(b))        tpot(b) = s(1 + b) / (1 − κ · rate · P(b))
+
+Both grow with b, so every question about a rate is answered by searching b.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from optimizer.performance.physics.constants import Floats
+from optimizer.performance.physics.memory import MemoryUse, cache_copies, kv_bytes_per_sequence, memory_use
+from optimizer.performance.physics.queueing import STATISTICS, Wait, admission_wait, normal_deviation, server_wait
+from optimizer.performance.physics.roofline import prefill_attention_seconds
+from optimizer.performance.physics.setup import Setup
+from optimizer.performance.physics.step import (
+    StepCosts,
+    StepParts,
+    first_token_seconds,
+    pipelined_share,
+    prefill_seconds,
+    step_costs,
+)
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What the requests of each row look like: K classes, all (n, K); shares of a row sum to 1."""
+
+    new_tokens: Floats
+    cached_tokens: Floats
+    output_tokens: Floats
+    share: Floats
+
+    @property
+    def mean_output(self) -> Floats:
+        """Output tokens of the mean request, (n,)."""
+        mean: Floats = np.sum(self.share * self.output_tokens, axis=1)
+        return mean
+
+    @property
+    def in_flight(self) -> Floats:
+        """Share of each class among running sequences, (n, K): those with long outputs stay longer."""
+        held = self.share * self.output_tokens
+        whole: Floats = np.sum(held, axis=1, keepdims=True)
+        return held / whole
+
+    def mean_context(self, grown: Floats) -> Floats:
+        """Cached tokens of a running sequence, (n,), when it has produced the share `grown` (n,) of its output."""
+        length = self.new_tokens + self.cached_tokens + grown[:, None] * self.output_tokens
+        mean: Floats = np.sum(self.in_flight * length, axis=1)
+        return mean
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What does not depend on the load: prefill times, memory and how many sequences fit.
+
+    Attributes:
+        prefill: Seconds of prefill of each class, (n, K), without queueing.
+        mean_prefill: Of the mean request alone, per pipeline stage, (n,).
+        mean_attention: The part of it that is attention over the prompt, (n,).
+        prefill_variation: Squared coefficient of variation of the prefill over requests, (n,).
+        first_token: Seconds to the first token of each class when nobody waits, (n, K).
+        steps: What decode steps and passes cost at the context of a running sequence.
+        places: Sequences that fit at once, (n,); below 1 means that not even one does.
+        sequence_bytes: Cache bytes per GPU of a running sequence, (n,).
+    """
+
+    setup: Setup
+    demand: Demand
+    memory: MemoryUse
+    prefill: Floats
+    mean_prefill: Floats
+    mean_attention: Floats
+    prefill_variation: Floats
+    first_token: Floats
+    steps: StepCosts
+    places: Floats
+    sequence_bytes: Floats
+
+
+def situation(setup: Setup, demand: Demand) -> Situation:
+    """Everything about the rows that the load does not change."""
+    memory = memory_use(setup)
+    one = np.ones_like(demand.new_tokens)
+    prefill = prefill_seconds(setup, demand.new_tokens, demand.cached_tokens, one)
+    work = prefill / pipelined_share(setup, demand.new_tokens)
+    mean = np.sum(demand.share * work, axis=1)
+    variance = np.sum(demand.share * (work - mean[:, None]) ** 2, axis=1)
+    attention = prefill_attention_seconds(setup, demand.new_tokens, demand.cached_tokens)
+    grown = setup.constants["kv_growth_share"]
+    length = demand.new_tokens + demand.cached_tokens + grown[:, None] * demand.output_tokens
+    held = np.sum(demand.in_flight * kv_bytes_per_sequence(setup, length), axis=1)
+    places = np.maximum(memory.kv_capacity, 0.0) / held * cache_copies(setup)
+    return Situation(
+        setup,
+        demand,
+        memory,
+        prefill,
+        mean / setup.layout.pipeline_parallel,
+        np.sum(demand.share * attention, axis=1) / setup.layout.pipeline_parallel,
+        variance / np.maximum(mean**2, np.finfo(np.float64).tiny),
+        first_token_seconds(setup, prefill),
+        step_costs(setup, demand.mean_context(np.full(setup.rows, 0.5))),
+        np.minimum(places, setup.layout.max_num_seqs * cache_copies(setup)),
+        held,
+    )
+
+
+@dataclass(frozen=True)
+class OperatingPoint:
+    """One replica at a load, (n,) or (n, K) for what differs by request class; seconds.
+
+    Attributes:
+        rate_per_s: Requests per second.
+        concurrency: Sequences running on average.
+        max_concurrency: Sequences that fit at once.
+        kv_utilization: Share of the KV cache in use on average.
+        stable: Whether the replica keeps up with the rate.
+        tpot_s: Time per output token by statistic, (n,).
+        ttft_s: Time to first token by statistic, (n, K).
+        e2e_s: End-to-end time by statistic, (n, K).
+        prefill_s: Prefill of each class without queueing, (n, K).
+        step_s: One decode step, (n,).
+        step_parts: What the step is spent on.
+    """
+
+    rate_per_s: Floats
+    concurrency: Floats
+    max_concurrency: Floats
+    kv_utilization: Floats
+    stable: np.ndarray
+    tpot_s: Mapping[str, Floats]
+    ttft_s: Mapping[str, Floats]
+    e2e_s: Mapping[str, Floats]
+    prefill_s: Floats
+    step_s: Floats
+    step_parts: StepParts
+
+
+def prefill_each(now: Situation, sequences: Floats, step: StepParts) -> Floats:
+    """Seconds that each prompt takes from `sequences` (n,) running ones whose decode step is `step`, (n,).
+
+    A step ends sequences/output requests and admits as many: beyond one, prompts are prefilled together.
+    """
+    demand = now.demand
+    new = np.sum(demand.share * demand.new_tokens, axis=1)
+    together = np.maximum(sequences / demand.mean_output, 1.0)
+    shared = now.steps.shared_prefill(new, together, sequences, step) / now.setup.layout.pipeline_parallel
+    return now.mean_attention + shared
+
+
+def rate_at(now: Situation, running: Floats) -> Floats:
+    """Requests per second at which `running` (n,) sequences run on average."""
+    step = now.steps.decode(1 + running)
+    blocked = now.setup.constants["interference_factor"] * prefill_each(now, 1 + running, step)
+    return running / (now.demand.mean_output * step.total + running * blocked)
+
+
+def at_concurrency(now: Situation, running: Floats, statistics: Collection[str] = STATISTICS) -> OperatingPoint:
+    """The replica with `running` (n,) sequences on average; end-to-end times only where all statistics are wanted."""
+    constants, demand = now.setup.constants, now.demand
+    parts = now.steps.decode(1 + running)
+    step = parts.total
+    each = prefill_each(now, 1 + running, parts)
+    blocked = constants["interference_factor"] * each
+    rate = running / (demand.mean_output * step + running * blocked)
+    tpot = step / (1 - rate * blocked)
+    place = admission_wait(1 + running, now.places, demand.mean_output * tpot)
+    prefill = server_wait(np.minimum(rate * each, 1.0), now.mean_prefill + step, now.prefill_variation)
+    start = now.first_token + (constants["waited_steps_open"] * step)[:, None]
+    ttft = {name: start + _joint(name, prefill, place)[:, None] for name in statistics}
+    spread = tpot_spread(now, each, rate, tpot)
+    tpots = {name: tpot + normal_deviation(name) * spread for name in statistics}
+    return OperatingPoint(
+        rate,
+        running,
+        now.places,
+        np.minimum((1 + running) * now.sequence_bytes / np.maximum(now.memory.kv_capacity, 1.0), 1.0),
+        (now.memory.kv_capacity > 0) & (1 + running <= now.places),
+        tpots,
+        ttft,
+        end_to_end(demand, ttft, tpots) if len(statistics) == len(STATISTICS) else {},
+        now.prefill,
+        step,
+        parts,
+    )
+
+
+def _joint(name: str, first: Wait, second: Wait) -> Floats:
+    """A statistic of the sum of two independent waits: means add, percentiles add in squares."""
+    if name == "mean":
+        return first.mean + second.mean
+    return np.hypot(first.statistic(name), second.statistic(name))
+
+
+def tpot_spread(now: Situation, prefill: Floats, rate: Floats, tpot: Floats) -> Floats:
+    """Standard deviation of a request's TPOT, (n,): how many prefills it met is a Poisson count.
+
+    σ = κ P √(rate · life) / output, with life = output · tpot.
+    """
+    output = now.demand.mean_output
+    met = np.sqrt(rate * output * tpot)
+    blocked = now.setup.constants["interference_factor"] * prefill
+    return blocked * met * np.sqrt(1 + now.prefill_variation) / output
+
+
+def end_to_end(demand: Demand, ttft: Mapping[str, Floats], tpot: Mapping[str, Floats]) -> dict[str, Floats]:
+    """TTFT + (output − 1) · TPOT; deviations of the two parts from their means add in squares."""
+    decoded = np.maximum(demand.output_tokens - 1, 0.0)
+    mean = ttft["mean"] + decoded * tpot["mean"][:, None]
+    found = {"mean": mean, "p50": ttft["p50"] + decoded * tpot["p50"][:, None]}
+    for name in ("p90", "p95", "p99"):
+        first = np.maximum(ttft[name] - ttft["mean"], 0.0)
+        found[name] = mean + np.hypot(first, decoded * (tpot[name] - tpot["mean"])[:, None])
+    return found

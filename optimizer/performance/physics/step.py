@@ -1,0 +1,156 @@
+"""What the engine does in one go: a decode step over the running sequences, and the prefill of a prompt."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from optimizer.performance.physics.communication import Exchange, all_reduces, hand_overs
+from optimizer.performance.physics.constants import Floats
+from optimizer.performance.physics.roofline import (
+    Matrices,
+    column,
+    decode_attention_seconds,
+    matrices,
+    prefill_attention_seconds,
+    smooth_max,
+)
+from optimizer.performance.physics.setup import Setup
+
+
+@dataclass(frozen=True)
+class StepParts:
+    """Seconds of one decode step by what they are spent on, (n,)."""
+
+    linear: Floats
+    attention: Floats
+    communication: Floats
+    overhead: Floats
+
+    @property
+    def total(self) -> Floats:
+        """The whole step."""
+        return self.linear + self.attention + self.communication + self.overhead
+
+
+@dataclass(frozen=True)
+class StepCosts:
+    """What a pass costs, with all settled but how many sequences and tokens are in it: found once per situation.
+
+    Attributes:
+        matrices: The model's matrices.
+        all_reduces: What the GPUs of a stage exchange.
+        hand_overs: What the stages hand over.
+        attention: Seconds of decode attention per sequence, (n,): at a given context it grows in proportion.
+        overhead: Seconds that the engine adds to a step, (n,).
+        sequence_overhead: Seconds it adds per sequence, (n,).
+        stages: Pipeline stages, (n,).
+        mixed: How far the engine adds prompts to decode steps, (n,).
+    """
+
+    matrices: Matrices
+    all_reduces: Exchange
+    hand_overs: Exchange
+    attention: Floats
+    overhead: Floats
+    sequence_overhead: Floats
+    stages: Floats
+    mixed: Floats
+
+    def decode(self, sequences: Floats) -> StepParts:
+        """One token for each of `sequences` (n,) running sequences.
+
+        With pipeline stages they run in as many micro-batches of at least one sequence, and a token's step passes
+        through all stages.
+        """
+        batch = self.micro_batch(sequences)
+        return StepParts(
+            self.matrices.seconds(batch, batch),
+            self.attention * batch,
+            self.all_reduces.seconds(batch) + self.hand_overs.seconds(batch),
+            self.overhead + self.sequence_overhead * batch,
+        )
+
+    def micro_batch(self, sequences: Floats) -> Floats:
+        """Sequences that are in one stage at a time, (n,): no fewer than one, however many stages there are."""
+        return np.maximum(sequences / self.stages, np.minimum(sequences, 1.0))
+
+    def one_pass(self, tokens: Floats, sampled: Floats) -> Floats:
+        """`tokens` tokens through all layers, of which `sampled` get a next one, without attention; (n,) or (n, …)."""
+        return self.matrices.seconds(tokens, sampled) + self.all_reduces.seconds(tokens)
+
+    def shared_prefill(self, new: Floats, prompts: Floats, sequences: Floats, step: StepParts) -> Floats:
+        """What one prompt of `new` (n,) tokens adds to a busy engine, (n,), without attention over the prompt.
+
+        `prompts` (n,) prompts are prefilled together, so that they read the weights once. An engine that prefills
+        apart from decoding spends T(prompts · new) / prompts on each. One that adds prompts to a decode step of
+        `sequences` (n,) sequences, `step`, spends (T(sequences + prompts · new) − T(sequences)) / prompts.
+        """
+        batch, tokens = self.micro_batch(sequences), prompts * new
+        apart = self.one_pass(tokens, prompts)
+        added = self.one_pass(batch + tokens, batch + prompts) - (step.linear + self.all_reduces.seconds(batch))
+        return ((1 - self.mixed) * apart + self.mixed * added) / prompts
+
+
+def step_costs(setup: Setup, context: Floats) -> StepCosts:
+    """The costs of steps over sequences with `context` (n,) cached tokens on average."""
+    ranks = np.where(setup.layout.attention_dp, setup.layout.tensor_parallel, 1.0)
+    return StepCosts(
+        matrices(setup),
+        all_reduces(setup),
+        hand_overs(setup),
+        decode_attention_seconds(setup, np.ones(setup.rows), context),
+        step_overhead_seconds(setup),
+        setup.constants["sequence_overhead_s"] / ranks,
+        setup.layout.pipeline_parallel,
+        setup.constants["mixed_prefill_share"],
+    )
+
+
+def step_overhead_seconds(setup: Setup) -> Floats:
+    """Host and launch time the engine adds to a step, (n,): per step, per layer, expert layer and latent layer.
+
+    Formats differ in the kernels around a product: activations are quantized, scales laid out, experts sorted.
+    """
+    constants, network = setup.constants, setup.network
+    plain = np.where(setup.weights.body_quantized > 0, constants["layer_format_factor"], 1.0)
+    routed = constants["expert_layer_overhead_s"] * constants["expert_format_factor"]
+    each = constants["layer_overhead_s"] * plain + np.where(network.experts > 1, routed, 0.0)
+    latent = np.where(network.latent > 0, constants["latent_layer_overhead_s"], 0.0)
+    return constants["step_overhead_s"] + network.layers * (each + latent)
+
+
+def prefill_seconds(setup: Setup, new: Floats, cached: Floats, prompts: Floats) -> Floats:
+    """Work of prefilling `prompts` prompts together, each of `new` uncached tokens behind `cached` ones.
+
+    All three (n,) or (n, K); seconds of one pass through all stages, without what the engine adds.
+    """
+    tokens = new * prompts
+    attention = prompts * prefill_attention_seconds(setup, new, cached)
+    layers = matrices(setup).seconds(tokens, prompts) + attention + all_reduces(setup).seconds(tokens)
+    return layers * pipelined_share(setup, tokens) + hand_overs(setup).seconds(tokens)
+
+
+def pipelined_share(setup: Setup, tokens: Floats) -> Floats:
+    """Time of a prefill in chunks over pipeline stages, relative to one stage doing it all.
+
+    With c chunks on s stages the last chunk leaves after c + s − 1 of c · s chunk times: 1/s + (1 − 1/s)/c.
+    """
+    stages = column(setup.layout.pipeline_parallel, tokens)
+    chunks = np.maximum(tokens / column(setup.layout.max_batched_tokens, tokens), 1.0)
+    return 1 / stages + (1 - 1 / stages) / chunks
+
+
+def launch_floor_seconds(setup: Setup) -> Floats:
+    """The least time a prefill takes, (n,): its kernels are launched one by one, without a recorded graph."""
+    constants, network = setup.constants, setup.network
+    routed = np.where(network.experts > 1, constants["expert_launch_floor_s"], 0.0)
+    latent = np.where(network.latent > 0, constants["latent_launch_floor_s"], 0.0)
+    return (constants["launch_floor_s"] + routed + latent) * network.layers
+
+
+def first_token_seconds(setup: Setup, prefill: Floats) -> Floats:
+    """Fixed cost of a request plus its prefill, at least the launch floor; (n,) or (n, K)."""
+    floor = column(launch_floor_seconds(setup), prefill)
+    return column(setup.constants["request_overhead_s"], prefill) + smooth_max(
+        prefill, floor + 0 * prefill, setup.constants["launch_norm"]
+    )

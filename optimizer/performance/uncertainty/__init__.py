@@ -1,0 +1,1 @@
+"""How far a prediction may be off, by how near it stands to measurements."""

@@ -1,0 +1,100 @@
+"""How far off a prediction may be: intervals calibrated on measurements that a fit had not seen.
+
+All widths are logarithms: a half-width of 0.3 means that 90 % of unseen measurements lay between the prediction times
+and divided by exp(0.3). With h the half-width of the row's metric, load and engine, and u that of whatever nobody
+measured about it,
+
+    half-width = √(h² + Σ u²)        low = value · exp(−a · half-width)        high = value · exp(b · half-width)
+
+where a and b, near 1, say that errors are not the same on both sides. The catalog's rows are `interval_half_width`,
+`interval_unseen`, `interval_low_share`, `interval_high_share` and, for plans, `planning_share`.
+"""
+
+from collections.abc import Mapping, Sequence
+from statistics import NormalDist
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optimizer.performance.physics.constants import Calibration, Floats, group_name
+
+HALF_WIDTH: Final = "interval_half_width"
+UNSEEN: Final = "interval_unseen"
+LOW: Final = "interval_low_share"
+HIGH: Final = "interval_high_share"
+PLANNING: Final = "planning_share"
+"""One-sided error at `PLANNING_CONFIDENCE`, on the side that breaks a promise, as a share of the half-width."""
+
+PLANNING_CONFIDENCE: Final = 0.9
+COVERAGE: Final = 0.90
+"""Share of measurements that an interval is meant to hold."""
+
+FEW_CLIENTS: Final = 4
+MANY_CLIENTS: Final = 32
+"""Closed loops up to the first are lightly loaded, beyond the second heavily."""
+
+WAITING_SHARE: Final = 0.1
+"""Where a request spends more of its life before its first token, it waits in line, which is hard to predict."""
+
+Bools = NDArray[np.bool_]
+Column = Sequence[str] | NDArray[Any]
+
+
+def load_class(load: Column, value: Floats, ttft_s: Floats, decoding_s: Floats) -> list[str]:
+    """The class of each row's load: closed loops are told apart by their clients and by whether these wait, (n,).
+
+    Args:
+        load: Kind of load of each row.
+        value: Its clients, rate or batch.
+        ttft_s: Predicted mean time to the first token.
+        decoding_s: Predicted time from the first token to the last.
+    """
+    waiting = ttft_s > WAITING_SHARE * (ttft_s + decoding_s)
+    closed = np.select(
+        [value <= FEW_CLIENTS, waiting, value <= MANY_CLIENTS], ["low", "waiting", "middle"], default="high"
+    )
+    return [f"{kind}-{size}" if kind == "concurrency" else str(kind) for kind, size in zip(load, closed, strict=True)]
+
+
+def half_width(
+    calibration: Calibration, metric: str, loads: Column, engines: Column, missing: Mapping[str, Bools]
+) -> Floats:
+    """Half-width of each row's interval as a logarithm, (n,).
+
+    Args:
+        calibration: Holds the widths by metric, metric@load and metric@load@engine.
+        metric: `ttft`, `tpot` or `throughput`.
+        loads: Load class of each row, as `load_class` names it.
+        engines: Engine of each row.
+        missing: For each kind of novelty whether a row has it, (n,); widths add in squares.
+    """
+    kinds = {pair: _own(calibration, metric, *pair) for pair in set(zip(loads, engines, strict=True))}
+    squared = np.array([kinds[pair] ** 2 for pair in zip(loads, engines, strict=True)], dtype=np.float64)
+    for kind, rows in missing.items():
+        squared = squared + np.where(rows, calibration.lookup(UNSEEN, f"{metric}@{kind}") ** 2, 0.0)
+    return np.sqrt(squared)
+
+
+def bounds(calibration: Calibration, metric: str, loads: Column, value: Floats, width: Floats) -> tuple[Floats, Floats]:
+    """Low and high end of the interval around each value, (n,)."""
+    kinds = sorted(set(loads))
+    low, high = ({load: _by_load(calibration, side, metric, load) for load in kinds} for side in (LOW, HIGH))
+    below, above = (np.array([side[load] for load in loads], dtype=np.float64) for side in (low, high))
+    return value * np.exp(-below * width), value * np.exp(above * width)
+
+
+def planning_share(calibration: Calibration, metric: str, confidence: float) -> float:
+    """The part of a half-width that a promise with this confidence leaves as room: 0 at one half, monotone."""
+    deviations = NormalDist().inv_cdf(confidence) / NormalDist().inv_cdf(PLANNING_CONFIDENCE)
+    return calibration.lookup(PLANNING, metric) * deviations
+
+
+def _own(calibration: Calibration, metric: str, load: str, engine: str) -> float:
+    """The half-width of the most specific class that the catalog holds."""
+    groups = (group_name((metric, load, engine)), group_name((metric, load)), metric)
+    return calibration.entries[calibration.index(HALF_WIDTH, groups)].value
+
+
+def _by_load(calibration: Calibration, parameter: str, metric: str, load: str) -> float:
+    return calibration.entries[calibration.index(parameter, (group_name((metric, load)), metric))].value

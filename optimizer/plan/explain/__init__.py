@@ -1,0 +1,1 @@
+"""Why the plan is what it is: what binds, what else there is, how sure it is."""

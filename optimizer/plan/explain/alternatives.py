@@ -1,0 +1,192 @@
+"""Other plans beside the chosen one, each solved to its own optimum: next best, opted in, and rules of thumb."""
+
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+
+import numpy as np
+
+from optimizer.inputs.catalog.quality import SIXTEEN_BIT
+from optimizer.inputs.catalog.records import Model
+from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE, Policy
+from optimizer.performance.candidates.options import MIXED, WorkloadOptions
+from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.readback.outline import Outline, outlined
+from optimizer.plan.readback.readback import Bought
+from optimizer.plan.record.explanation import Alternative
+from optimizer.program.problem.data import Flags
+
+LARGE_MODEL_PARAMS_B = 34.0
+"""Where the rule of thumb stops trusting one mid-range GPU."""
+FAST_TTFT_MS = 100.0
+EVERYWHERE = "global"
+"""The region of offers whose place is not told apart, which says nothing in a phrase."""
+
+
+def next_best(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative]:
+    """The cheapest plans without the chosen GPUs, without the chosen providers, without the chosen precisions.
+
+    The inquiry may be narrowed here, for the rule of thumb and for the central prediction: none of them admits an offer
+    or lifts a criterion that service levels do not decide.
+    """
+    gpus = sorted({d.gpu for d in chosen.deployments})
+    yield _compared("gpu", f"without {', '.join(gpus)}", inquiry.solved(_without(inquiry, "gpu", gpus)), chosen)
+    providers = sorted({d.provider for d in chosen.deployments})
+    denied = (*inquiry.scenario.policy.providers.deny, *providers)
+    lists = inquiry.scenario.policy.providers.model_copy(update={"deny": denied}).model_dump()
+    yield _compared(
+        "provider", f"without {', '.join(providers)}", inquiry.under_policy(providers=lists).solved(), chosen
+    )
+    precisions = sorted({d.precision for d in chosen.deployments})
+    without = inquiry.solved(_without(inquiry, "precision", precisions))
+    yield _compared("precision", f"without {', '.join(precisions)}", without, chosen)
+    workloads = len(inquiry.scenario.workloads)
+    if len(chosen.deployments) > workloads and not inquiry.close_enough:
+        uniform = inquiry.under_policy(max_distinct_configurations=workloads).solved()
+        yield _compared("configurations", "with one configuration per workload", uniform, chosen)
+    if any(d.pool == MIXED for d in chosen.deployments):
+        apart = inquiry.under_policy(mix_classes=False).solved()
+        yield _compared("mix_classes", "with one class, or all in their shares, on a replica", apart, chosen)
+
+
+def _without(inquiry: Inquiry, field: str, names: Sequence[str]) -> tuple[Flags, ...]:
+    return tuple(
+        np.array([getattr(c, field) not in names for c in choice.configurations], dtype=bool)
+        for choice in inquiry.options
+    )
+
+
+def opportunities(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative]:
+    """What each thing that the policy leaves out by default would save."""
+    policy = inquiry.scenario.policy
+    asked: list[tuple[str, str, dict[str, object]]] = []
+    if "spot" not in policy.pricing_terms:
+        asked.append(("spot", "spot prices, instances can be taken back", _with("pricing_terms", policy, "spot")))
+    committed = ("committed", "reserved_1y", "reserved_3y")
+    if not set(committed) & set(policy.pricing_terms):
+        asked.append(("commitment", "committing for 1 month to 3 years", _with("pricing_terms", policy, *committed)))
+    if "marketplace" not in policy.provider_kinds:
+        asked.append(("marketplace", "marketplace hosts", _with("provider_kinds", policy, "marketplace")))
+    if "seed" not in policy.price_confidence:
+        asked.append(
+            ("seed", "prices quoted in articles, no list behind them", _with("price_confidence", policy, "seed"))
+        )
+    if policy.max_price_age_days is not None:
+        years = f"prices older than {policy.max_price_age_days} days"
+        asked.append(("old_prices", years, {"max_price_age_days": None}))
+    for kind, words, changes in asked:
+        yield _compared(kind, f"with {words}", inquiry.under_policy(**changes).solved(), chosen)
+
+
+PROMISES: tuple[tuple[str, str], ...] = (
+    ("robust", "planning for demand, throughput and price as they are expected"),
+    ("survive", "no loss to survive"),
+    ("spare_replicas", "no spare replicas"),
+    ("min_providers", "one provider allowed"),
+    ("min_regions", "one region allowed"),
+    ("max_provider_share", "no limit on what one provider serves"),
+    ("max_spot_share", "no limit on what spot serves"),
+    ("max_engines", "any number of engines"),
+    ("max_carbon_kg_per_month", "no limit on carbon"),
+    ("countries", "any country"),
+    ("egress", "answers sent out for nothing"),
+    ("migration", "no plan in force to start from"),
+    ("mix_classes", "any mix of a workload's classes on a replica"),
+)
+"""Policy fields that buy safety or order, and what being without each means."""
+
+
+def insurance(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative]:
+    """What each promise beyond the service levels costs: the plan without it."""
+    policy, neutral = inquiry.scenario.policy, Policy()
+    for field, words in PROMISES:
+        if getattr(policy, field) != getattr(neutral, field):
+            without = inquiry.under_policy(**{field: getattr(neutral, field)}).solved()
+            yield _compared(field, f"with {words}", without, chosen)
+
+
+def _with(field: str, policy: object, *extra: str) -> dict[str, object]:
+    return {field: (*getattr(policy, field), *extra)}
+
+
+def central_prediction(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative]:
+    """What planning on the central prediction would cost: the price of the chosen confidence."""
+    confidence = inquiry.scenario.policy.confidence
+    if confidence <= CENTRAL_CONFIDENCE:
+        return
+    policy = inquiry.scenario.policy.model_copy(update={"confidence": CENTRAL_CONFIDENCE})
+    bold = inquiry.under_levels(inquiry.scenario.model_copy(update={"policy": policy}))
+    words = f"planning on the central prediction instead of the {confidence * 100:g} % bound"
+    yield _compared("confidence", words, bold.solved(), chosen)
+
+
+def rule_of_thumb(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative]:
+    """The articles' decision rule as a baseline: what a plan under the same requirements costs when following it.
+
+    Above 34B parameters a quantized model on H100 or A100; else an H100 where the first token is due within 100 ms;
+    else an A100 or L40S.
+    """
+    rules = [_rule(choice.model, choice) for choice in inquiry.options]
+    keep = tuple(
+        np.array([allowed(choice, c) for c in range(len(choice.configurations))], dtype=bool)
+        for choice, (_, allowed) in zip(inquiry.options, rules, strict=True)
+    )
+    words = "; ".join(dict.fromkeys(text for text, _ in rules))
+    yield _compared("rule_of_thumb", f"rule of thumb: {words}", inquiry.solved(keep), chosen)
+
+
+def _rule(model: Model, choice: WorkloadOptions) -> tuple[str, Callable[[WorkloadOptions, int], bool]]:
+    ttft = choice.workload.slo.ttft_ms
+    urgent = ttft is not None and min(ttft.limits_ms().values()) < FAST_TTFT_MS
+    if model.total_params_b > LARGE_MODEL_PARAMS_B:
+        return "quantized on H100 or A100", lambda o, c: _on(o, c, "h100-", "a100-") and not _sixteen_bit(o, c)
+    if urgent:
+        return "H100", lambda o, c: _on(o, c, "h100-")
+    return "A100 or L40S", lambda o, c: _on(o, c, "a100-", "l40s")
+
+
+def _on(choice: WorkloadOptions, row: int, *prefixes: str) -> bool:
+    return choice.configurations[row].gpu.startswith(prefixes)
+
+
+def _sixteen_bit(choice: WorkloadOptions, row: int) -> bool:
+    return choice.configurations[row].precision in SIXTEEN_BIT
+
+
+def _compared(kind: str, change: str, answer: Answer, chosen: Bought) -> Alternative:
+    """An alternative beside the chosen plan, in facts and one sentence."""
+    if answer.solution.outcome not in ("optimal", "feasible"):
+        text = f"{change}: no plan meets the scenario"
+        return Alternative(
+            kind=kind, change=change, outcome=answer.solution.outcome, monthly_cost_usd=None, difference_usd=None,
+            summary="", text=text,
+        )  # fmt: skip
+    other = outlined(answer)
+    difference = other.monthly_cost_usd - chosen.monthly_cost_usd
+    summary = summarized(other)
+    at_most = "at most " if answer.solution.outcome == "feasible" else ""
+    return Alternative(
+        kind=kind,
+        change=change,
+        outcome=answer.solution.outcome,
+        monthly_cost_usd=other.monthly_cost_usd,
+        difference_usd=difference,
+        summary=summary,
+        text=f"{change}: {at_most}${other.monthly_cost_usd:,.2f} a month ({_signed(difference)}), {summary}",
+    )
+
+
+def _signed(amount: Decimal) -> str:
+    return f"{'−' if amount < 0 else '+'}${abs(amount):,.2f}"
+
+
+def summarized(plan: Outline) -> str:
+    """The plan in a phrase: how many of which instances run what precision, where."""
+    parts = []
+    for item in plan.placed:
+        offer = item.offer
+        term = "" if offer.pricing_term == "on_demand" else f" {offer.pricing_term}"
+        gpus = f"{offer.gpu_count}×{offer.gpu}" if offer.gpu_count > 1 else offer.gpu
+        region = "" if offer.region == EVERYWHERE else f" {offer.region}"
+        parts.append(f"{item.instances}× {gpus} {item.configuration.precision} ({offer.provider}{region}{term})")
+    parts += [f"{item.model} by the request ({item.provider})" for item in plan.hosted]
+    return ", ".join(dict.fromkeys(parts))

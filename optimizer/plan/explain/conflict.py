@@ -1,0 +1,65 @@
+"""Which requirements cannot hold together: a deletion filter over the scenario's requirements, each test a solve."""
+
+from collections.abc import Iterable
+
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.explain.loosening import Requirement, defaults_of, requirements_of, with_field
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.readback.outline import Outline, outlined
+
+MAX_CONFLICTS = 4
+"""More at once and the scenario is better written anew."""
+
+
+def conflict_of(inquiry: Inquiry, beside: Iterable[Requirement] = ()) -> tuple[Requirement, ...]:
+    """A minimal set of requirements without any plan; empty when even the bare demand has none.
+
+    Starting from all that the scenario asks, each requirement is left out in turn; it stays out if there is still no
+    plan. What remains has no plan together, and leaving out any one of it gave one: that is what minimal means here.
+    Defaults that nobody wrote count as asked only where the written requirements alone do not explain it.
+
+    Args:
+        inquiry: An infeasible scenario.
+        beside: Requirements to leave out from the start: conflicts found before.
+    """
+    out = list(beside)
+    everything = [item for item in requirements_of(inquiry.scenario) if item not in out]
+    if plan_without(inquiry, [*out, *everything]) is None:
+        everything += [item for item in defaults_of(inquiry.scenario) if item not in out]
+        if plan_without(inquiry, [*out, *everything]) is None:
+            return ()
+    conflict = []
+    for item in reversed(everything):
+        if plan_without(inquiry, [*out, item]) is None:
+            out.append(item)
+        else:
+            conflict.append(item)
+    return tuple(reversed(conflict))
+
+
+def conflicts_of(inquiry: Inquiry) -> list[tuple[Requirement, ...]]:
+    """Independent conflicts, up to `MAX_CONFLICTS`: no two share a requirement, and each alone rules out every plan."""
+    found: list[tuple[Requirement, ...]] = []
+    while len(found) < MAX_CONFLICTS:
+        before = [item for conflict in found for item in conflict]
+        if found and plan_without(inquiry, before) is not None:
+            break
+        further = conflict_of(inquiry, before)
+        if not further:
+            break
+        found.append(further)
+    return found
+
+
+def plan_without(inquiry: Inquiry, left_out: Iterable[Requirement]) -> Outline | None:
+    """The cheapest plan when those requirements are not asked; None when there is none."""
+    scenario = inquiry.scenario
+    for item in left_out:
+        scenario = with_field(scenario, item.field, item.without)
+    return plan_of(inquiry, scenario)
+
+
+def plan_of(inquiry: Inquiry, scenario: Scenario) -> Outline | None:
+    """The cheapest plan of a changed scenario; None when there is none."""
+    answer = inquiry.changed(scenario).solved()
+    return outlined(answer) if answer.solution.outcome in ("optimal", "feasible") else None

@@ -1,0 +1,126 @@
+"""What the month costs after one natural step of a limit, tighter or looser, each step solved to its own optimum."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from optimizer.plan.explain.alternatives import summarized
+from optimizer.plan.explain.levers import Direction, Lever, is_demand
+from optimizer.plan.explain.loosening import shown, with_field
+from optimizer.plan.explain.pricing import SAME_COST
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.narrowing import restricted
+from optimizer.plan.readback.outline import Outline, outlined
+from optimizer.plan.readback.readback import Bought
+from optimizer.plan.record.explanation import MarginalValue, Requirement
+from optimizer.plan.record.fields import Outcome
+
+DIRECTIONS: Final[tuple[Direction, ...]] = ("tighter", "looser")
+CEILINGS: Final = ("policy.max_monthly_usd", "policy.max_power_kw", "policy.max_gpus", "policy.quotas")
+"""Limits that a plan keeps or breaks by its purchases alone."""
+
+
+@dataclass(frozen=True)
+class Varied:
+    """The proven best plan of a varied scenario; None where there is none."""
+
+    outcome: Outcome
+    plan: Outline | None
+
+
+def marginal_values(
+    inquiry: Inquiry, chosen: Bought, limits: Sequence[Requirement], moved: Sequence[Lever]
+) -> Iterator[MarginalValue]:
+    """One value per lever and direction.
+
+    Args:
+        inquiry: The question, narrowed or whole.
+        chosen: Its optimal plan.
+        limits: Every limit at that plan, which tells what a step cannot change without a solve.
+        moved: What to move.
+    """
+    at_plan = {item.requirement: item.value for item in limits}
+    own = restricted(inquiry, [name for name, _ in bought(chosen)])
+    for lever in moved:
+        for direction in DIRECTIONS:
+            if direction in lever.steps:
+                settled = _settled_without_a_solve(at_plan, lever, direction) or (
+                    direction == "tighter" and no_dearer(own, lever, chosen, lever.steps[direction])
+                )
+                found = Varied("optimal", chosen) if settled else varied(inquiry, lever.field, lever.steps[direction])
+                yield _marginal_value(chosen, found, lever, direction)
+
+
+def no_dearer(own: Inquiry, lever: Lever, chosen: Bought, value: float) -> bool:
+    """Whether the plan's own offers still do at its cost; then a tighter limit leaves it the best of fewer plans."""
+    return varied_cost_usd(own, lever.field, value) <= float(chosen.monthly_cost_usd + SAME_COST)
+
+
+def worth_moving(moved: Sequence[Lever], limits: Sequence[Requirement]) -> tuple[Lever, ...]:
+    """The levers of what binds, and the demand."""
+    binding = {item.requirement for item in limits if item.binding}
+    return tuple(lever for lever in moved if lever.field in binding or is_demand(lever.field))
+
+
+def varied(inquiry: Inquiry, field: str, value: float) -> Varied:
+    """The best plan with one field of the scenario set anew."""
+    answer = inquiry.changed(with_field(inquiry.scenario, field, value)).solved()
+    found = answer.solution.outcome in ("optimal", "feasible")
+    return Varied(answer.solution.outcome, outlined(answer) if found else None)
+
+
+def varied_cost_usd(inquiry: Inquiry, field: str, value: float) -> float:
+    """The month's cost of the best plan with one field set anew; infinite where there is none."""
+    cost = inquiry.changed(with_field(inquiry.scenario, field, value)).solved().solution.cost_usd_per_month
+    return math.inf if cost is None else cost
+
+
+def bought(plan: Outline) -> tuple[tuple[str, int], ...]:
+    """What makes two plans the same purchase: how many instances of which offers, and which hosted APIs."""
+    apis = dict.fromkeys((item.api, 0) for item in plan.hosted)
+    return (*((purchase.offer, purchase.instances) for purchase in plan.purchases), *apis)
+
+
+def _marginal_value(chosen: Bought, found: Varied, lever: Lever, direction: Direction) -> MarginalValue:
+    to, plan = lever.steps[direction], found.plan
+    difference = None if plan is None else plan.monthly_cost_usd - chosen.monthly_cost_usd
+    unmoved = direction == "looser" and difference is not None and abs(difference) < SAME_COST
+    same = unmoved or (plan is not None and bought(plan) == bought(chosen))
+    summary = "" if plan is None else summarized(chosen if same else plan)
+    step = f"{lever.what}: {shown(to)} instead of {shown(lever.value, lever.unit)}"
+    if plan is None or difference is None:
+        effect = "no plan meets it" if found.outcome == "infeasible" else "no plan found in time"
+    elif same:
+        effect = "the same plan"
+    else:
+        sign = "−" if difference < 0 else "+"
+        effect = f"${plan.monthly_cost_usd:,.2f} a month ({sign}${abs(difference):,.2f}), {summary}"
+    return MarginalValue.model_validate(
+        {
+            "field": lever.field,
+            "what": lever.what,
+            "direction": direction,
+            "from": lever.value,
+            "to": to,
+            "unit": lever.unit,
+            "outcome": found.outcome,
+            "same_plan": same,
+            "monthly_cost_usd": None if plan is None else plan.monthly_cost_usd,
+            "change_usd": difference,
+            "summary": summary,
+            "text": f"{step}: {effect}",
+        }
+    )
+
+
+def _settled_without_a_solve(at_plan: Mapping[str, float], lever: Lever, direction: Direction) -> bool:
+    """Whether the chosen plan is still the best for sure.
+
+    A plan that keeps a ceiling's tighter value is best among fewer; a larger budget admits only dearer plans.
+    """
+    if not lever.field.startswith(CEILINGS):
+        return False
+    if direction == "looser":
+        return lever.field == "policy.max_monthly_usd"
+    return lever.field in at_plan and at_plan[lever.field] <= lever.steps[direction]

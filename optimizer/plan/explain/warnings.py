@@ -1,0 +1,77 @@
+"""What a reader must know before signing: what nobody measured, what was not asked, and which prices to confirm."""
+
+from collections.abc import Iterator, Sequence
+
+from optimizer.inputs.catalog.quality import SIXTEEN_BIT
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.performance.candidates.periods import Periods
+from optimizer.plan.readback.readback import Bought
+from optimizer.plan.record.fleet import Deployment, Purchase
+
+NOTABLE_ROUNDING = 0.01
+"""Share of a workload's requests that rounding hours up may add before it is said."""
+MANY_INSTANCES = 16
+"""From here on, whether the provider has that many is a question of its own."""
+
+
+def warnings(scenario: Scenario, bought: Bought, week: Periods) -> list[str]:
+    """One sentence per thing to settle, without repetition, the gravest kind first."""
+    deployments = bought.deployments
+    kinds = (_not_measured(deployments), _quality(scenario, deployments), _prices(scenario, deployments))
+    found = [text for kind in kinds for text in kind]
+    found += [*_hosted(bought), *_interrupted(scenario, deployments), *_availability(bought.purchases)]
+    return list(dict.fromkeys([*found, *_rounded_up(scenario, week)]))
+
+
+def _not_measured(deployments: Sequence[Deployment]) -> Iterator[str]:
+    for d in deployments:
+        if d.provenance.performance == "estimated":
+            yield f"{d.workload} on {d.gpu}: {d.provenance.performance_note}; run a benchmark before relying on it"
+
+
+def _quality(scenario: Scenario, deployments: Sequence[Deployment]) -> Iterator[str]:
+    asked = {workload.name: workload.min_quality is not None for workload in scenario.workloads}
+    for d in deployments:
+        reduced = f"{d.precision} with a {d.kv_precision} KV cache"
+        if d.quality is None:
+            yield f"{d.workload}: nobody published what {reduced} keeps of the model's quality"
+        elif not asked[d.workload] and d.precision not in SIXTEEN_BIT and d.quality < 1:
+            yield f"{d.workload}: no quality floor was asked; {reduced} keeps {d.quality:.4f} of the 16-bit score"
+
+
+def _prices(scenario: Scenario, deployments: Sequence[Deployment]) -> Iterator[str]:
+    for d in deployments:
+        price, what = d.provenance, f"the price of {d.instance_type} at {d.provider}"
+        old = price.price_age_days > scenario.policy.flag_price_age_days
+        doubts = [f"{price.price_age_days} days old"] if old else []
+        doubts += [f"{price.price_confidence}, not listed"] if price.price_confidence != "listed" else []
+        if doubts:
+            yield f"{what} is {' and '.join(doubts)}: ask for a quote"
+
+
+def _availability(purchases: Sequence[Purchase]) -> Iterator[str]:
+    for purchase in purchases:
+        if purchase.instances >= MANY_INSTANCES:
+            yield f"{purchase.instances} × {purchase.offer}: ask whether so many are to be had, or set a quota"
+
+
+def _hosted(bought: Bought) -> Iterator[str]:
+    for item in bought.hosted:
+        yield (
+            f"{item.workload}: {item.api} at {item.provider} is planned by its price alone; "
+            "nobody promised or measured its latency here"
+        )
+
+
+def _interrupted(scenario: Scenario, deployments: Sequence[Deployment]) -> Iterator[str]:
+    if scenario.policy.spot is None and any(d.pricing_term == "spot" for d in deployments):
+        yield "spot instances count as if they were never interrupted; say how often in policy.spot"
+
+
+def _rounded_up(scenario: Scenario, week: Periods) -> Iterator[str]:
+    for workload, added in zip(scenario.workloads, week.added_share.tolist(), strict=True):
+        if added >= NOTABLE_ROUNDING:
+            yield (
+                f"{workload.name}: {week.count} periods stand for the week and plan {added:.1%} more than is asked; "
+                "policy.elastic.max_periods tells more hours apart"
+            )

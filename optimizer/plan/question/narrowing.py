@@ -1,0 +1,75 @@
+"""An inquiry cut down to the configurations that limits decide about, so that many variations of it stay cheap."""
+
+from collections.abc import Collection
+from dataclasses import fields, replace
+
+import numpy as np
+
+from optimizer.performance.candidates.options import PoolOptions, WorkloadOptions
+from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
+from optimizer.performance.market.market import Market
+from optimizer.performance.physics.memory import MemoryUse
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.program.problem.data import Flags, Ints
+
+DECIDED_BY_LEVELS = ("ttft", "tpot", "e2e", "load")
+"""The criteria that service levels and confidence decide; a failure of any other outlives every change of these."""
+
+
+def narrowed(inquiry: Inquiry) -> Inquiry:
+    """The inquiry without configurations that no change of service levels, demand or counts could ever admit.
+
+    What is left out stands on no admitted offer, or fails a criterion that such a change cannot mend; so every plan
+    of the changed scenario is still there. A change of the policy's lists or of the quality floor needs the whole.
+    """
+    return replace(inquiry, options=tuple(_narrowed(choice, inquiry.market) for choice in inquiry.options))
+
+
+def restricted(inquiry: Inquiry, offers: Collection[str]) -> Inquiry:
+    """The inquiry where only those offers (ids) may be bought, narrowed to what stands on them."""
+    others = np.array([offer.id not in offers for offer in inquiry.market.offers], dtype=np.bool_)
+    failed = inquiry.market.failed | others[:, None]
+    return narrowed(replace(inquiry, market=replace(inquiry.market, failed=failed)))
+
+
+def _narrowed(choice: WorkloadOptions, market: Market) -> WorkloadOptions:
+    return taken(choice, np.flatnonzero(_on_offer(choice, market) & _mendable(choice)))
+
+
+def taken(choice: WorkloadOptions, rows: Ints) -> WorkloadOptions:
+    """Some of a workload's configurations, in the given order, with all that is known of them."""
+    return replace(
+        choice,
+        limits=choice.limits.take(rows),
+        configurations=tuple(choice.configurations[row] for row in rows),
+        kind=choice.kind[rows],
+        gpus_per_replica=choice.gpus_per_replica[rows],
+        setup=choice.setup.take(rows),
+        memory=MemoryUse(*(getattr(choice.memory, field.name)[rows] for field in fields(MemoryUse))),
+        quality=tuple(choice.quality[row] for row in rows),
+        fixed={name: failed[rows] for name, failed in choice.fixed.items()},
+        pools=tuple(_pool_of(pool, rows) for pool in choice.pools),
+    )
+
+
+def _on_offer(choice: WorkloadOptions, market: Market) -> Flags:
+    on_offer: Flags = np.any(choice.fits[:, market.admitted], axis=1)[choice.kind]
+    return on_offer
+
+
+def _mendable(choice: WorkloadOptions) -> Flags:
+    """(P,) whether a configuration fails nothing but service levels in at least one pool."""
+    lasting = [j for j, criterion in enumerate(CONFIGURATION_CRITERIA) if criterion.name not in DECIDED_BY_LEVELS]
+    mendable: Flags = np.any([~pool.failed[:, lasting].any(axis=1) for pool in choice.pools], axis=0)
+    return mendable
+
+
+def _pool_of(pool: PoolOptions, rows: Ints) -> PoolOptions:
+    return replace(
+        pool,
+        failed=pool.failed[rows],
+        value=pool.value[rows],
+        limit=pool.limit[rows],
+        rate_per_s=pool.rate_per_s[rows],
+        limited_by=pool.limited_by[rows],
+    )

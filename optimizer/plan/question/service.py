@@ -1,0 +1,129 @@
+"""What a deployment is sent in each period and what it sustains of just that, predicted again at the plan's own mix."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from optimizer.inputs.scenario.scenario import Policy
+from optimizer.performance.candidates.options import WorkloadOptions, mix_of
+from optimizer.performance.candidates.predict import Mix, sustainable_rate
+from optimizer.program.problem.columns import Column
+
+LOAD_TOLERANCE = 1e-6
+"""Relative: routing comes from a linear program in floating point."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """A candidate that runs: what it stands for, and by period its replicas and the requests/s routed to it.
+
+    Attributes:
+        column: Workload, configuration, offer, and the pools that its requests may lie between.
+        replicas: (T,).
+        pool_flow_per_s: (T, pools of the column) requests/s of the demand asked for, without what may vary.
+    """
+
+    column: Column
+    replicas: tuple[int, ...]
+    pool_flow_per_s: tuple[tuple[float, ...], ...]
+
+    @cached_property
+    def flow_per_s(self) -> tuple[float, ...]:
+        """(T,) requests/s of all classes."""
+        return tuple(sum(flows) for flows in self.pool_flow_per_s)
+
+    @property
+    def busiest(self) -> int:
+        """The period with the most traffic, the first such; with the most replicas for a standby."""
+        by_load = list(zip(self.flow_per_s, self.replicas, strict=True))
+        return by_load.index(max(by_load))
+
+
+@dataclass(frozen=True)
+class Service:
+    """One deployment in one period.
+
+    Attributes:
+        flow_per_class_per_s: (K,) requests/s of each of the workload's classes.
+        classes: Those that it is sent, or that it stands by for.
+        mix: Their lengths and shares.
+        rate_per_s: Requests/s of this mix that one replica sustains within the service levels, interruptions included.
+        limited_by: Index into `LIMITS` of what stops a higher rate.
+        predicted_as: The pool that is exactly this mix, None for one between pools.
+    """
+
+    flow_per_class_per_s: tuple[float, ...]
+    classes: tuple[int, ...]
+    mix: Mix
+    rate_per_s: float
+    limited_by: int
+    predicted_as: int | None
+
+    @property
+    def flow_per_s(self) -> float:
+        """Requests/s of all classes."""
+        return sum(self.flow_per_class_per_s)
+
+    @property
+    def share_of_class(self) -> tuple[float, ...]:
+        """(K,) share of each of the workload's classes in what it is sent."""
+        return tuple(flow / self.flow_per_s for flow in self.flow_per_class_per_s)
+
+
+def services_of(choice: WorkloadOptions, use: Use, serving_share: float) -> tuple[Service, ...]:
+    """(T,) a deployment's periods; a standby one is taken to wait for the first of its pools.
+
+    Args:
+        choice: The workload's options.
+        use: What runs when.
+        serving_share: Share of the time in which a replica serves; below 1 where it is interrupted.
+    """
+    known: dict[tuple[float, ...], Service] = {}
+    for flows, by_class in zip(use.pool_flow_per_s, flows_by_class(choice, use), strict=True):
+        if flows not in known:
+            known[flows] = _service(choice, use, flows, by_class, serving_share)
+    return tuple(known[flows] for flows in use.pool_flow_per_s)
+
+
+def flows_by_class(choice: WorkloadOptions, use: Use) -> list[tuple[float, ...]]:
+    """(T, K) requests/s of each of the workload's classes that a deployment is sent."""
+    share = np.zeros((len(use.column.pools), len(choice.workload.classes())))
+    for row, p in enumerate(use.column.pools):
+        share[row, list(choice.pools[p].pool.classes)] = choice.pools[p].pool.mix.share
+    return [tuple(flows) for flows in (np.array(use.pool_flow_per_s) @ share).tolist()]
+
+
+def _service(
+    choice: WorkloadOptions, use: Use, flows: tuple[float, ...], by_class: tuple[float, ...], serving_share: float
+) -> Service:
+    pools, row = [choice.pools[p] for p in use.column.pools], use.column.configuration
+    sent = [at for at, flow in enumerate(flows) if flow > 0]
+    if len(sent) < 2:
+        at = sent[0] if sent else 0
+        rate, limited_by = pools[at].rate_per_s[row], pools[at].limited_by[row]
+        classes, mix, exactly = pools[at].pool.classes, pools[at].pool.mix, use.column.pools[at]
+    else:
+        classes, exactly = tuple(k for k, flow in enumerate(by_class) if flow), None
+        mix = mix_of(choice.workload, classes, np.array([by_class[k] for k in classes]))
+        own = np.array([row])
+        found = sustainable_rate(choice.setup.take(own), mix, choice.limits.take(own))
+        rate, limited_by = found.rate_per_s[0], found.limited_by[0]
+    return Service(
+        flow_per_class_per_s=by_class,
+        classes=classes,
+        mix=mix,
+        rate_per_s=float(rate) * serving_share,
+        limited_by=int(limited_by),
+        predicted_as=exactly,
+    )
+
+
+def overload(policy: Policy, replicas: int, now: Service) -> float:
+    """What a deployment is sent over the most that the policy allows at its mix: utilization, and spare replicas."""
+    asked = now.flow_per_s * policy.robust.demand
+    if not asked:
+        return 0.0
+    rate = now.rate_per_s * policy.robust.throughput
+    most = min(policy.max_utilization * replicas, replicas - policy.spare_replicas) * rate
+    return asked / most if most > 0 else float("inf")

@@ -1,0 +1,1 @@
+"""From the counts of a solution to a plan and its bill."""

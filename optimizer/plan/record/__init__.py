@@ -1,0 +1,1 @@
+"""The answer's types, in which nothing is computed."""

@@ -1,0 +1,222 @@
+"""What a plan buys and runs: deployments, purchases, hosted APIs, by period, and the month's bill."""
+
+from datetime import date
+from decimal import Decimal
+from typing import Literal
+
+from optimizer.base.model import Strict
+from optimizer.plan.record.fields import Figure, Ms, UnitUsd, Usd
+
+
+class Vram(Strict):
+    """Memory of one GPU of a replica; weights, KV cache, activations and what is free add up to what is usable."""
+
+    usable_gib: Figure
+    """What the engine may take of the device."""
+    weights_gib: Figure
+    kv_cache_gib: Figure
+    """KV cache that the planned load fills on average."""
+    activations_gib: Figure
+    """Working space of the largest step, runtime and communication buffers."""
+    free_gib: Figure
+    """The rest of the KV cache, room for bursts."""
+
+
+class ServedClass(Strict):
+    """One request class as a deployment serves it."""
+
+    name: str
+    input_tokens: int
+    output_tokens: int
+    share: Figure
+    """Share of this deployment's requests, at the hours in which it is sent most."""
+    requests_per_second: Figure
+    ttft_ms: dict[str, Ms]
+    """Predicted at the planned load, pipeline stages before the model included."""
+    ttft_bound_ms: dict[str, Ms]
+    """The same with the margin of the chosen confidence; this is what is held against the limit."""
+    e2e_ms: dict[str, Ms]
+    e2e_bound_ms: dict[str, Ms]
+
+
+class Provenance(Strict):
+    """Where a deployment's numbers come from."""
+
+    performance: Literal["measured", "calibrated", "estimated"]
+    performance_note: str
+    price_as_of: date
+    price_source: str
+    price_confidence: str
+    price_age_days: int
+    quality: str
+
+
+class Running(Strict):
+    """What of a deployment runs in a period."""
+
+    period: int
+    replicas: int
+    requests_per_second: Figure
+    requests_per_second_by_class: dict[str, Figure]
+    """Of the classes that it is sent; empty where it stands by."""
+    max_requests_per_second: Figure
+    """What its replicas sustain of this mix of classes within the service levels."""
+    utilization: Figure
+
+
+class Deployment(Strict):
+    """Replicas of one configuration on one offer, at the hours in which they are sent most; latencies and utilization
+    are those of the hours in which a replica has most to do, of every mix of classes that it is sent."""
+
+    workload: str
+    pool: str
+    """The request class it serves, `all` for the workload's whole mix, `mixed` for any other mix; see `classes`."""
+    model: str
+    engine: str
+    provider: str
+    region: str
+    instance_type: str
+    pricing_term: str
+    commitment_months: int
+    gpu: str
+    gpus_per_instance: int
+    gpus_per_replica: int
+    tensor_parallel: int
+    pipeline_parallel: int
+    precision: str
+    kv_precision: str
+    replicas: int
+    instances: int
+    """Instances that hold its replicas; an instance shared with another deployment counts in both."""
+    total_gpus: int
+    """GPUs bought for it, idle ones of its last instance included."""
+    price_usd_per_hour: Decimal
+    monthly_cost_usd: Usd
+    """Its share of what is bought, and what sending its answers costs."""
+    egress_gb_per_month: Figure | None
+    """What its answers send out to the internet; None where the scenario does not ask for egress, so for the next."""
+    egress_usd: Usd | None
+    schedule: list[Running]
+    """Period by period; one entry where demand is the same all week."""
+    requests_per_second: Figure
+    max_requests_per_second: Figure
+    """What its replicas sustain within the service levels, before the policy's utilization limit."""
+    utilization: Figure
+    limited_by: str
+    concurrency: Figure
+    """Requests in flight in one replica."""
+    max_concurrency: Figure
+    tpot_ms: dict[str, Ms]
+    tpot_bound_ms: dict[str, Ms]
+    ttft_ms: dict[str, Ms]
+    """Of the slowest class it serves."""
+    ttft_bound_ms: dict[str, Ms]
+    e2e_ms: dict[str, Ms]
+    classes: list[ServedClass]
+    vram: Vram
+    power_kw: Figure | None
+    cost_per_million_output_tokens_usd: UnitUsd | None
+    """None for a standby deployment, which serves nothing at the planned load; so for the two below."""
+    cost_per_million_tokens_usd: UnitUsd | None
+    cost_per_request_usd: UnitUsd | None
+    quality: Figure | None
+    provenance: Provenance
+
+
+class Bought(Strict):
+    """Instances of an offer that run in a period."""
+
+    period: int
+    instances: int
+
+
+class Sent(Strict):
+    """Requests sent to a hosted API in a period."""
+
+    period: int
+    requests_per_second: Figure
+
+
+class PaidRun(Strict):
+    """Instances that are on the bill for some hours in a row, every week."""
+
+    first_hour: int
+    """Of the week, Monday 0 h first."""
+    hours: int
+    instances: int
+
+
+class Purchase(Strict):
+    """Instances bought of one offer, whoever runs on them."""
+
+    offer: str
+    instances: int
+    """The most at once; `schedule` tells them by period."""
+    gpus: int
+    idle_gpus: int
+    always_paid: bool
+    """Paid all month (committed, reserved, owned), used or not."""
+    schedule: list[Bought]
+    runs: list[PaidRun]
+    """What is paid for in a week where an instance is paid for longer than it may run; else empty."""
+    instance_hours_per_month: Figure
+    """Paid for, start-up included."""
+    price_usd_per_hour: Decimal
+    storage_usd_per_hour: Decimal
+    """Of an instance's block storage, beside its price."""
+    monthly_cost_usd: Usd
+
+
+class Period(Strict):
+    """Hours of the week that are planned alike, Monday 0 h first, and the demand planned for in them."""
+
+    period: int
+    hours_of_week: list[tuple[int, int]]
+    """Ranges of hours 0 to 167, first and last included."""
+    hours_per_month: Figure
+    requests_per_second: dict[str, Figure]
+
+
+class Hosted(Strict):
+    """Requests of one class sent to a hosted API, paid by the request. Its latency is the provider's promise."""
+
+    api: str
+    provider: str
+    model: str
+    workload: str
+    request_class: str
+    schedule: list[Sent]
+    requests_per_month: Figure
+    usd_per_request: UnitUsd
+    monthly_cost_usd: Usd
+    price_as_of: date
+    price_source: str
+
+
+class Migration(Strict):
+    """Replicas started and stopped against the plan in force, in the hours with most traffic."""
+
+    started: int
+    stopped: int
+    one_time_cost_usd: Usd
+
+
+class Costs(Strict):
+    """The month's bill by kind; what the catalogs cannot price for a provider is listed as unpriced."""
+
+    compute_usd: Usd
+    storage_usd: Usd | None
+    egress_usd: Usd | None
+    """Data sent to the internet; None where the scenario does not say how much an answer sends."""
+    idle_gpus_usd: Usd
+    """Part of compute: GPUs that are bought and hold no replica."""
+    headroom_usd: Usd
+    """Part of compute: capacity bought beyond the demand."""
+    start_up_usd: Usd
+    """Part of compute: hours paid while instances start."""
+    minimum_billing_usd: Usd
+    """Part of compute: hours paid for instances that do not run any more, until their least time is over."""
+    serverless_usd: Usd
+    migration_usd: Usd
+    """Changes against the plan in force, once."""
+    unpriced: list[str]

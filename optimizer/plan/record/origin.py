@@ -1,0 +1,101 @@
+"""What a plan was made from: its scenario word for word, and hashes that tell later which of its inputs has changed."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from datetime import date
+from decimal import Decimal
+from operator import attrgetter
+from typing import Any, Final
+
+from pydantic import BaseModel, JsonValue
+
+from optimizer.base.model import Strict
+from optimizer.base.version import VERSION
+from optimizer.inputs.catalog.records import Catalogs, Offer
+from optimizer.inputs.scenario.scenario import Scenario
+
+NO_MATTER: Final = frozenset({"description", "lifecycle"})
+"""Fields of a scenario on which no plan depends."""
+
+WORDS: Final = frozenset({"note", "source", "title", "licence"})
+"""Columns that say where a row comes from, and that no plan depends on."""
+
+OFFERED: Final = attrgetter(
+    *(name for name in Offer.model_fields if name not in {"price_usd_per_hour", "as_of"} | WORDS)
+)
+PER_TOKEN: Final = tuple(
+    f"usd_per_{unit}"
+    for unit in ("million_input_tokens", "million_output_tokens", "million_cached_input_tokens", "request")
+)
+
+
+class PlanInputs(Strict):
+    """Everything that decides a plan, one entry for each cause a later difference may have.
+
+    Prices are those of offers after discounts, of hosted APIs and of what is rented beside, with their dates; the
+    catalog is the rest of what is known: which offers there are, GPUs, models, precisions, engines, quality, places.
+    """
+
+    program: str
+    """Version of the program."""
+    scenario_sha256: str
+    prices_sha256: str
+    catalog_sha256: str
+    calibration_sha256: str
+    scenario: dict[str, JsonValue]
+    """As planned: defaults left out, files that it names read in."""
+
+
+def inputs_of(scenario: Scenario, catalogs: Catalogs) -> PlanInputs:
+    """The inputs as a plan on them records them."""
+    content = scenario.model_dump(mode="json", exclude_defaults=True, exclude=set(NO_MATTER))
+    return PlanInputs(
+        program=VERSION,
+        scenario_sha256=_hash(content),
+        prices_sha256=_hash(_prices(catalogs)),
+        catalog_sha256=_hash(_known(catalogs)),
+        calibration_sha256=_hash(_rows(catalogs.calibration)),
+        scenario=content,
+    )
+
+
+def _hash(content: object) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=_plain).encode()).hexdigest()
+
+
+def _plain(value: object) -> object:
+    """Money in its shortest form and dates as text, so that 0.50 and 0.5 are the same price."""
+    if isinstance(value, Decimal):
+        return f"{value.normalize():f}"
+    return str(value) if isinstance(value, date) else repr(value)
+
+
+def _prices(catalogs: Catalogs) -> list[Any]:
+    offers = [(offer.id, offer.price_usd_per_hour, offer.as_of) for offer in catalogs.offers]
+    hosted = [
+        (row.provider, row.provider_model_name, row.unit, row.as_of, *(getattr(row, name) for name in PER_TOKEN))
+        for row in catalogs.serverless
+    ]
+    beside = [(row.provider, row.item, row.unit, row.value) for row in catalogs.ancillary]
+    return [catalogs.as_of, offers, hosted, beside]
+
+
+def _known(catalogs: Catalogs) -> list[Any]:
+    """All but prices and calibration; aliases of other people's price lists only matter when those are imported."""
+    terms = catalogs.terms
+    tables = (catalogs.gpus, catalogs.models, catalogs.aliases, catalogs.schemes, catalogs.kernel_support)
+    hosted = WORDS | {"as_of", *PER_TOKEN}
+    return [
+        [OFFERED(offer) for offer in catalogs.offers],
+        *(_rows(table.values()) for table in (*tables, catalogs.engines)),
+        _rows(catalogs.quality),
+        [row.model_dump(mode="json", exclude=set(hosted)) for row in catalogs.serverless],
+        [(*key, *terms.regions[key].names) for key in sorted(terms.regions)],
+        sorted(terms.available_instances.items()),
+        [(key, row.power_kw, row.instances) for key, row in sorted(terms.owned.items())],
+    ]
+
+
+def _rows(rows: Iterable[BaseModel]) -> list[dict[str, Any]]:
+    return [row.model_dump(mode="json", exclude=set(WORDS) | {"as_of"}) for row in rows]

@@ -1,0 +1,68 @@
+"""The answer as a whole: what to buy, what it will deliver, why, and the proof; published as a JSON schema."""
+
+from datetime import date
+
+from optimizer.base.model import Strict
+from optimizer.plan.record.explanation import Explanation
+from optimizer.plan.record.fields import Figure, Outcome, Usd
+from optimizer.plan.record.fleet import Costs, Deployment, Hosted, Migration, Period, Purchase
+from optimizer.plan.record.origin import PlanInputs
+
+SCHEMA_VERSION = 1
+
+
+class SolverFacts(Strict):
+    """How the answer was found and proven."""
+
+    name: str
+    reason: str
+    candidates_evaluated: int
+    candidates_kept: int
+    columns_solved: int
+    eliminated: dict[str, int]
+    """Candidates removed by each argument that no optimal plan needs them."""
+    mixes_between: int
+    """Predicted mixes of classes between which capacity is added up by shares; 0 where nothing is added up. The proof
+    is of plans counted so."""
+    rounds: int
+    """Solves until every deployment held at the mix of classes that the plan sends it; each but the last predicted the
+    mixes that did not."""
+    wall_s: float
+
+
+class Check(Strict):
+    """One promise recomputed from the finished plan."""
+
+    name: str
+    passed: bool
+    text: str
+
+
+class Verification(Strict):
+    """Independent arithmetic over the finished plan."""
+
+    passed: bool
+    checks: list[Check]
+
+
+class PlanReport(Strict):
+    """The whole answer to a scenario."""
+
+    schema_version: int = SCHEMA_VERSION
+    scenario: str
+    outcome: Outcome
+    monthly_cost_usd: Usd | None
+    bound_usd: Usd | None
+    relative_gap: Figure | None
+    catalog_as_of: date
+    confidence: Figure
+    solver: SolverFacts
+    deployments: list[Deployment]
+    purchases: list[Purchase]
+    hosted: list[Hosted]
+    periods: list[Period]
+    migration: Migration | None
+    costs: Costs | None
+    explanation: Explanation
+    verification: Verification
+    inputs: PlanInputs

@@ -1,0 +1,1 @@
+"""The plan cut into choices, each solved alone."""

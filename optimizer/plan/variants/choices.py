@@ -1,0 +1,163 @@
+"""One dimension of a plan cut into its choices, each solved alone: what it costs, or which requirements stop it."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+import numpy as np
+
+from optimizer.inputs.catalog.kinds import OWNED
+from optimizer.inputs.scenario.policy import Policy
+from optimizer.plan.question.forcing import Choice, forced
+from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.record.fleet import Deployment
+from optimizer.plan.variants.shortfalls import shortfalls
+
+Dimension = Literal["provider", "gpu", "precision", "pricing_term", "region"]
+"""What a comparison may be cut by; hosting has a comparison of its own."""
+
+LIFTABLE: Final = frozenset({"hosting", "provider_kind", "pricing_term", "price_confidence", "price_age"})
+"""Criteria by which a policy leaves out whole kinds of offers: lifting them leaves every service level as it is.
+
+Lists of names (providers, GPUs, regions, precisions) are somebody's decision and stay.
+"""
+
+FLEET_LIMITS: Final = (
+    "max_monthly_usd",
+    "max_gpus",
+    "max_distinct_configurations",
+    "max_engines",
+    "spare_replicas",
+    "survive",
+    "min_providers",
+    "min_regions",
+    "max_provider_share",
+    "max_spot_share",
+    "quotas",
+    "max_power_kw",
+    "max_carbon_kg_per_month",
+    "max_utilization",
+    "migration",
+    "robust",
+)
+"""Policy fields that limit a fleet as a whole, not what it is made of."""
+
+SOLVED: Final = ("optimal", "feasible")
+
+
+@dataclass(frozen=True)
+class Stop:
+    """What keeps a choice from serving the scenario.
+
+    Attributes:
+        requirement: Path of the field that would let it in; empty where no scenario can.
+        text: The same in words.
+    """
+
+    requirement: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A choice and its best plan.
+
+    Attributes:
+        name: The choice as people call it.
+        answer: None where nothing serves the scenario.
+        stops: What the choice fails; with an answer, the policies that were lifted for it.
+    """
+
+    name: str
+    answer: Answer | None
+    stops: tuple[Stop, ...] = ()
+
+
+def value_of(by: Dimension, deployment: Deployment) -> str:
+    """What a deployment is along the dimension; regions are told apart by provider."""
+    return f"{deployment.provider} {deployment.region}" if by == "region" else str(getattr(deployment, by))
+
+
+def choices_of(by: Dimension, inquiry: Inquiry) -> dict[str, Choice]:
+    """Every choice along the dimension that an offer or a configuration of the catalogs stands for, by name."""
+    offers = inquiry.market.offers
+    if by == "region":
+        pairs = sorted({(offer.provider, offer.region) for offer in offers})
+        return {f"{provider} {region}": Choice(provider=provider, region=region) for provider, region in pairs}
+    if by == "precision":
+        names = sorted({c.precision for options in inquiry.options for c in options.configurations})
+        return {name: Choice(precision=name) for name in names}
+    if by == "gpu":
+        return {name: Choice(gpu=name) for name in sorted({offer.gpu for offer in offers})}
+    if by == "provider":
+        return {name: Choice(provider=name) for name in sorted({offer.provider for offer in offers})}
+    terms = sorted({offer.pricing_term for offer in offers if offer.provider != OWNED})
+    return {name: Choice(pricing_term=name) for name in terms}
+
+
+def tried(inquiry: Inquiry, whole: Inquiry, name: str, choice: Choice) -> Tried:
+    """The best plan on nothing but the choice, or on it with the policies lifted that bar it, or what stops it.
+
+    Args:
+        inquiry: The scenario with what no change of its limits could admit left out: solves are quick.
+        whole: The same with every configuration, so that failures can be told.
+        name: What to call the choice.
+        choice: What the fleet is restricted to.
+    """
+    proposal = forced(inquiry, choice)
+    if proposal is not None and _is_served(proposal):
+        answer = proposal.solved()
+        if answer.solution.outcome in SOLVED:
+            return Tried(name, answer)
+        return Tried(name, None, tuple(_fleet_stops(proposal)))
+    failed = shortfalls(whole, choice)
+    stops = tuple(Stop(item.requirement, item.text) for item in failed)
+    barred = {item.criterion for item in failed}
+    if not barred or not barred <= LIFTABLE:
+        return Tried(name, None, stops or (Stop("", "no configuration of the workloads' models exists on it"),))
+    admitted = forced(whole, choice, barred)
+    if admitted is None or not _is_served(admitted):
+        return Tried(name, None, stops)
+    answer = admitted.solved()
+    return Tried(name, answer if answer.solution.outcome in SOLVED else None, stops)
+
+
+def _is_served(inquiry: Inquiry) -> bool:
+    """Whether every workload has a configuration that passes every criterion on an admitted offer, in some pool."""
+    admitted = inquiry.market.admitted
+    served = set()
+    for options in inquiry.options:
+        on_offer = np.any(options.fits[:, admitted], axis=1)[options.kind]
+        if any((pool.passed & on_offer).any() for pool in options.pools):
+            served.add(options.workload.name)
+    return all(workload.name in served for workload in inquiry.scenario.workloads)
+
+
+def _fleet_stops(inquiry: Inquiry) -> Iterator[Stop]:
+    """The limits on the fleet that together rule out every plan; all of them needed, none to spare."""
+    fields = stopping_limits(inquiry)
+    for field in fields:
+        beside = f", together with {', '.join(other for other in fields if other != field)}" if len(fields) > 1 else ""
+        yield Stop(f"policy.{field}", f"policy.{field} rules out every fleet of it{beside}")
+    if not fields:
+        yield Stop("", "there are not enough instances of it for the demand")
+
+
+def stopping_limits(inquiry: Inquiry) -> tuple[str, ...]:
+    """A smallest set of the policy's fleet limits without which an infeasible inquiry has a plan; empty if none."""
+    policy = inquiry.scenario.policy
+    needed = [name for name in FLEET_LIMITS if getattr(policy, name) != Policy.model_fields[name].default]
+    if not needed or not _has_plan_without(inquiry, needed):
+        return ()
+    for name in tuple(needed):
+        fewer = [other for other in needed if other != name]
+        if fewer and _has_plan_without(inquiry, fewer):
+            needed = fewer
+    return tuple(needed)
+
+
+def _has_plan_without(inquiry: Inquiry, fields: Collection[str]) -> bool:
+    defaults = {name: Policy.model_fields[name].default for name in fields}
+    policy = inquiry.scenario.policy.model_copy(update=defaults)
+    free = replace(inquiry, scenario=inquiry.scenario.model_copy(update={"policy": policy}))
+    return free.solved().solution.outcome in SOLVED

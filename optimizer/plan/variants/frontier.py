@@ -1,0 +1,166 @@
+"""The least cost against one or two requirements: every point an optimum, and the values where the plan changes."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from optimizer.inputs.scenario.scenario import STATISTICS, Scenario, Workload
+from optimizer.plan.explain.loosening import with_field
+from optimizer.plan.explain.pricing import SAME_COST
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.readback.outline import Outline, outlined
+from optimizer.plan.record.fields import Outcome
+
+SWEEPABLE: Final[Mapping[str, str]] = {
+    "ttft_ms": "ms",
+    "tpot_ms": "ms",
+    "requests_per_second": "requests/s",
+    "min_quality": "share",
+    "confidence": "",
+}
+"""Fields that a frontier moves along, with their units."""
+USUAL_STATISTIC: Final = {"ttft_ms": "p95", "tpot_ms": "mean"}
+PRECISION: Final[Mapping[str, float]] = {"min_quality": 1.001, "confidence": 1.001}
+"""Ratio to which a change is bracketed; a percent unless said here."""
+USUAL_PRECISION: Final = 1.01
+DIGITS: Final = 4
+MAX_CHANGES: Final = 25
+"""Changes of plan told between two neighbouring points; more would be noise of whole numbers."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Values of one requirement, evenly spaced.
+
+    Attributes:
+        field: One of SWEEPABLE.
+        workload: The only workload it moves; None for all.
+    """
+
+    field: str
+    start: float
+    end: float
+    count: int
+    workload: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The field as it was asked for."""
+        return f"{self.workload}.{self.field}" if self.workload else self.field
+
+    def values(self) -> tuple[float, ...]:
+        """From start to end."""
+        return tuple(float(f"{value:.6g}") for value in np.linspace(self.start, self.end, self.count).tolist())
+
+
+@dataclass(frozen=True)
+class Point:
+    """The optimum at some values of the swept fields."""
+
+    values: Mapping[str, float]
+    outcome: Outcome
+    plan: Outline | None
+
+    @property
+    def cost_usd(self) -> Decimal | None:
+        """Of a month."""
+        return self.plan.monthly_cost_usd if self.plan else None
+
+
+@dataclass(frozen=True)
+class Change:
+    """Two values of one field, hardly apart, between which the optimum's cost changes."""
+
+    field: str
+    before: Point
+    after: Point
+
+
+def set_to(scenario: Scenario, sweep: Sweep, value: float) -> Scenario:
+    """The scenario with the swept field at a value; latencies with several statistics keep their ratios."""
+    if sweep.field == "confidence":
+        return with_field(scenario, "policy.confidence", value)
+    for workload in scenario.workloads:
+        if sweep.workload in (None, workload.name):
+            for field, level in _fields(workload, sweep.field, value):
+                scenario = with_field(scenario, f"workloads[{workload.name}].{field}", level)
+    return scenario
+
+
+def _fields(workload: Workload, field: str, value: float) -> Iterator[tuple[str, float]]:
+    if field in USUAL_STATISTIC:
+        latency = getattr(workload.slo, field)
+        limits = latency.limits_ms() if latency else {USUAL_STATISTIC[field]: value}
+        first = limits[next(name for name in STATISTICS if name in limits)]
+        yield from ((f"slo.{field}.{name}", limit / first * value) for name, limit in limits.items())
+    elif field == "requests_per_second" and workload.demand is not None:
+        yield "demand.peak_requests_per_second", value
+    else:
+        yield field, value
+
+
+def points(inquiry: Inquiry, first: Sweep, second: Sweep | None, told: Callable[[], None]) -> list[list[Point]]:
+    """One row per value of the second sweep, one point per value of the first.
+
+    Args:
+        inquiry: The scenario, narrowed or whole.
+        first: Moves fastest.
+        second: None for a frontier along one line.
+        told: Called after every point.
+    """
+    rows = []
+    for other in second.values() if second else (None,):
+        row = []
+        for value in first.values():
+            row.append(_at(inquiry, first, value, second, other))
+            told()
+        rows.append(row)
+    return rows
+
+
+def _at(inquiry: Inquiry, first: Sweep, value: float, second: Sweep | None, other: float | None) -> Point:
+    scenario, values = set_to(inquiry.scenario, first, value), {first.name: value}
+    if second is not None and other is not None:
+        scenario, values = set_to(scenario, second, other), {**values, second.name: other}
+    answer = inquiry.changed(scenario).solved()
+    found = answer.solution.outcome in ("optimal", "feasible")
+    return Point(values, answer.solution.outcome, outlined(answer) if found else None)
+
+
+def changes(inquiry: Inquiry, first: Sweep, second: Sweep | None, row: list[Point]) -> Iterator[Change]:
+    """Where along one row the optimum's cost changes, each bracketed by bisection, in order."""
+    for left, right in pairwise(row):
+        start = left
+        for _ in range(MAX_CHANGES):
+            if alike(start, right):
+                break
+            before, after = _bracket(inquiry, first, second, start, right)
+            yield Change(first.name, before, after)
+            start = after
+
+
+def _bracket(inquiry: Inquiry, first: Sweep, second: Sweep | None, left: Point, right: Point) -> tuple[Point, Point]:
+    """The last point like the left one and the first unlike it; the cost is monotone in every swept field."""
+    other = left.values[second.name] if second else None
+    near = PRECISION.get(first.field, USUAL_PRECISION)
+    while True:
+        low, high = left.values[first.name], right.values[first.name]
+        middle = float(f"{(low * high) ** 0.5:.{DIGITS}g}")
+        if max(low, high) <= near * min(low, high) or not min(low, high) < middle < max(low, high):
+            return left, right
+        found = _at(inquiry, first, middle, second, other)
+        if alike(found, left):
+            left = found
+        else:
+            right = found
+
+
+def alike(one: Point, other: Point) -> bool:
+    """Whether two optima cost the same, or both are none."""
+    if one.cost_usd is None or other.cost_usd is None:
+        return one.cost_usd is other.cost_usd
+    return abs(one.cost_usd - other.cost_usd) < SAME_COST

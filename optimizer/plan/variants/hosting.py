@@ -1,0 +1,232 @@
+"""Ways to host one scenario, alone and mixed: which plan each has, and at which demand the order of costs flips."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from itertools import combinations, pairwise
+from typing import Final
+
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.policy import Hosting
+from optimizer.inputs.scenario.scenario import Scenario, Workload
+from optimizer.performance.candidates.apis import apis
+from optimizer.performance.market.criteria import API_CRITERIA, CRITERIA
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.narrowing import narrowed
+from optimizer.plan.readback.outline import outlined
+from optimizer.plan.readback.readback import Bought
+from optimizer.plan.variants.choices import SOLVED, Stop, Tried, stopping_limits
+
+RENTED, SERVERLESS, OWN, HYBRID = "rented", "serverless", "owned", "hybrid"
+WAYS: Final[Mapping[str, tuple[Hosting, ...]]] = {
+    RENTED: ("rented",),
+    SERVERLESS: ("serverless",),
+    OWN: ("owned",),
+    HYBRID: ("rented", "serverless", "owned"),
+}
+"""Ways to host, with what each may buy."""
+
+OCTAVES: Final = 5
+"""The order of costs is looked at from 1/32 of the scenario's demand to 32 times it, in steps of two."""
+NEAR: Final = 1.01
+"""Ratio to which a flip is bracketed before it is interpolated."""
+OF_POLICY: Final = frozenset({"api_hosting", "api_quality"})
+"""Criteria of APIs that are lifted so that one can see what they keep out: being asked for, and a known quality."""
+
+Cost = Decimal | None
+
+
+@dataclass(frozen=True)
+class Flip:
+    """Where one way to host stops being cheaper than another.
+
+    Attributes:
+        below: The cheaper one at less demand.
+        above: The cheaper one at more.
+        factor: On the scenario's demand.
+        monthly_cost_usd: Of the one that takes over, there.
+    """
+
+    below: str
+    above: str
+    factor: float
+    monthly_cost_usd: Decimal
+
+
+def hosted(inquiry: Inquiry, way: str) -> Inquiry:
+    """The same candidates where only that way to host is admitted; of APIs, those of unknown precision, too."""
+    changed = inquiry.under_policy(hosting=WAYS[way])
+    if way not in (SERVERLESS, HYBRID):
+        return changed
+    accepting = tuple(each.model_copy(update={"unknown_quality": "accept"}) for each in inquiry.scenario.workloads)
+    return replace(changed, scenario=changed.scenario.model_copy(update={"workloads": accepting}))
+
+
+def tried_ways(inquiry: Inquiry) -> dict[str, Tried]:
+    """Each way to host with its best plan, and what had to be lifted for it or stops it."""
+    return {way: _tried(inquiry, way) for way in WAYS}
+
+
+def _tried(inquiry: Inquiry, way: str) -> Tried:
+    question = hosted(inquiry, way)
+    lifted = tuple(_lifted(inquiry, way))
+    missing = _missing(question, way)
+    if missing:
+        return Tried(way, None, missing)
+    answer = question.solved()
+    if answer.solution.outcome in SOLVED:
+        return Tried(way, answer, lifted)
+    limits = stopping_limits(question)
+    stops = tuple(Stop(f"policy.{name}", f"policy.{name} rules it out") for name in limits)
+    few = f"there is not enough {way} hardware for the demand" if way == OWN else answer.solution.reason
+    return Tried(way, None, stops or (Stop("", few),))
+
+
+def _lifted(inquiry: Inquiry, way: str) -> Iterator[Stop]:
+    """What the scenario asks that keeps this way out."""
+    admitted = inquiry.scenario.policy.hosting
+    barred = [kind for kind in WAYS[way] if kind not in admitted]
+    if barred:
+        yield Stop("policy.hosting", f"policy.hosting does not admit {', '.join(barred)}")
+    if SERVERLESS not in WAYS[way]:
+        return
+    for workload in inquiry.scenario.workloads:
+        if workload.min_quality is not None and workload.unknown_quality == "reject":
+            path = f"workloads[{workload.name}].unknown_quality"
+            yield Stop(path, f"{path} rejects APIs: the precision that they serve is not published")
+
+
+def _missing(question: Inquiry, way: str) -> tuple[Stop, ...]:
+    """Why there is nothing of this kind to buy."""
+    if way == OWN and not question.catalogs.terms.owned:
+        return (Stop("", "no hardware of one's own is known: owned.csv in the folder of --catalogs describes it"),)
+    if way == SERVERLESS:
+        return tuple(_not_by_api(question.scenario, question.catalogs))
+    if way != HYBRID and not question.market.admitted.any():
+        return (Stop("", f"the policy admits no {way} offer"),)
+    return ()
+
+
+def _not_by_api(scenario: Scenario, catalogs: Catalogs) -> Iterator[Stop]:
+    """What keeps each workload that no API serves from being sent to one."""
+    found = apis(scenario, catalogs)
+    for workload in scenario.workloads:
+        served = {api.class_index for api in found.admitted if api.workload == workload.name}
+        if len(served) == len(workload.classes()):
+            continue
+        alone = apis(scenario.model_copy(update={"workloads": (workload,)}), catalogs)
+        criteria = [item for item in API_CRITERIA if item.name in alone.rejected]
+        if not criteria:
+            yield Stop("", f"{workload.name}: no API of {_models(workload)} has a price in the catalogs")
+        for item in criteria:
+            field = CRITERIA[item.name].loosened_by.format(workload=workload.name)
+            yield Stop(field, f"{workload.name}: APIs fail “{item.sentence}”")
+
+
+def _models(workload: Workload) -> str:
+    return " or ".join([workload.model, *(item.model for item in workload.alternatives)])
+
+
+def at_demand(scenario: Scenario, factor: float) -> Scenario:
+    """The scenario with every workload's demand times a factor, its shape over the week unchanged."""
+    return scenario.model_copy(update={"workloads": tuple(_scaled(each, factor) for each in scenario.workloads)})
+
+
+def _scaled(workload: Workload, factor: float) -> Workload:
+    if workload.demand is None:
+        rate = (workload.requests_per_second or 0.0) * factor
+        return workload.model_copy(update={"requests_per_second": rate})
+    fields = {"weekly_requests_per_second": tuple(rate * factor for rate in workload.demand.weekly())}
+    demand = workload.demand.model_copy(update={"hourly": None, "peak_requests_per_second": None, **fields})
+    return workload.model_copy(update={"demand": demand})
+
+
+def cost_curves(inquiry: Inquiry, found: Mapping[str, Tried]) -> dict[str, Callable[[float], Cost]]:
+    """The month's cost of each way alone, by factor on the demand; by API it is the price times the requests.
+
+    Machines are solved again at every factor, to within the gap of plans that are only compared.
+    """
+    curves: dict[str, Callable[[float], Cost]] = {}
+    for way in (RENTED, OWN, SERVERLESS):
+        answer = found[way].answer
+        if answer is None:
+            continue
+        if way == SERVERLESS:
+            curves[way] = _line(outlined(answer).monthly_cost_usd)
+        else:
+            curves[way] = _steps(narrowed(replace(hosted(inquiry, way), close_enough=True)))
+    return curves
+
+
+def _line(usd_per_month: Decimal) -> Callable[[float], Cost]:
+    return lambda factor: usd_per_month * Decimal(repr(factor))
+
+
+def _steps(inquiry: Inquiry) -> Callable[[float], Cost]:
+    solved: dict[float, Cost] = {}
+
+    def cost(factor: float) -> Cost:
+        if factor not in solved:
+            answer = replace(inquiry, scenario=at_demand(inquiry.scenario, factor)).solved()
+            solved[factor] = outlined(answer).monthly_cost_usd if answer.solution.outcome in SOLVED else None
+        return solved[factor]
+
+    return cost
+
+
+def factors() -> tuple[float, ...]:
+    """The demands at which ways are compared, as factors on the scenario's."""
+    return tuple(2.0**octave for octave in range(-OCTAVES, OCTAVES + 1))
+
+
+def flips(curves: Mapping[str, Callable[[float], Cost]]) -> list[Flip]:
+    """Every change of order between two ways on the grid of factors, each narrowed by bisection."""
+    found = []
+    for one, other in combinations(sorted(curves), 2):
+        for low, high in pairwise(factors()):
+            first, last = (_cheaper(curves, one, other, at) for at in (low, high))
+            if first and last and first != last:
+                found.append(_flip(curves, (first, last), low, high))
+    return found
+
+
+def _cheaper(curves: Mapping[str, Callable[[float], Cost]], one: str, other: str, factor: float) -> str | None:
+    """The cheaper of two ways, one without a plan never; None where they cost the same or have none."""
+    first, second = curves[one](factor), curves[other](factor)
+    if first == second:
+        return None
+    if first is None or second is None:
+        return one if second is None else other
+    return one if first < second else other
+
+
+def _flip(curves: Mapping[str, Callable[[float], Cost]], order: Sequence[str], low: float, high: float) -> Flip:
+    """The crossing in a bracket: halved by ratio, then on the straight line between its ends.
+
+    Exact where the machines are the same at both ends: one cost is flat there and the other in proportion.
+    """
+    below, above = order
+    while high > NEAR * low:
+        middle = (low * high) ** 0.5
+        if _cheaper(curves, below, above, middle) == above:
+            high = middle
+        else:
+            low = middle
+    ends = [(curves[below](at), curves[above](at)) for at in (low, high)]
+    (low_below, low_above), (high_below, high_above) = ends
+    if low_below is None or low_above is None or high_below is None or high_above is None:
+        cost = high_above if high_above is not None else low_below
+        return Flip(below, above, high, cost if cost is not None else Decimal(0))
+    lead, lag = low_above - low_below, high_below - high_above
+    share = float(lead / (lead + lag)) if lead + lag else 0.0
+    cost = low_above + (high_above - low_above) * Decimal(repr(share))
+    return Flip(below, above, low + share * (high - low), cost)
+
+
+def per_request_usd(by_api: Bought) -> dict[tuple[str, str], Decimal]:
+    """What a request costs by API, by workload and class; the dearest where several serve it."""
+    prices: dict[tuple[str, str], Decimal] = {}
+    for item in by_api.hosted:
+        key = (item.workload, item.request_class)
+        prices[key] = max(prices.get(key, Decimal(0)), item.usd_per_request)
+    return prices

@@ -1,0 +1,157 @@
+"""Which requirements a proposed choice fails, by its candidate that fails the fewest, and by how much."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from optimizer.base.model import Strict
+from optimizer.inputs.catalog.records import Offer
+from optimizer.inputs.scenario.scenario import Policy
+from optimizer.performance.candidates.options import WorkloadOptions
+from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA, OFFER_CRITERIA, Criterion
+from optimizer.performance.physics.setup import Configuration
+from optimizer.plan.explain.loosening import shown
+from optimizer.plan.question.forcing import Choice, offers_of, rows_of
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.record.fields import Figure
+from optimizer.program.problem.data import Flags, Ints
+
+LABELS = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "end to end"}
+DIGITS = 4
+VERBS = {"memory": "needs", "context": "asks for"}
+
+
+class Shortfall(Strict):
+    """One requirement that the choice's closest candidate fails."""
+
+    workload: str
+    criterion: str
+    requirement: str
+    """Path of the field that would lift it; empty where no scenario can: physics, kernels, arithmetic."""
+    candidate: str
+    value: Figure | None
+    limit: Figure | None
+    unit: str
+    failing: int
+    """Configurations of the choice that fail it, of `considered`."""
+    considered: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Closest:
+    """A workload's candidate of the choice with the fewest failures."""
+
+    options: WorkloadOptions
+    rows: Ints
+    row: int
+    offer: Offer
+    offer_failed: Flags
+
+
+def shortfalls(inquiry: Inquiry, choice: Choice) -> list[Shortfall]:
+    """Everything that the closest candidate of each workload fails."""
+    found = []
+    for options in inquiry.options:
+        closest = _closest(inquiry, choice, options)
+        if closest is not None:
+            found += [*_of_configuration(closest), *_of_offer(inquiry, closest)]
+    return found
+
+
+def _closest(inquiry: Inquiry, choice: Choice, options: WorkloadOptions) -> Closest | None:
+    """Fewest failures first, then the smallest excess over a limit, then the first in order."""
+    market, pool = inquiry.market, options.pools[0]
+    positions = np.flatnonzero(offers_of(choice, market))
+    faults = market.failed[positions].sum(axis=1)
+    fits = options.fits[:, positions]
+    fewest = np.where(fits, faults, len(OFFER_CRITERIA) + 1).min(axis=1, initial=len(OFFER_CRITERIA) + 1)
+    rows = np.flatnonzero(rows_of(choice, options) & (fewest <= len(OFFER_CRITERIA))[options.kind])
+    if not len(rows):
+        return None
+    misses = pool.failed[rows].sum(axis=1) + fewest[options.kind[rows]]
+    excess = np.where(pool.failed[rows], np.nan_to_num(pool.value[rows] / pool.limit[rows]), 0).max(axis=1)
+    row = int(rows[np.lexsort((rows, excess, misses))[0]])
+    kind = options.kind[row]
+    homes = positions[fits[kind] & (faults == fewest[kind])]
+    home = int(homes[np.argmin(market.price_usd_per_hour[homes] / market.gpu_count[homes])])
+    return Closest(options, rows, row, market.offers[home], market.failed[home])
+
+
+def _of_configuration(closest: Closest) -> Iterator[Shortfall]:
+    options, row = closest.options, closest.row
+    pool, workload = options.pools[0], options.workload
+    for j, criterion in enumerate(CONFIGURATION_CRITERIA):
+        if not pool.failed[row, j]:
+            continue
+        value, limit = float(pool.value[row, j]), float(pool.limit[row, j])
+        known, estimate = bool(np.isfinite(value)), options.quality[row]
+        if criterion.name == "quality" and estimate is not None and workload.min_quality is not None:
+            value, limit, known = estimate.share, workload.min_quality, True
+        name = _name(options.configurations[row], workload.model)
+        failing = int(pool.failed[closest.rows, j].sum())
+        label = LABELS.get(criterion.name, criterion.name.replace("_", " "))
+        if known:
+            verb, unit = VERBS.get(criterion.name, "reaches"), criterion.unit
+            off = f"{abs(value / limit - 1) * 100:,.3g} % {'over' if value > limit else 'short'}"
+            said = f"{label}: {name} {verb} {shown(_short(value), unit)} of {shown(_short(limit), unit)}, {off}"
+        else:
+            said = f"{label}: {name} does not pass “{criterion.sentence}”"
+        yield Shortfall(
+            workload=workload.name,
+            criterion=criterion.name,
+            requirement=criterion.loosened_by.format(workload=workload.name),
+            candidate=name,
+            value=value if known else None,
+            limit=limit if known else None,
+            unit=criterion.unit,
+            failing=failing,
+            considered=len(closest.rows),
+            text=f"{workload.name}: {said} ({failing:,} of its {len(closest.rows):,} configurations fail it)",
+        )
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")
+
+
+def _name(c: Configuration, model: str) -> str:
+    return f"{model} {c.precision} on {c.tensor_parallel * c.pipeline_parallel}×{c.gpu} with {c.engine}"
+
+
+def _of_offer(inquiry: Inquiry, closest: Closest) -> Iterator[Shortfall]:
+    policy, offer = inquiry.scenario.policy, closest.offer
+    age_days = (inquiry.catalogs.as_of - offer.as_of).days
+    for criterion, failed in zip(OFFER_CRITERIA, closest.offer_failed.tolist(), strict=True):
+        if not failed:
+            continue
+        dated = criterion.name == "price_age" and policy.max_price_age_days is not None
+        yield Shortfall(
+            workload=closest.options.workload.name,
+            criterion=criterion.name,
+            requirement=criterion.loosened_by,
+            candidate=offer.id,
+            value=float(age_days) if dated else None,
+            limit=float(policy.max_price_age_days) if dated and policy.max_price_age_days is not None else None,
+            unit=criterion.unit,
+            failing=1,
+            considered=1,
+            text=f"{offer.id}: {_barred(criterion, offer, policy, age_days)}",
+        )
+
+
+def _barred(criterion: Criterion, offer: Offer, policy: Policy, age_days: int) -> str:
+    """What about the offer the policy does not admit, in its own words."""
+    admitted = criterion.loosened_by.removeprefix("policy.")
+    told = {
+        "provider": offer.provider,
+        "region": offer.region,
+        "provider_kind": f"a {offer.provider_kind}; it admits {', '.join(policy.provider_kinds)}",
+        "pricing_term": f"the price {offer.pricing_term}; it admits {', '.join(policy.pricing_terms)}",
+        "price_confidence": f"a {offer.confidence} price; it admits {', '.join(policy.price_confidence)}",
+        "price_age": f"a price {age_days} days old; it is {policy.max_price_age_days}",
+    }
+    if criterion.name not in told:
+        return f"does not pass “{criterion.sentence}”, which policy.{admitted} decides"
+    return f"policy.{admitted} does not admit {told[criterion.name]}"

@@ -1,0 +1,214 @@
+"""What is delivered, again: demand in every hour of the week, and every deployment predicted at its planned loads."""
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from optimizer.base.units import BYTES_PER_GIB, MINUTES_PER_HOUR, MS_PER_S, SECONDS_PER_HOUR
+from optimizer.inputs.catalog.quality import SIXTEEN_BIT, quality_share
+from optimizer.inputs.catalog.records import Offer
+from optimizer.inputs.scenario.scenario import Latency, Workload
+from optimizer.performance.candidates.predict import STATISTICS, Mix, OperatingPoint, operate
+from optimizer.performance.physics.memory import memory_use
+from optimizer.performance.physics.setup import Configuration, gather
+from optimizer.performance.uncertainty.evidence import margins
+from optimizer.plan.record.fleet import Deployment, Running
+from optimizer.plan.verify.claim import RATE_TOLERANCE, Claim, Findings, hours_of
+
+SHARE_DIGITS = 12
+"""To which shares of classes are the same mix."""
+
+
+def demand(claim: Claim) -> Findings:
+    """Every class in the hour in which least of what is asked is served."""
+    served: dict[tuple[str, str, int], float] = defaultdict(float)
+    for d in claim.deployments:
+        for running in d.schedule:
+            for name, flow in running.requests_per_second_by_class.items():
+                served[d.workload, name, running.period] += flow
+    for api in claim.hosted:
+        for sent in api.schedule:
+            served[api.workload, api.request_class, sent.period] += sent.requests_per_second
+    for name, workload in claim.workloads.items():
+        asked_per_s = claim.asked_per_s(workload)
+        for period in claim.periods:
+            highest, planned = max(asked_per_s[hour] for hour in hours_of(period)), period.requests_per_second[name]
+            text = f"{name}: period {period.period} is planned for {planned:g} of {highest:g} requests/s"
+            yield math.isclose(planned, highest, rel_tol=RATE_TOLERANCE), text
+        for wanted in workload.classes():
+            hours = zip(asked_per_s, claim.period_of_hour, strict=True)
+            missing, got, needed, hour = max(
+                (asked * wanted.share - served[name, wanted.name, t], served[name, wanted.name, t], asked, hour)
+                for hour, (asked, t) in enumerate(hours)
+            )
+            needed *= wanted.share
+            text = f"{name} {wanted.name}: {got:g} of {needed:g} requests/s served in hour {hour} of the week"
+            yield missing <= needed * RATE_TOLERANCE, text
+
+
+def warm(claim: Claim) -> Findings:
+    """The least replicas of every workload, and one in hours without demand where a start would come too late."""
+    start_ms = claim.scenario.policy.elastic.start_up_minutes * SECONDS_PER_HOUR / MINUTES_PER_HOUR * MS_PER_S
+    hosted = {item.workload for item in claim.hosted}
+    for name, workload in claim.workloads.items():
+        mine = [d for d in claim.deployments if d.workload == name]
+        by_period = [sum(d.schedule[t].replicas for d in mine) for t in range(len(claim.periods))]
+        slo = workload.slo
+        tightest = min([*_limits_ms(slo.ttft_ms).values(), *_limits_ms(slo.e2e_ms).values()], default=math.inf)
+        answered = name in hosted or start_ms + slo.ttft_overhead_ms <= tightest
+        for hour, asked in enumerate(claim.asked_per_s(workload)):
+            running = by_period[claim.period_of_hour[hour]]
+            needed = max(workload.min_replicas, 0 if asked or answered else 1)
+            if needed:
+                yield running >= needed, f"{name}: {running} of at least {needed} replicas in hour {hour} of the week"
+
+
+def utilization(claim: Claim) -> Findings:
+    """The load of each period against what its replicas sustain, and that the figures shown are the schedule's."""
+    highest = claim.scenario.policy.max_utilization
+    for d in claim.deployments:
+        for running in d.schedule:
+            full = running.max_requests_per_second
+            flow = running.requests_per_second * claim.demand_factor / claim.throughput_factor
+            text = f"{d.workload} on {d.gpu} runs at {flow / full if full else math.inf:.3f} of {highest:g}"
+            yield flow <= highest * full * (1 + RATE_TOLERANCE), text
+            share = running.requests_per_second / full if full else 0.0
+            yield math.isclose(running.utilization, share, rel_tol=RATE_TOLERANCE), f"{d.workload}: {share:.3f} shown"
+            flows = running.requests_per_second_by_class
+            text = f"{d.workload} on {d.gpu} is sent {sum(flows.values()):g} requests/s of classes it is shown with"
+            told = set(flows) <= {item.name for item in d.classes} and min(flows.values(), default=0.0) >= 0
+            whole = math.isclose(sum(flows.values()), running.requests_per_second, rel_tol=RATE_TOLERANCE)
+            yield told and (whole or not running.requests_per_second), text
+        busiest = max(d.schedule, key=lambda item: (item.requests_per_second, item.replicas))
+        shown = (d.replicas, d.requests_per_second, d.max_requests_per_second, d.utilization)
+        most = max(item.utilization for item in d.schedule)
+        own = (busiest.replicas, busiest.requests_per_second, busiest.max_requests_per_second, most)
+        same = all(math.isclose(*pair, rel_tol=RATE_TOLERANCE) for pair in zip(shown, own, strict=True))
+        yield same, f"{d.workload} on {d.gpu} is shown at its busiest"
+
+
+def memory(claim: Claim) -> Findings:
+    """Something is left for the KV cache beside the weights, and the longest request fits the model's context."""
+    for d, _, offer in claim.placed:
+        use = memory_use(gather(claim.catalogs, [_configuration(d, offer)]))
+        free_gib = float(use.kv_capacity[0]) / BYTES_PER_GIB
+        yield free_gib > 0, f"{d.model} {d.precision} leaves {free_gib:.1f} GiB for KV cache on {d.gpu}"
+        longest = max(item.input_tokens + item.output_tokens for item in d.classes)
+        context = claim.catalogs.model(d.model).max_context_tokens
+        yield longest <= context, f"{d.model} holds {longest} of {context} tokens"
+
+
+def service_levels(claim: Claim) -> Findings:
+    """Each limit at the load and mix of each period, and at the full rate that utilization is counted from."""
+    for d, _, offer in claim.placed:
+        for shares, running in _by_mix(d):
+            yield from _levels_at(claim, d, offer, shares, running)
+
+
+def _by_mix(d: Deployment) -> list[tuple[dict[str, float], list[Running]]]:
+    """The periods in which a deployment runs, by the shares of the classes that it is sent; standing by, its own."""
+    found: dict[tuple[tuple[str, float], ...], list[Running]] = defaultdict(list)
+    names, shown = {item.name for item in d.classes}, {item.name: item.share for item in d.classes if item.share}
+    for running in d.schedule:
+        flows = {name: f for name, f in running.requests_per_second_by_class.items() if f and name in names}
+        shares = {name: f / sum(flows.values()) for name, f in flows.items()} or shown
+        if running.replicas:
+            found[tuple((name, round(share, SHARE_DIGITS)) for name, share in sorted(shares.items()))].append(running)
+    return [(dict(mix), running) for mix, running in found.items()]
+
+
+def _levels_at(
+    claim: Claim, d: Deployment, offer: Offer, shares: Mapping[str, float], running: Sequence[Running]
+) -> Findings:
+    """The limits at one mix of classes, over the periods that have it."""
+    configuration, workload = _configuration(d, offer), claim.workloads[d.workload]
+    room = margins(claim.catalogs, [configuration], claim.scenario.policy.confidence)
+    slower = float(room.ttft[0]), float(room.tpot[0])
+    full = [item.max_requests_per_second / item.replicas * float(room.throughput[0]) for item in running]
+    loads = [item.requests_per_second / item.replicas for item in running]
+    worst = [load * claim.demand_factor / claim.throughput_factor for load in loads]
+    rates = np.array([*worst, max(full) * (1 - RATE_TOLERANCE), max(loads)]) / claim.serving_share(offer)
+    setup = gather(claim.catalogs, [configuration]).take(np.zeros(len(rates), dtype=np.int64))
+    point = operate(setup, _mix(workload, d, shares), rates)
+    for row, rate in enumerate(rates[:-1].tolist()):
+        yield bool(point.stable[row]), f"{d.workload} on {d.gpu} keeps up with {rate:g} requests/s a replica"
+        yield from _within_limits(workload, point, row, slower)
+    if max(loads) or not d.requests_per_second:
+        yield from _as_shown(workload, d, point, len(rates) - 1, slower)
+
+
+def _within_limits(workload: Workload, point: OperatingPoint, row: int, slower: tuple[float, float]) -> Findings:
+    """TTFT, TPOT and E2E of the slowest class, with the margin of the chosen confidence."""
+    slo, before = workload.slo, workload.slo.ttft_overhead_ms
+    promised = (
+        ("TTFT", slo.ttft_ms, before, slower[0], point.ttft_s),
+        ("TPOT", slo.tpot_ms, 0.0, slower[1], point.tpot_s),
+        ("end to end", slo.e2e_ms, before, max(slower), point.e2e_s),
+    )
+    for what, latency, start_ms, factor, predicted in promised:
+        for statistic, limit in _limits_ms(latency).items():
+            worst = start_ms + factor * MS_PER_S * float(predicted[statistic][row].max())
+            text = f"{workload.name}: {what} {statistic} {worst:.2f} of {limit:g} ms"
+            yield worst <= limit * (1 + RATE_TOLERANCE), text
+
+
+def _as_shown(
+    workload: Workload, d: Deployment, point: OperatingPoint, row: int, slower: tuple[float, float]
+) -> Findings:
+    """The latencies that the plan shows are no lower than those predicted at its highest load."""
+    before = workload.slo.ttft_overhead_ms
+    for statistic in STATISTICS:
+        first = float(point.ttft_s[statistic][row].max()) * MS_PER_S
+        token = float(point.tpot_s[statistic][row]) * MS_PER_S
+        last = float(point.e2e_s[statistic][row].max()) * MS_PER_S
+        pairs = {
+            "TTFT": (d.ttft_ms, before + first),
+            "bound of TTFT": (d.ttft_bound_ms, before + slower[0] * first),
+            "TPOT": (d.tpot_ms, token),
+            "bound of TPOT": (d.tpot_bound_ms, slower[1] * token),
+            "end to end": (d.e2e_ms, before + last),
+        }
+        for what, (shown, own) in pairs.items():
+            text = f"{workload.name}: {what} {statistic} is {own:.2f} ms, shown {shown[statistic]:.2f}"
+            yield shown[statistic] >= own * (1 - RATE_TOLERANCE), text
+
+
+def _mix(workload: Workload, d: Deployment, shares: Mapping[str, float]) -> Mix:
+    served = [item for item in d.classes if item.name in shares]
+    return Mix(
+        input_tokens=np.array([item.input_tokens for item in served], dtype=float),
+        output_tokens=np.array([item.output_tokens for item in served], dtype=float),
+        share=np.array([shares[item.name] for item in served]),
+        cached_input_share=workload.cached_input_share,
+    )
+
+
+def _limits_ms(latency: Latency | None) -> Mapping[str, float]:
+    return latency.limits_ms() if latency else {}
+
+
+def _configuration(d: Deployment, offer: Offer) -> Configuration:
+    link, speed = ("none", None) if d.gpus_per_replica == 1 else (offer.link, offer.link_gb_per_s)
+    return Configuration(
+        d.engine, d.model, d.gpu, d.precision, d.kv_precision, d.tensor_parallel, d.pipeline_parallel, link, speed
+    )
+
+
+def quality(claim: Claim) -> Findings:
+    """What the model and its precision keep of the first model's score, against the workload's floor."""
+    for d in claim.deployments:
+        workload = claim.workloads[d.workload]
+        models = {workload.model: 1.0} | {other.model: other.quality for other in workload.alternatives}
+        yield d.model in models, f"{d.workload} is served by {d.model}"
+        if workload.min_quality is None or d.model not in models:
+            continue
+        model = claim.catalogs.model(d.model)
+        kept = quality_share(claim.catalogs, model.id, d.precision) if d.kv_precision in SIXTEEN_BIT else None
+        if kept is None:
+            yield workload.unknown_quality == "accept", f"{d.workload}: quality of {d.precision} is unknown"
+        else:
+            share = models[d.model] * kept.share
+            text = f"{d.workload}: {d.model} {d.precision} keeps {share:.4f}, floor {workload.min_quality:g}"
+            yield share >= workload.min_quality, text

@@ -1,0 +1,116 @@
+"""What must be left when something is lost, again: presence in several places, shares, spare and surviving replicas."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from optimizer.inputs.catalog.kinds import SPOT
+from optimizer.inputs.catalog.records import Offer
+from optimizer.plan.record.fleet import Deployment
+from optimizer.plan.verify.claim import RATE_TOLERANCE, Claim, Findings, rate_of_replica
+
+
+def spread(claim: Claim) -> Findings:
+    """In every period enough providers and regions have replicas, and none carries more than its share."""
+    policy = claim.scenario.policy
+    for period, planned in enumerate(claim.periods):
+        running = [(d, offer) for d, _, offer in claim.placed if d.schedule[period].replicas]
+        if policy.max_spot_share == 0:
+            running = [(d, offer) for d, offer in running if offer.pricing_term != SPOT]
+        providers = {offer.provider for _, offer in running}
+        regions = {(offer.provider, offer.region) for _, offer in running}
+        if policy.min_providers > 1:
+            yield len(providers) >= policy.min_providers, f"{len(providers)} providers, at least {policy.min_providers}"
+        if policy.min_regions > 1:
+            yield len(regions) >= policy.min_regions, f"{len(regions)} regions, at least {policy.min_regions}"
+        total = sum(planned.requests_per_second.values())
+        if policy.max_spot_share is not None:
+            spot = sum(d.schedule[period].requests_per_second for d, offer in running if offer.pricing_term == SPOT)
+            yield _share(spot, total, policy.max_spot_share, "spot")
+        if policy.max_provider_share is not None:
+            for provider, carried in sorted(_by_provider(claim, period).items()):
+                yield _share(carried, total, policy.max_provider_share, provider)
+
+
+def _share(carried: float, total: float, limit: float, who: str) -> tuple[bool, str]:
+    text = f"{who} carries {carried:g} of {total:g} requests/s, at most {limit:g} of them"
+    return carried <= total * (limit + RATE_TOLERANCE), text
+
+
+def _by_provider(claim: Claim, period: int) -> dict[str, float]:
+    """Requests/s that each provider serves in a period."""
+    carried: dict[str, float] = defaultdict(float)
+    for d, _, offer in claim.placed:
+        carried[offer.provider] += d.schedule[period].requests_per_second
+    for item in claim.hosted:
+        carried[item.provider] += item.schedule[period].requests_per_second
+    return carried
+
+
+@dataclass(frozen=True)
+class Loss:
+    """One thing that may be lost: an instance of an offer, all of an offer, a region or a provider."""
+
+    kind: str
+    name: str
+
+    def left(self, d: Deployment, offer: Offer, replicas: int) -> int:
+        """Replicas of a deployment that still run; of an instance's offer the most that one instance can hold go."""
+        if self.kind == "instance":
+            return replicas - min(replicas, offer.gpu_count // d.gpus_per_replica) * (offer.id == self.name)
+        lost = {"provider": offer.provider, "region": f"{offer.provider}/{offer.region}", "spot_offer": offer.id}
+        return 0 if lost[self.kind] == self.name else replicas
+
+
+def losses(claim: Claim) -> Findings:
+    """After each loss that the scenario names, what is left at its full rate still carries every class's demand.
+
+    Every deployment serves one mix of classes and has nobody to share its replicas with, so running all of them at
+    their full rate serves each class most. What hosted APIs are sent stays as it was.
+    """
+    yield from _spare(claim)
+    for loss in _events(claim):
+        for period in range(len(claim.periods)):
+            yield from _carried_after(claim, loss, period)
+
+
+def _spare(claim: Claim) -> Findings:
+    """Each deployment that serves anything still serves it after losing the spare replicas."""
+    spare = claim.scenario.policy.spare_replicas
+    for d, _, _ in claim.placed if spare else ():
+        for running in d.schedule:
+            flow, left = running.requests_per_second * claim.demand_factor, running.replicas - spare
+            most = running.max_requests_per_second / max(running.replicas, 1) * claim.throughput_factor * left
+            text = f"{d.workload} on {d.gpu}: {left} replicas left after losing {spare}"
+            if flow:
+                yield left > 0 and flow <= most * (1 + RATE_TOLERANCE), text
+
+
+def _events(claim: Claim) -> Iterator[Loss]:
+    """Only what the plan uses: losing anything else takes nothing away."""
+    offers = [offer for _, offer in claim.bought]
+    hosts = {item.provider for item in claim.hosted}
+    named = {
+        "instance": {offer.id for offer in offers},
+        "spot_offer": {offer.id for offer in offers if offer.pricing_term == SPOT},
+        "region": {f"{offer.provider}/{offer.region}" for offer in offers},
+        "provider": {offer.provider for offer in offers} | hosts,
+    }
+    return (Loss(kind, name) for kind in claim.scenario.policy.survive.loss_of for name in sorted(named[kind]))
+
+
+def _carried_after(claim: Claim, loss: Loss, period: int) -> Findings:
+    carried: dict[tuple[str, str], float] = defaultdict(float)
+    for d, _, offer in claim.placed:
+        full_rate = rate_of_replica(d) * claim.throughput_factor * loss.left(d, offer, d.schedule[period].replicas)
+        for item in d.classes:
+            carried[d.workload, item.name] += full_rate * item.share
+    for api in claim.hosted:
+        if (loss.kind, loss.name) != ("provider", api.provider):
+            carried[api.workload, api.request_class] += api.schedule[period].requests_per_second * claim.demand_factor
+    for name, workload in claim.workloads.items():
+        for asked in workload.classes():
+            needed = claim.periods[period].requests_per_second[name] * asked.share * claim.demand_factor
+            got = carried[name, asked.name]
+            text = f"after losing {loss.kind} {loss.name}: {got:g} of {needed:g} requests/s of {name} {asked.name}"
+            yield got >= needed * (1 - RATE_TOLERANCE), text

@@ -1,0 +1,154 @@
+"""What is bought, again: replicas packed onto instances one by one, offers the scenario admits, limits on amounts."""
+
+from optimizer.base.units import GRAMS_PER_KILOGRAM, HOURS_PER_MONTH, HOURS_PER_WEEK, WATTS_PER_KILOWATT
+from optimizer.inputs.catalog.kinds import ALWAYS_PAID, OWNED
+from optimizer.inputs.catalog.records import Offer
+from optimizer.inputs.scenario.scenario import Policy, Workload
+from optimizer.plan.record.fleet import Deployment, Purchase
+from optimizer.plan.verify.claim import CENT_TOLERANCE, RATE_TOLERANCE, Claim, Findings, disk_prices, egress_prices
+
+
+def instances(claim: Claim) -> Findings:
+    """In every period each replica placed, largest first, on the first instance with room; no more than there are."""
+    for purchase, offer in claim.bought:
+        here = [d for d, its_purchase, _ in claim.placed if its_purchase is purchase]
+        for running in purchase.schedule:
+            sizes = [d.gpus_per_replica for d in here for _ in range(d.schedule[running.period].replicas)]
+            placed = _placed(sizes, offer.gpu_count, running.instances)
+            text = f"{placed} of {len(sizes)} replicas fit on {running.instances} × {purchase.offer}"
+            yield placed == len(sizes), text
+        counts = [running.instances for running in purchase.schedule]
+        always = offer.pricing_term in ALWAYS_PAID
+        shown = (purchase.instances, purchase.gpus, purchase.always_paid)
+        yield shown == (max(counts), offer.gpu_count * max(counts), always), f"{purchase.offer} is counted as scheduled"
+        stock = claim.catalogs.terms.available_instances.get(offer.id)
+        if stock is not None:
+            yield max(counts) <= stock, f"{max(counts)} of {stock} × {purchase.offer} that there are"
+
+
+def _placed(sizes: list[int], gpus: int, count: int) -> int:
+    """How many replicas find a place; falling sizes leave no gap, since every size divides the larger ones."""
+    room, placed = [gpus] * count, 0
+    for size in sorted(sizes, reverse=True):
+        slot = next((index for index, free in enumerate(room) if free >= size), None)
+        if slot is not None:
+            room[slot] -= size
+            placed += 1
+    return placed
+
+
+def offers(claim: Claim) -> Findings:
+    """Each offer and each setup on it is one that the policy admits, and the workload's own lists, too."""
+    policy = claim.scenario.policy
+    for purchase, offer in claim.bought:
+        yield from ((passed, f"{what} of {purchase.offer}") for what, passed in _admitted(claim, policy, offer).items())
+    for d, purchase, offer in claim.placed:
+        pins = _places(claim, claim.workloads[d.workload], offer)
+        yield from ((passed, f"{d.workload}: {what} of {purchase.offer}") for what, passed in pins.items())
+        yield not policy.engines or d.engine in policy.engines, f"engine {d.engine}"
+        yield not policy.precisions or d.precision in policy.precisions, f"precision {d.precision}"
+        yield not policy.kv_precisions or d.kv_precision in policy.kv_precisions, f"KV precision {d.kv_precision}"
+
+
+def _places(claim: Claim, lists: Policy | Workload, offer: Offer) -> dict[str, bool]:
+    names = claim.catalogs.terms.place(offer.provider, offer.region)
+    in_country = lists.countries.permits(*names) if names else not lists.countries.restricts
+    return {
+        f"provider {offer.provider}": lists.providers.permits(offer.provider),
+        f"region {offer.region}": lists.regions.permits(offer.region),
+        f"country {names[0] if names else 'unknown'}": in_country,
+    }
+
+
+def _admitted(claim: Claim, policy: Policy, offer: Offer) -> dict[str, bool]:
+    age_days = (claim.catalogs.as_of - offer.as_of).days
+    own = offer.provider_kind == OWNED
+    hosting = "owned" if own else "rented"
+    return {
+        **_places(claim, policy, offer),
+        f"GPU {offer.gpu}": policy.gpus.permits(offer.gpu),
+        f"hosting {hosting}": hosting in policy.hosting,
+        f"provider kind {offer.provider_kind}": own or offer.provider_kind in policy.provider_kinds,
+        f"pricing term {offer.pricing_term}": own or offer.pricing_term in policy.pricing_terms,
+        f"price confidence {offer.confidence}": offer.confidence in policy.price_confidence,
+        f"price age {age_days} days": policy.max_price_age_days is None or age_days <= policy.max_price_age_days,
+        "price of storage": own or not policy.storage_gb_per_instance or bool(disk_prices(claim, offer)),
+        "price of egress": own or policy.egress is None or bool(egress_prices(claim, offer)),
+    }
+
+
+def totals(claim: Claim) -> Findings:
+    """Limits on money, variety and, in every period, on GPUs and power; carbon over the month."""
+    policy = claim.scenario.policy
+    if policy.max_monthly_usd is not None:
+        worst = float(claim.monthly_cost_usd) * policy.robust.price
+        within = worst <= policy.max_monthly_usd + float(CENT_TOLERANCE)
+        yield within, f"{worst:.2f} of {policy.max_monthly_usd:.2f} USD a month"
+    if policy.max_distinct_configurations is not None:
+        distinct, most = len({_setup_key(d) for d in claim.deployments}), policy.max_distinct_configurations
+        yield distinct <= most, f"{distinct} of at most {most} distinct configurations"
+    if policy.max_engines is not None:
+        engines = sorted({d.engine for d in claim.deployments})
+        text = f"{len(engines)} of at most {policy.max_engines} engines: {', '.join(engines)}"
+        yield len(engines) <= policy.max_engines, text
+    if policy.max_carbon_kg_per_month is not None:
+        emitted = _carbon_kg_per_month(claim)
+        known, most_kg = emitted is not None, policy.max_carbon_kg_per_month
+        within = known and (emitted or 0.0) <= most_kg * (1 + RATE_TOLERANCE)
+        yield within, f"{emitted or 0:g} of {most_kg:g} kg CO₂ a month" if known else "emissions are not known"
+    for period in range(len(claim.periods)):
+        yield from _at_once(claim, period)
+
+
+def _at_once(claim: Claim, period: int) -> Findings:
+    """What runs at the same time: GPUs in all and by quota, and power."""
+    policy = claim.scenario.policy
+    running = [(offer, purchase.schedule[period].instances) for purchase, offer in claim.bought]
+    gpus = sum(offer.gpu_count * count for offer, count in running)
+    if policy.max_gpus is not None:
+        yield gpus <= policy.max_gpus, f"{gpus} of at most {policy.max_gpus} GPUs"
+    for quota in policy.quotas:
+        covered = [pair for pair in running if quota.covers(pair[0].provider, pair[0].region, pair[0].gpu)]
+        counted = sum(offer.gpu_count * count for offer, count in covered)
+        yield counted <= quota.max_gpus, f"quota {quota.name}: {counted} of {quota.max_gpus} GPUs"
+    if policy.max_power_kw is not None:
+        watts = [claim.catalogs.gpus[offer.gpu].tdp_w for offer, _ in running]
+        drawn = sum((w or 0.0) * offer.gpu_count * n for w, (offer, n) in zip(watts, running, strict=True))
+        power_kw, known = drawn / WATTS_PER_KILOWATT, None not in watts
+        within = known and power_kw <= policy.max_power_kw * (1 + RATE_TOLERANCE)
+        yield within, f"{power_kw:g} of {policy.max_power_kw:g} kW"
+
+
+def _setup_key(d: Deployment) -> tuple[str | int, ...]:
+    layout = (d.tensor_parallel, d.pipeline_parallel)
+    return (d.workload, d.model, d.engine, d.gpu, d.precision, d.kv_precision, *layout)
+
+
+def _carbon_kg_per_month(claim: Claim) -> float | None:
+    """Power × PUE × grid over the hours that instances run, all of the month where they are always paid."""
+    total = 0.0
+    for purchase, offer in claim.bought:
+        kg_per_hour = _carbon_kg_per_hour(claim, offer)
+        if kg_per_hour is None:
+            return None
+        total += kg_per_hour * _running_hours_per_month(claim, purchase, offer)
+    return total
+
+
+def _running_hours_per_month(claim: Claim, purchase: Purchase, offer: Offer) -> float:
+    by_hour = [purchase.schedule[period].instances for period in claim.period_of_hour]
+    if offer.pricing_term in ALWAYS_PAID:
+        return float(max(by_hour) * HOURS_PER_MONTH)
+    return sum(by_hour) * HOURS_PER_MONTH / HOURS_PER_WEEK
+
+
+def _carbon_kg_per_hour(claim: Claim, offer: Offer) -> float | None:
+    """One instance: hardware of one's own at its own power and PUE, rented at rated power and the grid's PUE."""
+    grid, own = claim.scenario.policy.grid, claim.catalogs.terms.owned.get(offer.id)
+    watts = claim.catalogs.gpus[offer.gpu].tdp_w
+    grams = grid.intensity_g_per_kwh(offer.region) if grid else None
+    rated_kw = None if watts is None else watts * offer.gpu_count / WATTS_PER_KILOWATT
+    drawn_kw = float(own.power_kw) if own and own.power_kw else rated_kw
+    if grid is None or grams is None or drawn_kw is None:
+        return None
+    return drawn_kw * (float(own.pue) if own else grid.pue) * grams / GRAMS_PER_KILOGRAM

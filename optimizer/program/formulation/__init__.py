@@ -1,0 +1,1 @@
+"""The rows and columns of the program, a theme a file."""

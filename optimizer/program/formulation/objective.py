@@ -1,0 +1,53 @@
+"""What a plan costs, as one coefficient per column: the objective and the left side of the budget."""
+
+import numpy as np
+
+from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
+from optimizer.program.formulation.variables import Variables
+from optimizer.program.problem.data import Floats
+from optimizer.program.problem.problem import Problem
+
+
+def cost_usd_per_hour(problem: Problem, variables: Variables) -> Floats:
+    """The month's bill divided by its hours.
+
+    sum over instances of price x share of the month they are paid for, over flows of what sending their answers
+    costs, over API flows of price per request, over starts of price x start-up time, over instances paid for beyond
+    their running of price x hours of the week, over changes against the plan in force of what each costs once.
+    """
+    cost, price = np.zeros(variables.count), problem.offers.price_usd_per_hour
+    cost[variables.instances] = price[variables.instance_offer] * variables.instance_share
+    cost[variables.flow] = sending_cost_usd_per_hour(problem)
+    cost[variables.bought] = api_cost_usd_per_hour(problem)
+    offer, before, after = variables.elastic_changes.T
+    cost[variables.starts] = price[offer] * problem.traffic.start_share[before, after]
+    cells = variables.cells
+    cost[variables.lingering] = price[cells.offer] * cells.hours / max(len(problem.billing.hour_to_period), 1)
+    cost[variables.changed] = problem.limits.usd_per_change / HOURS_PER_MONTH
+    return cost
+
+
+def api_cost_usd_per_hour(problem: Problem) -> Floats:
+    """(B,) what serving the reach of an API's stream through its period costs, spread over the month."""
+    streams = problem.api_streams
+    requests_per_hour = streams.reach_per_s * SECONDS_PER_HOUR * problem.traffic.share_of_month[streams.period]
+    cost: Floats = problem.apis.usd_per_request[streams.server] * requests_per_hour
+    return cost
+
+
+def sending_cost_usd_per_hour(problem: Problem) -> Floats:
+    """(N,) what sending out the answers of a stream's reach through its period costs, spread over the month."""
+    streams = problem.streams
+    if not problem.sending.charged:
+        return np.zeros(len(streams))
+    where = (streams.period, problem.candidates.offer[streams.server], streams.mix)
+    cost: Floats = sending_table_usd_per_hour(problem)[where]
+    return cost
+
+
+def sending_table_usd_per_hour(problem: Problem) -> Floats:
+    """(T, O, M) the same for every offer: USD/GB x GB per request x requests/h x share of the month."""
+    gb_per_request = problem.traffic.mixes @ problem.sending.gb_per_request
+    requests_per_hour = problem.reach_per_s * SECONDS_PER_HOUR * problem.traffic.share_of_month[:, None]
+    cost: Floats = problem.sending.usd_per_gb[:, None] * (gb_per_request * requests_per_hour)[:, None, :]
+    return cost

@@ -1,0 +1,178 @@
+"""What whole instances are worth at given prices of demand: every instance filled with the dearest requests first.
+
+A unit is a column of `instances`: an offer in one period, or in all of them where it is paid all month. Its cells are
+the periods in which it runs. In a cell, n instances hold at most n times what one holds, and a trimmed plan (see
+`quantities`) draws at most the reach of each mix. With load[m] the instances that the whole reach of mix m fills, and
+worth[m] USD/h for serving it, less what the offer charges for sending the answers, n instances hold at most
+
+    V(n) = max sum over m of worth[m] x[m]   subject to   sum over m of load[m] x[m] <= n,  0 <= x[m] <= 1
+
+which is filled by falling worth per load, so V is concave and piecewise linear. It is never less than the true worth:
+load[m] is that of the candidate that carries most of m on a full instance, every candidate's replicas are allowed to
+be fractions, and what else a policy asks is left out. With s the smallest replica on an offer of G GPUs, the packing
+row of s says that replicas of g GPUs fill at least g / (s floor(G/s)) of an instance.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from optimizer.program.formulation.objective import sending_table_usd_per_hour
+from optimizer.program.formulation.variables import instance_columns
+from optimizer.program.problem.data import Floats, Ints
+from optimizer.program.problem.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Stock:
+    """What can be bought and what it carries; I units, O offers, T periods, M mixes.
+
+    Attributes:
+        price_usd_per_hour: (I,) of one instance of a unit, spread over the month.
+        unit: (T, O) the unit of an offer in a period.
+        offer: (I,) the offer of a unit.
+        load: (T, O, M) instances filled by the whole reach of a mix; infinite where it is not served.
+        sending_usd_per_hour: (T, O, M) for the answers of the whole reach; None where nothing is charged.
+    """
+
+    price_usd_per_hour: Floats
+    unit: Ints
+    offer: Ints
+    load: Floats
+    sending_usd_per_hour: Floats | None = None
+
+    def net(self, worth: Floats) -> Floats:
+        """(T, O, M), or (T, 1, M) where all offers are alike: the worth (T, M) of the reach less what sending costs."""
+        if self.sending_usd_per_hour is None:
+            return worth[:, None, :]
+        return np.asarray(worth[:, None, :] - self.sending_usd_per_hour)
+
+    def net_at(self, worth: Floats, period: Ints, offer: Ints) -> Floats:
+        """(N, M) the same for N pairs of period and offer."""
+        if self.sending_usd_per_hour is None:
+            return np.asarray(worth[period])
+        return np.asarray(worth[period] - self.sending_usd_per_hour[period, offer])
+
+
+@dataclass(frozen=True, eq=False)
+class Fillings:
+    """The best whole count of some units at given prices.
+
+    Attributes:
+        unit: (U,) which units.
+        count: (U,) instances, at least 1.
+        reduced_cost: (U,) USD/h that they cost beyond what they hold; negative where buying pays.
+        cell_unit: (N,) position in `unit` of each cell.
+        period: (N,) of each cell.
+        share: (N, M) of the reach of each mix that the instances carry.
+    """
+
+    unit: Ints
+    count: Floats
+    reduced_cost: Floats
+    cell_unit: Ints
+    period: Ints
+    share: Floats
+
+
+def stock_of(problem: Problem) -> Stock:
+    """The units of a problem."""
+    candidates, gpus = problem.candidates, problem.offers.gpus_per_instance
+    smallest = np.full(len(problem.offers), np.iinfo(np.int64).max)
+    np.minimum.at(smallest, candidates.offer, candidates.gpus_per_replica)
+    smallest = np.minimum(smallest, gpus)
+    replicas = (smallest * (gpus // smallest))[candidates.offer] / candidates.gpus_per_replica
+    rate = np.zeros((len(problem.offers), len(problem.traffic.mixes)))
+    np.maximum.at(rate, candidates.offer, candidates.rate_per_s * replicas[:, None] * problem.limits.max_utilization)
+    reach = problem.reach_per_s[:, None, :]
+    served = (rate > 0) & (reach > 0)
+    load = np.divide(reach, rate, out=np.full(served.shape, np.inf), where=served)
+    unit, offer, share = instance_columns(problem)
+    sending = sending_table_usd_per_hour(problem) if problem.sending.charged else None
+    return Stock(problem.offers.price_usd_per_hour[offer] * share, unit, offer, load, sending)
+
+
+def reduced_cost_floor(stock: Stock, worth: Floats, price: Floats) -> Floats:
+    """(I,) what an instance full of its dearest mix would cost beyond its worth, found without filling anything.
+
+    Where it is not negative, no count of the unit has a smaller reduced cost.
+
+    Args:
+        stock: The units.
+        worth: (T, M) USD/h for the whole reach of a mix.
+        price: (I,) USD/h of an instance, with all charges.
+    """
+    dearest = np.zeros(len(price))
+    np.add.at(dearest, stock.unit, (stock.net(worth) / stock.load).max(axis=2, initial=0.0))
+    return np.asarray(price - dearest)
+
+
+def fill(stock: Stock, worth: Floats, price: Floats, units: Ints) -> Fillings:
+    """The count of each of some units that costs least beyond what it holds, and what it holds.
+
+    Args:
+        stock: The units.
+        worth: (T, M) USD/h for the whole reach of a mix.
+        price: (I,) USD/h of an instance, with all charges.
+        units: (U,) the units to fill.
+    """
+    position = np.full(len(price), -1, dtype=np.int64)
+    position[units] = np.arange(len(units))
+    period, offer = np.nonzero(position[stock.unit] >= 0)
+    cell_unit = position[stock.unit[period, offer]]
+    pile = _Pile(stock.load[period, offer], stock.net_at(worth, period, offer), cell_unit, len(units))
+    count = pile.best_count(price[units])
+    return Fillings(units, count, price[units] * count - pile.value(count), cell_unit, period, pile.shares(count))
+
+
+class _Pile:
+    """Cells sorted by worth per load, for reading off V at any count."""
+
+    def __init__(self, load: Floats, worth: Floats, cell_unit: Ints, units: int) -> None:
+        self._cell_unit, self._units = cell_unit, units
+        density = worth / load
+        self._order = np.argsort(-density, axis=1, kind="stable")
+        self._density = np.take_along_axis(density, self._order, axis=1)
+        # what is worth nothing fills nothing
+        self._load = np.take_along_axis(np.where(density > 0, load, 0.0), self._order, axis=1)
+        self._before = np.cumsum(self._load, axis=1) - self._load
+
+    def value(self, count: Floats) -> Floats:
+        """(U,) worth of what `count` (U,) instances of each unit hold."""
+        total = np.zeros(self._units)
+        np.add.at(total, self._cell_unit, (self._taken(count) * self._density).sum(axis=1))
+        return total
+
+    def shares(self, count: Floats) -> Floats:
+        """(N, M) of the reach of each mix that is carried in each cell."""
+        ordered = np.divide(self._taken(count), self._load, out=np.zeros_like(self._load), where=self._load > 0)
+        share: Floats = np.empty_like(ordered)
+        np.put_along_axis(share, self._order, ordered, axis=1)
+        return share
+
+    def best_count(self, price: Floats) -> Floats:
+        """(U,) the whole count, at least 1, with the least price x count - V(count), by bisection on its slope."""
+        low, high = self._count_range(price)
+        while (low < high).any():
+            middle = np.floor((low + high) / 2)
+            pays = self.value(middle + 1) - self.value(middle) > price
+            low, high = np.where(pays & (low < high), middle + 1, low), np.where(pays, high, np.minimum(high, middle))
+        return low
+
+    def _count_range(self, price: Floats) -> tuple[Floats, Floats]:
+        """(U,) between which counts the best one lies.
+
+        A single cell pays for itself up to where what is added is worth less than the price, so the best count is one
+        of the two whole numbers there; several cells may pay together until all they want is served.
+        """
+        alone = np.bincount(self._cell_unit, minlength=self._units)[self._cell_unit] == 1
+        paying = np.where(self._density >= price[self._cell_unit][:, None], self._load, 0.0).sum(axis=1)
+        low, high = np.ones(self._units), np.ones(self._units)
+        np.maximum.at(low, self._cell_unit[alone], np.floor(paying[alone]))
+        np.maximum.at(high, self._cell_unit, np.ceil(np.where(alone, paying, self._load.sum(axis=1))))
+        return low, high
+
+    def _taken(self, count: Floats) -> Floats:
+        """(N, M) instances taken up by each mix, in the order of density."""
+        room = count[self._cell_unit][:, None] - self._before
+        return np.asarray(np.clip(room, 0.0, self._load))

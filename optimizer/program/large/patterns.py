@@ -1,0 +1,90 @@
+"""A sharper bound for large problems: what whole instances can be filled with, priced by column generation.
+
+Relaxing the demands y >= 0 and the limits on instances m >= 0 leaves one small problem per unit (see `filling`):
+
+    sum price n + api cost  >=  y.demand - m.limits + sum over units of min(0, min over whole n >= 1 of p n - V(n))
+                                + sum over API streams of min(0, price - worth of the reach)
+
+with p the price plus the limits' charges and V(n) the most worth that n instances hold, less what sending its answers
+costs. Counts are whole on the right, so a fraction of an instance earns nothing, which is what separates this bound
+from the linear relaxation's. The right side holds for any y and m and is computed here from them alone; column
+generation only finds good ones. Its master problem mixes patterns (a unit, a whole count and what it carries) at the
+least cost, at most one pattern's worth per unit; its duals, pulled towards the best multipliers so far to keep them
+from swinging, ask for the next patterns.
+Every plan with an instance of a unit costs at least the right side plus the unit's term where that is positive.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from optimizer.program.large.column_generation import Master
+from optimizer.program.large.pricing import Pricing
+from optimizer.program.problem.data import Flags, Floats
+from optimizer.program.problem.problem import Problem
+from optimizer.program.proof.relaxation import Bound
+from optimizer.program.solver import Clock
+
+PATTERNS_PER_ROUND, PATTERNS_PER_DEMAND = 150, 1.5
+MOST_ROUNDS = 80
+FIRST_PULL, LEAST_PULL = 0.9, 0.2
+"""How many patterns a round adds, at least and for each demand, how many rounds there are at most, and the weight of
+the best multipliers so far."""
+
+CONVERGED = 2e-4
+"""Relative distance between the master problem and the bound at which the rounds end."""
+
+
+@dataclass(frozen=True, eq=False)
+class PatternBound:
+    """The bound, and where it was found.
+
+    Attributes:
+        bound: What no plan can undercut.
+        mixed: (O,) offers in the master problem's solution.
+        worth: (T, M) USD/h for the whole reach of a mix, at the best multipliers.
+    """
+
+    bound: Bound
+    mixed: Flags
+    worth: Floats
+
+
+def pattern_bound(problem: Problem, clock: Clock, converged: float = CONVERGED) -> PatternBound:
+    """The bound from the best multipliers that column generation finds.
+
+    Args:
+        problem: Every wanted class is served by some candidate or API.
+        clock: After which the best bound so far is taken.
+        converged: Relative distance to the best possible bound of this kind at which to stop.
+    """
+    pricing = Pricing(problem)
+    alone = pricing.alone()
+    master = Master(pricing.limits, pricing.api_rows, pricing.api_cost, alone)
+    most = max(PATTERNS_PER_ROUND, int(PATTERNS_PER_DEMAND * len(alone)))
+    best, pull = pricing.at(pricing.separable(), np.zeros(len(pricing.limits.upper))), FIRST_PULL
+    new = master.add(pricing.closest_patterns(best, most), most, np.inf)
+    for _ in range(MOST_ROUNDS):
+        mixture = master.solve(clock)
+        if mixture is None:
+            break
+        gap, pulled = mixture.value - best.value, pull
+        if gap > converged * mixture.value:
+            trial = pricing.at(
+                pull * best.demand + (1 - pull) * mixture.demand, pull * best.charge + (1 - pull) * mixture.charge
+            )
+            new = master.add(pricing.patterns(trial.fillings), most, gap)
+            pull = _next_pull(pull, trial.value > best.value, new)
+            best = max(best, trial, key=lambda point: point.value)
+        if (gap <= converged * mixture.value or (not new and not pulled)) and not master.forbid_alone():
+            break
+    mixed = np.zeros(len(problem.offers), dtype=np.bool_)
+    mixed[pricing.stock.offer[master.mixed_units()]] = True
+    return PatternBound(pricing.bound(best), mixed, pricing.worth(best.demand))
+
+
+def _next_pull(pull: float, improved: bool, found: int) -> float:
+    """Weaker after success; stronger when the bound fell; released in steps when the prices asked for nothing new."""
+    if not found:
+        return pull / 2 if pull > LEAST_PULL else 0.0
+    return max(pull * 0.7, LEAST_PULL) if improved else max(pull, 1 - (1 - pull) * 0.8)

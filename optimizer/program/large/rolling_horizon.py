@@ -1,0 +1,155 @@
+"""A first plan for many periods: whole machines for all month from the relaxation, then a few periods at a time.
+
+What is paid all month is rounded to whole instances first: a program in which only those counts are whole. Then window
+by window the counts of a few periods are chosen, given what runs in every other period, so that a start is weighed
+against the machine that could have kept running. Where no plan is known yet, the relaxation's counts stand for it.
+Later passes shift the windows by half and keep what became cheaper. Every plan so found keeps every promise that counts
+period by period; it is a plan to start from, and proves nothing.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from optimizer.program.formulation.changes import starts
+from optimizer.program.formulation.model import Columns, assemble, build_program, hourly_cost, model_proto
+from optimizer.program.formulation.objective import cost_usd_per_hour
+from optimizer.program.formulation.rows import Rows
+from optimizer.program.formulation.variables import Variables, lay_out, names, upper_bounds
+from optimizer.program.problem.data import Flags, Floats, Ints, Traffic
+from optimizer.program.problem.problem import Problem
+from optimizer.program.solver import Answer, Clock, solve_integer
+
+WINDOW, MOST_PASSES = 2, 6
+"""Periods chosen together, and how often all are gone through."""
+
+WINDOW_GAP, WINDOW_NODES, ROUNDING_NODES, LEAST_FALL = 1e-3, 500, 50, 2e-5
+"""Where the search for a window's counts, for those paid all month, and the passes may end."""
+
+ROUNDING = 1e-6
+"""How far below a whole number the relaxation's count of as many may be."""
+
+
+def counted_by_period(problem: Problem) -> bool:
+    """Whether every promise is one on single periods, so that periods can be planned one after the other."""
+    limits = problem.limits
+    whole_month = (limits.max_monthly_usd, limits.max_carbon_kg_per_month, limits.max_changes)
+    labels = (limits.max_distinct_configurations, limits.max_engines)
+    joined = limits.usd_per_change > 0 or problem.has_minimum_billing
+    return all(limit is None for limit in (*whole_month, *labels)) and not joined
+
+
+def planned_by_windows(problem: Problem, estimate: Floats, clock: Clock, enough_usd_per_hour: float) -> Answer | None:
+    """Values of every column of the program; None where no plan was found.
+
+    Args:
+        problem: Promising candidates only, `counted_by_period`.
+        estimate: (T, O) fractional instances of a relaxation.
+        clock: After which the plan so far is taken.
+        enough_usd_per_hour: A plan that costs no more ends the passes.
+    """
+    periods = problem.traffic.periods
+    paid_always = _paid_always(problem, clock)
+    if paid_always is None:
+        return None
+    plan = _Plan(problem, np.where(problem.offers.always_paid, paid_always, np.floor(estimate + ROUNDING)))
+    for number in range(MOST_PASSES):
+        before, shift = plan.usd_per_hour, WINDOW // 2 * (number % 2)
+        for start in range(shift, periods + shift, WINDOW):
+            found = plan.improve(np.unique(np.arange(start, start + WINDOW) % periods), clock)
+            if not (found or number):
+                return None
+        cost = plan.usd_per_hour
+        if clock.expired or cost <= enough_usd_per_hour or (number and cost > before * (1 - LEAST_FALL)):
+            break
+    return Answer("feasible", -np.inf, plan.values, np.zeros(0))
+
+
+def _paid_always(problem: Problem, clock: Clock) -> Floats | None:
+    """(O,) whole instances paid all month, where those paid by the hour may be fractions; 0 for the latter."""
+    counts = np.zeros(len(problem.offers))
+    if not problem.offers.always_paid.any():
+        return counts
+    program = build_program(problem, relaxed=True)
+    variables = program.variables
+    always = np.flatnonzero(problem.offers.always_paid)
+    whole = np.zeros(variables.count, dtype=np.bool_)
+    whole[variables.instance_at[0, always]] = True
+    columns = Columns(names(problem, variables), upper_bounds(variables, True), whole)
+    rows = [*program.families.values(), starts(problem, variables)]
+    model = assemble(columns, hourly_cost(program), rows)
+    answer = solve_integer(model, clock, "scip", ROUNDING_NODES, WINDOW_GAP / 10)
+    if not len(answer.values):
+        return None
+    counts[always] = np.rint(answer.values[variables.instance_at[0, always]])
+    return counts
+
+
+class _Plan:
+    """Values of every column, by and by; what is not planned yet stands at the estimate."""
+
+    def __init__(self, problem: Problem, instances: Floats) -> None:
+        self._problem, self._variables = problem, lay_out(problem, relaxed=False)
+        self._cost = cost_usd_per_hour(problem, self._variables)
+        self._planned = np.zeros(problem.traffic.periods, dtype=np.bool_)
+        self.values = np.zeros(self._variables.count)
+        self.values[self._variables.instance_at] = instances
+
+    @property
+    def usd_per_hour(self) -> float:
+        """Of the values as they stand."""
+        return float(self._cost @ self.values)
+
+    def improve(self, window: Ints, clock: Clock) -> bool:
+        """Choose the counts of some periods anew, unless what runs there is cheaper; whether they have a plan now."""
+        traffic, around = self._problem.traffic, self._around(window)
+        fixed = np.isin(around, np.setdiff1d(around, window))
+        part = replace(self._problem, traffic=_excerpt(traffic, around, fixed))
+        program = build_program(part)
+        here = program.variables
+        stays = fixed[:, None] | self._problem.offers.always_paid
+        held, which = np.unique(here.instance_at[stays], return_index=True)
+        count = self.values[self._variables.instance_at[around]][stays][which]
+        number = np.arange(len(held))
+        same = Rows([f"same[{at}]" for at in number.tolist()], count, count, number, held, np.ones(len(held)))
+        cost = hourly_cost(program)
+        cost[held] = 0.0
+        answer = solve_integer(model_proto(program, cost, same), clock, "scip", WINDOW_NODES, WINDOW_GAP)
+        if not len(answer.values):
+            return bool(self._planned[window].all())
+        changed = self._with(answer.values, here, around, window)
+        if not self._planned[window].all() or self._cost @ changed < self.usd_per_hour:
+            self.values = changed
+        self._planned[window] = True
+        return True
+
+    def _around(self, window: Ints) -> Ints:
+        """The periods of a window and those from or to which a start may be paid."""
+        linked = self._problem.traffic.start_share > 0
+        beside = np.flatnonzero(linked[window].any(axis=0) | linked[:, window].any(axis=1))
+        return np.union1d(beside, window)
+
+    def _with(self, values: Floats, here: Variables, around: Ints, window: Ints) -> Floats:
+        """The plan with what was chosen for the window."""
+        whole, changed = self._variables, self.values.copy()
+        inside = np.isin(around, window)
+        changed[whole.instance_at[window]] = np.rint(values[here.instance_at[inside]])
+        changed[whole.replicas[window]] = np.rint(values[here.replicas[inside]])
+        changed[whole.flow[np.isin(self._problem.streams.period, window)]] = values[here.flow]
+        changed[whole.bought[np.isin(self._problem.api_streams.period, window)]] = values[here.bought]
+        offer, before, after = whole.elastic_changes.T
+        more = changed[whole.instance_at[after, offer]] - changed[whole.instance_at[before, offer]]
+        changed[whole.starts] = np.maximum(more, 0.0)
+        return changed
+
+
+def _excerpt(traffic: Traffic, periods: Ints, fixed: Flags) -> Traffic:
+    """Some periods of the traffic, of which the fixed ones want nothing: only what runs there counts."""
+    start_share = traffic.start_share[np.ix_(periods, periods)]
+    return replace(
+        traffic,
+        demand_per_s=np.where(fixed[:, None], 0.0, traffic.demand_per_s[periods]),
+        share_of_month=traffic.share_of_month[periods],
+        start_share=np.where(fixed[:, None] & fixed, 0.0, start_share),
+        least_replicas=np.where(fixed[:, None], 0, traffic.least_replicas[periods]),
+    )

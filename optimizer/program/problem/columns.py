@@ -1,0 +1,143 @@
+"""Which ways to run a workload become columns of the program: those that no other one on the same GPUs matches."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from optimizer.inputs.scenario.policy import InForce, Policy
+from optimizer.performance.candidates.blends import Blend, apart, served
+from optimizer.performance.candidates.options import WorkloadOptions
+from optimizer.performance.market.market import Market
+from optimizer.program.problem.data import Flags, Floats, Ints
+
+
+class Column(NamedTuple):
+    """What one candidate of the problem stands for, as positions in the options and the market."""
+
+    workload: int
+    """Position in the options: a scenario's workload, or one of the models that may serve it."""
+    pools: Blend
+    """The mixes that it serves, and by shares of its capacity what lies between them."""
+    configuration: int
+    offer: int
+
+
+def columns_of(
+    policy: Policy, options: Sequence[WorkloadOptions], market: Market, keep: Sequence[Flags] | None
+) -> tuple[tuple[Column, ...], int]:
+    """Every column, and how many were left out because another one matches them on exactly the same offers."""
+    columns: list[Column] = []
+    possible = 0
+    for w, choice in enumerate(options):
+        homes = [np.flatnonzero(fits).tolist() for fits in choice.fits & market.admitted]
+        blends = choice.blends if may_mix(policy) else apart(len(choice.pools))
+        rate = _rates(choice, None if keep is None else keep[w])
+        best = _unmatched(choice, blends, rate, policy) | _running_today(policy, choice)[:, None]
+        places = np.array([len(offers) for offers in homes], dtype=np.int64)[choice.kind]
+        possible += int(_deployments(blends, rate > 0) @ places)
+        for c in np.flatnonzero(best.any(axis=1) & (rate > 0).any(axis=1)).tolist():
+            parts = served([blend for blend, stays in zip(blends, best[c], strict=True) if stays], rate[c] > 0)
+            columns += [Column(w, part, c, offer) for part in parts for offer in homes[choice.kind[c]]]
+    return tuple(columns), possible - len(columns)
+
+
+def may_mix(policy: Policy) -> bool:
+    """Whether a replica may be sent any mix of a workload's classes.
+
+    After a loss the mixes that meet on a replica are other ones, which nobody predicted; where a plan must survive one,
+    every replica serves one class or the whole mix.
+    """
+    return policy.mix_classes and not policy.survive.loss_of
+
+
+def _rates(choice: WorkloadOptions, keep: Flags | None) -> Floats:
+    """(P, pools) requests/s of one replica, 0 where a configuration is not to be had or fails a criterion."""
+    rate = np.stack([np.where(pool.passed, pool.rate_per_s, 0.0) for pool in choice.pools], axis=1)
+    return rate if keep is None else rate * keep[:, None]
+
+
+def _deployments(blends: Sequence[Blend], passed: Flags) -> Ints:
+    """(P,) how many ways there are for a configuration to serve what it passes."""
+    packed = np.packbits(passed, axis=1)
+    _, first, found = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+    ways = np.array([len(served(blends, pattern)) for pattern in passed[first]], dtype=np.int64)
+    return ways[found.reshape(-1)]
+
+
+def _unmatched(choice: WorkloadOptions, blends: Sequence[Blend], rate: Floats, policy: Policy) -> Flags:
+    """(P, blends) configurations that no other one of their platform and replica size matches.
+
+    One matches another where it sustains as much of every predicted mix of the blend; among equals the first stays.
+
+    Proof that no plan needs the others: two configurations of one platform and size fit exactly the same offers and
+    the same places in an instance. Exchanging every replica of the slower for one of the faster changes no instance,
+    no GPU count and no price; its rates are at least as high, so capacity and spare limits still hold for the joined
+    flow. Where the number of engines is limited, only one of the same engine matches. Where the number of distinct
+    configurations is, only one that matches in all blends: then each is exchanged for one other, and the number can
+    only fall.
+    """
+    group = choice.kind
+    if policy.max_engines is not None:
+        engines = [c.engine for c in choice.configurations]
+        group = group * len(engines) + np.unique(engines, return_inverse=True)[1].reshape(-1)
+    if policy.max_distinct_configurations is not None:
+        return np.repeat(_fastest_of_group(group, rate)[:, None], len(blends), axis=1)
+    return np.stack([_fastest_of_group(group, rate[:, list(blend)]) for blend in blends], axis=1)
+
+
+def _fastest_of_group(group: Ints, rate: Floats) -> Flags:
+    """(P,) rows that sustain something and that no other one of their group matches in every column."""
+    keep: Flags = np.zeros(len(rate), dtype=bool)
+    serving = np.flatnonzero((rate > 0).any(axis=1))
+    order = serving[np.lexsort((serving, -rate[serving].sum(axis=1), group[serving]))]
+    first = np.unique(group[order], return_index=True)[1]
+    keep[order[first]] = True
+    if rate.shape[1] == 1:
+        return keep
+    for alike in np.split(order, first[1:]):
+        kept: list[int] = []
+        for row in alike.tolist():
+            if not (rate[kept] >= rate[row]).all(axis=1).any():
+                kept.append(row)
+        keep[kept] = True
+    return keep
+
+
+def _in_force(policy: Policy) -> tuple[InForce, ...]:
+    migration = policy.migration
+    return () if migration is None or migration.in_force is None else migration.in_force
+
+
+def _running_today(policy: Policy, choice: WorkloadOptions) -> Flags:
+    """(P,) the configurations that replicas in force have."""
+    running: Flags = np.zeros(len(choice.configurations), dtype=bool)
+    for item in _in_force(policy):
+        running |= np.array([_is_it(item, choice, row) for row in range(len(running))], dtype=bool)
+    return running
+
+
+def _is_it(item: InForce, choice: WorkloadOptions, row: int) -> bool:
+    c = choice.configurations[row]
+    ours = (choice.workload.name, c.model, c.gpu, c.engine, c.precision, c.kv_precision)
+    theirs = (item.workload, item.model, item.gpu, item.engine, item.precision, item.kv_precision)
+    layout = (c.tensor_parallel, c.pipeline_parallel) == (item.tensor_parallel, item.pipeline_parallel)
+    return ours == theirs and layout
+
+
+def replicas_in_force(
+    policy: Policy, options: Sequence[WorkloadOptions], market: Market, columns: Sequence[Column]
+) -> tuple[Ints, int]:
+    """(C,) replicas that run today, each on the first column that describes them, and how many none describes."""
+    replicas = np.zeros(len(columns), dtype=np.int64)
+    left = list(_in_force(policy))
+    for at, column in enumerate(columns if left else ()):
+        offer, choice = market.offers[column.offer], options[column.workload]
+        for item in left:
+            place = (offer.provider, offer.region, offer.instance_type, offer.pricing_term)
+            same_place = place == (item.provider, item.region, item.instance_type, item.pricing_term)
+            if same_place and _is_it(item, choice, column.configuration):
+                replicas[at] = item.replicas
+                left.remove(item)
+                break
+    return replicas, sum(item.replicas for item in left)

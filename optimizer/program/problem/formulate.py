@@ -1,0 +1,256 @@
+"""From evaluated options and admitted offers to the purchase problem, remembering what every column stands for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from optimizer.base.units import HOURS_PER_MONTH, MINUTES_PER_HOUR
+from optimizer.inputs.scenario.policy import Policy
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.performance.candidates.apis import Api
+from optimizer.performance.candidates.blends import Blend
+from optimizer.performance.candidates.options import WorkloadOptions
+from optimizer.performance.candidates.periods import Periods, periods
+from optimizer.performance.market.market import Market
+from optimizer.performance.physics.labelled import Labelled
+from optimizer.program.problem.columns import Column, columns_of, replicas_in_force
+from optimizer.program.problem.data import (
+    Apis,
+    Billing,
+    Candidates,
+    Flags,
+    Floats,
+    Ints,
+    Limits,
+    Offers,
+    Quota,
+    Sending,
+    Traffic,
+)
+from optimizer.program.problem.problem import Problem
+
+SAME_PLATFORM = "same_platform"
+
+
+@dataclass(frozen=True)
+class Formulation:
+    """The problem and the meaning of its candidates and offers.
+
+    Attributes:
+        problem: What the solver sees.
+        columns: (C,) the meaning of each candidate.
+        offers: (O,) position in the market of each of the problem's offers.
+        apis: (A,) the meaning of each hosted API.
+        periods: What the problem's periods stand for.
+        same_platform: Candidates left out because a faster one stands on exactly the same offers.
+        stopped_anyway: Replicas in force that nothing in the problem stands for: every plan stops them.
+    """
+
+    problem: Problem
+    columns: tuple[Column, ...]
+    offers: Ints
+    apis: tuple[Api, ...]
+    periods: Periods
+    same_platform: int
+    stopped_anyway: int
+
+
+def formulate(
+    scenario: Scenario,
+    options: Sequence[WorkloadOptions],
+    market: Market,
+    keep: Sequence[Flags] | None = None,
+    apis: Sequence[Api] = (),
+) -> Formulation:
+    """The problem over every passing configuration on every admitted offer.
+
+    Args:
+        scenario: Demand and policy.
+        options: For every workload its model and the alternatives to it, in the scenario's order.
+        market: The offers and whether the policy admits them.
+        keep: Optionally one mask (P,) per entry of `options`: configurations to consider at all.
+        apis: Hosted models that may serve a class.
+    """
+    columns, same_platform = columns_of(scenario.policy, options, market, keep)
+    used = np.array(sorted({column.offer for column in columns}), dtype=np.int64)
+    week = periods(scenario)
+    replicas, unmatched = replicas_in_force(scenario.policy, options, market, columns)
+    problem = Problem(
+        traffic=_traffic(scenario, options, week),
+        candidates=_candidates(scenario, options, market, columns, used, replicas),
+        offers=_offers(market, used),
+        limits=_limits(scenario.policy, market, used, unmatched),
+        apis=_apis(options, apis),
+        sending=_sending(scenario, market, used),
+        billing=_billing(scenario, market, used, week),
+    )
+    return Formulation(problem, tuple(columns), used, tuple(apis), week, same_platform, unmatched)
+
+
+def _mixes(options: Sequence[WorkloadOptions]) -> dict[tuple[str, int], int]:
+    """The row of `Traffic.mixes` of each (workload, pool); alternatives share their workload's."""
+    pairs = sorted({(choice.workload.name, p) for choice in options for p in range(len(choice.pools))})
+    return {pair: row for row, pair in enumerate(pairs)}
+
+
+def _traffic(scenario: Scenario, options: Sequence[WorkloadOptions], week: Periods) -> Traffic:
+    workloads, robust = scenario.workloads, scenario.policy.robust
+    classes = [(w, k, item) for w, workload in enumerate(workloads) for k, item in enumerate(workload.classes())]
+    index = {(workloads[w].name, k): position for position, (w, k, _) in enumerate(classes)}
+    rows = _mixes(options)
+    mixes = np.zeros((len(rows), len(classes)))
+    for choice in options:
+        for p, known in enumerate(choice.pools):
+            for k, share in zip(known.pool.classes, known.pool.mix.share, strict=True):
+                mixes[rows[choice.workload.name, p], index[choice.workload.name, k]] = share
+    home, share = np.array([w for w, _, _ in classes]), np.array([item.share for _, _, item in classes])
+    by_name = sorted(range(len(workloads)), key=lambda w: workloads[w].name)
+    start_up_hours = scenario.policy.elastic.start_up_minutes / MINUTES_PER_HOUR
+    return Traffic(
+        classes=tuple(f"{workloads[w].name}/{item.name}" for w, _, item in classes),
+        workload=tuple(workloads[w].name for w, _, _ in classes),
+        demand_per_s=week.demand_requests_per_second[:, home] * share * robust.demand,
+        mixes=mixes,
+        share_of_month=week.hours_per_month / HOURS_PER_MONTH,
+        start_share=week.transitions_per_month * start_up_hours / HOURS_PER_MONTH,
+        least_replicas=week.min_replicas[:, by_name],
+    )
+
+
+def _candidates(
+    scenario: Scenario,
+    options: Sequence[WorkloadOptions],
+    market: Market,
+    columns: Sequence[Column],
+    used: Ints,
+    in_force: Ints,
+) -> Candidates:
+    """The columns in numbers and names; what they have in common is looked up once."""
+    runs = Labelled.of([(c.workload, c.configuration) for c in columns])
+    setups, choices = [_setup(options, *run) for run in runs.names], [options[w] for w, _ in runs.names]
+    run, offer = runs.codes.tolist(), np.array([c.offer for c in columns], dtype=np.int64)
+    serving = Labelled.of([(c.workload, c.pools) for c in columns])
+    words = [_served(options[w], pools) for w, pools in serving.names]
+    planned = market.serving_share[offer] * scenario.policy.robust.throughput
+    return Candidates(
+        ids=tuple(
+            f"{words[kind]}|{setups[at]}|{market.offers[c.offer].id}"
+            for kind, at, c in zip(serving.codes.tolist(), run, columns, strict=True)
+        ),
+        offer=np.searchsorted(used, offer),
+        configuration=tuple(f"{choices[at].workload.name}|{setups[at]}" for at in run),
+        engine=tuple(choices[at].configurations[runs.names[at][1]].engine for at in run),
+        gpus_per_replica=np.array([options[w].gpus_per_replica[c] for w, c in runs.names], dtype=np.int64)[runs.codes],
+        rate_per_s=_rates_of(options, columns, serving) * planned.reshape(-1, 1),
+        replicas_in_force=in_force,
+    )
+
+
+def _rates_of(
+    options: Sequence[WorkloadOptions], columns: Sequence[Column], serving: Labelled[tuple[int, Blend]]
+) -> Floats:
+    """(C, M) requests/s of each mix that one replica sustains, without interruptions."""
+    rows, configuration = _mixes(options), np.array([c.configuration for c in columns], dtype=np.int64)
+    rate = np.zeros((len(columns), len(rows)))
+    for kind, (w, pools) in enumerate(serving.names):
+        mine = np.flatnonzero(serving.codes == kind)
+        for p in pools:
+            rate[mine, rows[options[w].workload.name, p]] = options[w].pools[p].rate_per_s[configuration[mine]]
+    return rate
+
+
+def _offers(market: Market, used: Ints) -> Offers:
+    offers = [market.offers[o] for o in used]
+    return Offers(
+        ids=tuple(offer.id for offer in offers),
+        price_usd_per_hour=market.price_usd_per_hour[used] + market.storage_usd_per_month[used] / HOURS_PER_MONTH,
+        gpus_per_instance=market.gpu_count[used],
+        power_kw=market.power_kw[used],
+        carbon_kg_per_hour=market.carbon_kg_per_hour[used],
+        available=market.available_instances[used],
+        provider=tuple(offer.provider for offer in offers),
+        region=tuple(f"{offer.provider}/{offer.region}" for offer in offers),
+        gpu=tuple(offer.gpu for offer in offers),
+        spot=np.array([offer.pricing_term == "spot" for offer in offers], dtype=bool),
+        always_paid=market.always_paid[used],
+    )
+
+
+def _sending(scenario: Scenario, market: Market, used: Ints) -> Sending:
+    """What answers weigh by class, in the order of the traffic's, and what a GB costs by offer."""
+    egress = scenario.policy.egress
+    if egress is None:
+        return Sending()
+    classes = [item for workload in scenario.workloads for item in workload.classes()]
+    return Sending(
+        gb_per_request=np.array([egress.gb_per_request(item.output_tokens) for item in classes]),
+        usd_per_gb=market.egress_usd_per_gb[used],
+    )
+
+
+def _billing(scenario: Scenario, market: Market, used: Ints, week: Periods) -> Billing:
+    """How long each offer is paid for once started; empty where all are paid for as they run."""
+    elastic = scenario.policy.elastic
+    by_provider = np.array([elastic.billed_hours(provider) for provider in market.provider.names], dtype=np.int64)
+    least = by_provider[market.provider.codes[used]]
+    return Billing(least, week.hour_to_period) if (least > 1).any() else Billing()
+
+
+def _apis(options: Sequence[WorkloadOptions], apis: Sequence[Api]) -> Apis:
+    """Each API on the mix that serves its class alone."""
+    rows = _mixes(options)
+    alone = {
+        (choice.workload.name, known.pool.classes[0]): rows[choice.workload.name, p]
+        for choice in options
+        for p, known in enumerate(choice.pools)
+        if len(known.pool.classes) == 1
+    }
+    return Apis(
+        ids=tuple(f"{api.workload}/{api.request_class}|{api.provider}/{api.name}" for api in apis),
+        mix=np.array([alone[api.workload, api.class_index] for api in apis], dtype=np.int64),
+        usd_per_request=np.array([float(api.usd_per_request) for api in apis]),
+        provider=tuple(api.provider for api in apis),
+    )
+
+
+def _served(choice: WorkloadOptions, pools: Blend) -> str:
+    """What of a workload a column serves."""
+    return f"{choice.workload.name}/{'+'.join(choice.pools[p].pool.name for p in pools)}"
+
+
+def _setup(options: Sequence[WorkloadOptions], workload: int, configuration: int) -> str:
+    """What operators must keep for a workload: model, GPU, link, layout, engine and precisions."""
+    choice = options[workload]
+    c = choice.configurations[configuration]
+    layout = f"tp{c.tensor_parallel}pp{c.pipeline_parallel}"
+    link = "-".join(str(part) for part in choice.kinds[choice.kind[configuration]][0])
+    return f"{c.model}|{link}|{layout}|{c.engine}|{c.precision}|{c.kv_precision}"
+
+
+def _limits(policy: Policy, market: Market, used: Ints, stopped_anyway: int) -> Limits:
+    offers, migration = [market.offers[o] for o in used], policy.migration
+    quotas = []
+    for quota in policy.quotas:
+        covered = tuple(at for at, o in enumerate(offers) if quota.covers(o.provider, o.region, o.gpu))
+        quotas.append(Quota(quota.name, covered, quota.max_gpus))
+    budget = None if policy.max_monthly_usd is None else policy.max_monthly_usd / policy.robust.price
+    most_changes = None if migration is None else migration.max_changes
+    return Limits(
+        max_utilization=policy.max_utilization,
+        max_gpus=policy.max_gpus,
+        max_monthly_usd=budget,
+        max_distinct_configurations=policy.max_distinct_configurations,
+        max_engines=policy.max_engines,
+        max_power_kw=policy.max_power_kw,
+        max_carbon_kg_per_month=policy.max_carbon_kg_per_month,
+        max_spot_share=policy.max_spot_share,
+        max_provider_share=policy.max_provider_share,
+        spare_replicas=policy.spare_replicas,
+        survive=tuple(sorted(policy.survive.loss_of)),
+        min_providers=policy.min_providers,
+        min_regions=policy.min_regions,
+        quotas=tuple(quotas),
+        max_changes=None if most_changes is None else most_changes - stopped_anyway,
+        usd_per_change=0.0 if migration is None else migration.usd_per_change,
+    )

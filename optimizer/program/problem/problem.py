@@ -1,0 +1,169 @@
+"""The purchase problem as plain numbers: no solver object, no catalog type, nothing to look up elsewhere."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from optimizer.program.problem.data import (
+    Apis,
+    Billing,
+    Candidates,
+    Flags,
+    Floats,
+    Ints,
+    Labels,
+    Limits,
+    Offers,
+    Sending,
+    Traffic,
+    take_labels,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Streams:
+    """Every flow there may be: a candidate (or hosted API) serving a mix in a period that wants it.
+
+    Attributes:
+        period, server, mix: (N,) indices; the server is a candidate or an API.
+        reach_per_s: (N,) requests/s beyond which every class of the mix gets more than its whole demand:
+            max over k of demand[t, k] / mixes[m, k].
+    """
+
+    period: Ints
+    server: Ints
+    mix: Ints
+    reach_per_s: Floats
+
+    def __len__(self) -> int:
+        return len(self.period)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What may be bought, what each choice delivers and what must be served."""
+
+    traffic: Traffic
+    candidates: Candidates
+    offers: Offers
+    limits: Limits
+    apis: Apis = field(default_factory=Apis)
+    sending: Sending = field(default_factory=Sending)
+    billing: Billing = field(default_factory=Billing)
+
+    @cached_property
+    def has_minimum_billing(self) -> bool:
+        """Whether an offer that comes and goes may be paid for longer than it runs."""
+        long = self.billing.minimum_hours > 1
+        return bool(self.traffic.periods > 1 and len(long) and (long & ~self.offers.always_paid).any())
+
+    @cached_property
+    def reach_per_s(self) -> Floats:
+        """(T, M) requests/s of a mix that serve the whole demand of each of its classes; 0 where nothing is wanted."""
+        demand, mixes = self.traffic.demand_per_s, self.traffic.mixes
+        reach = np.zeros((len(demand), len(mixes)))
+        for k in range(demand.shape[1]):
+            member = mixes[:, k] > 0
+            reach[:, member] = np.maximum(reach[:, member], demand[:, k, None] / mixes[member, k])
+        return reach
+
+    @cached_property
+    def streams(self) -> Streams:
+        """The flows of candidates, by period, candidate and mix."""
+        candidate, mix = np.nonzero(self.candidates.rate_per_s)
+        return self._wanted(candidate, mix)
+
+    @cached_property
+    def api_streams(self) -> Streams:
+        """The flows of hosted APIs, by period and API."""
+        return self._wanted(np.arange(len(self.apis)), self.apis.mix)
+
+    @cached_property
+    def rate_of_stream_per_s(self) -> Floats:
+        """(N,) what one replica sustains of each stream."""
+        rate: Floats = self.candidates.rate_per_s[self.streams.server, self.streams.mix]
+        return rate
+
+    def _wanted(self, server: Ints, mix: Ints) -> Streams:
+        wanted = self.reach_per_s[:, mix] > 0
+        period, number = np.nonzero(wanted)
+        return Streams(period, server[number], mix[number], self.reach_per_s[period, mix[number]])
+
+
+@dataclass(frozen=True, eq=False)
+class Sorted:
+    """A problem in canonical order, and where each of its entries was in the original."""
+
+    problem: Problem
+    classes: Ints
+    mixes: Ints
+    candidates: Ints
+    offers: Ints
+    apis: Ints
+
+
+def sorted_problem(problem: Problem) -> Sorted:
+    """The same problem with classes, mixes, candidates, offers, APIs and quotas in the order of their names.
+
+    Periods and workloads keep their order. Whatever order the rest had, the model built from the result has the same
+    bytes.
+    """
+    classes, apis = _order(problem.traffic.classes), _order(problem.apis.ids)
+    mixes = problem.traffic.mixes[:, classes]
+    by_row = np.lexsort(mixes.T) if len(mixes) else np.zeros(0, dtype=np.int64)
+    traffic = replace(
+        problem.traffic,
+        classes=take_labels(problem.traffic.classes, classes),
+        workload=take_labels(problem.traffic.workload, classes),
+        demand_per_s=problem.traffic.demand_per_s[:, classes],
+        mixes=mixes[by_row],
+    )
+    quotas = tuple(sorted(problem.limits.quotas, key=lambda quota: (quota.name, quota.offers, quota.max_gpus)))
+    ordered = replace(
+        problem,
+        traffic=traffic,
+        candidates=replace(problem.candidates, rate_per_s=problem.candidates.rate_per_s[:, by_row]),
+        apis=replace(problem.apis, mix=np.argsort(by_row)[problem.apis.mix]).take(apis),
+        limits=replace(problem.limits, quotas=quotas),
+        sending=problem.sending.take(classes, np.arange(len(problem.offers))),
+    )
+    candidates, offers = _order(problem.candidates.ids), _order(problem.offers.ids)
+    return Sorted(_picked(ordered, candidates, offers), classes, by_row, candidates, offers, apis)
+
+
+def restricted(problem: Problem, keep: Flags) -> Problem:
+    """The problem with only the candidates where `keep` (C,) is true; offers and their indices stay."""
+    return _picked(problem, np.flatnonzero(keep), np.arange(len(problem.offers)))
+
+
+def compacted(problem: Problem, keep: Flags) -> Sorted:
+    """The problem with the candidates where `keep` (C,) is true and only the offers they run on."""
+    candidates = np.flatnonzero(keep)
+    offers = np.unique(problem.candidates.offer[candidates])
+    mixes, classes = (np.arange(count) for count in problem.traffic.mixes.shape)
+    apis = np.arange(len(problem.apis))
+    return Sorted(_picked(problem, candidates, offers), classes, mixes, candidates, offers, apis)
+
+
+def _picked(problem: Problem, candidates: Ints, offers: Ints) -> Problem:
+    """The problem with the listed candidates and offers, in the order listed."""
+    position = np.full(len(problem.offers), -1, dtype=np.int64)
+    position[offers] = np.arange(len(offers))
+    quotas = tuple(
+        replace(quota, offers=tuple(sorted(int(position[offer]) for offer in quota.offers if position[offer] >= 0)))
+        for quota in problem.limits.quotas
+    )
+    chosen = problem.candidates.take(candidates)
+    return replace(
+        problem,
+        candidates=replace(chosen, offer=position[chosen.offer]),
+        offers=problem.offers.take(offers),
+        limits=replace(problem.limits, quotas=quotas),
+        sending=problem.sending.take(np.arange(len(problem.traffic.classes)), offers),
+        billing=problem.billing.take(offers),
+    )
+
+
+def _order(names: Labels) -> Ints:
+    return np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int64)

@@ -1,0 +1,153 @@
+"""Numbers that the program derives from a problem before it writes a single constraint.
+
+Trimming. Whatever a plan routes beyond the demand can be cut without breaking any promise: less flow loosens capacity,
+spare, spot and provider limits and costs no more, and demand stays met. So every plan has a trimmed twin of no more
+cost in which, in each period t,
+(a) flow[t,c,m] <= reach[t,m] for each stream, and
+(b) for each class k, the flows of the streams that serve k alone sum to at most demand[t,k].
+The bounds below hold for trimmed plans, so adding them excludes no cost and no set of machines.
+"""
+
+import numpy as np
+
+from optimizer.program.problem.data import Flags, Floats, Ints
+from optimizer.program.problem.problem import Problem
+
+ROUNDING_SLACK = 1e-9
+"""Relative slack when a ratio of floats is rounded up to whole replicas."""
+
+
+def lost_with_an_instance(problem: Problem) -> Ints:
+    """(C,) replicas that one lost instance may take along where the plan must survive that; 0 elsewhere."""
+    if "instance" not in problem.limits.survive:
+        return np.zeros(len(problem.candidates), dtype=np.int64)
+    held: Ints = problem.offers.gpus_per_instance[problem.candidates.offer] // problem.candidates.gpus_per_replica
+    return held
+
+
+def most_replicas(problem: Problem) -> Ints:
+    """(T, C) replicas beyond which one more is useless: they serve all that is wanted, also after what may be lost.
+
+    Those in force may stay beyond that, since stopping them may cost or count.
+    """
+    limits, streams = problem.limits, problem.streams
+    load = np.zeros((problem.traffic.periods, len(problem.candidates)))
+    np.add.at(load, (streams.period, streams.server), streams.reach_per_s / problem.rate_of_stream_per_s)
+    shrink = 1.0 - ROUNDING_SLACK
+    busy = np.ceil(load / limits.max_utilization * shrink)
+    spared = np.ceil(load * shrink) + np.maximum(limits.spare_replicas, lost_with_an_instance(problem))
+    least = problem.traffic.least_replicas.max(initial=0)
+    floor = np.maximum(in_force_alike(problem), max(limits.spare_replicas + 1, least))
+    most: Ints = np.maximum(np.maximum(busy, spared), floor).astype(np.int64)
+    return most
+
+
+def best_rate_per_s(problem: Problem) -> Floats:
+    """(N,) the most requests/s per replica that any trimmed plan draws from a candidate for one stream.
+
+    best_rate = max over whole r >= spare + 1 of min(max_utilization rate r, rate (r - spare), reach) / r
+
+    The numerator's first two terms grow at least as fast as r and the third is constant, so the maximum lies next to
+    the crossing r* = max(reach / (max_utilization rate), reach / rate + spare).
+    """
+    limits, rate, reach = problem.limits, problem.rate_of_stream_per_s, problem.streams.reach_per_s
+    spare = limits.spare_replicas
+    crossing = np.maximum(reach / (limits.max_utilization * rate), reach / rate + spare)
+    best = np.zeros_like(rate)
+    for whole in (np.floor(crossing), np.ceil(crossing)):
+        count = np.maximum(whole, spare + 1)
+        flow = np.minimum(np.minimum(limits.max_utilization * rate * count, rate * (count - spare)), reach)
+        best = np.maximum(best, flow / count)
+    return best
+
+
+def deployments_alike(problem: Problem) -> tuple[Ints, Ints]:
+    """(C,) the group of each candidate, (G,) replicas of each group in force: one configuration on one offer.
+
+    Which requests a replica is sent may change without starting or stopping it, so changes are counted by group.
+    """
+    candidates = problem.candidates
+    keys = np.stack([candidates.offer, label_numbers(candidates.configuration)], axis=1)
+    groups, alike = np.unique(keys, axis=0, return_inverse=True)
+    alike = alike.reshape(-1).astype(np.int64)
+    in_force = np.zeros(len(groups), dtype=np.int64)
+    np.add.at(in_force, alike, candidates.replicas_in_force)
+    return alike, in_force
+
+
+def in_force_alike(problem: Problem) -> Ints:
+    """(C,) replicas of a candidate's configuration that run on its offer today, whatever they are sent."""
+    if not problem.candidates.replicas_in_force.any():
+        return problem.candidates.replicas_in_force
+    alike, in_force = deployments_alike(problem)
+    return in_force[alike]
+
+
+def stands_in_force(problem: Problem) -> Flags:
+    """(C,) whether replicas of a candidate's configuration run on its offer today."""
+    stands: Flags = in_force_alike(problem) > 0
+    return stands
+
+
+def streams_per_cell(problem: Problem) -> Ints:
+    """(T, C) how many streams a candidate has in a period."""
+    count = np.zeros((problem.traffic.periods, len(problem.candidates)), dtype=np.int64)
+    np.add.at(count, (problem.streams.period, problem.streams.server), 1)
+    return count
+
+
+def class_alone(problem: Problem) -> Ints:
+    """(M,) the class that a mix serves alone, -1 for a mix of several."""
+    mixes = problem.traffic.mixes
+    alone: Ints = np.where((mixes > 0).sum(axis=1) == 1, mixes.argmax(axis=1), -1)
+    return alone
+
+
+def workload_of_candidate(problem: Problem) -> Ints:
+    """(C,) position of its workload among the sorted labels."""
+    number = label_numbers(problem.traffic.workload)[problem.traffic.mixes.argmax(axis=1)]
+    found: Ints = number[(problem.candidates.rate_per_s > 0).argmax(axis=1)]
+    return found
+
+
+def trimming_groups(problem: Problem, place: Ints) -> Ints:
+    """(N,) group numbers such that in a trimmed plan sum of flow / reach over a group of streams is at most 1.
+
+    Streams of one period that serve the same single class share the group of their place; any other is alone.
+
+    Args:
+        problem: The problem.
+        place: (C,) non-negative number of the offer or configuration each candidate belongs to.
+    """
+    streams, alone = problem.streams, class_alone(problem)[problem.streams.mix]
+    several = len(problem.traffic.classes) + np.arange(len(streams))
+    keys = np.stack([streams.period, place[streams.server], np.where(alone >= 0, alone, several)], axis=1)
+    return np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def labels(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The distinct labels, sorted."""
+    return tuple(sorted(set(names)))
+
+
+def label_numbers(names: tuple[str, ...]) -> Ints:
+    """The position of each name among the sorted distinct labels."""
+    position = {label: number for number, label in enumerate(labels(names))}
+    return np.array([position[name] for name in names], dtype=np.int64)
+
+
+def busiest_period(problem: Problem) -> int:
+    """The first period of those with the most requests/s, in which changes are counted."""
+    return int(problem.traffic.demand_per_s.sum(axis=1).argmax())
+
+
+def wanted_classes(problem: Problem) -> tuple[Ints, Ints]:
+    """(period, class) of every demand that is not zero, by period."""
+    period, number = np.nonzero(problem.traffic.demand_per_s)
+    return period, number
+
+
+def may_not_serve(problem: Problem) -> Flags:
+    """(C,) candidates that no request may be routed to: on spot, where none of the demand may be."""
+    spot: Flags = problem.offers.spot[problem.candidates.offer] & (problem.limits.max_spot_share == 0)
+    return spot

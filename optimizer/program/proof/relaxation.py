@@ -1,0 +1,210 @@
+"""A lower bound on every plan's cost, and on every plan that uses a given candidate, from any multipliers.
+
+The relaxation supplies multipliers; nothing here trusts that they are optimal or even feasible. With a price per unit
+of demand, of a surviving share and of a least replica (what is gained) and a charge per unit of each limit, a trimmed
+plan (see `quantities`) costs
+
+    sum price n  >=  gained - charged + sum over columns of instances ( adjusted_price n - worth of what runs on them )
+                                      + sum over hosted APIs ( adjusted_price - worth ) flow
+
+because demands are met and limits are kept. `adjusted_price` adds what the limits charge for an instance or an API; a
+flow is worth what it gains less what it costs to send its answers and what limits charge for it, a replica what it
+gains by being there. In one period t and on one offer o the flow is limited twice: by what fits into n instances, and,
+for each trimming group, by the demand itself. With any prices z >= 0 on the groups,
+
+    worth on o in t  <=  n ( sum over groups of z  +  F[t,o](worth - z) )
+
+where F is the most worth that fits into one instance. One replica is filled by falling worth per share of its
+capacity, each stream up to what a replica draws of it; an instance is filled by falling worth per GPU, which is
+optimal since its packing rows are nested (see `constraints.packing`). An instance that is paid all month gathers the
+worth of every period. If every adjusted price is at least the worth it buys, each term is at least 0, so
+gained - charged bounds every plan; and a plan with a replica of c has one instance that holds it, so its cost is at
+least that plus what the best content with c falls short. Where the condition fails by a little, all worths are scaled
+down until it holds; a flow's cost comes down with its gain, which counts it as worth no less than it is. The bound of
+a candidate is the best over a few choices of z and over the periods.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from optimizer.program.formulation.model import Program
+from optimizer.program.formulation.objective import api_cost_usd_per_hour, sending_cost_usd_per_hour
+from optimizer.program.formulation.variables import instance_columns
+from optimizer.program.problem.data import Floats, Ints
+from optimizer.program.problem.problem import Problem
+from optimizer.program.problem.quantities import best_rate_per_s, streams_per_cell, trimming_groups
+
+ON_SHARES = ("max_spot_share", "max_provider_share")
+"""Limits that charge for flow; every other one charges for what is bought."""
+
+
+@dataclass(frozen=True, eq=False)
+class Multipliers:
+    """What non-negative prices on the relaxation's rows make of its columns, in USD/h over the month.
+
+    Attributes:
+        flow_worth: (N,) of the reach of a stream, less what it costs.
+        replica_worth: (T, C) of a replica's being there.
+        api_worth, api_price: (B,) of the reach of an API's stream, and what it costs with the limits' charges.
+        instance_price: (I,) of an instance with the limits' charges.
+        gained: What demands, survival and least replicas are worth, less the charges on shares of the traffic.
+        charged: What the other limits' right sides are worth.
+        group: (N,) the price z of a stream's trimming group, for its reach.
+    """
+
+    flow_worth: Floats
+    replica_worth: Floats
+    api_worth: Floats
+    api_price: Floats
+    instance_price: Floats
+    gained: float
+    charged: float
+    group: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """What no plan can undercut.
+
+    Attributes:
+        usd_per_hour: Every plan costs at least this.
+        with_candidate_usd_per_hour: (C,) every plan that uses the candidate costs at least this.
+    """
+
+    usd_per_hour: float
+    with_candidate_usd_per_hour: Floats
+
+
+def read_multipliers(program: Program, duals: Floats) -> Multipliers:
+    """Multipliers from the duals of the relaxation, clipped to the signs that make them valid."""
+    problem, columns = program.problem, program.variables
+    worth, price = np.zeros(columns.count), np.zeros(columns.count)
+    _, offer, share = instance_columns(problem)
+    price[columns.instances] = problem.offers.price_usd_per_hour[offer] * share
+    price[columns.bought] = api_cost_usd_per_hour(problem)
+    price[columns.flow] = sending_cost_usd_per_hour(problem)
+    gained, charged, start, group = 0.0, 0.0, 0, np.zeros(columns.count)
+    for name, rows in program.families.items():
+        dual = np.abs(duals[start : start + len(rows.names)])
+        start += len(rows.names)
+        if name == "demand":
+            # both blocks state the same demand, so the second's price may stand on the first
+            first = len(rows.names) // 2
+            dual = np.concatenate([dual[:first] + dual[first:], np.zeros(first)])
+        if name in ("demand", "survive", "least_replicas"):
+            np.add.at(worth, rows.column, dual[rows.row] * rows.value)
+            gained += float(dual @ rows.lower)
+        elif name in ON_SHARES:
+            np.subtract.at(worth, rows.column, dual[rows.row] * rows.value)
+            gained -= float(dual @ rows.upper)
+        elif name == "first_instance":
+            on_flow = np.isin(rows.column, columns.flow)
+            group[rows.column[on_flow]] = dual[rows.row[on_flow]]
+        elif name not in ("capacity", "packing"):
+            np.add.at(price, rows.column, dual[rows.row] * rows.value)
+            charged += float(dual @ rows.upper)
+    parts = (worth[columns.flow] - price[columns.flow], worth[columns.replicas], worth[columns.bought])
+    return Multipliers(*parts, price[columns.bought], price[columns.instances], gained, charged, group[columns.flow])
+
+
+def bound_from(problem: Problem, multipliers: Multipliers) -> Bound:
+    """The bound that the multipliers prove, by the argument in the module's docstring."""
+    worth = np.maximum(multipliers.flow_worth, 0.0)
+    zs = (np.zeros_like(worth), np.minimum(multipliers.group, worth), worth)
+    contents = [_contents(problem, worth, multipliers.replica_worth, z) for z in zs]
+    instance_at, _, _ = instance_columns(problem)
+    price, most = multipliers.instance_price, np.min([content.most for content in contents], axis=0)
+    gathered = np.zeros(len(price))
+    np.add.at(gathered, instance_at, most)
+    scale = min(1.0, _smallest_ratio(price, gathered), _smallest_ratio(multipliers.api_price, multipliers.api_worth))
+    lower = scale * multipliers.gained - multipliers.charged
+    extra, offer = np.zeros((len(most), len(problem.candidates))), problem.candidates.offer
+    left = price[instance_at] - scale * (gathered[instance_at] - most)
+    for content in contents:
+        valid = (left >= scale * content.most * (1.0 - 1e-12))[:, offer]
+        extra = np.maximum(extra, np.where(valid, left[:, offer] - scale * content.most_with_candidate, 0.0))
+    return Bound(lower, lower + extra.min(axis=0, initial=np.inf))
+
+
+def _smallest_ratio(price: Floats, worth: Floats) -> float:
+    """The largest factor by which all worths may be multiplied and still cost no less."""
+    return float((price / np.maximum(worth, price * 0.5)).min(initial=1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Contents:
+    """The most worth of an instance's content for one choice of group prices z.
+
+    Attributes:
+        most: (T, O) sum of z + F.
+        most_with_candidate: (T, C) the same with one replica of the candidate placed.
+    """
+
+    most: Floats
+    most_with_candidate: Floats
+
+
+def _contents(problem: Problem, worth: Floats, replica_worth: Floats, group_price: Floats) -> _Contents:
+    streams, candidates = problem.streams, problem.candidates
+    periods, offers = problem.traffic.periods, len(problem.offers)
+    group = trimming_groups(problem, candidates.offer)
+    first = np.unique(group, return_index=True)[1]
+    # within a group one price must serve all: the highest keeps the inequality and lowers no worth below it
+    highest = np.zeros(len(first))
+    np.maximum.at(highest, group, group_price)
+    charge = np.zeros((periods, offers))
+    np.add.at(charge, (streams.period[first], candidates.offer[streams.server[first]]), highest)
+    value = _value_of_replica(problem, np.maximum(worth - highest[group], 0.0)) + replica_worth
+    sizes, number = np.unique(candidates.gpus_per_replica, return_inverse=True)
+    number = number.reshape(-1)
+    place = np.arange(periods)[:, None] * offers + candidates.offer
+    density = np.zeros((periods * offers, len(sizes)))
+    np.maximum.at(density, (place, number), value / candidates.gpus_per_replica)
+    room = np.tile(sizes * (problem.offers.gpus_per_instance[:, None] // np.maximum(sizes, 1)), (periods, 1))
+    filled = _greedy(density, room.astype(float), sizes.astype(float)).reshape(periods, offers)
+    beside = np.zeros((periods * offers, len(sizes)))
+    for at, taken in enumerate(sizes):
+        beside[:, at] = _greedy(density, room - np.where(sizes <= taken, taken, 0), sizes.astype(float))
+    return _Contents(charge + filled, charge[:, candidates.offer] + value + beside[place, number])
+
+
+def _value_of_replica(problem: Problem, worth: Floats) -> Floats:
+    """(T, C) the most that one replica's flows are worth: its streams by falling worth per share of its capacity."""
+    streams, reach = problem.streams, problem.streams.reach_per_s
+    most = best_rate_per_s(problem) / reach
+    value = np.zeros((problem.traffic.periods, len(problem.candidates)))
+    if streams_per_cell(problem).max(initial=0) > 1:
+        load = reach / (problem.limits.max_utilization * problem.rate_of_stream_per_s)
+        most = np.minimum(most, _room_left(problem, worth / load, most * load) / load)
+    np.add.at(value, (streams.period, streams.server), worth * most)
+    return value
+
+
+def _room_left(problem: Problem, density: Floats, wanted: Floats) -> Floats:
+    """(N,) share of a replica that is left for each stream once those of higher density took what they want."""
+    cell: Ints = problem.streams.period * len(problem.candidates) + problem.streams.server
+    order = np.lexsort((-density, cell))
+    before = np.cumsum(wanted[order]) - wanted[order]
+    starts = np.flatnonzero(np.diff(cell[order], prepend=-1))
+    before -= np.repeat(before[starts], np.diff(np.append(starts, len(order))))
+    left = np.empty_like(wanted)
+    left[order] = np.maximum(1.0 - before, 0.0)
+    return left
+
+
+def _greedy(density: Floats, room: Floats, sizes: Floats) -> Floats:
+    """(P,) most worth in one instance: fill by falling worth per GPU (density) within nested rooms.
+
+    Args:
+        density: (P, S) worth per GPU of the best replica of each size.
+        room: (P, S) GPUs left for replicas of at least each size.
+        sizes: (S,) rising.
+    """
+    left, total, rows = np.maximum(room, 0.0), np.zeros(len(density)), np.arange(len(density))
+    for place in np.argsort(-density, axis=1, kind="stable").T:
+        counted = sizes[None, :] <= sizes[place][:, None]
+        taken = np.where(counted, left, np.inf).min(axis=1)
+        total += taken * density[rows, place]
+        left = left - np.where(counted, taken[:, None], 0.0)
+    return total

@@ -1,0 +1,1 @@
+"""Predictions, their errors and calibrations in tables."""

@@ -1,0 +1,1 @@
+"""The catalogs in tables: lists, entries, differences, imports."""

@@ -1,0 +1,1 @@
+"""Choices side by side: table, sheet and chart."""

@@ -1,0 +1,41 @@
+"""The procurement sheet as a spreadsheet: the lines of the CSV form, with figures as numbers."""
+
+import csv
+import io
+from datetime import datetime, time
+from pathlib import Path
+
+from optimizer.answers.compare.types import Comparison
+from optimizer.base.extras import optional
+from optimizer.report.compare.compare import compare_csv
+
+EXTRA = "sheet"
+WIDEST_COLUMN = 60
+"""Characters beyond which a column is no longer widened for its content."""
+
+
+def write_xlsx(answer: Comparison, output: Path, top: int | None = None) -> None:
+    """Writes the sheet; the same answer gives the same bytes, dated as the catalog is.
+
+    Raises:
+        InputError: the library that writes spreadsheets is not installed; says how to install it.
+    """
+    book = optional("xlsxwriter", extra=EXTRA).Workbook(str(output), {"in_memory": True})
+    book.set_properties({"title": answer.summary, "created": datetime.combine(answer.catalog_as_of, time())})
+    sheet, bold = book.add_worksheet(answer.by), book.add_format({"bold": True})
+    lines = list(csv.reader(io.StringIO(compare_csv(answer, top))))
+    for at, line in enumerate(lines):
+        for column, cell in enumerate(line):
+            sheet.write(at, column, cell if at == 0 else _number(cell), bold if at == 0 else None)
+    for column, cells in enumerate(zip(*lines, strict=True)):
+        sheet.set_column(column, column, min(WIDEST_COLUMN, max(len(cell) for cell in cells) + 1))
+    sheet.freeze_panes(1, 0)
+    book.close()
+
+
+def _number(cell: str) -> float | str:
+    """A figure as a number, so that a spreadsheet can add it up; anything else as it is."""
+    try:
+        return float(cell)
+    except ValueError:
+        return cell

@@ -1,0 +1,65 @@
+"""A gate's verdict as a comment on a pull request: before → after, the plans' difference, the rest folded away."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from optimizer.answers.gate.types import Gated, GateReport
+from optimizer.report.gate.gate import (
+    causes_table,
+    changes_table,
+    cost_line,
+    edits_table,
+    how_many,
+    month,
+    scenarios_table,
+    verdict_line,
+)
+from optimizer.report.layout.elements import Table
+from optimizer.report.layout.markdown import escaped, table_markdown
+
+MARKER: Final = "<!-- optimizer-gate -->"
+"""First line of every comment, by which a bot finds the one to update."""
+
+
+def gate_comment(report: GateReport) -> str:
+    """The comment, ending in a newline; the same verdict gives the same bytes."""
+    return "\n\n".join(_parts(report)) + "\n"
+
+
+def _parts(report: GateReport) -> Iterator[str]:
+    yield MARKER
+    yield f"### {'❌' if report.verdict == 'broken' else '✅'} {escaped(verdict_line(report))}"
+    if report.reasons:
+        yield "\n".join(
+            f"- **{each.rule}**: {escaped(each.text)} (`{each.file}:{each.line}`)" for each in report.reasons
+        )
+    if report.warnings:
+        yield "\n".join(f"- ⚠️ {escaped(each.text)}" for each in report.warnings)
+    if report.causes:
+        yield table_markdown(causes_table(report.causes))
+    if len(report.scenarios) > 1:
+        yield table_markdown(scenarios_table(report))
+    for gated in report.scenarios:
+        yield from _scenario(gated)
+    kept = ", ".join(dict.fromkeys(each.rule for each in report.rules if each.state == "kept"))
+    pinned = f" · pinned to `{report.pin}`" if report.pin else ""
+    yield f"<sub>Rules kept: {kept or 'none'} · catalogs of {report.catalogs_as_of}{pinned}</sub>"
+
+
+def _scenario(gated: Gated) -> Iterator[str]:
+    """What moved in a `diff` block, which colours `+` and `-`; all that runs, folded."""
+    moved = [each for each in gated.deployments if each.sign != "="]
+    if gated.baseline is not None and moved:
+        lines = [f"{each.sign} {each.what}, {each.where}: {how_many(each)}, {month(each)} USD" for each in moved]
+        yield "\n".join(("```diff", *(line.replace("```", "") for line in lines), "```"))
+    if gated.edits:
+        yield table_markdown(edits_table(gated))
+    if gated.notes:
+        yield "\n".join(f"- {escaped(note)}" for note in gated.notes)
+    if gated.deployments:
+        yield _folded(f"{gated.scenario}: {cost_line(gated)}", changes_table(gated))
+
+
+def _folded(summary: str, table: Table) -> str:
+    """GitHub and GitLab both need the blank lines around Markdown inside HTML."""
+    return f"<details><summary>{escaped(summary)}</summary>\n\n{table_markdown(table)}\n\n</details>"

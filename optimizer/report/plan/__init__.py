@@ -1,0 +1,1 @@
+"""A plan and its variations in words, tables and charts."""

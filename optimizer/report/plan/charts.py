@@ -1,0 +1,210 @@
+"""The report's charts as SVG: colour-blind safe, told apart without colour, with units and titles."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from optimizer.answers.frontier import Frontier
+from optimizer.base.extras import optional
+from optimizer.plan.explain.pictures import IN_PLAN, NOT_OFFERED, PASSES, Curve, RejectionMap, RooflinePoint, short
+from optimizer.plan.record.fleet import Deployment
+from optimizer.plan.record.report import PlanReport
+from optimizer.report.layout.figures import COLOURS, MARKERS, drawn
+
+HATCHES: Final = ("", "//", "..", "xx", "\\\\", "++", "oo")
+HOURS_PER_WEEK: Final = 168
+VRAM_PARTS: Final = {
+    "weights_gib": "weights",
+    "kv_cache_gib": "KV cache in use",
+    "activations_gib": "working space",
+    "free_gib": "free for bursts",
+}
+
+
+def cost_chart(deployments: Sequence[Deployment]) -> str:
+    """What each deployment's month pays for: load that is served, and headroom with idle GPUs."""
+
+    def draw(figure: Any) -> None:
+        axes = figure.subplots()
+        for at, d in enumerate(deployments):
+            cost = float(d.monthly_cost_usd)
+            working = d.replicas * d.gpus_per_replica / d.total_gpus * cost
+            parts = (working * d.utilization, working * (1 - d.utilization), cost - working)
+            left = 0.0
+            for part, colour, hatch in zip(parts, COLOURS, HATCHES, strict=False):
+                axes.barh(at, part, left=left, color=colour, hatch=hatch, edgecolor="white", height=0.6)
+                left += part
+            axes.text(left, at, f" ${cost:,.0f}", va="center")
+        names = ("planned load", "headroom", "idle GPUs")
+        handles = [_patch(COLOURS[k], HATCHES[k]) for k in range(len(names))]
+        figure.legend(handles, names, loc="outside lower center", ncols=3, frameon=False)
+        _named_rows(axes, [short(d) for d in deployments])
+        axes.set(xlabel="US dollars a month")
+        axes.margins(x=0.15)
+
+    return drawn(1.4 + 0.55 * len(deployments), draw)
+
+
+def memory_chart(deployments: Sequence[Deployment]) -> str:
+    """Where the memory of one GPU of each deployment goes."""
+
+    def draw(figure: Any) -> None:
+        axes = figure.subplots()
+        for at, d in enumerate(deployments):
+            left = 0.0
+            for k, field in enumerate(VRAM_PARTS):
+                part = getattr(d.vram, field)
+                axes.barh(at, part, left=left, color=COLOURS[k], hatch=HATCHES[k], edgecolor="white", height=0.6)
+                left += part
+        handles = [_patch(COLOURS[k], HATCHES[k]) for k in range(len(VRAM_PARTS))]
+        figure.legend(handles, VRAM_PARTS.values(), loc="outside lower center", ncols=2, frameon=False)
+        _named_rows(axes, [short(d) for d in deployments])
+        axes.set(xlabel="GiB of one GPU that the engine may use")
+
+    return drawn(1.6 + 0.55 * len(deployments), draw)
+
+
+def latency_chart(curve: Curve) -> str:
+    """TTFT and TPOT bounds of one replica over its load, with the limits and the planned load."""
+
+    def draw(figure: Any) -> None:
+        panels = figure.subplots(1, 2)
+        for axes, values, limit, name, usual in (
+            (panels[0], curve.ttft_ms, curve.ttft_limit, "TTFT", "p95"),
+            (panels[1], curve.tpot_ms, curve.tpot_limit, "TPOT", "mean"),
+        ):
+            axes.plot(curve.rate_per_s, values, color=COLOURS[0], linewidth=1.8)
+            if limit is not None:
+                axes.axhline(limit[1], color=COLOURS[1], linestyle="--", label=f"limit {limit[1]:g} ms")
+                top = min(float(np.nanmax(values)), 2 * limit[1])
+                axes.set_ylim(0, max(top, 1.15 * limit[1]))
+            axes.axvline(curve.planned_per_s, color=COLOURS[2], linestyle=":", label="planned load")
+            axes.axvline(curve.capacity_per_s, color="black", linewidth=0.8, label="capacity planned with")
+            axes.set(xlabel="requests/s of one replica", ylabel=f"{name} {limit[0] if limit else usual}, ms")
+            axes.set_xlim(left=0)
+            axes.legend(frameon=False, fontsize=8)
+        figure.suptitle(curve.label, fontsize=10)
+
+    return drawn(3.2, draw)
+
+
+def roofline_chart(points: Sequence[RooflinePoint]) -> str:
+    """How close decode and prefill come to the GPU's peak, over the work they do per byte."""
+
+    def draw(figure: Any) -> None:
+        axes = figure.subplots()
+        reach = [point.intensity for point in points]
+        ends = np.array([min([*reach, 0.1]) / 2, max([*reach, 10.0]) * 2])
+        line = np.geomspace(float(ends[0]), float(ends[1]), 100)
+        axes.plot(line, np.minimum(line, 1.0), color="black", linewidth=1)
+        for at, point in enumerate(points):
+            look = {"color": COLOURS[at % len(COLOURS)], "marker": MARKERS[at % len(MARKERS)]}
+            axes.scatter(point.intensity, point.attained, s=50, zorder=3, label=point.label, **look)
+        axes.axvline(1, color="0.6", linestyle=":", linewidth=1)
+        axes.set(xscale="log", yscale="log", xlabel="work per byte, relative to the balance of bandwidth and peak")
+        axes.set(ylabel="share of the peak")
+        axes.grid(visible=True, color="0.85", linewidth=0.5)
+        figure.legend(loc="outside lower center", frameon=False, fontsize=8)
+
+    return drawn(3.4 + 0.2 * len(points), draw)
+
+
+def frontier_chart(frontier: Frontier) -> str:
+    """Cost along one requirement, as the steps that it is."""
+    (sweep,) = frontier.sweeps
+    solved = {p.values[sweep.field]: p.monthly_cost_usd for p in frontier.points}
+    for item in frontier.breakpoints:
+        solved |= {item.holds_to: item.before_usd, item.changes_at: item.after_usd}
+
+    def draw(figure: Any) -> None:
+        axes = figure.subplots()
+        values = sorted(solved)
+        costs = [np.nan if (cost := solved[value]) is None else float(cost) for value in values]
+        axes.plot(values, costs, color=COLOURS[0], marker="o", markersize=3.5, linewidth=1.5)
+        axes.set(xlabel=f"{sweep.field} ({sweep.unit})" if sweep.unit else sweep.field, ylabel="US dollars a month")
+        axes.set_ylim(bottom=0)
+        axes.grid(visible=True, color="0.85", linewidth=0.5)
+
+    return drawn(3.0, draw)
+
+
+def rejection_chart(found: RejectionMap) -> str:
+    """GPU × precision: the first requirement that the closest configuration fails."""
+    words = sorted({verdict for row in found.verdicts for verdict in row})
+    order = [word for word in (IN_PLAN, PASSES) if word in words]
+    order += [word for word in words if word not in (IN_PLAN, PASSES, NOT_OFFERED)]
+    shades: Mapping[str, str] = {
+        IN_PLAN: COLOURS[2],
+        PASSES: "#BFE3D5",
+        NOT_OFFERED: "#FFFFFF",
+        **dict(zip([w for w in order if w not in (IN_PLAN, PASSES)], _SHADES * 4, strict=False)),
+    }
+
+    def draw(figure: Any) -> None:
+        axes = figure.subplots()
+        for y, row in enumerate(found.verdicts):
+            for x, verdict in enumerate(row):
+                axes.add_patch(_box(x, y, shades[verdict]))
+                said = "" if verdict == NOT_OFFERED else verdict.replace("_", " ")
+                axes.text(x + 0.5, y + 0.5, said, ha="center", va="center", fontsize=6.5)
+        axes.set(xlim=(0, len(found.precisions)), ylim=(len(found.gpus), 0))
+        axes.set_xticks(np.arange(len(found.precisions)) + 0.5, found.precisions)
+        axes.set_yticks(np.arange(len(found.gpus)) + 0.5, found.gpus, fontsize=8)
+        axes.tick_params(length=0)
+        axes.xaxis.tick_top()
+        for side in ("left", "bottom"):
+            axes.spines[side].set_visible(False)
+
+    return drawn(0.8 + 0.24 * len(found.gpus), draw)
+
+
+def week_chart(report: PlanReport) -> str:
+    """Demand and the capacity within the limits over the hours of the week, by workload."""
+    workloads = sorted({d.workload for d in report.deployments})
+
+    def draw(figure: Any) -> None:
+        panels = figure.subplots(len(workloads), 1, squeeze=False)[:, 0]
+        for axes, name in zip(panels, workloads, strict=True):
+            demand, capacity = np.zeros(HOURS_PER_WEEK), np.zeros(HOURS_PER_WEEK)
+            for period in report.periods:
+                for first, last in period.hours_of_week:
+                    demand[first : last + 1] = period.requests_per_second.get(name, 0.0)
+                    capacity[first : last + 1] = _capacity(report, name, period.period)
+            hours = np.arange(HOURS_PER_WEEK + 1)
+            axes.stairs(capacity, hours, color=COLOURS[1], linestyle="--", label="capacity within the limits")
+            axes.stairs(demand, hours, color=COLOURS[0], fill=True, alpha=0.5, label="demand planned for")
+            axes.set(ylabel=f"{name}\nrequests/s", xlim=(0, HOURS_PER_WEEK))
+            axes.set_xticks(np.arange(0, HOURS_PER_WEEK, 24), ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"])
+        handles, labels = panels[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
+
+    return drawn(0.8 + 1.9 * len(workloads), draw)
+
+
+def _capacity(report: PlanReport, workload: str, period: int) -> float:
+    return sum(
+        running.max_requests_per_second
+        for d in report.deployments
+        if d.workload == workload
+        for running in d.schedule
+        if running.period == period
+    )
+
+
+_SHADES: Final = ["#F5D9C8", "#E3E3E3", "#F3E6B8", "#D9E6F5", "#EAD5E4", "#CFCFCF", "#F0C9A8", "#C9D6E8", "#DDD0C0"]
+
+
+def _patch(colour: str, hatch: str) -> Any:
+    patches = optional("matplotlib.patches", extra="report")
+    return patches.Patch(facecolor=colour, hatch=hatch, edgecolor="white")
+
+
+def _box(x: int, y: int, colour: str) -> Any:
+    patches = optional("matplotlib.patches", extra="report")
+    return patches.Rectangle((x + 0.02, y + 0.04), 0.96, 0.92, facecolor=colour, linewidth=0)
+
+
+def _named_rows(axes: Any, names: Sequence[str]) -> None:
+    axes.set_yticks(range(len(names)), [name.replace(": ", ":\n", 1) for name in names], fontsize=8)
+    axes.invert_yaxis()

@@ -1,0 +1,177 @@
+"""Calibration: few rows move what they are about and little else; the same data give the same bytes."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from optimizer.answers.accuracy.calibrate import FIRST_STEP, fit
+from optimizer.base.errors import InputError
+from optimizer.base.extras import optional
+from optimizer.cli.app import app
+from optimizer.inputs.catalog.loading import load_catalogs
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.catalog.shipped import shipped_dir
+from optimizer.inputs.measurements import METRICS, groups, load_measurements, observed, shipped_measurements
+from optimizer.performance.fit.fitting import from_priors, jacobian, log_errors, problem, residuals
+from optimizer.performance.fit.left_out import folds_of, left_out_errors
+from optimizer.performance.measured.batch import predict_batch
+from optimizer.performance.physics.constants import Calibration
+from optimizer.report.accuracy.calibration import calibration_csv
+
+SLOWER = 1.2
+OWN = {
+    "engine": "vllm",
+    "engine_version": "0.19.0",
+    "model": "llama-3.1-8b",
+    "gpu": "h100-sxm",
+    "num_gpus": "1",
+    "tp": "1",
+    "pp": "1",
+    "weight_precision": "bf16",
+    "input_tokens": "1000",
+    "output_tokens": "300",
+    "load_type": "concurrency",
+}
+
+
+def rows(**changes: str) -> pd.DataFrame:
+    return pd.DataFrame([OWN | {"load_value": clients} | changes for clients in ("1", "4", "8", "16", "32")])
+
+
+def slower(catalogs: Catalogs, frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows with measurements that are a fifth slower than predicted."""
+    seen = predict_batch(frame, catalogs, look_up=False)
+    return frame.assign(
+        ttft_ms_mean=(seen["pred_ttft_ms_mean"] * SLOWER).map("{:.6g}".format),
+        tpot_ms_mean=(seen["pred_tpot_ms_mean"] * SLOWER).map("{:.6g}".format),
+        output_tok_s=(seen["pred_output_tok_s"] / SLOWER).map("{:.6g}".format),
+    )
+
+
+def tpot(catalogs: Catalogs, frame: pd.DataFrame) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    return predict_batch(frame, catalogs, look_up=False)["pred_tpot_ms_mean"].to_numpy()
+
+
+@pytest.fixture(scope="module")
+def sharpened(catalogs: Catalogs) -> Catalogs:
+    found = fit(slower(catalogs, rows()), catalogs, start="shipped", intervals=False)
+    return replace(catalogs, calibration=found.entries)
+
+
+def test_five_slower_rows_move_their_engine_on_their_gpu_part_of_the_way(
+    catalogs: Catalogs, sharpened: Catalogs
+) -> None:
+    moved = tpot(sharpened, rows()) / tpot(catalogs, rows())
+    assert 1 + 0.3 * (SLOWER - 1) < np.median(moved) < SLOWER
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"gpu": "a100-80-sxm"}, {"gpu": "mi300x"}, {"engine": "sglang", "engine_version": "0.5.6"}, {"gpu": "b200"}],
+    ids=str,
+)
+def test_they_hardly_move_any_other(catalogs: Catalogs, sharpened: Catalogs, other: dict[str, str]) -> None:
+    moved = tpot(sharpened, rows(**other)) / tpot(catalogs, rows(**other))
+    assert np.abs(np.log(moved)).max() < 0.25 * np.log(SLOWER)
+
+
+def test_rows_that_are_as_predicted_move_nothing(catalogs: Catalogs) -> None:
+    frame = rows()
+    seen = predict_batch(frame, catalogs, look_up=False)
+    exact = frame.assign(tpot_ms_mean=seen["pred_tpot_ms_mean"].map("{:.9g}".format))
+    found = fit(exact, catalogs, start="shipped", intervals=False)
+    assert np.abs(found.x).max() < 1e-6
+    assert found.after[0].median_percent < 0.1
+
+
+def test_a_fit_lowers_the_error_and_a_second_one_on_top_of_it_gives_the_same_bytes(catalogs: Catalogs) -> None:
+    """From priors no earlier fit is looked at, so that the shipped file makes itself again."""
+    measured = shipped_measurements()
+    frame = measured[measured["source"] == "xiongjiedai_llamacpp"].reset_index(drop=True)
+    first = fit(frame, catalogs, data="subset")
+    second = fit(frame, replace(catalogs, calibration=first.entries), data="subset")
+    assert calibration_csv(first.entries) == calibration_csv(second.entries)
+    before = {error.metric: error.median_percent for error in first.before}
+    assert all(error.median_percent < before[error.metric] for error in first.after)
+
+
+def test_derivatives_are_those_of_the_residuals(catalogs: Catalogs) -> None:
+    fitted = problem(rows().assign(tpot_ms_mean="10", ttft_ms_mean="30"), catalogs)
+    start = np.zeros(len(fitted.parameters.start))
+    slope = jacobian(fitted, start)
+    varied = np.flatnonzero(np.abs(slope[:10]).sum(axis=0) > 0)
+    assert len(varied) > 5
+    for at in varied:
+        step = np.zeros_like(start)
+        step[at] = 1e-3
+        change = (residuals(fitted, start + step) - residuals(fitted, start)) / 1e-3
+        assert change == pytest.approx(slope[:, at], abs=1e-6)
+
+
+def test_leaving_a_fold_out_without_fitting_anew_is_nearly_a_fit_without_it(catalogs: Catalogs) -> None:
+    measured = shipped_measurements()
+    frame = measured[measured["source"] == "xiongjiedai_llamacpp"].reset_index(drop=True)
+    whole = fit(frame, catalogs, intervals=False)
+    fold = folds_of(whole.fitted.group, 3, seed=1)
+    (errors,) = left_out_errors(whole.fitted, whole.x, [fold])
+    kept, out = frame.iloc[whole.fitted.rows[fold != 0]].reset_index(drop=True), np.flatnonzero(fold == 0)
+    anew = fit(kept, catalogs, intervals=False)
+    exact = log_errors(whole.fitted, anew.fitted.parameters.values(anew.fitted.calibration, anew.x))
+    known = np.isfinite(exact[0, out])
+    assert np.median(np.abs(errors[0, out] - exact[0, out])[known]) < 0.02
+
+
+def test_every_shipped_constant_that_a_fit_may_move_has_a_prior(catalogs: Catalogs) -> None:
+    calibration = Calibration.of(catalogs.calibration)
+    free = {calibration.entries[at] for at in from_priors(calibration).position}
+    assert all(entry.prior is not None for entry in free)
+    assert {entry.method for entry in free} <= {"fit", "pooled"}
+    assert FIRST_STEP > 0
+
+
+def test_the_measurement_catalog_is_sourced_and_small(catalogs: Catalogs) -> None:
+    frame = shipped_measurements()
+    assert set(frame["source"]) <= set(catalogs.sources)
+    assert (shipped_dir("catalogs") / "measurements.csv").stat().st_size < 1_000_000
+    assert len(set(groups(frame))) > 350
+    seen = observed(frame)
+    assert all(np.isfinite(seen[metric]).sum() > 2000 for metric in METRICS)
+    assert not np.isfinite(seen["ttft"][(frame["load_type"] == "offline").to_numpy()]).any()
+
+
+def test_a_missing_library_is_named_with_the_command_that_installs_it() -> None:
+    with pytest.raises(InputError, match=r"pip install 'llm-deployment-optimizer\[accuracy\]'"):
+        optional("no_such_library.inside", extra="accuracy")
+
+
+def test_the_command_writes_a_catalog_file_that_can_be_laid_over(
+    tmp_path: Path, catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    slower(catalogs, rows()).to_csv("own.csv", index=False)
+    (tmp_path / "mine").mkdir()
+    result = CliRunner().invoke(
+        app, ["calibrate", "own.csv", "--output", "mine/calibration.csv", "--as-of", "2026-11-21"]
+    )
+    assert result.exit_code == 0, result.output
+    assert "constants fitted to 5 rows of own.csv (SHA-256 " in result.output
+    laid = load_catalogs(tmp_path / "mine")
+    assert {entry.source for entry in laid.calibration if entry.note.startswith("fitted to own.csv")} == {
+        "own-measurements"
+    }
+    assert tpot(laid, rows())[0] > tpot(catalogs, rows())[0]
+
+
+def test_measurements_that_cannot_be_used_are_refused_with_the_reason(tmp_path: Path, catalogs: Catalogs) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text("engine,model\nvllm,llama-3.1-8b\n", encoding="utf-8")
+    with pytest.raises(InputError, match="gpu: this column is missing"):
+        load_measurements(path)
+    with pytest.raises(InputError, match="unknown gpu 'abacus'"):
+        fit(rows(gpu="abacus").assign(tpot_ms_mean="10"), catalogs, intervals=False)
+    with pytest.raises(InputError, match="no usable figure"):
+        fit(rows(), catalogs, intervals=False)

@@ -1,0 +1,194 @@
+"""`optimizer compare`: the winner is the plan, every row the best under its choice, and what fails says what stops it.
+
+After an intended change of words, write the golden files anew by running this module with OPTIMIZER_WRITE_GOLDEN=1.
+"""
+
+import csv
+import io
+import json
+import os
+import xml.etree.ElementTree as ElementTree
+import zipfile
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from support.command import Result, run
+from support.paths import TESTS
+from support.scenarios import with_policy
+
+from optimizer import load_scenario
+from optimizer.answers.compare.compare import compare
+from optimizer.answers.compare.types import Comparison
+from optimizer.base.errors import InputError
+from optimizer.inputs.catalog.loading import load_catalogs
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.explain.alternatives import summarized
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.readback.readback import Bought, read_back
+from optimizer.report.compare.compare import SHEET_COLUMNS, compare_csv, compare_html, compare_markdown, compare_text
+from optimizer.report.compare.sheet import write_xlsx
+from optimizer.report.export import as_json
+
+SECONDS_PER_MONTH = 730 * 3600
+
+
+@pytest.fixture
+def two_clouds() -> Scenario:
+    few = {"providers": {"allow": ["aws", "gcp"]}, "gpus": {"allow": ["l4", "l40s"]}, "engines": ["vllm"]}
+    return with_policy(load_scenario("chat-8b"), **few)
+
+
+@pytest.fixture
+def optimizer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
+    return lambda *arguments: run(monkeypatch, capsys, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "by"), [("deepseek-v3", "precision"), ("office-hours", "pricing_term"), ("ci-gate", "provider")]
+)
+def test_the_winner_is_the_plan(name: str, by: str, catalogs: Catalogs, fleet: Callable[[str], Bought]) -> None:
+    answer = compare(load_scenario(name), catalogs, by)
+    first, plan = answer.choices[0], fleet(name)
+    assert (first.rank, first.verdict, first.outcome) == (1, "complies", "optimal")
+    assert first.monthly_cost_usd == plan.monthly_cost_usd
+    assert first.difference_usd == 0
+    assert first.summary == summarized(plan)
+    costs = [row.monthly_cost_usd for row in answer.choices if row.rank]
+    assert costs == sorted(costs, key=lambda cost: cost or Decimal(0))
+
+
+def test_every_row_is_the_optimum_under_its_choice(two_clouds: Scenario, catalogs: Catalogs) -> None:
+    rows = {row.choice: row for row in compare(two_clouds, catalogs, "provider").choices}
+    for provider in ("aws", "gcp"):
+        alone = Inquiry.of(with_policy(two_clouds, providers={"allow": [provider]}), catalogs).solved()
+        assert rows[provider].monthly_cost_usd == read_back(alone).monthly_cost_usd
+    requests = two_clouds.workloads[0].peak_requests_per_second() * SECONDS_PER_MONTH
+    for row in (rows["aws"], rows["gcp"]):
+        cost = row.monthly_cost_usd
+        assert cost is not None
+        assert float(row.cost_per_request_usd or 0) * requests == pytest.approx(float(cost))
+        tokens = requests * (1024 + 256)
+        assert float(row.cost_per_million_tokens_usd or 0) * tokens / 1e6 == pytest.approx(float(cost))
+        assert row.price_age_days is not None
+        assert row.price_confidence in {"listed", "derived"}
+    assert "policy.providers" in {item.requirement for item in rows["azure"].stopped_by}
+
+
+def test_lists_of_the_policy_are_lifted_to_show_what_they_keep_out(two_clouds: Scenario, catalogs: Catalogs) -> None:
+    rows = {row.choice: row for row in compare(two_clouds, catalogs, "pricing_term").choices}
+    assert rows["on_demand"].rank == 1
+    spot = rows["spot"]
+    assert (spot.verdict, spot.rank) == ("not_admitted", None)
+    assert {item.requirement for item in spot.stopped_by} == {"policy.pricing_terms"}
+    admitted = with_policy(two_clouds, pricing_terms=["spot"])
+    assert spot.monthly_cost_usd == read_back(Inquiry.of(admitted, catalogs).solved()).monthly_cost_usd
+
+
+def test_what_fails_says_which_limits_of_the_fleet_stop_it(catalogs: Catalogs) -> None:
+    rows = {row.choice: row for row in compare(load_scenario("three-clouds"), catalogs, "provider").choices}
+    assert rows["aws + azure + gcp"].rank == 1
+    for provider in ("aws", "azure", "gcp"):
+        assert [item.requirement for item in rows[provider].stopped_by] == [
+            "policy.survive",
+            "policy.max_provider_share",
+        ]
+
+
+def test_what_fails_says_which_service_level_stops_it(chat: Scenario, catalogs: Catalogs) -> None:
+    narrow = with_policy(chat, gpus={"allow": ["l4", "a10g"]}, providers={"allow": ["aws"]})
+    rows = {row.choice: row for row in compare(narrow, catalogs, "gpu").choices}
+    assert rows["a10g"].verdict == "fails"
+    assert "workloads[chat].slo.ttft_ms" in {item.requirement for item in rows["a10g"].stopped_by}
+
+
+def test_a_scenario_without_any_plan_has_no_winner(optimizer: Callable[..., Result]) -> None:
+    said = optimizer("compare", "infeasible-latency", "--by", "precision")
+    assert said.code == 3
+    assert said.out.startswith("No precision serves infeasible-latency")
+    assert "slo.ttft_ms" in said.out or "TTFT" in said.out
+
+
+def test_private_discounts_show_in_the_price_alone(two_clouds: Scenario, tmp_path: Path) -> None:
+    (tmp_path / "sources.csv").write_text("id,title,licence,as_of\nours,Secret deal,private,2026-11-01\n")
+    rows = "aws,l4,on_demand,37,{},ours,2026-11-01\naws,l40s,on_demand,37,{},ours,2026-11-01\n"
+    costs = {}
+    for private in ("yes", "no"):
+        table = "provider,gpu,pricing_term,percent,private,source,as_of\n" + rows.format(private, private)
+        (tmp_path / "discounts.csv").write_text(table)
+        answer = compare(two_clouds, load_catalogs(tmp_path), "provider")
+        costs[private] = answer.choices[0].monthly_cost_usd
+        said = "".join((compare_text(answer), compare_csv(answer), compare_html(answer), as_json(answer)))
+        assert ("37 %" in said) == (private == "no")
+        assert "Secret deal" not in said
+    assert costs["yes"] == costs["no"]
+
+
+def test_an_unknown_dimension_says_what_there_is(chat: Scenario, catalogs: Catalogs) -> None:
+    with pytest.raises(InputError) as caught:
+        compare(chat, catalogs, "providers")
+    (finding,) = caught.value.findings
+    assert "provider" in finding.hint
+
+
+GOLDEN = TESTS / "golden" / "compare"
+FORMS: dict[str, Callable[[Comparison], str]] = {
+    "txt": compare_text,
+    "md": compare_markdown,
+    "csv": compare_csv,
+    "html": compare_html,
+}
+
+
+@pytest.mark.parametrize("name", ["providers", "hosting"])
+@pytest.mark.parametrize("form", sorted(FORMS))
+def test_the_words_are_pinned(name: str, form: str) -> None:
+    answer = Comparison.model_validate_json((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
+    path, said = GOLDEN / f"{name}.{form}", FORMS[form](answer)
+    if os.environ.get("OPTIMIZER_WRITE_GOLDEN"):
+        path.write_text(said, encoding="utf-8")
+    assert said == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["providers", "hosting"])
+def test_the_sheet_holds_every_choice_under_the_names_of_the_json(name: str) -> None:
+    answer = Comparison.model_validate_json((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
+    sheet = list(csv.DictReader(io.StringIO(compare_csv(answer))))
+    assert [line["choice"] for line in sheet] == [row.choice for row in answer.choices]
+    stored = json.loads(as_json(answer))["choices"]
+    assert set(SHEET_COLUMNS) == set(stored[0])
+    assert [line["monthly_cost_usd"] for line in sheet] == [row["monthly_cost_usd"] or "" for row in stored]
+    assert len(compare_csv(answer, top=1).splitlines()) == 2 + sum(row.rank is None for row in answer.choices)
+
+
+def test_the_spreadsheet_holds_the_sheet_and_is_the_same_every_time(tmp_path: Path) -> None:
+    answer = Comparison.model_validate_json((GOLDEN / "providers.json").read_text(encoding="utf-8"))
+    first, second = tmp_path / "one.xlsx", tmp_path / "two.xlsx"
+    write_xlsx(answer, first)
+    write_xlsx(answer, second)
+    assert first.read_bytes() == second.read_bytes()
+    with zipfile.ZipFile(first) as book:
+        words = book.read("xl/sharedStrings.xml").decode()
+        rows = ElementTree.fromstring(book.read("xl/worksheets/sheet1.xml")).findall(".//{*}row")
+    assert len(rows) == len(answer.choices) + 1
+    assert all(name in words for name in SHEET_COLUMNS)
+
+
+def test_a_spreadsheet_needs_a_file(optimizer: Callable[..., Result]) -> None:
+    said = optimizer("compare", "ci-gate", "--by", "provider", "--format", "xlsx")
+    assert (said.code, said.out) == (2, "")
+    assert "--output FILE.xlsx" in said.err
+
+
+def test_the_command_writes_every_form_and_a_chart(optimizer: Callable[..., Result], tmp_path: Path) -> None:
+    chart, sheet = tmp_path / "costs.svg", tmp_path / "costs.csv"
+    asked = ("compare", "ci-gate", "--by", "provider", "--format", "csv")
+    said = optimizer(*asked, "--output", str(sheet), "--chart", str(chart))
+    assert (said.code, said.out) == (0, "")
+    assert sheet.read_text(encoding="utf-8").startswith("scenario,by,rank,choice,")
+    assert ElementTree.parse(chart).getroot().tag.endswith("svg")
+    refused = optimizer("compare", "ci-gate", "--by", "provider", "--chart", str(tmp_path / "costs.png"))
+    assert refused.code == 2
+    assert "known: .svg" in refused.err

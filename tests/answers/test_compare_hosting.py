@@ -1,0 +1,125 @@
+"""Hosting side by side: each way costs what arithmetic says, and the order flips where the articles' examples do."""
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from optimizer.answers.compare.compare import compare
+from optimizer.answers.compare.types import Comparison
+from optimizer.inputs.catalog.loading import load_catalogs
+from optimizer.inputs.scenario.scenario import Scenario
+
+SECONDS_PER_MONTH = 730 * 3600
+SOURCES = "id,title,licence,as_of\nours,Our books,{licence},2026-11-01\n"
+OWNED = (
+    "id,site,gpu,gpu_count,link,instances,purchase_usd,amortisation_months,resale_share,power_kw,pue,usd_per_kwh,"
+    "cooling_usd_per_month,staff_usd_per_month,space_usd_per_month,source,as_of\n"
+)
+API = "provider,model,provider_model_name,{fields},unit,as_of,source,confidence\n"
+
+
+def books(folder: Path, owned: str = "", apis: str = "", licence: str = "own") -> Path:
+    (folder / "sources.csv").write_text(SOURCES.format(licence=licence), encoding="utf-8")
+    if owned:
+        (folder / "owned.csv").write_text(OWNED + owned, encoding="utf-8")
+    if apis:
+        (folder / "serverless.csv").write_text(apis, encoding="utf-8")
+    return folder
+
+
+def scenario(*workloads: dict[str, object], providers: tuple[str, ...] = ("owned", "groq")) -> Scenario:
+    named = [{"name": f"w{at}", "input_tokens": 64, "output_tokens": 8, **each} for at, each in enumerate(workloads)]
+    policy = {"providers": {"allow": providers}, "hosting": ["owned", "serverless"]}
+    policy |= {"engines": ["vllm"]}
+    return Scenario.model_validate({"name": "books", "workloads": named, "policy": policy})
+
+
+def e8(folder: Path, staff_usd: int) -> Comparison:
+    """Article example E8: 50 M requests a month of a 7B model; two A100 6,000, 800 beside, staff, or 0.0005 each."""
+    rack = f"a100s,basement,a100-80-sxm,2,nvlink,1,0,12,0,0.8,1,0,800,{staff_usd},6000,ours,2026-11-01\n"
+    row = "groq,qwen2.5-7b,per request,0.0005,request,2026-11-01,ours,listed\n"
+    api = API.format(fields="usd_per_request") + row
+    rate = 50_000_000 / SECONDS_PER_MONTH
+    asked = scenario({"model": "qwen2.5-7b", "requests_per_second": rate})
+    return compare(asked, load_catalogs(books(folder, rack, api)), "hosting")
+
+
+def test_E8_self_hosting_breaks_even_where_its_month_buys_as_many_requests(tmp_path: Path) -> None:
+    answer = e8(tmp_path, 15_000)
+    costs = {row.choice: float(row.monthly_cost_usd or 0) for row in answer.choices}
+    assert costs["owned"] == pytest.approx(21_800, abs=0.005)
+    assert costs["serverless"] == pytest.approx(25_000, abs=0.005)
+    assert answer.choices[0].choice == "owned"
+    assert answer.hosting
+    assert_breaks_even(answer, at_requests=43_600_000, at_usd=21_800)
+    (found,) = answer.hosting.utilization
+    assert found.wins_from / found.planned == pytest.approx(21_800 / 25_000)
+    assert 0 < found.wins_from < found.planned <= 0.85
+
+
+def test_E8_without_its_staff_breaks_even_at_a_third_of_the_requests(tmp_path: Path) -> None:
+    assert_breaks_even(e8(tmp_path, 0), at_requests=13_600_000, at_usd=6_800)
+
+
+def assert_breaks_even(answer: Comparison, at_requests: float, at_usd: float) -> None:
+    assert answer.hosting
+    first = answer.hosting.break_evens[0]
+    assert (first.below, first.above) == ("serverless", "owned")
+    assert first.requests_per_month == pytest.approx(at_requests, rel=1e-6)
+    assert float(first.monthly_cost_usd) == pytest.approx(at_usd, abs=0.01)
+
+
+def test_E13_a_month_by_the_request_is_the_sum_of_price_times_volume(tmp_path: Path) -> None:
+    prices = {"llama-3.1-8b": "0.035", "qwen2.5-7b": "0.06", "llama-3.3-70b": "0.03"}
+    volumes = dict(zip(prices, (10_000, 4_000, 2_500), strict=True))
+    rows = [f"groq,{model},{model} there,{usd},request,2026-11-01,ours,listed\n" for model, usd in prices.items()]
+    folder = books(tmp_path, apis=API.format(fields="usd_per_request") + "".join(rows))
+    asked = scenario(
+        *({"model": m, "requests_per_second": volumes[m] / SECONDS_PER_MONTH} for m in prices), providers=("groq",)
+    )
+    answer = compare(asked, load_catalogs(folder), "hosting")
+    estimate = sum(Decimal(prices[model]) * volumes[model] for model in prices)
+    assert estimate == Decimal("665")
+    assert float(answer.choices[0].monthly_cost_usd or 0) == pytest.approx(665, abs=0.005)
+    assert answer.hosting
+    assert [float(api.monthly_cost_usd) for api in answer.hosting.apis] == pytest.approx([350, 240, 75], abs=0.005)
+
+
+def test_tokens_count_at_their_prices_and_cached_ones_at_theirs(tmp_path: Path) -> None:
+    fields = "usd_per_million_input_tokens,usd_per_million_output_tokens,usd_per_million_cached_input_tokens"
+    row = "groq,qwen2.5-7b,by tokens,0.4,1.6,0.1,million tokens,2026-11-01,ours,listed\n"
+    folder = books(tmp_path, apis=API.format(fields=fields) + row)
+    work = {"model": "qwen2.5-7b", "requests_per_second": 2, "input_tokens": 1000, "output_tokens": 100}
+    asked = scenario(work | {"cached_input_share": 0.5}, providers=("groq",))
+    answer = compare(asked, load_catalogs(folder), "hosting")
+    assert answer.hosting
+    (api,) = answer.hosting.apis
+    assert api.usd_per_request == Decimal("0.00041")
+    assert api.usd_per_million_cached_input_tokens == Decimal("0.1")
+    assert any("cached price" in note for note in answer.hosting.notes)
+
+
+@pytest.mark.parametrize("licence", ["own", "private"])
+def test_a_month_of_owned_hardware_is_told_by_part_unless_its_source_is_private(licence: str, tmp_path: Path) -> None:
+    rack = "box,basement,l40s,4,pcie,2,60000,48,0.2,2,1.5,0.1,60,400,250,ours,2026-11-01\n"
+    work = {"model": "qwen2.5-7b", "requests_per_second": 2}
+    answer = compare(scenario(work), load_catalogs(books(tmp_path, rack, licence=licence)), "hosting")
+    assert answer.hosting
+    (cost,) = answer.hosting.owned
+    parts = {"purchase": 1000, "power": 219, "cooling": 60, "staff": 400, "space": 250}
+    told = {name: float(amount) for name, amount in cost.parts_usd.items()}
+    assert told == ({} if licence == "private" else parts)
+    assert float(cost.monthly_cost_usd) == pytest.approx(sum(parts.values()), abs=0.01)
+
+
+def test_ways_that_do_not_exist_say_why(tmp_path: Path) -> None:
+    rack = "box,basement,l40s,4,pcie,2,60000,48,0.2,2,1.5,0.1,60,400,250,ours,2026-11-01\n"
+    asked = scenario({"model": "qwen2.5-7b", "requests_per_second": 2})
+    rows = {row.choice: row for row in compare(asked, load_catalogs(books(tmp_path, rack)), "hosting").choices}
+    assert rows["rented"].verdict == "fails"
+    assert rows["serverless"].verdict == "fails"
+    assert "policy.providers" in {item.requirement for item in rows["serverless"].stopped_by} or (
+        "no API of qwen2.5-7b" in rows["serverless"].stopped_by[0].text
+    )
+    assert rows["owned"].rank == 1

@@ -1,0 +1,108 @@
+"""Every point of a frontier is the optimum of the edited scenario, and its breakpoints are where the cost changes."""
+
+from dataclasses import replace
+
+import pytest
+from support.command import run
+
+from optimizer import load_scenario
+from optimizer.answers.frontier import Frontier, frontier, sweep_of
+from optimizer.base.errors import InputError
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.readback.readback import read_back
+from optimizer.plan.variants.frontier import Sweep, set_to
+from optimizer.report.plan.frontier import frontier_markdown, frontier_text
+
+
+@pytest.fixture(scope="module")
+def few(catalogs: Catalogs) -> Catalogs:
+    return replace(catalogs, offers=tuple(o for o in catalogs.offers if o.provider in ("lambda", "nebius", "verda")))
+
+
+@pytest.fixture(scope="module")
+def scenario() -> Scenario:
+    return load_scenario("chat-8b")
+
+
+@pytest.fixture(scope="module")
+def line(few: Catalogs, scenario: Scenario) -> Frontier:
+    return frontier(scenario, few, [sweep_of("tpot_ms=2:42:5", scenario)])
+
+
+def cost(scenario: Scenario, few: Catalogs, **tpot: float) -> str | None:
+    first = scenario.workloads[0]
+    slo = first.slo.model_copy(update={"tpot_ms": first.slo.tpot_ms.model_copy(update=tpot)})  # type: ignore[union-attr]
+    edited = scenario.model_copy(update={"workloads": (first.model_copy(update={"slo": slo}),)})
+    answer = Inquiry.of(edited, few).solved()
+    return f"{read_back(answer).monthly_cost_usd:.2f}" if answer.solution.outcome == "optimal" else None
+
+
+def test_every_point_is_the_optimum_there(line: Frontier, few: Catalogs, scenario: Scenario) -> None:
+    assert [point.values["tpot_ms"] for point in line.points] == [2, 12, 22, 32, 42]
+    assert line.points[0].plan is None
+    for point in line.model_dump(mode="json")["points"]:
+        assert point["monthly_cost_usd"] == cost(scenario, few, mean=point["values"]["tpot_ms"])
+
+
+def test_the_cost_changes_within_each_bracket_and_nowhere_else(
+    line: Frontier, few: Catalogs, scenario: Scenario
+) -> None:
+    assert line.breakpoints
+    for item in line.model_dump(mode="json")["breakpoints"]:
+        assert item["changes_at"] / item["holds_to"] <= 1.011
+        assert item["before_usd"] != item["after_usd"]
+        assert cost(scenario, few, mean=item["changes_at"]) == item["after_usd"]
+    told = [None if p.monthly_cost_usd is None else p.monthly_cost_usd for p in line.points]
+    walked = [line.breakpoints[0].before_usd, *(item.after_usd for item in line.breakpoints)]
+    assert [c for k, c in enumerate(told) if k == 0 or c != told[k - 1]] == [c for c in walked if c in told]
+
+
+def test_two_sweeps_make_a_grid_that_text_and_markdown_show(few: Catalogs, scenario: Scenario) -> None:
+    grid = frontier(
+        scenario, few, [sweep_of("ttft_ms=300:600:2", scenario), sweep_of("chat.confidence=0.5:0.9:2", scenario)]
+    )
+    assert len(grid.points) == 4
+    assert {tuple(point.values) for point in grid.points} == {("ttft_ms", "chat.confidence")}
+    text = frontier_text(grid)
+    assert "chat.confidence ↓ ttft_ms →" in text
+    assert max(map(len, text.splitlines())) <= 120
+    assert frontier_markdown(grid).startswith("# Frontier of chat-8b\n")
+
+
+def test_latencies_of_several_statistics_move_together(scenario: Scenario) -> None:
+    raw = scenario.model_dump(exclude_defaults=True)
+    raw["workloads"][0]["slo"]["ttft_ms"] = {"p50": 200, "p95": 500}
+    moved = set_to(Scenario.model_validate(raw), Sweep("ttft_ms", 100, 200, 2), 100)
+    assert moved.workloads[0].slo.ttft_ms is not None
+    assert moved.workloads[0].slo.ttft_ms.limits_ms() == {"p50": 100, "p95": 250}
+
+
+@pytest.mark.parametrize(
+    ("sweep", "hint"),
+    [
+        ("tpto_ms=1:2:3", "did you mean tpot_ms"),
+        ("ttft_ms=1:2", "for instance"),
+        ("ttft_ms=5:5:3", "no range"),
+        ("ttft_ms=1:2:1", "no range"),
+        ("ttft_ms=0:2:3", "no range"),
+        ("nobody.ttft_ms=1:2:3", "no workload"),
+    ],
+)
+def test_a_sweep_that_makes_no_sense_is_refused_with_a_hint(sweep: str, hint: str, scenario: Scenario) -> None:
+    with pytest.raises(InputError, match=hint):
+        sweep_of(sweep, scenario)
+
+
+def test_values_outside_the_range_of_their_field_are_refused(few: Catalogs, scenario: Scenario) -> None:
+    with pytest.raises(InputError, match=r"cannot be 1\.5"):
+        frontier(scenario, few, [Sweep("min_quality", 0.9, 1.5, 3)])
+
+
+def test_a_frontier_without_any_plan_says_so_and_exits_with_3(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = run(monkeypatch, capsys, "frontier", "infeasible-latency", "--sweep", "tpot_ms=20:30:2")
+    assert result.code == 3
+    assert result.out.startswith("No plan meets infeasible-latency anywhere along tpot_ms.")

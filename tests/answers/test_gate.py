@@ -1,0 +1,217 @@
+"""A gate breaks for each demand that is not met, names where, and is kept otherwise."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from support.command import Result, run
+from support.gate_cases import baseline, judged, scenario, world
+
+from optimizer.answers.catalog.snapshot import snapshot
+from optimizer.answers.gate.baseline import paired, read_baselines
+from optimizer.answers.gate.gate import gate
+from optimizer.answers.gate.pin import pinned
+from optimizer.answers.gate.plan import Planned
+from optimizer.answers.gate.rules import Case, Limits, proof
+from optimizer.answers.gate.types import GateReport
+from optimizer.base.errors import InputError
+from optimizer.cli.gate import exit_code
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.loading import load_scenario_file
+from optimizer.plan.record.report import PlanReport
+from optimizer.report.export import as_json
+from optimizer.report.gate.gate import gate_text
+
+
+@pytest.fixture
+def optimizer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
+    return lambda *arguments: run(monkeypatch, capsys, *arguments)
+
+
+@pytest.fixture
+def small(catalogs: Catalogs) -> Catalogs:
+    return world(catalogs, l4="0.50", l40s="1.50")
+
+
+def rules(report: GateReport) -> list[str]:
+    return [reason.rule for reason in report.reasons]
+
+
+@pytest.mark.parametrize(
+    ("limits", "broken"),
+    [
+        ({}, []),
+        ({"max_monthly_usd": Decimal(365)}, []),
+        ({"max_monthly_usd": Decimal("364.99")}, ["max_monthly_usd"]),
+        ({"max_increase_usd": Decimal(73)}, []),
+        ({"max_increase_usd": Decimal("72.99")}, ["max_increase_usd"]),
+        ({"max_increase_percent": Decimal(25)}, []),
+        ({"max_increase_percent": Decimal("24.9")}, ["max_increase_percent"]),
+        ({"max_monthly_usd": Decimal(1), "max_increase_usd": Decimal(1)}, ["max_monthly_usd", "max_increase_usd"]),
+        ({"max_monthly_usd": Decimal(1), "warn_only": ("max_monthly_*",)}, []),
+    ],
+)
+def test_money(
+    limits: dict[str, Decimal], broken: list[str], small: Catalogs, catalogs: Catalogs, tmp_path: Path
+) -> None:
+    """One instance at 0.40 USD/h before, at 0.50 today: 292.00 → 365.00 a month, a quarter more."""
+    file = scenario(tmp_path)
+    report = judged(file, small, baseline(file, world(catalogs, l4="0.40", l40s="1.50")), **limits)
+    assert (report.before_usd, report.after_usd) == (Decimal("292.00"), Decimal("365.00"))
+    assert (report.change_usd, report.change_percent) == (Decimal("73.00"), 25.0)
+    assert rules(report) == broken
+    assert report.verdict == ("broken" if broken else "kept")
+    assert bool(report.warnings) == ("warn_only" in limits)
+
+
+def test_a_price_that_is_gone_breaks_until_it_is_allowed_by_name(
+    small: Catalogs, catalogs: Catalogs, tmp_path: Path
+) -> None:
+    file = scenario(tmp_path)
+    before = baseline(file, small)
+    without = world(catalogs, l40s="1.50")
+    report = judged(file, without, before)
+    assert rules(report) == ["missing_price"]
+    assert "l4house/us/box/1xl4/on_demand" in report.reasons[0].text
+    assert judged(file, without, before, allow_missing_price=("l4house",)).verdict == "kept"
+    assert judged(file, without, before, allow_missing_price=("l40shouse",)).verdict == "broken"
+
+
+def test_an_old_price_breaks_until_it_is_allowed_by_name(small: Catalogs, tmp_path: Path) -> None:
+    file = scenario(tmp_path)
+    assert judged(file, small, max_price_age_days=30).verdict == "kept"
+    assert rules(judged(file, small, max_price_age_days=18)) == ["expired_price"]
+    late = date(2028, 1, 1)
+    report = judged(file, small, today=late)
+    assert rules(report) == ["expired_price"]
+    assert (report.reasons[0].limit, report.reasons[0].line) == (365.0, 11)
+    assert any("the catalogs are of" in each.text for each in report.warnings)
+    allowed = judged(file, small, today=late, allow_expired=("l4house/*",))
+    assert allowed.verdict == "kept"
+    assert any("allowed by name" in each.text for each in allowed.warnings)
+
+
+def test_a_hosted_price_of_zero_is_left_out_and_breaks_until_it_is_allowed(catalogs: Catalogs, tmp_path: Path) -> None:
+    path = Path(scenario(tmp_path).document.file)
+    path.write_text(path.read_text() + "  hosting: [rented, serverless]\n")
+    file = load_scenario_file(path)
+    priced = next(row for row in catalogs.serverless if row.usd_per_million_cached_input_tokens is None)
+    nothing = dict.fromkeys(("usd_per_million_input_tokens", "usd_per_million_output_tokens"), Decimal(0))
+    named = {"provider": "gift", "model": "llama-3.1-8b", "provider_model_name": "llama", "usd_per_request": None}
+    free = replace(world(catalogs, l4="0.5"), serverless=(priced.model_copy(update=named | nothing),))
+    report = judged(file, free)
+    assert rules(report) == ["zero_price"]
+    assert report.after_usd == Decimal("365.00")
+    assert judged(file, free, allow_missing_price=("gift/llama",)).verdict == "kept"
+
+
+def test_no_plan_and_no_proof_end_a_gate(small: Catalogs, tmp_path: Path) -> None:
+    impossible = judged(scenario(tmp_path, ttft=0.1), small, max_monthly_usd=Decimal(1))
+    assert rules(impossible) == ["no_plan"]
+    assert impossible.after_usd is None
+    assert "No plan meets support" in impossible.reasons[0].text
+    assert gate_text(impossible).startswith("Gate broken: not every scenario has a plan.")
+    assert exit_code(impossible) == 3
+    late = [impossible.reasons[0].model_copy(update={"rule": "unproven"})]
+    assert exit_code(impossible.model_copy(update={"reasons": late})) == 4
+    fleet = baseline(scenario(tmp_path), small).fleet.model_copy(update={"outcome": "feasible"})
+    case = Case(scenario(tmp_path), Planned(fleet, 0.02, ""), None)
+    assert [verdict.rule for verdict in proof(case) if verdict.broken] == ["unproven"]
+
+
+def test_several_scenarios_are_held_to_their_total(small: Catalogs, tmp_path: Path) -> None:
+    """A new scenario counts in full, one that is gone as saved, and both as the scenarios' doing."""
+    files = [scenario(tmp_path, "one"), scenario(tmp_path, "two")]
+    before = (baseline(files[0], small), baseline(scenario(tmp_path, "three"), small))
+    report = gate(files, small, Limits(max_increase_usd=Decimal(0)), before)
+    assert (report.before_usd, report.after_usd, report.verdict) == (Decimal("730.00"), Decimal("730.00"), "kept")
+    assert [each.change_usd for each in report.scenarios] == [Decimal("0.00"), Decimal("365.00")]
+    assert any("its scenario three is gone" in each.text for each in report.warnings)
+    alone = gate(files, small, Limits(max_increase_usd=Decimal(364)), before[:1])
+    assert rules(alone) == ["max_increase_usd"]
+    assert gate(files, small, Limits(max_increase_percent=Decimal(0)), before[:1]).verdict == "broken"
+
+
+def test_baselines_find_their_scenarios(small: Catalogs, tmp_path: Path) -> None:
+    one, two = (baseline(scenario(tmp_path, name), small) for name in ("one", "two"))
+    assert paired(["renamed"], [one]) == ({"renamed": one}, ())
+    assert paired(["one", "new"], [one, two]) == ({"one": one}, (two,))
+
+
+@pytest.mark.parametrize("text", ["{}", "nonsense", '{"scenario": 1}'])
+def test_what_is_no_plan_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text(text)
+    with pytest.raises(InputError, match="not a plan"):
+        read_baselines([tmp_path / "plan.json"])
+    with pytest.raises(InputError, match="cannot be read"):
+        read_baselines([tmp_path / "missing.json"])
+
+
+def test_two_baselines_of_one_scenario_are_refused(small: Catalogs, tmp_path: Path) -> None:
+    plan = baseline(scenario(tmp_path), small).fleet.model_dump_json()
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.json").write_text(plan)
+    with pytest.raises(InputError, match="a plan of the same scenario"):
+        read_baselines([tmp_path])
+
+
+def test_limits_without_a_baseline_and_names_that_stand_twice_are_refused(small: Catalogs, tmp_path: Path) -> None:
+    file = scenario(tmp_path)
+    (tmp_path / "copy.yaml").write_text(Path(file.document.file).read_text())
+    files = [file, load_scenario_file(tmp_path / "copy.yaml")]
+    with pytest.raises(InputError) as refused:
+        gate(files, small, Limits(max_increase_percent=Decimal(5)))
+    assert [finding.field or finding.file for finding in refused.value.findings] == ["--max-increase-percent", "name"]
+
+
+def test_the_command_keeps_and_refuses(
+    optimizer: Callable[..., Result], planned: Callable[[str], PlanReport], tmp_path: Path
+) -> None:
+    plan = tmp_path / "plan.json"
+    plan.write_text(as_json(planned("ci-gate")))
+    kept = optimizer("gate", "ci-gate", "--baseline", str(plan), "--max-increase-percent", "0", "--format", "json")
+    said = json.loads(kept.out)
+    assert (kept.code, said["verdict"], said["reasons"], said["causes"]) == (0, "kept", [], [])
+    assert (said["change_usd"], said["change_percent"]) == ("0.00", 0.0)
+    assert said["before_usd"] == said["after_usd"] == json.loads(plan.read_text())["monthly_cost_usd"]
+    drifted = optimizer("gate", "ci-gate", "--pin", "0" * 64)
+    assert (drifted.code, drifted.out) == (2, "")
+    assert "--pin" in drifted.err
+    missing = optimizer("gate", "ci-gate", "--baseline", str(tmp_path / "none.json"))
+    assert missing.code == 2
+    assert "none.json" in missing.err
+
+
+def test_the_command_opens_folders_and_holds_a_pin(optimizer: Callable[..., Result], tmp_path: Path) -> None:
+    scenario(tmp_path, "one")
+    (tmp_path / "notes.txt").write_text("not a scenario")
+    forms = {form: tmp_path / f"gate.{form}" for form in ("junit", "sarif", "comment")}
+    written = [word for form, path in forms.items() for word in (f"--{form}", str(path))]
+    pin = snapshot().sha256
+    ended = optimizer("gate", str(tmp_path), "--pin", pin, "--max-monthly-usd", "1", *written)
+    assert ended.code == 1
+    assert ended.out.startswith("Gate broken: $")
+    assert f"pinned to {pin}" in ended.out
+    assert all(path.is_file() for path in forms.values())
+    (tmp_path / "empty").mkdir()
+    assert "no scenario in this folder" in optimizer("gate", str(tmp_path / "empty")).err
+    assert "is not a number" in optimizer("gate", str(tmp_path), "--max-monthly-usd", "much").err
+
+
+def test_drift_from_a_pin_is_told_price_by_price(tmp_path: Path) -> None:
+    taken = snapshot()
+    (name, price), *_ = taken.prices["offers"].items()
+    dearer = price.model_copy(update={"amounts": {"price_usd_per_hour": price.amounts["price_usd_per_hour"] * 2}})
+    prices = taken.prices | {"offers": taken.prices["offers"] | {name: dearer}}
+    manifest = tmp_path / "pin.json"
+    manifest.write_text(as_json(taken.model_copy(update={"sha256": "0" * 64, "prices": prices})))
+    with pytest.raises(InputError, match=r"1 prices? moved.*-50\.0 %"):
+        pinned(str(manifest), None, allow_drift=False)
+    held, told = pinned(str(manifest), None, allow_drift=True)
+    assert held == "0" * 64
+    assert any(name in line for line in told)
+    assert pinned(taken.sha256, None, allow_drift=False) == (taken.sha256, [])

@@ -1,0 +1,121 @@
+"""A difference is told by cause: each input exchanged alone is the only one named, and shares add up to the cent."""
+
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from support.gate_cases import amounts, baseline, judged, scenario, world
+
+from optimizer.answers.gate.baseline import Baseline, Fleet
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.plan.record.origin import inputs_of
+
+
+@pytest.fixture
+def small(catalogs: Catalogs) -> Catalogs:
+    return world(catalogs, l4="0.50", l40s="1.50")
+
+
+def slower(catalogs: Catalogs) -> Catalogs:
+    """Another calibration, under which everything takes longer."""
+    entries = tuple(
+        entry.model_copy(update={"value": entry.value * 0.6}) if "efficiency" in entry.parameter else entry
+        for entry in catalogs.calibration
+    )
+    assert entries != catalogs.calibration
+    return replace(catalogs, calibration=entries)
+
+
+def told(before: Baseline, **changes: object) -> Baseline:
+    """A baseline that was made from something else than it says of today."""
+    assert before.fleet.inputs is not None
+    inputs = before.fleet.inputs.model_copy(update=changes)
+    return replace(before, fleet=before.fleet.model_copy(update={"inputs": inputs}))
+
+
+def test_nothing_changed_nothing_is_blamed(small: Catalogs, tmp_path: Path) -> None:
+    file = scenario(tmp_path)
+    report = judged(file, small, baseline(file, small))
+    assert (report.causes, report.scenarios[0].edits) == ([], [])
+    assert [change.sign for change in report.scenarios[0].deployments] == ["="]
+
+
+def test_the_author_is_blamed_for_the_scenario_alone(small: Catalogs, tmp_path: Path) -> None:
+    before = baseline(scenario(tmp_path, rate=2), small)
+    report = judged(scenario(tmp_path, rate=30), small, before)
+    assert amounts(report) == {"scenario": report.change_usd}
+    (edit,) = report.scenarios[0].edits
+    assert (edit.field, edit.before, edit.after, edit.line) == ("workloads[chat].requests_per_second", "2.0", "30.0", 5)
+
+
+def test_a_price_move_is_not_blamed_on_the_author(small: Catalogs, catalogs: Catalogs, tmp_path: Path) -> None:
+    before = baseline(scenario(tmp_path, rate=2), small)
+    dearer = world(catalogs, l4="0.60", l40s="1.50")
+    alone = judged(scenario(tmp_path, rate=2), dearer, before)
+    assert amounts(alone) == {"prices": Decimal("73.00")}
+    both = judged(scenario(tmp_path, rate=30), dearer, before)
+    assert amounts(both)["prices"] == Decimal("73.00")
+    assert sum(amounts(both).values()) == both.change_usd
+
+
+def test_a_new_offer_is_the_catalogs_doing(small: Catalogs, catalogs: Catalogs, tmp_path: Path) -> None:
+    file = scenario(tmp_path)
+    before = baseline(file, small)
+    wider = replace(small, offers=(*small.offers, world(catalogs, a10="0.30").offers[0]))
+    report = judged(file, wider, before, old=small)
+    assert amounts(report) == {"catalog": Decimal("-146.00")}
+    assert sorted(change.sign for change in report.scenarios[0].deployments) == ["+", "-"]
+
+
+def test_several_causes_are_told_apart_with_the_catalogs_of_before(
+    small: Catalogs, catalogs: Catalogs, tmp_path: Path
+) -> None:
+    before = baseline(scenario(tmp_path, rate=20), small)
+    today = slower(world(catalogs, l4="0.60", l40s="1.60"))
+    file = scenario(tmp_path, rate=30)
+    exact = judged(file, today, before, old=small)
+    assert set(amounts(exact)) >= {"prices", "scenario", "calibration"}
+    assert sum(amounts(exact).values()) == exact.change_usd
+    assert all(not cause.together_with for cause in exact.causes)
+    guessed = judged(file, today, before)
+    assert sum(amounts(guessed).values()) == guessed.change_usd
+    assert amounts(guessed)["scenario"] == amounts(exact)["scenario"]
+    assert "--baseline-catalogs" in guessed.scenarios[0].notes[0]
+    wrong = judged(file, today, before, old=slower(small))
+    assert "not those that support.json was made on: calibration differ" in wrong.scenarios[0].notes[0]
+
+
+def test_what_cannot_be_told_apart_says_so(small: Catalogs, tmp_path: Path) -> None:
+    file = scenario(tmp_path)
+    before = baseline(file, small)
+    cheaper = replace(before, fleet=before.fleet.model_copy(update={"monthly_cost_usd": Decimal("300.00")}))
+    other = told(cheaper, calibration_sha256="0" * 64, program="0.0.1")
+    report = judged(file, small, other)
+    (cause,) = report.causes
+    assert (cause.cause, cause.together_with, cause.change_usd) == ("calibration", ["program"], Decimal("65.00"))
+    assert cause.share_percent == 100
+    assert amounts(judged(file, small, cheaper)) == {"program": Decimal("65.00")}
+    unreadable = told(cheaper, scenario={"name": "x"}, scenario_sha256="0" * 64, program="0.0.1")
+    blamed = judged(file, small, unreadable)
+    assert [(each.cause, each.together_with) for each in blamed.causes] == [("program", ["scenario"])]
+
+
+def test_a_plan_that_records_nothing_is_compared_without_causes(small: Catalogs, tmp_path: Path) -> None:
+    file = scenario(tmp_path)
+    plan = baseline(file, small).fleet.model_dump(mode="json", exclude={"inputs"})
+    report = judged(file, small, Baseline("old.json", Fleet.model_validate(plan)))
+    assert (report.change_usd, report.causes) == (Decimal("0.00"), [])
+    assert "does not record" in report.scenarios[0].notes[0]
+
+
+def test_inputs_depend_on_what_is_said_and_not_on_how(small: Catalogs, tmp_path: Path) -> None:
+    file = scenario(tmp_path)
+    said = inputs_of(file.scenario, small)
+    again = tuple(
+        each.model_copy(update={"price_usd_per_hour": each.price_usd_per_hour.normalize(), "note": "seen again"})
+        for each in small.offers
+    )
+    assert inputs_of(file.scenario, replace(small, offers=again)) == said
+    described = file.scenario.model_copy(update={"description": "words"})
+    assert inputs_of(described, small) == said

@@ -1,0 +1,145 @@
+"""A proposed choice is priced, or told what it fails, and every price and way in holds when tried."""
+
+from dataclasses import replace
+from decimal import Decimal
+from math import prod
+
+import numpy as np
+import pytest
+
+from optimizer.answers.why_not import WhyNot, why_not
+from optimizer.base.errors import InputError
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.explain.pricing import repriced
+from optimizer.plan.question.forcing import Choice, offers_of
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.readback.readback import read_back
+
+SCENARIO = {
+    "name": "proposed",
+    "workloads": [
+        {
+            "name": "chat",
+            "model": "llama-3.1-8b",
+            "requests_per_second": 6,
+            "input_tokens": 900,
+            "output_tokens": 200,
+            "slo": {"ttft_ms": 1500, "tpot_ms": 100},
+            "min_quality": 0.99,
+        }
+    ],
+}
+PROVIDERS = ("aws", "lambda", "nebius", "verda")
+
+
+@pytest.fixture(scope="module")
+def few(catalogs: Catalogs) -> Catalogs:
+    return replace(catalogs, offers=tuple(o for o in catalogs.offers if o.provider in PROVIDERS))
+
+
+def asked(few: Catalogs, **changes: object) -> WhyNot:
+    choice = Choice(**changes)  # type: ignore[arg-type]
+    return why_not(Scenario.model_validate(SCENARIO), few, choice)
+
+
+def test_a_dearer_choice_is_explained_by_factors_that_multiply_to_the_difference(few: Catalogs) -> None:
+    answer = asked(few, gpu="l4")
+    assert answer.verdict == "dearer"
+    assert answer.monthly_cost_usd is not None
+    assert answer.optimal_monthly_cost_usd is not None
+    assert {d.gpu for d in answer.deployments} == {"l4"}
+    ratio = float(answer.monthly_cost_usd / answer.optimal_monthly_cost_usd)
+    assert prod(f.cost_factor for f in answer.factors if f.cost_factor is not None) == pytest.approx(ratio, rel=1e-6)
+
+
+def test_the_price_that_lets_it_in_does_and_a_little_more_does_not(few: Catalogs) -> None:
+    answer = asked(few, gpu="l4")
+    (entry, *_) = answer.entries
+    assert entry.way == "beside"
+    inquiry = Inquiry.of(Scenario.model_validate(SCENARIO), few)
+    moved = offers_of(Choice(gpu="l4"), inquiry.market)
+    factor = 1 - Decimal(str(entry.discount_percent)) / 100
+
+    def gpus(at: Decimal) -> set[str]:
+        return {d.gpu for d in read_back(repriced(inquiry, moved, at).solved()).deployments}
+
+    assert "l4" in gpus(factor * Decimal("0.99"))
+    assert "l4" not in gpus(factor * Decimal("1.01"))
+
+
+def test_what_is_already_chosen_is_said_to_be(few: Catalogs) -> None:
+    best = read_back(Inquiry.of(Scenario.model_validate(SCENARIO), few).solved())
+    answer = asked(few, gpu=best.deployments[0].gpu, provider=best.deployments[0].provider)
+    assert answer.verdict == "chosen"
+    assert answer.difference_usd == 0
+    assert answer.factors == answer.shortfalls == answer.entries == []
+
+
+def test_a_failed_latency_is_told_by_how_much_and_the_way_out_is_feasible(few: Catalogs) -> None:
+    scenario = {**SCENARIO, "workloads": [SCENARIO["workloads"][0] | {"slo": {"ttft_ms": 1500, "tpot_ms": 9}}]}  # type: ignore[index,operator]
+    answer = why_not(Scenario.model_validate(scenario), few, Choice(gpu="l4"))
+    assert answer.verdict == "fails"
+    (shortfall,) = answer.shortfalls
+    assert shortfall.requirement == "workloads[chat].slo.tpot_ms"
+    assert shortfall.limit == 9
+    assert shortfall.value is not None
+    assert shortfall.value > 9
+    assert answer.relaxations
+    for way in answer.relaxations:
+        (change,) = way.changes
+        scenario["workloads"][0]["slo"] = {"ttft_ms": 1500, "tpot_ms": change.to}  # type: ignore[index]
+        again = why_not(Scenario.model_validate(scenario), few, Choice(gpu="l4"))
+        assert again.monthly_cost_usd == way.monthly_cost_usd
+
+
+def test_policies_and_floors_that_bar_it_are_named_with_what_it_would_cost(few: Catalogs) -> None:
+    spot = asked(few, pricing_term="spot", provider="verda")
+    assert spot.verdict == "fails"
+    assert [item.requirement for item in spot.shortfalls] == ["policy.pricing_terms"]
+    assert spot.admitted_monthly_cost_usd is not None
+    rough = asked(few, precision="int4")
+    assert [item.requirement for item in rough.shortfalls] == ["workloads[chat].min_quality"]
+    assert rough.shortfalls[0].value is not None
+    assert rough.shortfalls[0].value < 0.99
+    assert rough.admitted_monthly_cost_usd is not None
+
+
+def test_a_limit_of_the_policy_is_named_when_every_candidate_passes(few: Catalogs) -> None:
+    scenario = Scenario.model_validate({**SCENARIO, "policy": {"max_gpus": 1}})
+    answer = why_not(scenario, few, Choice(gpu="l4"))
+    assert answer.verdict == "fails"
+    assert "policy.max_gpus" in answer.summary
+    assert answer.relaxations[0].changes[0].field == "policy.max_gpus"
+
+
+def test_what_nobody_offers_is_said_with_where_it_is(few: Catalogs) -> None:
+    answer = asked(few, gpu="h100-sxm", provider="aws", pricing_term="reserved_*", region="eu-west-2")
+    assert answer.verdict == "not_offered"
+    assert "h100-sxm is offered at" in answer.summary
+    assert asked(few, tensor_parallel=3).verdict == "not_offered"
+
+
+@pytest.mark.parametrize(
+    ("changes", "hint"),
+    [
+        ({"gpu": "h100sxm"}, "h100-sxm"),
+        ({"provider": "lamda"}, "lambda"),
+        ({"workload": "chta"}, "chat"),
+        ({}, "--gpu"),
+    ],
+)
+def test_unknown_names_and_empty_questions_are_answered_with_a_hint(
+    changes: dict[str, object], hint: str, few: Catalogs
+) -> None:
+    with pytest.raises(InputError, match=hint):
+        asked(few, **changes)
+
+
+def test_moved_offers_are_those_of_the_choice(few: Catalogs) -> None:
+    inquiry = Inquiry.of(Scenario.model_validate(SCENARIO), few)
+    moved = offers_of(Choice(gpu="l4", provider="aws"), inquiry.market)
+    assert moved.any()
+    assert {(inquiry.market.offers[o].gpu, inquiry.market.offers[o].provider) for o in np.flatnonzero(moved)} == {
+        ("l4", "aws")
+    }

@@ -1,0 +1,181 @@
+"""A config.json becomes the row that the catalog would hold: the same parameters and cache, or a refusal by field."""
+
+import json
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.command import Result, run
+
+from optimizer.base.errors import InputError
+from optimizer.inputs.catalog.loading import load_catalogs
+from optimizer.inputs.catalog.records import Catalogs, Model
+from optimizer.inputs.importing.hf_architectures import ARCHITECTURES
+from optimizer.inputs.importing.hf_config import Naming, model_of_config
+
+NAMING = Naming("mine", "me/mine", "not stated", "config-mine", date(2026, 11, 20))
+SAID_OTHERWISE = {"id", "hf_id", "licence", "source", "as_of", "note", "q_lora_rank", "attention"}
+
+
+def config(
+    kind: str, layers: int, hidden: int, heads: int, kv: int, wide: int, vocab: int, context: int
+) -> dict[str, Any]:
+    return {
+        "model_type": kind,
+        "num_hidden_layers": layers,
+        "hidden_size": hidden,
+        "num_attention_heads": heads,
+        "num_key_value_heads": kv,
+        "intermediate_size": wide,
+        "vocab_size": vocab,
+        "max_position_embeddings": context,
+        "torch_dtype": "bfloat16",
+    }
+
+
+GEMMA = {"head_dim": 256, "sliding_window": 4096}
+LATENT = {"kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128}
+V3_EXPERTS = {"n_routed_experts": 256, "n_shared_experts": 1, "num_experts_per_tok": 8, "moe_intermediate_size": 2048}
+CONFIGS: dict[str, dict[str, Any]] = {
+    "llama-3.1-8b": config("llama", 32, 4096, 32, 8, 14336, 128256, 131072),
+    "llama-3.2-1b": config("llama", 16, 2048, 32, 8, 8192, 128256, 131072) | {"tie_word_embeddings": True},
+    "mistral-7b-v0.1": config("mistral", 32, 4096, 32, 8, 14336, 32000, 32768) | {"sliding_window": 4096},
+    "mixtral-8x7b": config("mixtral", 32, 4096, 32, 8, 14336, 32000, 32768)
+    | {"num_local_experts": 8, "num_experts_per_tok": 2, "sliding_window": None},
+    "qwen2.5-7b": config("qwen2", 28, 3584, 28, 4, 18944, 152064, 32768)
+    | {"sliding_window": 131072, "use_sliding_window": False, "max_window_layers": 28},
+    "qwen3-8b": config("qwen3", 36, 4096, 32, 8, 12288, 151936, 40960) | {"head_dim": 128},
+    "qwen3-30b-a3b": config("qwen3_moe", 48, 2048, 32, 4, 6144, 151936, 40960)
+    | {"head_dim": 128, "num_experts": 128, "num_experts_per_tok": 8, "moe_intermediate_size": 768}
+    | {"decoder_sparse_step": 1, "mlp_only_layers": []},
+    "gemma-2-9b": config("gemma2", 42, 3584, 16, 8, 14336, 256000, 8192) | GEMMA,
+    "gemma-3-4b": {
+        "model_type": "gemma3",
+        "torch_dtype": "bfloat16",
+        "vision_config": {},
+        "text_config": config("gemma3_text", 34, 2560, 8, 4, 10240, 262208, 131072)
+        | GEMMA
+        | {"sliding_window": 1024, "sliding_window_pattern": 6},
+    },
+    "phi-3-mini-4k": config("phi3", 32, 3072, 32, 32, 8192, 32064, 4096) | {"sliding_window": 2047},
+    "granite-3.1-8b": config("granite", 40, 4096, 32, 8, 12800, 49155, 131072) | {"tie_word_embeddings": True},
+    "olmo-2-7b": config("olmo2", 32, 4096, 32, 32, 11008, 100352, 4096) | {"attention_bias": False},
+    "gpt-oss-20b": config("gpt_oss", 24, 2880, 64, 8, 2880, 201088, 131072)
+    | {"head_dim": 64, "num_local_experts": 32, "num_experts_per_tok": 4, "sliding_window": 128}
+    | {"layer_types": ["sliding_attention", "full_attention"] * 12, "quantization_config": {"quant_method": "mxfp4"}},
+    "deepseek-v2-lite": config("deepseek_v2", 27, 2048, 16, 16, 10944, 102400, 163840)
+    | LATENT
+    | V3_EXPERTS
+    | {"n_routed_experts": 64, "n_shared_experts": 2, "num_experts_per_tok": 6, "moe_intermediate_size": 1408}
+    | {"q_lora_rank": None, "first_k_dense_replace": 1, "moe_layer_freq": 1, "topk_method": "greedy"},
+    "deepseek-v3": config("deepseek_v3", 61, 7168, 128, 128, 18432, 129280, 163840)
+    | LATENT
+    | V3_EXPERTS
+    | {"q_lora_rank": 1536, "first_k_dense_replace": 3, "moe_layer_freq": 1, "topk_method": "noaux_tc"}
+    | {"quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}},
+    "kimi-k2": config("kimi_k2", 61, 7168, 64, 64, 18432, 163840, 131072)
+    | LATENT
+    | V3_EXPERTS
+    | {"n_routed_experts": 384, "q_lora_rank": 1536, "first_k_dense_replace": 1, "topk_method": "noaux_tc"}
+    | {"quantization_config": {"quant_method": "fp8"}},
+}
+"""Published configurations of models that the catalog holds by other sources."""
+
+
+def read(folder: Path, content: object, naming: Naming = NAMING) -> Model:
+    (folder / "config.json").write_text(json.dumps(content), encoding="utf-8")
+    return model_of_config(folder, naming)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_the_row_is_the_catalogs_own(name: str, tmp_path: Path, catalogs: Catalogs) -> None:
+    found, known = read(tmp_path, CONFIGS[name]), catalogs.models[name]
+    for field in Model.model_fields:
+        if field.endswith("_b"):
+            assert getattr(found, field) == pytest.approx(getattr(known, field), rel=2e-4), field
+        elif field not in SAID_OTHERWISE:
+            assert getattr(found, field) == getattr(known, field), field
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "words"),
+    [
+        ({"model_type": "mamba"}, "model_type", "'mamba' is not understood (known: deepseek_v2"),
+        ({"model_type": None}, "model_type", "None is not understood"),
+        ({"hidden_size": None}, "hidden_size", "is missing"),
+        ({"hidden_size": "wide"}, "hidden_size", "is not a whole number from 1"),
+        ({"vocab_size": True}, "vocab_size", "is not a whole number from 1"),
+        ({"num_key_value_heads": 5}, "num_key_value_heads", "5 does not divide the 32 attention heads"),
+        ({"mamba_d_state": 16}, "mamba_d_state", "describes attention that shapes alone don't"),
+        ({"torch_dtype": "float32"}, "torch_dtype", "'float32' is not one of bfloat16, float16 (give --precision)"),
+        ({"quantization_config": {"quant_method": "magic"}}, "quantization_config.quant_method", "'magic'"),
+        ({"tie_word_embeddings": "no"}, "tie_word_embeddings", "is not true or false"),
+    ],
+)
+def test_what_is_not_understood_is_refused_by_field(
+    changes: dict[str, Any], field: str, words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, CONFIGS["llama-3.1-8b"] | changes)
+    (finding,) = caught.value.findings
+    assert finding.field == field
+    assert words in str(finding)
+
+
+def test_every_missing_field_is_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, {"model_type": "qwen3_moe", "torch_dtype": "bfloat16"})
+    named = {finding.field for finding in caught.value.findings}
+    assert named >= {"hidden_size", "num_hidden_layers", "num_experts", "head_dim", "max_position_embeddings"}
+
+
+def test_a_layer_type_of_another_kind_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="'linear_attention' is not understood"):
+        read(tmp_path, CONFIGS["gpt-oss-20b"] | {"layer_types": ["linear_attention", "full_attention"] * 12})
+
+
+def test_shared_experts_with_a_gate_are_counted(tmp_path: Path) -> None:
+    """Qwen2-57B-A14B as published: 57.41 B parameters, 14.25 B of them active."""
+    content = config("qwen2_moe", 28, 3584, 28, 4, 18944, 151936, 32768) | {"num_experts": 64, "num_experts_per_tok": 8}
+    experts = {"moe_intermediate_size": 2560, "shared_expert_intermediate_size": 20480, "decoder_sparse_step": 1}
+    found = read(tmp_path, content | experts)
+    assert found.total_params_b == pytest.approx(57.41, abs=0.01)
+    assert found.active_params_b == pytest.approx(14.25, abs=0.01)
+
+
+def test_every_architecture_is_tried_on_a_published_model() -> None:
+    tried = {content.get("text_config", content)["model_type"] for content in CONFIGS.values()}
+    assert set(ARCHITECTURES) - tried == {"qwen2_moe"}
+
+
+@pytest.fixture
+def optimizer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
+    return lambda *arguments: run(monkeypatch, capsys, *arguments)
+
+
+def test_the_written_row_can_be_planned_with(optimizer: Callable[..., Result], tmp_path: Path) -> None:
+    folder = tmp_path / "My Model"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(CONFIGS["llama-3.1-8b"]))
+    own = tmp_path / "own"
+    said = optimizer("catalog", "add-model", str(folder), "--hf-id", "Me/My-Model", "--output", str(own))
+    assert said.out.startswith("my-model: 8.03 B parameters\n")
+    assert load_catalogs(own).model("me/my-model").kv_bytes_per_token_bf16 == 131072
+    second = optimizer("catalog", "add-model", str(folder), "--id", "another", "--output", str(own))
+    assert "models.csv (2 rows)" in second.out
+    predicted = optimizer(
+        *("predict", "--model", "my-model", "--gpu", "h100-sxm", "--precision", "bf16", "--input-tokens", "512"),
+        *("--output-tokens", "128", "--concurrency", "4", "--catalogs", str(own)),
+    )
+    assert predicted.code == 0
+
+
+def test_a_name_that_is_taken_and_a_folder_without_a_config_are_bad_input(
+    optimizer: Callable[..., Result], tmp_path: Path
+) -> None:
+    taken = optimizer("catalog", "add-model", str(tmp_path), "--id", "llama-3.1-8b", "--output", str(tmp_path / "own"))
+    assert (taken.code, "is in the catalog already" in taken.err) == (2, True)
+    empty = optimizer("catalog", "add-model", str(tmp_path), "--output", str(tmp_path / "own"))
+    assert (empty.code, "config.json: cannot be read" in empty.err) == (2, True)

@@ -1,0 +1,70 @@
+"""The house keeps its shape: imports point one way, none hides in a function, hardware numbers stay in catalogs."""
+
+import ast
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+from importlinter import cli
+
+from optimizer.inputs.catalog.loading import load_catalogs
+from optimizer.inputs.catalog.shipped import PACKAGE
+
+ROOT = PACKAGE.parent
+MODULES = sorted(PACKAGE.rglob("*.py"))
+MAX_LINES = 350
+HARDWARE = re.compile(
+    r"\b(h100|h200|a100|b200|b300|gb200|gb300|mi300x|mi325x|mi355x|l40s|rtx\d{4}|tpu-v\d)", re.IGNORECASE
+)
+
+
+@pytest.mark.skipif(not (ROOT / "pyproject.toml").is_file(), reason="the contracts stand in the checkout")
+def test_import_contracts_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        code = cli.lint_imports(no_cache=True)
+    assert code == 0, said.getvalue()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_stand_at_the_top(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    top = {id(node) for node in tree.body}
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    hidden = [node.lineno for node in imports if id(node) not in top]
+    assert not hidden, f"imports inside a function or a condition on lines {hidden}"
+    assert not [node.lineno for node in imports if isinstance(node, ast.ImportFrom) and node.level]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_module_reads_in_one_sitting_and_says_what_it_is(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= MAX_LINES
+    assert ast.get_docstring(ast.parse(text))
+
+
+def test_no_gpu_is_named_in_the_physics_or_the_program() -> None:
+    known = {gpu.casefold() for gpu in load_catalogs().gpus}
+    assert "h100-sxm" in known
+    found = [
+        f"{path.relative_to(PACKAGE)}:{node.lineno}: {node.value}"
+        for room in ("performance", "program", "base")
+        for path in sorted((PACKAGE / room).rglob("*.py"))
+        for node in ast.walk(_without_docstrings(ast.parse(path.read_text(encoding="utf-8"))))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and HARDWARE.search(node.value)
+    ]
+    assert not found
+
+
+def _without_docstrings(tree: ast.Module) -> ast.Module:
+    """The same module with every bare string statement taken out."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [  # type: ignore[attr-defined]
+                item for item in body if not (isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant))
+            ]
+    return tree

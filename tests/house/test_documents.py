@@ -1,0 +1,55 @@
+"""The documents say what is: schemas, scenario fields, links, commands."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from optimizer.base.model import Strict
+from optimizer.inputs.catalog.shipped import PACKAGE
+from optimizer.inputs.scenario import scenario
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.report.export import SCHEMAS, schema
+
+ROOT = PACKAGE.parent
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "catalogs").glob("*.md")])
+RECORDS = [
+    *("Scenario", "Workload", "AlternativeModel", "Slo", "Latency", "RequestClass", "Demand", "Policy", "AllowDeny"),
+    *("Quota", "Countries", "Survive", "Grid", "Robust", "Spot", "Elastic", "Egress", "Migration", "InForce"),
+    *("Lifecycle", "TrainingRun", "Checkpoints", "MeasuredRun"),
+]
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
+FIELD = re.compile(r"^\| `(\w+)` \|\s*([^|]*?)\s*\|", re.MULTILINE)
+
+pytestmark = pytest.mark.skipif(not PAGES, reason="the documents stand in the checkout")
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_published_schemas_are_those_of_the_code(name: str) -> None:
+    path = ROOT / "docs" / "schemas" / f"{name}.json"
+    assert path.read_text(encoding="utf-8") == schema(name), f"optimizer schema {name} --output {path}"
+
+
+@pytest.mark.parametrize("record", RECORDS)
+def test_every_scenario_field_is_described_with_its_default(record: str) -> None:
+    page = (ROOT / "docs" / "scenario.md").read_text(encoding="utf-8")
+    section = page.split(f"\n## {record}\n", maxsplit=1)[1].split("\n## ", maxsplit=1)[0]
+    model: type[Strict] = getattr(scenario, record)
+    told = dict(FIELD.findall(section))
+    assert list(told) == list(model.model_fields)
+    for name, field in model.model_fields.items():
+        assert (told[name] == "required") == field.is_required(), name
+        if isinstance(field.default, bool):
+            assert told[name] == str(field.default).lower(), name
+        elif isinstance(field.default, int | float):
+            assert told[name] == f"{field.default:g}", name
+
+
+def test_the_documented_records_are_all_there_are() -> None:
+    assert set(Scenario.model_json_schema()["$defs"]) | {"Scenario"} == set(RECORDS)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = LINK.findall(page.read_text(encoding="utf-8"))
+    assert [target for target in targets if not (page.parent / target).exists()] == []

@@ -1,0 +1,199 @@
+"""The formulas one by one, against figures worked out by hand."""
+
+import math
+
+import numpy as np
+import pytest
+
+from optimizer.base.errors import InputError
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.performance.physics.communication import all_reduces, bus_bandwidth
+from optimizer.performance.physics.constants import HIERARCHY, Calibration
+from optimizer.performance.physics.eras import era_of, version_number
+from optimizer.performance.physics.facts import expert_params
+from optimizer.performance.physics.queueing import admission_wait, normal_share, server_wait
+from optimizer.performance.physics.roofline import experts, prefill_attention_seconds, smooth_max
+from optimizer.performance.physics.setup import Configuration, Setup, gather
+from optimizer.performance.physics.step import step_costs
+from optimizer.performance.uncertainty.evidence import margins, not_measured
+
+
+@pytest.fixture
+def calibration(catalogs: Catalogs) -> Calibration:
+    return Calibration.of(catalogs.calibration)
+
+
+def test_every_declared_constant_has_a_value_for_everything_or_for_each_kind(calibration: Calibration) -> None:
+    missing = [name for name in HIERARCHY if not calibration.members(name)]
+    assert missing == []
+
+
+def test_every_calibrated_row_is_declared(calibration: Calibration) -> None:
+    beside = {
+        "spread",
+        "fit",
+        "fit_error",
+        "evidence",
+        "interval_half_width",
+        "interval_unseen",
+        "interval_low_share",
+        "interval_high_share",
+        "planning_share",
+        "repeat_noise",
+        "era_first_version",
+        "version_in_year",
+        "eight_bit_kv_default",
+    }
+    assert {entry.parameter for entry in calibration.entries} - set(HIERARCHY) == beside
+
+
+def test_the_most_specific_group_wins_and_a_missing_one_falls_back(calibration: Calibration) -> None:
+    own = calibration.index("bandwidth_efficiency", ("hopper", "nvidia", ""))
+    assert calibration.entries[own].group == "hopper"
+    broader = calibration.index("bandwidth_efficiency", ("volta", "nvidia", ""))
+    assert calibration.entries[broader].group == "nvidia"
+
+
+def test_a_constant_without_any_value_is_an_error(calibration: Calibration) -> None:
+    with pytest.raises(InputError, match="no value for any of the groups"):
+        calibration.lookup("bandwidth_efficiency", "abacus")
+
+
+def test_confidence_asks_for_a_margin_above_one_half(catalogs: Catalogs) -> None:
+    known = Configuration("vllm", "llama-3.1-8b", "h100-sxm", "bf16", "bf16", 1, 1)
+    unknown = known._replace(gpu="gaudi3")
+    assert margins(catalogs, [known, unknown], 0.5).tpot.tolist() == [1.0, 1.0]
+    found = margins(catalogs, [known, unknown], 0.9).tpot
+    assert 1 < found[0] < found[1]
+    assert margins(catalogs, [known], 0.95).tpot[0] > found[0]
+    assert not_measured(catalogs, known) == []
+    assert not_measured(catalogs, unknown) == ["gaudi3", "bf16 on gaudi3", "vllm on gaudi3"]
+
+
+@pytest.mark.parametrize(
+    ("engine", "text", "number"),
+    [
+        ("vllm", "0.19.0", 0.19),
+        ("vllm", "0.9.0.2.dev108", 0.09),
+        ("sglang", "v0.5.10.post1-cu130", 0.051),
+        ("tensorrt-llm", "1.1.0rc2.post2", 1.01),
+        ("vllm", "2024 (vLLM ~0.5/0.6; TRT-LLM ~0.10/0.11)", 0.05),
+        ("tensorrt-llm", "2024 (vLLM ~0.5/0.6; TRT-LLM ~0.10/0.11)", 0.10),
+        ("vllm", "latest (2025-10, ~0.11)", 0.11),
+        ("vllm", "nightly-5b8c30d62b754b57", None),
+        ("vllm", "", None),
+    ],
+)
+def test_versions_are_read_from_free_text(engine: str, text: str, number: float | None) -> None:
+    assert version_number(engine, text) == (None if number is None else pytest.approx(number))
+
+
+def test_an_era_is_the_last_that_started(calibration: Calibration) -> None:
+    assert era_of(calibration, "vllm", "0.8.5") == era_of(calibration, "vllm", "0.10.2")
+    assert era_of(calibration, "vllm", "0.8.5") != era_of(calibration, "vllm", "0.11.0")
+    assert era_of(calibration, "vllm", "") == era_of(calibration, "vllm", "0.22.1")
+    assert era_of(calibration, "vllm", "2023") == era_of(calibration, "vllm", "0.2.0")
+
+
+def test_a_smooth_maximum_lies_between_the_maximum_and_the_sum() -> None:
+    left, right, norm = np.array([3.0, 0.0]), np.array([4.0, 2.0]), np.array([2.0, 2.0])
+    assert smooth_max(left, right, norm) == pytest.approx([5.0, 2.0])
+
+
+def test_one_token_touches_its_own_experts_and_many_touch_all(catalogs: Catalogs) -> None:
+    setup = gather(catalogs, [Configuration("vllm", "qwen3-30b-a3b", "h100-sxm", "bf16", "bf16", 1, 1)])
+    ideal = setup.constants.values.copy()
+    ideal[setup.constants.index["expert_touch_factor"]] = 1.0
+    shares = experts(setup.with_values(ideal)).touched(np.array([[1.0, 1e6]]))[0]
+    assert shares == pytest.approx([8 / 128, 1.0])
+
+
+def test_expert_parameters_follow_from_totals(catalogs: Catalogs) -> None:
+    model = catalogs.model("qwen3-30b-a3b")
+    by_shape = 128 * 3 * 2048 * 768 * 48
+    assert expert_params(model) == pytest.approx(by_shape, rel=1e-3)
+
+
+def test_an_all_reduce_is_latency_and_ring_bytes(catalogs: Catalogs) -> None:
+    setup = gather(
+        catalogs, [Configuration("vllm", "llama-3.1-8b", "h100-sxm", "bf16", "bf16", tp, 1) for tp in (1, 4)]
+    )
+    found = all_reduces(setup).seconds(np.array([1000.0, 1000.0]))
+    constants = setup.constants
+    latency = constants["link_latency_s"][1] * 4 ** constants["link_latency_exponent"][1]
+    ring = 1000 * 4096 * 2 * 2 * 3 / 4 / bus_bandwidth(setup)[1]
+    assert found == pytest.approx([0.0, 2 * 32 * (latency + ring)])
+
+
+def test_a_prompt_attends_to_half_its_square(catalogs: Catalogs) -> None:
+    setup = gather(catalogs, [Configuration("vllm", "llama-3.1-8b", "h100-sxm", "bf16", "bf16", 1, 1)])
+    seconds = prefill_attention_seconds(setup, np.array([2000.0]), np.array([0.0]))[0]
+    flops = 4 * 32 * 128 * 32 * 2000**2 / 2
+    assert seconds == pytest.approx(flops / (989e12 * setup.constants["prefill_attention_efficiency"][0]))
+
+
+def test_a_server_with_exponential_service_waits_as_m_m_1() -> None:
+    wait = server_wait(np.array([0.5]), np.array([1.0]), np.array([1.0]))
+    assert wait.mean == pytest.approx([0.5 * 2.0])
+    assert wait.statistic("p99") == pytest.approx([2.0 * math.log(0.5 / 0.01)])
+    assert wait.statistic("p50") == pytest.approx([0.0])
+
+
+def test_waiting_for_a_place_approximates_erlang_c() -> None:
+    places, load = 50, 45.0
+    blocked = _erlang_c(places, load)
+    wait = admission_wait(np.array([load]), np.array([float(places)]), np.array([1.0]))
+    assert wait.probability[0] == pytest.approx(blocked, rel=0.1)
+    assert wait.mean[0] == pytest.approx(blocked / (places - load), rel=0.1)
+
+
+def test_the_normal_distribution_is_close() -> None:
+    deviations = np.linspace(0, 4, 50)
+    exact = [0.5 * (1 + math.erf(deviation / math.sqrt(2))) for deviation in deviations]
+    assert np.abs(normal_share(deviations) - exact).max() < 2e-4
+
+
+def _erlang_c(servers: int, load: float) -> float:
+    below = sum(load**k / math.factorial(k) for k in range(servers))
+    full = load**servers / math.factorial(servers) / (1 - load / servers)
+    return full / (below + full)
+
+
+def _mixture(catalogs: Catalogs, **constants: float) -> Setup:
+    setup = gather(catalogs, [Configuration("vllm", "qwen3-30b-a3b", "h100-sxm", "bf16", "bf16", 1, 1)])
+    values = setup.constants.values.copy()
+    for name, value in constants.items():
+        values[setup.constants.index[name]] = value
+    return setup.with_values(values)
+
+
+def test_experts_multiply_whole_tiles(catalogs: Catalogs) -> None:
+    tokens = np.array([4096.0])
+    bare, tiled = (experts(_mixture(catalogs, expert_tile_tokens=tile)).seconds(tokens)[0] for tile in (0.0, 256.0))
+    assert bare < tiled < 2 * bare  # 4096 · 8/128 = 256 tokens an expert
+
+
+def test_prompts_prefilled_together_share_the_weights(catalogs: Catalogs) -> None:
+    steps = step_costs(_mixture(catalogs, mixed_prefill_share=0.0), np.array([128.0]))
+    new, none = np.array([128.0]), np.array([0.0])
+    step = steps.decode(none)
+    alone = steps.shared_prefill(new, np.array([1.0]), none, step)
+    together = steps.shared_prefill(new, np.array([8.0]), none, step)
+    assert alone == pytest.approx(steps.one_pass(new, np.array([1.0])))
+    assert 8 * together == pytest.approx(steps.one_pass(8 * new, np.array([8.0])))
+    assert together[0] < alone[0]
+
+
+def test_a_prompt_in_a_decode_step_costs_what_it_adds(catalogs: Catalogs) -> None:
+    steps = step_costs(_mixture(catalogs, mixed_prefill_share=1.0), np.array([128.0]))
+    new, one, running = np.array([128.0]), np.array([1.0]), np.array([64.0])
+    added = steps.one_pass(running + new, running + 1) - steps.one_pass(running, running)
+    assert steps.shared_prefill(new, one, running, steps.decode(running)) == pytest.approx(added)
+    assert added[0] < steps.one_pass(new, one)[0]
+
+
+def test_gpus_alone_in_their_node_are_joined_by_their_own_link_when_several_work_together(catalogs: Catalogs) -> None:
+    row = Configuration("tensorrt-llm", "llama-3.1-70b", "gh200-96", "fp8", "fp8", 4, 1)
+    other = Configuration("tensorrt-llm", "llama-3.1-70b", "h100-sxm", "fp8", "fp8", 4, 1)
+    found = gather(catalogs, [row, other]).interconnect.bandwidth
+    assert found[0] == found[1]

@@ -1,0 +1,139 @@
+"""Classes that share a replica: every plan holds at the mix it runs, and the search says how often it was told so."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from optimizer.answers.optimize import verified
+from optimizer.base.errors import VerificationFailed
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.performance.candidates.blends import Blend, apart, around_the_whole, corners_around, served, split
+from optimizer.performance.candidates.options import MIXED, pools_of
+from optimizer.plan.question import inquiry as asking
+from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.readback.readback import read_back
+from optimizer.plan.record.report import PlanReport
+from optimizer.report.plan.plan import plan_text
+
+
+def desk(**policy: object) -> Scenario:
+    """Short questions and long documents on a model for which few GPUs keep the first token within a second."""
+    lengths = ((1000, 100), (12000, 800))
+    classes = [{"share": 0.5, "input_tokens": prompt, "output_tokens": answer} for prompt, answer in lengths]
+    return Scenario.model_validate(
+        {
+            "name": "desk",
+            "workloads": [
+                {
+                    "name": "desk",
+                    "model": "qwen3-32b",
+                    "requests_per_second": 3,
+                    "request_classes": classes,
+                    "slo": {"ttft_ms": {"p95": 1000}, "tpot_ms": {"mean": 30}},
+                }
+            ],
+            "policy": {"precisions": ["fp8", "bf16", "fp16"], **policy},
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def settled(catalogs: Catalogs) -> Answer:
+    return Inquiry.of(desk(), catalogs).solved()
+
+
+def test_a_mix_that_breaks_is_predicted_and_the_plan_made_again(settled: Answer) -> None:
+    assert settled.rounds > 1
+    assert not settled.broken()
+    assert len(settled.inquiry.options[0].pools) > len(pools_of(desk().workloads[0]))
+    bought = read_back(settled)
+    assert MIXED in {d.pool for d in bought.deployments}
+    assert verified(settled.inquiry, bought).passed
+
+
+def test_the_plan_before_would_have_been_refused(settled: Answer, catalogs: Catalogs) -> None:
+    first = Inquiry.of(desk(), catalogs)._solved(None)
+    assert first.broken()
+    assert (first.solution.cost_usd_per_month or 0) < (settled.solution.cost_usd_per_month or 0)
+    with pytest.raises(VerificationFailed, match="utilization"):
+        verified(first.inquiry, read_back(first))
+
+
+def test_without_another_round_nothing_is_added_up(
+    settled: Answer, catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "MOST_ROUNDS", 1)
+    hasty = Inquiry.of(desk(), catalogs).solved()
+    assert hasty.rounds == 2
+    assert (hasty.solution.cost_usd_per_month or 0) >= (settled.solution.cost_usd_per_month or 0)
+    assert MIXED not in {d.pool for d in read_back(hasty).deployments}
+    assert hasty.inquiry.mixes_between() == 0
+
+
+def test_mixing_never_costs_more_and_may_be_left_out(settled: Answer, catalogs: Catalogs) -> None:
+    pools = Inquiry.of(desk(mix_classes=False), catalogs).solved()
+    assert pools.rounds == 1
+    assert (settled.solution.cost_usd_per_month or 0) < (pools.solution.cost_usd_per_month or 0)
+
+
+def test_a_plan_of_pools_is_proven_only_as_far_as_the_search_with_mixing_came(settled: Answer) -> None:
+    plain = settled.inquiry.apart().solved()
+    cost = plain.solution.cost_usd_per_month or 0.0
+    nothing = replace(settled.solution, outcome="unproven", cost_usd_per_month=None, bound_usd_per_month=0.75 * cost)
+    kept = asking._better(plain, replace(settled, solution=nothing)).solution
+    assert (kept.outcome, kept.cost_usd_per_month, kept.bound_usd_per_month) == ("feasible", cost, 0.75 * cost)
+    assert kept.relative_gap == pytest.approx(0.25)
+    none_cheaper = replace(nothing, outcome="infeasible")
+    assert asking._better(plain, replace(settled, solution=none_cheaper)).solution == plain.solution
+
+
+def test_what_must_survive_a_loss_is_not_mixed(catalogs: Catalogs) -> None:
+    few = {"providers": {"allow": ["aws"]}, "gpus": {"allow": ["h200-sxm"]}}
+    safe = read_back(Inquiry.of(desk(survive={"loss_of": ["instance"]}, **few), catalogs).solved())
+    assert MIXED not in {d.pool for d in safe.deployments}
+
+
+def test_the_report_says_what_is_mixed_and_what_pools_would_cost(planned: Callable[[str], PlanReport]) -> None:
+    report = planned("shared-replicas")
+    (mixed,) = (d for d in report.deployments if d.pool == MIXED)
+    assert sum(item.share for item in mixed.classes) == pytest.approx(1)
+    (apart_,) = (item for item in report.explanation.alternatives if item.kind == "mix_classes")
+    assert (apart_.difference_usd or 0) > 0
+    assert "between 3 predicted mixes of classes, capacity is added up by shares" in plan_text(report, width=1000)
+
+
+def covering(blends: tuple[Blend, ...], corners: np.ndarray, mix: np.ndarray) -> int:
+    """How many simplices hold a mix well inside."""
+    count = 0
+    for blend in (blend for blend in blends if len(blend) == corners.shape[1]):
+        weight = np.linalg.lstsq(corners[list(blend)].T, mix, rcond=None)[0]
+        count += bool((weight > 1e-6).all() and np.allclose(corners[list(blend)].T @ weight, mix, atol=1e-9))
+    return count
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(2, 4), st.lists(st.integers(0, 10**6), min_size=1, max_size=4))
+def test_simplices_cover_every_mix_once(classes: int, splits: list[int]) -> None:
+    rng = np.random.default_rng(splits)
+    corners = np.vstack([rng.dirichlet(np.full(classes, 5.0)), np.eye(classes)])
+    blends = around_the_whole(classes)
+    for _ in splits:
+        face = blends[int(rng.integers(len(blends)))]
+        new = rng.dirichlet(np.full(len(face), 3.0)) @ corners[list(face)]
+        assert corners_around(blends, face) == face
+        blends = split(blends, face, len(corners), {})
+        corners = np.vstack([corners, new])
+    for mix in rng.dirichlet(np.ones(classes), size=20):
+        assert covering(blends, corners, mix) <= 1
+    assert sum(covering(blends, corners, mix) for mix in rng.dirichlet(np.ones(classes), size=50)) >= 48
+
+
+def test_a_corner_of_fewer_classes_is_moved_inward_and_stays_by_itself() -> None:
+    assert split(((0, 1), (0, 2)), (0, 1), 3, {1: 4}) == ((0, 2), (0, 3), (1,), (3, 4))
+    assert served(((0, 3), (1,), (3, 4)), np.array([True, True, True, False, True])) == ((0,), (1,), (4,))
+    assert apart(2) == ((0,), (1,))

@@ -1,0 +1,105 @@
+"""What a step costs and where the plan changes, solved again from scratch: marginal values and breakpoints."""
+
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from optimizer import optimize
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.explain.loosening import with_field
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.readback.readback import read_back
+from optimizer.plan.record.report import PlanReport
+
+SCENARIO = {
+    "name": "varied",
+    "workloads": [
+        {
+            "name": "chat.v2",
+            "model": "llama-3.1-8b",
+            "requests_per_second": 9,
+            "input_tokens": 900,
+            "output_tokens": 200,
+            "slo": {"ttft_ms": 700, "tpot_ms": 40},
+            "min_quality": 0.99,
+        }
+    ],
+    "policy": {"max_gpus": 4, "max_monthly_usd": 9000, "quotas": [{"provider": "nebius", "max_gpus": 2}]},
+}
+NEAR = Decimal("0.01")
+
+
+@pytest.fixture(scope="module")
+def few(catalogs: Catalogs) -> Catalogs:
+    return replace(catalogs, offers=tuple(o for o in catalogs.offers if o.provider in ("lambda", "nebius", "verda")))
+
+
+@pytest.fixture(scope="module")
+def report(few: Catalogs) -> PlanReport:
+    return optimize(Scenario.model_validate(SCENARIO), few, thorough=True)
+
+
+def cost(few: Catalogs, field: str, value: float) -> Decimal | None:
+    answer = Inquiry.of(with_field(Scenario.model_validate(SCENARIO), field, value), few).solved()
+    return read_back(answer).monthly_cost_usd if answer.solution.outcome == "optimal" else None
+
+
+def test_every_step_costs_what_the_edited_scenario_costs(report: PlanReport, few: Catalogs) -> None:
+    values = report.explanation.marginal_values
+    assert {item.field for item in values} >= {
+        "workloads[chat.v2].requests_per_second",
+        "workloads[chat.v2].slo.ttft_ms.p95",
+        "workloads[chat.v2].slo.tpot_ms.mean",
+        "workloads[chat.v2].min_quality",
+        "policy.max_utilization",
+        "policy.max_gpus",
+        "policy.quotas[nebius/*/*].max_gpus",
+    }
+    for item in values:
+        assert cost(few, item.field, item.to) == item.monthly_cost_usd, item.text
+        assert item.change_usd is None or (item.change_usd >= 0) == (item.direction == "tighter" or not item.change_usd)
+
+
+def test_the_plan_holds_up_to_a_breakpoint_and_not_beyond(report: PlanReport, few: Catalogs) -> None:
+    limits = [item for item in report.explanation.breakpoints if item.kind == "limit"]
+    assert any(item.changes_at is not None for item in limits)
+    for item in limits:
+        assert cost(few, item.field, item.holds_to) == report.monthly_cost_usd, item.text
+        if item.changes_at is not None:
+            beyond = cost(few, item.field, item.changes_at)
+            assert beyond == item.monthly_cost_usd
+            assert item.direction == "tighter" or (beyond is not None and beyond < report.monthly_cost_usd)
+
+
+def test_a_price_breakpoint_is_where_another_plan_costs_the_same(report: PlanReport, few: Catalogs) -> None:
+    prices = [item for item in report.explanation.breakpoints if item.kind == "price"]
+    assert len(prices) == 2 * len(report.purchases)
+    for item in prices:
+        if item.changes_at is None:
+            continue
+        bought = next(p for p in report.purchases if p.offer == item.field)
+        line = (
+            report.monthly_cost_usd
+            + (Decimal(str(item.changes_at)) - bought.price_usd_per_hour) * bought.instances * 730
+        )
+        assert abs(line - item.monthly_cost_usd) <= NEAR * abs(line)
+        further = Decimal(str(item.changes_at)) + (Decimal(str(item.changes_at)) - bought.price_usd_per_hour) / 20
+        moved = read_back(Inquiry.of(Scenario.model_validate(SCENARIO), priced(few, item.field, further)).solved())
+        assert {(p.offer, p.instances) for p in moved.purchases} != {(p.offer, p.instances) for p in report.purchases}
+
+
+def priced(catalogs: Catalogs, offer: str, price: Decimal) -> Catalogs:
+    offers = (o.model_copy(update={"price_usd_per_hour": price}) if o.id == offer else o for o in catalogs.offers)
+    return replace(catalogs, offers=tuple(offers))
+
+
+def test_only_what_binds_and_the_demand_are_moved_unless_asked(few: Catalogs, report: PlanReport) -> None:
+    brief = optimize(Scenario.model_validate(SCENARIO), few)
+    assert brief.explanation.breakpoints == []
+    moved = {item.field for item in brief.explanation.marginal_values}
+    binding = {item.requirement for item in brief.explanation.binding}
+    assert moved <= binding | {"workloads[chat.v2].requests_per_second"}
+    everything = {item.text for item in report.explanation.marginal_values}
+    assert {item.text for item in brief.explanation.marginal_values} <= everything

@@ -1,0 +1,162 @@
+"""A way out, written into the scenario, gives the plan it promised; a conflict alone gives none."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.command import run
+
+from optimizer import optimize
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.explain.loosening import Scale, requirements_of, rounded_up, with_field
+from optimizer.plan.record.report import PlanReport
+
+BIG = {"name": "a", "model": "llama-3.1-70b", "requests_per_second": 4.0, "input_tokens": 1500, "output_tokens": 300}
+SMALL = {"name": "b", "model": "llama-3.1-8b", "requests_per_second": 8.0, "input_tokens": 600, "output_tokens": 150}
+
+INFEASIBLE: dict[str, tuple[list[dict[str, Any]], dict[str, Any], set[str]]] = {
+    "latency": ([BIG | {"slo": {"ttft_ms": {"p95": 20}}}], {}, {"workloads[a].slo.ttft_ms.p95"}),
+    "speed": ([BIG | {"slo": {"tpot_ms": {"mean": 2}}}], {}, {"workloads[a].slo.tpot_ms.mean"}),
+    "completion": ([BIG | {"slo": {"e2e_ms": {"p95": 900}}}], {}, {"workloads[a].slo.e2e_ms.p95"}),
+    "budget": ([BIG], {"max_monthly_usd": 900.0}, {"policy.max_monthly_usd"}),
+    "quota": ([BIG], {"quotas": [{"max_gpus": 0}]}, {"policy.quotas"}),
+    "gpus": ([SMALL | {"requests_per_second": 300.0}], {"max_gpus": 1}, {"policy.max_gpus"}),
+    "power": ([BIG], {"max_power_kw": 0.1}, {"policy.max_power_kw"}),
+    "residency": (
+        [SMALL],
+        {"regions": {"allow": ["us"]}, "providers": {"allow": ["verda"]}},
+        {"policy.regions", "policy.providers"},
+    ),
+    "country": ([SMALL], {"countries": {"allow": ["eu"]}}, {"policy.countries"}),
+    "hosting": ([SMALL], {"hosting": ["owned"]}, {"policy.hosting"}),
+    "pins": (
+        [SMALL | {"regions": {"allow": ["us"]}, "providers": {"allow": ["verda"]}}],
+        {},
+        {"workloads[b].regions", "workloads[b].providers"},
+    ),
+    "quality": (
+        [BIG | {"min_quality": 1.0}],
+        {"precisions": ["int4"]},
+        {"workloads[a].min_quality", "policy.precisions"},
+    ),
+    "resilience": ([SMALL], {"spare_replicas": 3, "max_gpus": 2}, {"policy.spare_replicas", "policy.max_gpus"}),
+    "variety": ([BIG, SMALL], {"max_distinct_configurations": 1}, {"policy.max_distinct_configurations"}),
+    "two at once": (
+        [SMALL | {"requests_per_second": 300.0}],
+        {"max_gpus": 1, "max_monthly_usd": 20.0},
+        {"policy.max_gpus", "policy.max_monthly_usd"},
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def few(catalogs: Catalogs) -> Catalogs:
+    """A handful of providers: enough to choose from, fast to solve many times."""
+    return replace(catalogs, offers=tuple(o for o in catalogs.offers if o.provider in ("lambda", "nebius", "verda")))
+
+
+@pytest.fixture(scope="module", params=sorted(INFEASIBLE))
+def case(request: pytest.FixtureRequest, few: Catalogs) -> tuple[str, dict[str, Any], PlanReport]:
+    workloads, policy, _ = INFEASIBLE[request.param]
+    raw = {"name": "case", "workloads": workloads, "policy": policy}
+    return request.param, raw, optimize(Scenario.model_validate(raw), few)
+
+
+def edited(raw: dict[str, Any], field: str, value: Any) -> dict[str, Any]:
+    """The scenario as a person would edit it; written apart from the tool's own way of doing so."""
+    scenario = Scenario.model_validate(raw).model_dump(exclude_defaults=True)
+    scenario.setdefault("policy", {})
+    node, trail = scenario, []
+    *steps, last = field.replace("]", "").split(".")
+    for step in steps:
+        name, *element = step.split("[")
+        trail.append((node, name))
+        node = node[name]
+        if element:
+            node = next(item for item in node if item["name"] == element[0])
+    if value is not None:
+        node[last] = value
+        return scenario
+    del node[last]
+    parent, name = trail[-1]
+    if not node:
+        del parent[name]
+    return scenario
+
+
+def test_the_cause_is_named(case: tuple[str, dict[str, Any], PlanReport]) -> None:
+    name, _, report = case
+    assert report.outcome == "infeasible"
+    assert {item.requirement for item in report.explanation.conflict} == INFEASIBLE[name][2]
+
+
+def test_every_way_out_keeps_its_word(case: tuple[str, dict[str, Any], PlanReport], few: Catalogs) -> None:
+    _, raw, report = case
+    ways = report.explanation.relaxations
+    assert ways
+    assert [way.monthly_cost_usd for way in ways] == sorted(way.monthly_cost_usd for way in ways)
+    for way in ways:
+        changed = raw
+        for change in way.changes:
+            changed = edited(changed, change.field, change.to)
+        plan = optimize(Scenario.model_validate(changed), few)
+        assert plan.outcome == "optimal"
+        assert plan.monthly_cost_usd == way.monthly_cost_usd
+
+
+def test_the_conflict_alone_has_no_plan_and_without_any_one_of_it_there_is_one(few: Catalogs) -> None:
+    workloads, policy, _ = INFEASIBLE["resilience"]
+    scenario = Scenario.model_validate(
+        {"name": "case", "workloads": workloads, "policy": policy | {"max_power_kw": 90.0}}
+    )
+    conflict = optimize(scenario, few).explanation.conflict
+    alone = scenario
+    for item in requirements_of(scenario):
+        if item.field not in {named.requirement for named in conflict}:
+            alone = with_field(alone, item.field, item.without)
+    assert optimize(alone, few).outcome == "infeasible"
+    for item in requirements_of(alone):
+        assert optimize(with_field(alone, item.field, item.without), few).outcome == "optimal"
+
+
+def test_scales_go_from_strict_to_loose_in_values_people_would_write() -> None:
+    assert Scale(3, 0, 1).values() == (2, 1, 0)
+    assert Scale(0.85, 1.0, 0.05).values() == (0.9, 0.95, 1.0)
+    latencies = Scale(50, 400, 0).values()
+    assert latencies[0] == pytest.approx(52.5)
+    assert latencies[-1] >= 400
+    assert list(latencies) == sorted(latencies)
+    assert rounded_up(1234.5) == 1240
+    assert rounded_up(0.01234) == pytest.approx(0.0124)
+
+
+def test_independent_conflicts_are_told_apart_and_loosened_together(few: Catalogs) -> None:
+    workloads, policy, _ = INFEASIBLE["two at once"]
+    report = optimize(Scenario.model_validate({"name": "case", "workloads": workloads, "policy": policy}), few)
+    numbers = {item.requirement: item.conflict for item in report.explanation.conflict}
+    assert sorted(numbers.values()) == [1, 2]
+    (way,) = report.explanation.relaxations
+    assert {change.field for change in way.changes} == set(numbers)
+
+
+def test_the_nearest_candidates_say_what_limits_them(case: tuple[str, dict[str, Any], PlanReport]) -> None:
+    for miss in case[2].explanation.nearest_misses:
+        if miss.criterion in ("ttft", "tpot", "e2e", "memory"):
+            assert sum(miss.spent_on.values()) == pytest.approx(1, abs=1e-4)
+            assert f"mostly {next(iter(miss.spent_on))}" in miss.text
+
+
+def test_a_conflict_tells_the_line_that_asks_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario = tmp_path / "tight.yaml"
+    scenario.write_text(
+        "name: tight\nworkloads:\n  - name: a\n    model: llama-3.1-8b\n    requests_per_second: 400\n"
+        "    input_tokens: 600\n    output_tokens: 150\npolicy:\n  providers: {allow: [verda]}\n  max_gpus: 1\n",
+        encoding="utf-8",
+    )
+    result = run(monkeypatch, capsys, "plan", str(scenario))
+    assert result.code == 3
+    assert "line 10: policy.max_gpus = 1 GPUs; the rest of the scenario needs" in result.out

@@ -1,0 +1,75 @@
+"""Whatever is asked in vain: each conflict alone rules out every plan, and the way out leads to the plan it says."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.explain.loosening import defaults_of, requirements_of, with_field
+from optimizer.plan.explain.ways_out import ways_out
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.readback.readback import read_back
+
+ASKED = st.fixed_dictionaries(
+    {},
+    optional={
+        "ttft_ms": st.sampled_from([3.0, 20.0, 400.0]),
+        "tpot_ms": st.sampled_from([0.5, 4.0, 40.0]),
+        "min_quality": st.sampled_from([0.95, 1.0]),
+        "max_gpus": st.sampled_from([0, 1, 16]),
+        "max_monthly_usd": st.sampled_from([50.0, 1500.0]),
+        "spare_replicas": st.sampled_from([1, 4]),
+        "precisions": st.sampled_from([["int4"], ["bf16"]]),
+    },
+)
+
+
+@pytest.fixture(scope="module")
+def few(catalogs: Catalogs) -> Catalogs:
+    return replace(catalogs, offers=tuple(o for o in catalogs.offers if o.provider == "lambda"))
+
+
+def scenario_of(asked: dict[str, Any]) -> Scenario:
+    slo = {name: asked[name] for name in ("ttft_ms", "tpot_ms") if name in asked}
+    workload = {
+        "name": "a", "model": "llama-3.1-8b", "requests_per_second": 20, "input_tokens": 800, "output_tokens": 200,
+        "slo": slo, **{name: asked[name] for name in ("min_quality",) if name in asked},
+    }  # fmt: skip
+    policy = {name: value for name, value in asked.items() if name not in (*slo, "min_quality")}
+    return Scenario.model_validate({"name": "vain", "workloads": [workload], "policy": policy})
+
+
+def test_conflicts_rule_out_and_ways_out_lead_out(few: Catalogs) -> None:
+    @given(asked=ASKED)
+    @settings(max_examples=3, deadline=None, derandomize=True, phases=[Phase.generate])
+    def holds(asked: dict[str, Any]) -> None:
+        leads_out(scenario_of(asked), few)
+
+    holds()
+
+
+def leads_out(scenario: Scenario, few: Catalogs) -> None:
+    inquiry = Inquiry.of(scenario, few)
+    if inquiry.solved().solution.outcome == "optimal":
+        return
+    conflict, ways = ways_out(inquiry)
+    assert conflict
+    for number in {item.conflict for item in conflict}:
+        named = {item.requirement for item in conflict if item.conflict == number}
+        unwritten = any(not item.written for item in conflict if item.conflict == number)
+        asked = (*requirements_of(scenario), *(defaults_of(scenario) if unwritten else ()))
+        everything = {item.field: item for item in asked}
+        alone = scenario
+        for field, item in everything.items():
+            if field not in named:
+                alone = with_field(alone, field, item.without)
+        assert inquiry.changed(alone).solved().solution.outcome == "infeasible"
+    assert ways
+    changed = scenario
+    for change in ways[0].changes:
+        changed = with_field(changed, change.field, change.to)
+    assert read_back(Inquiry.of(changed, few).solved()).monthly_cost_usd == ways[0].monthly_cost_usd

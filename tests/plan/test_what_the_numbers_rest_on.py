@@ -1,0 +1,67 @@
+"""The estimates told are those with the most money at stake, and the benchmark would settle the largest of them."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from optimizer import load_scenario
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.plan.explain.exposure import exposure
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.readback.readback import Bought, read_back
+from optimizer.plan.record.explanation import Exposure
+
+
+@pytest.fixture(scope="module")
+def asked(catalogs: Catalogs) -> Inquiry:
+    few = replace(catalogs, offers=tuple(o for o in catalogs.offers if o.provider in ("hotaisle", "nebius", "theta")))
+    return Inquiry.of(load_scenario("chat-70b"), few)
+
+
+@pytest.fixture(scope="module")
+def plan(asked: Inquiry) -> Bought:
+    return read_back(asked.solved())
+
+
+@pytest.fixture(scope="module")
+def found(asked: Inquiry, plan: Bought) -> Exposure:
+    return exposure(asked, plan)
+
+
+def test_the_largest_stakes_come_first(found: Exposure) -> None:
+    stakes = [max(item.saves_usd or 0, item.costs_usd or 0) for item in found.estimates]
+    assert stakes
+    assert stakes == sorted(stakes, reverse=True)
+    assert len(stakes) <= 3
+
+
+def test_a_quality_that_fails_costs_what_the_plan_without_its_precision_costs(
+    found: Exposure, asked: Inquiry, plan: Bought
+) -> None:
+    told = [item for item in found.estimates if item.kind == "quality"]
+    for item in told:
+        precision = item.what.rsplit(" ", maxsplit=1)[1]
+        keep = tuple([c.precision != precision for c in choice.configurations] for choice in asked.options)
+        without = asked.solved([*map(_flags, keep)]).solution.cost_usd_per_month
+        assert without is not None
+        assert item.costs_usd == pytest.approx(without - float(plan.monthly_cost_usd), abs=0.01)
+
+
+def _flags(keep: list[bool]) -> np.ndarray:
+    return np.array(keep, dtype=bool)
+
+
+def test_the_benchmark_runs_the_scenarios_load_on_a_configuration_at_stake(found: Exposure) -> None:
+    assert found.benchmark is not None
+    speeds = [item.what for item in found.estimates if item.kind == "performance"]
+    assert not speeds or found.benchmark.settles == speeds[0]
+    command = found.benchmark.command
+    assert command.startswith("vllm bench serve ")
+    assert "--model meta-llama/Llama-3.1-70B-Instruct" in command
+    assert "--random-input-len 1500 --random-output-len 300" in command
+    rate = re.search(r"--request-rate ([\d.]+)", command)
+    assert rate is not None
+    assert 0 < float(rate[1]) <= 4 / 0.85 + 0.01
+    assert "TTFT p95 ≤ 1000 ms, TPOT mean ≤ 50 ms" in found.benchmark.text

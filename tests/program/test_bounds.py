@@ -1,0 +1,80 @@
+"""The bound holds for any multipliers, and what dominance and the bound remove is never needed."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from support.instances import TINY, problems, tiny_problem
+
+from optimizer.base.units import HOURS_PER_MONTH
+from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
+from optimizer.program.formulation.variables import tagged
+from optimizer.program.problem.problem import Problem, restricted, sorted_problem
+from optimizer.program.problem.quantities import best_rate_per_s, most_replicas
+from optimizer.program.proof.dominance import undominated
+from optimizer.program.proof.relaxation import bound_from, read_multipliers
+from optimizer.program.solve import solve, solve_plainly
+from optimizer.program.solver import Clock, solve_linear
+
+STEADY = settings(deadline=None, derandomize=True, max_examples=25, database=None)
+
+
+@STEADY
+@given(problems("any", most_candidates=4, several=6), st.integers(0, 10**6))
+def test_any_multipliers_give_a_bound(problem: Problem, seed: int) -> None:
+    problem = sorted_problem(problem).problem
+    random, solution = np.random.default_rng(seed), solve_plainly(problem)
+    assume(solution.cost_usd_per_month is not None)
+    program = build_program(problem, relaxed=True)
+    rows = sum(len(family.names) for family in program.families.values())
+    cost = (solution.cost_usd_per_month or 0.0) / HOURS_PER_MONTH
+    for scale in (0.1, 1.0, 10.0):
+        duals = random.exponential(scale, rows) * (random.random(rows) < 0.5)
+        bound = bound_from(problem, read_multipliers(program, duals))
+        assert bound.usd_per_hour <= cost * (1 + 1e-9)
+        used = (solution.replicas > 0).any(axis=0)
+        assert (bound.with_candidate_usd_per_hour[used] <= cost * (1 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("family", sorted(TINY))
+def test_the_bound_of_each_family_is_the_relaxation(family: str) -> None:
+    problem = sorted_problem(TINY[family]()).problem
+    program = build_program(problem, relaxed=True)
+    relaxed = solve_linear(model_proto(program, hourly_cost(program)), Clock(None))
+    bound = bound_from(problem, read_multipliers(program, relaxed.duals))
+    assert bound.usd_per_hour == pytest.approx(relaxed.bound, rel=1e-6)
+
+
+@STEADY
+@given(problems("any", most_candidates=8, several=6))
+def test_what_dominance_removes_is_not_needed(problem: Problem) -> None:
+    problem = sorted_problem(problem).problem
+    whole, rest = solve_plainly(problem), solve_plainly(restricted(problem, undominated(problem)))
+    assert whole.outcome == rest.outcome
+    assert (rest.cost_usd_per_month or 0.0) == pytest.approx(whole.cost_usd_per_month or 0.0, rel=1e-7)
+
+
+def test_quantities_by_hand() -> None:
+    problem = tiny_problem(spare_replicas=1)
+    # long: 2/s, short: 5/s; mixed 40:60 covers both from max(2/0.4, 5/0.6)
+    np.testing.assert_allclose(problem.reach_per_s, [[2.0, 25 / 3, 5.0]])
+    # a-tp1-long: 0.8 x 1/s needs 3 replicas for 2/s, and 2 + 1 spare
+    assert most_replicas(problem).tolist() == [[3, 4, 3, 3]]
+    # the best of r = 2, 3: min(0.8 r, r - 1, 2) / r
+    np.testing.assert_allclose(best_rate_per_s(problem)[0], 2.0 / 3.0)
+
+
+def test_the_solver_prints_nothing(capfd) -> None:
+    solve(tiny_problem())
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_hopeless_budget_is_infeasible() -> None:
+    assert solve(tiny_problem(max_monthly_usd=1.0)).outcome == "infeasible"
+
+
+def test_names_in_a_model_file_have_no_blank_or_bracket_and_stay_short() -> None:
+    names = tagged("flow", ["a b[0]", "é%", "x" * 300, "x" * 301])
+    assert names[0] == "flow[a%20b%5b0%5d]"
+    assert all(len(name) <= 255 for name in names)
+    assert len(set(names)) == len(names)

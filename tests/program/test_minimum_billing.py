@@ -1,0 +1,52 @@
+"""Hours that are paid once an instance has started: the cheapest runs that cover what runs, each long enough."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from support.promises import lingering_hours
+
+from optimizer.inputs.scenario.policy import Elastic
+from optimizer.program.refine.paid_runs import PaidRun, paid_runs
+
+STEADY = settings(deadline=None, derandomize=True, max_examples=60, database=None)
+
+
+@STEADY
+@given(st.lists(st.integers(0, 3), min_size=8, max_size=8), st.integers(2, 8))
+def test_runs_are_the_cheapest_that_cover_what_runs(running: list[int], least: int) -> None:
+    counts, period = np.unique(running, return_inverse=True)
+    runs = paid_runs(period.reshape(-1).astype(np.int64), counts.astype(np.int64), least)
+    paid = np.zeros(8, dtype=int)
+    for run in runs:
+        assert run.hours >= least
+        np.add.at(paid, (run.first_hour + np.arange(run.hours)) % 8, run.instances)
+    assert (paid >= running).all()
+    assert paid.sum() - sum(running) == lingering_hours(tuple(running), least)
+
+
+def test_an_instance_relieves_another_whose_time_is_over() -> None:
+    # one starts at hour 2 where two run; at hour 3 the older one leaves, so nothing is paid beyond what runs
+    runs = paid_runs(np.array([0, 0, 1, 0, 2, 2, 2, 2]), np.array([1, 2, 0]), 2)
+    assert runs == (PaidRun(0, 3, 1), PaidRun(2, 2, 1))
+
+
+def test_a_short_gap_is_bridged_and_a_long_one_is_not() -> None:
+    hours = np.array([1, 0, 1, 0, 0, 0, 0, 0])
+    assert paid_runs(hours, np.array([0, 1]), 3) == (PaidRun(0, 3, 1),)
+    apart = np.array([1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0])
+    assert paid_runs(apart, np.array([0, 1]), 3) == (PaidRun(0, 3, 1), PaidRun(6, 3, 1))
+
+
+def test_what_always_runs_is_paid_all_week() -> None:
+    assert paid_runs(np.zeros(8, dtype=np.int64), np.array([2]), 5) == (PaidRun(0, 8, 2),)
+
+
+def test_hours_are_told_by_provider() -> None:
+    by_provider = Elastic.model_validate({"minimum_billing_hours": {"neb*": 24, "*": 2}})
+    assert (by_provider.billed_hours("nebius"), by_provider.billed_hours("aws")) == (24, 2)
+    assert Elastic.model_validate({"minimum_billing_hours": 6}).billed_hours("aws") == 6
+    assert Elastic().billed_hours("aws") == 1
+    with pytest.raises(ValidationError):
+        Elastic.model_validate({"minimum_billing_hours": 169})

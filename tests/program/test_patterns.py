@@ -1,0 +1,115 @@
+"""The bound by patterns holds for every plan, and the search that relies on it finds the same plans."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+from support.fleets import NO_LIMIT, STEADY, fleets
+from support.instances import problems
+
+from optimizer.base.units import HOURS_PER_MONTH
+from optimizer.program import search
+from optimizer.program.large.knapsack import Stock, fill, reduced_cost_floor
+from optimizer.program.large.patterns import pattern_bound
+from optimizer.program.problem.data import Candidates, Limits, Offers, steady_traffic
+from optimizer.program.problem.problem import Problem, sorted_problem
+from optimizer.program.solve import solve, solve_plainly
+
+
+@STEADY
+@given(st.one_of(problems("any", 4), fleets()))
+def test_no_plan_costs_less_than_the_bound(problem: Problem) -> None:
+    problem = sorted_problem(problem).problem
+    solution = solve_plainly(problem)
+    assume(solution.cost_usd_per_month is not None)
+    cost = (solution.cost_usd_per_month or 0.0) / HOURS_PER_MONTH
+    bound = pattern_bound(problem, NO_LIMIT).bound
+    assert bound.usd_per_hour <= cost * (1 + 1e-9)
+    used = (solution.replicas > 0).any(axis=0)
+    assert (bound.with_candidate_usd_per_hour[used] <= cost * (1 + 1e-9)).all()
+
+
+@STEADY
+@given(st.one_of(problems("any", 6), fleets()))
+def test_the_search_of_large_problems_finds_the_same_cost(problem: Problem) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "MANY_STREAMS", 0)
+        patch.setattr(search, "MANY_STREAMS_WITH_STARTS", 0)
+        large = solve(problem)
+    plain = solve_plainly(problem)
+    assert large.outcome == plain.outcome
+    assert (large.cost_usd_per_month or 0.0) == pytest.approx(plain.cost_usd_per_month or 0.0, rel=1e-6)
+
+
+@STEADY
+@given(st.one_of(problems("", 6), fleets()), st.sampled_from([0.01, 0.1, 0.5]))
+def test_a_gap_asked_for_is_kept_and_told_truly(problem: Problem, gap: float) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "MANY_STREAMS", 0)
+        patch.setattr(search, "MANY_STREAMS_WITH_STARTS", 0)
+        found = solve(problem, relative_gap=gap)
+    best = solve_plainly(problem).cost_usd_per_month
+    assume(best is not None)
+    assert best is not None
+    assert found.cost_usd_per_month is not None
+    assert found.bound_usd_per_month is not None
+    assert found.bound_usd_per_month <= best * (1 + 1e-9)
+    assert found.cost_usd_per_month <= best / (1 - gap) * (1 + 1e-9)
+
+
+def test_whole_instances_are_filled_with_what_is_worth_most() -> None:
+    random = np.random.default_rng(0)
+    load = np.where(random.random((2, 3, 4)) < 0.2, np.inf, random.uniform(0.1, 2.0, (2, 3, 4)))
+    worth, price = random.uniform(0.0, 3.0, (2, 4)), np.array([1.0, 1.5, 2.0, 0.7])
+    # offer 0 is bought by period, the others for both
+    stock = Stock(price, np.array([[0, 2, 3], [1, 2, 3]]), np.array([0, 0, 1, 2]), load)
+    found = fill(stock, worth, price, np.arange(4))
+    for unit, count, reduced in zip(found.unit, found.count, found.reduced_cost, strict=True):
+        each = [_left(stock, worth, price[unit], unit, n) for n in range(1, 9)]
+        assert reduced == pytest.approx(min(each))
+        assert each[int(count) - 1] == pytest.approx(min(each))
+    for dear in (price, 4 * price):
+        floor, exact = reduced_cost_floor(stock, worth, dear), fill(stock, worth, dear, np.arange(4)).reduced_cost
+        assert (exact[floor >= 0] >= floor[floor >= 0] - 1e-12).all()
+
+
+def _left(stock: Stock, worth: np.ndarray, price: float, unit: int, count: int) -> float:
+    """Price of the instances less the worth of what they hold, by a linear program in each cell."""
+    total = price * count
+    for t, o in zip(*np.nonzero(stock.unit == unit), strict=True):
+        served = np.isfinite(stock.load[t, o])
+        if served.any():
+            total += linprog(-worth[t][served], A_ub=[stock.load[t, o][served]], b_ub=[count], bounds=(0, 1)).fun
+    return total
+
+
+def test_whole_counts_lift_the_bound() -> None:
+    """One class, replicas of 1/s at 1 USD/h, 3.4/s wanted: fractions say 3.40, patterns 4.00."""
+    problem = Problem(
+        traffic=steady_traffic(("w/k",), np.array([3.4])),
+        candidates=Candidates(
+            ids=("c",),
+            offer=np.zeros(1, dtype=np.int64),
+            configuration=("x",),
+            engine=("e",),
+            gpus_per_replica=np.ones(1, dtype=np.int64),
+            rate_per_s=np.ones((1, 1)),
+            replicas_in_force=np.zeros(1, dtype=np.int64),
+        ),
+        offers=Offers(
+            ids=("o",),
+            price_usd_per_hour=np.ones(1),
+            gpus_per_instance=np.ones(1, dtype=np.int64),
+            power_kw=np.ones(1),
+            carbon_kg_per_hour=np.ones(1),
+            available=np.full(1, np.inf),
+            provider=("p",),
+            region=("r",),
+            gpu=("g",),
+            spot=np.zeros(1, dtype=np.bool_),
+            always_paid=np.zeros(1, dtype=np.bool_),
+        ),
+        limits=Limits(max_utilization=1.0),
+    )
+    assert pattern_bound(problem, NO_LIMIT, converged=1e-9).bound.usd_per_hour == pytest.approx(4.0)

@@ -1,0 +1,70 @@
+"""Ties are broken as documented, and routing keeps the busiest deployment as idle as possible."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from optimizer.program.problem.data import Candidates, Limits, Offers, steady_traffic
+from optimizer.program.problem.problem import Problem
+from optimizer.program.solve import solve
+
+
+def one_class(demand: float, rates: list[float], gpus: list[int], sizes: list[int], prices: list[float]) -> Problem:
+    """One candidate on each offer, one request class."""
+    count = len(rates)
+    return Problem(
+        traffic=steady_traffic(("w/0",), np.array([demand])),
+        candidates=Candidates(
+            ids=tuple(f"c{number}" for number in range(count)),
+            offer=np.arange(count),
+            configuration=("x",) * count,
+            engine=("e",) * count,
+            gpus_per_replica=np.array(sizes),
+            rate_per_s=np.array(rates)[:, None],
+            replicas_in_force=np.zeros(count, dtype=np.int64),
+        ),
+        offers=Offers(
+            ids=tuple(f"o{number}" for number in range(count)),
+            price_usd_per_hour=np.array(prices),
+            gpus_per_instance=np.array(gpus),
+            power_kw=np.full(count, np.nan),
+            carbon_kg_per_hour=np.full(count, np.nan),
+            available=np.full(count, np.inf),
+            provider=("p",) * count,
+            region=tuple(f"r{number}" for number in range(count)),
+            gpu=("g",) * count,
+            spot=np.zeros(count, dtype=bool),
+            always_paid=np.zeros(count, dtype=bool),
+        ),
+        limits=Limits(1.0),
+    )
+
+
+def test_fewest_gpus_among_equal_costs() -> None:
+    solution = solve(one_class(4.0, [1.0, 4.0], [4, 2], [1, 2], [8.0, 8.0]))
+    assert solution.instances.tolist() == [[0, 1]]
+
+
+def test_fewest_instances_among_equal_costs_and_gpus() -> None:
+    solution = solve(one_class(4.0, [1.0, 1.0], [1, 4], [1, 1], [2.0, 8.0]))
+    assert solution.instances.tolist() == [[0, 1]]
+
+
+def test_no_more_replicas_than_needed_and_lowest_id_first() -> None:
+    problem = one_class(2.5, [1.0, 1.0, 1.0], [4, 4, 4], [1, 1, 1], [8.0, 8.0, 8.0])
+    solution = solve(problem)
+    assert solution.instances.tolist() == [[1, 0, 0]]
+    assert solution.replicas.tolist() == [[3, 0, 0]]
+
+
+def flows(problem: Problem) -> list[float]:
+    return [flow.flow_per_s for flow in solve(problem).flows]
+
+
+def test_the_busiest_deployment_is_as_idle_as_possible() -> None:
+    problem = one_class(6.0, [4.0, 2.0], [1, 1], [1, 1], [1.0, 1.0])
+    two_regions = replace(problem, limits=Limits(1.0, min_regions=2))
+    assert flows(two_regions) == pytest.approx([4.0, 2.0])
+    traffic = steady_traffic(("w/0",), np.array([3.0]))
+    assert flows(replace(two_regions, traffic=traffic)) == pytest.approx([2.0, 1.0])

@@ -1,0 +1,54 @@
+"""Text and Markdown of fixed answers to why-not and frontier, letter for letter.
+
+As with plans, the answers are stored as JSON, so that neither prices nor the performance model can change the words.
+After an intended change of words, write the files anew by running this module with OPTIMIZER_WRITE_GOLDEN=1.
+"""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+from support.paths import TESTS
+
+from optimizer.answers.frontier import Frontier
+from optimizer.answers.why_not import WhyNot
+from optimizer.report.export import as_json
+from optimizer.report.layout.text import DEFAULT_WIDTH
+from optimizer.report.plan.frontier import frontier_markdown, frontier_text
+from optimizer.report.plan.why_not import why_not_markdown, why_not_text
+
+GOLDEN = TESTS / "golden" / "answers"
+KINDS: dict[str, tuple[type[BaseModel], dict[str, Callable[[Any], str]]]] = {
+    "why-not": (WhyNot, {"txt": why_not_text, "md": why_not_markdown}),
+    "frontier": (Frontier, {"txt": frontier_text, "md": frontier_markdown}),
+}
+NAMES = sorted(path.stem for path in GOLDEN.glob("*.json"))
+
+
+def stored(name: str) -> tuple[BaseModel, dict[str, Callable[[Any], str]]]:
+    kind, forms = KINDS[name.split(".")[0]]
+    return kind.model_validate_json((GOLDEN / f"{name}.json").read_text(encoding="utf-8")), forms
+
+
+def test_every_kind_of_verdict_is_stored() -> None:
+    verdicts = [answer.verdict for answer, _ in map(stored, NAMES) if isinstance(answer, WhyNot)]
+    assert sorted(verdicts) == ["chosen", "dearer", "fails", "fails", "fails", "not_offered"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("form", ["md", "txt"])
+def test_the_words_are_pinned(name: str, form: str) -> None:
+    answer, forms = stored(name)
+    path, said = GOLDEN / f"{name}.{form}", forms[form](answer)
+    if os.environ.get("OPTIMIZER_WRITE_GOLDEN"):
+        path.write_text(said, encoding="utf-8")
+    assert said == path.read_text(encoding="utf-8")
+    assert form == "md" or max(map(len, said.splitlines())) <= DEFAULT_WIDTH
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_json_survives_a_round_trip(name: str) -> None:
+    answer, _ = stored(name)
+    assert as_json(answer) == (GOLDEN / f"{name}.json").read_text(encoding="utf-8")

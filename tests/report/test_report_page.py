@@ -1,0 +1,122 @@
+"""The HTML page is whole, stands alone, says what the text says, and is the same every time."""
+
+import re
+from dataclasses import replace
+from html import unescape
+from html.parser import HTMLParser
+
+import pytest
+
+from optimizer import load_scenario, optimize
+from optimizer.answers import page as answers_page
+from optimizer.answers.page import Page, page
+from optimizer.base import extras
+from optimizer.base.errors import InputError
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.explain.pictures import IN_PLAN, NOT_OFFERED
+from optimizer.report.plan.charts import drawn
+from optimizer.report.plan.page import page_html
+from optimizer.report.plan.sections import plan_sections
+
+VOID = {"meta", "img"}
+
+
+@pytest.fixture(scope="module")
+def few(catalogs: Catalogs) -> Catalogs:
+    return replace(catalogs, offers=tuple(o for o in catalogs.offers if o.provider in ("lambda", "theta")))
+
+
+@pytest.fixture(scope="module")
+def found(few: Catalogs) -> Page:
+    """All that a page holds, of a plan whose limits were not all varied: that takes long and is tested elsewhere."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(answers_page, "optimize", lambda *asked, **_: optimize(*asked))
+        patched.setattr(answers_page, "FRONTIER_POINTS", 3)
+        return page(load_scenario("chat-70b"), few)
+
+
+@pytest.fixture(scope="module")
+def html(found: Page) -> str:
+    return page_html(found)
+
+
+class Balanced(HTMLParser):
+    """Checks that every tag is closed where it was opened."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        del attrs
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_well_formed_and_loads_nothing(html: str) -> None:
+    parser = Balanced()
+    parser.feed(html)
+    assert parser.open == []
+    sources = re.findall(r'(?:src|href)="([^"]{0,30})', html)
+    assert sources
+    assert all(source.startswith("data:image/svg+xml;base64,") for source in sources)
+    assert "<script" not in html
+    assert 'name="viewport"' in html
+    assert html.count("<img alt=") == len(sources)
+
+
+def test_the_page_says_what_the_text_says(html: str, found: Page) -> None:
+    words = unescape(html)
+    assert found.report.explanation.summary in words
+    for section in plan_sections(found.report, verbose=True):
+        assert f"<h2>{section.title}</h2>" in words
+        assert all(line in words for line in section.lines)
+    assert "Latency against load" in html
+    assert "Roofline" in html
+    assert "What a limit costs" in html
+
+
+def test_the_same_answer_gives_the_same_bytes(html: str, found: Page) -> None:
+    assert page_html(found) == html
+
+
+def test_the_maps_show_the_plan_and_why_others_failed(found: Page) -> None:
+    (shown,) = found.rejections
+    cells = {
+        (gpu, precision): shown.verdicts[y][x]
+        for y, gpu in enumerate(shown.gpus)
+        for x, precision in enumerate(shown.precisions)
+    }
+    for d in found.report.deployments:
+        assert cells[d.gpu, d.precision] == IN_PLAN
+    assert {"quality"} <= set(cells.values())
+    assert all(any(cells[gpu, p] != NOT_OFFERED for gpu in shown.gpus) for p in shown.precisions)
+
+
+def test_curves_meet_their_limit_where_the_capacity_is(found: Page) -> None:
+    for curve in found.curves:
+        assert curve.planned_per_s <= curve.capacity_per_s
+        for values, limit in ((curve.ttft_ms, curve.ttft_limit), (curve.tpot_ms, curve.tpot_limit)):
+            assert limit is not None
+            assert (values[curve.rate_per_s <= curve.capacity_per_s] <= limit[1] * 1.0001).all()
+
+
+def test_without_a_plan_the_page_tells_the_conflict_and_the_way_out(few: Catalogs) -> None:
+    raw = load_scenario("infeasible-latency")
+    html = page_html(page(Scenario.model_validate(raw.model_dump()), few))
+    assert "cannot hold together" in html
+    assert "Ways out, re-solved" in html
+    assert html.count("<img alt=") == 1
+
+
+def test_without_the_plotting_library_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr(extras.importlib, "import_module", missing)
+    with pytest.raises(InputError, match=r"llm-deployment-optimizer\[report\]"):
+        drawn(1.0, lambda _: None)

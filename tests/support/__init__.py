@@ -1,0 +1,1 @@
+"""What tests share: instances, oracles, forged plans, scenarios, golden files."""

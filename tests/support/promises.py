@@ -1,0 +1,308 @@
+"""Every promise of a plan re-checked with arithmetic of its own: nothing comes from the program but its types."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from scipy.optimize import LinearConstraint, linprog, milp
+
+from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
+from optimizer.program.problem.problem import Problem
+from optimizer.program.solve import Solution
+
+Counts = tuple[int, ...]
+CLOSE = 1e-6
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What is taken away: candidates as a whole, replicas of a candidate, hosted APIs."""
+
+    gone: frozenset[int] = frozenset()
+    fewer: tuple[tuple[int, int], ...] = ()
+    hosts: frozenset[int] = frozenset()
+
+
+def losses_of(problem: Problem) -> list[Loss]:
+    """Every loss that `survive` asks to outlive."""
+    offers, apis, home = problem.offers, problem.apis, problem.candidates.offer.tolist()
+    found: list[Loss] = []
+    for kind in problem.limits.survive:
+        if kind == "provider":
+            for name in sorted({*offers.provider, *apis.provider}):
+                hosts = frozenset(a for a, provider in enumerate(apis.provider) if provider == name)
+                found.append(Loss(frozenset(c for c, o in enumerate(home) if offers.provider[o] == name), hosts=hosts))
+        if kind == "region":
+            for name in sorted(set(offers.region)):
+                found.append(Loss(frozenset(c for c, o in enumerate(home) if offers.region[o] == name)))
+        if kind == "spot_offer":
+            for lost in np.flatnonzero(offers.spot).tolist():
+                found.append(Loss(frozenset(c for c, o in enumerate(home) if o == lost)))
+        if kind == "instance":
+            for lost in range(len(offers)):
+                there = [c for c, o in enumerate(home) if o == lost]
+                held = [int(offers.gpus_per_instance[lost] // problem.candidates.gpus_per_replica[c]) for c in there]
+                found.append(Loss(fewer=tuple(zip(there, held, strict=True))))
+    return found
+
+
+class Carrying:
+    """What replicas of one period can carry, and the least that APIs and sending answers cost (USD/h of the period)."""
+
+    def __init__(self, problem: Problem, period: int) -> None:
+        self.problem, self.period = problem, period
+        self.demand = problem.traffic.demand_per_s[period]
+        self.pairs = [(int(c), int(m)) for c, m in np.argwhere(problem.candidates.rate_per_s > 0)]
+        self.losses = losses_of(problem)
+        self.hopeless: list[Counts] = []
+
+    def api_cost(self, replicas: Counts) -> float:
+        """Infinite where the replicas do not carry the traffic whatever is sent to the APIs."""
+        if any(all(r <= h for r, h in zip(replicas, known, strict=True)) for known in self.hopeless):
+            return np.inf
+        cost = self.least(replicas)
+        if np.isinf(cost):
+            self.hopeless.append(replicas)
+        return cost
+
+    def least(self, replicas: Counts, sent: np.ndarray | None = None) -> float:
+        """The linear program: flows and API calls, then flows after each loss beside the same API calls."""
+        problem, apis, pairs = self.problem, self.problem.apis, self.pairs
+        block, hosted = len(pairs), len(apis)
+        width = block * (1 + len(self.losses)) + hosted
+        rows: list[np.ndarray] = []
+        right: list[float] = []
+
+        def need(at: int | None, hosts: Callable[[int], bool]) -> None:
+            for k, wanted in enumerate(self.demand):
+                row = np.zeros(width)
+                for n, (_, m) in enumerate(pairs):
+                    row[(0 if at is None else at) * block + n] = -problem.traffic.mixes[m, k]
+                for a in range(hosted):
+                    row[width - hosted + a] = -problem.traffic.mixes[apis.mix[a], k] * hosts(a)
+                rows.append(row)
+                right.append(-wanted)
+
+        def within(at: int, room: Callable[[int], float]) -> None:
+            for c in {c for c, _ in pairs}:
+                row = np.zeros(width)
+                for n, (candidate, m) in enumerate(pairs):
+                    if candidate == c:
+                        row[at * block + n] = 1.0 / problem.candidates.rate_per_s[c, m]
+                rows.append(row)
+                right.append(room(c))
+
+        limits = problem.limits
+        need(None, lambda _: True)
+        within(0, lambda c: min(limits.max_utilization * replicas[c], max(replicas[c] - limits.spare_replicas, 0)))
+        for number, loss in enumerate(self.losses, start=1):
+            fewer = dict(loss.fewer)
+            need(number, lambda a, loss=loss: a not in loss.hosts)
+            within(
+                number,
+                lambda c, loss=loss, fewer=fewer: 0.0 if c in loss.gone else max(replicas[c] - fewer.get(c, 0), 0),
+            )
+        for members, share in self.shares():
+            row = np.zeros(width)
+            row[:block] = [members("candidate", c) for c, _ in pairs]
+            row[width - hosted :] = [members("api", a) for a in range(hosted)]
+            rows.append(row)
+            right.append(share * float(self.demand.sum()))
+        price = np.zeros(width)
+        price[width - hosted :] = apis.usd_per_request * SECONDS_PER_HOUR
+        price[:block] = [sending_usd_per_request(problem, c, m) * SECONDS_PER_HOUR for c, m in pairs]
+        free = [(0.0, None)] * (width - hosted)
+        at_api = [(0.0, None)] * hosted if sent is None else [(float(x), float(x)) for x in sent]
+        allowed = np.array(right) + CLOSE / 100 * np.maximum(1.0, np.abs(right)) * (1 if sent is None else 100)
+        found = linprog(price, A_ub=np.array(rows), b_ub=allowed, bounds=free + at_api, method="highs")
+        return float(found.fun) if found.status == 0 else np.inf
+
+    def shares(self) -> Iterator[tuple[Callable[[str, int], bool], float]]:
+        """(who counts, the share of the demand that they may carry)."""
+        offers, limits = self.problem.offers, self.problem.limits
+        home = self.problem.candidates.offer
+        if limits.max_spot_share is not None:
+            yield lambda what, at: what == "candidate" and bool(offers.spot[home[at]]), limits.max_spot_share
+        if limits.max_provider_share is not None:
+            for name in sorted({*offers.provider, *self.problem.apis.provider}):
+
+                def member(what: str, at: int, name: str = name) -> bool:
+                    provider = offers.provider[home[at]] if what == "candidate" else self.problem.apis.provider[at]
+                    return provider == name
+
+                yield member, limits.max_provider_share
+
+
+def sending_usd_per_request(problem: Problem, candidate: int, mix: int) -> float:
+    """What sending the answers of a request costs from where a candidate stands."""
+    if not len(problem.sending.usd_per_gb):
+        return 0.0
+    gb = sum(
+        share * each for share, each in zip(problem.traffic.mixes[mix], problem.sending.gb_per_request, strict=True)
+    )
+    return float(problem.sending.usd_per_gb[problem.candidates.offer[candidate]] * gb)
+
+
+def is_present(problem: Problem, replicas: Counts) -> bool:
+    """Whether deployments that can serve stand in as many places as asked."""
+    limits, offers = problem.limits, problem.offers
+    home = problem.candidates.offer.tolist()
+    counted = [
+        home[c]
+        for c, n in enumerate(replicas)
+        if n > limits.spare_replicas and not (limits.max_spot_share == 0 and offers.spot[home[c]])
+    ]
+    return len({offers.provider[o] for o in counted}) >= limits.min_providers * (limits.min_providers > 1) and len(
+        {offers.region[o] for o in counted}
+    ) >= limits.min_regions * (limits.min_regions > 1)
+
+
+def bought(problem: Problem, instances: np.ndarray) -> np.ndarray:
+    """(N, T, O) with what is always paid there in every period."""
+    most = instances.max(axis=1, keepdims=True)
+    return np.where(problem.offers.always_paid, most, instances)
+
+
+def machine_cost(problem: Problem, replicas: np.ndarray, instances: np.ndarray) -> np.ndarray:
+    """(N,) USD per hour of the month of instances, starts and changes."""
+    traffic, price = problem.traffic, problem.offers.price_usd_per_hour
+    cost = np.einsum("nto,t,o->n", instances, traffic.share_of_month, price)
+    for t, u in np.argwhere(traffic.start_share > 0):
+        started = np.maximum(instances[:, u] - instances[:, t], 0) * ~problem.offers.always_paid
+        cost = cost + traffic.start_share[t, u] * (started @ price)
+    for o, least in enumerate(problem.billing.minimum_hours.tolist() if traffic.periods > 1 else ()):
+        if least > 1 and not problem.offers.always_paid[o]:
+            week = problem.billing.hour_to_period
+            sequences, number = np.unique(instances[:, :, o], axis=0, return_inverse=True)
+            more = [lingering_hours(tuple(n[week].tolist()), least) for n in sequences]
+            cost = cost + np.array(more)[number.reshape(-1)] * price[o] / len(week)
+    return cost + _changes(problem, replicas) * problem.limits.usd_per_change / HOURS_PER_MONTH
+
+
+@cache
+def lingering_hours(running: Counts, least: int) -> float:
+    """Hours paid beyond those that run, by choosing how many runs begin at each hour and how long each lasts."""
+    week = len(running)
+    runs = [(start, hours) for start in range(week) for hours in range(least, 2 * week + 1)]
+    covers = np.zeros((week, len(runs)))
+    for at, (start, hours) in enumerate(runs):
+        np.add.at(covers[:, at], (start + np.arange(hours)) % week, 1)
+    length = np.array([hours for _, hours in runs], dtype=float)
+    found = milp(length, constraints=LinearConstraint(covers, lb=np.array(running)), integrality=np.ones(len(runs)))
+    assert found.status == 0, found.message
+    return float(round(found.fun)) - sum(running)
+
+
+def _changes(problem: Problem, replicas: np.ndarray) -> np.ndarray:
+    busiest = int(np.argmax(problem.traffic.demand_per_s.sum(axis=1)))
+    more = replicas[:, busiest] - problem.candidates.replicas_in_force
+    kinds = list(zip(problem.candidates.offer.tolist(), problem.candidates.configuration, strict=True))
+    alike = [[kind == other for other in kinds] for kind in sorted(set(kinds))]
+    changed: np.ndarray = np.abs(more @ np.array(alike, dtype=int).reshape(-1, len(kinds)).T).sum(axis=1)
+    return changed
+
+
+def keeps_limits(problem: Problem, replicas: np.ndarray, instances: np.ndarray) -> np.ndarray:
+    """(N,) whether counts keep every limit but the budget, presence and those on flows."""
+    limits, offers, traffic = problem.limits, problem.offers, problem.traffic
+    gpus, good = instances * offers.gpus_per_instance, np.ones(len(replicas), dtype=bool)
+    if limits.max_gpus is not None:
+        good &= (gpus.sum(axis=2) <= limits.max_gpus).all(axis=1)
+    if limits.max_power_kw is not None:
+        good &= (instances @ offers.power_kw <= limits.max_power_kw + 1e-9).all(axis=1)
+    if limits.max_carbon_kg_per_month is not None:
+        hourly = np.einsum("nto,t,o->n", instances, traffic.share_of_month, offers.carbon_kg_per_hour)
+        good &= hourly * HOURS_PER_MONTH <= limits.max_carbon_kg_per_month * (1 + 1e-9)
+    for quota in limits.quotas:
+        good &= (gpus[:, :, list(quota.offers)].sum(axis=2) <= quota.max_gpus).all(axis=1)
+    good &= (instances <= offers.available).all(axis=(1, 2))
+    if limits.max_changes is not None:
+        good &= _changes(problem, replicas) <= limits.max_changes
+    for names, most in (
+        (problem.candidates.configuration, limits.max_distinct_configurations),
+        (problem.candidates.engine, limits.max_engines),
+    ):
+        ever = (replicas > 0).any(axis=1)
+        kinds = sum(ever[:, [name == kind for name in names]].any(axis=1) for kind in sorted(set(names)))
+        good &= np.ones(len(ever), dtype=bool) if most is None else np.asarray(kinds <= most)
+    for w, workload in enumerate(sorted(set(traffic.workload))):
+        serves = [_workload(problem, c) == workload for c in range(len(problem.candidates))]
+        good &= (replicas[:, :, serves].sum(axis=2) >= traffic.least_replicas[:, w]).all(axis=1)
+    return good
+
+
+def _workload(problem: Problem, candidate: int) -> str:
+    mix = int(np.flatnonzero(problem.candidates.rate_per_s[candidate])[0])
+    return problem.traffic.workload[int(np.flatnonzero(problem.traffic.mixes[mix])[0])]
+
+
+def faults(problem: Problem, solution: Solution) -> list[str]:
+    """What is wrong with a plan, promise by promise; empty for a good one."""
+    found: list[str] = []
+    replicas, instances = solution.replicas, solution.instances
+    home, sizes = problem.candidates.offer.tolist(), problem.candidates.gpus_per_replica.tolist()
+    served = solution.api_flow_per_s @ problem.traffic.mixes[problem.apis.mix] if len(problem.apis) else 0.0
+    served = served + np.zeros_like(problem.traffic.demand_per_s)
+    load = np.zeros(replicas.shape)
+    for flow in solution.flows:
+        served[flow.period] += flow.flow_per_s * problem.traffic.mixes[flow.mix]
+        rate = problem.candidates.rate_per_s[flow.candidate, flow.mix]
+        load[flow.period, flow.candidate] += flow.flow_per_s / rate if rate else np.inf
+    if (served < problem.traffic.demand_per_s * (1 - 2 * CLOSE)).any():
+        found.append(f"demand is not met: {served.tolist()}")
+    room = np.minimum(
+        problem.limits.max_utilization * replicas, np.maximum(replicas - problem.limits.spare_replicas, 0)
+    )
+    if (load > room * (1 + 2 * CLOSE) + CLOSE).any():
+        found.append(f"capacity: {load.tolist()} > {room.tolist()}")
+    for t in range(problem.traffic.periods):
+        for o, size in enumerate(problem.offers.gpus_per_instance.tolist()):
+            parts = [sizes[c] for c, n in enumerate(replicas[t].tolist()) if home[c] == o for _ in range(n)]
+            if fewest_bins(parts, size) > instances[t, o]:
+                found.append(f"packing of offer {o} in period {t}")
+        if not is_present(problem, tuple(replicas[t].tolist())):
+            found.append(f"presence in period {t}")
+        found += _shares_broken(problem, solution, t)
+        traffic = Carrying(problem, t)
+        if np.isinf(traffic.least(tuple(replicas[t].tolist()), solution.api_flow_per_s[t])):
+            found.append(f"a loss in period {t} is not survived")
+    if not (bought(problem, instances[None]) == instances).all():
+        found.append("what is always paid comes and goes")
+    if not keeps_limits(problem, replicas[None], instances[None])[0]:
+        found.append("a limit on counts")
+    api = problem.traffic.share_of_month @ (solution.api_flow_per_s @ problem.apis.usd_per_request) * SECONDS_PER_HOUR
+    for flow in solution.flows:
+        sent = sending_usd_per_request(problem, flow.candidate, flow.mix) * flow.flow_per_s * SECONDS_PER_HOUR
+        api += sent * problem.traffic.share_of_month[flow.period]
+    cost = (float(machine_cost(problem, replicas[None], instances[None])[0]) + float(api)) * HOURS_PER_MONTH
+    exactly = CLOSE if problem.sending.charged else 1e-7  # routing may use the slack it leaves for rounding
+    if abs(cost - (solution.cost_usd_per_month or 0.0)) > exactly * cost:
+        found.append(f"costs {cost}, not {solution.cost_usd_per_month}")
+    if problem.limits.max_monthly_usd is not None and cost > problem.limits.max_monthly_usd * (1 + 1e-6):
+        found.append("budget")
+    return found
+
+
+def _shares_broken(problem: Problem, solution: Solution, period: int) -> Iterator[str]:
+    for member, share in Carrying(problem, period).shares():
+        total = sum(f.flow_per_s for f in solution.flows if f.period == period and member("candidate", f.candidate))
+        total += sum(x for a, x in enumerate(solution.api_flow_per_s[period]) if member("api", a))
+        if total > share * problem.traffic.demand_per_s[period].sum() * (1 + 2 * CLOSE) + CLOSE:
+            yield f"share {share} in period {period}: {total}"
+
+
+def fewest_bins(sizes: list[int], bin_size: int) -> int:
+    """Fewest bins that hold the sizes, by trying every assignment (order of bins aside)."""
+
+    def fits(rest: list[int], bins: Counts) -> bool:
+        if not rest:
+            return True
+        return any(
+            fits(rest[1:], tuple(sorted((*bins[:i], bins[i] - rest[0], *bins[i + 1 :]))))
+            for i in range(len(bins))
+            if bins[i] >= rest[0] and bins[i] not in bins[:i]
+        )
+
+    falling = sorted((int(size) for size in sizes), reverse=True)
+    return next(count for count in range(len(falling) + 1) if fits(falling, (int(bin_size),) * count))

@@ -1,0 +1,44 @@
+"""Scenarios changed as a person would edit them, and their proven plans."""
+
+from optimizer.answers.optimize import verified
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.readback.readback import Bought, read_back
+
+BY_FAMILY = [
+    "api-at-night",
+    "eu-residency",
+    "model-choice",
+    "moving-day",
+    "account-limits",
+    "billed-by-the-day",
+    "power-pledge",
+    "office-hours",
+    "one-engine",
+    "own-rack",
+    "spot-summaries",
+    "three-clouds",
+    "token-scores",
+]
+"""Planned and verified in test_families_change_the_answer.py, without everything else that a report compares."""
+
+
+def proven(inquiry: Inquiry) -> Bought:
+    """The plan, proven optimal and verified."""
+    answer = inquiry.solved()
+    assert answer.solution.outcome == "optimal"
+    assert answer.solution.relative_gap == 0.0
+    bought = read_back(answer)
+    assert verified(inquiry, bought).passed
+    return bought
+
+
+def with_policy(scenario: Scenario, **changes: object) -> Scenario:
+    """The scenario under a changed policy, validated as if it had been written so."""
+    return Scenario.model_validate(scenario.model_dump() | {"policy": scenario.policy.model_dump() | changes})
+
+
+def with_workload(scenario: Scenario, **changes: object) -> Scenario:
+    """The scenario with its first workload changed, validated as if it had been written so."""
+    first, *others = (workload.model_dump() for workload in scenario.workloads)
+    return Scenario.model_validate(scenario.model_dump() | {"workloads": [first | changes, *others]})

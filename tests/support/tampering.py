@@ -1,0 +1,227 @@
+"""Ways to tamper with a finished plan, for the tests that see it rejected."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from decimal import Decimal
+
+from optimizer.plan.record.fleet import Deployment, Hosted, Purchase, Running
+from optimizer.plan.verify.verify import Claim
+from support.scenarios import with_policy, with_workload
+
+Mutation = Callable[[Claim], Claim]
+
+
+def first_deployment(claim: Claim, **changes: object) -> Claim:
+    first, *others = claim.deployments
+    return replace(claim, deployments=[first.model_copy(update=changes), *others])
+
+
+def deployments(claim: Claim, change: Callable[[Deployment], Mapping[str, object]]) -> Claim:
+    return replace(claim, deployments=[d.model_copy(update=change(d)) for d in claim.deployments])
+
+
+def purchases(claim: Claim, change: Callable[[Purchase], Mapping[str, object]]) -> Claim:
+    return replace(claim, purchases=[p.model_copy(update=change(p)) for p in claim.purchases])
+
+
+def hosted(claim: Claim, change: Callable[[Hosted], Mapping[str, object]]) -> Claim:
+    return replace(claim, hosted=[h.model_copy(update=change(h)) for h in claim.hosted])
+
+
+def policy(**changes: object) -> Mutation:
+    """The same plan under a changed policy."""
+    return lambda claim: replace(claim, scenario=with_policy(claim.scenario, **changes))
+
+
+def workload(**changes: object) -> Mutation:
+    """The same plan for a changed first workload."""
+    return lambda claim: replace(claim, scenario=with_workload(claim.scenario, **changes))
+
+
+def paying(claim: Claim, month: Callable[[Purchase], Decimal]) -> Claim:
+    """Other amounts for what is bought, with a total and shares of deployments that agree with them."""
+    less = sum((p.monthly_cost_usd - month(p) for p in claim.purchases), Decimal(0))
+    cheaper = purchases(claim, lambda p: {"monthly_cost_usd": month(p)})
+    shared = first_deployment(cheaper, monthly_cost_usd=claim.deployments[0].monthly_cost_usd - less)
+    return replace(shared, monthly_cost_usd=claim.monthly_cost_usd - less)
+
+
+def half_runs(claim: Claim) -> Claim:
+    """Each run of paid hours told as two: the same hours, but shorter than what is billed at least."""
+
+    def halves(p: Purchase) -> dict[str, object]:
+        first = [run.model_copy(update={"hours": run.hours // 2}) for run in p.runs]
+        second = [
+            run.model_copy(
+                update={"first_hour": (run.first_hour + run.hours // 2) % 168, "hours": run.hours - run.hours // 2}
+            )
+            for run in p.runs
+        ]
+        return {"runs": [*first, *second]}
+
+    return purchases(claim, halves)
+
+
+def one_run_less(claim: Claim) -> Claim:
+    """Less is paid for, with hours, amounts and a total that agree."""
+    runs = {p.offer: p.runs[1:] for p in claim.purchases}
+    saved = {p.offer: Decimal(sum(r.hours * r.instances for r in p.runs[:1])) * 730 / 168 for p in claim.purchases}
+    hours = {p.offer: Decimal(repr(p.instance_hours_per_month)) - saved[p.offer] for p in claim.purchases}
+    shorter = purchases(claim, lambda p: {"runs": runs[p.offer], "instance_hours_per_month": float(hours[p.offer])})
+    return paying(shorter, lambda p: p.monthly_cost_usd - p.price_usd_per_hour * saved[p.offer])
+
+
+def egress_price(claim: Claim, usd_per_gb: str) -> Claim:
+    """Another price of egress in the catalogs than the plan was made with."""
+    rows = tuple(
+        row.model_copy(update={"value": Decimal(usd_per_gb)}) if row.item == "egress to the internet" else row
+        for row in claim.catalogs.ancillary
+    )
+    return replace(claim, catalogs=replace(claim.catalogs, ancillary=rows))
+
+
+def serving_hours_only(claim: Claim) -> Claim:
+    hours = [item.hours_per_month for item in claim.periods]
+
+    def month(p: Purchase) -> Decimal:
+        running = sum(entry.instances * hours[entry.period] for entry in p.schedule)
+        return p.monthly_cost_usd if p.always_paid else p.price_usd_per_hour * Decimal(running)
+
+    return paying(claim, month)
+
+
+def flows(claim: Claim, factor: float, period: int | None = None) -> Claim:
+    """Every deployment sent more or less, in one period or in all."""
+
+    def entries(d: Deployment) -> dict[str, object]:
+        return {"schedule": [sent_more(e, factor) if period in (None, e.period) else e for e in d.schedule]}
+
+    return deployments(claim, entries)
+
+
+def sent_more(entry: Running, factor: float) -> Running:
+    by_class = {name: factor * flow for name, flow in entry.requests_per_second_by_class.items()}
+    total = factor * entry.requests_per_second
+    return entry.model_copy(update={"requests_per_second": total, "requests_per_second_by_class": by_class})
+
+
+def faster_replicas(claim: Claim, factor: float) -> Claim:
+    """A higher rate claimed of every replica, everywhere it is told."""
+
+    def told(item: Deployment | Running) -> dict[str, object]:
+        return {
+            "max_requests_per_second": factor * item.max_requests_per_second,
+            "utilization": item.utilization / factor,
+        }
+
+    return deployments(
+        claim, lambda d: told(d) | {"schedule": [entry.model_copy(update=told(entry)) for entry in d.schedule]}
+    )
+
+
+def longest_class_only(claim: Claim) -> Claim:
+    """As many requests, but all of the longest class that a deployment serves."""
+
+    def entries(d: Deployment) -> dict[str, object]:
+        longest = max(d.classes, key=lambda item: item.input_tokens).name
+        sent = [{longest: entry.requests_per_second} for entry in d.schedule]
+        told = zip(d.schedule, sent, strict=True)
+        return {"schedule": [entry.model_copy(update={"requests_per_second_by_class": s}) for entry, s in told]}
+
+    return deployments(claim, entries)
+
+
+def replicas(claim: Claim, change: Callable[[int, int], int]) -> Claim:
+    """Other counts of replicas, from the period and the count there."""
+
+    def entry(e: Running) -> Running:
+        count = change(e.period, e.replicas)
+        most = e.max_requests_per_second * count / e.replicas if e.replicas else 0.0
+        return e.model_copy(update={"replicas": count, "max_requests_per_second": most})
+
+    def entries(d: Deployment) -> dict[str, object]:
+        return {"schedule": [entry(e) for e in d.schedule]}
+
+    return deployments(claim, entries)
+
+
+def instances(claim: Claim, change: Callable[[int, int], int]) -> Claim:
+    """Other counts of instances, from the period and the count there."""
+
+    def entries(p: Purchase) -> dict[str, object]:
+        schedule = [e.model_copy(update={"instances": change(e.period, e.instances)}) for e in p.schedule]
+        return {"schedule": schedule}
+
+    return purchases(claim, entries)
+
+
+def idle_period(claim: Claim) -> int:
+    return next(item.period for item in claim.periods if not any(item.requests_per_second.values()))
+
+
+def asleep(claim: Claim) -> Claim:
+    """Nothing runs in hours without demand, though nobody would wait for a start."""
+    night = idle_period(claim)
+    return replicas(workload(min_replicas=0)(claim), lambda t, n: 0 if t == night else n)
+
+
+def stocked(claim: Claim, most: int) -> Claim:
+    stock = {p.offer: most for p in claim.purchases}
+    terms = replace(claim.catalogs.terms, available_instances=stock)
+    return replace(claim, catalogs=replace(claim.catalogs, terms=terms))
+
+
+def unplaced(claim: Claim) -> Claim:
+    terms = replace(claim.catalogs.terms, regions={})
+    return replace(claim, catalogs=replace(claim.catalogs, terms=terms))
+
+
+def api_price(claim: Claim, factor: Decimal) -> Claim:
+    cheaper = hosted(
+        claim,
+        lambda h: {"usd_per_request": factor * h.usd_per_request, "monthly_cost_usd": factor * h.monthly_cost_usd},
+    )
+    saved = sum((h.monthly_cost_usd for h in claim.hosted), Decimal(0)) * (1 - factor)
+    return replace(cheaper, monthly_cost_usd=claim.monthly_cost_usd - saved)
+
+
+def sent(claim: Claim, factor: float) -> Claim:
+    return hosted(
+        claim,
+        lambda h: {
+            "schedule": [
+                e.model_copy(update={"requests_per_second": factor * e.requests_per_second}) for e in h.schedule
+            ]
+        },
+    )
+
+
+def changes(claim: Claim, **shown: object) -> Claim:
+    assert claim.migration is not None
+    return replace(claim, migration=claim.migration.model_copy(update=shown))
+
+
+def longer_prompts(claim: Claim) -> Claim:
+    """A million tokens a prompt, asked and served."""
+    asked = workload(input_tokens=1_000_000)(claim)
+    (wanted,) = asked.scenario.workloads[0].classes()
+    lengths = {"name": wanted.name, "input_tokens": wanted.input_tokens}
+    return deployments(asked, lambda d: {"classes": [item.model_copy(update=lengths) for item in d.classes]})
+
+
+def unpaid_changes(claim: Claim) -> Claim:
+    assert claim.migration is not None
+    less = claim.monthly_cost_usd - claim.migration.one_time_cost_usd
+    return replace(changes(claim, one_time_cost_usd=Decimal(0)), monthly_cost_usd=less)
+
+
+def planned_for(claim: Claim, factor: float) -> Claim:
+    def lower(rates: dict[str, float]) -> dict[str, float]:
+        return {name: factor * rate for name, rate in rates.items()}
+
+    changed = [p.model_copy(update={"requests_per_second": lower(p.requests_per_second)}) for p in claim.periods]
+    return replace(claim, periods=changed)
+
+
+def faster(d: Deployment, field: str) -> dict[str, object]:
+    return {field: {name: 0.9 * value for name, value in getattr(d, field).items()}}
