@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from optimizer.base.arrays import Flags, Floats
 from optimizer.base.errors import Finding, InputError
-from optimizer.program.problem.data import Candidates, Flags, Floats, Limits, Offers, Traffic, steady_traffic
+from optimizer.program.problem.data import Candidates, Limits, Offers, Traffic, steady_traffic
 from optimizer.program.problem.problem import Problem
 
 README_EXAMPLE = {

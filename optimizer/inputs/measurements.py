@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from optimizer.base.arrays import Floats
 from optimizer.inputs.catalog.rows import read_rows
 from optimizer.inputs.catalog.shipped import shipped_dir
 
@@ -25,7 +26,6 @@ PUBLISHED: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The columns that hold a metric, best first."""
 
-Floats = NDArray[np.float64]
 Names = NDArray[Any]
 
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from optimizer.base.arrays import Flags, Ints
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.large.decomposition import better, joined, separable_parts
 from optimizer.program.large.search import search_large
-from optimizer.program.problem.data import Flags, Ints
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import label_numbers, stands_in_force
 from optimizer.program.proof.dominance import undominated

@@ -6,9 +6,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from optimizer.base.arrays import Floats, Ints
 from optimizer.base.errors import SolverFailure
 from optimizer.base.units import HOURS_PER_MONTH
-from optimizer.program.problem.data import Floats, Ints
 from optimizer.program.problem.problem import Problem, Sorted, sorted_problem
 from optimizer.program.problem.soundness import check
 from optimizer.program.proof.state import EQUAL_COST, Found, Ledger, Machines

@@ -15,8 +15,8 @@ from ortools.math_opt.python import mathopt
 from ortools.math_opt.solvers import highs_pb2
 from ortools.math_opt.solvers.gscip import gscip_pb2
 
+from optimizer.base.arrays import Floats
 from optimizer.base.errors import SolverFailure
-from optimizer.program.problem.data import Floats
 
 Status: TypeAlias = Literal["optimal", "feasible", "infeasible", "unproven"]
 

@@ -23,6 +23,7 @@ from optimizer.answers.accuracy.calibration_rows import (
     ordered,
     source_of,
 )
+from optimizer.base.arrays import Floats
 from optimizer.base.extras import optional
 from optimizer.inputs.catalog.records import CalibrationEntry, Catalogs
 from optimizer.performance.fit.fitting import (
@@ -37,7 +38,7 @@ from optimizer.performance.fit.fitting import (
     problem,
     residuals,
 )
-from optimizer.performance.physics.constants import Calibration, Floats, group_name
+from optimizer.performance.physics.constants import Calibration, group_name
 from optimizer.performance.physics.eras import era_of
 
 Start = Literal["priors", "shipped"]

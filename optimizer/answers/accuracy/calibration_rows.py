@@ -9,13 +9,13 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from optimizer.base.arrays import Floats
 from optimizer.inputs.catalog.records import CalibrationEntry, Catalogs
 from optimizer.inputs.measurements import METRICS
 from optimizer.performance.fit.coverage import interval_tables
 from optimizer.performance.fit.fitting import FIT, Names, Problem, log_errors, prior_of
 from optimizer.performance.fit.left_out import left_out_rows
 from optimizer.performance.measured.measured import REPEAT_NOISE, points, repeat_noise
-from optimizer.performance.physics.constants import Floats
 from optimizer.performance.uncertainty.evidence import EVIDENCE, measured_groups, named_pairs
 from optimizer.performance.uncertainty.intervals import COVERAGE, HALF_WIDTH, UNSEEN
 

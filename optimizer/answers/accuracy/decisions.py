@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 from pydantic import PlainSerializer
 
+from optimizer.base.arrays import Floats, Ints
 from optimizer.base.model import Strict
 from optimizer.base.units import MS_PER_S, SECONDS_PER_HOUR, TOKENS_PER_MILLION
 from optimizer.inputs.catalog.records import Catalogs
@@ -27,7 +28,7 @@ from optimizer.inputs.scenario.scenario import Policy
 from optimizer.performance.market.market import market
 from optimizer.performance.measured.batch import predict_batch
 from optimizer.performance.measured.rows import text_column
-from optimizer.performance.physics.constants import Calibration, Floats, Ints
+from optimizer.performance.physics.constants import Calibration
 from optimizer.performance.uncertainty.intervals import planning_share
 
 LIMITED: Final = ("tpot", "ttft")

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-Shares: TypeAlias = NDArray[np.float64]
+from optimizer.base.arrays import Flags, Floats
+
+Shares: TypeAlias = Floats
 Blend: TypeAlias = tuple[int, ...]
 """Mixes between which the requests of a deployment may lie, as positions in the workload's pools."""
 
@@ -84,7 +85,7 @@ def face_around(blends: Iterable[Blend], corners: Shares, mix: Shares) -> tuple[
     return ()
 
 
-def served(blends: Iterable[Blend], passed: NDArray[np.bool_]) -> tuple[Blend, ...]:
+def served(blends: Iterable[Blend], passed: Flags) -> tuple[Blend, ...]:
     """What of the simplices a configuration can serve that passes some mixes only; none that another one contains."""
     parts = {tuple(pool for pool in blend if passed[pool]) for blend in blends} - {()}
     return tuple(sorted(part for part in parts if not any(set(part) < set(other) for other in parts)))

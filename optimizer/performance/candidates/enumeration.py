@@ -6,8 +6,8 @@ from itertools import product
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from optimizer.base.arrays import Flags
 from optimizer.inputs.catalog.kinds import Link
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT, QualityEstimate, quality_share
 from optimizer.inputs.catalog.records import Catalogs, Engine, Model
@@ -16,7 +16,7 @@ from optimizer.performance.market.supply import Platform
 from optimizer.performance.physics.labelled import Labelled
 from optimizer.performance.physics.setup import Configuration, labelled
 
-BoolArray = npt.NDArray[np.bool_]
+BoolArray = Flags
 Kind = tuple[Platform, int]
 """A platform with the GPUs of a replica: configurations of one kind fit the same offers."""
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from optimizer.base.arrays import Floats, Ints
 from optimizer.base.units import BYTES_PER_GIB, MS_PER_S
 from optimizer.inputs.catalog.quality import QualityEstimate
 from optimizer.inputs.catalog.records import Catalogs, Model
@@ -27,7 +27,7 @@ from optimizer.performance.physics.memory import MemoryUse, kv_bytes_per_sequenc
 from optimizer.performance.physics.setup import Configuration, Setup, gather
 from optimizer.performance.uncertainty.evidence import Margins, margins
 
-FloatArray = npt.NDArray[np.float64]
+FloatArray = Floats
 WHOLE_MIX, MIXED = "all", "mixed"
 MOST_SPLITS = 4
 """Mixes predicted after one plan; a week's periods may break one each, and most are close to the worst."""
@@ -77,7 +77,7 @@ class PoolOptions:
     value: FloatArray
     limit: FloatArray
     rate_per_s: FloatArray
-    limited_by: npt.NDArray[np.intp]
+    limited_by: Ints
 
     @property
     def passed(self) -> BoolArray:
@@ -117,7 +117,7 @@ class WorkloadOptions:
     model: Model
     limits: Limits
     configurations: tuple[Configuration, ...]
-    kind: npt.NDArray[np.int64]
+    kind: Ints
     """(P,) index into `kinds`: configurations of one kind fit the same offers."""
     kinds: tuple[Kind, ...]
     """Distinct platforms with the GPUs of a replica; single-GPU replicas need no link."""
@@ -126,7 +126,7 @@ class WorkloadOptions:
     it, whatever the policy admits."""
     permitted: BoolArray
     """(O,) whether the workload's own lists of providers, regions and countries permit an offer."""
-    gpus_per_replica: npt.NDArray[np.int64]
+    gpus_per_replica: Ints
     setup: Setup
     memory: MemoryUse
     quality: tuple[QualityEstimate | None, ...]

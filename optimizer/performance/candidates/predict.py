@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from optimizer.performance.physics.constants import Floats, Ints
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.performance.physics.queueing import STATISTICS
 from optimizer.performance.physics.setup import Setup
 from optimizer.performance.physics.steady_state import (
@@ -134,7 +133,7 @@ def sustainable_rate(setup: Setup, mix: Mix, limits: Limits) -> Sustainable:
     return Sustainable(rate, _limited_by(now, running, high, floor, limits), floor)
 
 
-def holds(point: OperatingPoint, limits: Limits) -> NDArray[np.bool_]:
+def holds(point: OperatingPoint, limits: Limits) -> Flags:
     """Whether TTFT, TPOT and E2E keep their limits in every class, (3, n)."""
     tpot, ttft = limits.margins.tpot, limits.margins.ttft[:, None]
     e2e = np.maximum(ttft, tpot[:, None])
@@ -164,7 +163,7 @@ def _limited_by(now: Situation, running: Floats, high: Floats, floor: OperatingP
     return np.where(floor.stable, codes, LIMITS.index("kv_memory")).astype(np.intp)
 
 
-def bisect(admissible: Callable[[Floats], NDArray[np.bool_]], high: Floats) -> Floats:
+def bisect(admissible: Callable[[Floats], Flags], high: Floats) -> Floats:
     """The largest value in [0, high] that is admissible, given that admissible values form one stretch from 0.
 
     Halves the cube root of the range, so that a small value is found as exactly as a large one.

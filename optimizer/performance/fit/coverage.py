@@ -11,9 +11,10 @@ from typing import Final
 
 import numpy as np
 
+from optimizer.base.arrays import Floats
 from optimizer.inputs.measurements import METRICS
 from optimizer.performance.fit.fitting import Bools, Names, group_weights
-from optimizer.performance.physics.constants import Floats, group_name
+from optimizer.performance.physics.constants import group_name
 from optimizer.performance.uncertainty.intervals import (
     COVERAGE,
     HALF_WIDTH,

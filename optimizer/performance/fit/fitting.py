@@ -18,13 +18,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.units import MS_PER_S
 from optimizer.inputs.catalog.records import CalibrationEntry, Catalogs
 from optimizer.inputs.measurements import METRICS, deployments_of, groups, observed
 from optimizer.performance.measured.deployments import Deployments, deliver, deployments
 from optimizer.performance.measured.rows import LOADS, Table, read_table
-from optimizer.performance.physics.constants import Calibration, Floats, Ints
+from optimizer.performance.physics.constants import Calibration
 
 SPREAD: Final = "spread"
 FIT: Final = "fit"
@@ -32,7 +33,7 @@ DEFINITION: Final = "definition"
 _STEP: Final = 1e-3
 """Of the logarithm of a constant, for its derivative."""
 
-Bools = NDArray[np.bool_]
+Bools = Flags
 Names = NDArray[Any]
 
 

@@ -11,11 +11,11 @@ from typing import Final
 
 import numpy as np
 
+from optimizer.base.arrays import Floats, Ints
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.fit.coverage import LeftOut
 from optimizer.performance.fit.fitting import FIT, Bools, Names, Problem, jacobian, log_errors, residuals
 from optimizer.performance.measured.deployments import deliver
-from optimizer.performance.physics.constants import Floats, Ints
 from optimizer.performance.uncertainty.evidence import (
     HOST_LINK,
     Pairs,

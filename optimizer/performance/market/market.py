@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from optimizer.base.arrays import Flags, Floats
 from optimizer.base.units import GRAMS_PER_KILOGRAM
 from optimizer.inputs.catalog.kinds import OWNED, SPOT
 from optimizer.inputs.catalog.records import Catalogs, Offer
@@ -35,16 +35,16 @@ class Market(Supply):
         serving_share: (O,) of a month in which a replica serves: below 1 for spot offers that are interrupted.
     """
 
-    failed: npt.NDArray[np.bool_]
-    carbon_kg_per_hour: npt.NDArray[np.float64]
-    storage_usd_per_month: npt.NDArray[np.float64]
-    egress_usd_per_gb: npt.NDArray[np.float64]
-    serving_share: npt.NDArray[np.float64]
+    failed: Flags
+    carbon_kg_per_hour: Floats
+    storage_usd_per_month: Floats
+    egress_usd_per_gb: Floats
+    serving_share: Floats
 
     @cached_property
-    def admitted(self) -> npt.NDArray[np.bool_]:
+    def admitted(self) -> Flags:
         """(O,) whether the policy admits the offer."""
-        admitted: npt.NDArray[np.bool_] = ~np.any(self.failed, axis=1)
+        admitted: Flags = ~np.any(self.failed, axis=1)
         return admitted
 
     def widest(self) -> dict[Platform, int]:
@@ -81,7 +81,7 @@ def under(known: Supply, policy: Policy) -> Market:
     )
 
 
-def permitted(workload: Workload, offers: Supply) -> npt.NDArray[np.bool_]:
+def permitted(workload: Workload, offers: Supply) -> Flags:
     """(O,) whether a workload's own lists let it run on an offer, whatever the policy admits."""
     countries = workload.countries
     within = offers.place.passing(lambda place: countries.permits(*place) if place else not countries.restricts)
@@ -140,10 +140,10 @@ def egress_usd_per_gb(offer: Offer, catalogs: Catalogs) -> Decimal | None:
 def _passed(
     known: Supply,
     policy: Policy,
-    carbon: npt.NDArray[np.float64],
-    storage: npt.NDArray[np.float64],
-    egress: npt.NDArray[np.float64],
-) -> dict[str, npt.NDArray[np.bool_]]:
+    carbon: Floats,
+    storage: Floats,
+    egress: Floats,
+) -> dict[str, Flags]:
     """(O,) whether each offer passes each of OFFER_CRITERIA."""
     countries, oldest = policy.countries, policy.max_price_age_days
     own = known.provider_kind.passing(lambda kind: kind == OWNED)

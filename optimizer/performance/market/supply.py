@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
-import numpy.typing as npt
 
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.units import WATTS_PER_KILOWATT
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID, Link, OfferTerm
 from optimizer.inputs.catalog.records import Catalogs, Gpu, Offer
@@ -37,12 +37,12 @@ class Supply:
     catalogs: Catalogs
     offers: tuple[Offer, ...]
     platforms: tuple[Platform, ...]
-    platform: npt.NDArray[np.int64]
-    gpu_count: npt.NDArray[np.int64]
-    price_usd_per_hour: npt.NDArray[np.float64]
-    power_kw: npt.NDArray[np.float64]
-    available_instances: npt.NDArray[np.float64]
-    always_paid: npt.NDArray[np.bool_]
+    platform: Ints
+    gpu_count: Ints
+    price_usd_per_hour: Floats
+    power_kw: Floats
+    available_instances: Floats
+    always_paid: Flags
     country: tuple[str, ...]
     provider: Labelled[str]
     region: Labelled[str]

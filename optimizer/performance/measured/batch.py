@@ -3,13 +3,14 @@
 import numpy as np
 import pandas as pd
 
+from optimizer.base.arrays import Floats, Ints
 from optimizer.base.units import MS_PER_S
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.measurements import shipped_measurements
 from optimizer.performance.measured.deployments import Deployments, deliver, deployments
 from optimizer.performance.measured.measured import REPEAT_NOISE, measured
 from optimizer.performance.measured.rows import Table, read_table
-from optimizer.performance.physics.constants import Calibration, Floats, Ints
+from optimizer.performance.physics.constants import Calibration
 from optimizer.performance.uncertainty.evidence import HOST_LINK, estimated, host_linked, named_pairs, unseen
 from optimizer.performance.uncertainty.intervals import Bools, bounds, half_width, load_class
 

@@ -4,11 +4,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from optimizer.base.arrays import Floats, Ints
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.measured.layout import assign_layout
 from optimizer.performance.measured.loads import Point, closed_loop, offline, open_loop, static_batch
 from optimizer.performance.measured.rows import LOADS, Table
-from optimizer.performance.physics.constants import Floats, Ints
 from optimizer.performance.physics.memory import kv_bytes_per_sequence, memory_use, weight_bytes
 from optimizer.performance.physics.setup import Columns, Setup, gather_columns
 from optimizer.performance.physics.steady_state import Demand, Situation, situation

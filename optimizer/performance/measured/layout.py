@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from optimizer.base.arrays import Floats
 from optimizer.performance.measured.rows import Table
-from optimizer.performance.physics.constants import Floats
 
 
 def assign_layout(table: Table, weight_bytes: Floats, room_bytes: Floats, latent: np.ndarray) -> None:

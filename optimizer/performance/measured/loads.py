@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optimizer.base.arrays import Floats
 from optimizer.performance.candidates.predict import bisect, most_others
-from optimizer.performance.physics.constants import Floats
 from optimizer.performance.physics.steady_state import Situation, at_concurrency, prefill_each, rate_at
 from optimizer.performance.physics.step import first_token_seconds, prefill_seconds
 

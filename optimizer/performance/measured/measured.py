@@ -14,11 +14,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from optimizer.base.arrays import Floats, Ints
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.measurements import METRICS, deployments_of, observed
 from optimizer.performance.measured.deployments import deployments
 from optimizer.performance.measured.rows import Table, read_table
-from optimizer.performance.physics.constants import Calibration, Floats, Ints
+from optimizer.performance.physics.constants import Calibration
 from optimizer.performance.physics.eras import era_of
 from optimizer.performance.uncertainty.evidence import SIXTEEN_BIT
 from optimizer.performance.uncertainty.intervals import Bools

@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from optimizer.base.arrays import Flags, Floats
 from optimizer.base.errors import InputError, did_you_mean
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.performance.physics.constants import Calibration, Floats
+from optimizer.performance.physics.constants import Calibration
 from optimizer.performance.physics.facts import PLAIN_PRECISION
 
 LOADS: Final = ("concurrency", "request_rate", "offline", "static_batch")
@@ -48,11 +49,11 @@ class Table:
     problem: Names = field(default_factory=lambda: np.empty(0, dtype=object))
     note: Names = field(default_factory=lambda: np.empty(0, dtype=object))
 
-    def refuse(self, wrong: NDArray[np.bool_], text: str | Names) -> None:
+    def refuse(self, wrong: Flags, text: str | Names) -> None:
         """Record a problem for some rows; the first problem of a row stays."""
         self.problem = np.where(wrong & (self.problem == ""), text, self.problem)
 
-    def remark(self, where: NDArray[np.bool_], text: str | Names) -> None:
+    def remark(self, where: Flags, text: str | Names) -> None:
         """Record an assumption for some rows."""
         joined = np.where(self.note == "", text, self.note + "; " + text)
         self.note = np.where(where, joined, self.note)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optimizer.performance.physics.constants import Floats
+from optimizer.base.arrays import Floats
 from optimizer.performance.physics.roofline import column
 from optimizer.performance.physics.setup import Setup
 

@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optimizer.base.arrays import Floats, Ints
 from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog.records import CalibrationEntry
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
 Axes = tuple[str, ...]
 
 ARCHITECTURE: Final[tuple[Axes, ...]] = (("architecture",), ("vendor",), ())

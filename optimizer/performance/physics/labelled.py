@@ -6,7 +6,8 @@ from decimal import Decimal
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+
+from optimizer.base.arrays import Flags, Floats, Ints
 
 Label = TypeVar("Label")
 Row = TypeVar("Row")
@@ -23,8 +24,8 @@ class Labelled(Generic[Label]):
     """
 
     names: tuple[Label, ...]
-    first: NDArray[np.intp]
-    codes: NDArray[np.intp]
+    first: Ints
+    codes: Ints
 
     @classmethod
     def of(cls, values: Sequence[Label]) -> "Labelled[Label]":
@@ -43,11 +44,11 @@ class Labelled(Generic[Label]):
         named = ([column.names[code] for code in column.codes[first].tolist()] for column in columns)
         return Labelled(tuple(zip(*named, strict=True)), first, found.reshape(-1))
 
-    def passing(self, passes: Callable[[Label], bool]) -> NDArray[np.bool_]:
+    def passing(self, passes: Callable[[Label], bool]) -> Flags:
         """(n,) whether each row's value passes."""
         return np.array([passes(name) for name in self.names], dtype=np.bool_)[self.codes]
 
-    def numbers(self, rows: Sequence[Row], amount: Callable[[Row], Decimal | None]) -> NDArray[np.float64]:
+    def numbers(self, rows: Sequence[Row], amount: Callable[[Row], Decimal | None]) -> Floats:
         """(n,) an amount of the rows that depends on this property alone; NaN where it is not known."""
         found = [amount(rows[position]) for position in self.first.tolist()]
         return np.array([np.nan if value is None else float(value) for value in found])[self.codes]

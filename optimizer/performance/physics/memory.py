@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optimizer.base.arrays import Floats
 from optimizer.base.units import BITS_PER_BYTE
-from optimizer.performance.physics.constants import Floats
 from optimizer.performance.physics.setup import Setup
 
 

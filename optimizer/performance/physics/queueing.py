@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from optimizer.performance.physics.constants import Floats
+from optimizer.base.arrays import Floats
 
 STATISTICS: Final = ("mean", "p50", "p90", "p95", "p99")
 QUANTILES: Final = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optimizer.performance.physics.constants import Floats
+from optimizer.base.arrays import Floats
 from optimizer.performance.physics.memory import body_shards, head_bytes_per_param, kv_shards, state_bytes
 from optimizer.performance.physics.setup import Setup
 

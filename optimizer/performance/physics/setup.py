@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.units import BYTES_PER_GB
 from optimizer.inputs.catalog.kinds import Link
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.performance.physics.constants import Axis, Calibration, Constants, Floats, Ints, constants
+from optimizer.performance.physics.constants import Axis, Calibration, Constants, constants
 from optimizer.performance.physics.eras import era_of
 from optimizer.performance.physics.facts import (
     PLAIN_PRECISION,
@@ -26,7 +27,7 @@ from optimizer.performance.physics.facts import (
 )
 from optimizer.performance.physics.labelled import Labelled
 
-Bools = NDArray[np.bool_]
+Bools = Flags
 Struct = TypeVar("Struct")
 
 ENGINE_DEFAULT: Final = 0

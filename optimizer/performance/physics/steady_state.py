@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optimizer.performance.physics.constants import Floats
+from optimizer.base.arrays import Floats
 from optimizer.performance.physics.memory import MemoryUse, cache_copies, kv_bytes_per_sequence, memory_use
 from optimizer.performance.physics.queueing import STATISTICS, Wait, admission_wait, normal_deviation, server_wait
 from optimizer.performance.physics.roofline import prefill_attention_seconds

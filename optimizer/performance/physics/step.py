@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optimizer.base.arrays import Floats
 from optimizer.performance.physics.communication import Exchange, all_reduces, hand_overs
-from optimizer.performance.physics.constants import Floats
 from optimizer.performance.physics.roofline import (
     Matrices,
     column,

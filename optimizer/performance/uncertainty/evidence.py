@@ -13,9 +13,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from optimizer.base.arrays import Floats, Ints
 from optimizer.inputs.catalog.kinds import Link
 from optimizer.inputs.catalog.records import Catalogs, Model
-from optimizer.performance.physics.constants import Calibration, Floats, Ints, group_name
+from optimizer.performance.physics.constants import Calibration, group_name
 from optimizer.performance.physics.labelled import Labelled
 from optimizer.performance.physics.setup import Configuration, labelled
 from optimizer.performance.uncertainty.intervals import Bools, half_width, planning_share

@@ -17,7 +17,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from optimizer.performance.physics.constants import Calibration, Floats, group_name
+from optimizer.base.arrays import Flags, Floats
+from optimizer.performance.physics.constants import Calibration, group_name
 
 HALF_WIDTH: Final = "interval_half_width"
 UNSEEN: Final = "interval_unseen"
@@ -37,7 +38,7 @@ MANY_CLIENTS: Final = 32
 WAITING_SHARE: Final = 0.1
 """Where a request spends more of its life before its first token, it waits in line, which is hard to predict."""
 
-Bools = NDArray[np.bool_]
+Bools = Flags
 Column = Sequence[str] | NDArray[Any]
 
 

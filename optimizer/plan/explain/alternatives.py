@@ -5,6 +5,7 @@ from decimal import Decimal
 
 import numpy as np
 
+from optimizer.base.arrays import Flags
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.inputs.catalog.records import Model
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE, Policy
@@ -13,7 +14,6 @@ from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.readback.outline import Outline, outlined
 from optimizer.plan.readback.readback import Bought
 from optimizer.plan.record.explanation import Alternative
-from optimizer.program.problem.data import Flags
 
 LARGE_MODEL_PARAMS_B = 34.0
 """Where the rule of thumb stops trusting one mid-range GPU."""

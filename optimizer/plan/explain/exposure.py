@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from optimizer.base.arrays import Flags
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE, Scenario
 from optimizer.performance.candidates.options import PoolOptions, WorkloadOptions
@@ -16,7 +17,6 @@ from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.readback.readback import Bought
 from optimizer.plan.record.explanation import Benchmark, Estimate, Exposure
-from optimizer.program.problem.data import Flags
 
 MOST: Final = 3
 """Estimates told: more would hide which matters."""

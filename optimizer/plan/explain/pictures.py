@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from optimizer.base.arrays import Flags, Floats
 from optimizer.base.units import MS_PER_S
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.predict import operate
@@ -15,7 +16,6 @@ from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.readback.readback import Bought
 from optimizer.plan.record.fleet import Deployment
 from optimizer.program.problem.columns import Column
-from optimizer.program.problem.data import Flags, Floats
 
 LOADS: Final = 40
 LOWEST_SHARE: Final = 0.02

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optimizer.base.arrays import Flags
 from optimizer.performance.candidates.options import PoolOptions, WorkloadOptions
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA, OFFER_CRITERIA, Criterion
 from optimizer.performance.market.market import Market
 from optimizer.plan.explain.limiters import spent_on, words
 from optimizer.plan.record.explanation import NearestMiss, Rejected
-from optimizer.program.problem.data import Flags
 
 NEAREST = 3
 """Nearest misses told for one criterion: the best GPU may not be to be had."""

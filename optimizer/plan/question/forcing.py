@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from optimizer.base.arrays import Flags
 from optimizer.base.errors import Finding, did_you_mean
 from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.performance.candidates.options import WorkloadOptions, re_rated
@@ -15,7 +16,6 @@ from optimizer.performance.market.market import Market
 from optimizer.performance.physics.setup import Configuration
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import taken
-from optimizer.program.problem.data import Flags
 
 OF_OFFERS: Final = ("gpu", "provider", "region", "pricing_term")
 OF_CONFIGURATIONS: Final = ("gpu", "precision", "engine", "tensor_parallel")

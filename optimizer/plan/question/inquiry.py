@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from optimizer.base.arrays import Flags
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Policy, Scenario
 from optimizer.performance.candidates.apis import apis
@@ -22,7 +23,6 @@ from optimizer.performance.candidates.options import (
 from optimizer.performance.market.market import Market, admits_by, market, under
 from optimizer.plan.question.service import LOAD_TOLERANCE, Service, Use, overload, services_of
 from optimizer.program.problem.columns import may_mix
-from optimizer.program.problem.data import Flags
 from optimizer.program.problem.formulate import Formulation, formulate
 from optimizer.program.proof.state import EQUAL_COST
 from optimizer.program.solve import Solution, solve

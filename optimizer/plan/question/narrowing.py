@@ -5,12 +5,12 @@ from dataclasses import fields, replace
 
 import numpy as np
 
+from optimizer.base.arrays import Flags, Ints
 from optimizer.performance.candidates.options import PoolOptions, WorkloadOptions
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
 from optimizer.performance.market.market import Market
 from optimizer.performance.physics.memory import MemoryUse
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.program.problem.data import Flags, Ints
 
 DECIDED_BY_LEVELS = ("ttft", "tpot", "e2e", "load")
 """The criteria that service levels and confidence decide; a failure of any other outlives every change of these."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optimizer.base.arrays import Flags, Ints
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.records import Offer
 from optimizer.inputs.scenario.scenario import Policy
@@ -15,7 +16,6 @@ from optimizer.plan.explain.loosening import shown
 from optimizer.plan.question.forcing import Choice, offers_of, rows_of
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.fields import Figure
-from optimizer.program.problem.data import Flags, Ints
 
 LABELS = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "end to end"}
 DIGITS = 4

@@ -5,9 +5,9 @@ Flows are in units of a stream's reach (see `problem.Streams`), so every coeffic
 
 import numpy as np
 
+from optimizer.base.arrays import Ints
 from optimizer.program.formulation.rows import Rows, Term, at_least, at_most
 from optimizer.program.formulation.variables import Variables, by_period, tagged
-from optimizer.program.problem.data import Ints
 from optimizer.program.problem.problem import Problem, Streams
 from optimizer.program.problem.quantities import best_rate_per_s, streams_per_cell, trimming_groups, wanted_classes
 

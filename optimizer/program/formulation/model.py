@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from ortools.math_opt import model_pb2
 
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.program.formulation.objective import cost_usd_per_hour
 from optimizer.program.formulation.registry import active_families
 from optimizer.program.formulation.rows import Rows
 from optimizer.program.formulation.variables import Variables, integers, lay_out, names, upper_bounds
-from optimizer.program.problem.data import Flags, Floats, Ints
 from optimizer.program.problem.problem import Problem
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from optimizer.base.arrays import Floats
 from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 from optimizer.program.formulation.variables import Variables
-from optimizer.program.problem.data import Floats
 from optimizer.program.problem.problem import Problem
 
 

@@ -2,11 +2,12 @@
 
 import numpy as np
 
+from optimizer.base.arrays import Floats, Ints
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.formulation.objective import cost_usd_per_hour
 from optimizer.program.formulation.rows import Rows, at_most, one_row_at_most
 from optimizer.program.formulation.variables import Variables, by_period, tagged
-from optimizer.program.problem.data import Floats, Ints, Labels
+from optimizer.program.problem.data import Labels
 from optimizer.program.problem.problem import Problem
 from optimizer.program.problem.quantities import label_numbers, labels, most_replicas, trimming_groups
 

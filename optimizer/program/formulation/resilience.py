@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from optimizer.base.arrays import Ints
 from optimizer.program.formulation.demand import demand_shares
 from optimizer.program.formulation.rows import Rows, at_least, at_most
 from optimizer.program.formulation.variables import Variables, by_period, tagged
-from optimizer.program.problem.data import Ints, Labels
+from optimizer.program.problem.data import Labels
 from optimizer.program.problem.losses import best_share_per_replica
 from optimizer.program.problem.problem import Problem
 from optimizer.program.problem.quantities import label_numbers, labels, may_not_serve, streams_per_cell, wanted_classes

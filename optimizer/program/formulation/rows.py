@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optimizer.program.problem.data import Floats, Ints
+from optimizer.base.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

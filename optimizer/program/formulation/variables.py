@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.program.problem.billing_cells import NO_CELLS, Cells, billing_cells
-from optimizer.program.problem.data import Flags, Floats, Ints
 from optimizer.program.problem.losses import Losses, losses
 from optimizer.program.problem.problem import Problem
 from optimizer.program.problem.quantities import deployments_alike, labels

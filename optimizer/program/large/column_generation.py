@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optimizer.base.arrays import Floats, Ints
 from optimizer.program.formulation.model import Columns, assemble
 from optimizer.program.formulation.rows import Rows, Term, at_least, at_most
 from optimizer.program.formulation.variables import tagged
-from optimizer.program.problem.data import Floats, Ints
 from optimizer.program.solver import Clock, solve_linear
 
 IMPROVES = 1e-9

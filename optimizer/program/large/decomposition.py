@@ -13,7 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from optimizer.program.problem.data import Flags, Floats, Ints, take_labels
+from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.program.problem.data import take_labels
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import label_numbers, labels, workload_of_candidate
 from optimizer.program.proof.state import Found, Machines

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optimizer.base.arrays import Floats, Ints
 from optimizer.program.formulation.objective import sending_table_usd_per_hour
 from optimizer.program.formulation.variables import instance_columns
-from optimizer.program.problem.data import Floats, Ints
 from optimizer.program.problem.problem import Problem
 
 

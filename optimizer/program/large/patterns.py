@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optimizer.base.arrays import Flags, Floats
 from optimizer.program.large.column_generation import Master
 from optimizer.program.large.pricing import Pricing
-from optimizer.program.problem.data import Flags, Floats
 from optimizer.program.problem.problem import Problem
 from optimizer.program.proof.relaxation import Bound
 from optimizer.program.solver import Clock

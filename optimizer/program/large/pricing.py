@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optimizer.base.arrays import Floats
 from optimizer.program.formulation.demand import demand_shares
 from optimizer.program.formulation.objective import api_cost_usd_per_hour
 from optimizer.program.formulation.registry import active_families
@@ -11,7 +12,6 @@ from optimizer.program.formulation.rows import Rows, at_most
 from optimizer.program.formulation.variables import lay_out
 from optimizer.program.large.column_generation import Patterns
 from optimizer.program.large.knapsack import Fillings, fill, reduced_cost_floor, stock_of
-from optimizer.program.problem.data import Floats
 from optimizer.program.problem.problem import Problem
 from optimizer.program.problem.quantities import wanted_classes
 from optimizer.program.proof.relaxation import Bound

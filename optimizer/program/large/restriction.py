@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.program.large.knapsack import Stock, stock_of
 from optimizer.program.large.patterns import PatternBound
-from optimizer.program.problem.data import Flags, Floats, Ints
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import stands_in_force
 

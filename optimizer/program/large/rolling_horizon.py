@@ -11,12 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.program.formulation.changes import starts
 from optimizer.program.formulation.model import Columns, assemble, build_program, hourly_cost, model_proto
 from optimizer.program.formulation.objective import cost_usd_per_hour
 from optimizer.program.formulation.rows import Rows
 from optimizer.program.formulation.variables import Variables, lay_out, names, upper_bounds
-from optimizer.program.problem.data import Flags, Floats, Ints, Traffic
+from optimizer.program.problem.data import Traffic
 from optimizer.program.problem.problem import Problem
 from optimizer.program.solver import Answer, Clock, solve_integer
 

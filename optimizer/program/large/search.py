@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from optimizer.base.arrays import Flags
 from optimizer.program.formulation.model import Program
 from optimizer.program.formulation.variables import lay_out
 from optimizer.program.large.patterns import pattern_bound
 from optimizer.program.large.restriction import promising_part
 from optimizer.program.large.rolling_horizon import counted_by_period, planned_by_windows
 from optimizer.program.large.start_costs import Week, bound_over_the_week
-from optimizer.program.problem.data import Flags
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.proof.relaxation import Bound
 from optimizer.program.proof.state import Found, Ledger, Machines, machines_of

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.program.formulation.changes import starts
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.formulation.rows import Rows
 from optimizer.program.large.patterns import PatternBound
 from optimizer.program.large.pricing import LIMITS_ON_INSTANCES, Pricing
-from optimizer.program.problem.data import Flags, Floats, Ints
 from optimizer.program.problem.problem import Problem, compacted
 from optimizer.program.proof.relaxation import Bound
 from optimizer.program.solver import Clock, solve_linear

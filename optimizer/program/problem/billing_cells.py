@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optimizer.program.problem.data import Ints
+from optimizer.base.arrays import Ints
 from optimizer.program.problem.problem import Problem
 
 

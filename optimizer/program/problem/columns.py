@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.inputs.scenario.policy import InForce, Policy
 from optimizer.performance.candidates.blends import Blend, apart, served
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.market.market import Market
-from optimizer.program.problem.data import Flags, Floats, Ints
 
 
 class Column(NamedTuple):

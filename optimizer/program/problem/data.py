@@ -4,11 +4,9 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
-Flags: TypeAlias = NDArray[np.bool_]
+from optimizer.base.arrays import Flags, Floats, Ints
+
 Labels: TypeAlias = tuple[str, ...]
 
 LOSSES = ("instance", "region", "provider", "spot_offer")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.units import HOURS_PER_MONTH, MINUTES_PER_HOUR
 from optimizer.inputs.scenario.policy import Policy
 from optimizer.inputs.scenario.scenario import Scenario
@@ -15,19 +16,7 @@ from optimizer.performance.candidates.periods import Periods, periods
 from optimizer.performance.market.market import Market
 from optimizer.performance.physics.labelled import Labelled
 from optimizer.program.problem.columns import Column, columns_of, replicas_in_force
-from optimizer.program.problem.data import (
-    Apis,
-    Billing,
-    Candidates,
-    Flags,
-    Floats,
-    Ints,
-    Limits,
-    Offers,
-    Quota,
-    Sending,
-    Traffic,
-)
+from optimizer.program.problem.data import Apis, Billing, Candidates, Limits, Offers, Quota, Sending, Traffic
 from optimizer.program.problem.problem import Problem
 
 SAME_PLATFORM = "same_platform"

@@ -5,13 +5,11 @@ from functools import cached_property
 
 import numpy as np
 
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.program.problem.data import (
     Apis,
     Billing,
     Candidates,
-    Flags,
-    Floats,
-    Ints,
     Labels,
     Limits,
     Offers,

@@ -10,7 +10,7 @@ The bounds below hold for trimmed plans, so adding them excludes no cost and no 
 
 import numpy as np
 
-from optimizer.program.problem.data import Flags, Floats, Ints
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.program.problem.problem import Problem
 
 ROUNDING_SLACK = 1e-9

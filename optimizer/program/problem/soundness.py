@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from optimizer.program.problem.data import Ints
+from optimizer.base.arrays import Ints
 from optimizer.program.problem.problem import Problem
 from optimizer.program.problem.quantities import label_numbers
 

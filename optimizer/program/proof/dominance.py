@@ -36,7 +36,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optimizer.program.problem.data import Flags, Floats, Ints
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.program.problem.problem import Problem
 from optimizer.program.problem.quantities import label_numbers, stands_in_force
 

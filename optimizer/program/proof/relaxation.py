@@ -28,10 +28,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optimizer.base.arrays import Floats, Ints
 from optimizer.program.formulation.model import Program
 from optimizer.program.formulation.objective import api_cost_usd_per_hour, sending_cost_usd_per_hour
 from optimizer.program.formulation.variables import instance_columns
-from optimizer.program.problem.data import Floats, Ints
 from optimizer.program.problem.problem import Problem
 from optimizer.program.problem.quantities import best_rate_per_s, streams_per_cell, trimming_groups
 

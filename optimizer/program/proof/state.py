@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.program.formulation.model import Program, hourly_cost
 from optimizer.program.formulation.variables import Variables
-from optimizer.program.problem.data import Flags, Floats, Ints
 from optimizer.program.problem.problem import Problem, Sorted
 from optimizer.program.problem.quantities import busiest_period, deployments_alike
 from optimizer.program.solver import Answer, Clock, Status

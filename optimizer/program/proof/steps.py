@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from optimizer.base.arrays import Flags
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
-from optimizer.program.problem.data import Flags
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import stands_in_force
 from optimizer.program.proof.relaxation import Bound

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optimizer.base.arrays import Ints
 from optimizer.base.errors import SolverFailure
 from optimizer.program.formulation.model import Columns, assemble
 from optimizer.program.formulation.rows import at_least
 from optimizer.program.problem.billing_cells import Cells, cells_of_week
-from optimizer.program.problem.data import Ints
 from optimizer.program.solver import Clock, solve_integer
 
 

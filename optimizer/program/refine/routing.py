@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from optimizer.base.arrays import Floats, Ints
 from optimizer.base.errors import SolverFailure
 from optimizer.program.formulation.demand import demand_shares
 from optimizer.program.formulation.model import Columns, assemble
 from optimizer.program.formulation.objective import sending_cost_usd_per_hour
 from optimizer.program.formulation.rows import Rows, Term, at_least, at_most
-from optimizer.program.problem.data import Floats, Ints
 from optimizer.program.problem.problem import Problem, compacted
 from optimizer.program.problem.quantities import labels, wanted_classes
 from optimizer.program.proof.state import Machines

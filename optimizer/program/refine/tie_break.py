@@ -9,10 +9,10 @@ wait: the search is bounded in candidates and nodes, never by time, and keeps th
 
 import numpy as np
 
+from optimizer.base.arrays import Flags, Floats
 from optimizer.base.units import SECONDS_PER_HOUR
 from optimizer.program.formulation.model import Program, build_program, hourly_cost, model_proto
 from optimizer.program.formulation.rows import Rows, one_row_at_most
-from optimizer.program.problem.data import Flags, Floats
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import stands_in_force
 from optimizer.program.proof.state import EQUAL_COST, Ledger, Machines, machines_of
