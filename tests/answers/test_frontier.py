@@ -1,6 +1,6 @@
 """Every point of a frontier is the optimum of the edited scenario, and its breakpoints are where the cost changes."""
 
-from dataclasses import replace
+from collections.abc import Callable
 
 import pytest
 from support.command import run
@@ -17,8 +17,8 @@ from optimizer.report.plan.frontier import frontier_markdown, frontier_text
 
 
 @pytest.fixture(scope="module")
-def few(catalogs: Catalogs) -> Catalogs:
-    return replace(catalogs, offers=tuple(o for o in catalogs.offers if o.provider in ("lambda", "nebius", "verda")))
+def few(market_of: Callable[..., Catalogs]) -> Catalogs:
+    return market_of("lambda", "nebius", "verda")
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from support.command import Result, run
+from support.command import Result
 from support.gate_cases import baseline, judged, scenario, world
 
 from optimizer.answers.catalog.snapshot import snapshot
@@ -25,11 +25,6 @@ from optimizer.inputs.scenario.loading import load_scenario_file
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.export import as_json
 from optimizer.report.gate.gate import gate_text
-
-
-@pytest.fixture
-def optimizer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
-    return lambda *arguments: run(monkeypatch, capsys, *arguments)
 
 
 @pytest.fixture

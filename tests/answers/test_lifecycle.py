@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.command import Result, run
+from support.command import Result
 
 from optimizer import load_catalogs, load_scenario
 from optimizer.answers.lifecycle.arithmetic import Training, checkpoints_held, inference_share, scaling_efficiency
@@ -205,11 +205,6 @@ def test_text_and_markdown_start_with_the_answer(shipped: LifecycleReport) -> No
     assert lifecycle_markdown(shipped).startswith("# Life of lifecycle-70b\n")
     assert LifecycleReport.model_validate_json(as_json(shipped)).by_month[3].month == 4
     assert exact(0.023) == Decimal("0.023")
-
-
-@pytest.fixture
-def optimizer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
-    return lambda *arguments: run(monkeypatch, capsys, *arguments)
 
 
 def test_the_command_says_what_is_missing_and_where(optimizer: Callable[..., Result], tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from support.command import Result, run
+from support.command import Result
 from support.paths import ROOT
 
 from optimizer.answers.accuracy.validate import DIMENSIONS, WORST_ROWS, errors, validate
@@ -38,11 +38,6 @@ def measured(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return write
-
-
-@pytest.fixture
-def optimizer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
-    return lambda *arguments: run(monkeypatch, capsys, *map(str, arguments))
 
 
 def test_groups_count_alike_however_many_rows_they_have(catalogs: Catalogs, measured: Callable[..., Path]) -> None:

@@ -5,12 +5,10 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from support.command import Result, run
+from support.command import Result
 
-from optimizer.answers.optimize import optimize
 from optimizer.cli import plan as plan_command
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.export import SCHEMAS, as_json
@@ -18,19 +16,6 @@ from optimizer.report.export import SCHEMAS, as_json
 SMALL = ("predict", "--model", "llama-3.1-8b", "--gpu", "h100-sxm", "--precision", "fp8")
 LOAD = ("--input-tokens", "1024", "--output-tokens", "256", "--concurrency", "8")
 HEADINGS = "engine,model,gpu,num_gpus,tp,weight_precision,input_tokens,output_tokens,load_type,load_value"
-
-
-@pytest.fixture
-def optimizer(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], planned: Callable[[str], PlanReport]
-) -> Callable[..., Result]:
-    """The command, planning shipped scenarios once for all tests."""
-
-    def remembered(scenario: Any, catalogs: Any, **options: Any) -> PlanReport:
-        return optimize(scenario, catalogs, **options) if options.get("time_limit_s") else planned(scenario.name)
-
-    monkeypatch.setattr(plan_command, "optimize", remembered)
-    return lambda *arguments: run(monkeypatch, capsys, *arguments)
 
 
 def test_a_plan_answers_in_its_first_line(optimizer: Callable[..., Result]) -> None:

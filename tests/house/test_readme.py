@@ -7,14 +7,13 @@ from collections.abc import Callable
 import pytest
 import typer
 from support.command import run
+from support.paths import ROOT
 from typer.main import get_command
 
 from optimizer.cli.app import app
-from optimizer.inputs.catalog.shipped import PACKAGE
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.plan.sections import plan_sections
 
-ROOT = PACKAGE.parent
 PAGES = [ROOT / "README.md", ROOT / "docs" / "quick-start.md"]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 

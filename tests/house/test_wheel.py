@@ -7,10 +7,9 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from support.paths import ROOT
 
 from optimizer.inputs.catalog.shipped import PACKAGE
-
-ROOT = PACKAGE.parent
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """What a step costs and where the plan changes, solved again from scratch: marginal values and breakpoints."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 
@@ -32,8 +33,8 @@ NEAR = Decimal("0.01")
 
 
 @pytest.fixture(scope="module")
-def few(catalogs: Catalogs) -> Catalogs:
-    return replace(catalogs, offers=tuple(o for o in catalogs.offers if o.provider in ("lambda", "nebius", "verda")))
+def few(market_of: Callable[..., Catalogs]) -> Catalogs:
+    return market_of("lambda", "nebius", "verda")
 
 
 @pytest.fixture(scope="module")

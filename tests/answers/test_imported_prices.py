@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from support.command import Result, run
+from support.command import Result
 
 from optimizer.answers.catalog.importing import Imported, Terms, import_prices
 from optimizer.base.errors import InputError
@@ -21,11 +21,6 @@ GPUHUNT = "instance_name,location,price,cpu,memory,gpu_count,gpu_name,gpu_memory
 PLAIN = "provider,region,instance_type,gpu,gpu_count,price_usd_per_hour,pricing_term"
 EIGHTY_GB = "\"{'Gpus': [{'Name': 'H100', 'Count': 8.0, 'MemoryInfo': {'SizeInMiB': 81920}}]}\""
 TERMS = Terms(source="list", as_of=date(2026, 11, 20), provider="aws")
-
-
-@pytest.fixture
-def optimizer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
-    return lambda *arguments: run(monkeypatch, capsys, *arguments)
 
 
 def imported(folder: Path, catalogs: Catalogs, terms: Terms, *lines: str) -> Imported:

@@ -9,10 +9,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 import yaml
+from support.paths import ROOT
 
-from optimizer.inputs.catalog.shipped import PACKAGE
-
-ROOT = PACKAGE.parent
 SCRIPT = ROOT / "ci-templates" / "gate.sh"
 SCENARIO = """name: support
 workloads:

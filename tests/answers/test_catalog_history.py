@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.command import Result, run
+from support.command import Result
 
 from optimizer.answers.catalog.diff import difference
 from optimizer.answers.catalog.snapshot import Snapshot, snapshot, snapshot_named
@@ -20,11 +20,6 @@ COLUMNS = (
 L4 = "acme,neocloud,us,box,l4,1,none,0.50,on_demand,2026-11-01,litgpt-0.5.13,listed"
 T4 = "acme,neocloud,us,old,t4,1,none,0.20,on_demand,2026-11-01,litgpt-0.5.13,listed"
 L40S = "acme,neocloud,us,new,l40s,1,none,0.90,on_demand,2026-11-01,litgpt-0.5.13,listed"
-
-
-@pytest.fixture
-def optimizer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
-    return lambda *arguments: run(monkeypatch, capsys, *arguments)
 
 
 def folder(at: Path, *rows: str, columns: str = COLUMNS) -> Path:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.command import Result, run
+from support.command import Result
 
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.loading import load_catalogs
@@ -148,11 +148,6 @@ def test_shared_experts_with_a_gate_are_counted(tmp_path: Path) -> None:
 def test_every_architecture_is_tried_on_a_published_model() -> None:
     tried = {content.get("text_config", content)["model_type"] for content in CONFIGS.values()}
     assert set(ARCHITECTURES) - tried == {"qwen2_moe"}
-
-
-@pytest.fixture
-def optimizer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
-    return lambda *arguments: run(monkeypatch, capsys, *arguments)
 
 
 def test_the_written_row_can_be_planned_with(optimizer: Callable[..., Result], tmp_path: Path) -> None:
