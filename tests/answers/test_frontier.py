@@ -4,14 +4,13 @@ from collections.abc import Callable
 
 import pytest
 from support.command import run
+from support.scenarios import monthly_cost
 
 from optimizer import load_scenario
 from optimizer.answers.frontier import Frontier, frontier, sweep_of
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.readback.readback import read_back
 from optimizer.plan.variants.frontier import Sweep, set_to
 from optimizer.report.plan.frontier import frontier_markdown, frontier_text
 
@@ -35,8 +34,8 @@ def cost(scenario: Scenario, few: Catalogs, **tpot: float) -> str | None:
     first = scenario.workloads[0]
     slo = first.slo.model_copy(update={"tpot_ms": first.slo.tpot_ms.model_copy(update=tpot)})  # type: ignore[union-attr]
     edited = scenario.model_copy(update={"workloads": (first.model_copy(update={"slo": slo}),)})
-    answer = Inquiry.of(edited, few).solved()
-    return f"{read_back(answer).monthly_cost_usd:.2f}" if answer.solution.outcome == "optimal" else None
+    usd = monthly_cost(edited, few)
+    return None if usd is None else f"{usd:.2f}"
 
 
 def test_every_point_is_the_optimum_there(line: Frontier, few: Catalogs, scenario: Scenario) -> None:

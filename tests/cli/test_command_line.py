@@ -184,9 +184,8 @@ def test_batch_and_a_single_configuration_exclude_each_other(optimizer: Callable
 def test_catalogs_can_be_listed(name: str, optimizer: Callable[..., Result]) -> None:
     text = optimizer("catalog", "list", name, "--limit", "3")
     assert text.code == 0
-    assert len(text.out.splitlines()) >= 4
     said = json.loads(optimizer("catalog", "list", name, "--format", "json").out)
-    assert len(said[name]) > 3
+    assert text.out.startswith(f"{name}: {len(said[name])}; the first 3, ")
 
 
 def test_a_filter_narrows_a_listing(optimizer: Callable[..., Result]) -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 import pytest
+from support.scenarios import monthly_cost
 
 from optimizer import optimize
 from optimizer.inputs.catalog.records import Catalogs
@@ -43,8 +44,7 @@ def report(few: Catalogs) -> PlanReport:
 
 
 def cost(few: Catalogs, field: str, value: float) -> Decimal | None:
-    answer = Inquiry.of(with_field(Scenario.model_validate(SCENARIO), field, value), few).solved()
-    return read_back(answer).monthly_cost_usd if answer.solution.outcome == "optimal" else None
+    return monthly_cost(with_field(Scenario.model_validate(SCENARIO), field, value), few)
 
 
 def test_every_step_costs_what_the_edited_scenario_costs(report: PlanReport, few: Catalogs) -> None:
