@@ -7,16 +7,14 @@ from pathlib import Path
 
 import pytest
 from support.command import Result
+from support.tables import OFFERS
 
 from optimizer.answers.catalog.diff import difference
 from optimizer.answers.catalog.snapshot import Snapshot, snapshot, snapshot_named
 from optimizer.base.errors import InputError
 from optimizer.report.export import as_json
 
-COLUMNS = (
-    "provider,provider_kind,region,instance_type,gpu,gpu_count,link,price_usd_per_hour,pricing_term,"
-    "as_of,source,confidence"
-)
+COLUMNS = OFFERS.strip()
 L4 = "acme,neocloud,us,box,l4,1,none,0.50,on_demand,2026-11-01,litgpt-0.5.13,listed"
 T4 = "acme,neocloud,us,old,t4,1,none,0.20,on_demand,2026-11-01,litgpt-0.5.13,listed"
 L40S = "acme,neocloud,us,new,l40s,1,none,0.90,on_demand,2026-11-01,litgpt-0.5.13,listed"

@@ -13,11 +13,13 @@ import pytest
 from support.command import Result
 from support.paths import TESTS
 from support.scenarios import with_policy
+from support.tables import SOURCES
 
 from optimizer import load_scenario
 from optimizer.answers.compare.compare import compare
 from optimizer.answers.compare.types import Comparison
 from optimizer.base.errors import InputError
+from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
@@ -28,7 +30,7 @@ from optimizer.report.compare.compare import SHEET_COLUMNS, compare_csv, compare
 from optimizer.report.compare.sheet import write_xlsx
 from optimizer.report.export import as_json
 
-SECONDS_PER_MONTH = 730 * 3600
+SECONDS_PER_MONTH = HOURS_PER_MONTH * SECONDS_PER_HOUR
 
 
 @pytest.fixture
@@ -103,7 +105,7 @@ def test_a_scenario_without_any_plan_has_no_winner(optimizer: Callable[..., Resu
 
 
 def test_private_discounts_show_in_the_price_alone(two_clouds: Scenario, tmp_path: Path) -> None:
-    (tmp_path / "sources.csv").write_text("id,title,licence,as_of\nours,Secret deal,private,2026-11-01\n")
+    (tmp_path / "sources.csv").write_text(SOURCES + "ours,Secret deal,private,2026-11-01\n")
     rows = "aws,l4,on_demand,37,{},ours,2026-11-01\naws,l40s,on_demand,37,{},ours,2026-11-01\n"
     costs = {}
     for private in ("yes", "no"):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from support.command import Result
+from support.tables import OFFERS
 
 from optimizer import load_catalogs, load_scenario
 from optimizer.answers.lifecycle.arithmetic import Training, checkpoints_held, inference_share, scaling_efficiency
@@ -24,10 +25,7 @@ from optimizer.report.export import as_json
 from optimizer.report.lifecycle import lifecycle_markdown, lifecycle_text, summary
 
 H100_USD = Decimal("2.49")
-ACME = (
-    "provider,provider_kind,region,instance_type,gpu,gpu_count,link,price_usd_per_hour,pricing_term,as_of,source,"
-    "confidence\nacme,neocloud,us,quad,h100-sxm,4,nvlink,9.96,on_demand,2026-11-01,litgpt-0.5.13,listed\n"
-)
+ACME = OFFERS + ("acme,neocloud,us,quad,h100-sxm,4,nvlink,9.96,on_demand,2026-11-01,litgpt-0.5.13,listed\n")
 FINE_TUNING = {"name": "tune", "gpu": "h100-sxm", "gpus": 8, "hours": 12, "usd_per_gpu_hour": 2.49}
 
 

@@ -185,7 +185,7 @@ def test_catalogs_can_be_listed(name: str, optimizer: Callable[..., Result]) -> 
     text = optimizer("catalog", "list", name, "--limit", "3")
     assert text.code == 0
     said = json.loads(optimizer("catalog", "list", name, "--format", "json").out)
-    assert text.out.startswith(f"{name}: {len(said[name])}; the first 3, ")
+    assert text.out.startswith(f"{name}: {len(said[name]):,}; the first 3, ")
 
 
 def test_a_filter_narrows_a_listing(optimizer: Callable[..., Result]) -> None:

@@ -6,12 +6,15 @@ import subprocess
 import sys
 from collections.abc import Callable
 
+import pytest
+
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.export import as_json
 
 SECONDS = re.compile(r'"wall_s": [0-9.e-]+')
 
 
+@pytest.mark.slow("plans a second time in a process of its own")
 def test_plans_do_not_depend_on_the_hash_seed(planned: Callable[[str], PlanReport]) -> None:
     """A process with a seed of its own says what a process of this run planned under another."""
     own = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"

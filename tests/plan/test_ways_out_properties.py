@@ -45,7 +45,7 @@ def scenario_of(asked: dict[str, Any]) -> Scenario:
 
 def test_conflicts_rule_out_and_ways_out_lead_out(few: Catalogs) -> None:
     @given(asked=ASKED)
-    @settings(max_examples=3, deadline=None, derandomize=True, phases=[Phase.generate])
+    @settings(max_examples=3, phases=[Phase.generate])
     def holds(asked: dict[str, Any]) -> None:
         leads_out(scenario_of(asked), few)
 

@@ -17,7 +17,7 @@ from optimizer.program.problem.data import Apis
 from optimizer.program.problem.problem import Problem, restricted, sorted_problem
 from optimizer.program.solve import Solution, solve
 
-STEADY = settings(deadline=None, derandomize=True, max_examples=15, database=None)
+STEADY = settings(max_examples=15)
 
 
 def cost(solution: Solution) -> float:

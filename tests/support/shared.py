@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from optimizer import load_catalogs, load_scenario
 from optimizer.answers.optimize import optimize
@@ -28,6 +29,9 @@ from support.command import Command, run
 from support.once import once
 from support.paths import ROOT
 from support.scenarios import proven
+
+settings.register_profile("repeatable", deadline=None, derandomize=True, database=None)
+settings.load_profile("repeatable")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -73,14 +77,20 @@ def planned(catalogs: Catalogs, run_folder: Path) -> Callable[[str], PlanReport]
 
 
 @pytest.fixture(scope="session")
-def asked(catalogs: Catalogs) -> Callable[[str], Inquiry]:
-    """The inquiry of a shipped scenario, over the example of one's own terms where there is one."""
+def known(catalogs: Catalogs) -> Callable[[str], Catalogs]:
+    """The catalogs of a shipped scenario: with the example of one's own terms where there is one."""
 
-    def inquiry(name: str) -> Inquiry:
+    def laid_over(name: str) -> Catalogs:
         overlay = shipped_dir("scenarios") / "overlays" / name
-        return Inquiry.of(load_scenario(name), load_catalogs(overlay) if overlay.is_dir() else catalogs)
+        return load_catalogs(overlay) if overlay.is_dir() else catalogs
 
-    return lru_cache(maxsize=None)(inquiry)
+    return lru_cache(maxsize=None)(laid_over)
+
+
+@pytest.fixture(scope="session")
+def asked(known: Callable[[str], Catalogs]) -> Callable[[str], Inquiry]:
+    """The inquiry of a shipped scenario."""
+    return lru_cache(maxsize=None)(lambda name: Inquiry.of(load_scenario(name), known(name)))
 
 
 @pytest.fixture(scope="session")
@@ -103,11 +113,11 @@ def optimizer(
     """The `optimizer` command; plans of shipped scenarios as they are shipped are those of the run."""
     shipped = {file.stem for file in shipped_dir("scenarios").glob("*.yaml")}
 
-    def remembered(scenario: Scenario, known: Catalogs, **options: Any) -> PlanReport:
+    def remembered(scenario: Scenario, laid_over: Catalogs, **options: Any) -> PlanReport:
         plain = not options.get("time_limit_s") and not options.get("thorough")
-        if plain and scenario.name in shipped and scenario == load_scenario(scenario.name) and known == catalogs:
+        if plain and scenario.name in shipped and scenario == load_scenario(scenario.name) and laid_over == catalogs:
             return planned(scenario.name)
-        return optimize(scenario, known, **options)
+        return optimize(scenario, laid_over, **options)
 
     monkeypatch.setattr(plan_command, "optimize", remembered)
     return lambda *arguments: run(monkeypatch, capsys, *map(str, arguments))
