@@ -6,12 +6,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from support.command import Command
 
 from optimizer.answers.accuracy.calibrate import FIRST_STEP, fit
 from optimizer.base.errors import InputError
 from optimizer.base.extras import optional
-from optimizer.cli.app import app
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
@@ -149,16 +148,14 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it() -> None:
 
 
 def test_the_command_writes_a_catalog_file_that_can_be_laid_over(
-    tmp_path: Path, catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
+    optimizer: Command, tmp_path: Path, catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     slower(catalogs, rows()).to_csv("own.csv", index=False)
     (tmp_path / "mine").mkdir()
-    result = CliRunner().invoke(
-        app, ["calibrate", "own.csv", "--output", "mine/calibration.csv", "--as-of", "2026-11-21"]
-    )
-    assert result.exit_code == 0, result.output
-    assert "constants fitted to 5 rows of own.csv (SHA-256 " in result.output
+    result = optimizer("calibrate", "own.csv", "--output", "mine/calibration.csv", "--as-of", "2026-11-21")
+    assert result.code == 0, result.err
+    assert "constants fitted to 5 rows of own.csv (SHA-256 " in result.out + result.err
     laid = load_catalogs(tmp_path / "mine")
     assert {entry.source for entry in laid.calibration if entry.note.startswith("fitted to own.csv")} == {
         "own-measurements"

@@ -2,11 +2,10 @@
 
 import csv
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.command import Result
+from support.command import Command
 from support.tables import OFFERS
 
 from optimizer.answers.catalog.diff import difference
@@ -93,7 +92,7 @@ def test_what_is_no_state_of_catalogs_is_refused(content: str | None, words: str
         snapshot_named(str(tmp_path / "empty"))
 
 
-def test_the_commands_answer_in_their_first_line(optimizer: Callable[..., Result], tmp_path: Path) -> None:
+def test_the_commands_answer_in_their_first_line(optimizer: Command, tmp_path: Path) -> None:
     before, after = folder(tmp_path / "old", L4, T4), folder(tmp_path / "new", L4.replace("0.50", "0.55"))
     manifest = tmp_path / "old.json"
     taken = optimizer("catalog", "snapshot", "--catalogs", str(before), "--output", str(manifest))

@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from support.command import Result
+from support.command import Command
 from support.paths import TESTS
 from support.scenarios import with_policy
 from support.tables import SOURCES
@@ -97,7 +97,7 @@ def test_what_fails_says_which_service_level_stops_it(chat: Scenario, catalogs: 
     assert "workloads[chat].slo.ttft_ms" in {item.requirement for item in rows["a10g"].stopped_by}
 
 
-def test_a_scenario_without_any_plan_has_no_winner(optimizer: Callable[..., Result]) -> None:
+def test_a_scenario_without_any_plan_has_no_winner(optimizer: Command) -> None:
     said = optimizer("compare", "infeasible-latency", "--by", "precision")
     assert said.code == 3
     assert said.out.startswith("No precision serves infeasible-latency")
@@ -153,13 +153,13 @@ def test_the_spreadsheet_holds_the_sheet_and_is_the_same_every_time(tmp_path: Pa
     assert all(name in words for name in SHEET_COLUMNS)
 
 
-def test_a_spreadsheet_needs_a_file(optimizer: Callable[..., Result]) -> None:
+def test_a_spreadsheet_needs_a_file(optimizer: Command) -> None:
     said = optimizer("compare", "ci-gate", "--by", "provider", "--format", "xlsx")
     assert (said.code, said.out) == (2, "")
     assert "--output FILE.xlsx" in said.err
 
 
-def test_the_command_writes_every_form_and_a_chart(optimizer: Callable[..., Result], tmp_path: Path) -> None:
+def test_the_command_writes_every_form_and_a_chart(optimizer: Command, tmp_path: Path) -> None:
     chart, sheet = tmp_path / "costs.svg", tmp_path / "costs.csv"
     asked = ("compare", "ci-gate", "--by", "provider", "--format", "csv")
     said = optimizer(*asked, "--output", str(sheet), "--chart", str(chart))

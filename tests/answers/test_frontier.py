@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from support.command import run
+from support.command import Command
 from support.scenarios import monthly_cost
 
 from optimizer import load_scenario
@@ -99,9 +99,7 @@ def test_values_outside_the_range_of_their_field_are_refused(few: Catalogs, scen
         frontier(scenario, few, [Sweep("min_quality", 0.9, 1.5, 3)])
 
 
-def test_a_frontier_without_any_plan_says_so_and_exits_with_3(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    result = run(monkeypatch, capsys, "frontier", "infeasible-latency", "--sweep", "tpot_ms=20:30:2")
+def test_a_frontier_without_any_plan_says_so_and_exits_with_3(optimizer: Command) -> None:
+    result = optimizer("frontier", "infeasible-latency", "--sweep", "tpot_ms=20:30:2")
     assert result.code == 3
     assert result.out.startswith("No plan meets infeasible-latency anywhere along tpot_ms.")

@@ -1,13 +1,12 @@
 """Training and serving add up by month: the articles' sums to the cent, every fleet the optimum of its demand."""
 
 import json
-from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.command import Result
+from support.command import Command
 from support.tables import OFFERS
 
 from optimizer import load_catalogs, load_scenario
@@ -205,7 +204,7 @@ def test_text_and_markdown_start_with_the_answer(shipped: LifecycleReport) -> No
     assert exact(0.023) == Decimal("0.023")
 
 
-def test_the_command_says_what_is_missing_and_where(optimizer: Callable[..., Result], tmp_path: Path) -> None:
+def test_the_command_says_what_is_missing_and_where(optimizer: Command, tmp_path: Path) -> None:
     missing = optimizer("lifecycle", "chat-8b")
     assert (missing.code, "lifecycle: is missing" in missing.err) == (2, True)
     text = (

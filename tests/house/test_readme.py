@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import typer
-from support.command import run
+from support.command import Command
 from support.paths import ROOT
 from typer.main import get_command
 
@@ -55,9 +55,9 @@ def test_every_command_shown_parses(arguments: list[str]) -> None:
     command.make_context(names[-1], list(arguments[len(names) :]))
 
 
-def test_the_main_command_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_main_command_runs(optimizer: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    assert "proven optimal" in run(monkeypatch, capsys, *commands()[0]).out.splitlines()[0]
+    assert "proven optimal" in optimizer(*commands()[0]).out.splitlines()[0]
 
 
 def test_the_example_has_the_sections_of_a_plan(planned: Callable[[str], PlanReport]) -> None:

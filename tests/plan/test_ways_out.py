@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.command import run
+from support.command import Command
 from support.scenarios import monthly_cost, proven
 
 from optimizer import optimize
@@ -148,15 +148,13 @@ def test_the_nearest_candidates_say_what_limits_them(case: tuple[str, dict[str, 
             assert f"mostly {next(iter(miss.spent_on))}" in miss.text
 
 
-def test_a_conflict_tells_the_line_that_asks_for_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_conflict_tells_the_line_that_asks_for_it(optimizer: Command, tmp_path: Path) -> None:
     scenario = tmp_path / "tight.yaml"
     scenario.write_text(
         "name: tight\nworkloads:\n  - name: a\n    model: llama-3.1-8b\n    requests_per_second: 400\n"
         "    input_tokens: 600\n    output_tokens: 150\npolicy:\n  providers: {allow: [verda]}\n  max_gpus: 1\n",
         encoding="utf-8",
     )
-    result = run(monkeypatch, capsys, "plan", str(scenario))
+    result = optimizer("plan", scenario)
     assert result.code == 3
     assert "line 10: policy.max_gpus = 1 GPUs; the rest of the scenario needs" in result.out
