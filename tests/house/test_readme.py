@@ -6,15 +6,14 @@ from collections.abc import Callable
 
 import pytest
 import typer
-from support.command import run
+from support.command import Command
+from support.paths import ROOT
 from typer.main import get_command
 
 from optimizer.cli.app import app
-from optimizer.inputs.catalog.shipped import PACKAGE
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.plan.sections import plan_sections
 
-ROOT = PACKAGE.parent
 PAGES = [ROOT / "README.md", ROOT / "docs" / "quick-start.md"]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -56,9 +55,9 @@ def test_every_command_shown_parses(arguments: list[str]) -> None:
     command.make_context(names[-1], list(arguments[len(names) :]))
 
 
-def test_the_main_command_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_main_command_runs(optimizer: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    assert "proven optimal" in run(monkeypatch, capsys, *commands()[0]).out.splitlines()[0]
+    assert "proven optimal" in optimizer(*commands()[0]).out.splitlines()[0]
 
 
 def test_the_example_has_the_sections_of_a_plan(planned: Callable[[str], PlanReport]) -> None:
