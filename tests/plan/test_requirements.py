@@ -1,4 +1,4 @@
-"""Whatever a scenario asks is seen everywhere: it costs, is measured, has a lever, is in a conflict and on a way out."""
+"""Whatever a scenario asks is seen everywhere: it costs, is measured, moved, in a conflict and on a way out."""
 
 import re
 from collections.abc import Callable
