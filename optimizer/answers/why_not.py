@@ -32,7 +32,7 @@ NOT_HERE: Final = ("min_quality", "max_power_kw")
 """Numbers that decide which candidates there are; failing them is told as a shortfall."""
 
 
-class Entry(Strict):
+class EntryPrice(Strict):
     """The price at which the choice becomes part of an optimal plan, all other prices as they are."""
 
     way: Literal["beside", "alone"]
@@ -63,7 +63,7 @@ class WhyNot(Strict):
     """What it would cost if the policies and quality floors that it fails were lifted."""
     admitted_summary: str
     relaxations: list[Relaxation]
-    entries: list[Entry]
+    entries: list[EntryPrice]
 
 
 def why_not(
@@ -145,7 +145,7 @@ def _covers_all(inquiry: Inquiry, choice: Choice, chosen: Bought) -> bool:
     )
 
 
-def _entries(inquiry: Inquiry, choice: Choice, chosen: Bought, proposed: Bought) -> list[Entry]:
+def _entries(inquiry: Inquiry, choice: Choice, chosen: Bought, proposed: Bought) -> list[EntryPrice]:
     """Cheaper until it stands in the plan beside others, where only offers were named, and until it carries all."""
     found = []
     if not set(choice.given()) - {*OF_OFFERS}:
@@ -159,10 +159,10 @@ def _entries(inquiry: Inquiry, choice: Choice, chosen: Bought, proposed: Bought)
     return found
 
 
-def _entry(way: Literal["beside", "alone"], factor: Decimal, summary: str) -> Entry:
+def _entry(way: Literal["beside", "alone"], factor: Decimal, summary: str) -> EntryPrice:
     discount = float((1 - factor) * 100)
     place = "enters the plan" if way == "beside" else "is the whole plan at the optimum's cost"
-    return Entry(
+    return EntryPrice(
         way=way, discount_percent=discount, summary=summary, text=f"{discount:.1f} % cheaper it {place}: {summary}"
     )
 
@@ -220,7 +220,7 @@ def _told(
     *,
     summary: str,
     verdict: Literal["chosen", "as_cheap", "dearer", "fails", "not_offered", "only_this"],
-    entries: Sequence[Entry] = (),
+    entries: Sequence[EntryPrice] = (),
     failed: Sequence[Shortfall] = (),
     admitted: Bought | None = None,
     ways: Sequence[Relaxation] = (),

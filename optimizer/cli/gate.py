@@ -12,7 +12,7 @@ from optimizer.answers.catalog.snapshot import SHIPPED_NAME
 from optimizer.answers.gate.baseline import read_baselines
 from optimizer.answers.gate.gate import gate
 from optimizer.answers.gate.pin import pinned
-from optimizer.answers.gate.rules import Limits
+from optimizer.answers.gate.rules import GateLimits
 from optimizer.answers.gate.types import GateReport
 from optimizer.base.errors import Finding, InputError
 from optimizer.cli.options import (
@@ -92,7 +92,7 @@ def gate_command(
     """Whether budgets hold and prices are sound, what changed, and why; exit code 1 when the gate is broken."""
     for path in (output, junit, sarif, comment):
         check_writable(path)
-    limits = Limits(
+    limits = GateLimits(
         max_monthly_usd=max_monthly_usd,
         max_increase_percent=max_increase_percent,
         max_increase_usd=max_increase_usd,

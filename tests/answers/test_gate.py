@@ -16,7 +16,7 @@ from optimizer.answers.gate.baseline import paired, read_baselines
 from optimizer.answers.gate.gate import gate
 from optimizer.answers.gate.pin import pinned
 from optimizer.answers.gate.plan import Planned
-from optimizer.answers.gate.rules import Case, Limits, proof
+from optimizer.answers.gate.rules import Case, GateLimits, proof
 from optimizer.answers.gate.types import GateReport
 from optimizer.base.errors import InputError
 from optimizer.cli.gate import exit_code
@@ -127,13 +127,13 @@ def test_several_scenarios_are_held_to_their_total(small: Catalogs, tmp_path: Pa
     """A new scenario counts in full, one that is gone as saved, and both as the scenarios' doing."""
     files = [scenario(tmp_path, "one"), scenario(tmp_path, "two")]
     before = (baseline(files[0], small), baseline(scenario(tmp_path, "three"), small))
-    report = gate(files, small, Limits(max_increase_usd=Decimal(0)), before)
+    report = gate(files, small, GateLimits(max_increase_usd=Decimal(0)), before)
     assert (report.before_usd, report.after_usd, report.verdict) == (Decimal("730.00"), Decimal("730.00"), "kept")
     assert [each.change_usd for each in report.scenarios] == [Decimal("0.00"), Decimal("365.00")]
     assert any("its scenario three is gone" in each.text for each in report.warnings)
-    alone = gate(files, small, Limits(max_increase_usd=Decimal(364)), before[:1])
+    alone = gate(files, small, GateLimits(max_increase_usd=Decimal(364)), before[:1])
     assert rules(alone) == ["max_increase_usd"]
-    assert gate(files, small, Limits(max_increase_percent=Decimal(0)), before[:1]).verdict == "broken"
+    assert gate(files, small, GateLimits(max_increase_percent=Decimal(0)), before[:1]).verdict == "broken"
 
 
 def test_baselines_find_their_scenarios(small: Catalogs, tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_limits_without_a_baseline_and_names_that_stand_twice_are_refused(small:
     (tmp_path / "copy.yaml").write_text(Path(file.document.file).read_text())
     files = [file, load_scenario_file(tmp_path / "copy.yaml")]
     with pytest.raises(InputError) as refused:
-        gate(files, small, Limits(max_increase_percent=Decimal(5)))
+        gate(files, small, GateLimits(max_increase_percent=Decimal(5)))
     assert [finding.field or finding.file for finding in refused.value.findings] == ["--max-increase-percent", "name"]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.gate_cases import amounts, baseline, judged, scenario, world
 
-from optimizer.answers.gate.baseline import Baseline, Fleet
+from optimizer.answers.gate.baseline import Baseline, GatePlan
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.record.origin import inputs_of
 
@@ -104,7 +104,7 @@ def test_what_cannot_be_told_apart_says_so(small: Catalogs, tmp_path: Path) -> N
 def test_a_plan_that_records_nothing_is_compared_without_causes(small: Catalogs, tmp_path: Path) -> None:
     file = scenario(tmp_path)
     plan = baseline(file, small).fleet.model_dump(mode="json", exclude={"inputs"})
-    report = judged(file, small, Baseline("old.json", Fleet.model_validate(plan)))
+    report = judged(file, small, Baseline("old.json", GatePlan.model_validate(plan)))
     assert (report.change_usd, report.causes) == (Decimal("0.00"), [])
     assert "does not record" in report.scenarios[0].notes[0]
 

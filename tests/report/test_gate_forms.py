@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 from support.gate_cases import baseline, scenario, world
 
 from optimizer.answers.gate.gate import gate
-from optimizer.answers.gate.rules import Limits
+from optimizer.answers.gate.rules import GateLimits
 from optimizer.answers.gate.types import RULES, GateReport
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.report.export import as_json
@@ -27,7 +27,7 @@ def report(catalogs: Catalogs, tmp_path_factory: pytest.TempPathFactory) -> Gate
     before = [baseline(scenario(folder, name, rate), small) for name, rate in (("one", 2), ("two", 2))]
     files = [scenario(folder, "one", 30), scenario(folder, "two", 2)]
     dearer = world(catalogs, l4="0.55", l40s="1.50")
-    limits = Limits(max_monthly_usd=Decimal(500), max_increase_percent=Decimal(1), warn_only=("max_increase_percent",))
+    limits = GateLimits(max_monthly_usd=Decimal(500), max_increase_percent=Decimal(1), warn_only=("max_increase_percent",))
     return gate(files, dearer, limits, before)
 
 

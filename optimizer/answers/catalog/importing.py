@@ -21,7 +21,7 @@ COMMITMENT_MONTHS: Final = {"reserved_1y": "12", "reserved_3y": "36"}
 
 
 @dataclass(frozen=True)
-class Terms:
+class PriceListTerms:
     """What a price list does not say of itself and its reader knows.
 
     Attributes:
@@ -42,7 +42,7 @@ class Terms:
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class LeftOutPrices:
     """Rows that became no offer for one reason.
 
     Attributes:
@@ -61,7 +61,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportedPrices:
     """A price list as offers.
 
     Attributes:
@@ -76,7 +76,7 @@ class Imported:
     prices: int
     offers: tuple[Offer, ...]
     merged: int
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[LeftOutPrices, ...]
 
 
 class _Refused(Exception):
@@ -87,7 +87,7 @@ class _Refused(Exception):
         super().__init__(reason)
 
 
-def import_prices(path: Path, catalogs: Catalogs, terms: Terms, format_name: str | None = None) -> Imported:
+def import_prices(path: Path, catalogs: Catalogs, terms: PriceListTerms, format_name: str | None = None) -> ImportedPrices:
     """Reads a price list and says of every price what became of it.
 
     Raises:
@@ -105,9 +105,9 @@ def import_prices(path: Path, catalogs: Catalogs, terms: Terms, format_name: str
             refused[problem.reason].append(price.line)
     kept = _joined(offers)
     left_out = [
-        LeftOut(reason, about, len(lines), min(lines), hint) for (reason, about, hint), lines in refused.items()
+        LeftOutPrices(reason, about, len(lines), min(lines), hint) for (reason, about, hint), lines in refused.items()
     ]
-    return Imported(
+    return ImportedPrices(
         format_name=chosen.name,
         prices=len(listed),
         offers=kept,
@@ -116,7 +116,7 @@ def import_prices(path: Path, catalogs: Catalogs, terms: Terms, format_name: str
     )
 
 
-def _check_terms(path: Path, listed: Iterable[Listed], terms: Terms, catalogs: Catalogs) -> None:
+def _check_terms(path: Path, listed: Iterable[Listed], terms: PriceListTerms, catalogs: Catalogs) -> None:
     """Whatever some row does not say must have been said by an option."""
     said = {"source": terms.source, "as_of": terms.as_of, "provider": terms.provider}
     findings = [
@@ -133,7 +133,7 @@ def _check_terms(path: Path, listed: Iterable[Listed], terms: Terms, catalogs: C
         raise InputError(findings)
 
 
-def _offer(price: Listed, names: Names, terms: Terms) -> Offer:
+def _offer(price: Listed, names: Names, terms: PriceListTerms) -> Offer:
     """One price with everything that an offer needs."""
     if not price.gpu_name:
         raise _Refused("no GPU", "")
@@ -158,7 +158,7 @@ def _offer(price: Listed, names: Names, terms: Terms) -> Offer:
         raise _Refused(f"{about} cannot be read", str(first["input"])[:60]) from error
 
 
-def _gpu(price: Listed, names: Names, terms: Terms, provider: str, instance_type: str) -> str:
+def _gpu(price: Listed, names: Names, terms: PriceListTerms, provider: str, instance_type: str) -> str:
     chosen = {folded(name): gpu for name, gpu in terms.gpus.items()}
     if folded(price.gpu_name) in chosen:
         return chosen[folded(price.gpu_name)]
@@ -196,7 +196,7 @@ def _check_price(price: Listed) -> None:
         raise _Refused("price is not above zero", text)
 
 
-def _kind(provider: str, names: Names, terms: Terms) -> ProviderKind | str:
+def _kind(provider: str, names: Names, terms: PriceListTerms) -> ProviderKind | str:
     if terms.provider_kind is not None:
         return terms.provider_kind
     kinds = names.provider_kinds.get(provider, ())

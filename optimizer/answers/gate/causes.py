@@ -11,7 +11,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from optimizer.answers.gate.baseline import Baseline, Fleet
+from optimizer.answers.gate.baseline import Baseline, GatePlan
 from optimizer.answers.gate.types import CAUSES, Cause, CauseName
 from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.inputs.scenario.scenario import Scenario
@@ -19,7 +19,7 @@ from optimizer.performance.candidates.apis import apis
 from optimizer.plan.record.fields import cents
 from optimizer.plan.record.origin import PER_TOKEN, PlanInputs, inputs_of
 
-Solve = Callable[[Scenario, Catalogs], Fleet | None]
+Solve = Callable[[Scenario, Catalogs], GatePlan | None]
 RECORDED: Final[dict[CauseName, str]] = {
     "prices": "prices_sha256",
     "catalog": "catalog_sha256",
@@ -49,7 +49,7 @@ class Shares:
 
 
 @dataclass(frozen=True)
-class Compared:
+class CostChange:
     """A plan of today beside its baseline.
 
     Attributes:
@@ -63,13 +63,13 @@ class Compared:
 
     scenario: Scenario
     catalogs: Catalogs
-    now: Fleet
+    now: GatePlan
     before: Baseline
     old_catalogs: Catalogs | None
     solve: Solve
 
 
-def shares(case: Compared) -> Shares:
+def shares(case: CostChange) -> Shares:
     """The difference by cause; only inputs that changed are named."""
     was, now = case.before.fleet.monthly_cost_usd, case.now.monthly_cost_usd
     made = case.before.fleet.inputs
@@ -89,7 +89,7 @@ def _moved(made: PlanInputs, today: PlanInputs) -> tuple[CauseName, ...]:
     return tuple(name for name in CAUSES if getattr(made, RECORDED[name]) != getattr(today, RECORDED[name]))
 
 
-def _by_solving(case: Compared, made: PlanInputs, moved: tuple[CauseName, ...], was: Decimal, now: Decimal) -> Shares:
+def _by_solving(case: CostChange, made: PlanInputs, moved: tuple[CauseName, ...], was: Decimal, now: Decimal) -> Shares:
     """The scenario's share by solving the old one today, the others' by exchanging them one by one where possible."""
     scenario, total = _old_scenario(made), now - was
     old_today = None if scenario is None else _cost(case, scenario, case.catalogs, "scenario" in moved, now)
@@ -124,14 +124,14 @@ def _old_scenario(made: PlanInputs) -> Scenario | None:
         return None
 
 
-def _cost(case: Compared, scenario: Scenario, catalogs: Catalogs, other: bool, known: Decimal) -> Decimal | None:
+def _cost(case: CostChange, scenario: Scenario, catalogs: Catalogs, other: bool, known: Decimal) -> Decimal | None:
     """The cost of a scenario; `known` where nothing is `other` than what was planned already."""
     fleet = case.solve(scenario, catalogs) if other else None
     return known if not other else None if fleet is None else fleet.monthly_cost_usd
 
 
 def _stepwise(
-    case: Compared, scenario: Scenario, moved: Sequence[CauseName], was: Decimal, old_today: Decimal
+    case: CostChange, scenario: Scenario, moved: Sequence[CauseName], was: Decimal, old_today: Decimal
 ) -> dict[CauseName, Decimal] | None:
     """Each cause's own share, from the catalogs of the baseline to those of today; None where a step has no plan."""
     old, new = case.old_catalogs, case.catalogs
@@ -182,7 +182,7 @@ def _repriced(offer: Offer, today: Offer | None) -> Offer:
 
 
 def _estimated(
-    case: Compared, scenario: Scenario, moved: Sequence[CauseName], rest: Decimal
+    case: CostChange, scenario: Scenario, moved: Sequence[CauseName], rest: Decimal
 ) -> tuple[dict[CauseName, Decimal], dict[CauseName, list[CauseName]]]:
     """Without the old catalogs: prices as far as they moved what the baseline bought, the others together."""
     if not moved:
@@ -201,7 +201,7 @@ def _estimated(
     return parts, {first: together}
 
 
-def _baseline_at_todays_prices(case: Compared, scenario: Scenario) -> Decimal | None:
+def _baseline_at_todays_prices(case: CostChange, scenario: Scenario) -> Decimal | None:
     """How much more the same purchases cost today; None where one of them has no price any more."""
     prices = {offer.id: offer.price_usd_per_hour for offer in case.catalogs.offers}
     requests = {

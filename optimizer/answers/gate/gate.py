@@ -5,10 +5,10 @@ from decimal import Decimal
 from typing import Final
 
 from optimizer.answers.gate import causes as gate_causes
-from optimizer.answers.gate.baseline import Baseline, Fleet, paired
+from optimizer.answers.gate.baseline import Baseline, GatePlan, paired
 from optimizer.answers.gate.changes import changes, edits, line_of
 from optimizer.answers.gate.plan import planned, proven
-from optimizer.answers.gate.rules import Case, Limits, Verdict, ages_days, budgets, proof, sound_prices
+from optimizer.answers.gate.rules import Case, GateLimits, Verdict, ages_days, budgets, proof, sound_prices
 from optimizer.answers.gate.types import RULES, Cause, Gated, GateReport, Reason, Ruling, Warned
 from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog.records import Catalogs
@@ -24,7 +24,7 @@ Began = Callable[[str], None]
 def gate(
     files: Sequence[ScenarioFile],
     catalogs: Catalogs,
-    limits: Limits,
+    limits: GateLimits,
     baselines: Sequence[Baseline] = (),
     *,
     old_catalogs: Catalogs | None = None,
@@ -58,7 +58,7 @@ def gate(
             began(file.scenario.name)
         cases.append(Case(file, planned(file.scenario, catalogs, time_limit_s), claimed.get(file.scenario.name)))
 
-    def solve(scenario: Scenario, known: Catalogs) -> Fleet | None:
+    def solve(scenario: Scenario, known: Catalogs) -> GatePlan | None:
         return proven(scenario, known, time_limit_s)
 
     gated = [_gated(case, catalogs, old_catalogs, solve, bool(baselines)) for case in cases]
@@ -96,7 +96,7 @@ def _totals(
 
 
 def _refuse_unusable(
-    files: Sequence[ScenarioFile], catalogs: Catalogs, limits: Limits, baselines: Sequence[Baseline]
+    files: Sequence[ScenarioFile], catalogs: Catalogs, limits: GateLimits, baselines: Sequence[Baseline]
 ) -> None:
     """Everything that keeps a verdict from being given, at once."""
     findings = [finding for file in files for finding in file.located(check_scenario(file.scenario, catalogs))]
@@ -127,7 +127,7 @@ def _gated(
     elif after is not None:
         old, notes = _fitting(old_catalogs, baseline, case)
         told = gate_causes.shares(
-            gate_causes.Compared(case.file.scenario, catalogs, case.planned.fleet, baseline, old, solve)
+            gate_causes.CostChange(case.file.scenario, catalogs, case.planned.fleet, baseline, old, solve)
         )
         shares = gate_causes.Shares(told.causes, (*notes, *told.notes))
     made = baseline.fleet.inputs if baseline else None
@@ -194,13 +194,13 @@ def _reason(verdict: Verdict, cases: Sequence[Case], gated: Sequence[Gated]) -> 
     )
 
 
-def _ruling(verdict: Verdict, limits: Limits) -> Ruling:
+def _ruling(verdict: Verdict, limits: GateLimits) -> Ruling:
     quiet = verdict.allowed or limits.only_warns(verdict.rule, verdict.scenario)
     state = "kept" if not verdict.broken else "warned" if quiet else "broken"
     return Ruling(rule=verdict.rule, scenario=verdict.scenario, state=state, text=verdict.text)
 
 
-def _warnings(verdicts: Iterable[Verdict], limits: Limits) -> list[Warned]:
+def _warnings(verdicts: Iterable[Verdict], limits: GateLimits) -> list[Warned]:
     """Broken rules that were let through, and why."""
     told = []
     for each in verdicts:
@@ -211,7 +211,7 @@ def _warnings(verdicts: Iterable[Verdict], limits: Limits) -> list[Warned]:
 
 
 def _remarks(
-    cases: Sequence[Case], orphans: Sequence[Baseline], drift: Sequence[str], catalogs: Catalogs, limits: Limits
+    cases: Sequence[Case], orphans: Sequence[Baseline], drift: Sequence[str], catalogs: Catalogs, limits: GateLimits
 ) -> list[Warned]:
     """What breaks nothing and should be known: drift, old prices, plans that no scenario claims."""
     told = [Warned(rule=None, scenario=None, text=text) for text in drift]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from optimizer.answers.gate.baseline import Fleet
+from optimizer.answers.gate.baseline import GatePlan
 from optimizer.answers.optimize import optimize, verified
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
@@ -17,7 +17,7 @@ from optimizer.plan.record.origin import inputs_of
 class Planned:
     """A fleet, how far it is from proven, and in words what stands in the way where there is none."""
 
-    fleet: Fleet
+    fleet: GatePlan
     relative_gap: float | None
     summary: str
 
@@ -32,10 +32,10 @@ def planned(scenario: Scenario, catalogs: Catalogs, time_limit_s: float | None) 
     if answer.solution.outcome in ("optimal", "feasible"):
         return Planned(_fleet(answer), answer.solution.relative_gap, "")
     report = optimize(scenario, catalogs, time_limit_s=time_limit_s)
-    return Planned(Fleet.model_validate(report.model_dump()), None, report.explanation.summary)
+    return Planned(GatePlan.model_validate(report.model_dump()), None, report.explanation.summary)
 
 
-def proven(scenario: Scenario, catalogs: Catalogs, time_limit_s: float | None) -> Fleet | None:
+def proven(scenario: Scenario, catalogs: Catalogs, time_limit_s: float | None) -> GatePlan | None:
     """The cheapest fleet; None where these catalogs do not know what is asked, have no plan, or time ran out."""
     if check_scenario(scenario, catalogs):
         return None
@@ -43,10 +43,10 @@ def proven(scenario: Scenario, catalogs: Catalogs, time_limit_s: float | None) -
     return _fleet(answer) if answer.solution.outcome == "optimal" else None
 
 
-def _fleet(answer: Answer) -> Fleet:
+def _fleet(answer: Answer) -> GatePlan:
     inquiry, bought = answer.inquiry, read_back(answer)
     verified(inquiry, bought)
-    return Fleet.model_validate(
+    return GatePlan.model_validate(
         {
             "scenario": inquiry.scenario.name,
             "outcome": answer.solution.outcome,

@@ -6,7 +6,7 @@ from datetime import date
 from decimal import Decimal
 from fnmatch import fnmatchcase
 
-from optimizer.answers.gate.baseline import Baseline, Fleet
+from optimizer.answers.gate.baseline import Baseline, GatePlan
 from optimizer.answers.gate.plan import Planned
 from optimizer.answers.gate.types import Amount, Rule
 from optimizer.inputs.catalog.records import Catalogs
@@ -18,7 +18,7 @@ from optimizer.plan.record.origin import PER_TOKEN
 
 
 @dataclass(frozen=True)
-class Limits:
+class GateLimits:
     """What is demanded, and what is let through.
 
     Attributes:
@@ -80,7 +80,7 @@ class Verdict:
     field: str = ""
 
 
-def budgets(limits: Limits, before: Decimal | None, after: Decimal | None) -> Iterator[Verdict]:
+def budgets(limits: GateLimits, before: Decimal | None, after: Decimal | None) -> Iterator[Verdict]:
     """The limits on money; none can be judged while a scenario has no plan."""
     if after is None:
         return
@@ -126,7 +126,7 @@ def proof(case: Case) -> Iterator[Verdict]:
         yield Verdict("unproven", name, False, f"{name}: proven optimal", 0.0, 0.0)
 
 
-def sound_prices(case: Case, catalogs: Catalogs, limits: Limits) -> Iterator[Verdict]:
+def sound_prices(case: Case, catalogs: Catalogs, limits: GateLimits) -> Iterator[Verdict]:
     """Prices that are missing, zero or too old, each by name; one kept verdict for a rule that nothing breaks."""
     found = [*_missing(case, catalogs, limits), *_zero(case, catalogs, limits), *_expired(case, catalogs, limits)]
     yield from found
@@ -141,7 +141,7 @@ def sound_prices(case: Case, catalogs: Catalogs, limits: Limits) -> Iterator[Ver
             yield Verdict(rule, case.file.scenario.name, False, f"{case.file.scenario.name}: {text}")
 
 
-def _missing(case: Case, catalogs: Catalogs, limits: Limits) -> Iterator[Verdict]:
+def _missing(case: Case, catalogs: Catalogs, limits: GateLimits) -> Iterator[Verdict]:
     """What the baseline pays for and the catalogs no longer list."""
     if case.baseline is None:
         return
@@ -154,7 +154,7 @@ def _missing(case: Case, catalogs: Catalogs, limits: Limits) -> Iterator[Verdict
             yield Verdict("missing_price", case.file.scenario.name, True, text, allowed=allowed)
 
 
-def _offers(fleet: Fleet) -> list[str]:
+def _offers(fleet: GatePlan) -> list[str]:
     return sorted({paid.offer for paid in fleet.purchases})
 
 
@@ -163,7 +163,7 @@ def _apis(case: Case) -> list[str]:
     return sorted({f"{each.provider}/{each.api}" for each in sent})
 
 
-def _zero(case: Case, catalogs: Catalogs, limits: Limits) -> Iterator[Verdict]:
+def _zero(case: Case, catalogs: Catalogs, limits: GateLimits) -> Iterator[Verdict]:
     """Hosted APIs that could serve a workload for nothing: a price nobody filled in, or a promotion that ends.
 
     A plan leaves them out; instances without a price are refused when the catalogs are read.
@@ -181,7 +181,7 @@ def _zero(case: Case, catalogs: Catalogs, limits: Limits) -> Iterator[Verdict]:
             yield Verdict("zero_price", scenario.name, True, text, None, "0.00", allowed, "policy.hosting")
 
 
-def _expired(case: Case, catalogs: Catalogs, limits: Limits) -> Iterator[Verdict]:
+def _expired(case: Case, catalogs: Catalogs, limits: GateLimits) -> Iterator[Verdict]:
     most = limits.oldest_days(case.file.scenario.policy)
     for name, age_days in ages_days(case.planned.fleet, catalogs, limits.today).items():
         if age_days > most:
@@ -191,7 +191,7 @@ def _expired(case: Case, catalogs: Catalogs, limits: Limits) -> Iterator[Verdict
             yield Verdict("expired_price", scenario, True, text, float(most), float(age_days), allowed, field)
 
 
-def ages_days(fleet: Fleet, catalogs: Catalogs, today: date | None) -> dict[str, int]:
+def ages_days(fleet: GatePlan, catalogs: Catalogs, today: date | None) -> dict[str, int]:
     """The age of every price that a fleet pays, by the name of its offer or API."""
     until = today or catalogs.as_of
     bought, sent = {paid.offer for paid in fleet.purchases}, {(each.provider, each.api) for each in fleet.hosted}

@@ -31,7 +31,7 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Fleet:
+class FleetAtDemand:
     """What serves one level of demand; without a plan `bought` is None and `reason` says why."""
 
     outcome: Outcome
@@ -102,7 +102,7 @@ def _months(
     inquiry: Inquiry, life: Lifecycle, runs: Sequence[PricedRun], progress: Progress | None
 ) -> Iterator[MonthOfLife]:
     """Every month but for its cumulative spend; a fleet is planned for the busiest of the months it is kept for."""
-    fleets: dict[float, Fleet] = {}
+    fleets: dict[float, FleetAtDemand] = {}
     for month in range(1, life.months + 1):
         first = month - (month - 1) % life.replan_every_months
         kept_for = range(first, min(first + life.replan_every_months, life.months + 1))
@@ -115,17 +115,17 @@ def _months(
         yield _month(month, now, fleets[busiest], runs)
 
 
-def _fleet(inquiry: Inquiry) -> Fleet:
+def _fleet(inquiry: Inquiry) -> FleetAtDemand:
     answer = inquiry.solved()
     outcome = answer.solution.outcome
     if outcome not in ("optimal", "feasible"):
-        return Fleet(outcome, answer.solution.reason, None)
+        return FleetAtDemand(outcome, answer.solution.reason, None)
     bought = read_back(answer)
     verified(inquiry, bought)
-    return Fleet(outcome, answer.solution.reason, bought)
+    return FleetAtDemand(outcome, answer.solution.reason, bought)
 
 
-def _month(month: int, scenario: Scenario, fleet: Fleet, runs: Sequence[PricedRun]) -> MonthOfLife:
+def _month(month: int, scenario: Scenario, fleet: FleetAtDemand, runs: Sequence[PricedRun]) -> MonthOfLife:
     """One month of a fleet, its cumulative spend left open."""
     bought, grid = fleet.bought, scenario.policy.grid
     peak = sum(_output_tokens(each) * each.peak_requests_per_second() for each in scenario.workloads)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from optimizer.answers.catalog.importing import Imported, Terms, import_prices
+from optimizer.answers.catalog.importing import ImportedPrices, PriceListTerms, import_prices
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
 from optimizer.cli.options import CatalogsOption, Format, FormatOption, write
@@ -45,7 +45,7 @@ def import_command(
 ) -> None:
     """Another price list as your own catalog files; what can't be told for sure is left out and listed."""
     known = load_catalogs(catalogs)
-    terms = Terms(
+    terms = PriceListTerms(
         source=source,
         as_of=as_of.date() if as_of else None,
         provider=provider,
@@ -79,7 +79,7 @@ def _pair(text: str) -> tuple[str, str]:
     return name, identity
 
 
-def _refuse_nothing(file: Path, imported: Imported) -> None:
+def _refuse_nothing(file: Path, imported: ImportedPrices) -> None:
     """A list of which nothing can be taken in is bad input, with every reason."""
     if not imported.offers:
         raise InputError(

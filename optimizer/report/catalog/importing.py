@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from optimizer.answers.catalog.importing import Imported
+from optimizer.answers.catalog.importing import ImportedPrices
 from optimizer.report.layout.elements import Section, Table
 
 SHOWN_REASONS = 20
 
 
-def import_sections(imported: Imported, file: str, written: Sequence[str]) -> tuple[Section, ...]:
+def import_sections(imported: ImportedPrices, file: str, written: Sequence[str]) -> tuple[Section, ...]:
     """The verdict with the files written, then everything that was left out, most frequent first."""
     lost = sum(item.rows for item in imported.left_out)
     counts = f"{imported.prices:,} prices of {file}, read as {imported.format_name}"
@@ -34,7 +34,7 @@ def import_sections(imported: Imported, file: str, written: Sequence[str]) -> tu
     return verdict, Section("Left out", (), table)
 
 
-def import_content(imported: Imported, file: str, written: Sequence[str]) -> dict[str, Any]:
+def import_content(imported: ImportedPrices, file: str, written: Sequence[str]) -> dict[str, Any]:
     """The same for machines, every reason included."""
     return {
         "file": file,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from decimal import Decimal
 
-from optimizer.answers.gate.types import Cause, Change, Gated, GateReport
+from optimizer.answers.gate.types import Cause, DeploymentChange, Gated, GateReport
 from optimizer.report.layout.elements import Section, Table, change, money
 from optimizer.report.layout.markdown import answer_markdown
 from optimizer.report.layout.text import answer_text
@@ -87,12 +87,12 @@ def changes_table(gated: Gated) -> Table:
     return Table(("", "what", "where", "how many", ">$/month"), rows)
 
 
-def sign(each: Change) -> str:
+def sign(each: DeploymentChange) -> str:
     """`+`, `~`, `−`, and nothing for what stays the same."""
     return {"=": "", "-": "−"}.get(each.sign, each.sign)
 
 
-def how_many(each: Change) -> str:
+def how_many(each: DeploymentChange) -> str:
     """Before and after; once where nothing moved or one side has none."""
     return (
         f"{each.before} → {each.after}"
@@ -101,7 +101,7 @@ def how_many(each: Change) -> str:
     )
 
 
-def month(each: Change) -> str:
+def month(each: DeploymentChange) -> str:
     """Cost before and after; once where it did not move."""
     was, now = each.before_usd, each.after_usd
     if was is None or now is None or was == now:
@@ -130,7 +130,7 @@ def _percent(percent: float | None) -> str:
     return "" if percent is None else f" ({'−' if percent < 0 else '+'}{abs(percent):.1f} %)"
 
 
-def _change(each: Change, compared: bool) -> tuple[str, ...]:
+def _change(each: DeploymentChange, compared: bool) -> tuple[str, ...]:
     return sign(each) if compared else "", each.what, each.where, how_many(each), month(each)
 
 
