@@ -1,11 +1,12 @@
 """Why not another choice: what it would cost and why, or which requirements it fails, and the price that admits it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Final, Literal
 
 from optimizer.base.errors import InputError
 from optimizer.base.model import Strict
+from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
@@ -72,7 +73,7 @@ def why_not(
     choice: Choice,
     *,
     time_limit_s: float | None = None,
-    progress: Callable[[str], None] | None = None,
+    progress: Progress | None = None,
 ) -> WhyNot:
     """What a choice costs against the optimum, or what it fails.
 
@@ -89,15 +90,15 @@ def why_not(
     findings = check_scenario(scenario, catalogs)
     if findings:
         raise InputError(findings)
-    began = progress or _silent
-    began("predicting")
+    begin = progress or silent
+    begin("predicting")
     inquiry = Inquiry.of(scenario, catalogs, time_limit_s)
     findings = tuple(unknown(choice, inquiry))
     if findings:
         raise InputError(findings)
-    began("solving")
+    begin("solving")
     chosen, proposal = _solved(inquiry), forced(inquiry, choice)
-    began("comparing")
+    begin("comparing")
     if proposal is None:
         return _told(inquiry, choice, chosen, None, summary=_not_offered(choice, inquiry), verdict="not_offered")
     proposed = _solved(proposal)
@@ -107,10 +108,6 @@ def why_not(
         summary = f"{choice.words()}: ${proposed.monthly_cost_usd:,.2f} a month, {summarized(proposed)}"
         return _told(inquiry, choice, None, proposed, summary=summary, verdict="only_this")
     return _compared(inquiry, choice, chosen, proposed)
-
-
-def _silent(_: str) -> None:
-    """Progress that nobody watches."""
 
 
 def _solved(inquiry: Inquiry | None) -> Bought | None:

@@ -14,7 +14,7 @@ from support.gate_cases import baseline, judged, scenario, world
 from optimizer.answers.catalog.snapshot import snapshot
 from optimizer.answers.gate.baseline import paired, read_baselines
 from optimizer.answers.gate.gate import gate
-from optimizer.answers.gate.pin import pinned
+from optimizer.answers.gate.pin import Pin, pinned
 from optimizer.answers.gate.plan import Planned
 from optimizer.answers.gate.rules import Case, GateLimits, proof
 from optimizer.answers.gate.types import GateReport
@@ -118,7 +118,7 @@ def test_no_plan_and_no_proof_end_a_gate(small: Catalogs, tmp_path: Path) -> Non
     assert exit_code(impossible) == 3
     late = [impossible.reasons[0].model_copy(update={"rule": "unproven"})]
     assert exit_code(impossible.model_copy(update={"reasons": late})) == 4
-    fleet = baseline(scenario(tmp_path), small).fleet.model_copy(update={"outcome": "feasible"})
+    fleet = baseline(scenario(tmp_path), small).plan.model_copy(update={"outcome": "feasible"})
     case = Case(scenario(tmp_path), Planned(fleet, 0.02, ""), None)
     assert [verdict.rule for verdict in proof(case) if verdict.broken] == ["unproven"]
 
@@ -152,7 +152,7 @@ def test_what_is_no_plan_is_refused(text: str, tmp_path: Path) -> None:
 
 
 def test_two_baselines_of_one_scenario_are_refused(small: Catalogs, tmp_path: Path) -> None:
-    plan = baseline(scenario(tmp_path), small).fleet.model_dump_json()
+    plan = baseline(scenario(tmp_path), small).plan.model_dump_json()
     for name in ("a", "b"):
         (tmp_path / f"{name}.json").write_text(plan)
     with pytest.raises(InputError, match="a plan of the same scenario"):
@@ -210,8 +210,8 @@ def test_drift_from_a_pin_is_told_price_by_price(tmp_path: Path) -> None:
     manifest = tmp_path / "pin.json"
     manifest.write_text(as_json(taken.model_copy(update={"sha256": "0" * 64, "prices": prices})))
     with pytest.raises(InputError, match=r"1 prices? moved.*-50\.0 %"):
-        pinned(str(manifest), None, allow_drift=False)
-    held, told = pinned(str(manifest), None, allow_drift=True)
-    assert held == "0" * 64
-    assert any(name in line for line in told)
-    assert pinned(taken.sha256, None, allow_drift=False) == (taken.sha256, [])
+        pinned(str(manifest))
+    pin = pinned(str(manifest), allow_drift=True)
+    assert pin.sha256 == "0" * 64
+    assert any(name in line for line in pin.drift)
+    assert pinned(taken.sha256) == Pin(taken.sha256)

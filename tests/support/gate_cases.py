@@ -59,8 +59,8 @@ def offer(gpu: str, price: str, as_of: date = date(2026, 11, 1)) -> Offer:
 
 
 def baseline(file: ScenarioFile, catalogs: Catalogs) -> Baseline:
-    fleet = planned(file.scenario, catalogs, None).fleet
-    return Baseline(f"{file.scenario.name}.json", fleet)
+    plan = planned(file.scenario, catalogs, None).plan
+    return Baseline(f"{file.scenario.name}.json", plan)
 
 
 def judged(

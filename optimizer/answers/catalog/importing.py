@@ -11,8 +11,9 @@ from typing import Final
 from pydantic import ValidationError
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.model import Strict
 from optimizer.inputs.catalog.kinds import Confidence, ProviderKind
-from optimizer.inputs.catalog.records import Catalogs, Offer
+from optimizer.inputs.catalog.records import Catalogs, Offer, Source
 from optimizer.inputs.importing.names import Names, folded, names_of
 from optimizer.inputs.importing.price_lists import Listed, read_price_list
 
@@ -31,6 +32,8 @@ class PriceListTerms:
         provider_kind: Of providers that the catalog does not know, or knows as several kinds.
         confidence: How sure the prices are.
         gpus: GPU ids by the name that the list uses, where the reader knows better than the catalog.
+        title: What the source is; the file's name unless given.
+        licence: Of the source.
     """
 
     source: str = ""
@@ -39,6 +42,11 @@ class PriceListTerms:
     provider_kind: ProviderKind | None = None
     confidence: Confidence = "listed"
     gpus: Mapping[str, str] = field(default_factory=dict)
+    title: str = ""
+    licence: str = "not stated"
+
+
+NOTHING_MORE: Final = PriceListTerms()
 
 
 @dataclass(frozen=True)
@@ -68,6 +76,7 @@ class ImportedPrices:
         format_name: What the file was read as.
         prices: Prices that the file holds.
         offers: Sorted by id, ready for an overlay.
+        sources: Those of the offers that the catalogs do not have yet, each dated by the newest of its prices.
         merged: Prices that were joined with another of the same offer: the same region's zones or hosts.
         left_out: What became no offer, most frequent first.
     """
@@ -75,8 +84,14 @@ class ImportedPrices:
     format_name: str
     prices: int
     offers: tuple[Offer, ...]
+    sources: tuple[Source, ...]
     merged: int
     left_out: tuple[LeftOutPrices, ...]
+
+    @property
+    def tables(self) -> dict[str, tuple[Strict, ...]]:
+        """What `write_overlay` writes."""
+        return {"offers": self.offers} | ({"sources": self.sources} if self.sources else {})
 
 
 class _Refused(Exception):
@@ -87,7 +102,9 @@ class _Refused(Exception):
         super().__init__(reason)
 
 
-def import_prices(path: Path, catalogs: Catalogs, terms: PriceListTerms, format_name: str | None = None) -> ImportedPrices:
+def import_prices(
+    path: Path, catalogs: Catalogs, terms: PriceListTerms, format_name: str | None = None
+) -> ImportedPrices:
     """Reads a price list and says of every price what became of it.
 
     Raises:
@@ -111,6 +128,7 @@ def import_prices(path: Path, catalogs: Catalogs, terms: PriceListTerms, format_
         format_name=chosen.name,
         prices=len(listed),
         offers=kept,
+        sources=_new_sources(kept, catalogs, terms, path),
         merged=len(offers) - len(kept),
         left_out=tuple(sorted(left_out, key=lambda item: (-item.rows, item.reason, item.about))),
     )
@@ -221,3 +239,14 @@ def _joined(offers: Iterable[Offer]) -> tuple[Offer, ...]:
             middle = middle.model_copy(update={"note": f"{middle.note}; {told}" if middle.note else told})
         joined.append(middle)
     return tuple(joined)
+
+
+def _new_sources(offers: Iterable[Offer], catalogs: Catalogs, terms: PriceListTerms, path: Path) -> tuple[Source, ...]:
+    newest: dict[str, date] = {}
+    for offer in offers:
+        newest[offer.source] = max(offer.as_of, newest.get(offer.source, offer.as_of))
+    return tuple(
+        Source(id=name, title=terms.title or path.name, licence=terms.licence, as_of=day)
+        for name, day in sorted(newest.items())
+        if name not in catalogs.sources
+    )

@@ -61,6 +61,11 @@ class GateApiUse(Lenient):
     monthly_cost_usd: Decimal
     usd_per_request: Decimal
 
+    @property
+    def name(self) -> str:
+        """Of the API, with its provider."""
+        return f"{self.provider}/{self.api}"
+
 
 class GatePlan(Lenient):
     """What runs and what it costs: a plan as far as two plans can be compared."""
@@ -80,7 +85,7 @@ class Baseline:
     """A plan and the file it stands in."""
 
     file: str
-    fleet: GatePlan
+    plan: GatePlan
 
 
 def read_baselines(paths: Iterable[Path]) -> tuple[Baseline, ...]:
@@ -101,9 +106,9 @@ def read_baselines(paths: Iterable[Path]) -> tuple[Baseline, ...]:
             field = ".".join(map(str, first["loc"]))
             findings.append(Finding(str(path), 0, field, f"not a plan: {first['msg']}", WRITTEN_BY))
         else:
-            twin = found.setdefault(baseline.fleet.scenario, baseline)
+            twin = found.setdefault(baseline.plan.scenario, baseline)
             if twin is not baseline:
-                problem = f"{twin.file} is a plan of the same scenario, {baseline.fleet.scenario}"
+                problem = f"{twin.file} is a plan of the same scenario, {baseline.plan.scenario}"
                 findings.append(Finding(str(path), 0, "scenario", problem, "give one baseline for each scenario"))
     if findings:
         raise InputError(findings)
@@ -117,6 +122,6 @@ def paired(names: Sequence[str], baselines: Sequence[Baseline]) -> tuple[dict[st
     """
     if len(names) == len(baselines) == 1:
         return {names[0]: baselines[0]}, ()
-    by_name = {baseline.fleet.scenario: baseline for baseline in baselines}
+    by_name = {baseline.plan.scenario: baseline for baseline in baselines}
     claimed = {name: by_name[name] for name in names if name in by_name}
     return claimed, tuple(each for name, each in by_name.items() if name not in claimed)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Literal
 
-from optimizer.answers.gate.baseline import GatePlan, GateDeployment, GateApiUse
+from optimizer.answers.gate.baseline import GateApiUse, GateDeployment, GatePlan
 from optimizer.answers.gate.types import DeploymentChange, Edit
 from optimizer.base.errors import Finding
 from optimizer.base.units import SECONDS_PER_MONTH
@@ -23,15 +23,15 @@ def changes(before: GatePlan | None, after: GatePlan) -> list[DeploymentChange]:
     return [_change(key, was.get(key), now.get(key)) for key in sorted(was.keys() | now.keys())]
 
 
-def _running(fleet: GatePlan) -> dict[Key, tuple[str, Decimal]]:
+def _running(plan: GatePlan) -> dict[Key, tuple[str, Decimal]]:
     """What runs: how much of it, and what it costs; deployments that differ in their layout only are added up."""
     replicas: Counter[Key] = Counter()
     rates: dict[Key, float] = defaultdict(float)
     costs: dict[Key, Decimal] = defaultdict(Decimal)
-    for each in fleet.deployments:
+    for each in plan.deployments:
         replicas[_key(each)] += each.replicas
         costs[_key(each)] += each.monthly_cost_usd
-    for sent in fleet.hosted:
+    for sent in plan.hosted:
         rates[_hosted_key(sent)] += sent.requests_per_month / SECONDS_PER_MONTH
         costs[_hosted_key(sent)] += sent.monthly_cost_usd
     amounts = {key: f"{count}×" for key, count in replicas.items()}

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import asdict
 
 from optimizer.answers.accuracy.calibrate import Fit
+from optimizer.answers.catalog.overlay import catalog_csv
 from optimizer.inputs.catalog.records import CalibrationEntry
-from optimizer.report.catalog.files import catalog_csv
 from optimizer.report.layout.elements import Section, Table
 
 
