@@ -28,9 +28,9 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.readback.readback import Bought, read_back
-from optimizer.report.compare.compare import SHEET_COLUMNS, compare_csv, compare_html, compare_markdown, compare_text
+from optimizer.report.compare.compare import SHEET_COLUMNS, compare_answer, compare_csv, compare_html
 from optimizer.report.compare.sheet import write_xlsx
-from optimizer.report.export import as_json
+from optimizer.report.export import as_json, rendered
 
 SECONDS_PER_MONTH = 730 * 3600
 
@@ -120,7 +120,14 @@ def test_private_discounts_show_in_the_price_alone(two_clouds: Scenario, tmp_pat
         (tmp_path / "discounts.csv").write_text(table)
         answer = compare(two_clouds, load_catalogs(tmp_path), "provider")
         costs[private] = answer.choices[0].monthly_cost_usd
-        said = "".join((compare_text(answer), compare_csv(answer), compare_html(answer), as_json(answer)))
+        said = "".join(
+            (
+                rendered(compare_answer(answer), answer, "text"),
+                compare_csv(answer),
+                compare_html(answer),
+                as_json(answer),
+            )
+        )
         assert ("37 %" in said) == (private == "no")
         assert "Secret deal" not in said
     assert costs["yes"] == costs["no"]
@@ -135,8 +142,8 @@ def test_an_unknown_dimension_says_what_there_is(chat: Scenario, catalogs: Catal
 
 GOLDEN = TESTS / "golden" / "compare"
 FORMS: dict[str, Callable[[Comparison], str]] = {
-    "txt": compare_text,
-    "md": compare_markdown,
+    "txt": lambda answer: rendered(compare_answer(answer), answer, "text"),
+    "md": lambda answer: rendered(compare_answer(answer), answer, "markdown"),
     "csv": compare_csv,
     "html": compare_html,
 }

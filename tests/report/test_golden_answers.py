@@ -15,21 +15,25 @@ from support.paths import TESTS
 from optimizer.answers.frontier import Frontier
 from optimizer.answers.why_not import WhyNot
 from optimizer.report.export import as_json
-from optimizer.report.layout.text import DEFAULT_WIDTH
-from optimizer.report.plan.frontier import frontier_markdown, frontier_text
-from optimizer.report.plan.why_not import why_not_markdown, why_not_text
+from optimizer.report.layout.elements import WrittenAnswer
+from optimizer.report.layout.markdown import answer_markdown
+from optimizer.report.layout.text import DEFAULT_WIDTH, answer_text
+from optimizer.report.plan.frontier import frontier_answer
+from optimizer.report.plan.why_not import why_not_answer
 
 GOLDEN = TESTS / "golden" / "answers"
-KINDS: dict[str, tuple[type[BaseModel], dict[str, Callable[[Any], str]]]] = {
-    "why-not": (WhyNot, {"txt": why_not_text, "md": why_not_markdown}),
-    "frontier": (Frontier, {"txt": frontier_text, "md": frontier_markdown}),
+KINDS: dict[str, tuple[type[BaseModel], Callable[[Any], WrittenAnswer]]] = {
+    "why-not": (WhyNot, why_not_answer),
+    "frontier": (Frontier, frontier_answer),
 }
+FORMS: dict[str, Callable[[WrittenAnswer], str]] = {"txt": answer_text, "md": answer_markdown}
 NAMES = sorted(path.stem for path in GOLDEN.glob("*.json"))
 
 
-def stored(name: str) -> tuple[BaseModel, dict[str, Callable[[Any], str]]]:
-    kind, forms = KINDS[name.split(".")[0]]
-    return kind.model_validate_json((GOLDEN / f"{name}.json").read_text(encoding="utf-8")), forms
+def stored(name: str) -> tuple[BaseModel, WrittenAnswer]:
+    kind, written = KINDS[name.split(".")[0]]
+    answer = kind.model_validate_json((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
+    return answer, written(answer)
 
 
 def test_every_kind_of_verdict_is_stored() -> None:
@@ -40,8 +44,8 @@ def test_every_kind_of_verdict_is_stored() -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("form", ["md", "txt"])
 def test_the_words_are_pinned(name: str, form: str) -> None:
-    answer, forms = stored(name)
-    path, said = GOLDEN / f"{name}.{form}", forms[form](answer)
+    _, written = stored(name)
+    path, said = GOLDEN / f"{name}.{form}", FORMS[form](written)
     if os.environ.get("OPTIMIZER_WRITE_GOLDEN"):
         path.write_text(said, encoding="utf-8")
     assert said == path.read_text(encoding="utf-8")

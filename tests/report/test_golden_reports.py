@@ -12,14 +12,15 @@ from support.paths import TESTS
 
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.export import as_json
-from optimizer.report.layout.text import DEFAULT_WIDTH
-from optimizer.report.plan.plan import plan_markdown, plan_text
+from optimizer.report.layout.markdown import answer_markdown
+from optimizer.report.layout.text import DEFAULT_WIDTH, answer_text
+from optimizer.report.plan.sections import plan_answer
 
 GOLDEN = TESTS / "golden" / "reports"
 FORMS: dict[str, Callable[[PlanReport], str]] = {
-    "txt": plan_text,
-    "verbose.txt": lambda report: plan_text(report, verbose=True),
-    "md": plan_markdown,
+    "txt": lambda report: answer_text(plan_answer(report, verbose=False)),
+    "verbose.txt": lambda report: answer_text(plan_answer(report, verbose=True)),
+    "md": lambda report: answer_markdown(plan_answer(report, verbose=True)),
 }
 
 

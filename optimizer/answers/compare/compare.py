@@ -1,6 +1,6 @@
 """The best plan under each choice of provider, GPU, precision, term, region or hosting, and what stops the others."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from decimal import Decimal
 from typing import Final, get_args
@@ -10,6 +10,7 @@ from optimizer.answers.compare.rows import Ruler, row, row_without_plan
 from optimizer.answers.compare.types import Compared, Comparison, HostingFacts
 from optimizer.answers.optimize import verified
 from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
@@ -22,7 +23,6 @@ HOSTING: Final = "hosting"
 COMPARABLE: Final = (*get_args(Dimension), HOSTING)
 PHASES: Final = ("predicting", "solving", "comparing")
 HOSTED_API: Final = "hosted API"
-Progress = Callable[[str], None]
 
 
 def compare(
@@ -52,12 +52,12 @@ def compare(
     findings = check_scenario(scenario, catalogs)
     if findings:
         raise InputError(findings)
-    began = progress or _silent
-    began("predicting")
+    begin = progress or silent
+    begin("predicting")
     inquiry = Inquiry.of(scenario, catalogs, time_limit_s)
-    began("solving")
+    begin("solving")
     answer = inquiry.solved()
-    began("comparing")
+    begin("comparing")
     ruler = Ruler.of(inquiry, _bought(answer))
     if by == HOSTING:
         found = hostings(inquiry, answer, ruler.chosen)
@@ -65,10 +65,6 @@ def compare(
         return _comparison(ruler, answer, by, rows, hosting_facts(found))
     dimension: Dimension = next(name for name in get_args(Dimension) if name == by)
     return _comparison(ruler, answer, by, _rows(ruler, answer, dimension), None)
-
-
-def _silent(_: str) -> None:
-    """Progress that nobody watches."""
 
 
 def _bought(answer: Answer) -> Bought | None:

@@ -6,8 +6,8 @@ from typing import Any
 
 from optimizer.answers.accuracy.calibrate import Fit
 from optimizer.answers.accuracy.calibration_rows import MetricError
+from optimizer.answers.catalog.overlay import catalog_csv
 from optimizer.inputs.catalog.records import CalibrationEntry
-from optimizer.report.catalog.files import catalog_csv
 from optimizer.report.layout.columns import table_of
 from optimizer.report.layout.elements import Section
 

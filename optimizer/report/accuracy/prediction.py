@@ -4,6 +4,7 @@ from typing import Final
 
 from optimizer.answers.accuracy.prediction import Prediction, Setting
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer
+from optimizer.report.layout.markdown import answer_markdown
 from optimizer.report.layout.text import section_text
 
 SOURCES: Final = {
@@ -19,9 +20,9 @@ def prediction_text(prediction: Prediction) -> str:
     return f"{_question(prediction.setting)}\n\n{section_text(_delivered(prediction))}\n"
 
 
-def prediction_answer(prediction: Prediction) -> WrittenAnswer:
-    """The prediction as a document."""
-    return WrittenAnswer((_delivered(prediction),), title=_question(prediction.setting))
+def prediction_markdown(prediction: Prediction) -> str:
+    """The prediction as Markdown."""
+    return answer_markdown(WrittenAnswer((_delivered(prediction),), title=_question(prediction.setting)))
 
 
 def _delivered(prediction: Prediction) -> Section:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final
 
-from optimizer.answers.catalog.importing import Imported, LeftOut
+from optimizer.answers.catalog.importing import ImportedPrices, LeftOutPrices
 from optimizer.report.layout.amounts import plural
 from optimizer.report.layout.columns import Cell, table_of
 from optimizer.report.layout.elements import Section
@@ -19,7 +19,7 @@ REASONS: Final[Mapping[str, Cell]] = {
 }
 
 
-def import_sections(imported: Imported, file: str, written: Sequence[str]) -> tuple[Section, ...]:
+def import_sections(imported: ImportedPrices, file: str, written: Sequence[str]) -> tuple[Section, ...]:
     """The verdict with the files written, then everything that was left out, most frequent first."""
     counts = f"{imported.prices:,} prices of {file}, read as {imported.format_name}"
     left_out = f"{_prices(imported.left_out):,} left out"
@@ -41,11 +41,11 @@ def import_sections(imported: Imported, file: str, written: Sequence[str]) -> tu
     return verdict, Section("Left out", table=table)
 
 
-def _prices(left_out: Sequence[LeftOut]) -> int:
+def _prices(left_out: Sequence[LeftOutPrices]) -> int:
     return sum(item.rows for item in left_out)
 
 
-def import_content(imported: Imported, file: str, written: Sequence[str]) -> dict[str, Any]:
+def import_content(imported: ImportedPrices, file: str, written: Sequence[str]) -> dict[str, Any]:
     """The same for machines, every reason included."""
     return {
         "file": file,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from optimizer.answers.gate.types import Cause, Change, Gated, GateReport
+from optimizer.answers.gate.types import Cause, DeploymentChange, Gated, GateReport
 from optimizer.report.layout.amounts import change, money
 from optimizer.report.layout.columns import table_of
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer
@@ -113,12 +113,12 @@ def changes_table(gated: Gated) -> Table:
     )
 
 
-def how_many(moved: Change) -> str:
+def how_many(moved: DeploymentChange) -> str:
     """Before and after; once where nothing moved or one side has none."""
     return " → ".join(dict.fromkeys(filter(None, (moved.before, moved.after))))
 
 
-def month(moved: Change) -> str:
+def month(moved: DeploymentChange) -> str:
     """Cost before and after; once where it did not move."""
     amounts = dict.fromkeys(amount for amount in (moved.before_usd, moved.after_usd) if amount is not None)
     return " → ".join(f"{amount:,.2f}" for amount in amounts)

@@ -42,7 +42,9 @@ DEPLOYMENTS: Final[Mapping[str, Cell]] = {
 }
 ALTERNATIVES: Final[Mapping[str, Cell]] = {
     "change": "{change}",
-    ">a month": lambda item: ("≤ " if item.outcome == "feasible" else "") + money(item.monthly_cost_usd, unknown="none fits"),
+    ">a month": lambda item: (
+        ("≤ " if item.outcome == "feasible" else "") + money(item.monthly_cost_usd, unknown="none fits")
+    ),
     ">difference": "{difference_usd:change}",
     "plan": "{summary}",
 }
