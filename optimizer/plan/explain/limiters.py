@@ -29,8 +29,7 @@ def spent_on(choice: WorkloadOptions, pool: PoolOptions, row: int, criterion: st
     elif criterion == "tpot":
         parts = _decode(setup, mix)
     elif criterion in ("ttft", "e2e"):
-        overhead_s = choice.limits.ttft_overhead_s
-        parts = {**_prefill(setup, mix), **({"stages before the model": overhead_s} if overhead_s else {})}
+        parts = {**_prefill(setup, mix), "stages before the model": choice.limits.ttft_overhead_s}
         if criterion == "e2e":
             steps = float(mix.output_tokens.max())
             parts |= {f"{name} of the answer": seconds * steps for name, seconds in _decode(setup, mix).items()}
@@ -41,7 +40,7 @@ def spent_on(choice: WorkloadOptions, pool: PoolOptions, row: int, criterion: st
     return dict(sorted(shares.items(), key=lambda item: (-item[1], item[0])))
 
 
-def words(shares: dict[str, float]) -> str:
+def largest_causes(shares: dict[str, float]) -> str:
     """The largest cause, or the largest two where neither takes half."""
     named = list(shares.items())[: 1 if max(shares.values(), default=1.0) >= HALF else 2]
     return " and ".join(f"{name} ({share:.0%})" for name, share in named)
@@ -49,17 +48,15 @@ def words(shares: dict[str, float]) -> str:
 
 def _prefill(setup: Setup, mix: Mix) -> dict[str, float]:
     """Seconds of one prompt alone, by the longer of computing and reading weights."""
-    longest = int(np.argmax(mix.input_tokens))
-    tokens = np.array([float(mix.input_tokens[longest])])
+    tokens = np.array([float(mix.input_tokens.max())])
     new = tokens * (1 - mix.cached_input_share)
     body = matrices(setup).body
     reading, computing = float(body.move[0]), float((body.multiply * new)[0])
-    fixed = float((setup.constants["request_overhead_s"] + launch_floor_seconds(setup))[0])
     return {
         ("prefill compute" if computing >= reading else "reading the weights"): max(computing, reading),
         "attention over the prompt": float(prefill_attention_seconds(setup, new, tokens - new)[0]),
         "the link between the GPUs": float(all_reduces(setup).seconds(new)[0]),
-        "engine overhead": fixed,
+        "engine overhead": float((setup.constants["request_overhead_s"] + launch_floor_seconds(setup))[0]),
     }
 
 
@@ -78,9 +75,9 @@ def _decode(setup: Setup, mix: Mix) -> dict[str, float]:
 def _memory(choice: WorkloadOptions, setup: Setup, mix: Mix, row: int) -> dict[str, float]:
     """Bytes of one GPU."""
     use = choice.memory
-    longest = mix.input_tokens + mix.output_tokens
+    context = mix.input_tokens + mix.output_tokens
     return {
         "weights": float(use.weights[row]),
         "working space": float(use.activations[row] + use.overhead[row]),
-        "the KV cache of one request": float(kv_bytes_per_sequence(setup, longest).max()),
+        "the KV cache of one request": float(kv_bytes_per_sequence(setup, context).max()),
     }

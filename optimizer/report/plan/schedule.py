@@ -42,12 +42,18 @@ def _series(report: PlanReport) -> Iterator[tuple[str, Sequence[float], str, str
         yield what, [part.requests_per_second for part in hosted.schedule], "", f"{hosted.monthly_cost_usd:,.2f}"
 
 
-def _days(periods: Sequence[Period], values: Sequence[float]) -> tuple[str, str]:
-    """A bar for each hour of the two days, to the scale of the highest."""
-    by_hour = [0.0] * HOURS_PER_WEEK
+def by_hour(periods: Sequence[Period], values: Sequence[float]) -> list[float]:
+    """(168,) a value for every hour of the week, Monday 0 h first, from one for every period."""
+    hours = [0.0] * HOURS_PER_WEEK
     for period, value in zip(periods, values, strict=True):
         for first, last in period.hours_of_week:
-            by_hour[first : last + 1] = [value] * (last + 1 - first)
+            hours[first : last + 1] = [value] * (last + 1 - first)
+    return hours
+
+
+def _days(periods: Sequence[Period], values: Sequence[float]) -> tuple[str, str]:
+    """A bar for each hour of the two days, to the scale of the highest."""
     highest = max(values) or 1.0
-    bars = "".join(BARS[max(value > 0, round(value / highest * (len(BARS) - 1)))] for value in by_hour)
+    hours = by_hour(periods, values)
+    bars = "".join(BARS[max(value > 0, round(value / highest * (len(BARS) - 1)))] for value in hours)
     return bars[:HOURS_PER_DAY], bars[SATURDAY : SATURDAY + HOURS_PER_DAY]
