@@ -122,7 +122,7 @@ def _miss(choice: WorkloadOptions, pool: PoolOptions, criterion: Criterion, row:
     cause = f", mostly {largest_causes(shares)}" if shares else ""
     reached = f"{candidate} {verb} {value:,.1f} {criterion.unit} of {limit:,.1f}"
     return NearestMiss(
-        requirement=criterion.loosened_by.format(workload=choice.workload.name),
+        requirement=criterion.field(choice.workload.name),
         criterion=criterion.name,
         candidate=candidate,
         value=value,
