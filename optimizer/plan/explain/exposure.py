@@ -53,22 +53,31 @@ def exposure(inquiry: Inquiry, chosen: Bought) -> Exposure:
         chosen: Its plan.
     """
     used = _measurables(inquiry, chosen.columns)
-    few = narrowed(inquiry)
+    few, cost = narrowed(inquiry), float(chosen.monthly_cost_usd)
     central = _at_central_prediction(few)
+    in_plan = {group.key for group in used}
+    performance = {
+        _performance(few, central, group, cost=cost, in_plan=group.key in in_plan): group
+        for group in _of_either_plan(central, used)
+    }
+    estimates = [*performance, *_prices(few, chosen), *_qualities(few, chosen, used)]
+    worth = sorted((e for e in estimates if e.saves_usd or e.costs_usd), key=_largest_stake_first)
+    best = next((estimate for estimate in worth if estimate in performance), None)
+    benchmark = None if best is None else _benchmark(few, central, best, performance[best])
+    return Exposure(estimates=worth[:MAX_ESTIMATES], benchmark=benchmark)
+
+
+def _largest_stake_first(estimate: Estimate) -> tuple[float, str]:
+    return -max(estimate.saves_usd or 0.0, estimate.costs_usd or 0.0), estimate.what
+
+
+def _of_either_plan(central: Inquiry, used: Sequence[Measurable]) -> list[Measurable]:
+    """What the plan runs, in its layout, and what else a plan on central predictions would run; one of each key."""
     answer = central.solved()
     uses = answer.used if answer.solution.outcome == "optimal" else ()
-    # what the plan runs first, so that it gives its layout to what a plan on central predictions runs as well
-    every = {group.key: group for group in reversed([*used, *_measurables(central, [use.column for use in uses])])}
-    measurable, estimates = {}, [*_prices(few, chosen), *_qualities(few, chosen, used)]
-    for key in sorted(every):
-        in_plan = any(group.key == key for group in used)
-        estimate = _performance(few, central, every[key], cost=float(chosen.monthly_cost_usd), in_plan=in_plan)
-        measurable[estimate.what] = every[key]
-        estimates.append(estimate)
-    worth = sorted((e for e in estimates if e.saves_usd or e.costs_usd), key=lambda e: (-_stake(e), e.what))
-    best = next((estimate for estimate in worth if estimate.what in measurable), None)
-    benchmark = None if best is None else _benchmark(few, central, best, measurable[best.what])
-    return Exposure(estimates=worth[:MAX_ESTIMATES], benchmark=benchmark)
+    others = _measurables(central, [use.column for use in uses])
+    groups = {group.key: group for group in reversed([*used, *others])}
+    return [groups[key] for key in sorted(groups)]
 
 
 def _measurables(inquiry: Inquiry, columns: Iterable[Column]) -> list[Measurable]:
@@ -76,10 +85,6 @@ def _measurables(inquiry: Inquiry, columns: Iterable[Column]) -> list[Measurable
         Measurable(column.workload, inquiry.options[column.workload].configurations[column.configuration])
         for column in columns
     ]
-
-
-def _stake(estimate: Estimate) -> float:
-    return max(estimate.saves_usd or 0.0, estimate.costs_usd or 0.0)
 
 
 def _at_central_prediction(inquiry: Inquiry) -> Inquiry:
@@ -210,26 +215,21 @@ def _qualities(inquiry: Inquiry, chosen: Bought, used: Sequence[Measurable]) -> 
 def _benchmark(inquiry: Inquiry, central: Inquiry, estimate: Estimate, group: Measurable) -> Benchmark:
     """At the load that a replica carries in the plan that it would confirm, with the room that the policy asks for."""
     options, rows = inquiry.options[group.workload], group.rows(inquiry.options[group.workload])
-    confirmed = _partly_central(inquiry, central, group.workload, rows) if estimate.saves_usd else inquiry
-    answer = confirmed.solved()
-    # the deployment of the group that carries most
-    use, services = max(
-        (
-            (use, services)
-            for use, services in zip(answer.used, answer.services, strict=True)
-            if use.column.workload == group.workload and rows[use.column.configuration]
-        ),
-        key=lambda pair: pair[0].flow_per_s[pair[0].busiest],
-    )
-    c, busiest = options.configurations[use.column.configuration], use.busiest
-    rate = use.flow_per_s[busiest] / max(use.replicas[busiest], 1) / inquiry.scenario.policy.max_utilization
-    where = f"{c.model} {c.precision} on {c.tensor_parallel * c.pipeline_parallel}×{c.gpu} with {c.engine}"
+    answer = (_partly_central(inquiry, central, group.workload, rows) if estimate.saves_usd else inquiry).solved()
     cost = answer.solution.cost_usd_per_month or 0.0
     effect = f"a plan of ${cost:,.2f} a month would do" if estimate.saves_usd else "the plan is sure to stand"
+    # the deployment of the group that carries most, at its busiest hours
+    uses = [use for use in answer.used if use.column.workload == group.workload and rows[use.column.configuration]]
+    use = max(uses, key=lambda use: use.flow_per_s[use.busiest])
+    mix = answer.services[answer.used.index(use)][use.busiest].mix
+    per_replica = use.flow_per_s[use.busiest] / max(use.replicas[use.busiest], 1)
+    rate = per_replica / inquiry.scenario.policy.max_utilization
+    c = options.configurations[use.column.configuration]
+    where = f"{c.model} {c.precision} on {c.tensor_parallel * c.pipeline_parallel}×{c.gpu} with {c.engine}"
     limits = _limits(options.workload.slo) or "no failed request"
     return Benchmark(
         configuration=where,
-        command=_command(options.model.hf_id, services[busiest].mix, rate),
+        command=_command(options.model.hf_id, mix, rate),
         settles=estimate.what,
         text=f"one replica of {where}, KV {c.kv_precision}, at {rate:.3g} req/s: if it keeps {limits}, {effect}",
     )

@@ -1,12 +1,11 @@
 """How many candidates each criterion removed, and which came closest to passing."""
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from optimizer.base.arrays import Flags
+from optimizer.base.arrays import Flags, Ints
 from optimizer.performance.candidates.options import PoolOptions, WorkloadOptions
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA, OFFER_CRITERIA, Criterion
 from optimizer.performance.market.market import Market
@@ -15,6 +14,10 @@ from optimizer.plan.record.explanation import NearestMiss, Rejected
 
 NEAREST = 3
 """Nearest misses shown for one criterion: the best GPU may not be to be had."""
+
+LABELS = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "end to end"}
+VERBS = {"memory": "needs", "context": "asks for"}
+"""Of criteria that are not reached."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +37,8 @@ class Census:
 
 def census(options: Sequence[WorkloadOptions], market: Market) -> Census:
     """Counts every candidate; a configuration counts once per offer that could hold it."""
-    failed: Counter[str] = Counter()
-    alone: Counter[str] = Counter()
     evaluated = kept = 0
+    failed, alone = np.zeros((2, len(CONFIGURATION_CRITERIA) + len(OFFER_CRITERIA)), dtype=np.int64)
     offer_faults = market.failed.sum(axis=1)
     for choice in options:
         # (kind, offer) -> (configuration,) offers that could hold it, and those of them that are admitted
@@ -47,25 +49,19 @@ def census(options: Sequence[WorkloadOptions], market: Market) -> Census:
         by_offer_alone = (fits @ (market.failed & (offer_faults == 1)[:, None]))[choice.kind]
         for pool in choice.pools:
             faults = pool.failed.sum(axis=1)
-            passed, single = faults == 0, pool.failed & (faults == 1)[:, None]
             evaluated += int(offers.sum())
-            kept += int(admitted[passed].sum())
-            for criteria, failures, lone_failures in (
-                (CONFIGURATION_CRITERIA, offers @ pool.failed, admitted @ single),
-                (OFFER_CRITERIA, by_offer.sum(axis=0), by_offer_alone[passed].sum(axis=0)),
-            ):
-                names = [criterion.name for criterion in criteria]
-                failed.update(dict(zip(names, failures.tolist(), strict=True)))
-                alone.update(dict(zip(names, lone_failures.tolist(), strict=True)))
-    return Census(
-        evaluated,
-        kept,
-        Rejected(total=evaluated - kept, by_reason=_positive(failed), only_reason=_positive(alone)),
-    )
+            kept += int(admitted[faults == 0].sum())
+            # (criterion,) candidates: of configurations, then of offers
+            failed += np.concatenate([offers @ pool.failed, by_offer.sum(axis=0)])
+            single = pool.failed & (faults == 1)[:, None]
+            alone += np.concatenate([admitted @ single, by_offer_alone[faults == 0].sum(axis=0)])
+    rejected = Rejected(total=evaluated - kept, by_reason=_by_name(failed), only_reason=_by_name(alone))
+    return Census(evaluated, kept, rejected)
 
 
-def _positive(counts: Mapping[str, int]) -> dict[str, int]:
-    return {name: count for name, count in sorted(counts.items()) if count}
+def _by_name(counts: Ints) -> dict[str, int]:
+    names = [criterion.name for criterion in (*CONFIGURATION_CRITERIA, *OFFER_CRITERIA)]
+    return {name: count for name, count in sorted(zip(names, counts.tolist(), strict=True)) if count}
 
 
 def on_admitted_offer(options: WorkloadOptions, market: Market) -> Flags:
@@ -110,16 +106,12 @@ def _miss(choice: WorkloadOptions, pool: PoolOptions, criterion: Criterion, row:
     value, limit = float(pool.value[row, j]), float(pool.limit[row, j])
     size = c.tensor_parallel * c.pipeline_parallel
     candidate = f"{choice.workload.model} {c.precision} on {size}×{c.gpu} with {c.engine}"
-    others = [
-        other.name
-        for other, failed in zip(CONFIGURATION_CRITERIA, pool.failed[row], strict=True)
-        if failed and other is not criterion
-    ]
+    faults = [CONFIGURATION_CRITERIA[k].name for k in np.flatnonzero(pool.failed[row])]
+    others = [name for name in faults if name != criterion.name]
     also = f"; it also fails {', '.join(others)}" if others else ""
-    verb = {"memory": "needs", "context": "asks for"}.get(criterion.name, "reaches")
-    label = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "end to end"}.get(criterion.name, criterion.name)
     shares = spent_on(choice, pool, row, criterion.name)
     cause = f", mostly {largest_causes(shares)}" if shares else ""
+    label, verb = LABELS.get(criterion.name, criterion.name), VERBS.get(criterion.name, "reaches")
     reached = f"{candidate} {verb} {value:,.1f} {criterion.unit} of {limit:,.1f}"
     return NearestMiss(
         requirement=criterion.field(choice.workload.name),
