@@ -110,10 +110,10 @@ def test_texts_answer_first_and_fit(report: GateReport) -> None:
 
 
 def test_json_has_the_published_fields_and_survives_a_round_trip(report: GateReport) -> None:
-    said = json.loads(as_json(report))
+    content = json.loads(as_json(report))
     published = ["verdict", "reasons", "before_usd", "after_usd", "change_usd", "change_percent", "causes"]
-    assert list(said)[: len(published)] == published
-    assert set(said["reasons"][0]) >= {"rule", "limit", "value", "text"}
-    assert said["reasons"][0]["limit"] == "500.00"
-    assert sum(Decimal(cause["change_usd"]) for cause in said["causes"]) == Decimal(said["change_usd"])
-    assert as_json(GateReport.model_validate(said)) == as_json(report)
+    assert list(content)[: len(published)] == published
+    assert set(content["reasons"][0]) >= {"rule", "limit", "value", "text"}
+    assert content["reasons"][0]["limit"] == "500.00"
+    assert sum(Decimal(cause["change_usd"]) for cause in content["causes"]) == Decimal(content["change_usd"])
+    assert as_json(GateReport.model_validate(content)) == as_json(report)

@@ -45,11 +45,11 @@ def test_every_kind_of_verdict_is_stored() -> None:
 @pytest.mark.parametrize("form", ["md", "txt"])
 def test_the_words_are_pinned(name: str, form: str) -> None:
     _, written = stored(name)
-    path, said = GOLDEN / f"{name}.{form}", FORMS[form](written)
+    path, text = GOLDEN / f"{name}.{form}", FORMS[form](written)
     if os.environ.get("OPTIMIZER_WRITE_GOLDEN"):
-        path.write_text(said, encoding="utf-8")
-    assert said == path.read_text(encoding="utf-8")
-    assert form == "md" or max(map(len, said.splitlines())) <= DEFAULT_WIDTH
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+    assert form == "md" or max(map(len, text.splitlines())) <= DEFAULT_WIDTH
 
 
 @pytest.mark.parametrize("name", NAMES)

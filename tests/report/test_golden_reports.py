@@ -29,10 +29,10 @@ FORMS: dict[str, Callable[[PlanReport], str]] = {
 def test_the_words_are_pinned(name: str, form: str) -> None:
     report = PlanReport.model_validate_json((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
     path = GOLDEN / f"{name}.{form}"
-    said = FORMS[form](report)
+    text = FORMS[form](report)
     if os.environ.get("OPTIMIZER_WRITE_GOLDEN"):
-        path.write_text(said, encoding="utf-8")
-    assert said == path.read_text(encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", ["feasible", "infeasible"])

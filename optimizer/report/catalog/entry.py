@@ -33,8 +33,8 @@ KERNELS: Final[Mapping[str, Cell]] = {
 SUPPORT: Final = {"native": "native", "weight_only": "only unpacked: saves memory", "none": "not run"}
 
 
-Rows = Mapping[str, Sequence[Strict]]
-Description = tuple[tuple[Section, ...], Rows]
+RowsByCatalog = Mapping[str, Sequence[Strict]]
+Description = tuple[tuple[Section, ...], RowsByCatalog]
 """What the catalogs say of a name: in sections for reading, in rows by catalog for programs."""
 
 
@@ -45,7 +45,7 @@ class CatalogEntry:
     kind: str
     name: str
     sections: tuple[Section, ...]
-    rows: Rows
+    rows: RowsByCatalog
 
 
 def entries(catalogs: Catalogs, name: str) -> tuple[CatalogEntry, ...]:

@@ -53,6 +53,6 @@ def _break_even_chart(answer: Comparison, facts: HostingFacts) -> str:
         axes.set(xscale="log", yscale="log", xlabel="requests a month", ylabel="US dollars a month")
         axes.set_title(f"{answer.scenario} by hosting; × marks where the order flips", fontsize=10)
         axes.grid(visible=True)
-        axes.legend(frameon=False, fontsize=8)
+        axes.legend(fontsize=8)
 
     return drawn(3.4, draw)

@@ -22,6 +22,7 @@ STYLE: Final = {
     "hatch.linewidth": 0.5,
     "grid.color": "0.85",
     "grid.linewidth": 0.5,
+    "legend.frameon": False,
 }
 WIDTH: Final = 7.2
 """Inches: readable at the width of a phone and of a printed column."""

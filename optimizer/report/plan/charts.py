@@ -79,7 +79,7 @@ def _legend_of_parts(figure: Any, names: Collection[str], columns: int) -> None:
         patches.Patch(facecolor=colour, hatch=hatch, edgecolor="white")
         for colour, hatch, _ in zip(COLOURS, HATCHES, names, strict=False)
     ]
-    figure.legend(handles, names, loc="outside lower center", ncols=columns, frameon=False)
+    figure.legend(handles, names, loc="outside lower center", ncols=columns)
 
 
 def latency_chart(curve: Curve) -> str:
@@ -100,7 +100,7 @@ def latency_chart(curve: Curve) -> str:
             axes.axvline(curve.capacity_per_s, color="black", linewidth=0.8, label="capacity planned with")
             axes.set(xlabel="requests/s of one replica", ylabel=f"{name} {limit[0] if limit else usual}, ms")
             axes.set_xlim(left=0)
-            axes.legend(frameon=False, fontsize=8)
+            axes.legend(fontsize=8)
         figure.suptitle(curve.label, fontsize=10)
 
     return drawn(3.2, draw)
@@ -121,7 +121,7 @@ def roofline_chart(points: Sequence[RooflinePoint]) -> str:
         axes.set(xscale="log", yscale="log", xlabel="work per byte, relative to the balance of bandwidth and peak")
         axes.set(ylabel="share of the peak")
         axes.grid(visible=True)
-        figure.legend(loc="outside lower center", frameon=False, fontsize=8)
+        figure.legend(loc="outside lower center", fontsize=8)
 
     return drawn(3.4 + 0.2 * len(points), draw)
 
@@ -191,7 +191,7 @@ def week_chart(report: PlanReport) -> str:
             axes.set(ylabel=f"{name}\nrequests/s", xlim=(0, HOURS_PER_WEEK))
             axes.set_xticks(np.arange(0, HOURS_PER_WEEK, HOURS_PER_DAY), DAYS)
         handles, labels = panels[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
+        figure.legend(handles, labels, loc="outside lower center", ncols=2)
 
     return drawn(0.8 + 1.9 * len(workloads), draw)
 
