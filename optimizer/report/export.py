@@ -9,6 +9,7 @@ from optimizer.answers.frontier import Frontier
 from optimizer.answers.gate.types import GateReport
 from optimizer.answers.lifecycle.types import LifecycleReport
 from optimizer.answers.why_not import WhyNot
+from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.record.explanation import Explanation
 from optimizer.plan.record.report import PlanReport
@@ -26,12 +27,32 @@ SCHEMAS: dict[str, type[BaseModel]] = {
 
 
 def as_json(record: BaseModel) -> str:
-    """The record as indented JSON, fields in their declared order, ending in a newline."""
+    """An answer as `--format json` writes it.
+
+    Args:
+        record: A plan, a comparison or any other answer.
+
+    Returns:
+        Indented JSON, fields in their declared order, ending in a newline.
+    """
     return json.dumps(record.model_dump(mode="json", by_alias=True), indent=2, ensure_ascii=False) + "\n"
 
 
 def schema(name: str) -> str:
-    """The JSON schema of a published shape, keys sorted, ending in a newline."""
+    """The JSON schema of a published shape.
+
+    Args:
+        name: One of `SCHEMAS`.
+
+    Returns:
+        JSON, keys sorted, ending in a newline.
+
+    Raises:
+        InputError: no shape has that name.
+    """
+    if name not in SCHEMAS:
+        hint = did_you_mean(name, SCHEMAS) or f"known: {', '.join(sorted(SCHEMAS))}"
+        raise InputError([Finding("NAME", 0, "", f"unknown schema '{name}'", hint)])
     record = SCHEMAS[name]
     read_in = record is Scenario
     shape = record.model_json_schema(mode="validation" if read_in else "serialization")

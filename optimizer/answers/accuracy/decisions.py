@@ -83,8 +83,16 @@ class Decisions(Strict):
     rules: tuple[DecisionQuality, ...]
 
 
-def decide(frame: pd.DataFrame, catalogs: Catalogs) -> Decisions:
-    """Predict every row and judge the picks at each confidence and under each flat margin."""
+def validate_decisions(frame: pd.DataFrame, catalogs: Catalogs) -> Decisions:
+    """Predict every row and judge the picks at each confidence and under each flat margin.
+
+    Args:
+        frame: Measurements as `load_measurements` gives them.
+        catalogs: Hold the calibration that is judged, and the prices.
+
+    Returns:
+        How many picks keep their targets under every rule, and at what cost against the best in hindsight.
+    """
     return decided(predict_batch(deployments_of(frame), catalogs, look_up=False), catalogs)
 
 

@@ -71,6 +71,13 @@ COLUMNS = {
 def predict_setting(setting: Setting, catalogs: Catalogs) -> Prediction:
     """Predict one setting.
 
+    Args:
+        setting: A deployment and the load on it.
+        catalogs: What is known.
+
+    Returns:
+        Latencies and throughputs with their 90 % intervals.
+
     Raises:
         InputError: names that the catalogs do not know, all at once; or a setting that cannot run, with the reason.
     """

@@ -87,6 +87,9 @@ def validate(frame: pd.DataFrame, catalogs: Catalogs, by: Sequence[str] = DEFAUL
         catalogs: Holds the calibration that is judged.
         by: Dimensions of the error tables, `+` joining two into one: `engine+load`.
 
+    Returns:
+        Errors by metric and along each dimension, the worst groups, and what could not be predicted.
+
     Raises:
         InputError: a dimension that does not exist.
     """

@@ -66,7 +66,13 @@ class Snapshot(Strict):
 
 
 def snapshot(overlay: Path | None = None) -> Snapshot:
-    """The shipped catalogs with an overlay, as a plan would read them.
+    """The state of the shipped catalogs with an overlay, as a plan would read them.
+
+    Args:
+        overlay: The user's own catalogs, laid over the shipped ones.
+
+    Returns:
+        One hash of all that is known, hashes by table and file, and every price.
 
     Raises:
         InputError: the catalogs cannot be loaded.
@@ -78,7 +84,13 @@ def snapshot(overlay: Path | None = None) -> Snapshot:
 
 
 def snapshot_named(name: str) -> Snapshot:
-    """The snapshot of what a user names: `shipped`, a folder's own files alone, or a file written before.
+    """The snapshot of what a user names.
+
+    Args:
+        name: `shipped`, a folder for its own files alone, or a file written before.
+
+    Returns:
+        Its hashes and prices.
 
     Raises:
         InputError: none of these, or its content cannot be read.

@@ -42,6 +42,9 @@ def compare(
         time_limit_s: For each solve.
         progress: Told the name of each phase (`PHASES`) as it begins.
 
+    Returns:
+        A row for each choice, ranked, with what stops those that do not comply.
+
     Raises:
         InputError: the scenario names what the catalogs do not know, or there is no such dimension.
         VerificationFailed: a plan did not survive independent arithmetic.

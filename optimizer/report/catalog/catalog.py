@@ -7,6 +7,7 @@ from decimal import Decimal
 from fnmatch import fnmatchcase
 from typing import Any
 
+from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.checks import SEVERITIES, CatalogFinding
 from optimizer.inputs.catalog.records import Catalogs, Offer
@@ -231,12 +232,29 @@ LISTINGS: dict[str, Listing] = {
 """Every catalog that can be listed."""
 
 
-def matching(listing: Listing, catalogs: Catalogs, pattern: str) -> tuple[Strict, ...]:
-    """The catalog's rows whose names match a wildcard in any case; a bare word matches anywhere in a name."""
+def catalog_rows(catalogs: Catalogs, name: str, pattern: str = "") -> tuple[Strict, ...]:
+    """The rows of one catalog.
+
+    Args:
+        catalogs: What is known.
+        name: Of the catalog, one of `LISTINGS`.
+        pattern: A wildcard that one of a row's names must match, in any case; a bare word matches anywhere in a name.
+
+    Returns:
+        The rows as they were read, in the order in which they are listed.
+
+    Raises:
+        InputError: no catalog has that name.
+    """
+    if name not in LISTINGS:
+        hint = did_you_mean(name, LISTINGS) or f"known: {', '.join(LISTINGS)}"
+        raise InputError([Finding("catalog list", 0, "", f"unknown catalog '{name}'", hint)])
+    listing = LISTINGS[name]
     glob = pattern.casefold() if any(sign in pattern for sign in "*?[") else f"*{pattern.casefold()}*"
-    rows = listing.rows(catalogs)
     return tuple(
-        row for row in rows if any(fnmatchcase(str(getattr(row, name)).casefold(), glob) for name in listing.names)
+        row
+        for row in listing.rows(catalogs)
+        if any(fnmatchcase(str(getattr(row, name)).casefold(), glob) for name in listing.names)
     )
 
 

@@ -17,7 +17,7 @@ SHOWN_ALIASES = 12
 
 
 @dataclass(frozen=True)
-class Entry:
+class CatalogEntry:
     """One name's record with what belongs to it, in sections for reading and in rows for programs."""
 
     kind: str
@@ -26,8 +26,15 @@ class Entry:
     rows: Mapping[str, Sequence[Strict]]
 
 
-def entries(catalogs: Catalogs, name: str) -> tuple[Entry, ...]:
-    """Every entry of that name, in any case; usually one.
+def catalog_entries(catalogs: Catalogs, name: str) -> tuple[CatalogEntry, ...]:
+    """Everything the catalogs say about one name.
+
+    Args:
+        catalogs: What is known.
+        name: A GPU, model, engine, precision, provider or source, in any case.
+
+    Returns:
+        Every entry of that name; usually one.
 
     Raises:
         InputError: no catalog knows the name; gives the nearest.
@@ -44,7 +51,7 @@ def entries(catalogs: Catalogs, name: str) -> tuple[Entry, ...]:
     return tuple(found)
 
 
-def _gpu(catalogs: Catalogs, kind: str, name: str) -> Entry:
+def _gpu(catalogs: Catalogs, kind: str, name: str) -> CatalogEntry:
     gpu = catalogs.gpus[name]
     figures = tuple(figure for figure in catalogs.gpu_figures if figure.gpu == name)
     cells = tuple((f.figure, f.value, f.unit, f.status, str(f.as_of), f.source, f.note) for f in figures)
@@ -57,7 +64,7 @@ def _gpu(catalogs: Catalogs, kind: str, name: str) -> Entry:
         Section("Precisions", tuple(_supported(kernels))),
         *_offer_sections(offers),
     )
-    return Entry(kind, name, sections, {"gpu": (gpu,), "figures": figures, "kernels": kernels, "offers": offers})
+    return CatalogEntry(kind, name, sections, {"gpu": (gpu,), "figures": figures, "kernels": kernels, "offers": offers})
 
 
 def _supported(kernels: Sequence[Any]) -> Iterator[str]:
@@ -68,7 +75,7 @@ def _supported(kernels: Sequence[Any]) -> Iterator[str]:
             yield f"{words}: {', '.join(schemes)}"
 
 
-def _model(catalogs: Catalogs, kind: str, name: str) -> Entry:
+def _model(catalogs: Catalogs, kind: str, name: str) -> CatalogEntry:
     alias = catalogs.aliases.get(name.casefold())
     model = catalogs.model(name)
     aliases = tuple(row for row in catalogs.aliases.values() if row.model == model.id)
@@ -83,7 +90,7 @@ def _model(catalogs: Catalogs, kind: str, name: str) -> Entry:
         *([listing_section("serverless", hosted, 0)] if hosted else []),
     )
     rows = {"model": (model,), "aliases": aliases, "quality": figures, "serverless": hosted}
-    return Entry(kind, name, tuple(section for section in sections if section.lines or section.table), rows)
+    return CatalogEntry(kind, name, tuple(section for section in sections if section.lines or section.table), rows)
 
 
 def _quality(catalogs: Catalogs, model: Model) -> Table:
@@ -106,14 +113,14 @@ def _aliases(aliases: Sequence[Any]) -> Section:
     return Section("Also published as", (*names, *more))
 
 
-def _engine(catalogs: Catalogs, kind: str, name: str) -> Entry:
+def _engine(catalogs: Catalogs, kind: str, name: str) -> CatalogEntry:
     engine = catalogs.engines[name]
     lines = (engine.note,) if engine.note else ()
     table = _fields(engine, hidden={"id", "name", "note"})
-    return Entry(kind, name, (Section(f"{kind} {name}: {engine.name}", lines, table),), {"engine": (engine,)})
+    return CatalogEntry(kind, name, (Section(f"{kind} {name}: {engine.name}", lines, table),), {"engine": (engine,)})
 
 
-def _precision(catalogs: Catalogs, kind: str, name: str) -> Entry:
+def _precision(catalogs: Catalogs, kind: str, name: str) -> CatalogEntry:
     scheme = catalogs.schemes[name]
     kernels = tuple(row for row in catalogs.kernel_support.values() if row.scheme == name)
     headings = ("architecture", "support", "source", "note")
@@ -123,10 +130,10 @@ def _precision(catalogs: Catalogs, kind: str, name: str) -> Entry:
         Section(f"{kind} {name}", lines, _fields(scheme, hidden={"id", "note"})),
         Section("Kernels", (), Table(headings, cells)),
     )
-    return Entry(kind, name, sections, {"precision": (scheme,), "kernels": kernels})
+    return CatalogEntry(kind, name, sections, {"precision": (scheme,), "kernels": kernels})
 
 
-def _provider(catalogs: Catalogs, kind: str, name: str) -> Entry:
+def _provider(catalogs: Catalogs, kind: str, name: str) -> CatalogEntry:
     offers = _offers(catalogs, lambda offer: offer.provider == name)
     hosted = tuple(row for row in catalogs.serverless if row.provider == name)
     costs = tuple(row for row in catalogs.ancillary if row.provider == name)
@@ -141,10 +148,10 @@ def _provider(catalogs: Catalogs, kind: str, name: str) -> Entry:
         sections.append(Section("Cheapest of each GPU", (), listing_section("offers", each, 0).table))
     sections += [listing_section("serverless", hosted, 0)] if hosted else []
     sections += [listing_section("ancillary", costs, 0)] if costs else []
-    return Entry(kind, name, tuple(sections), {"offers": offers, "serverless": hosted, "ancillary": costs})
+    return CatalogEntry(kind, name, tuple(sections), {"offers": offers, "serverless": hosted, "ancillary": costs})
 
 
-def _source(catalogs: Catalogs, kind: str, name: str) -> Entry:
+def _source(catalogs: Catalogs, kind: str, name: str) -> CatalogEntry:
     source = catalogs.sources[name]
     used = Counter(
         listing
@@ -155,7 +162,7 @@ def _source(catalogs: Catalogs, kind: str, name: str) -> Entry:
     used["GPU figures"] = sum(figure.source == name for figure in catalogs.gpu_figures)
     lines = [f"{source.licence}; as of {source.as_of}"]
     lines += [f"{count:,} rows of {listing}" for listing, count in sorted(used.items()) if count]
-    return Entry(kind, name, (Section(f"{kind} {name}: {source.title}", tuple(lines)),), {"source": (source,)})
+    return CatalogEntry(kind, name, (Section(f"{kind} {name}: {source.title}", tuple(lines)),), {"source": (source,)})
 
 
 def _offers(catalogs: Catalogs, wanted: Callable[[Offer], bool]) -> tuple[Offer, ...]:
@@ -205,7 +212,7 @@ def _provider_names(catalogs: Catalogs) -> list[str]:
     return sorted(rented | hosted | {row.provider for row in catalogs.ancillary})
 
 
-KINDS: dict[str, tuple[Callable[[Catalogs], Iterable[str]], Callable[[Catalogs, str, str], Entry]]] = {
+KINDS: dict[str, tuple[Callable[[Catalogs], Iterable[str]], Callable[[Catalogs, str, str], CatalogEntry]]] = {
     "GPU": (lambda known: known.gpus, _gpu),
     "model": (_model_names, _model),
     "engine": (lambda known: known.engines, _engine),
