@@ -98,22 +98,13 @@ def predict_setting(setting: Setting, catalogs: Catalogs) -> Prediction:
 
 def as_rows(setting: Setting) -> pd.DataFrame:
     """The setting as a one-row table of deployments: one replica on as many GPUs as its layout needs."""
-    row = {
-        "engine": setting.engine,
-        "engine_version": setting.engine_version,
-        "model": setting.model,
-        "gpu": setting.gpu,
-        "num_gpus": str(setting.tensor_parallel * setting.pipeline_parallel),
-        "tp": str(setting.tensor_parallel),
-        "pp": str(setting.pipeline_parallel),
+    row = setting.model_dump() | {
+        "num_gpus": setting.tensor_parallel * setting.pipeline_parallel,
+        "tp": setting.tensor_parallel,
+        "pp": setting.pipeline_parallel,
         "weight_precision": setting.precision,
-        "kv_precision": setting.kv_precision,
-        "input_tokens": str(setting.input_tokens),
-        "output_tokens": str(setting.output_tokens),
-        "load_type": setting.load_type,
-        "load_value": repr(setting.load_value),
     }
-    return pd.DataFrame([row])
+    return pd.DataFrame([row]).astype(str)
 
 
 def _unknown_names(setting: Setting, catalogs: Catalogs) -> Iterator[Finding]:

@@ -132,18 +132,28 @@ def errors(predicted: pd.DataFrame, catalogs: Catalogs) -> pd.DataFrame:
         `metric`, `at` (position in `predicted`), `group`, `measured`, `predicted`, `log_error`, `percent`, `inside`,
         `half_width` and one column a dimension.
     """
-    seen, named = observed(predicted), {**_dimensions(predicted, catalogs), "group": groups(predicted)}
-    parts = []
-    for metric in METRICS:
-        column = PREDICTED[metric]
-        value, low, high = (predicted[name].to_numpy(float) for name in (column, f"{column}_low", f"{column}_high"))
-        at = np.flatnonzero(np.isfinite(seen[metric]) & np.isfinite(value) & (value > 0))
-        actual, value, low, high = (each[at] for each in (seen[metric], value, low, high))
-        part = {"metric": metric, "at": at, "measured": actual, "predicted": value}
-        part |= {"log_error": np.log(value / actual), "percent": 100 * np.abs(value / actual - 1)}
-        part |= {"inside": (actual >= low) & (actual <= high), "half_width": np.sqrt(high / low)}
-        parts.append(pd.DataFrame(part | {name: labels[at] for name, labels in named.items()}))
-    return pd.concat(parts, ignore_index=True)
+    labels = pd.DataFrame({**_dimensions(predicted, catalogs), "group": groups(predicted)})
+    measured = observed(predicted)
+    return pd.concat([_points(metric, measured[metric], predicted, labels) for metric in METRICS], ignore_index=True)
+
+
+def _points(metric: str, measured: np.ndarray, predicted: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:
+    """The rows of one metric that were measured and predicted."""
+    column = PREDICTED[metric]
+    finite = np.isfinite(measured) & np.isfinite(predicted[column].to_numpy(float))
+    rows = np.flatnonzero(finite & (predicted[column].to_numpy(float) > 0))
+    actual, shown = measured[rows], predicted.iloc[rows]
+    value, low, high = (shown[name].to_numpy(float) for name in (column, f"{column}_low", f"{column}_high"))
+    return labels.iloc[rows].assign(
+        metric=metric,
+        at=rows,
+        measured=actual,
+        predicted=value,
+        log_error=np.log(value / actual),
+        percent=100 * np.abs(value / actual - 1),
+        inside=(actual >= low) & (actual <= high),
+        half_width=np.sqrt(high / low),
+    )
 
 
 def error_table(points: pd.DataFrame, by: str) -> ErrorTable:
@@ -151,6 +161,8 @@ def error_table(points: pd.DataFrame, by: str) -> ErrorTable:
     rows: list[ErrorRow] = []
     for metric in METRICS:
         part = points[points["metric"] == metric]
+        if part.empty:
+            continue
         if by == "metric":
             few = part[part["load"] == _closed(few=True)]
             rows += [error_row(metric, label, each) for label, each in (("all", part), (_closed(few=True), few))]

@@ -87,6 +87,11 @@ class Baseline:
     file: str
     plan: GatePlan
 
+    @property
+    def usd(self) -> Decimal:
+        """Of a month; a baseline without a plan cost nothing."""
+        return self.plan.monthly_cost_usd or Decimal(0)
+
 
 def read_baselines(paths: Iterable[Path]) -> tuple[Baseline, ...]:
     """Plans of before.
