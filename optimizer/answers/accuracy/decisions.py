@@ -13,13 +13,12 @@ Throughput that nobody published follows from the closed loop itself: requests i
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Annotated, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
-from pydantic import PlainSerializer
 
-from optimizer.answers.accuracy.validate import PREDICTED
+from optimizer.answers.accuracy.validate import PREDICTED, Figure, numbers
 from optimizer.base.arrays import Floats, Ints
 from optimizer.base.model import Strict
 from optimizer.base.units import MS_PER_S, SECONDS_PER_HOUR, TOKENS_PER_MILLION
@@ -53,8 +52,6 @@ CONFIGURATION: Final = (
     *("engine", "engine_version", "gpu", "num_gpus", "tp", "pp", "ep", "dp", "attention_dp"),
     *("weight_precision", "kv_precision"),
 )
-
-Figure = Annotated[float, PlainSerializer(lambda value: float(f"{value:.4g}"), return_type=float)]
 
 
 class DecisionQuality(Strict):
@@ -135,7 +132,7 @@ def options(predicted: pd.DataFrame, prices: Mapping[str, float]) -> pd.DataFram
 
     A configuration measured twice at one concurrency counts once, with the median of its measurements.
     """
-    clients, output, gpus = (_number(predicted, name) for name in ("load_value", "output_tokens", "num_gpus"))
+    clients, output, gpus = (numbers(predicted, name) for name in ("load_value", "output_tokens", "num_gpus"))
     # USD of a replica's GPUs in the time of a million tokens at one token a second; NaN where a GPU has no price
     per_gpu_hour = np.array([prices.get(name, np.nan) for name in text_column(predicted, "gpu")])
     usd = per_gpu_hour * gpus / SECONDS_PER_HOUR * TOKENS_PER_MILLION
@@ -240,7 +237,3 @@ def _within(values: Mapping[str, Floats], at: Ints, limits: Sequence[float]) -> 
 
 def _joined(frame: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:
     return np.array(["|".join(parts) for parts in zip(*(text_column(frame, name) for name in columns), strict=True)])
-
-
-def _number(frame: pd.DataFrame, column: str) -> Floats:
-    return pd.to_numeric(pd.Series(text_column(frame, column)), errors="coerce").to_numpy(dtype=np.float64)

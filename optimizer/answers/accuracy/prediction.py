@@ -1,20 +1,18 @@
 """What one configuration delivers under one load, with intervals: a single row of the batch prediction."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Literal
 
 import pandas as pd
-from pydantic import PlainSerializer
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.measured.batch import predict_batch
+from optimizer.plan.record.fields import Figure
 
 COMMAND_LINE = "predict"
 """How findings name their place."""
-
-Figure = Annotated[float, PlainSerializer(lambda value: float(f"{value:.6g}"), return_type=float)]
 
 
 class Setting(Strict):

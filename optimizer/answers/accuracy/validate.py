@@ -167,8 +167,7 @@ def error_table(points: pd.DataFrame, by: str) -> ErrorTable:
             few = part[part["load"] == _closed(few=True)]
             rows += [error_row(metric, label, each) for label, each in (("all", part), (_closed(few=True), few))]
             continue
-        names = by.split("+")
-        labels = part[names].agg(" · ".join, axis=1) if len(names) > 1 else part[names[0]]
+        labels = part[by.split("+")].agg(" · ".join, axis=1)
         found = [error_row(metric, str(label), each) for label, each in part.groupby(labels, sort=True)]
         rows += sorted(found, key=lambda row: (-row.rows, row.label))
     return ErrorTable(by=by, rows=tuple(row for row in rows if row.rows))
@@ -227,7 +226,7 @@ _COLUMNS: Final = {"gpu": "gpu", "engine": "engine", "precision": "weight_precis
 
 def _parallelism(frame: pd.DataFrame) -> np.ndarray:
     """How the model is spread, in a few classes; the first that applies."""
-    tensor, stages, experts, spread = (_number(frame, name) for name in ("tp", "pp", "ep", "attention_dp"))
+    tensor, stages, experts, spread = (numbers(frame, name) for name in ("tp", "pp", "ep", "attention_dp"))
     classes = [
         (spread > 0, "attention data-parallel"),
         (stages > 1, "pipeline"),
@@ -244,9 +243,10 @@ def _parallelism(frame: pd.DataFrame) -> np.ndarray:
 def _load(frame: pd.DataFrame) -> np.ndarray:
     """The kind of load, closed loop split where queues begin to matter."""
     kind = text_column(frame, "load_type")
-    split = np.where(_number(frame, "load_value") <= FEW, _closed(few=True), _closed(few=False))
+    split = np.where(numbers(frame, "load_value") <= FEW, _closed(few=True), _closed(few=False))
     return np.where(kind == "concurrency", split, np.char.replace(kind.astype(str), "_", " ")).astype(object)
 
 
-def _number(frame: pd.DataFrame, column: str) -> np.ndarray:
+def numbers(frame: pd.DataFrame, column: str) -> np.ndarray:
+    """A column's numbers, (n,); NaN for everything else."""
     return pd.to_numeric(pd.Series(text_column(frame, column)), errors="coerce").to_numpy(dtype=np.float64)
