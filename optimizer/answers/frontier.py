@@ -1,6 +1,6 @@
 """Cost against one or two requirements, each point a proven optimum, with the values where the plan changes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Final
 
@@ -134,16 +134,24 @@ def frontier(
     begin_next()
     rows = points(inquiry, first, second, begin_next)
     found = [change for row in rows for change in changes(inquiry, first, second, row)]
-    plans = _distinct([*(point for row in rows for point in row), *(p for c in found for p in (c.before, c.after))])
+    solved = [point for row in rows for point in row]
+    ends = [point for change in found for point in (change.before, change.after)]
+    plans = list(dict.fromkeys(summarized(point.plan) for point in (*solved, *ends) if point.plan))
     return Frontier(
         scenario=scenario.name,
-        summary=_summary(scenario, first, second, rows),
+        summary=_summary(scenario, " and ".join(sweep.name for sweep in sweeps), solved),
         sweeps=[
-            SweptField(field=sweep.name, values=list(sweep.values()), unit=SWEEPABLE[sweep.field])
-            for sweep in (first, second)
-            if sweep
+            SweptField(field=sweep.name, values=list(sweep.values()), unit=SWEEPABLE[sweep.field]) for sweep in sweeps
         ],
-        points=[_point(point, plans) for row in rows for point in row],
+        points=[
+            FrontierPoint(
+                values=dict(point.values),
+                outcome=point.outcome,
+                monthly_cost_usd=point.cost_usd,
+                plan=_index(point, plans),
+            )
+            for point in solved
+        ],
         breakpoints=[_change(change, first, plans) for change in found],
         plans=plans,
     )
@@ -172,21 +180,8 @@ def _axes(scenario: Scenario, sweeps: Sequence[Sweep]) -> tuple[Sweep, Sweep | N
     return first, second
 
 
-def _distinct(found: Iterable[Point]) -> list[str]:
-    return list(dict.fromkeys(summarized(point.plan) for point in found if point.plan))
-
-
 def _index(point: Point, plans: Sequence[str]) -> int | None:
     return plans.index(summarized(point.plan)) if point.plan else None
-
-
-def _point(point: Point, plans: Sequence[str]) -> FrontierPoint:
-    return FrontierPoint(
-        values=dict(point.values),
-        outcome=point.outcome,
-        monthly_cost_usd=point.cost_usd,
-        plan=_index(point, plans),
-    )
 
 
 def _change(change: Change, first: Sweep, plans: Sequence[str]) -> FrontierChange:
@@ -212,17 +207,14 @@ def _cost(point: Point) -> str:
     return "no plan" if point.cost_usd is None else f"${point.cost_usd:,.2f}"
 
 
-def _summary(scenario: Scenario, first: Sweep, second: Sweep | None, rows: Sequence[Sequence[Point]]) -> str:
-    fields = f"{first.name} and {second.name}" if second else first.name
-    solved = [float(point.cost_usd) for row in rows for point in row if point.cost_usd is not None]
-    if not solved:
+def _summary(scenario: Scenario, fields: str, solved: Sequence[Point]) -> str:
+    costs = [float(point.cost_usd) for point in solved if point.cost_usd is not None]
+    if not costs:
         return f"No plan meets {scenario.name} anywhere along {fields}."
-    total = sum(len(row) for row in rows)
-    least, most = min(solved), max(solved)
-    proven = all(point.outcome in ("optimal", "infeasible") for row in rows for point in row)
+    proven = all(point.outcome in ("optimal", "infeasible") for point in solved)
     proof = "each proven optimal" if proven else "some not proven in time"
-    infeasible = f", {total - len(solved)} without a plan" if len(solved) < total else ""
+    infeasible = f", {len(solved) - len(costs)} without a plan" if len(costs) < len(solved) else ""
     return (
-        f"{scenario.name} costs ${least:,.2f} to ${most:,.2f} a month along {fields}: "
-        f"{total} points, {proof}{infeasible}."
+        f"{scenario.name} costs ${min(costs):,.2f} to ${max(costs):,.2f} a month along {fields}: "
+        f"{len(solved)} points, {proof}{infeasible}."
     )

@@ -75,6 +75,9 @@ def optimize(
         thorough: Whether to vary every limit and find how far each and the prices may move before the plan changes;
             otherwise only what binds and the demand are moved by a step.
 
+    Returns:
+        The plan with its proof, its verification and its explanation; without a plan, why there is none.
+
     Raises:
         InputError: the scenario names what the catalogs do not know.
         VerificationFailed: the plan did not survive independent arithmetic.

@@ -47,6 +47,13 @@ def page(
         catalogs: What is known.
         time_limit_s: For each solve.
         progress: Told the name of each phase (`PAGE_PHASES`) as it begins.
+
+    Returns:
+        The plan with the data of its charts, for `page_html`.
+
+    Raises:
+        InputError: the scenario names what the catalogs do not know.
+        VerificationFailed: the plan did not survive independent arithmetic.
     """
     report = optimize(scenario, catalogs, time_limit_s=time_limit_s, progress=progress, thorough=True)
     begin = progress or silent

@@ -84,6 +84,9 @@ def why_not(
         time_limit_s: For each solve.
         progress: Told the name of each phase (`PHASES`) as it begins.
 
+    Returns:
+        Both plans with what makes the difference, or what the choice fails and the ways out.
+
     Raises:
         InputError: the scenario or the choice names what the catalogs do not know.
     """

@@ -31,7 +31,14 @@ SCHEMAS: dict[str, type[BaseModel]] = {
 
 
 def as_json(content: BaseModel | Mapping[str, Any]) -> str:
-    """The content as indented JSON, fields in their declared order, ending in a newline."""
+    """An answer as `--format json` writes it.
+
+    Args:
+        content: A plan, a comparison or any other answer.
+
+    Returns:
+        Indented JSON, fields in their declared order, ending in a newline.
+    """
     plain = content.model_dump(mode="json", by_alias=True) if isinstance(content, BaseModel) else content
     return json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
 

@@ -103,9 +103,18 @@ class _Refused(Exception):
 
 
 def import_prices(
-    path: Path, catalogs: Catalogs, terms: PriceListTerms, format_name: str | None = None
+    path: Path, catalogs: Catalogs, terms: PriceListTerms = NOTHING_MORE, format_name: str | None = None
 ) -> ImportedPrices:
     """Reads a price list and says of every price what became of it.
+
+    Args:
+        path: A SkyPilot vms.csv, a gpuhunt CSV, or a CSV with our own columns.
+        catalogs: What is known.
+        terms: What the list does not say of itself.
+        format_name: What to read the file as; else told by the headings.
+
+    Returns:
+        The offers, the sources that are new with them, and what was left out and why.
 
     Raises:
         InputError: the file is no price list; or source, day, provider are neither in the file nor in `terms`.
@@ -155,19 +164,24 @@ def _offer(price: Listed, names: Names, terms: PriceListTerms) -> Offer:
     """One price with everything that an offer needs."""
     if not price.gpu_name:
         raise _Refused("no GPU", "")
-    cells: dict[str, object] = dict(price.cells)
     provider = names.provider(price.cells.get("provider", terms.provider))
     instance_type = price.cells.get("instance_type") or price.gpu_name
     gpu = _gpu(price, names, terms, provider, instance_type)
     count = _whole_count(price)
     _check_price(price)
-    cells |= {"provider": provider, "instance_type": instance_type, "gpu": gpu, "gpu_count": count}
-    cells.setdefault("provider_kind", _kind(provider, names, terms))
-    cells.setdefault("link", names.link(gpu, count, provider, instance_type))
-    cells.setdefault("source", terms.source)
-    cells.setdefault("as_of", terms.as_of)
-    cells.setdefault("confidence", terms.confidence)
-    cells.setdefault("commitment_months", COMMITMENT_MONTHS.get(price.cells.get("pricing_term", ""), "0"))
+    cells = {
+        "provider_kind": _kind(provider, names, terms),
+        "link": names.link(gpu, count, provider, instance_type),
+        "source": terms.source,
+        "as_of": terms.as_of,
+        "confidence": terms.confidence,
+        "commitment_months": COMMITMENT_MONTHS.get(price.cells.get("pricing_term", ""), "0"),
+        **price.cells,
+        "provider": provider,
+        "instance_type": instance_type,
+        "gpu": gpu,
+        "gpu_count": count,
+    }
     try:
         return Offer.model_validate(cells)
     except ValidationError as error:

@@ -8,7 +8,7 @@ from typing import Final, get_args
 from optimizer.answers.compare.hosting import hosting_facts, hostings
 from optimizer.answers.compare.rows import Ruler, row, row_without_plan
 from optimizer.answers.compare.types import Compared, Comparison, HostingFacts
-from optimizer.answers.optimize import verified
+from optimizer.answers.verified_plan import verified_plan
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
@@ -16,8 +16,8 @@ from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
-from optimizer.plan.readback.readback import Bought, read_back
-from optimizer.plan.variants.choices import SOLVED, Dimension, Tried, choices_of, tried, value_of
+from optimizer.plan.readback.readback import read_back
+from optimizer.plan.variants.choices import Dimension, Tried, choices_of, tried, value_of
 
 HOSTING: Final = "hosting"
 COMPARABLE: Final = (*get_args(Dimension), HOSTING)
@@ -42,6 +42,9 @@ def compare(
         time_limit_s: For each solve.
         progress: Told the name of each phase (`PHASES`) as it begins.
 
+    Returns:
+        A row for each choice, ranked, with what stops those that do not comply.
+
     Raises:
         InputError: the scenario names what the catalogs do not know, or there is no such dimension.
         VerificationFailed: a plan did not survive independent arithmetic.
@@ -58,22 +61,13 @@ def compare(
     begin("solving")
     answer = inquiry.solved()
     begin("comparing")
-    ruler = Ruler.of(inquiry, _bought(answer))
+    ruler = Ruler.of(inquiry, verified_plan(answer))
     if by == HOSTING:
         found = hostings(inquiry, answer, ruler.chosen)
         rows = [_row(ruler, each) for each in found.by_way.values()]
         return _comparison(ruler, answer, by, rows, hosting_facts(found))
     dimension: Dimension = next(name for name in get_args(Dimension) if name == by)
     return _comparison(ruler, answer, by, _rows(ruler, answer, dimension), None)
-
-
-def _bought(answer: Answer) -> Bought | None:
-    """The plan of an answer, verified; None where there is none."""
-    if answer.solution.outcome not in SOLVED:
-        return None
-    bought = read_back(answer)
-    verified(answer.inquiry, bought)
-    return bought
 
 
 def _rows(ruler: Ruler, answer: Answer, by: Dimension) -> list[Compared]:

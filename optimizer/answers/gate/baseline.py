@@ -87,9 +87,20 @@ class Baseline:
     file: str
     plan: GatePlan
 
+    @property
+    def usd(self) -> Decimal:
+        """Of a month; a baseline without a plan cost nothing."""
+        return self.plan.monthly_cost_usd or Decimal(0)
+
 
 def read_baselines(paths: Iterable[Path]) -> tuple[Baseline, ...]:
-    """The plans in these files, and in the JSON files of these folders.
+    """Plans of before.
+
+    Args:
+        paths: Files of `optimizer plan --format json`, and folders of them.
+
+    Returns:
+        The plans with their files, sorted by scenario.
 
     Raises:
         InputError: a file cannot be read, is not a plan, or two are of the same scenario; all problems at once.

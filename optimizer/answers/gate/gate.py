@@ -1,6 +1,7 @@
 """A verdict for a pipeline: scenarios planned today, held against budgets and the plans of before, told by cause."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from typing import Final
@@ -59,39 +60,58 @@ def gate(
     for file in files:
         begin(file.scenario.name)
         plan = planned(file.scenario, catalogs, time_limit_s)
-        cases.append(Case(file, plan, claimed.get(file.scenario.name)))
+        cases.append(Case(file, plan, claimed.get(file.scenario.name), compared=bool(baselines)))
     solve = partial(cheapest_usd, time_limit_s=time_limit_s)
-    parts = [_shares(case, catalogs, old_catalogs, solve, compared=bool(baselines)) for case in cases]
-    gated = [_gated(case, catalogs, part, compared=bool(baselines)) for case, part in zip(cases, parts, strict=True)]
-    # the month of all scenarios together; not known where nothing is compared with, or where one has no plan
-    gone = sum(map(_usd, orphans), Decimal(0))
-    before = sum((each.before_usd or Decimal(0) for each in gated), gone) if baselines else None
-    costs = [each.after_usd for each in gated if each.after_usd is not None]
-    after = sum(costs, Decimal(0)) if len(costs) == len(gated) else None
-    change = None if before is None or after is None else after - before
-    verdicts = list(budgets(limits, before, after))
+    parts = [_shares(case, catalogs, old_catalogs, solve) for case in cases]
+    gated = [_gated(case, catalogs, part) for case, part in zip(cases, parts, strict=True)]
+    gone = sum((each.usd for each in orphans), Decimal(0))
+    total = _total(gated, gone if baselines else None)
+    verdicts = list(budgets(limits, total.before_usd, total.after_usd))
     for case in cases:
         verdicts += [*proof(case), *sound_prices(case, catalogs, limits)]
     broken = [verdict for verdict in verdicts if verdict.state(limits) == "broken"]
+    drift = [Warned(rule=None, scenario=None, text=text) for text in (pin.drift if pin else ())]
+    remarks = [*drift, *_old_prices(cases, catalogs, limits), *_uncompared(orphans)]
+    by_cause = merged([*parts, Shares({"scenario": -gone})])
     return GateReport(
         verdict="broken" if broken else "kept",
         reasons=[_reason(each, cases, gated) for each in sorted(broken, key=lambda each: list(RULES).index(each.rule))],
-        before_usd=before,
-        after_usd=after,
-        change_usd=change,
-        change_percent=_percent(before, change),
-        causes=[] if change is None else merged([*parts, Shares({"scenario": -gone})]).causes(change),
-        warnings=[
-            *_let_through(verdicts, limits),
-            *(Warned(rule=None, scenario=None, text=text) for text in (pin.drift if pin else ())),
-            *_old_prices(cases, catalogs, limits),
-            *_uncompared(orphans),
-        ],
+        before_usd=total.before_usd,
+        after_usd=total.after_usd,
+        change_usd=total.change_usd,
+        change_percent=total.change_percent,
+        causes=[] if total.change_usd is None else by_cause.causes(total.change_usd),
+        warnings=[*_let_through(verdicts, limits), *remarks],
         rules=[Ruling(rule=v.rule, scenario=v.scenario, state=v.state(limits), text=v.text) for v in verdicts],
         scenarios=gated,
         catalogs_as_of=str(catalogs.as_of),
         pin=pin.sha256 if pin else None,
     )
+
+
+@dataclass(frozen=True)
+class Total:
+    """The month of all scenarios together: None before where nothing is compared with, after where one has no plan."""
+
+    before_usd: Decimal | None
+    after_usd: Decimal | None
+
+    @property
+    def change_usd(self) -> Decimal | None:
+        """From before to after."""
+        return None if self.before_usd is None or self.after_usd is None else self.after_usd - self.before_usd
+
+    @property
+    def change_percent(self) -> float | None:
+        """Of what it cost before."""
+        return _percent(self.before_usd, self.change_usd)
+
+
+def _total(gated: Sequence[Gated], gone: Decimal | None) -> Total:
+    """Plans that no scenario claims cost something before, and nothing after."""
+    before = None if gone is None else sum((each.before_usd or Decimal(0) for each in gated), gone)
+    costs = [each.after_usd for each in gated if each.after_usd is not None]
+    return Total(before, sum(costs, Decimal(0)) if len(costs) == len(gated) else None)
 
 
 def _refuse_unusable(
@@ -113,22 +133,12 @@ def _refuse_unusable(
         raise InputError(findings)
 
 
-def _change(case: Case, compared: bool) -> Decimal | None:
-    """A month of today's plan over the baseline's; without a baseline the scenario is new, and cost nothing before."""
-    after = case.planned.plan.monthly_cost_usd
-    if after is None or not compared:
-        return None
-    return after - (_usd(case.baseline) if case.baseline else Decimal(0))
-
-
-def _shares(
-    case: Case, catalogs: Catalogs, old_catalogs: Catalogs | None, solve: CheapestUsd, *, compared: bool
-) -> Shares:
+def _shares(case: Case, catalogs: Catalogs, old_catalogs: Catalogs | None, solve: CheapestUsd) -> Shares:
     """What the difference comes from; of a scenario without a plan before, all is the scenario's doing."""
     after, baseline = case.planned.plan.monthly_cost_usd, case.baseline
     before = baseline.plan.monthly_cost_usd if baseline else None
     if baseline is None or before is None:
-        return Shares({"scenario": _change(case, compared) or Decimal(0)})
+        return Shares({"scenario": case.change_usd or Decimal(0)})
     if after is None:
         return Shares()
     differ = _differing(old_catalogs, baseline, case) if old_catalogs else []
@@ -137,7 +147,7 @@ def _shares(
     if not differ:
         return found
     note = f"--baseline-catalogs are not those that {baseline.file} was made on: {', '.join(differ)} differ"
-    return Shares(found.amounts, found.together, (note, *found.notes))
+    return replace(found, notes=(note, *found.notes))
 
 
 def _differing(old: Catalogs, baseline: Baseline, case: Case) -> list[str]:
@@ -148,10 +158,10 @@ def _differing(old: Catalogs, baseline: Baseline, case: Case) -> list[str]:
     return [name.removesuffix("_sha256") for name in SAME_CATALOGS if getattr(today, name) != getattr(made, name)]
 
 
-def _gated(case: Case, catalogs: Catalogs, part: Shares, *, compared: bool) -> Gated:
+def _gated(case: Case, catalogs: Catalogs, part: Shares) -> Gated:
     """One scenario beside its baseline."""
     plan, baseline = case.planned.plan, case.baseline
-    before, change = _usd(baseline) if baseline else None, _change(case, compared)
+    before, change = baseline.usd if baseline else None, case.change_usd
     return Gated(
         scenario=case.name,
         file=case.file.document.file,
@@ -166,11 +176,6 @@ def _gated(case: Case, catalogs: Catalogs, part: Shares, *, compared: bool) -> G
         deployments=changes(baseline.plan if baseline else None, plan),
         notes=list(part.notes),
     )
-
-
-def _usd(baseline: Baseline) -> Decimal:
-    """A baseline without a plan cost nothing."""
-    return baseline.plan.monthly_cost_usd or Decimal(0)
 
 
 def _percent(before: Decimal | None, change: Decimal | None) -> float | None:
@@ -222,5 +227,5 @@ def _old_prices(cases: Sequence[Case], catalogs: Catalogs, limits: GateLimits) -
 def _uncompared(orphans: Iterable[Baseline]) -> Iterator[Warned]:
     """Plans that no scenario claims."""
     for each in orphans:
-        gone = f"its scenario {each.plan.scenario} is gone; {_usd(each):,.2f} USD a month counted as saved"
+        gone = f"its scenario {each.plan.scenario} is gone; {each.usd:,.2f} USD a month counted as saved"
         yield Warned(rule=None, scenario=None, text=f"{each.file}: {gone}")

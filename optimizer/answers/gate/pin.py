@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from optimizer.answers.catalog.diff import difference
+from optimizer.answers.catalog.diff import catalog_diff
 from optimizer.answers.catalog.snapshot import Snapshot, snapshot, snapshot_named
 from optimizer.base.errors import Finding, InputError
 
@@ -32,6 +32,9 @@ def pinned(pin: str, overlay: Path | None = None, *, allow_drift: bool = False) 
         overlay: The user's own catalogs, laid over the shipped ones.
         allow_drift: Whether a difference is only told.
 
+    Returns:
+        The hash, with how the catalogs differ from it.
+
     Raises:
         InputError: the catalogs are not those pinned and that is not allowed; says what moved.
     """
@@ -47,7 +50,7 @@ def pinned(pin: str, overlay: Path | None = None, *, allow_drift: bool = False) 
 
 
 def _drift(old: Snapshot, today: Snapshot) -> Iterator[str]:
-    found = difference(old, today)
+    found = catalog_diff(old, today)
     yield f"tables that differ: {', '.join(found.tables) or 'none'}"
     middle = f", {found.median_percent:+.1f} % in the median" if found.median_percent is not None else ""
     yield f"{len(found.moves):,} prices moved{middle}, {len(found.gone):,} gone, {len(found.new):,} new"

@@ -49,16 +49,23 @@ class GateLimits:
 
 @dataclass(frozen=True)
 class Case:
-    """One scenario with today's plan and the plan it is compared with."""
+    """One scenario with today's plan and the plan it is compared with; `compared` where any scenario has one."""
 
     file: ScenarioFile
     planned: Planned
     baseline: Baseline | None
+    compared: bool = False
 
     @property
     def name(self) -> str:
         """Of the scenario."""
         return self.file.scenario.name
+
+    @property
+    def change_usd(self) -> Decimal | None:
+        """A month of today's plan over the baseline's; without a baseline it is new, and cost nothing before."""
+        after, before = self.planned.plan.monthly_cost_usd, self.baseline.usd if self.baseline else Decimal(0)
+        return after - before if after is not None and self.compared else None
 
     @property
     def policy(self) -> Policy:

@@ -5,16 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
-from optimizer.base.errors import Finding, InputError, did_you_mean
-from optimizer.cli.options import CatalogsOption, Format, FormatOption, OutputOption, deliver
+from optimizer.cli.options import CatalogsOption, Exit, Format, FormatOption, OutputOption, deliver
 from optimizer.inputs.catalog.checks import check_catalogs
 from optimizer.inputs.catalog.loading import load_catalogs
-from optimizer.report.catalog.catalog import LISTINGS, check_sections, listing_section, matching, overview_section
-from optimizer.report.catalog.entry import entries
+from optimizer.report.catalog.catalog import LISTINGS, catalog_rows, check_sections, listing_section, overview_section
+from optimizer.report.catalog.entry import catalog_entries
 from optimizer.report.layout.elements import WrittenAnswer
 
 DEFAULT_LIMIT = 50
-EXIT_UNSOUND = 1
 
 catalog = typer.Typer(help="Browse and check the catalogs.", no_args_is_help=True)
 
@@ -35,10 +33,7 @@ def list_rows(
         content = {"as_of": str(known.as_of), "rows": counts}
         deliver(WrittenAnswer((overview_section(known),)), content, output_format, output)
         return
-    if name not in LISTINGS:
-        hint = did_you_mean(name, LISTINGS) or f"known: {', '.join(LISTINGS)}"
-        raise InputError([Finding("catalog list", 0, "", f"unknown catalog '{name}'", hint)])
-    rows = matching(LISTINGS[name], known, pattern)
+    rows = catalog_rows(known, name, pattern)
     section = listing_section(name, rows, limit if output_format is Format.TEXT else 0)
     deliver(WrittenAnswer((section,)), {name: _dumped(rows)}, output_format, output)
 
@@ -51,7 +46,7 @@ def show(
     catalogs: CatalogsOption = None,
 ) -> None:
     """Everything the catalogs say about one name, each figure with its source and date."""
-    found = entries(load_catalogs(catalogs), name)
+    found = catalog_entries(load_catalogs(catalogs), name)
     sections = tuple(section for entry in found for section in entry.sections)
     content = [
         {"kind": entry.kind, "name": entry.name, **{part: _dumped(rows) for part, rows in entry.rows.items()}}
@@ -74,7 +69,7 @@ def check(
     sound = all(finding.severity != "error" for finding in findings)
     content = {"as_of": str(known.as_of), "sound": sound, "findings": [vars(finding) for finding in findings]}
     deliver(WrittenAnswer(check_sections(findings, verbose)), content, output_format, output)
-    raise typer.Exit(0 if sound else EXIT_UNSOUND)
+    raise typer.Exit(Exit.ANSWERED if sound else Exit.BROKEN)
 
 
 def _dumped(rows: Iterable[Any]) -> list[dict[str, Any]]:

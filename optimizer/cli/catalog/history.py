@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from optimizer.answers.catalog.diff import difference
+from optimizer.answers.catalog.diff import catalog_diff
 from optimizer.answers.catalog.snapshot import snapshot, snapshot_named
 from optimizer.cli.options import CatalogsOption, Format, FormatOption, OutputOption, deliver, write
 from optimizer.report.catalog.diff import diff_content, diff_sections, snapshot_section
@@ -38,6 +38,6 @@ def diff_command(
     output: OutputOption = None,
 ) -> None:
     """Prices that moved with percent, offers gone and new, and tables that say something else."""
-    found = difference(snapshot_named(old), snapshot_named(new))
+    found = catalog_diff(snapshot_named(old), snapshot_named(new))
     shown = limit if output_format is Format.TEXT else 0
     deliver(WrittenAnswer(diff_sections(found, shown)), diff_content(found), output_format, output)

@@ -8,6 +8,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
+from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.checks import SEVERITIES, CatalogFinding
 from optimizer.inputs.catalog.records import Catalogs, Offer
@@ -222,8 +223,24 @@ LISTINGS: Final[Mapping[str, Listing]] = {
 """Every catalog that can be listed."""
 
 
-def matching(listing: Listing, catalogs: Catalogs, pattern: str) -> tuple[Strict, ...]:
-    """The catalog's rows whose names match a wildcard in any case; a bare word matches anywhere in a name."""
+def catalog_rows(catalogs: Catalogs, name: str, pattern: str = "") -> tuple[Strict, ...]:
+    """The rows of one catalog.
+
+    Args:
+        catalogs: What is known.
+        name: Of the catalog, one of `LISTINGS`.
+        pattern: A wildcard that one of a row's names must match, in any case; a bare word matches anywhere in a name.
+
+    Returns:
+        The rows as they were read, in the order in which they are listed.
+
+    Raises:
+        InputError: no catalog has that name.
+    """
+    if name not in LISTINGS:
+        hint = did_you_mean(name, LISTINGS) or f"known: {', '.join(LISTINGS)}"
+        raise InputError([Finding("catalog list", 0, "", f"unknown catalog '{name}'", hint)])
+    listing = LISTINGS[name]
     glob = pattern.casefold() if any(sign in pattern for sign in "*?[") else f"*{pattern.casefold()}*"
     return tuple(
         row

@@ -40,7 +40,7 @@ Description = tuple[tuple[Section, ...], RowsByCatalog]
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """One name's record with what belongs to it."""
+    """One name's record with what belongs to it, in sections for reading and in rows for programs."""
 
     kind: str
     name: str
@@ -48,8 +48,15 @@ class CatalogEntry:
     rows: RowsByCatalog
 
 
-def entries(catalogs: Catalogs, name: str) -> tuple[CatalogEntry, ...]:
-    """Every entry of that name, in any case; usually one.
+def catalog_entries(catalogs: Catalogs, name: str) -> tuple[CatalogEntry, ...]:
+    """Everything the catalogs say about one name.
+
+    Args:
+        catalogs: What is known.
+        name: A GPU, model, engine, precision, provider or source, in any case.
+
+    Returns:
+        Every entry of that name; usually one.
 
     Raises:
         InputError: no catalog knows the name; gives the nearest.

@@ -22,6 +22,12 @@ from optimizer.report.plan.sections import plan_answer
 def page_html(page: Page) -> str:
     """The whole page as one document.
 
+    Args:
+        page: A plan with the data of its charts.
+
+    Returns:
+        HTML that loads nothing.
+
     Raises:
         InputError: matplotlib is not installed.
     """
