@@ -11,6 +11,7 @@ from optimizer.answers.frontier import Frontier
 from optimizer.answers.gate.types import GateReport
 from optimizer.answers.lifecycle.types import LifecycleReport
 from optimizer.answers.why_not import WhyNot
+from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.record.explanation import Explanation
 from optimizer.plan.record.report import PlanReport
@@ -53,7 +54,20 @@ def rendered(
 
 
 def schema(name: str) -> str:
-    """The JSON schema of a published shape, keys sorted, ending in a newline."""
+    """The JSON schema of a published shape.
+
+    Args:
+        name: One of `SCHEMAS`.
+
+    Returns:
+        JSON, keys sorted, ending in a newline.
+
+    Raises:
+        InputError: no shape has that name.
+    """
+    if name not in SCHEMAS:
+        hint = did_you_mean(name, SCHEMAS) or f"known: {', '.join(sorted(SCHEMAS))}"
+        raise InputError([Finding("NAME", 0, "", f"unknown schema '{name}'", hint)])
     record = SCHEMAS[name]
     read_in = record is Scenario
     shape = record.model_json_schema(mode="validation" if read_in else "serialization")
