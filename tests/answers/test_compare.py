@@ -26,9 +26,9 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.readback.readback import Bought, read_back
-from optimizer.report.compare.compare import SHEET_COLUMNS, compare_csv, compare_html, compare_text
+from optimizer.report.compare.compare import SHEET_COLUMNS, compare_answer, compare_csv, compare_html
 from optimizer.report.compare.sheet import write_xlsx
-from optimizer.report.export import as_json
+from optimizer.report.export import as_json, rendered
 
 SECONDS_PER_MONTH = HOURS_PER_MONTH * SECONDS_PER_HOUR
 
@@ -113,7 +113,14 @@ def test_private_discounts_show_in_the_price_alone(two_clouds: Scenario, tmp_pat
         (tmp_path / "discounts.csv").write_text(table)
         answer = compare(two_clouds, load_catalogs(tmp_path), "provider")
         costs[private] = answer.choices[0].monthly_cost_usd
-        said = "".join((compare_text(answer), compare_csv(answer), compare_html(answer), as_json(answer)))
+        said = "".join(
+            (
+                rendered(compare_answer(answer), answer, "text"),
+                compare_csv(answer),
+                compare_html(answer),
+                as_json(answer),
+            )
+        )
         assert ("37 %" in said) == (private == "no")
         assert "Secret deal" not in said
     assert costs["yes"] == costs["no"]

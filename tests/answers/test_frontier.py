@@ -12,7 +12,9 @@ from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.variants.frontier import Sweep, set_to
-from optimizer.report.plan.frontier import frontier_markdown, frontier_text
+from optimizer.report.layout.markdown import answer_markdown
+from optimizer.report.layout.text import answer_text
+from optimizer.report.plan.frontier import frontier_answer
 
 
 @pytest.fixture(scope="module")
@@ -64,10 +66,10 @@ def test_two_sweeps_make_a_grid_that_text_and_markdown_show(few: Catalogs, scena
     )
     assert len(grid.points) == 4
     assert {tuple(point.values) for point in grid.points} == {("ttft_ms", "chat.confidence")}
-    text = frontier_text(grid)
+    text = answer_text(frontier_answer(grid))
     assert "chat.confidence ↓ ttft_ms →" in text
     assert max(map(len, text.splitlines())) <= 120
-    assert frontier_markdown(grid).startswith("# Frontier of chat-8b\n")
+    assert answer_markdown(frontier_answer(grid)).startswith("# Frontier of chat-8b\n")
 
 
 def test_latencies_of_several_statistics_move_together(scenario: Scenario) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.command import Command
 
-from optimizer.answers.catalog.importing import Imported, Terms, import_prices
+from optimizer.answers.catalog.importing import ImportedPrices, PriceListTerms, import_prices
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.catalog.records import Catalogs
@@ -19,10 +19,10 @@ SKYPILOT = "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,GpuInf
 GPUHUNT = "instance_name,location,price,cpu,memory,gpu_count,gpu_name,gpu_memory,spot,disk_size"
 PLAIN = "provider,region,instance_type,gpu,gpu_count,price_usd_per_hour,pricing_term"
 EIGHTY_GB = "\"{'Gpus': [{'Name': 'H100', 'Count': 8.0, 'MemoryInfo': {'SizeInMiB': 81920}}]}\""
-TERMS = Terms(source="list", as_of=date(2026, 11, 20), provider="aws")
+TERMS = PriceListTerms(source="list", as_of=date(2026, 11, 20), provider="aws")
 
 
-def imported(folder: Path, catalogs: Catalogs, terms: Terms, *lines: str) -> Imported:
+def imported(folder: Path, catalogs: Catalogs, terms: PriceListTerms, *lines: str) -> ImportedPrices:
     (folder / "list.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return import_prices(folder / "list.csv", catalogs, terms)
 
@@ -64,7 +64,7 @@ def test_a_gpuhunt_row_names_its_provider_and_its_memory_decides_between_cards(
 
 def test_own_columns_pass_and_their_dates_and_sources_stay(tmp_path: Path, catalogs: Catalogs) -> None:
     row = "aws,us-east-1,g6.xlarge,NVIDIA-L4,1,0.8,reserved_1y,2026-10-01,litgpt-0.5.13"
-    found = imported(tmp_path, catalogs, Terms(gpus={"nvidia l4": "l4"}), f"{PLAIN},as_of,source", row)
+    found = imported(tmp_path, catalogs, PriceListTerms(gpus={"nvidia l4": "l4"}), f"{PLAIN},as_of,source", row)
     (offer,) = found.offers
     assert (offer.as_of, offer.source, offer.commitment_months) == (date(2026, 10, 1), "litgpt-0.5.13", 12)
 
@@ -104,7 +104,7 @@ def test_a_new_provider_needs_a_kind_and_keeps_its_name(tmp_path: Path, catalogs
 
 def test_source_day_and_provider_are_demanded_where_the_file_is_silent(tmp_path: Path, catalogs: Catalogs) -> None:
     with pytest.raises(InputError) as caught:
-        imported(tmp_path, catalogs, Terms(), SKYPILOT, "g6.xlarge,L4,1,4,16,,0.8,,us-east-1,a")
+        imported(tmp_path, catalogs, PriceListTerms(), SKYPILOT, "g6.xlarge,L4,1,4,16,,0.8,,us-east-1,a")
     assert [finding.field for finding in caught.value.findings] == ["--as-of", "--provider", "--source"]
 
 

@@ -8,16 +8,8 @@ import pytest
 from support.scenarios import proven, with_policy, with_workload
 
 from optimizer import optimize
-from optimizer.answers.lifecycle.arithmetic import (
-    Training,
-    break_even_hours_share,
-    break_even_requests_per_month,
-    cumulative_usd,
-    overtaking_month,
-    serving_usd_per_month,
-    usd_per_request,
-)
-from optimizer.base.units import BYTES_PER_GIB
+from optimizer.answers.lifecycle.arithmetic import Training, cumulative_usd, overtaking_month
+from optimizer.base.units import BYTES_PER_GIB, HOURS_PER_MONTH, SECONDS_PER_MONTH
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
@@ -33,6 +25,11 @@ def whole(amount: Decimal) -> int:
     return int(amount.quantize(Decimal(1), ROUND_HALF_UP))
 
 
+def serving_usd_per_month(gpus: int) -> Decimal:
+    """GPUs that run all month."""
+    return gpus * H100_USD * HOURS_PER_MONTH
+
+
 def test_e1_fine_tuning_a_70b_model() -> None:
     run = Training(gpus=8, hours=Decimal(12), usd_per_gpu_hour=H100_USD)
     assert run.usd_per_hour == Decimal("19.92")
@@ -41,10 +38,10 @@ def test_e1_fine_tuning_a_70b_model() -> None:
 
 
 def test_e2_serving_it() -> None:
-    month = serving_usd_per_month(4, H100_USD)
+    month = serving_usd_per_month(4)
     assert month == Decimal("7270.80")
     assert whole(month) == 7271
-    assert f"{usd_per_request(month, Decimal(100)):.7f}" == "0.0000277"
+    assert f"{month / (100 * SECONDS_PER_MONTH):.7f}" == "0.0000277"
 
 
 def test_e3_cumulative_spend_and_the_overtaking_month() -> None:
@@ -53,13 +50,13 @@ def test_e3_cumulative_spend_and_the_overtaking_month() -> None:
     totals = cumulative_usd(training, [month] * 12)
     assert [totals[n - 1] for n in (1, 6, 12)] == [7558, 43913, 87539]
     exact = Training(8, Decimal(12), H100_USD, Decimal("0.20")).cost_usd
-    serving = [serving_usd_per_month(4, H100_USD)] * 12
+    serving = [serving_usd_per_month(4)] * 12
     assert cumulative_usd(exact, serving)[-1] == Decimal("87536.448")
     assert overtaking_month([exact] * 12, cumulative_usd(Decimal(0), serving)) == 1
 
 
 def test_e4_replicas_scale_linearly() -> None:
-    assert [whole(serving_usd_per_month(gpus, H100_USD)) for gpus in (2, 4, 8, 16)] == [3635, 7271, 14542, 29083]
+    assert [whole(serving_usd_per_month(gpus)) for gpus in (2, 4, 8, 16)] == [3635, 7271, 14542, 29083]
 
 
 def free_sequences(catalogs: Catalogs, gpu: str, gpus: int, precision: str, tokens: int = 2048) -> float:
@@ -101,7 +98,6 @@ def test_e7_criteria_are_asked_in_order_and_flat_load_rewards_commitment(catalog
     assert on_demand.monthly_cost_usd is not None
     assert reserved.monthly_cost_usd < on_demand.monthly_cost_usd
     assert all(d.pricing_term != "on_demand" for d in reserved.deployments)
-    assert break_even_hours_share(Decimal("0.60"), Decimal("1.00")) == Decimal("0.6")
     spot = [item for item in on_demand.explanation.opportunities if item.kind == "spot"]
     assert spot
 
@@ -110,8 +106,8 @@ def test_e8_self_hosting_against_paying_per_request() -> None:
     requests, per_request = 50_000_000, Decimal("0.0005")
     self_hosted = Decimal(6000 + 800)
     assert requests * per_request == 25_000
-    assert break_even_requests_per_month(self_hosted, per_request) == 13_600_000
-    assert break_even_requests_per_month(self_hosted + 15_000, per_request) == 43_600_000
+    assert self_hosted / per_request == 13_600_000
+    assert (self_hosted + 15_000) / per_request == 43_600_000
 
 
 def test_e12_a_slow_stage_before_the_model_eats_the_ttft_budget(catalogs: Catalogs, chat: Scenario) -> None:

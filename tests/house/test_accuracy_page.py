@@ -73,7 +73,7 @@ def test_the_noise_floor_counts_pairs_of_one_point(script: Callable[[str], Any])
     frame = pd.DataFrame(
         [point | {"engine": engine, "engine_version": version, "tpot_ms_mean": tpot} for engine, version, tpot in runs]
     )
-    said = {row["kind"]: row for row in module.noise_floor(frame)}
-    assert [said[kind]["pairs"] for kind in said] == [1, 1, 3]
-    assert said["same engine and version"]["median_percent"] == pytest.approx(10)
-    assert said["another engine"]["median_percent"] == pytest.approx(100 * np.expm1(np.log(2)))
+    floor = {row["kind"]: row for row in module.noise_floor(frame)}
+    assert [floor[kind]["pairs"] for kind in floor] == [1, 1, 3]
+    assert floor["same engine and version"]["median_percent"] == pytest.approx(10)
+    assert floor["another engine"]["median_percent"] == pytest.approx(100 * np.expm1(np.log(2)))

@@ -18,7 +18,8 @@ from optimizer.plan.question import inquiry as asking
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.report import PlanReport
-from optimizer.report.plan.plan import plan_text
+from optimizer.report.layout.text import answer_text
+from optimizer.report.plan.sections import plan_answer
 
 
 def desk(**policy: object) -> Scenario:
@@ -105,7 +106,9 @@ def test_the_report_says_what_is_mixed_and_what_pools_would_cost(planned: Callab
     assert sum(item.share for item in mixed.classes) == pytest.approx(1)
     (apart_,) = (item for item in report.explanation.alternatives if item.kind == "mix_classes")
     assert (apart_.difference_usd or 0) > 0
-    assert "between 3 predicted mixes of classes, capacity is added up by shares" in plan_text(report, width=1000)
+    assert "between 3 predicted mixes of classes, capacity is added up by shares" in answer_text(
+        plan_answer(report, verbose=False), width=1000
+    )
 
 
 def covering(blends: tuple[Blend, ...], corners: np.ndarray, mix: np.ndarray) -> int:

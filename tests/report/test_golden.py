@@ -17,19 +17,32 @@ from optimizer.answers.compare.types import Comparison
 from optimizer.answers.frontier import Frontier
 from optimizer.answers.why_not import WhyNot
 from optimizer.plan.record.report import PlanReport
-from optimizer.report.compare.compare import compare_csv, compare_html, compare_markdown, compare_text
+from optimizer.report.compare.compare import compare_answer, compare_csv, compare_html
 from optimizer.report.export import as_json
-from optimizer.report.layout.text import DEFAULT_WIDTH
-from optimizer.report.plan.frontier import frontier_markdown, frontier_text
-from optimizer.report.plan.plan import plan_markdown, plan_text
-from optimizer.report.plan.why_not import why_not_markdown, why_not_text
+from optimizer.report.layout.elements import WrittenAnswer
+from optimizer.report.layout.markdown import answer_markdown
+from optimizer.report.layout.text import DEFAULT_WIDTH, answer_text
+from optimizer.report.plan.frontier import frontier_answer
+from optimizer.report.plan.sections import plan_answer
+from optimizer.report.plan.why_not import why_not_answer
 
 GOLDEN = TESTS / "golden"
+
+
+def in_words(written: Callable[[Any], WrittenAnswer]) -> dict[str, Callable[[Any], str]]:
+    return {"txt": lambda found: answer_text(written(found)), "md": lambda found: answer_markdown(written(found))}
+
+
+VERBOSE = in_words(partial(plan_answer, verbose=True))
 FORMS: dict[type[BaseModel], dict[str, Callable[[Any], str]]] = {
-    PlanReport: {"txt": plan_text, "verbose.txt": partial(plan_text, verbose=True), "md": plan_markdown},
-    WhyNot: {"txt": why_not_text, "md": why_not_markdown},
-    Frontier: {"txt": frontier_text, "md": frontier_markdown},
-    Comparison: {"txt": compare_text, "md": compare_markdown, "csv": compare_csv, "html": compare_html},
+    PlanReport: {
+        "txt": in_words(partial(plan_answer, verbose=False))["txt"],
+        "verbose.txt": VERBOSE["txt"],
+        "md": VERBOSE["md"],
+    },
+    WhyNot: in_words(why_not_answer),
+    Frontier: in_words(frontier_answer),
+    Comparison: {**in_words(compare_answer), "csv": compare_csv, "html": compare_html},
 }
 STORED: dict[str, type[BaseModel]] = {
     "reports/*": PlanReport,
