@@ -85,8 +85,8 @@ def test_what_fails_says_which_limits_of_the_fleet_stop_it(catalogs: Catalogs) -
     assert rows["aws + azure + gcp"].rank == 1
     for provider in ("aws", "azure", "gcp"):
         assert [item.requirement for item in rows[provider].stopped_by] == [
-            "policy.survive",
             "policy.max_provider_share",
+            "policy.survive",
         ]
 
 
