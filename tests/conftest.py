@@ -11,7 +11,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.readback.readback import Bought
+from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.report import PlanReport
 
 
@@ -38,7 +38,7 @@ def asked(catalogs: Catalogs) -> Callable[[str], Inquiry]:
 
 
 @pytest.fixture(scope="session")
-def fleet(asked: Callable[[str], Inquiry]) -> Callable[[str], Bought]:
+def fleet(asked: Callable[[str], Inquiry]) -> Callable[[str], PlannedFleet]:
     """What the plan of a shipped scenario buys and runs, without what a report compares it with."""
     return lru_cache(maxsize=None)(lambda name: proven(asked(name)))
 

@@ -10,6 +10,7 @@ from support.tampering import (
     api_price,
     asleep,
     changes,
+    decided,
     deployments,
     egress_price,
     faster,
@@ -37,39 +38,30 @@ from support.tampering import (
 
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.readback.readback import Bought
-from optimizer.plan.verify.verify import CHECKS, Claim, verify
+from optimizer.plan.record.fleet import PlannedFleet
+from optimizer.plan.verify.claim import Claim
+from optimizer.plan.verify.verify import CHECKS, verify
 
 Claims = Callable[[str], Claim]
 CENT = Decimal("0.01")
 
 
 @pytest.fixture(scope="module")
-def claims(asked: Callable[[str], Inquiry], fleet: Callable[[str], Bought]) -> Claims:
+def claims(asked: Callable[[str], Inquiry], fleet: Callable[[str], PlannedFleet]) -> Claims:
     """The claim of a shipped scenario's plan."""
 
     def claim(name: str) -> Claim:
-        inquiry, bought = asked(name), fleet(name)
-        return Claim(
-            scenario=inquiry.scenario,
-            catalogs=inquiry.catalogs,
-            deployments=bought.deployments,
-            purchases=bought.purchases,
-            hosted=bought.hosted,
-            periods=bought.periods,
-            migration=bought.migration,
-            monthly_cost_usd=bought.monthly_cost_usd,
-        )
+        return Claim(asked(name).scenario, asked(name).catalogs, fleet(name))
 
     return claim
 
 
 def failed(claim: Claim) -> set[str]:
-    return {check.name for check in verify(claim).checks if not check.passed}
+    return {check.name for check in verify(claim.scenario, claim.catalogs, claim.fleet).checks if not check.passed}
 
 
 BROKEN: dict[str, tuple[str, Mutation, str]] = {
-    "a lower total": ("chat-8b", lambda c: replace(c, monthly_cost_usd=c.monthly_cost_usd - 2 * CENT), "cost"),
+    "a lower total": ("chat-8b", lambda c: decided(c, monthly_cost_usd=c.fleet.monthly_cost_usd - 2 * CENT), "cost"),
     "a cheaper instance": ("chat-8b", lambda c: paying(c, lambda p: p.monthly_cost_usd - 2 * CENT), "cost"),
     "starts for free": ("office-hours", serving_hours_only, "cost"),
     "a commitment paid by half": (
@@ -111,7 +103,7 @@ BROKEN: dict[str, tuple[str, Mutation, str]] = {
     "an old price of an API": ("api-at-night", policy(max_price_age_days=1), "hosted"),
     "fewer changes shown": ("moving-day", lambda c: changes(c, started=0), "migration"),
     "changes not paid": ("moving-day", unpaid_changes, "migration"),
-    "changes not counted": ("moving-day", lambda c: replace(c, migration=None), "migration"),
+    "changes not counted": ("moving-day", lambda c: decided(c, migration=None), "migration"),
     "another plan in force": (
         "moving-day",
         lambda c: deployments(c, lambda d: {"precision": "bf16"} if d.gpu == "l40s" else {}),
@@ -273,10 +265,18 @@ BROKEN: dict[str, tuple[str, Mutation, str]] = {
     "an offer nobody lists": ("chat-8b", lambda c: purchases(c, lambda _: {"offer": "nobody/nowhere"}), "whole"),
     "a deployment nobody bought": ("chat-8b", lambda c: first_deployment(c, region="nowhere-1"), "whole"),
     "a workload nobody asked for": ("chat-8b", lambda c: first_deployment(c, workload="other"), "whole"),
-    "a class served twice": ("chat-8b", lambda c: first_deployment(c, classes=2 * c.deployments[0].classes), "whole"),
+    "a class served twice": (
+        "chat-8b",
+        lambda c: first_deployment(c, classes=2 * c.fleet.deployments[0].classes),
+        "whole",
+    ),
     "an API for nobody": ("api-at-night", lambda c: hosted(c, lambda _: {"request_class": "1x1"}), "whole"),
-    "an offer bought twice": ("chat-8b", lambda c: replace(c, purchases=[*c.purchases, *c.purchases]), "whole"),
-    "hours left out": ("office-hours", lambda c: replace(c, periods=c.periods[:-1]), "whole"),
+    "an offer bought twice": (
+        "chat-8b",
+        lambda c: decided(c, purchases=2 * c.fleet.purchases),
+        "whole",
+    ),
+    "hours left out": ("office-hours", lambda c: decided(c, periods=c.fleet.periods[:-1]), "whole"),
     "a period not told": (
         "office-hours",
         lambda c: deployments(c, lambda d: {"schedule": d.schedule[:-1]}),
@@ -302,13 +302,14 @@ def test_every_check_has_something_to_reject() -> None:
 
 
 def test_a_plan_that_does_not_hang_together_is_checked_for_nothing_else(claims: Claims) -> None:
-    verification = verify(replace(claims("chat-8b"), periods=[]))
+    claim = decided(claims("chat-8b"), periods=())
+    verification = verify(claim.scenario, claim.catalogs, claim.fleet)
     assert [check.name for check in verification.checks] == ["whole"]
 
 
 def test_prices_are_looked_up_again(claims: Claims, catalogs: Catalogs) -> None:
     claim = claims("chat-8b")
-    bought = {p.offer for p in claim.purchases}
+    bought = {p.offer for p in claim.fleet.purchases}
     dearer = [
         offer.model_copy(update={"price_usd_per_hour": 2 * offer.price_usd_per_hour}) if offer.id in bought else offer
         for offer in catalogs.offers

@@ -15,7 +15,8 @@ from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
-from optimizer.plan.readback.readback import Bought, read_back
+from optimizer.plan.readback.readback import read_back
+from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.variants.choices import SOLVED, Dimension, Tried, choices_of, tried, value_of
 
 HOSTING: Final = "hosting"
@@ -71,7 +72,7 @@ def _silent(_: str) -> None:
     """Progress that nobody watches."""
 
 
-def _bought(answer: Answer) -> Bought | None:
+def _bought(answer: Answer) -> PlannedFleet | None:
     """The plan of an answer, verified; None where there is none."""
     if answer.solution.outcome not in SOLVED:
         return None

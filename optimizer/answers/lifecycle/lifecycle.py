@@ -22,9 +22,9 @@ from optimizer.inputs.scenario.scenario import Grid, Lifecycle, Scenario, Worklo
 from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import narrowed
-from optimizer.plan.readback.readback import Bought, read_back
+from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fields import Outcome
-from optimizer.plan.record.fleet import Deployment
+from optimizer.plan.record.fleet import Deployment, PlannedFleet
 
 PROVEN_FIRST: tuple[Outcome, ...] = ("optimal", "feasible", "infeasible", "unproven", "failed")
 Progress = Callable[[str], None]
@@ -36,7 +36,7 @@ class Fleet:
 
     outcome: Outcome
     reason: str
-    bought: Bought | None
+    bought: PlannedFleet | None
 
 
 def lifecycle(

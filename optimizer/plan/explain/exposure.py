@@ -13,10 +13,11 @@ from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE, Scenario
 from optimizer.performance.candidates.options import PoolOptions, WorkloadOptions
 from optimizer.performance.physics.setup import Configuration
 from optimizer.performance.uncertainty.evidence import not_measured
-from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
-from optimizer.plan.readback.readback import Bought
+from optimizer.plan.readback.readback import stands_for
 from optimizer.plan.record.explanation import Benchmark, Estimate, Exposure
+from optimizer.plan.record.fleet import PlannedFleet
 
 MOST: Final = 3
 """Estimates told: more would hide which matters."""
@@ -44,14 +45,17 @@ class Group:
         return np.array(alike, dtype=np.bool_)
 
 
-def exposure(inquiry: Inquiry, chosen: Bought) -> Exposure:
+def exposure(answer: Answer, chosen: PlannedFleet) -> Exposure:
     """Each estimate's stake by re-solve: the plan without what it speaks for, or with it at its central prediction.
 
     Args:
-        inquiry: The whole question.
+        answer: To the whole question.
         chosen: Its plan.
     """
-    used = [Group(c.workload, inquiry.options[c.workload].configurations[c.configuration]) for c in chosen.columns]
+    inquiry = answer.inquiry
+    used = [
+        Group(c.workload, inquiry.options[c.workload].configurations[c.configuration]) for c, _ in stands_for(answer)
+    ]
     few, cost = narrowed(inquiry), float(chosen.monthly_cost_usd)
     bold = _at_central_prediction(few)
     in_plan = {group.kind for group in used}
@@ -146,7 +150,7 @@ def _mixed(plain: PoolOptions, free: PoolOptions, rows: Flags) -> PoolOptions:
     )
 
 
-def _prices(inquiry: Inquiry, chosen: Bought) -> Iterator[Estimate]:
+def _prices(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Estimate]:
     """Prices that are derived, quoted or old: what the month costs where the offer is not to be had."""
     policy, market = inquiry.scenario.policy, inquiry.market
     for purchase in chosen.purchases:
@@ -165,7 +169,7 @@ def _prices(inquiry: Inquiry, chosen: Bought) -> Iterator[Estimate]:
             yield _estimate("price", what, " and ".join(doubts), float(chosen.monthly_cost_usd), None, worse, True)
 
 
-def _qualities(inquiry: Inquiry, chosen: Bought, used: Sequence[Group]) -> Iterator[Estimate]:
+def _qualities(inquiry: Inquiry, chosen: PlannedFleet, used: Sequence[Group]) -> Iterator[Estimate]:
     """Precisions below 16 bits where quality is asked for: what the month costs where it does not hold."""
     told = set()
     for group, deployment in zip(used, chosen.deployments, strict=True):

@@ -12,9 +12,9 @@ from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.predict import operate
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
 from optimizer.performance.physics.roofline import matrices
-from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.readback.readback import Bought
-from optimizer.plan.record.fleet import Deployment
+from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.readback.readback import stands_for
+from optimizer.plan.record.fleet import Deployment, PlannedFleet
 from optimizer.program.problem.columns import Column
 
 LOADS: Final = 40
@@ -82,10 +82,10 @@ def short(d: Deployment) -> str:
     return f"{d.workload}{pool}: {d.gpus_per_replica}×{d.gpu} {d.precision} ({d.engine})"
 
 
-def curves(inquiry: Inquiry, plan: Bought) -> Iterator[Curve]:
+def curves(answer: Answer, plan: PlannedFleet) -> Iterator[Curve]:
     """Latency over load for every deployment."""
-    for column, mix, d in zip(plan.columns, plan.mixes, plan.deployments, strict=True):
-        options, row = inquiry.options[column.workload], column.configuration
+    for (column, mix), d in zip(stands_for(answer), plan.deployments, strict=True):
+        options, row = answer.inquiry.options[column.workload], column.configuration
         capacity = d.max_requests_per_second / d.replicas
         rates = np.linspace(LOWEST_SHARE, HIGHEST_SHARE, LOADS) * capacity
         point = operate(options.setup.take(np.full(LOADS, row)), mix, rates)
@@ -107,10 +107,10 @@ def curves(inquiry: Inquiry, plan: Bought) -> Iterator[Curve]:
         )
 
 
-def roofline_points(inquiry: Inquiry, plan: Bought) -> Iterator[RooflinePoint]:
+def roofline_points(answer: Answer, plan: PlannedFleet) -> Iterator[RooflinePoint]:
     """Decode at the planned concurrency and prefill of one prompt, over dense and shared matrices."""
-    for column, mix, d in zip(plan.columns, plan.mixes, plan.deployments, strict=True):
-        setup = inquiry.options[column.workload].setup.take(np.array([column.configuration]))
+    for (column, mix), d in zip(stands_for(answer), plan.deployments, strict=True):
+        setup = answer.inquiry.options[column.workload].setup.take(np.array([column.configuration]))
         point = operate(setup, mix, np.array([d.requests_per_second / d.replicas]))
         body = matrices(setup).body
         move, multiply = float(body.move[0]), float(body.multiply[0])

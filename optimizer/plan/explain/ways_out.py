@@ -8,8 +8,8 @@ from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.explain.conflict import conflict_of, conflicts_of, plan_of, plan_without
 from optimizer.plan.explain.loosening import Requirement, Value, defaults_of, shown, with_field
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.readback.outline import Outline
 from optimizer.plan.record.explanation import ConflictItem, FieldChange, Relaxation
+from optimizer.plan.record.fleet import Outline
 
 COMFORT = (1.5, 2.0, 4.0)
 """The tightest feasible latency is often absurdly dear; limits this much looser are offered beside it."""

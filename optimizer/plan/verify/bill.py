@@ -17,7 +17,7 @@ from optimizer.base.units import (
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID, OWNED
 from optimizer.inputs.catalog.records import Offer, ServerlessPrice
 from optimizer.inputs.scenario.scenario import InForce
-from optimizer.plan.record.fleet import Deployment, Hosted, Purchase, Running, Sent
+from optimizer.plan.record.fleet import Deployment, Hosted, PeriodReplicas, PeriodRequests, Purchase
 from optimizer.plan.verify.claim import CENT_TOLERANCE, RATE_TOLERANCE, Claim, Findings, disk_prices, egress_prices
 
 WEEKS_PER_MONTH = Fraction(HOURS_PER_MONTH, HOURS_PER_WEEK)
@@ -39,7 +39,7 @@ def cost(claim: Claim) -> Findings:
         instances += own
         yield from _runs(claim, purchase, offer)
         yield _same(own, Fraction(purchase.monthly_cost_usd), f"{purchase.offer} at catalog prices")
-    for item in claim.hosted:
+    for item in claim.fleet.hosted:
         own = _requests_per_month(claim, item.schedule) * Fraction(item.usd_per_request)
         hosted += own
         yield _same(own, Fraction(item.monthly_cost_usd), f"{item.api} by the request")
@@ -49,12 +49,12 @@ def cost(claim: Claim) -> Findings:
         sent += own
         yield (d.egress_usd is None) == (claim.scenario.policy.egress is None), "egress is paid where it is asked for"
         yield _same(own, Fraction(d.egress_usd or 0), f"{d.workload} from {offer.id} to the internet")
-    moved = Fraction(claim.migration.one_time_cost_usd) if claim.migration else Fraction(0)
-    shown = Fraction(claim.monthly_cost_usd)
+    moved = Fraction(claim.fleet.migration.one_time_cost_usd) if claim.fleet.migration else Fraction(0)
+    shown = Fraction(claim.fleet.monthly_cost_usd)
     yield _same(instances + sent + hosted + moved, shown, "all that is bought")
-    shares = sum((Fraction(d.monthly_cost_usd) for d in claim.deployments), Fraction(0))
+    shares = sum((Fraction(d.monthly_cost_usd) for d in claim.fleet.deployments), Fraction(0))
     yield _same(shares + hosted + moved, shown, "deployments, hosted APIs and changes")
-    for d in claim.deployments:
+    for d in claim.fleet.deployments:
         requests = _requests_per_month(claim, d.schedule)
         if requests:
             own = Fraction(d.monthly_cost_usd) / requests
@@ -80,7 +80,7 @@ def _paid_hours_per_month(claim: Claim, purchase: Purchase, offer: Offer) -> Fra
 def _runs(claim: Claim, purchase: Purchase, offer: Offer) -> Findings:
     """Where a provider bills a least time: every run is paid for that long, and what runs in any hour is paid for."""
     least = _least_hours(claim, offer)
-    if offer.pricing_term in ALWAYS_PAID or len(claim.periods) == 1 or least == 1:
+    if offer.pricing_term in ALWAYS_PAID or len(claim.fleet.periods) == 1 or least == 1:
         yield not purchase.runs, f"{purchase.offer} is paid for the hours that it runs"
         return
     paid = [0] * HOURS_PER_WEEK
@@ -123,7 +123,7 @@ def _egress_usd_per_month(claim: Claim, d: Deployment, offer: Offer) -> Fraction
     return sum(sent, Fraction(0)) * SECONDS_PER_HOUR * WEEKS_PER_MONTH * Fraction(min(prices)) / BYTES_PER_GB
 
 
-def _requests_per_month(claim: Claim, schedule: Sequence[Running] | Sequence[Sent]) -> Fraction:
+def _requests_per_month(claim: Claim, schedule: Sequence[PeriodReplicas] | Sequence[PeriodRequests]) -> Fraction:
     sent = [Fraction(repr(schedule[period].requests_per_second)) for period in claim.period_of_hour]
     return sum(sent, Fraction(0)) * SECONDS_PER_HOUR * WEEKS_PER_MONTH
 
@@ -131,7 +131,7 @@ def _requests_per_month(claim: Claim, schedule: Sequence[Running] | Sequence[Sen
 def hosted(claim: Claim) -> Findings:
     """Each hosted API is in the catalogs at that price, takes prompts of that length, and may be used."""
     policy = claim.scenario.policy
-    for item in claim.hosted:
+    for item in claim.fleet.hosted:
         workload = claim.workloads[item.workload]
         tokens = {asked.name: (asked.input_tokens, asked.output_tokens) for asked in workload.classes()}
         rows = [row for row in _listed(claim, item) if _prompt_fits(row, tokens[item.request_class][0])]
@@ -188,14 +188,14 @@ def _usd_per_request(row: ServerlessPrice, prompt: int, answer: int, cached_shar
 def migration(claim: Claim) -> Findings:
     """Replicas counted again, kind by kind, against those in force; what is shown is no less, and is paid for."""
     policy = claim.scenario.policy.migration
-    if policy is None or claim.migration is None:
-        yield policy is None and claim.migration is None, "changes are counted where a plan is in force"
+    if policy is None or claim.fleet.migration is None:
+        yield policy is None and claim.fleet.migration is None, "changes are counted where a plan is in force"
         return
     today = Counter[Kind]()
     for item in policy.in_force or ():
         today[_kind_in_force(item)] += item.replicas
-    peaks = [sum(item.requests_per_second.values()) for item in claim.periods]
-    shown = claim.migration.started + claim.migration.stopped
+    peaks = [sum(item.requests_per_second.values()) for item in claim.fleet.periods]
+    shown = claim.fleet.migration.started + claim.fleet.migration.stopped
     own = max(
         _changes(claim, today, period) for period, peak in enumerate(peaks) if peak >= max(peaks) * (1 - RATE_TOLERANCE)
     )
@@ -203,13 +203,13 @@ def migration(claim: Claim) -> Findings:
     if policy.max_changes is not None:
         yield shown <= policy.max_changes, f"{shown} of at most {policy.max_changes} changes"
     due = Fraction(repr(policy.usd_per_change)) * shown
-    yield _same(due, Fraction(claim.migration.one_time_cost_usd), f"{shown} changes")
+    yield _same(due, Fraction(claim.fleet.migration.one_time_cost_usd), f"{shown} changes")
 
 
 def _changes(claim: Claim, today: Counter[Kind], period: int) -> int:
     """Replicas more or fewer of each kind than today."""
     planned = Counter[Kind]()
-    for d in claim.deployments:
+    for d in claim.fleet.deployments:
         place = (d.provider, d.region, d.instance_type, d.gpus_per_instance, d.pricing_term, d.commitment_months)
         setup = (d.workload, d.model, d.gpu, d.engine, d.precision, d.kv_precision)
         planned[(*place, *setup, d.tensor_parallel, d.pipeline_parallel)] += d.schedule[period].replicas

@@ -1,6 +1,6 @@
 """A plan as it will be shown, with what it must be held against, and how the checks find their way in it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -9,7 +9,7 @@ from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK, MINUTES_PER_HO
 from optimizer.inputs.catalog.kinds import SPOT
 from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.inputs.scenario.scenario import Scenario, Workload
-from optimizer.plan.record.fleet import Deployment, Hosted, Migration, Period, Purchase
+from optimizer.plan.record.fleet import Deployment, Period, PlannedFleet, Purchase
 
 RATE_TOLERANCE = 1e-6
 """Relative: routing comes from a linear program in floating point."""
@@ -24,28 +24,25 @@ Findings = Iterator[Finding]
 
 @dataclass(frozen=True)
 class Claim:
-    """Everything that a plan promises, beside the scenario and the catalogs that it must be true for."""
+    """A plan with the scenario and the catalogs that it must be true for."""
 
     scenario: Scenario
     catalogs: Catalogs
-    deployments: Sequence[Deployment]
-    purchases: Sequence[Purchase]
-    hosted: Sequence[Hosted]
-    periods: Sequence[Period]
-    migration: Migration | None
-    monthly_cost_usd: Decimal
+    fleet: PlannedFleet
 
     @cached_property
     def bought(self) -> tuple[tuple[Purchase, Offer], ...]:
         """Each purchase with its offer, looked up in the catalogs again."""
         offers = {offer.id: offer for offer in self.catalogs.offers}
-        return tuple((purchase, offers[purchase.offer]) for purchase in self.purchases if purchase.offer in offers)
+        return tuple(
+            (purchase, offers[purchase.offer]) for purchase in self.fleet.purchases if purchase.offer in offers
+        )
 
     @cached_property
     def placed(self) -> tuple[tuple[Deployment, Purchase, Offer], ...]:
         """Each deployment with the instances that hold it; those that nobody bought are left out."""
         found = {_place_of_offer(offer): (purchase, offer) for purchase, offer in self.bought}
-        return tuple((d, *found[_place(d)]) for d in self.deployments if _place(d) in found)
+        return tuple((d, *found[_place(d)]) for d in self.fleet.deployments if _place(d) in found)
 
     @cached_property
     def workloads(self) -> dict[str, Workload]:
@@ -55,7 +52,7 @@ class Claim:
     @cached_property
     def period_of_hour(self) -> tuple[int, ...]:
         """(168,) the period that the plan puts each hour of the week in, Monday 0 h first."""
-        place = {hour: item.period for item in self.periods for hour in hours_of(item)}
+        place = {hour: item.period for item in self.fleet.periods for hour in hours_of(item)}
         return tuple(place[hour] for hour in range(HOURS_PER_WEEK))
 
     @property

@@ -14,7 +14,7 @@ from optimizer.performance.candidates.predict import STATISTICS, Mix, OperatingP
 from optimizer.performance.physics.memory import memory_use
 from optimizer.performance.physics.setup import Configuration, gather
 from optimizer.performance.uncertainty.evidence import margins
-from optimizer.plan.record.fleet import Deployment, Running
+from optimizer.plan.record.fleet import Deployment, PeriodReplicas
 from optimizer.plan.verify.claim import RATE_TOLERANCE, Claim, Findings, hours_of
 
 SHARE_DIGITS = 12
@@ -24,16 +24,16 @@ SHARE_DIGITS = 12
 def demand(claim: Claim) -> Findings:
     """Every class in the hour in which least of what is asked is served."""
     served: dict[tuple[str, str, int], float] = defaultdict(float)
-    for d in claim.deployments:
+    for d in claim.fleet.deployments:
         for running in d.schedule:
             for name, flow in running.requests_per_second_by_class.items():
                 served[d.workload, name, running.period] += flow
-    for api in claim.hosted:
+    for api in claim.fleet.hosted:
         for sent in api.schedule:
             served[api.workload, api.request_class, sent.period] += sent.requests_per_second
     for name, workload in claim.workloads.items():
         asked_per_s = claim.asked_per_s(workload)
-        for period in claim.periods:
+        for period in claim.fleet.periods:
             highest, planned = max(asked_per_s[hour] for hour in hours_of(period)), period.requests_per_second[name]
             text = f"{name}: period {period.period} is planned for {planned:g} of {highest:g} requests/s"
             yield math.isclose(planned, highest, rel_tol=RATE_TOLERANCE), text
@@ -51,10 +51,10 @@ def demand(claim: Claim) -> Findings:
 def warm(claim: Claim) -> Findings:
     """The least replicas of every workload, and one in hours without demand where a start would come too late."""
     start_ms = claim.scenario.policy.elastic.start_up_minutes * SECONDS_PER_HOUR / MINUTES_PER_HOUR * MS_PER_S
-    hosted = {item.workload for item in claim.hosted}
+    hosted = {item.workload for item in claim.fleet.hosted}
     for name, workload in claim.workloads.items():
-        mine = [d for d in claim.deployments if d.workload == name]
-        by_period = [sum(d.schedule[t].replicas for d in mine) for t in range(len(claim.periods))]
+        mine = [d for d in claim.fleet.deployments if d.workload == name]
+        by_period = [sum(d.schedule[t].replicas for d in mine) for t in range(len(claim.fleet.periods))]
         slo = workload.slo
         tightest = min([*_limits_ms(slo.ttft_ms).values(), *_limits_ms(slo.e2e_ms).values()], default=math.inf)
         answered = name in hosted or start_ms + slo.ttft_overhead_ms <= tightest
@@ -68,7 +68,7 @@ def warm(claim: Claim) -> Findings:
 def utilization(claim: Claim) -> Findings:
     """The load of each period against what its replicas sustain, and that the figures shown are the schedule's."""
     highest = claim.scenario.policy.max_utilization
-    for d in claim.deployments:
+    for d in claim.fleet.deployments:
         for running in d.schedule:
             full = running.max_requests_per_second
             flow = running.requests_per_second * claim.demand_factor / claim.throughput_factor
@@ -107,9 +107,9 @@ def service_levels(claim: Claim) -> Findings:
             yield from _levels_at(claim, d, offer, shares, running)
 
 
-def _by_mix(d: Deployment) -> list[tuple[dict[str, float], list[Running]]]:
+def _by_mix(d: Deployment) -> list[tuple[dict[str, float], list[PeriodReplicas]]]:
     """The periods in which a deployment runs, by the shares of the classes that it is sent; standing by, its own."""
-    found: dict[tuple[tuple[str, float], ...], list[Running]] = defaultdict(list)
+    found: dict[tuple[tuple[str, float], ...], list[PeriodReplicas]] = defaultdict(list)
     names, shown = {item.name for item in d.classes}, {item.name: item.share for item in d.classes if item.share}
     for running in d.schedule:
         flows = {name: f for name, f in running.requests_per_second_by_class.items() if f and name in names}
@@ -120,7 +120,7 @@ def _by_mix(d: Deployment) -> list[tuple[dict[str, float], list[Running]]]:
 
 
 def _levels_at(
-    claim: Claim, d: Deployment, offer: Offer, shares: Mapping[str, float], running: Sequence[Running]
+    claim: Claim, d: Deployment, offer: Offer, shares: Mapping[str, float], running: Sequence[PeriodReplicas]
 ) -> Findings:
     """The limits at one mix of classes, over the periods that have it."""
     configuration, workload = _configuration(d, offer), claim.workloads[d.workload]
@@ -198,7 +198,7 @@ def _configuration(d: Deployment, offer: Offer) -> Configuration:
 
 def quality(claim: Claim) -> Findings:
     """What the model and its precision keep of the first model's score, against the workload's floor."""
-    for d in claim.deployments:
+    for d in claim.fleet.deployments:
         workload = claim.workloads[d.workload]
         models = {workload.model: 1.0} | {other.model: other.quality for other in workload.alternatives}
         yield d.model in models, f"{d.workload} is served by {d.model}"

@@ -13,7 +13,7 @@ from optimizer.plan.verify.claim import RATE_TOLERANCE, Claim, Findings, rate_of
 def spread(claim: Claim) -> Findings:
     """In every period enough providers and regions have replicas, and none carries more than its share."""
     policy = claim.scenario.policy
-    for period, planned in enumerate(claim.periods):
+    for period, planned in enumerate(claim.fleet.periods):
         running = [(d, offer) for d, _, offer in claim.placed if d.schedule[period].replicas]
         if policy.max_spot_share == 0:
             running = [(d, offer) for d, offer in running if offer.pricing_term != SPOT]
@@ -42,7 +42,7 @@ def _by_provider(claim: Claim, period: int) -> dict[str, float]:
     carried: dict[str, float] = defaultdict(float)
     for d, _, offer in claim.placed:
         carried[offer.provider] += d.schedule[period].requests_per_second
-    for item in claim.hosted:
+    for item in claim.fleet.hosted:
         carried[item.provider] += item.schedule[period].requests_per_second
     return carried
 
@@ -70,7 +70,7 @@ def losses(claim: Claim) -> Findings:
     """
     yield from _spare(claim)
     for loss in _events(claim):
-        for period in range(len(claim.periods)):
+        for period in range(len(claim.fleet.periods)):
             yield from _carried_after(claim, loss, period)
 
 
@@ -89,7 +89,7 @@ def _spare(claim: Claim) -> Findings:
 def _events(claim: Claim) -> Iterator[Loss]:
     """Only what the plan uses: losing anything else takes nothing away."""
     offers = [offer for _, offer in claim.bought]
-    hosts = {item.provider for item in claim.hosted}
+    hosts = {item.provider for item in claim.fleet.hosted}
     named = {
         "instance": {offer.id for offer in offers},
         "spot_offer": {offer.id for offer in offers if offer.pricing_term == SPOT},
@@ -105,12 +105,12 @@ def _carried_after(claim: Claim, loss: Loss, period: int) -> Findings:
         full_rate = rate_of_replica(d) * claim.throughput_factor * loss.left(d, offer, d.schedule[period].replicas)
         for item in d.classes:
             carried[d.workload, item.name] += full_rate * item.share
-    for api in claim.hosted:
+    for api in claim.fleet.hosted:
         if (loss.kind, loss.name) != ("provider", api.provider):
             carried[api.workload, api.request_class] += api.schedule[period].requests_per_second * claim.demand_factor
     for name, workload in claim.workloads.items():
         for asked in workload.classes():
-            needed = claim.periods[period].requests_per_second[name] * asked.share * claim.demand_factor
+            needed = claim.fleet.periods[period].requests_per_second[name] * asked.share * claim.demand_factor
             got = carried[name, asked.name]
             text = f"after losing {loss.kind} {loss.name}: {got:g} of {needed:g} requests/s of {name} {asked.name}"
             yield got >= needed * (1 - RATE_TOLERANCE), text

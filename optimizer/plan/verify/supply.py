@@ -81,14 +81,14 @@ def totals(claim: Claim) -> Findings:
     """Limits on money, variety and, in every period, on GPUs and power; carbon over the month."""
     policy = claim.scenario.policy
     if policy.max_monthly_usd is not None:
-        worst = float(claim.monthly_cost_usd) * policy.robust.price
+        worst = float(claim.fleet.monthly_cost_usd) * policy.robust.price
         within = worst <= policy.max_monthly_usd + float(CENT_TOLERANCE)
         yield within, f"{worst:.2f} of {policy.max_monthly_usd:.2f} USD a month"
     if policy.max_distinct_configurations is not None:
-        distinct, most = len({_setup_key(d) for d in claim.deployments}), policy.max_distinct_configurations
+        distinct, most = len({_setup_key(d) for d in claim.fleet.deployments}), policy.max_distinct_configurations
         yield distinct <= most, f"{distinct} of at most {most} distinct configurations"
     if policy.max_engines is not None:
-        engines = sorted({d.engine for d in claim.deployments})
+        engines = sorted({d.engine for d in claim.fleet.deployments})
         text = f"{len(engines)} of at most {policy.max_engines} engines: {', '.join(engines)}"
         yield len(engines) <= policy.max_engines, text
     if policy.max_carbon_kg_per_month is not None:
@@ -96,7 +96,7 @@ def totals(claim: Claim) -> Findings:
         known, most_kg = emitted is not None, policy.max_carbon_kg_per_month
         within = known and (emitted or 0.0) <= most_kg * (1 + RATE_TOLERANCE)
         yield within, f"{emitted or 0:g} of {most_kg:g} kg CO₂ a month" if known else "emissions are not known"
-    for period in range(len(claim.periods)):
+    for period in range(len(claim.fleet.periods)):
         yield from _at_once(claim, period)
 
 

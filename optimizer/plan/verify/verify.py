@@ -9,7 +9,9 @@ import math
 from collections.abc import Callable
 
 from optimizer.base.units import HOURS_PER_WEEK
-from optimizer.inputs.scenario.scenario import RequestClass
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.scenario import RequestClass, Scenario
+from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.report import Check, Verification
 from optimizer.plan.verify.bill import cost, hosted, migration
 from optimizer.plan.verify.claim import RATE_TOLERANCE, Claim, Finding, Findings, hours_of
@@ -20,11 +22,12 @@ from optimizer.plan.verify.supply import instances, offers, totals
 __all__ = ["CHECKS", "Claim", "verify"]
 
 
-def verify(claim: Claim) -> Verification:
+def verify(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet) -> Verification:
     """Runs every check; a plan that fails one must not be shown as an answer.
 
     A plan that does not hang together is checked for nothing else.
     """
+    claim = Claim(scenario, catalogs, fleet)
     whole = _check("whole", _whole, claim)
     checks = [whole, *(_check(name, check, claim) for name, check in CHECKS.items())] if whole.passed else [whole]
     return Verification(passed=all(check.passed for check in checks), checks=checks)
@@ -48,18 +51,18 @@ def _joined(findings: Findings) -> Finding:
 
 def _whole(claim: Claim) -> Findings:
     """The plan's parts refer to each other, the scenario and the catalogs, and cover each hour of the week once."""
-    hours = sorted(hour for item in claim.periods for hour in hours_of(item))
-    yield hours == list(range(HOURS_PER_WEEK)), f"{len(claim.periods)} periods cover each hour of the week once"
-    numbers = list(range(len(claim.periods)))
-    yield [item.period for item in claim.periods] == numbers, "periods are numbered in order"
-    schedules = [[entry.period for entry in item.schedule] for item in claim.purchases]
-    schedules += [[entry.period for entry in item.schedule] for item in claim.deployments]
-    schedules += [[entry.period for entry in item.schedule] for item in claim.hosted]
+    hours = sorted(hour for item in claim.fleet.periods for hour in hours_of(item))
+    yield hours == list(range(HOURS_PER_WEEK)), f"{len(claim.fleet.periods)} periods cover each hour of the week once"
+    numbers = list(range(len(claim.fleet.periods)))
+    yield [item.period for item in claim.fleet.periods] == numbers, "periods are numbered in order"
+    schedules = [[entry.period for entry in item.schedule] for item in claim.fleet.purchases]
+    schedules += [[entry.period for entry in item.schedule] for item in claim.fleet.deployments]
+    schedules += [[entry.period for entry in item.schedule] for item in claim.fleet.hosted]
     yield all(told == numbers for told in schedules), f"every schedule tells {len(numbers)} periods in order"
-    yield len(claim.bought) == len(claim.purchases), "all that is bought is in the catalogs"
-    yield len(claim.placed) == len(claim.deployments), "every deployment runs on instances that are bought"
+    yield len(claim.bought) == len(claim.fleet.purchases), "all that is bought is in the catalogs"
+    yield len(claim.placed) == len(claim.fleet.deployments), "every deployment runs on instances that are bought"
     yield len({offer.id for _, offer in claim.bought}) == len(claim.bought), "every offer is bought once"
-    for d in claim.deployments:
+    for d in claim.fleet.deployments:
         classes = {(c.name, c.input_tokens, c.output_tokens) for c in _classes(claim, d.workload)}
         served = {(c.name, c.input_tokens, c.output_tokens) for c in d.classes}
         whole_mix = math.isclose(sum(c.share for c in d.classes), 1, rel_tol=RATE_TOLERANCE)
@@ -70,7 +73,7 @@ def _whole(claim: Claim) -> Findings:
             d.gpus_per_replica == d.tensor_parallel * d.pipeline_parallel,
             f"a replica spans {d.gpus_per_replica} GPUs",
         )
-    for api in claim.hosted:
+    for api in claim.fleet.hosted:
         names = {c.name for c in _classes(claim, api.workload)}
         yield api.request_class in names, f"{api.api} serves a class of the scenario"
 
