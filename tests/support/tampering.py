@@ -217,6 +217,16 @@ def longer_prompts(claim: Claim) -> Claim:
     return deployments(asked, lambda d: {"classes": [item.model_copy(update=lengths) for item in d.classes]})
 
 
+def more_changes(claim: Claim) -> Claim:
+    """A replica more started than is, and paid for."""
+    assert claim.fleet.migration is not None
+    assert claim.scenario.policy.migration is not None
+    price = Decimal(repr(claim.scenario.policy.migration.usd_per_change))
+    shown = claim.fleet.migration
+    dearer = changes(claim, started=shown.started + 1, one_time_cost_usd=shown.one_time_cost_usd + price)
+    return decided(dearer, monthly_cost_usd=claim.fleet.monthly_cost_usd + price)
+
+
 def unpaid_changes(claim: Claim) -> Claim:
     assert claim.fleet.migration is not None
     less = claim.fleet.monthly_cost_usd - claim.fleet.migration.one_time_cost_usd

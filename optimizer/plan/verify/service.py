@@ -23,6 +23,25 @@ SHARE_DIGITS = 12
 
 def demand(claim: Claim) -> Findings:
     """Every class in the hour in which least of what is asked is served."""
+    served = _served_per_s(claim)
+    for name, workload in claim.workloads.items():
+        asked_per_s = claim.asked_per_s(workload)
+        for period in claim.fleet.periods:
+            highest, planned = max(asked_per_s[hour] for hour in hours_of(period)), period.requests_per_second[name]
+            text = f"{name}: period {period.period} is planned for {planned:g} of {highest:g} requests/s"
+            yield math.isclose(planned, highest, rel_tol=RATE_TOLERANCE), text
+        for item in workload.classes():
+            got_per_s = [served[name, item.name, period] for period in claim.period_of_hour]
+            missing, got, needed, hour = max(
+                (asked * item.share - got, got, asked * item.share, hour)
+                for hour, (asked, got) in enumerate(zip(asked_per_s, got_per_s, strict=True))
+            )
+            text = f"{name} {item.name}: {got:g} of {needed:g} requests/s served in hour {hour} of the week"
+            yield missing <= needed * RATE_TOLERANCE, text
+
+
+def _served_per_s(claim: Claim) -> Mapping[tuple[str, str, int], float]:
+    """Requests/s that deployments and hosted APIs serve of each workload's classes in each period."""
     served: dict[tuple[str, str, int], float] = defaultdict(float)
     for d in claim.fleet.deployments:
         for running in d.schedule:
@@ -31,62 +50,75 @@ def demand(claim: Claim) -> Findings:
     for api in claim.fleet.hosted:
         for sent in api.schedule:
             served[api.workload, api.request_class, sent.period] += sent.requests_per_second
-    for name, workload in claim.workloads.items():
-        asked_per_s = claim.asked_per_s(workload)
-        for period in claim.fleet.periods:
-            highest, planned = max(asked_per_s[hour] for hour in hours_of(period)), period.requests_per_second[name]
-            text = f"{name}: period {period.period} is planned for {planned:g} of {highest:g} requests/s"
-            yield math.isclose(planned, highest, rel_tol=RATE_TOLERANCE), text
-        for wanted in workload.classes():
-            hours = zip(asked_per_s, claim.period_of_hour, strict=True)
-            missing, got, needed, hour = max(
-                (asked * wanted.share - served[name, wanted.name, t], served[name, wanted.name, t], asked, hour)
-                for hour, (asked, t) in enumerate(hours)
-            )
-            needed *= wanted.share
-            text = f"{name} {wanted.name}: {got:g} of {needed:g} requests/s served in hour {hour} of the week"
-            yield missing <= needed * RATE_TOLERANCE, text
+    return served
 
 
 def warm(claim: Claim) -> Findings:
-    """The least replicas of every workload, and one in hours without demand where a start would come too late."""
-    start_ms = claim.scenario.policy.elastic.start_up_minutes * SECONDS_PER_HOUR / MINUTES_PER_HOUR * MS_PER_S
-    hosted = {item.workload for item in claim.fleet.hosted}
+    """No fewer and no more replicas of a workload than it asks for, and one where a start would come too late."""
     for name, workload in claim.workloads.items():
-        mine = [d for d in claim.fleet.deployments if d.workload == name]
-        by_period = [sum(d.schedule[t].replicas for d in mine) for t in range(len(claim.fleet.periods))]
-        slo = workload.slo
-        tightest = min([*_limits_ms(slo.ttft_ms).values(), *_limits_ms(slo.e2e_ms).values()], default=math.inf)
-        answered = name in hosted or start_ms + slo.ttft_overhead_ms <= tightest
+        deployments = [d for d in claim.fleet.deployments if d.workload == name]
+        by_period = [sum(d.schedule[t].replicas for d in deployments) for t in range(len(claim.fleet.periods))]
+        idle = 0 if _waits_for_a_start(claim, workload) else 1
         for hour, asked in enumerate(claim.asked_per_s(workload)):
             running = by_period[claim.period_of_hour[hour]]
-            needed = max(workload.min_replicas, 0 if asked or answered else 1)
+            needed = max(workload.min_replicas, 0 if asked else idle)
             if needed:
                 yield running >= needed, f"{name}: {running} of at least {needed} replicas in hour {hour} of the week"
+        if workload.max_replicas is not None:
+            most = max(by_period)
+            yield most <= workload.max_replicas, f"{name}: {most} of at most {workload.max_replicas} replicas"
+
+
+def _waits_for_a_start(claim: Claim, workload: Workload) -> bool:
+    """Whether a request in hours without demand is answered in time though no replica runs: by an API, or a start."""
+    if any(item.workload == workload.name for item in claim.fleet.hosted):
+        return True
+    slo, start_up_minutes = workload.slo, claim.scenario.policy.elastic.start_up_minutes
+    tightest_ms = min([*_limits_ms(slo.ttft_ms).values(), *_limits_ms(slo.e2e_ms).values()], default=math.inf)
+    return start_up_minutes * SECONDS_PER_HOUR / MINUTES_PER_HOUR * MS_PER_S + slo.ttft_overhead_ms <= tightest_ms
 
 
 def utilization(claim: Claim) -> Findings:
     """The load of each period against what its replicas sustain, and that the figures shown are the schedule's."""
-    highest = claim.scenario.policy.max_utilization
     for d in claim.fleet.deployments:
         for running in d.schedule:
-            full = running.max_requests_per_second
-            flow = running.requests_per_second * claim.demand_factor / claim.throughput_factor
-            text = f"{d.workload} on {d.gpu} runs at {flow / full if full else math.inf:.3f} of {highest:g}"
-            yield flow <= highest * full * (1 + RATE_TOLERANCE), text
-            share = running.requests_per_second / full if full else 0.0
-            yield math.isclose(running.utilization, share, rel_tol=RATE_TOLERANCE), f"{d.workload}: {share:.3f} shown"
-            flows = running.requests_per_second_by_class
-            text = f"{d.workload} on {d.gpu} is sent {sum(flows.values()):g} requests/s of classes it is shown with"
-            told = set(flows) <= {item.name for item in d.classes} and min(flows.values(), default=0.0) >= 0
-            whole = math.isclose(sum(flows.values()), running.requests_per_second, rel_tol=RATE_TOLERANCE)
-            yield told and (whole or not running.requests_per_second), text
+            yield from _load(claim, d, running)
         busiest = max(d.schedule, key=lambda item: (item.requests_per_second, item.replicas))
         shown = (d.replicas, d.requests_per_second, d.max_requests_per_second, d.utilization)
         most = max(item.utilization for item in d.schedule)
         own = (busiest.replicas, busiest.requests_per_second, busiest.max_requests_per_second, most)
         same = all(math.isclose(*pair, rel_tol=RATE_TOLERANCE) for pair in zip(shown, own, strict=True))
         yield same, f"{d.workload} on {d.gpu} is shown at its busiest"
+
+
+def _load(claim: Claim, d: Deployment, running: PeriodReplicas) -> Findings:
+    """What a deployment is sent in one period, of classes that may meet on its replicas."""
+    full, sent = running.max_requests_per_second, running.requests_per_second
+    highest = claim.scenario.policy.max_utilization
+    worst = sent * claim.demand_factor / claim.throughput_factor
+    text = f"{d.workload} on {d.gpu} runs at {worst / full if full else math.inf:.3f} of {highest:g}"
+    yield worst <= highest * full * (1 + RATE_TOLERANCE), text
+    share = sent / full if full else 0.0
+    yield math.isclose(running.utilization, share, rel_tol=RATE_TOLERANCE), f"{d.workload}: {share:.3f} shown"
+    flows = running.requests_per_second_by_class
+    total = sum(flows.values())
+    known = set(flows) <= {item.name for item in d.classes} and min(flows.values(), default=0.0) >= 0
+    whole = math.isclose(total, sent, rel_tol=RATE_TOLERANCE) or not sent
+    yield known and whole, f"{d.workload} on {d.gpu} is sent {total:g} requests/s of classes it is shown with"
+    if total and not _may_meet(claim, d.workload, flows):
+        yield False, f"{d.workload} on {d.gpu} is sent a mix of {', '.join(flows)}"
+
+
+def _may_meet(claim: Claim, workload: str, flows: Mapping[str, float]) -> bool:
+    """Whether a replica may be sent these flows: any, or where classes do not mix one alone or all in their shares.
+
+    After a loss other mixes would meet on a replica, which nobody predicted; so they do not mix where one is survived.
+    """
+    policy, total = claim.scenario.policy, sum(flows.values())
+    if policy.mix_classes and not policy.survive.loss_of:
+        return True
+    distances = [abs(flows.get(item.name, 0.0) / total - item.share) for item in claim.classes(workload)]
+    return sum(flow > 0 for flow in flows.values()) == 1 or max(distances) <= RATE_TOLERANCE
 
 
 def memory(claim: Claim) -> Findings:
@@ -109,14 +141,15 @@ def service_levels(claim: Claim) -> Findings:
 
 def _by_mix(d: Deployment) -> list[tuple[dict[str, float], list[PeriodReplicas]]]:
     """The periods in which a deployment runs, by the shares of the classes that it is sent; standing by, its own."""
-    found: dict[tuple[tuple[str, float], ...], list[PeriodReplicas]] = defaultdict(list)
-    names, shown = {item.name for item in d.classes}, {item.name: item.share for item in d.classes if item.share}
+    by_mix: dict[tuple[tuple[str, float], ...], list[PeriodReplicas]] = defaultdict(list)
+    shown = {item.name: item.share for item in d.classes if item.share}
+    names = {item.name for item in d.classes}
     for running in d.schedule:
         flows = {name: f for name, f in running.requests_per_second_by_class.items() if f and name in names}
         shares = {name: f / sum(flows.values()) for name, f in flows.items()} or shown
         if running.replicas:
-            found[tuple((name, round(share, SHARE_DIGITS)) for name, share in sorted(shares.items()))].append(running)
-    return [(dict(mix), running) for mix, running in found.items()]
+            by_mix[tuple((name, round(share, SHARE_DIGITS)) for name, share in sorted(shares.items()))].append(running)
+    return [(dict(mix), running) for mix, running in by_mix.items()]
 
 
 def _levels_at(
@@ -126,17 +159,18 @@ def _levels_at(
     configuration, workload = _configuration(d, offer), claim.workloads[d.workload]
     room = margins(claim.catalogs, [configuration], claim.scenario.policy.confidence)
     slower = float(room.ttft[0]), float(room.tpot[0])
-    full = [item.max_requests_per_second / item.replicas * float(room.throughput[0]) for item in running]
     loads = [item.requests_per_second / item.replicas for item in running]
     worst = [load * claim.demand_factor / claim.throughput_factor for load in loads]
-    rates = np.array([*worst, max(full) * (1 - RATE_TOLERANCE), max(loads)]) / claim.serving_share(offer)
+    full = max(item.max_requests_per_second / item.replicas for item in running) * float(room.throughput[0])
+    # One row for each period at its worst load, one at the full rate, one at the highest load that is planned
+    rates = np.array([*worst, full * (1 - RATE_TOLERANCE), max(loads)]) / claim.serving_share(offer)
     setup = gather(claim.catalogs, [configuration]).take(np.zeros(len(rates), dtype=np.int64))
     point = operate(setup, _mix(workload, d, shares), rates)
     for row, rate in enumerate(rates[:-1].tolist()):
         yield bool(point.stable[row]), f"{d.workload} on {d.gpu} keeps up with {rate:g} requests/s a replica"
         yield from _within_limits(workload, point, row, slower)
     if max(loads) or not d.requests_per_second:
-        yield from _as_shown(workload, d, point, len(rates) - 1, slower)
+        yield from _as_shown(workload, d, point, slower)
 
 
 def _within_limits(workload: Workload, point: OperatingPoint, row: int, slower: tuple[float, float]) -> Findings:
@@ -154,23 +188,19 @@ def _within_limits(workload: Workload, point: OperatingPoint, row: int, slower: 
             yield worst <= limit * (1 + RATE_TOLERANCE), text
 
 
-def _as_shown(
-    workload: Workload, d: Deployment, point: OperatingPoint, row: int, slower: tuple[float, float]
-) -> Findings:
-    """The latencies that the plan shows are no lower than those predicted at its highest load."""
+def _as_shown(workload: Workload, d: Deployment, point: OperatingPoint, slower: tuple[float, float]) -> Findings:
+    """The latencies that the plan shows are no lower than those predicted at its highest load, the last row."""
     before = workload.slo.ttft_overhead_ms
+    figures = (
+        ("TTFT", d.ttft_ms, before, 1.0, point.ttft_s),
+        ("bound of TTFT", d.ttft_bound_ms, before, slower[0], point.ttft_s),
+        ("TPOT", d.tpot_ms, 0.0, 1.0, point.tpot_s),
+        ("bound of TPOT", d.tpot_bound_ms, 0.0, slower[1], point.tpot_s),
+        ("end to end", d.e2e_ms, before, 1.0, point.e2e_s),
+    )
     for statistic in STATISTICS:
-        first = float(point.ttft_s[statistic][row].max()) * MS_PER_S
-        token = float(point.tpot_s[statistic][row]) * MS_PER_S
-        last = float(point.e2e_s[statistic][row].max()) * MS_PER_S
-        pairs = {
-            "TTFT": (d.ttft_ms, before + first),
-            "bound of TTFT": (d.ttft_bound_ms, before + slower[0] * first),
-            "TPOT": (d.tpot_ms, token),
-            "bound of TPOT": (d.tpot_bound_ms, slower[1] * token),
-            "end to end": (d.e2e_ms, before + last),
-        }
-        for what, (shown, own) in pairs.items():
+        for what, shown, start_ms, factor, predicted in figures:
+            own = start_ms + factor * MS_PER_S * float(predicted[statistic][-1].max())
             text = f"{workload.name}: {what} {statistic} is {own:.2f} ms, shown {shown[statistic]:.2f}"
             yield shown[statistic] >= own * (1 - RATE_TOLERANCE), text
 
