@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Literal
 
 from optimizer.base.model import Strict
-from optimizer.plan.record.fields import Figure, Ms, UnitUsd, Usd
+from optimizer.plan.record.fields import ByStatistic, Figure, UnitUsd, Usd
 
 
 class Vram(Strict):
@@ -32,12 +32,12 @@ class ServedClass(Strict):
     share: Figure
     """Share of this deployment's requests, at the hours in which it is sent most."""
     requests_per_second: Figure
-    ttft_ms: dict[str, Ms]
+    ttft_ms: ByStatistic
     """Predicted at the planned load, pipeline stages before the model included."""
-    ttft_bound_ms: dict[str, Ms]
+    ttft_bound_ms: ByStatistic
     """The same with the margin of the chosen confidence; this is what is held against the limit."""
-    e2e_ms: dict[str, Ms]
-    e2e_bound_ms: dict[str, Ms]
+    e2e_ms: ByStatistic
+    e2e_bound_ms: ByStatistic
 
 
 class Provenance(Strict):
@@ -112,12 +112,12 @@ class Deployment(Placement):
     concurrency: Figure
     """Requests in flight in one replica."""
     max_concurrency: Figure
-    tpot_ms: dict[str, Ms]
-    tpot_bound_ms: dict[str, Ms]
-    ttft_ms: dict[str, Ms]
+    tpot_ms: ByStatistic
+    tpot_bound_ms: ByStatistic
+    ttft_ms: ByStatistic
     """Of the slowest class it serves."""
-    ttft_bound_ms: dict[str, Ms]
-    e2e_ms: dict[str, Ms]
+    ttft_bound_ms: ByStatistic
+    e2e_ms: ByStatistic
     classes: list[ServedClass]
     vram: Vram
     power_kw: Figure | None
