@@ -52,7 +52,7 @@ def cost(claim: Claim) -> Findings:
     for d, _, offer in claim.placed:
         usd = _egress_usd_per_month(claim, d, offer)
         egress += usd
-        yield (d.egress_usd is None) == (claim.scenario.policy.egress is None), "egress is paid where it is asked for"
+        yield (d.egress_usd is None) == (claim.policy.egress is None), "egress is paid where it is asked for"
         yield _same(usd, d.egress_usd or Decimal(0), f"{d.workload} from {offer.id} to the internet")
     others = by_request + Fraction(fleet.migration.one_time_cost_usd if fleet.migration else 0)
     shares = sum((Fraction(d.monthly_cost_usd) for d in fleet.deployments), Fraction(0))
@@ -78,12 +78,10 @@ def _by_the_request(claim: Claim) -> Findings:
 
 def _paid_hours_per_month(claim: Claim, purchase: Purchase, offer: Offer) -> Fraction:
     """All hours of the month where always paid, else those that instances run and start in."""
-    running = claim.instances_by_hour(purchase)
-    if offer.pricing_term in ALWAYS_PAID:
-        return Fraction(max(running) * HOURS_PER_MONTH)
+    running = claim.instances_by_hour(purchase, offer)
     serving = sum(run.hours * run.instances for run in purchase.runs) or sum(running)
     started = sum(max(0, running[hour] - running[hour - 1]) for hour in range(HOURS_PER_WEEK))
-    start_up = Fraction(repr(claim.scenario.policy.elastic.start_up_minutes)) / MINUTES_PER_HOUR
+    start_up = Fraction(repr(claim.policy.elastic.start_up_minutes)) / MINUTES_PER_HOUR
     return (serving + started * start_up) * WEEKS_PER_MONTH
 
 
@@ -98,24 +96,24 @@ def _runs(claim: Claim, purchase: Purchase, offer: Offer) -> Findings:
         yield run.hours >= least and run.instances > 0, f"{purchase.offer} is paid for at least {least} hours a start"
         for hour in range(run.first_hour, run.first_hour + run.hours):
             paid[hour % HOURS_PER_WEEK] += run.instances
-    covered = all(paid[hour] >= running for hour, running in enumerate(claim.instances_by_hour(purchase)))
+    covered = all(paid[hour] >= running for hour, running in enumerate(claim.instances_by_hour(purchase, offer)))
     yield covered, f"{purchase.offer} is paid for in every hour that it runs"
 
 
 def _least_hours(claim: Claim, offer: Offer) -> int:
-    by_provider = claim.scenario.policy.elastic.minimum_billing_hours.items()
+    by_provider = claim.policy.elastic.minimum_billing_hours.items()
     return next((hours for pattern, hours in by_provider if fnmatchcase(offer.provider, pattern)), 1)
 
 
 def _disk_usd_per_hour(claim: Claim, offer: Offer) -> Fraction:
     """Block storage of one instance at its provider's cheapest price; hardware of one's own holds its own disks."""
-    size_gb, prices = claim.scenario.policy.storage_gb_per_instance, claim.disk_prices(offer)
+    size_gb, prices = claim.policy.storage_gb_per_instance, claim.disk_prices(offer)
     return Fraction(repr(size_gb)) * Fraction(min(prices, default=0)) / HOURS_PER_MONTH
 
 
 def _egress_usd_per_month(claim: Claim, d: Deployment, offer: Offer) -> Fraction:
     """The bytes of each class's answers at the provider's cheapest price; one's own site pays for its own line."""
-    egress, prices = claim.scenario.policy.egress, claim.egress_prices(offer)
+    egress, prices = claim.policy.egress, claim.egress_prices(offer)
     if egress is None or not prices:
         return Fraction(0)
     tokens = {item.name: item.output_tokens for item in d.classes}
@@ -142,7 +140,7 @@ def hosted(claim: Claim) -> Findings:
 
 def _listed(claim: Claim, item: Hosted) -> Finding:
     """Whether the catalogs have that price for the provider and the model, among those that the policy trusts."""
-    policy, model, workload = claim.scenario.policy, claim.catalogs.model(item.model).id, claim.workloads[item.workload]
+    policy, model, workload = claim.policy, claim.catalogs.model(item.model).id, claim.workloads[item.workload]
     (asked,) = (c for c in workload.classes() if c.name == item.request_class)
     youngest, prices = policy.max_price_age_days, []
     for row in claim.catalogs.serverless:
@@ -171,7 +169,7 @@ def _usd_per_request(row: ServerlessPrice, prompt: int, answer: int, cached_shar
 
 def _api_may_serve(claim: Claim, item: Hosted) -> Findings:
     """What nobody knows of a hosted API must not be asked for: its place, precision, emissions and quality."""
-    policy, workload = claim.scenario.policy, claim.workloads[item.workload]
+    policy, workload = claim.policy, claim.workloads[item.workload]
     yield "serverless" in policy.hosting, f"hosted APIs such as {item.api} are among {', '.join(policy.hosting)}"
     for who, lists in (("policy", policy), ("workload", workload)):
         yield lists.providers.permits(item.provider), f"the {who} admits {item.provider}"
@@ -189,7 +187,7 @@ def _api_may_serve(claim: Claim, item: Hosted) -> Findings:
 
 def migration(claim: Claim) -> Findings:
     """Replicas counted again, kind by kind, against those in force; what is shown is just that, and is paid for."""
-    policy, shown = claim.scenario.policy.migration, claim.fleet.migration
+    policy, shown = claim.policy.migration, claim.fleet.migration
     if policy is None or shown is None:
         yield policy is None and shown is None, "changes are counted where a plan is in force"
         return
@@ -207,7 +205,7 @@ def migration(claim: Claim) -> Findings:
 
 def _changes(claim: Claim, period: int) -> tuple[int, int]:
     """Replicas more and fewer of each kind than run today."""
-    migration = claim.scenario.policy.migration
+    migration = claim.policy.migration
     today, planned = Counter[object](), Counter[object]()
     for item in (migration and migration.in_force) or ():
         today[place_of_deployment(item), setup_of(item)] += item.replicas

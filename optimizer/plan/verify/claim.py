@@ -7,9 +7,9 @@ from functools import cached_property
 from operator import attrgetter
 
 from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK, MINUTES_PER_HOUR
-from optimizer.inputs.catalog.kinds import OWNED, SPOT
+from optimizer.inputs.catalog.kinds import ALWAYS_PAID, OWNED, SPOT
 from optimizer.inputs.catalog.records import Catalogs, Offer
-from optimizer.inputs.scenario.scenario import RequestClass, Scenario, Workload
+from optimizer.inputs.scenario.scenario import Policy, RequestClass, Scenario, Workload
 from optimizer.plan.record.fleet import Deployment, Period, PlannedFleet, Purchase
 
 RATE_TOLERANCE = 1e-6
@@ -64,26 +64,22 @@ class Claim:
         return tuple(period_of[hour] for hour in range(HOURS_PER_WEEK))
 
     @property
-    def demand_factor(self) -> float:
-        """What the demand may turn out to be, times what was asked."""
-        return self.scenario.policy.robust.demand
-
-    @property
-    def throughput_factor(self) -> float:
-        """What a replica may turn out to sustain, times what the plan shows."""
-        return self.scenario.policy.robust.throughput
+    def policy(self) -> Policy:
+        """The scenario's policy."""
+        return self.scenario.policy
 
     def classes(self, workload: str) -> tuple[RequestClass, ...]:
         """The request classes of a workload; none where nobody asked for it."""
         return self.workloads[workload].classes() if workload in self.workloads else ()
 
-    def instances_by_hour(self, purchase: Purchase) -> list[int]:
-        """(168,) instances that run in each hour of the week."""
-        return [purchase.schedule[period].instances for period in self.period_of_hour]
+    def instances_by_hour(self, purchase: Purchase, offer: Offer) -> list[int]:
+        """(168,) instances in each hour of the week: those that run, or all that are always paid."""
+        by_hour = [purchase.schedule[period].instances for period in self.period_of_hour]
+        return [max(by_hour)] * HOURS_PER_WEEK if offer.pricing_term in ALWAYS_PAID else by_hour
 
     def serving_share(self, offer: Offer) -> float:
         """Share of the time in which a replica serves: on spot the rest goes to interruptions."""
-        spot = self.scenario.policy.spot
+        spot = self.policy.spot
         if spot is None or offer.pricing_term != SPOT:
             return 1.0
         return 1.0 - spot.interruptions_per_month * spot.recovery_minutes / (HOURS_PER_MONTH * MINUTES_PER_HOUR)

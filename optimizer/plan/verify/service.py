@@ -17,6 +17,9 @@ from optimizer.performance.uncertainty.evidence import margins
 from optimizer.plan.record.fleet import Deployment, PeriodReplicas
 from optimizer.plan.verify.claim import RATE_TOLERANCE, Claim, Findings, hours_of
 
+Shares = tuple[float, ...]
+"""Of each of a deployment's classes in its requests."""
+
 SHARE_DIGITS = 12
 """To which shares of classes are the same mix."""
 
@@ -73,7 +76,7 @@ def _waits_for_a_start(claim: Claim, workload: Workload) -> bool:
     """Whether a request in hours without demand is answered in time though no replica runs: by an API, or a start."""
     if any(item.workload == workload.name for item in claim.fleet.hosted):
         return True
-    slo, start_up_minutes = workload.slo, claim.scenario.policy.elastic.start_up_minutes
+    slo, start_up_minutes = workload.slo, claim.policy.elastic.start_up_minutes
     tightest_ms = min([*_limits_ms(slo.ttft_ms).values(), *_limits_ms(slo.e2e_ms).values()], default=math.inf)
     return start_up_minutes * SECONDS_PER_HOUR / MINUTES_PER_HOUR * MS_PER_S + slo.ttft_overhead_ms <= tightest_ms
 
@@ -94,8 +97,8 @@ def utilization(claim: Claim) -> Findings:
 def _load(claim: Claim, d: Deployment, running: PeriodReplicas) -> Findings:
     """What a deployment is sent in one period, of classes that may meet on its replicas."""
     full, sent = running.max_requests_per_second, running.requests_per_second
-    highest = claim.scenario.policy.max_utilization
-    worst = sent * claim.demand_factor / claim.throughput_factor
+    highest = claim.policy.max_utilization
+    worst = sent * claim.policy.robust.demand / claim.policy.robust.throughput
     text = f"{d.workload} on {d.gpu} runs at {worst / full if full else math.inf:.3f} of {highest:g}"
     yield worst <= highest * full * (1 + RATE_TOLERANCE), text
     share = sent / full if full else 0.0
@@ -114,7 +117,7 @@ def _may_meet(claim: Claim, workload: str, flows: Mapping[str, float]) -> bool:
 
     After a loss other mixes would meet on a replica, which nobody predicted; so they do not mix where one is survived.
     """
-    policy, total = claim.scenario.policy, sum(flows.values())
+    policy, total = claim.policy, sum(flows.values())
     if policy.mix_classes and not policy.survive.loss_of:
         return True
     distances = [abs(flows.get(item.name, 0.0) / total - item.share) for item in claim.classes(workload)]
@@ -135,32 +138,30 @@ def memory(claim: Claim) -> Findings:
 def service_levels(claim: Claim) -> Findings:
     """Each limit at the load and mix of each period, and at the full rate that utilization is counted from."""
     for d, _, offer in claim.placed:
-        for shares, running in _by_mix(d):
+        for shares, running in _by_mix(d).items():
             yield from _levels_at(claim, d, offer, shares, running)
 
 
-def _by_mix(d: Deployment) -> list[tuple[dict[str, float], list[PeriodReplicas]]]:
-    """The periods in which a deployment runs, by the shares of the classes that it is sent; standing by, its own."""
-    by_mix: dict[tuple[tuple[str, float], ...], list[PeriodReplicas]] = defaultdict(list)
-    shown = {item.name: item.share for item in d.classes if item.share}
-    names = {item.name for item in d.classes}
+def _by_mix(d: Deployment) -> Mapping[Shares, Sequence[PeriodReplicas]]:
+    """The periods in which a deployment runs, by the shares of its classes that it is sent; standing by, its own."""
+    by_mix: dict[Shares, list[PeriodReplicas]] = defaultdict(list)
     for running in d.schedule:
-        flows = {name: f for name, f in running.requests_per_second_by_class.items() if f and name in names}
-        shares = {name: f / sum(flows.values()) for name, f in flows.items()} or shown
+        flows = [running.requests_per_second_by_class.get(item.name, 0.0) for item in d.classes]
+        shares = [flow / sum(flows) for flow in flows] if any(flows) else [item.share for item in d.classes]
         if running.replicas:
-            by_mix[tuple((name, round(share, SHARE_DIGITS)) for name, share in sorted(shares.items()))].append(running)
-    return [(dict(mix), running) for mix, running in by_mix.items()]
+            by_mix[tuple(round(share, SHARE_DIGITS) for share in shares)].append(running)
+    return by_mix
 
 
 def _levels_at(
-    claim: Claim, d: Deployment, offer: Offer, shares: Mapping[str, float], running: Sequence[PeriodReplicas]
+    claim: Claim, d: Deployment, offer: Offer, shares: Shares, running: Sequence[PeriodReplicas]
 ) -> Findings:
     """The limits at one mix of classes, over the periods that have it."""
     configuration, workload = _configuration(d, offer), claim.workloads[d.workload]
-    room = margins(claim.catalogs, [configuration], claim.scenario.policy.confidence)
+    room = margins(claim.catalogs, [configuration], claim.policy.confidence)
     slower = float(room.ttft[0]), float(room.tpot[0])
     loads = [item.requests_per_second / item.replicas for item in running]
-    worst = [load * claim.demand_factor / claim.throughput_factor for load in loads]
+    worst = [load * claim.policy.robust.demand / claim.policy.robust.throughput for load in loads]
     full = max(item.max_requests_per_second / item.replicas for item in running) * float(room.throughput[0])
     # One row for each period at its worst load, one at the full rate, one at the highest load that is planned
     rates = np.array([*worst, full * (1 - RATE_TOLERANCE), max(loads)]) / claim.serving_share(offer)
@@ -175,42 +176,52 @@ def _levels_at(
 
 def _within_limits(workload: Workload, point: OperatingPoint, row: int, slower: tuple[float, float]) -> Findings:
     """TTFT, TPOT and E2E of the slowest class, with the margin of the chosen confidence."""
-    slo, before = workload.slo, workload.slo.ttft_overhead_ms
-    promised = (
-        ("TTFT", slo.ttft_ms, before, slower[0], point.ttft_s),
-        ("TPOT", slo.tpot_ms, 0.0, slower[1], point.tpot_s),
-        ("end to end", slo.e2e_ms, before, max(slower), point.e2e_s),
-    )
-    for what, latency, start_ms, factor, predicted in promised:
+    slo = workload.slo
+    for what, latency in (("TTFT", slo.ttft_ms), ("TPOT", slo.tpot_ms), ("end to end", slo.e2e_ms)):
         for statistic, limit in _limits_ms(latency).items():
-            worst = start_ms + factor * MS_PER_S * float(predicted[statistic][row].max())
+            worst = _latencies_ms(workload, point, row, statistic, slower)[f"bound of {what}"]
             text = f"{workload.name}: {what} {statistic} {worst:.2f} of {limit:g} ms"
             yield worst <= limit * (1 + RATE_TOLERANCE), text
 
 
 def _as_shown(workload: Workload, d: Deployment, point: OperatingPoint, slower: tuple[float, float]) -> Findings:
     """The latencies that the plan shows are no lower than those predicted at its highest load, the last row."""
-    before = workload.slo.ttft_overhead_ms
-    figures = (
-        ("TTFT", d.ttft_ms, before, 1.0, point.ttft_s),
-        ("bound of TTFT", d.ttft_bound_ms, before, slower[0], point.ttft_s),
-        ("TPOT", d.tpot_ms, 0.0, 1.0, point.tpot_s),
-        ("bound of TPOT", d.tpot_bound_ms, 0.0, slower[1], point.tpot_s),
-        ("end to end", d.e2e_ms, before, 1.0, point.e2e_s),
-    )
+    figures = {
+        "TTFT": d.ttft_ms,
+        "bound of TTFT": d.ttft_bound_ms,
+        "TPOT": d.tpot_ms,
+        "bound of TPOT": d.tpot_bound_ms,
+        "end to end": d.e2e_ms,
+    }
     for statistic in STATISTICS:
-        for what, shown, start_ms, factor, predicted in figures:
-            own = start_ms + factor * MS_PER_S * float(predicted[statistic][-1].max())
-            text = f"{workload.name}: {what} {statistic} is {own:.2f} ms, shown {shown[statistic]:.2f}"
-            yield shown[statistic] >= own * (1 - RATE_TOLERANCE), text
+        predicted = _latencies_ms(workload, point, -1, statistic, slower)
+        for what, shown in figures.items():
+            text = f"{workload.name}: {what} {statistic} is {predicted[what]:.2f} ms, shown {shown[statistic]:.2f}"
+            yield shown[statistic] >= predicted[what] * (1 - RATE_TOLERANCE), text
 
 
-def _mix(workload: Workload, d: Deployment, shares: Mapping[str, float]) -> Mix:
-    served = [item for item in d.classes if item.name in shares]
+def _latencies_ms(
+    workload: Workload, point: OperatingPoint, row: int, statistic: str, slower: tuple[float, float]
+) -> dict[str, float]:
+    """One statistic of the slowest class, as predicted and with the margins on TTFT and TPOT."""
+    before, predicted = workload.slo.ttft_overhead_ms, (point.ttft_s, point.tpot_s, point.e2e_s)
+    first, token, last = (MS_PER_S * float(seconds[statistic][row].max()) for seconds in predicted)
+    return {
+        "TTFT": before + first,
+        "bound of TTFT": before + slower[0] * first,
+        "TPOT": token,
+        "bound of TPOT": slower[1] * token,
+        "end to end": before + last,
+        "bound of end to end": before + max(slower) * last,
+    }
+
+
+def _mix(workload: Workload, d: Deployment, shares: Shares) -> Mix:
+    served = [item for item, share in zip(d.classes, shares, strict=True) if share]
     return Mix(
         input_tokens=np.array([item.input_tokens for item in served], dtype=float),
         output_tokens=np.array([item.output_tokens for item in served], dtype=float),
-        share=np.array([shares[item.name] for item in served]),
+        share=np.array([share for share in shares if share]),
         cached_input_share=workload.cached_input_share,
     )
 

@@ -12,7 +12,7 @@ from optimizer.plan.verify.claim import RATE_TOLERANCE, Claim, Finding, Findings
 
 def spread(claim: Claim) -> Findings:
     """In every period enough providers and regions have replicas, and none carries more than its share."""
-    policy = claim.scenario.policy
+    policy = claim.policy
     for period, planned in enumerate(claim.fleet.periods):
         running = [(d, offer) for d, _, offer in claim.placed if d.schedule[period].replicas]
         if policy.max_spot_share == 0:
@@ -75,11 +75,11 @@ def losses(claim: Claim) -> Findings:
 
 def _spare(claim: Claim) -> Findings:
     """Each deployment that serves anything still serves it after losing the spare replicas."""
-    spare = claim.scenario.policy.spare_replicas
+    spare = claim.policy.spare_replicas
     for d in claim.fleet.deployments if spare else ():
         for running in d.schedule:
-            flow, left = running.requests_per_second * claim.demand_factor, running.replicas - spare
-            most = running.max_requests_per_second / max(running.replicas, 1) * claim.throughput_factor * left
+            flow, left = running.requests_per_second * claim.policy.robust.demand, running.replicas - spare
+            most = running.max_requests_per_second / max(running.replicas, 1) * claim.policy.robust.throughput * left
             text = f"{d.workload} on {d.gpu}: {left} replicas left after losing {spare}"
             if flow:
                 yield left > 0 and flow <= most * (1 + RATE_TOLERANCE), text
@@ -94,22 +94,23 @@ def _events(claim: Claim) -> Iterator[LossEvent]:
         "region": {f"{offer.provider}/{offer.region}" for offer in offers},
         "provider": {offer.provider for offer in offers} | {item.provider for item in claim.fleet.hosted},
     }
-    return (LossEvent(kind, name) for kind in claim.scenario.policy.survive.loss_of for name in sorted(named[kind]))
+    return (LossEvent(kind, name) for kind in claim.policy.survive.loss_of for name in sorted(named[kind]))
 
 
 def _carried_after(claim: Claim, loss: LossEvent, period: int) -> Findings:
     carried: dict[tuple[str, str], float] = defaultdict(float)
+    robust = claim.policy.robust
     for d, _, offer in claim.placed:
-        rate_of_replica = d.max_requests_per_second / d.replicas * claim.throughput_factor
+        rate_of_replica = d.max_requests_per_second / d.replicas * robust.throughput
         full_rate = rate_of_replica * loss.left(d, offer, d.schedule[period].replicas)
         for item in d.classes:
             carried[d.workload, item.name] += full_rate * item.share
     for api in claim.fleet.hosted:
         if (loss.kind, loss.name) != ("provider", api.provider):
-            carried[api.workload, api.request_class] += api.schedule[period].requests_per_second * claim.demand_factor
+            carried[api.workload, api.request_class] += api.schedule[period].requests_per_second * robust.demand
     for name, workload in claim.workloads.items():
         planned = claim.fleet.periods[period].requests_per_second[name]
         for asked in workload.classes():
-            needed, got = planned * asked.share * claim.demand_factor, carried[name, asked.name]
+            needed, got = planned * asked.share * robust.demand, carried[name, asked.name]
             text = f"after losing {loss.kind} {loss.name}: {got:g} of {needed:g} requests/s of {name} {asked.name}"
             yield got >= needed * (1 - RATE_TOLERANCE), text

@@ -4,7 +4,6 @@ from optimizer.base.units import GRAMS_PER_KILOGRAM, HOURS_PER_MONTH, HOURS_PER_
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID, OWNED
 from optimizer.inputs.catalog.records import Offer
 from optimizer.inputs.scenario.scenario import Policy, Workload
-from optimizer.plan.record.fleet import Purchase
 from optimizer.plan.verify.claim import CENT_TOLERANCE, RATE_TOLERANCE, Claim, Findings, setup_of
 
 
@@ -39,16 +38,18 @@ def _packed(sizes: list[int], gpus: int, count: int) -> int:
 
 def offers(claim: Claim) -> Findings:
     """Each offer and each setup on it is one that the policy admits, and the workload's own lists, too."""
-    policy = claim.scenario.policy
+    policy = claim.policy
     for purchase, offer in claim.bought:
         admitted = _places(claim, policy, offer) | _admitted(claim, offer)
         yield from ((passed, f"{what} of {purchase.offer}") for what, passed in admitted.items())
     for d, purchase, offer in claim.placed:
         pins = _places(claim, claim.workloads[d.workload], offer)
         yield from ((passed, f"{d.workload}: {what} of {purchase.offer}") for what, passed in pins.items())
-        yield not policy.engines or d.engine in policy.engines, f"engine {d.engine}"
-        yield not policy.precisions or d.precision in policy.precisions, f"precision {d.precision}"
-        yield not policy.kv_precisions or d.kv_precision in policy.kv_precisions, f"KV precision {d.kv_precision}"
+        setup = (("engine", d.engine), ("precision", d.precision), ("KV precision", d.kv_precision))
+        lists = (policy.engines, policy.precisions, policy.kv_precisions)
+        yield from (
+            (not names or name in names, f"{what} {name}") for (what, name), names in zip(setup, lists, strict=True)
+        )
 
 
 def _places(claim: Claim, lists: Policy | Workload, offer: Offer) -> dict[str, bool]:
@@ -62,7 +63,7 @@ def _places(claim: Claim, lists: Policy | Workload, offer: Offer) -> dict[str, b
 
 
 def _admitted(claim: Claim, offer: Offer) -> dict[str, bool]:
-    policy, own = claim.scenario.policy, offer.provider_kind == OWNED
+    policy, own = claim.policy, offer.provider_kind == OWNED
     age_days, hosting = (claim.catalogs.as_of - offer.as_of).days, "owned" if own else "rented"
     return {
         f"GPU {offer.gpu}": policy.gpus.permits(offer.gpu),
@@ -78,7 +79,7 @@ def _admitted(claim: Claim, offer: Offer) -> dict[str, bool]:
 
 def totals(claim: Claim) -> Findings:
     """Limits on money, variety and, in every period, on GPUs and power; carbon over the month."""
-    policy = claim.scenario.policy
+    policy = claim.policy
     if policy.max_monthly_usd is not None:
         worst = float(claim.fleet.monthly_cost_usd) * policy.robust.price
         within = worst <= policy.max_monthly_usd + float(CENT_TOLERANCE)
@@ -101,7 +102,7 @@ def totals(claim: Claim) -> Findings:
 
 def _at_once(claim: Claim, period: int) -> Findings:
     """What runs at the same time: GPUs in all and by quota, and power."""
-    policy = claim.scenario.policy
+    policy = claim.policy
     running = [(offer, offer.gpu_count * purchase.schedule[period].instances) for purchase, offer in claim.bought]
     if policy.max_gpus is not None:
         gpus = sum(count for _, count in running)
@@ -124,20 +125,13 @@ def _carbon_kg_per_month(claim: Claim) -> float | None:
         kg_per_hour = _carbon_kg_per_hour(claim, offer)
         if kg_per_hour is None:
             return None
-        total += kg_per_hour * _running_hours_per_month(claim, purchase, offer)
+        total += kg_per_hour * sum(claim.instances_by_hour(purchase, offer)) * HOURS_PER_MONTH / HOURS_PER_WEEK
     return total
-
-
-def _running_hours_per_month(claim: Claim, purchase: Purchase, offer: Offer) -> float:
-    by_hour = claim.instances_by_hour(purchase)
-    if offer.pricing_term in ALWAYS_PAID:
-        return float(max(by_hour) * HOURS_PER_MONTH)
-    return sum(by_hour) * HOURS_PER_MONTH / HOURS_PER_WEEK
 
 
 def _carbon_kg_per_hour(claim: Claim, offer: Offer) -> float | None:
     """One instance: hardware of one's own at its own power and PUE, rented at rated power and the grid's PUE."""
-    grid, own = claim.scenario.policy.grid, claim.catalogs.terms.owned.get(offer.id)
+    grid, own = claim.policy.grid, claim.catalogs.terms.owned.get(offer.id)
     watts = claim.catalogs.gpus[offer.gpu].tdp_w
     grams = grid.intensity_g_per_kwh(offer.region) if grid else None
     rated_kw = None if watts is None else watts * offer.gpu_count / WATTS_PER_KILOWATT

@@ -61,7 +61,7 @@ def _calendar(claim: Claim) -> Findings:
     fleet = claim.fleet
     hours = sorted(hour for item in fleet.periods for hour in hours_of(item))
     yield hours == list(range(HOURS_PER_WEEK)), f"{len(fleet.periods)} periods cover each hour of the week once"
-    most = claim.scenario.policy.elastic.max_periods
+    most = claim.policy.elastic.max_periods
     if len(fleet.periods) > most:
         yield False, f"{len(fleet.periods)} of at most {most} periods"
     numbers = list(range(len(fleet.periods)))
