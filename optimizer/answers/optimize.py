@@ -95,7 +95,7 @@ def optimize(
     if answer.solution.outcome not in ("optimal", "feasible"):
         with watch.phase("comparing"):
             explanation = _without_plan(answer, counts)
-        return _report(answer, counts, watch, explanation, Verification(passed=False, checks=[]), None)
+        return _report(answer, counts, watch, explanation, Verification(passed=None, checks=[]), None)
     bought = read_back(answer)
     with watch.phase("verifying"):
         verification = verified(inquiry, bought)
@@ -122,7 +122,7 @@ def verified(inquiry: Inquiry, bought: PlannedFleet) -> Verification:
 def _explained(answer: Answer, bought: PlannedFleet, counts: Census) -> Explanation:
     inquiry = answer.inquiry.for_comparison()
     scenario, few = inquiry.scenario, narrowed(inquiry)
-    limits = requirements(scenario, inquiry.catalogs, bought.deployments, bought.monthly_cost_usd)
+    limits = requirements(scenario, inquiry.catalogs, bought)
     return Explanation(
         summary=_summary(answer, bought),
         binding=[item for item in limits if item.binding],

@@ -45,11 +45,12 @@ def offers(claim: Claim) -> Findings:
     for d, purchase, offer in claim.placed:
         pins = _places(claim, claim.workloads[d.workload], offer)
         yield from ((passed, f"{d.workload}: {what} of {purchase.offer}") for what, passed in pins.items())
-        setup = (("engine", d.engine), ("precision", d.precision), ("KV precision", d.kv_precision))
-        lists = (policy.engines, policy.precisions, policy.kv_precisions)
-        yield from (
-            (not names or name in names, f"{what} {name}") for (what, name), names in zip(setup, lists, strict=True)
-        )
+        for what, name, names in (
+            ("engine", d.engine, policy.engines),
+            ("precision", d.precision, policy.precisions),
+            ("KV precision", d.kv_precision, policy.kv_precisions),
+        ):
+            yield not names or name in names, f"{what} {name}"
 
 
 def _places(claim: Claim, lists: Policy | Workload, offer: Offer) -> dict[str, bool]:
