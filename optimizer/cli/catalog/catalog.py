@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
+from optimizer.answers.catalog.soundness import soundness
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.cli.options import CatalogsOption, Format, FormatOption, OutputOption, write
-from optimizer.inputs.catalog.checks import check_catalogs
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.report.catalog.catalog import LISTINGS, check_sections, listing_section, matching, overview_section
 from optimizer.report.catalog.entry import entries
@@ -70,7 +70,7 @@ def check(
 ) -> None:
     """Whether the catalogs are sound, and how old they are; exit code 1 when a plan on them would be wrong."""
     known = load_catalogs(catalogs)
-    findings = check_catalogs(known, max_age_days=max_age_days)
+    findings = soundness(known, max_age_days=max_age_days)
     sound = all(finding.severity != "error" for finding in findings)
     content = {"as_of": str(known.as_of), "sound": sound, "findings": [vars(finding) for finding in findings]}
     write(rendered(check_sections(findings, verbose), content, output_format.value), output)
