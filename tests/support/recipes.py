@@ -10,17 +10,25 @@ A step is a fenced block. Its info string says what to do with it:
 Blocks of other kinds are there to be read.
 """
 
+import contextlib
+import io
 import os
 import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
+
+from optimizer.cli.app import main
 
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-ELLIPSIS = "…"
+ANYTHING = "…"
+
+Runner = Callable[[str, Path], tuple[int, str]]
+"""Exit code and words of the commands of a block, run in a folder."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +39,11 @@ class Step:
     arguments: dict[str, str]
     text: str
 
+    @property
+    def file(self) -> str:
+        """The file that the block holds or edits; empty for commands and what they say."""
+        return self.arguments.get("file", "")
+
 
 def steps(page: str) -> Iterator[Step]:
     """The blocks of a page in their order."""
@@ -38,36 +51,34 @@ def steps(page: str) -> Iterator[Step]:
         yield Step(language, dict(word.split("=", 1) for word in shlex.split(info)), text)
 
 
-def follow(page: str, folder: Path) -> int:
-    """Does what a page says in a folder and holds what it promises; the number of steps done."""
-    done = 0
+def follow(page: str, checkout: Path) -> list[str]:
+    """Does what a page says in a checkout and holds what it promises; the kinds of its steps.
+
+    A page that changes code has its commands run by themselves, on that code; others save the start of a process.
+    """
+    blocks = list(steps(page))
+    run = in_processes if any(step.file.startswith("optimizer/") for step in blocks) else in_this_process
     said = ""
-    for step in steps(page):
-        done += 1
+    for step in blocks:
+        path = checkout / step.file
         if step.language == "diff":
-            path = folder / step.arguments["file"]
             path.write_text(edited(path.read_text(encoding="utf-8"), step.text), encoding="utf-8")
-        elif "file" in step.arguments:
-            path = folder / step.arguments["file"]
+        elif step.file:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(step.text, encoding="utf-8")
         elif step.language == "sh":
-            code, said = ran(step.text, folder)
+            code, said = run(step.text, checkout)
             assert code == int(step.arguments.get("exit", 0)), f"{step.text}\n{said}"
         elif step.language == "text":
             missing = unsaid(step.text, said)
             assert missing is None, f"nowhere, in this order: {missing}\nbut:\n{said}"
-        else:
-            done -= 1
-    return done
+    return [step.language for step in blocks]
 
 
 def edited(text: str, diff: str) -> str:
     """A text with the hunks of a diff applied, each found by its lines and not by their numbers."""
     for hunk in re.split(r"^@@.*\n", diff, flags=re.MULTILINE):
         lines = hunk.splitlines(keepends=True)
-        if not lines:
-            continue
         before = "".join(line[1:] or "\n" for line in lines if not line.startswith("+"))
         after = "".join(line[1:] or "\n" for line in lines if not line.startswith("-"))
         assert text.count(before) == 1, f"{text.count(before)} places read:\n{before}"
@@ -75,31 +86,42 @@ def edited(text: str, diff: str) -> str:
     return text
 
 
-def ran(commands: str, folder: Path) -> tuple[int, str]:
-    """Exit code and words of shell commands; `optimizer` and `python` are those of this test, on the folder's code."""
-    tools = folder / ".tools"
+def in_processes(commands: str, checkout: Path) -> tuple[int, str]:
+    """Any shell commands; `optimizer` and `python` run the checkout's code."""
+    tools = checkout / ".tools"
     tools.mkdir(exist_ok=True)
     for name, arguments in (("optimizer", " -m optimizer"), ("python", "")):
         (tools / name).write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)}{arguments} "$@"\n')
         (tools / name).chmod(0o755)
-    room = {
-        **os.environ,
-        "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(folder),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "COLUMNS": "120",
-    }
-    ended = subprocess.run(
-        ["sh", "-e", "-c", commands], cwd=folder, env=room, capture_output=True, text=True, timeout=120, check=False
-    )
+    room = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(checkout)}
+    shell = ["sh", "-e", "-c", commands]
+    ended = subprocess.run(shell, cwd=checkout, env=room, capture_output=True, text=True, timeout=300, check=False)
     return ended.returncode, ended.stdout + ended.stderr
+
+
+def in_this_process(commands: str, checkout: Path) -> tuple[int, str]:
+    """Calls of `optimizer`, a line each, until one fails."""
+    said = io.StringIO()
+    for line in commands.splitlines():
+        with (
+            contextlib.chdir(checkout),
+            contextlib.redirect_stdout(said),
+            contextlib.redirect_stderr(said),
+            mock.patch.object(sys, "argv", shlex.split(line)),
+        ):
+            try:
+                main()
+            except SystemExit as ended:
+                if ended.code:
+                    return int(ended.code), said.getvalue()
+    return 0, said.getvalue()
 
 
 def unsaid(expected: str, said: str) -> str | None:
     """The first line of what was expected that does not follow those before it; None where all do."""
-    lines = iter(" ".join(line.split()) for line in said.splitlines())
+    lines = iter([" ".join(line.split()) for line in said.splitlines()])
     for line in expected.splitlines():
-        parts = [re.escape(" ".join(part.split())) for part in line.split(ELLIPSIS)]
+        parts = [re.escape(" ".join(part.split())) for part in line.split(ANYTHING)]
         pattern = re.compile(".*".join(parts))
         if not any(pattern.search(found) for found in lines):
             return line
