@@ -8,11 +8,13 @@ from typing import Any, Final
 import numpy as np
 
 from optimizer.base.arrays import Flags
+from optimizer.base.errors import Finding
 from optimizer.inputs.catalog.kinds import Link
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT, QualityEstimate, quality_share
 from optimizer.inputs.catalog.records import Catalogs, Engine, Model
 from optimizer.inputs.scenario.scenario import Policy, Workload
 from optimizer.performance.market.supply import Platform
+from optimizer.performance.physics.engine_constants import uncalibrated
 from optimizer.performance.physics.labelled import Labelled
 from optimizer.performance.physics.setup import Configuration, labelled
 
@@ -51,6 +53,18 @@ def configurations_of(
 
 def _plannable(catalogs: Catalogs) -> list[Engine]:
     return [engine for engine in catalogs.engines.values() if engine.plannable]
+
+
+def uncalibrated_engines(policy: Policy, catalogs: Catalogs) -> tuple[Finding, ...]:
+    """Engines that the policy asks for by name and that are calibrated on none of the GPUs they run on."""
+    findings = []
+    for engine in _plannable(catalogs):
+        if engine.id in policy.engines:
+            gpus = [gpu for gpu in catalogs.gpus.values() if gpu.architecture in engine.architectures]
+            reasons = sorted({uncalibrated(catalogs, engine.id, gpu) for gpu in gpus})
+            if all(reasons):
+                findings += [Finding("scenario", 0, "policy.engines", reason) for reason in reasons]
+    return tuple(findings)
 
 
 def _precisions(model: Model, gpu: str, catalogs: Catalogs, policy: Policy) -> list[str]:

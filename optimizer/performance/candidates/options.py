@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
+from optimizer.base.errors import InputError
 from optimizer.base.units import BYTES_PER_GIB, MS_PER_S
 from optimizer.inputs.catalog.quality import QualityEstimate
 from optimizer.inputs.catalog.records import Catalogs, Model
@@ -19,7 +20,14 @@ from optimizer.performance.candidates.blends import (
     face_around,
     split,
 )
-from optimizer.performance.candidates.enumeration import BoolArray, Kind, configurations_of, fixed_failures, qualities
+from optimizer.performance.candidates.enumeration import (
+    BoolArray,
+    Kind,
+    configurations_of,
+    fixed_failures,
+    qualities,
+    uncalibrated_engines,
+)
 from optimizer.performance.candidates.predict import Limits, Mix, OperatingPoint, idle, sustainable_rate
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
 from optimizer.performance.market.market import Market, permitted
@@ -139,7 +147,14 @@ class WorkloadOptions:
 
 
 def evaluate(scenario: Scenario, catalogs: Catalogs, offers: Market) -> tuple[WorkloadOptions, ...]:
-    """All options of every workload with every model it may use, on all that is offered, in the order of `variants`."""
+    """All options of every workload with every model it may use, on all that is offered, in the order of `variants`.
+
+    Raises:
+        InputError: the policy asks for an engine on which nothing can be predicted.
+    """
+    findings = uncalibrated_engines(scenario.policy, catalogs)
+    if findings:
+        raise InputError(findings)
     return tuple(_workload_options(variant, scenario.policy, catalogs, offers) for variant in variants(scenario))
 
 
@@ -257,6 +272,7 @@ def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offe
     quality = qualities(configurations, catalogs, variant.model_quality)
     limits = limits_of(workload, margins(catalogs, configurations, policy.confidence))
     fixed = fixed_failures(configurations, workload, policy, catalogs, quality)
+    fixed["engine_calibrated"] = ~setup.constants.known
     kinds = tuple(dict.fromkeys(kind for _, kind in pairs))
     position = {kind: index for index, kind in enumerate(kinds)}
     allowed = permitted(workload, offers)
@@ -296,10 +312,11 @@ def _pool_options(
         "memory": ((memory.usable - memory.kv_capacity + request_bytes) / BYTES_PER_GIB, memory.usable / BYTES_PER_GIB),
         **_latencies_when_idle(idle(setup, pool.mix), limits),
     }
+    predicted = ~fixed["engine_calibrated"]
     failed = {
         **fixed,
         "peak_known": ~(setup.hardware.scheme_flops > 0),
-        **{name: ~(value <= limit) for name, (value, limit) in numbers.items()},
+        **{name: ~(value <= limit) & predicted for name, (value, limit) in numbers.items()},
     }
     hopeful = np.flatnonzero(~np.logical_or.reduce(list(failed.values())))
     found = sustainable_rate(setup.take(hopeful), pool.mix, limits.take(hopeful))

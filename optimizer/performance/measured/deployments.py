@@ -9,6 +9,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.measured.layout import assign_layout
 from optimizer.performance.measured.loads import Point, closed_loop, offline, open_loop, static_batch
 from optimizer.performance.measured.rows import LOADS, Table
+from optimizer.performance.physics.engine_constants import uncalibrated
 from optimizer.performance.physics.memory import kv_bytes_per_sequence, memory_use, weight_bytes
 from optimizer.performance.physics.setup import Columns, Setup, gather_columns
 from optimizer.performance.physics.steady_state import Demand, Situation, situation
@@ -72,10 +73,18 @@ def _lay_out(table: Table, catalogs: Catalogs) -> None:
     rows = np.flatnonzero(table.problem == "")
     if len(rows):
         single = gather_columns(catalogs, {**_named(table, rows), **_single(rows)})
+        _refuse_uncalibrated(table, catalogs, rows[~single.constants.known])
         weights = _scattered(weight_bytes(single), rows, table)
         room = _scattered(single.hardware.usable_bytes * single.constants["layout_weights_share"], rows, table)
         latent = _scattered(single.network.latent + 1, rows, table) > 1
         assign_layout(table, weights, room, latent)
+
+
+def _refuse_uncalibrated(table: Table, catalogs: Catalogs, rows: Ints) -> None:
+    """Nothing is predicted for an engine that nobody calibrated: the rows that would mend it are named instead."""
+    for row in rows.tolist():
+        engine, gpu, version = (table.names[name][row] for name in ("engine", "gpu", "engine_version"))
+        table.problem[row] = uncalibrated(catalogs, engine, catalogs.gpus[gpu], version)
 
 
 _NAMES = ("engine", "model", "gpu", "precision", "kv_precision", "engine_version", "lengths")
