@@ -34,11 +34,11 @@ def plan(
     quiet: QuietOption = False,
 ) -> None:
     """The cheapest plan that meets the scenario, with its proof and explanation."""
-    asked = question(scenario, catalogs, output)
+    inputs = question(scenario, catalogs, output)
     with watched(PHASES, quiet) as progress:
         report = optimize(
-            asked.scenario, asked.catalogs, time_limit_s=time_limit_s, progress=progress, thorough=verbose
+            inputs.scenario, inputs.catalogs, time_limit_s=time_limit_s, progress=progress, thorough=verbose
         )
-    report = located(report, asked.file)
+    report = located(report, inputs.file)
     deliver(report, output_format, output, text=partial(plan_text, verbose=verbose), markdown=plan_markdown)
     raise typer.Exit(EXIT_BY_OUTCOME[report.outcome])
