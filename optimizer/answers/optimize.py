@@ -133,7 +133,9 @@ def verified(inquiry: Inquiry, bought: Bought) -> Verification:
 def _explained(answer: Answer, bought: Bought, counts: Census) -> Explanation:
     inquiry = answer.inquiry.for_comparison()
     scenario, few = inquiry.scenario, narrowed(inquiry)
-    limits = requirements(scenario, inquiry.catalogs, bought)
+    promises = insurance(inquiry, bought)
+    dear = tuple(field for field, without in promises.items() if (without.difference_usd or 0) < 0)
+    limits = requirements(scenario, inquiry.catalogs, bought, dear)
     return Explanation(
         summary=_summary(answer, bought),
         binding=[item for item in limits if item.binding],
@@ -142,7 +144,7 @@ def _explained(answer: Answer, bought: Bought, counts: Census) -> Explanation:
             next_best(few, bought), key=lambda item: (item.monthly_cost_usd is None, item.monthly_cost_usd)
         ),
         opportunities=[
-            *insurance(inquiry, bought),
+            *promises.values(),
             *opportunities(inquiry, bought),
             *central_prediction(few, bought),
         ],

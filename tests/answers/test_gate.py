@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from support.command import Result, run
+from support.command import Command
 from support.gate_cases import baseline, judged, scenario, world
 
 from optimizer.answers.catalog.snapshot import snapshot
@@ -25,11 +25,6 @@ from optimizer.inputs.scenario.loading import load_scenario_file
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.export import as_json
 from optimizer.report.gate.gate import gate_text
-
-
-@pytest.fixture
-def optimizer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
-    return lambda *arguments: run(monkeypatch, capsys, *arguments)
 
 
 @pytest.fixture
@@ -169,7 +164,7 @@ def test_limits_without_a_baseline_and_names_that_stand_twice_are_refused(small:
 
 
 def test_the_command_keeps_and_refuses(
-    optimizer: Callable[..., Result], planned: Callable[[str], PlanReport], tmp_path: Path
+    optimizer: Command, planned: Callable[[str], PlanReport], tmp_path: Path
 ) -> None:
     plan = tmp_path / "plan.json"
     plan.write_text(as_json(planned("ci-gate")))
@@ -186,7 +181,7 @@ def test_the_command_keeps_and_refuses(
     assert "none.json" in missing.err
 
 
-def test_the_command_opens_folders_and_holds_a_pin(optimizer: Callable[..., Result], tmp_path: Path) -> None:
+def test_the_command_opens_folders_and_holds_a_pin(optimizer: Command, tmp_path: Path) -> None:
     scenario(tmp_path, "one")
     (tmp_path / "notes.txt").write_text("not a scenario")
     forms = {form: tmp_path / f"gate.{form}" for form in ("junit", "sarif", "comment")}

@@ -9,18 +9,17 @@ from pathlib import Path
 
 import pytest
 import typer
-from support.command import run
+from support.command import Command
+from support.paths import ROOT
 from typer.main import get_command
 
 import optimizer
 from optimizer.cli.app import app
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.catalog.shipped import PACKAGE
 from optimizer.inputs.measurements import shipped_measurements
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.plan.sections import plan_sections
 
-ROOT = PACKAGE.parent
 PAGES = [ROOT / "README.md", ROOT / "docs" / "quick-start.md"]
 PRICES = """region,instance_type,gpu,gpu_count,price_usd_per_hour,pricing_term
 us-east-1,g6.xlarge,L4,1,0.40,on_demand
@@ -80,9 +79,9 @@ def test_every_command_shown_parses(arguments: list[str]) -> None:
     command.make_context(names[-1], list(arguments[len(names) :]))
 
 
-def test_the_main_command_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_main_command_runs(optimizer: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    assert "proven optimal" in run(monkeypatch, capsys, *commands()[0]).out.splitlines()[0]
+    assert "proven optimal" in optimizer(*commands()[0]).out.splitlines()[0]
 
 
 def test_the_example_has_the_sections_of_a_plan(planned: Callable[[str], PlanReport]) -> None:

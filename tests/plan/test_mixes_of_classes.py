@@ -98,6 +98,7 @@ def test_what_must_survive_a_loss_is_not_mixed(catalogs: Catalogs) -> None:
     assert MIXED not in {d.pool for d in safe.deployments}
 
 
+@pytest.mark.slow("compares mixed replicas with every plan of pools")
 def test_the_report_says_what_is_mixed_and_what_pools_would_cost(planned: Callable[[str], PlanReport]) -> None:
     report = planned("shared-replicas")
     (mixed,) = (d for d in report.deployments if d.pool == MIXED)
@@ -116,7 +117,7 @@ def covering(blends: tuple[Blend, ...], corners: np.ndarray, mix: np.ndarray) ->
     return count
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(2, 4), st.lists(st.integers(0, 10**6), min_size=1, max_size=4))
 def test_simplices_cover_every_mix_once(classes: int, splits: list[int]) -> None:
     rng = np.random.default_rng(splits)

@@ -2,17 +2,16 @@
 
 import json
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from support.golden import Golden
+from support.paths import ROOT
 
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.catalog.shipped import PACKAGE
 
-ROOT = PACKAGE.parent
 RESULTS = ROOT / "benchmarks" / "results" / "accuracy.json"
 PAGE = ROOT / "docs" / "accuracy.md"
 
@@ -20,21 +19,12 @@ pytestmark = pytest.mark.skipif(not RESULTS.is_file(), reason="the results stand
 
 
 @pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
-    """A module of the benchmarks: they are scripts, no package."""
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    return import_module
-
-
-@pytest.fixture
 def found() -> Any:
     return json.loads(RESULTS.read_text(encoding="utf-8"))
 
 
-def test_the_page_is_what_the_results_say(found: Any, script: Callable[[str], Any]) -> None:
-    assert PAGE.read_text(encoding="utf-8") == script("accuracy_page").page(found), (
-        "python benchmarks/accuracy.py --render"
-    )
+def test_the_page_is_what_the_results_say(found: Any, script: Callable[[str], Any], golden: Golden) -> None:
+    golden(PAGE, script("accuracy_page").page(found))
 
 
 def test_a_miss_is_called_a_miss(found: Any, script: Callable[[str], Any]) -> None:

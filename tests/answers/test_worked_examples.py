@@ -1,12 +1,13 @@
 """The worked examples of the articles this tool answers: their arithmetic, and what it leaves out."""
 
+from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal
 
 import numpy as np
 import pytest
-from support.scenarios import with_policy, with_workload
+from support.scenarios import proven, with_policy, with_workload
 
-from optimizer import load_scenario, optimize
+from optimizer import optimize
 from optimizer.answers.lifecycle.arithmetic import Training, cumulative_usd, overtaking_month
 from optimizer.base.units import BYTES_PER_GIB, HOURS_PER_MONTH, SECONDS_PER_MONTH
 from optimizer.inputs.catalog.records import Catalogs
@@ -14,6 +15,8 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
 from optimizer.performance.physics.memory import kv_bytes_per_sequence, memory_use
 from optimizer.performance.physics.setup import Configuration, gather
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.record.report import PlanReport
 
 H100_USD = Decimal("2.49")
 
@@ -71,16 +74,17 @@ def test_e4_and_e6_which_precision_makes_two_h100_serve_a_70b(catalogs: Catalogs
     assert free_sequences(catalogs, "h100-sxm", 1, "bf16") < 0
 
 
-def test_e5_the_rule_of_thumb_is_quoted_beside_the_plan(catalogs: Catalogs) -> None:
-    report = optimize(load_scenario("chat-8b"), catalogs)
-    (rule,) = report.explanation.baselines
+def test_e5_the_rule_of_thumb_is_quoted_beside_the_plan(
+    planned: Callable[[str], PlanReport], catalogs: Catalogs, chat: Scenario
+) -> None:
+    (rule,) = planned("chat-8b").explanation.baselines
     assert rule.kind == "rule_of_thumb"
     assert "A100 or L40S" in rule.change
     assert rule.difference_usd is not None
     assert rule.difference_usd >= 0
-    fast = with_workload(load_scenario("chat-8b"), slo={"ttft_ms": 99}, requests_per_second=0.5, min_quality=None)
+    fast = with_workload(chat, slo={"ttft_ms": 99}, requests_per_second=0.5, min_quality=None)
     assert "H100" in optimize(fast, catalogs).explanation.baselines[0].change
-    large = optimize(load_scenario("chat-70b"), catalogs).explanation.baselines[0]
+    large = planned("chat-70b").explanation.baselines[0]
     assert "quantized on H100 or A100" in large.change
 
 
@@ -89,9 +93,9 @@ def test_e7_criteria_are_asked_in_order_and_flat_load_rewards_commitment(catalog
     assert names.index("memory") < names.index("ttft") < names.index("load")
     aws = {"providers": {"allow": ["aws"]}, "regions": {"allow": ["us-east-1"]}}
     on_demand = optimize(with_policy(chat, **aws), catalogs)
-    reserved = optimize(with_policy(chat, **aws, pricing_terms=["on_demand", "reserved_1y", "reserved_3y"]), catalogs)
+    terms = ["on_demand", "reserved_1y", "reserved_3y"]
+    reserved = proven(Inquiry.of(with_policy(chat, **aws, pricing_terms=terms), catalogs))
     assert on_demand.monthly_cost_usd is not None
-    assert reserved.monthly_cost_usd is not None
     assert reserved.monthly_cost_usd < on_demand.monthly_cost_usd
     assert all(d.pricing_term != "on_demand" for d in reserved.deployments)
     spot = [item for item in on_demand.explanation.opportunities if item.kind == "spot"]
@@ -111,12 +115,11 @@ def test_e12_a_slow_stage_before_the_model_eats_the_ttft_budget(catalogs: Catalo
     rest_ms = 325
     assert (rest_ms + 50) / (rest_ms + 300) == pytest.approx(0.6)
     plans = [
-        optimize(with_workload(chat, slo={"ttft_ms": 500, "ttft_overhead_ms": stage_ms}), catalogs)
+        proven(Inquiry.of(with_workload(chat, slo={"ttft_ms": 500, "ttft_overhead_ms": stage_ms}), catalogs))
         for stage_ms in (50, 300)
     ]
     quick, slow = plans
-    assert quick.monthly_cost_usd is not None
-    assert slow.monthly_cost_usd is None or slow.monthly_cost_usd >= quick.monthly_cost_usd
+    assert slow.monthly_cost_usd >= quick.monthly_cost_usd
     assert all(d.ttft_ms["p50"] > 300 for d in slow.deployments)
     with pytest.raises(ValueError, match="greater than or equal to 0"):
         with_workload(chat, slo={"ttft_overhead_ms": -1})

@@ -1,14 +1,13 @@
 """Other price lists become offers by recorded names only: nothing is guessed, no zero gets in, the rest is counted."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from support.command import Result, run
+from support.command import Command
 
 from optimizer.answers.catalog.importing import ImportedPrices, PriceListTerms, import_prices
 from optimizer.base.errors import InputError
@@ -21,11 +20,6 @@ GPUHUNT = "instance_name,location,price,cpu,memory,gpu_count,gpu_name,gpu_memory
 PLAIN = "provider,region,instance_type,gpu,gpu_count,price_usd_per_hour,pricing_term"
 EIGHTY_GB = "\"{'Gpus': [{'Name': 'H100', 'Count': 8.0, 'MemoryInfo': {'SizeInMiB': 81920}}]}\""
 TERMS = PriceListTerms(source="list", as_of=date(2026, 11, 20), provider="aws")
-
-
-@pytest.fixture
-def optimizer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
-    return lambda *arguments: run(monkeypatch, capsys, *arguments)
 
 
 def imported(folder: Path, catalogs: Catalogs, terms: PriceListTerms, *lines: str) -> ImportedPrices:
@@ -130,7 +124,7 @@ def test_every_alias_leads_to_a_gpu_or_a_provider_of_the_catalog(catalogs: Catal
             assert alias.id in names.provider_kinds
 
 
-def test_the_written_folder_is_an_overlay(optimizer: Callable[..., Result], tmp_path: Path) -> None:
+def test_the_written_folder_is_an_overlay(optimizer: Command, tmp_path: Path) -> None:
     (tmp_path / "vms.csv").write_text(f"{SKYPILOT}\np5.48xlarge,H100,8.0,192,2048,{EIGHTY_GB},40,,us-east-1,a\n")
     arguments = ["catalog", "import", str(tmp_path / "vms.csv"), "--output", str(tmp_path / "own")]
     arguments += ["--source", "our-list", "--as-of", "2026-11-19", "--provider", "aws"]
@@ -150,7 +144,7 @@ def test_the_written_folder_is_an_overlay(optimizer: Callable[..., Result], tmp_
     assert (broken.code, "unknown column 'nonsense'" in broken.err) == (2, True)
 
 
-def test_a_list_of_which_nothing_can_be_taken_is_bad_input(optimizer: Callable[..., Result], tmp_path: Path) -> None:
+def test_a_list_of_which_nothing_can_be_taken_is_bad_input(optimizer: Command, tmp_path: Path) -> None:
     (tmp_path / "vms.csv").write_text(f"{SKYPILOT}\ng6.xlarge,L4,1.0,4,16,,0,,us-east-1,a\n")
     result = optimizer(
         *("catalog", "import", str(tmp_path / "vms.csv"), "--output", str(tmp_path / "own")),

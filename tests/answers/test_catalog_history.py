@@ -2,29 +2,21 @@
 
 import csv
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.command import Result, run
+from support.command import Command
+from support.tables import OFFERS
 
 from optimizer.answers.catalog.diff import catalog_diff
 from optimizer.answers.catalog.snapshot import Snapshot, snapshot, snapshot_named
 from optimizer.base.errors import InputError
 from optimizer.report.export import as_json
 
-COLUMNS = (
-    "provider,provider_kind,region,instance_type,gpu,gpu_count,link,price_usd_per_hour,pricing_term,"
-    "as_of,source,confidence"
-)
+COLUMNS = OFFERS.strip()
 L4 = "acme,neocloud,us,box,l4,1,none,0.50,on_demand,2026-11-01,litgpt-0.5.13,listed"
 T4 = "acme,neocloud,us,old,t4,1,none,0.20,on_demand,2026-11-01,litgpt-0.5.13,listed"
 L40S = "acme,neocloud,us,new,l40s,1,none,0.90,on_demand,2026-11-01,litgpt-0.5.13,listed"
-
-
-@pytest.fixture
-def optimizer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
-    return lambda *arguments: run(monkeypatch, capsys, *arguments)
 
 
 def folder(at: Path, *rows: str, columns: str = COLUMNS) -> Path:
@@ -100,7 +92,7 @@ def test_what_is_no_state_of_catalogs_is_refused(content: str | None, words: str
         snapshot_named(str(tmp_path / "empty"))
 
 
-def test_the_commands_answer_in_their_first_line(optimizer: Callable[..., Result], tmp_path: Path) -> None:
+def test_the_commands_answer_in_their_first_line(optimizer: Command, tmp_path: Path) -> None:
     before, after = folder(tmp_path / "old", L4, T4), folder(tmp_path / "new", L4.replace("0.50", "0.55"))
     manifest = tmp_path / "old.json"
     taken = optimizer("catalog", "snapshot", "--catalogs", str(before), "--output", str(manifest))
