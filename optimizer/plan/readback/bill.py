@@ -13,7 +13,7 @@ from optimizer.performance.market.market import egress_usd_per_gb, storage_usd_p
 from optimizer.plan.question.inquiry import Answer
 from optimizer.plan.question.service import Use, flows_by_class
 from optimizer.plan.record.fleet import Bought, Hosted, Migration, PaidRun, Period, Purchase, Sent
-from optimizer.program.problem.quantities import busiest_period, deployments_alike
+from optimizer.program.problem.quantities import busiest_period, deployments
 from optimizer.program.refine import paid_runs as billing
 
 
@@ -102,7 +102,7 @@ def sent_out(answer: Answer, use: Use) -> SentOut | None:
     return SentOut(float(gb), gb * price)
 
 
-def lingering_hours(week: Periods, instances: Sequence[int], runs: Sequence[billing.PaidRun]) -> Decimal:
+def lingering_hours(week: Periods, instances: Sequence[int], runs: Sequence[billing.BilledRun]) -> Decimal:
     """Instance hours of a month in which nothing runs that still is paid for, since its least time is not over."""
     if not runs:
         return Decimal(0)
@@ -163,7 +163,7 @@ def migration(answer: Answer) -> Migration | None:
     if policy is None:
         return None
     problem = answer.formulation.problem
-    alike, in_force = deployments_alike(problem)
+    alike, in_force = deployments(problem)
     replicas = answer.solution.replicas[busiest_period(problem)]
     more = np.bincount(alike, weights=replicas, minlength=len(in_force)).astype(np.int64) - in_force
     started = int(np.maximum(more, 0).sum())
