@@ -37,8 +37,8 @@ from support.tampering import (
     workload,
 )
 
+from optimizer import load_scenario
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.verify.claim import Claim
 from optimizer.plan.verify.verify import CHECKS, verify
@@ -48,11 +48,11 @@ CENT = Decimal("0.01")
 
 
 @pytest.fixture(scope="module")
-def claims(asked: Callable[[str], Inquiry], fleet: Callable[[str], PlannedFleet]) -> Claims:
+def claims(known: Callable[[str], Catalogs], fleet: Callable[[str], PlannedFleet]) -> Claims:
     """The claim of a shipped scenario's plan."""
 
     def claim(name: str) -> Claim:
-        return Claim(asked(name).scenario, asked(name).catalogs, fleet(name))
+        return Claim(load_scenario(name), known(name), fleet(name))
 
     return claim
 
