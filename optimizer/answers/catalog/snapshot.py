@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.model import Strict
-from optimizer.inputs.catalog.csv_tables import Placed
+from optimizer.inputs.catalog.csv_tables import LocatedRow
 from optimizer.inputs.catalog.loading import SHIPPED_LABEL, TABLES, load_catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
 
@@ -33,7 +33,7 @@ PRICES: Final[dict[str, tuple[str, ...]]] = {
 }
 """The tables that hold money, and their columns of it."""
 
-Rows = Mapping[Hashable, Placed[Any]]
+Rows = Mapping[Hashable, LocatedRow[Any]]
 
 
 class Price(Strict):
@@ -101,7 +101,7 @@ def snapshot_named(name: str) -> Snapshot:
 def _of(folders: list[tuple[Path, str]]) -> Snapshot:
     """Later folders lie over earlier ones, row by row."""
     findings: list[Finding] = []
-    rows: dict[str, dict[Hashable, Placed[Any]]] = {name: {} for name in TABLES}
+    rows: dict[str, dict[Hashable, LocatedRow[Any]]] = {name: {} for name in TABLES}
     files: dict[str, str] = {}
     for folder, label in folders:
         for name, table in TABLES.items():

@@ -17,7 +17,7 @@ SHOWN_CHARACTERS: Final = 60
 
 
 @dataclass(frozen=True)
-class Placed(Generic[Row]):
+class LocatedRow(Generic[Row]):
     """A row and where it stands."""
 
     row: Row
@@ -29,14 +29,14 @@ class Placed(Generic[Row]):
         return Finding(self.file, self.line, field, problem, hint)
 
 
-Rows = Mapping[Hashable, Placed[Any]]
+Rows = Mapping[Hashable, LocatedRow[Any]]
 """The rows of one table by key."""
 AllRows = Mapping[str, Rows]
 """The rows of all tables by the table's name."""
 
 
 @dataclass(frozen=True)
-class Table(Generic[Row]):
+class CsvTable(Generic[Row]):
     """A kind of row: the files that hold it, its type and what makes a row the same row.
 
     Attributes:
@@ -53,7 +53,7 @@ class Table(Generic[Row]):
     key_fields: str
     private: bool = False
 
-    def read(self, folder: Path, label: str, findings: list[Finding]) -> dict[Hashable, Placed[Row]]:
+    def read(self, folder: Path, label: str, findings: list[Finding]) -> dict[Hashable, LocatedRow[Row]]:
         """The rows of the table's files in a folder, by key; files that aren't there are skipped.
 
         Args:
@@ -61,7 +61,7 @@ class Table(Generic[Row]):
             label: The folder as messages name it.
             findings: Every problem is added here, and its row left out.
         """
-        placed: dict[Hashable, Placed[Row]] = {}
+        placed: dict[Hashable, LocatedRow[Row]] = {}
         for name in self.files:
             path = folder / name
             if not path.is_file():
@@ -73,7 +73,7 @@ class Table(Generic[Row]):
                     findings.append(item.finding(self.key_fields, problem, "keep one row"))
         return placed
 
-    def _rows(self, path: Path, file: str, findings: list[Finding]) -> Iterator[Placed[Row]]:
+    def _rows(self, path: Path, file: str, findings: list[Finding]) -> Iterator[LocatedRow[Row]]:
         lists = frozenset(
             name for name, field in self.row.model_fields.items() if get_origin(field.annotation) is tuple
         )
@@ -86,7 +86,7 @@ class Table(Generic[Row]):
             findings.extend(_bad_value(details, file, lines) for details in error.errors())
             sound = [at for at in range(len(raw)) if at not in broken]
             rows, lines = [self.row.model_validate(raw[at]) for at in sound], [lines[at] for at in sound]
-        return (Placed(row, file, line) for row, line in zip(rows, lines, strict=True))
+        return (LocatedRow(row, file, line) for row, line in zip(rows, lines, strict=True))
 
 
 def _value(name: str, text: str, lists: frozenset[str]) -> str | list[str]:

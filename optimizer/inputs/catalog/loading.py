@@ -12,7 +12,7 @@ from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog import records as catalog
 from optimizer.inputs.catalog import terms as own
-from optimizer.inputs.catalog.csv_tables import AllRows, Placed, Rows, Table
+from optimizer.inputs.catalog.csv_tables import AllRows, CsvTable, LocatedRow, Rows
 from optimizer.inputs.catalog.kinds import Link
 from optimizer.inputs.catalog.loading_terms import Priced, priced
 from optimizer.inputs.catalog.records import Catalogs, Gpu
@@ -58,68 +58,68 @@ class GpuIdentity(Strict):
     note: str = ""
 
 
-TABLES: Final[dict[str, Table[Any]]] = {
-    "catalog": Table(("catalog.csv",), CatalogDate, lambda _: "", "as_of"),
-    "sources": Table(("sources.csv",), catalog.Source, lambda row: row.id, "id"),
-    "gpus": Table(("gpus.csv",), GpuIdentity, lambda row: row.id, "id"),
-    "figures": Table(("gpu_figures.csv",), catalog.Figure, lambda row: (row.gpu, row.figure), "gpu, figure"),
-    "models": Table(("models.csv",), catalog.Model, lambda row: row.id, "id"),
-    "aliases": Table(("model_aliases.csv",), catalog.ModelAlias, lambda row: row.hf_id.casefold(), "hf_id"),
-    "schemes": Table(("precision_schemes.csv",), catalog.PrecisionScheme, lambda row: row.id, "id"),
-    "kernels": Table(
+TABLES: Final[dict[str, CsvTable[Any]]] = {
+    "catalog": CsvTable(("catalog.csv",), CatalogDate, lambda _: "", "as_of"),
+    "sources": CsvTable(("sources.csv",), catalog.Source, lambda row: row.id, "id"),
+    "gpus": CsvTable(("gpus.csv",), GpuIdentity, lambda row: row.id, "id"),
+    "figures": CsvTable(("gpu_figures.csv",), catalog.Figure, lambda row: (row.gpu, row.figure), "gpu, figure"),
+    "models": CsvTable(("models.csv",), catalog.Model, lambda row: row.id, "id"),
+    "aliases": CsvTable(("model_aliases.csv",), catalog.ModelAlias, lambda row: row.hf_id.casefold(), "hf_id"),
+    "schemes": CsvTable(("precision_schemes.csv",), catalog.PrecisionScheme, lambda row: row.id, "id"),
+    "kernels": CsvTable(
         ("kernel_support.csv",),
         catalog.KernelSupport,
         lambda row: (row.scheme, row.architecture),
         "scheme, architecture",
     ),
-    "quality": Table(
+    "quality": CsvTable(
         ("quality.csv",),
         catalog.QualityFigure,
         lambda row: (row.model, row.scheme, row.benchmark, row.tool, row.source),
         "model, scheme, benchmark, tool, source",
     ),
-    "engines": Table(("engines.csv",), catalog.Engine, lambda row: row.id, "id"),
-    "calibration": Table(
+    "engines": CsvTable(("engines.csv",), catalog.Engine, lambda row: row.id, "id"),
+    "calibration": CsvTable(
         ("calibration.csv",),
         catalog.CalibrationEntry,
         lambda row: (row.parameter, row.group),
         "parameter, group",
     ),
-    "offers": Table(
+    "offers": CsvTable(
         ("offers.csv", "offers_seed.csv"),
         catalog.Offer,
         lambda row: row.id,
         "provider, region, instance_type, gpu, pricing_term",
     ),
-    "regions": Table(("regions.csv",), own.Region, lambda row: (row.provider, row.region), "provider, region"),
-    "discounts": Table(
+    "regions": CsvTable(("regions.csv",), own.Region, lambda row: (row.provider, row.region), "provider, region"),
+    "discounts": CsvTable(
         ("discounts.csv",),
         own.Discount,
         lambda row: (row.provider, row.gpu, row.pricing_term),
         "provider, gpu, pricing_term",
         private=True,
     ),
-    "owned": Table(("owned.csv",), own.Owned, lambda row: (row.site, row.id), "site, id", private=True),
-    "availability": Table(
+    "owned": CsvTable(("owned.csv",), own.Owned, lambda row: (row.site, row.id), "site, id", private=True),
+    "availability": CsvTable(
         ("availability.csv",),
         own.Availability,
         lambda row: (row.provider, row.region, row.gpu, row.pricing_term),
         "provider, region, gpu, pricing_term",
         private=True,
     ),
-    "offer_aliases": Table(
+    "offer_aliases": CsvTable(
         ("offer_aliases.csv",),
         catalog.OfferAlias,
         lambda row: (row.subject, row.name.casefold(), row.id),
         "subject, name, id",
     ),
-    "serverless": Table(
+    "serverless": CsvTable(
         ("serverless.csv",),
         catalog.ServerlessPrice,
         lambda row: (row.provider, row.provider_model_name, row.unit),
         "provider, provider_model_name, unit",
     ),
-    "ancillary": Table(
+    "ancillary": CsvTable(
         ("ancillary_costs.csv",),
         catalog.AncillaryCost,
         lambda row: (row.provider, row.item),
@@ -214,7 +214,7 @@ def _dangling(rows: AllRows) -> Iterator[Finding]:
 
 def _gpus(identities: Rows, figures: Rows, findings: list[Finding]) -> dict[str, Gpu]:
     """Identities and figures joined; a wrong unit, an unknown, unreadable or missing figure is a finding."""
-    values: defaultdict[str, dict[str, Placed[catalog.Figure]]] = defaultdict(dict)
+    values: defaultdict[str, dict[str, LocatedRow[catalog.Figure]]] = defaultdict(dict)
     for placed in figures.values():
         name, unit = placed.row.figure, FIGURE_UNITS.get(placed.row.figure)
         if unit is None:
@@ -234,7 +234,9 @@ def _gpus(identities: Rows, figures: Rows, findings: list[Finding]) -> dict[str,
     return built
 
 
-def _bad_figure(details: Any, identity: Placed[GpuIdentity], own: Mapping[str, Placed[catalog.Figure]]) -> Finding:
+def _bad_figure(
+    details: Any, identity: LocatedRow[GpuIdentity], own: Mapping[str, LocatedRow[catalog.Figure]]
+) -> Finding:
     name = str(details["loc"][0])
     if name in own:
         return own[name].finding("value", f"{name} '{details['input']}': {details['msg']}")

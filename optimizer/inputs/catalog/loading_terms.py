@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from optimizer.base.errors import Finding, did_you_mean
 from optimizer.base.units import HOURS_PER_MONTH, WATTS_PER_KILOWATT
-from optimizer.inputs.catalog.csv_tables import AllRows, Placed
+from optimizer.inputs.catalog.csv_tables import AllRows, LocatedRow
 from optimizer.inputs.catalog.kinds import OWNED
 from optimizer.inputs.catalog.records import Gpu, Offer
 from optimizer.inputs.catalog.terms import AppliedDiscount, Availability, Discount, Owned, Terms
@@ -44,7 +44,7 @@ def priced(rows: AllRows, gpus: Mapping[str, Gpu], findings: list[Finding]) -> P
     )
 
 
-def _not_rented(placed: Sequence[Placed[Offer]]) -> Iterator[Finding]:
+def _not_rented(placed: Sequence[LocatedRow[Offer]]) -> Iterator[Finding]:
     for each in placed:
         for field in ("provider", "provider_kind", "pricing_term"):
             if getattr(each.row, field) == OWNED:
@@ -52,12 +52,12 @@ def _not_rented(placed: Sequence[Placed[Offer]]) -> Iterator[Finding]:
 
 
 def _applied(
-    offers: Sequence[Offer], discounts: Sequence[Placed[Discount]], findings: list[Finding]
+    offers: Sequence[Offer], discounts: Sequence[LocatedRow[Discount]], findings: list[Finding]
 ) -> dict[str, AppliedDiscount]:
     """The discount of each offer that has one: the most exact; equally exact ones must agree."""
     applied = {}
     unused = {id(each): each for each in discounts}
-    clashes: list[tuple[Placed[Discount], Placed[Discount]]] = []
+    clashes: list[tuple[LocatedRow[Discount], LocatedRow[Discount]]] = []
     for offer in offers:
         granted = [each for each in discounts if each.row.covers(offer.provider, offer.gpu, offer.pricing_term)]
         if not granted:
@@ -83,7 +83,7 @@ def _discounted(offer: Offer, applied: AppliedDiscount | None) -> Offer:
 
 
 def _stocks(
-    offers: Sequence[Offer], availability: Sequence[Placed[Availability]], findings: list[Finding]
+    offers: Sequence[Offer], availability: Sequence[LocatedRow[Availability]], findings: list[Finding]
 ) -> dict[str, int]:
     stocks: dict[str, int] = {}
     unused = {id(each): each for each in availability}
@@ -98,7 +98,7 @@ def _stocks(
     return stocks
 
 
-def _unmatched(rows: Iterable[Placed[Any]], fields: Sequence[str], offers: Sequence[Offer]) -> Iterator[Finding]:
+def _unmatched(rows: Iterable[LocatedRow[Any]], fields: Sequence[str], offers: Sequence[Offer]) -> Iterator[Finding]:
     """Rows whose patterns match no offer; a name that nothing has is pointed out."""
     for each in rows:
         known = {field: {str(getattr(offer, field)) for offer in offers} for field in fields}
@@ -108,7 +108,7 @@ def _unmatched(rows: Iterable[Placed[Any]], fields: Sequence[str], offers: Seque
 
 
 def _owned_offers(
-    rows: Iterable[Placed[Owned]], gpus: Mapping[str, Gpu], findings: list[Finding]
+    rows: Iterable[LocatedRow[Owned]], gpus: Mapping[str, Gpu], findings: list[Finding]
 ) -> Iterator[tuple[Offer, Owned]]:
     for each in rows:
         row, gpu = each.row, gpus[each.row.gpu]

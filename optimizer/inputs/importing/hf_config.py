@@ -10,7 +10,7 @@ from optimizer.base.errors import Finding, InputError
 from optimizer.base.units import PARAMS_PER_BILLION
 from optimizer.inputs.catalog.records import Model
 from optimizer.inputs.importing.hf_architectures import ARCHITECTURES, Architecture
-from optimizer.inputs.importing.parameters import ExpertShape, LatentShape, Parameters, Shape, count_parameters
+from optimizer.inputs.importing.parameters import ExpertShape, LatentShape, ParameterCounts, Shape, count_parameters
 
 CONFIG_NAME: Final = "config.json"
 BYTES_PER_16_BIT: Final = 2
@@ -261,7 +261,7 @@ def _precision(fields: _Reader, told: str) -> tuple[str, str | None]:
     return SIXTEEN_BIT[stored], None
 
 
-def _row(shape: Shape, counted: Parameters, naming: Naming) -> dict[str, object]:
+def _row(shape: Shape, counted: ParameterCounts, naming: Naming) -> dict[str, object]:
     """The columns that follow from the shapes and from what the user said."""
     experts, latent = shape.experts, shape.latent
     per_layer = latent.kv_lora_rank + latent.qk_rope_head_dim if latent else 2 * shape.kv_heads * shape.head_dim

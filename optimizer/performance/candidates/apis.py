@@ -21,7 +21,7 @@ class Api:
     """One request class of a workload served by one hosted API.
 
     Attributes:
-        home: Position of the workload in the scenario.
+        workload_index: Position of the workload in the scenario.
         workload: Name of the workload.
         model: What the scenario calls the model that serves it.
         request_class: Name of the class.
@@ -33,7 +33,7 @@ class Api:
         source: Id of its source.
     """
 
-    home: int
+    workload_index: int
     workload: str
     model: str
     request_class: str
@@ -46,7 +46,7 @@ class Api:
 
 
 @dataclass(frozen=True)
-class Apis:
+class JudgedApis:
     """What can be bought by the request.
 
     Attributes:
@@ -58,7 +58,7 @@ class Apis:
     rejected: Mapping[str, int]
 
 
-def apis(scenario: Scenario, catalogs: Catalogs) -> Apis:
+def apis(scenario: Scenario, catalogs: Catalogs) -> JudgedApis:
     """Every published price of every model that a workload may use, held against the policy, for each class."""
     admitted: list[Api] = []
     rejected: Counter[str] = Counter()
@@ -70,7 +70,7 @@ def apis(scenario: Scenario, catalogs: Catalogs) -> Apis:
                 rejected.update(failed)
                 if not failed and cost_usd is not None:
                     admitted.append(_api(variant, index, row, cost_usd))
-    return Apis(tuple(sorted(admitted, key=_order)), {name: rejected[name] for name in sorted(rejected)})
+    return JudgedApis(tuple(sorted(admitted, key=_order)), {name: rejected[name] for name in sorted(rejected)})
 
 
 def usd_per_request(row: ServerlessPrice, asked: RequestClass, cached_input_share: float) -> Decimal | None:
@@ -120,7 +120,7 @@ def _failures(
 
 def _api(variant: Variant, index: int, row: ServerlessPrice, cost_usd: Decimal) -> Api:
     return Api(
-        home=variant.home,
+        workload_index=variant.workload_index,
         workload=variant.workload.name,
         model=variant.workload.model,
         request_class=variant.workload.classes()[index].name,
@@ -134,4 +134,4 @@ def _api(variant: Variant, index: int, row: ServerlessPrice, cost_usd: Decimal) 
 
 
 def _order(api: Api) -> tuple[object, ...]:
-    return api.home, api.class_index, api.usd_per_request, api.provider, api.name, api.model
+    return api.workload_index, api.class_index, api.usd_per_request, api.provider, api.name, api.model

@@ -13,8 +13,8 @@ from optimizer.inputs.catalog.quality import SIXTEEN_BIT, QualityEstimate, quali
 from optimizer.inputs.catalog.records import Catalogs, Engine, Model
 from optimizer.inputs.scenario.scenario import Policy, Workload
 from optimizer.performance.market.supply import Platform
-from optimizer.performance.physics.labelled import Labelled
-from optimizer.performance.physics.setup import Configuration, labelled
+from optimizer.performance.physics.categorical import Categorical
+from optimizer.performance.physics.setup import Configuration, categorical
 
 BoolArray = Flags
 Kind = tuple[Platform, int]
@@ -103,13 +103,13 @@ def fixed_failures(
     """(P,) failures of the criteria that need no prediction: policy, kernels, arithmetic of the layout, quality."""
     model = catalogs.model(workload.model)
     engines, schemes, kv_schemes = policy.engines, policy.precisions, policy.kv_precisions
-    by_field = labelled(configurations, _DECISIVE)
+    by_field = categorical(configurations, _DECISIVE)
 
     def supported(gpu: str, precision: str) -> str:
         return _support(catalogs, precision, catalogs.gpus[gpu].architecture)
 
-    def alike_in(*names: str) -> Labelled[tuple[Any, ...]]:
-        return Labelled.joined(*(by_field[name] for name in names))
+    def alike_in(*names: str) -> Categorical[tuple[Any, ...]]:
+        return Categorical.joined(*(by_field[name] for name in names))
 
     passed = {
         "gpu_policy": by_field["gpu"].passing(policy.gpus.permits),

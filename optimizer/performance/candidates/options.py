@@ -10,17 +10,17 @@ from optimizer.base.units import BYTES_PER_GIB, MS_PER_S
 from optimizer.inputs.catalog.quality import QualityEstimate
 from optimizer.inputs.catalog.records import Catalogs, Model
 from optimizer.inputs.scenario.scenario import Latency, Policy, Scenario, Workload
-from optimizer.performance.candidates.blends import (
+from optimizer.performance.candidates.enumeration import BoolArray, Kind, configurations_of, fixed_failures, qualities
+from optimizer.performance.candidates.predict import LatencyLimits, Mix, OperatingPoint, idle, sustainable_rate
+from optimizer.performance.candidates.triangulation import (
     INWARD,
-    Blend,
+    Simplex,
     apart,
-    around_the_whole,
     corners_around,
     face_around,
     split,
+    triangulated,
 )
-from optimizer.performance.candidates.enumeration import BoolArray, Kind, configurations_of, fixed_failures, qualities
-from optimizer.performance.candidates.predict import Limits, Mix, OperatingPoint, idle, sustainable_rate
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
 from optimizer.performance.market.market import Market, permitted
 from optimizer.performance.physics.memory import MemoryUse, kv_bytes_per_sequence, memory_use
@@ -45,16 +45,16 @@ class Pool:
 
 
 @dataclass(frozen=True)
-class Broken:
+class OverloadedMix:
     """A mix between others that a plan gave a replica more of than it sustains.
 
     Attributes:
-        home: Position of the workload in the scenario.
+        workload_index: Position of the workload in the scenario.
         share: Of each of the workload's classes, (K,).
         excess: Load over what holds, above 1.
     """
 
-    home: int
+    workload_index: int
     share: tuple[float, ...]
     excess: float
 
@@ -91,12 +91,12 @@ class Variant:
     """A workload as one of its models would serve it.
 
     Attributes:
-        home: Position of the workload in the scenario.
+        workload_index: Position of the workload in the scenario.
         workload: The workload with that model and no others; the scenario's own where it lists no others.
         model_quality: The model's benchmark score as a share of the first model's.
     """
 
-    home: int
+    workload_index: int
     workload: Workload
     model_quality: float
 
@@ -108,14 +108,14 @@ class WorkloadOptions:
     A workload with alternative models has options for each of them.
     """
 
-    home: int
+    workload_index: int
     """Position of the workload in the scenario."""
     workload: Workload
     """As this model would serve it."""
     model_quality: float
     """The model's benchmark score as a share of the workload's first model's."""
     model: Model
-    limits: Limits
+    limits: LatencyLimits
     configurations: tuple[Configuration, ...]
     kind: Ints
     """(P,) index into `kinds`: configurations of one kind fit the same offers."""
@@ -134,7 +134,7 @@ class WorkloadOptions:
     fixed: Mapping[str, BoolArray]
     """(P,) failures of the criteria that need no prediction."""
     pools: tuple[PoolOptions, ...]
-    blends: tuple[Blend, ...]
+    simplices: tuple[Simplex, ...]
     """Which pools may meet on one replica."""
 
 
@@ -146,8 +146,8 @@ def evaluate(scenario: Scenario, catalogs: Catalogs, offers: Market) -> tuple[Wo
 def variants(scenario: Scenario) -> tuple[Variant, ...]:
     """Every workload with each of its models, in the scenario's order, the first model first."""
     return tuple(
-        Variant(home, _served_by(workload, model), quality)
-        for home, workload in enumerate(scenario.workloads)
+        Variant(workload_index, _served_by(workload, model), quality)
+        for workload_index, workload in enumerate(scenario.workloads)
         for model, quality in ((workload.model, 1.0), *((item.model, item.quality) for item in workload.alternatives))
     )
 
@@ -175,19 +175,19 @@ def re_rated(options: WorkloadOptions, workload: Workload, confidence: float, ca
     return replace(options, workload=workload, limits=limits, pools=pools)
 
 
-def with_mixes_predicted(options: WorkloadOptions, broken: Sequence[Broken]) -> WorkloadOptions:
+def with_mixes_predicted(options: WorkloadOptions, broken: Sequence[OverloadedMix]) -> WorkloadOptions:
     """The same where the worst of the broken mixes are predicted ones and nothing is added up across them."""
     for found in sorted(broken, key=lambda each: (-each.excess, each.share))[:MOST_SPLITS]:
         shares = np.array([_share_of_class(known.pool, len(found.share)) for known in options.pools])
-        face, share = face_around(options.blends, shares, np.array(found.share)), np.array(found.share)
+        face, share = face_around(options.simplices, shares, np.array(found.share)), np.array(found.share)
         if len(face) > 1:
             number = len(options.pools)
             options, inward = _with_pool(options, share), dict[int, int]()
-            for corner in corners_around(options.blends, face):
+            for corner in corners_around(options.simplices, face):
                 if options.pools[corner].pool.classes != options.pools[number].pool.classes:
                     inward[corner] = len(options.pools)
                     options = _with_pool(options, (1 - INWARD) * shares[corner] + INWARD * share)
-            options = replace(options, blends=split(options.blends, face, number, inward))
+            options = replace(options, simplices=split(options.simplices, face, number, inward))
     return options
 
 
@@ -207,17 +207,17 @@ def _with_pool(options: WorkloadOptions, share: FloatArray) -> WorkloadOptions:
 
 def with_mixes_apart(options: WorkloadOptions) -> WorkloadOptions:
     """The same where every replica serves one of the predicted mixes and nothing is added up."""
-    return replace(options, blends=apart(len(options.pools)))
+    return replace(options, simplices=apart(len(options.pools)))
 
 
-def limits_of(workload: Workload, margins_of_rows: Margins) -> Limits:
+def limits_of(workload: Workload, margins_of_rows: Margins) -> LatencyLimits:
     """The workload's service levels in seconds, with each configuration's margins."""
     slo = workload.slo
 
     def in_seconds(latency: Latency | None) -> dict[str, float]:
         return {name: ms / MS_PER_S for name, ms in latency.limits_ms().items()} if latency else {}
 
-    return Limits(
+    return LatencyLimits(
         ttft_s=in_seconds(slo.ttft_ms),
         tpot_s=in_seconds(slo.tpot_ms),
         e2e_s=in_seconds(slo.e2e_ms),
@@ -262,7 +262,7 @@ def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offe
     allowed = permitted(workload, offers)
     pools = tuple(_pool_options(pool, setup, memory, limits, fixed) for pool in pools_of(workload))
     return WorkloadOptions(
-        home=variant.home,
+        workload_index=variant.workload_index,
         workload=workload,
         model_quality=variant.model_quality,
         model=model,
@@ -278,12 +278,12 @@ def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offe
         quality=quality,
         fixed=fixed,
         pools=pools,
-        blends=around_the_whole(len(workload.classes())),
+        simplices=triangulated(len(workload.classes())),
     )
 
 
 def _pool_options(
-    pool: Pool, setup: Setup, memory: MemoryUse, limits: Limits, fixed: Mapping[str, BoolArray]
+    pool: Pool, setup: Setup, memory: MemoryUse, limits: LatencyLimits, fixed: Mapping[str, BoolArray]
 ) -> PoolOptions:
     """All criteria of one pool, each evaluated for every configuration whether or not another one failed.
 
@@ -318,7 +318,7 @@ def _pool_options(
     )
 
 
-def _latencies_when_idle(floor: OperatingPoint, limits: Limits) -> dict[str, tuple[FloatArray, FloatArray]]:
+def _latencies_when_idle(floor: OperatingPoint, limits: LatencyLimits) -> dict[str, tuple[FloatArray, FloatArray]]:
     """Latency bounds on an idle replica in ms against their limits: the statistic and class that come closest."""
     slow_ttft, slow_tpot = limits.margins.ttft, limits.margins.tpot
     slow = np.maximum(slow_ttft, slow_tpot)

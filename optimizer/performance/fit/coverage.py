@@ -36,7 +36,7 @@ SWEEPS: Final = 4
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class HeldOutErrors:
     """Rows left out of fits, one way of leaving out after the other, n of them.
 
     Attributes:
@@ -53,32 +53,32 @@ class LeftOut:
     group: Names
     missing: Mapping[str, Bools]
 
-    def take(self, rows: Bools) -> "LeftOut":
+    def take(self, rows: Bools) -> "HeldOutErrors":
         """Some of the rows."""
         missing = {kind: flags[rows] for kind, flags in self.missing.items()}
-        return LeftOut(self.errors[:, rows], self.load[rows], self.engine[rows], self.group[rows], missing)
+        return HeldOutErrors(self.errors[:, rows], self.load[rows], self.engine[rows], self.group[rows], missing)
 
 
 Widths = dict[tuple[str, str], float]
 """Value by parameter and group, as the calibration catalog holds it."""
 
 
-def interval_tables(left_out: LeftOut, exponent: float, shrinkage: float) -> Widths:
+def interval_tables(held_out: HeldOutErrors, exponent: float, shrinkage: float) -> Widths:
     """All rows of the calibration catalog that make intervals and margins.
 
     Args:
-        left_out: Errors on what fits had not seen.
+        held_out: Errors on what fits had not seen.
         exponent: Of the number of a group's rows, their weight.
         shrinkage: Groups that a class needs to count as much as the broader one.
     """
     found: Widths = {}
     for at, metric in enumerate(METRICS):
-        part = left_out.take(np.isfinite(left_out.errors[at]))
+        part = held_out.take(np.isfinite(held_out.errors[at]))
         found.update(_metric_tables(metric, part, -part.errors[at], exponent, shrinkage))
     return found
 
 
-def _metric_tables(metric: str, part: LeftOut, error: Floats, exponent: float, shrinkage: float) -> Widths:
+def _metric_tables(metric: str, part: HeldOutErrors, error: Floats, exponent: float, shrinkage: float) -> Widths:
     """The rows of one metric; `error` is log measured − log predicted, (n,)."""
     weight = group_weights(part.group, np.ones(len(error), dtype=np.bool_), exponent)
     pairs = list(zip(part.load, part.engine, strict=True))
@@ -96,7 +96,7 @@ def _metric_tables(metric: str, part: LeftOut, error: Floats, exponent: float, s
     return tables | _shares(metric, part, error / width, weight, shrinkage)
 
 
-def _added(new: Mapping[str, float], part: LeftOut) -> Floats:
+def _added(new: Mapping[str, float], part: HeldOutErrors) -> Floats:
     """Sum of the squared half-widths of all novelties of each row, (n,)."""
     total = np.zeros(len(part.group))
     for kind, value in new.items():
@@ -104,7 +104,7 @@ def _added(new: Mapping[str, float], part: LeftOut) -> Floats:
     return total
 
 
-def _classes(metric: str, part: LeftOut, size: Floats, weight: Floats, shrinkage: float) -> Widths:
+def _classes(metric: str, part: HeldOutErrors, size: Floats, weight: Floats, shrinkage: float) -> Widths:
     """Half-widths of the metric, its loads and their engines, from rows whose kind was measured."""
     plain = ~np.logical_or.reduce(list(part.missing.values()))
     overall = quantile(size[plain], weight[plain], COVERAGE)
@@ -126,7 +126,7 @@ def narrowest(tables: Widths, metric: str, load: str, engine: str) -> float:
     return next(tables[HALF_WIDTH, group] for group in groups if (HALF_WIDTH, group) in tables)
 
 
-def _shares(metric: str, part: LeftOut, scaled: Floats, weight: Floats, shrinkage: float) -> Widths:
+def _shares(metric: str, part: HeldOutErrors, scaled: Floats, weight: Floats, shrinkage: float) -> Widths:
     """Ends of the interval by load, and the planning margin, in half-widths; `scaled` is log measured / predicted."""
     tail = (1 - COVERAGE) / 2
     slow = scaled if SLOW_IS_HIGH[metric] else -scaled

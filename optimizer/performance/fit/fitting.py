@@ -24,7 +24,7 @@ from optimizer.base.units import MS_PER_S
 from optimizer.inputs.catalog.records import CalibrationEntry, Catalogs
 from optimizer.inputs.measurements import METRICS, deployments_of, groups, observed
 from optimizer.performance.measured.deployments import Deployments, deliver, deployments
-from optimizer.performance.measured.rows import LOADS, Table, read_table
+from optimizer.performance.measured.rows import LOADS, DeploymentTable, read_table
 from optimizer.performance.physics.constants import Calibration
 
 SPREAD: Final = "spread"
@@ -38,7 +38,7 @@ Names = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Parameters:
+class FreeConstants:
     """The f constants that a fit may move.
 
     Attributes:
@@ -59,7 +59,7 @@ class Parameters:
 
 
 @dataclass(frozen=True)
-class Problem:
+class FitProblem:
     """Measured rows ready to be fitted or judged, m of them; arrays of (3, m) have one row a metric of `METRICS`.
 
     Attributes:
@@ -76,8 +76,8 @@ class Problem:
     """
 
     calibration: Calibration
-    parameters: Parameters
-    table: Table
+    parameters: FreeConstants
+    table: DeploymentTable
     deployments: Deployments
     rows: Ints
     measured: Floats
@@ -86,7 +86,7 @@ class Problem:
     median: Bools
     group: Names
 
-    def take(self, rows: Ints) -> "Problem":
+    def take(self, rows: Ints) -> "FitProblem":
         """Some of the measured rows, in the given order."""
         return replace(
             self,
@@ -99,7 +99,7 @@ class Problem:
         )
 
 
-def problem(frame: pd.DataFrame, catalogs: Catalogs, free: Parameters | None = None) -> Problem:
+def problem(frame: pd.DataFrame, catalogs: Catalogs, free: FreeConstants | None = None) -> FitProblem:
     """The measured rows that the model can predict.
 
     Args:
@@ -118,7 +118,7 @@ def problem(frame: pd.DataFrame, catalogs: Catalogs, free: Parameters | None = N
         reasons = sorted({str(text) for text in table.problem if text}) or ["no usable figure"]
         raise InputError(Finding("measurements", 0, "", f"no row can be used: {reason}") for reason in reasons[:10])
     group = groups(frame)[rows]
-    return Problem(
+    return FitProblem(
         calibration,
         from_priors(calibration) if free is None else free,
         table,
@@ -148,7 +148,7 @@ def group_weights(group: Names, used: Bools, exponent: float) -> Floats:
     return np.where(used, np.maximum(count, 1.0) ** exponent, 0.0)
 
 
-def from_priors(calibration: Calibration) -> Parameters:
+def from_priors(calibration: Calibration) -> FreeConstants:
     """Every constant with a spread, drawn to its prior, moved as far as its broader group is."""
     spread = calibration.members(SPREAD)
     free = [
@@ -166,15 +166,15 @@ def from_priors(calibration: Calibration) -> Parameters:
         if broader in place:
             precision[at, place[broader]] = -precision[at, at]
     start = np.array([prior_of(calibration.entries[position]) for position in free])
-    return Parameters(np.array(free, dtype=np.intp), start, precision)
+    return FreeConstants(np.array(free, dtype=np.intp), start, precision)
 
 
-def drawn_to(calibration: Calibration, spreads: Mapping[int, float]) -> Parameters:
+def drawn_to(calibration: Calibration, spreads: Mapping[int, float]) -> FreeConstants:
     """The constants at these positions, each drawn to its present value with its own spread."""
     free = sorted(spreads)
     start = np.array([calibration.entries[position].value for position in free])
     precision = np.diag([1 / spreads[position] for position in free])
-    return Parameters(np.array(free, dtype=np.intp), start, precision)
+    return FreeConstants(np.array(free, dtype=np.intp), start, precision)
 
 
 def prior_of(entry: CalibrationEntry) -> float:
@@ -195,7 +195,7 @@ def broader_groups(group: str) -> Sequence[str]:
     return [*parts, ""] if group else []
 
 
-def log_predicted(fitted: Problem, values: Floats) -> Floats:
+def log_predicted(fitted: FitProblem, values: Floats) -> Floats:
     """Logarithms of the three metrics under these constants, (3, m), in the units of the measurements."""
     found = fitted.deployments
     point = deliver(found.with_values(values))
@@ -206,18 +206,18 @@ def log_predicted(fitted: Problem, values: Floats) -> Floats:
     return logs
 
 
-def log_errors(fitted: Problem, values: Floats) -> Floats:
+def log_errors(fitted: FitProblem, values: Floats) -> Floats:
     """log predicted − log measured, (3, m); NaN where nothing was measured."""
     return log_predicted(fitted, values) - fitted.measured
 
 
-def residuals(fitted: Problem, x: Floats) -> Floats:
+def residuals(fitted: FitProblem, x: Floats) -> Floats:
     """r of every measured figure, then P x: what the fit squares, (figures + f,)."""
     errors = log_errors(fitted, fitted.parameters.values(fitted.calibration, x)) / fitted.scale[:, None]
     return np.concatenate([_finite(errors)[fitted.weight > 0], fitted.parameters.precision @ x])
 
 
-def jacobian(fitted: Problem, x: Floats) -> Floats:
+def jacobian(fitted: FitProblem, x: Floats) -> Floats:
     """Derivatives of `residuals` by x, (figures + f, f).
 
     A row uses one value of each parameter, so all groups of a parameter are varied at once.
@@ -239,7 +239,7 @@ def jacobian(fitted: Problem, x: Floats) -> Floats:
     return np.concatenate([derivative[fitted.weight > 0], parameters.precision])
 
 
-def loss(fitted: Problem, squared: Floats) -> Floats:
+def loss(fitted: FitProblem, squared: Floats) -> Floats:
     """The weighted Cauchy loss of squared residuals and its first two derivatives, (3, figures + f)."""
     data = fitted.weight[fitted.weight > 0]
     width = fitted.calibration.lookup(FIT, "loss_width") ** 2

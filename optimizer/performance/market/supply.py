@@ -9,7 +9,7 @@ from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.units import WATTS_PER_KILOWATT
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID, Link, OfferTerm
 from optimizer.inputs.catalog.records import Catalogs, Gpu, Offer
-from optimizer.performance.physics.labelled import Labelled
+from optimizer.performance.physics.categorical import Categorical
 
 Platform = tuple[str, Link | None, float | None]
 """GPU, how several of them are joined, and the link's GB/s in one direction: what performance depends on."""
@@ -44,14 +44,14 @@ class Supply:
     available_instances: Floats
     always_paid: Flags
     country: tuple[str, ...]
-    provider: Labelled[str]
-    region: Labelled[str]
-    provider_kind: Labelled[str]
-    pricing_term: Labelled[OfferTerm]
-    confidence: Labelled[str]
-    place: Labelled[tuple[str, ...]]
-    age_days: Labelled[int]
-    drawing: Labelled[tuple[str, str, int, str]]
+    provider: Categorical[str]
+    region: Categorical[str]
+    provider_kind: Categorical[str]
+    pricing_term: Categorical[OfferTerm]
+    confidence: Categorical[str]
+    place: Categorical[tuple[str, ...]]
+    age_days: Categorical[int]
+    drawing: Categorical[tuple[str, str, int, str]]
 
 
 def supply(catalogs: Catalogs) -> Supply:
@@ -62,8 +62,8 @@ def supply(catalogs: Catalogs) -> Supply:
     position = {key: index for index, key in enumerate(platforms)}
     places = [catalogs.terms.place(offer.provider, offer.region) for offer in offers]
     stock, owned = catalogs.terms.available_instances, catalogs.terms.owned
-    drawing = Labelled.of([(o.region, o.gpu, o.gpu_count, o.id if o.id in owned else "") for o in offers])
-    terms = Labelled.of([offer.pricing_term for offer in offers])
+    drawing = Categorical.of([(o.region, o.gpu, o.gpu_count, o.id if o.id in owned else "") for o in offers])
+    terms = Categorical.of([offer.pricing_term for offer in offers])
     return Supply(
         catalogs=catalogs,
         offers=offers,
@@ -75,13 +75,13 @@ def supply(catalogs: Catalogs) -> Supply:
         available_instances=np.array([float(stock.get(offer.id, np.inf)) for offer in offers]),
         always_paid=terms.passing(lambda term: term in ALWAYS_PAID),
         country=tuple(place[0] if place else "" for place in places),
-        provider=Labelled.of([offer.provider for offer in offers]),
-        region=Labelled.of([offer.region for offer in offers]),
-        provider_kind=Labelled.of([offer.provider_kind for offer in offers]),
+        provider=Categorical.of([offer.provider for offer in offers]),
+        region=Categorical.of([offer.region for offer in offers]),
+        provider_kind=Categorical.of([offer.provider_kind for offer in offers]),
         pricing_term=terms,
-        confidence=Labelled.of([offer.confidence for offer in offers]),
-        place=Labelled.of(places),
-        age_days=Labelled.of([(catalogs.as_of - offer.as_of).days for offer in offers]),
+        confidence=Categorical.of([offer.confidence for offer in offers]),
+        place=Categorical.of(places),
+        age_days=Categorical.of([(catalogs.as_of - offer.as_of).days for offer in offers]),
         drawing=drawing,
     )
 

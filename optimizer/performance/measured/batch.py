@@ -9,7 +9,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.measurements import shipped_measurements
 from optimizer.performance.measured.deployments import Deployments, deliver, deployments
 from optimizer.performance.measured.measured import REPEAT_NOISE, measured
-from optimizer.performance.measured.rows import Table, read_table
+from optimizer.performance.measured.rows import DeploymentTable, read_table
 from optimizer.performance.physics.constants import Calibration
 from optimizer.performance.uncertainty.evidence import HOST_LINK, estimated, host_linked, named_pairs, unseen
 from optimizer.performance.uncertainty.intervals import Bools, bounds, half_width, load_class
@@ -61,7 +61,7 @@ def predict_batch(frame: pd.DataFrame, catalogs: Catalogs, *, look_up: bool = Tr
     return result
 
 
-def _values(found: Deployments, table: Table, rows: Ints) -> tuple[dict[str, Floats], list[str]]:
+def _values(found: Deployments, table: DeploymentTable, rows: Ints) -> tuple[dict[str, Floats], list[str]]:
     """The predicted columns of the predictable rows, for the whole deployment, in the published units; load classes."""
     point = deliver(found)
     median = table.names["ttft_statistic"][rows] == "p50"
@@ -76,7 +76,7 @@ def _values(found: Deployments, table: Table, rows: Ints) -> tuple[dict[str, Flo
     return columns, load_class(table.names["load_type"][rows], found.value, point.ttft_mean_s, decoding)
 
 
-def _missing(table: Table, rows: Ints, catalogs: Catalogs, calibration: Calibration) -> dict[str, Bools]:
+def _missing(table: DeploymentTable, rows: Ints, catalogs: Catalogs, calibration: Calibration) -> dict[str, Bools]:
     """What nobody measured about each predictable row."""
     names = {name: table.names[name][rows] for name in ("engine", "model", "gpu", "precision")}
     degrees = table.layout["tp"][rows] if table.layout else np.empty(0)

@@ -7,11 +7,11 @@ import numpy as np
 from optimizer.base.arrays import Floats, Ints
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.measured.layout import assign_layout
-from optimizer.performance.measured.loads import Point, closed_loop, offline, open_loop, static_batch
-from optimizer.performance.measured.rows import LOADS, Table
+from optimizer.performance.measured.loads import Delivered, closed_loop, offline, open_loop, static_batch
+from optimizer.performance.measured.rows import LOADS, DeploymentTable
 from optimizer.performance.physics.memory import kv_bytes_per_sequence, memory_use, weight_bytes
 from optimizer.performance.physics.setup import Columns, Setup, gather_columns
-from optimizer.performance.physics.steady_state import Demand, Situation, situation
+from optimizer.performance.physics.steady_state import ReplicaModel, TokenMix, replica_model
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Deployments:
     """
 
     setup: Setup
-    demand: Demand
+    demand: TokenMix
     load: Ints
     value: Floats
     requests: Floats
@@ -37,7 +37,7 @@ class Deployments:
     def take(self, rows: Ints) -> "Deployments":
         """Some of the rows."""
         demand = self.demand
-        taken = Demand(
+        taken = TokenMix(
             demand.new_tokens[rows], demand.cached_tokens[rows], demand.output_tokens[rows], demand.share[rows]
         )
         return Deployments(
@@ -54,7 +54,7 @@ class Deployments:
         return replace(self, setup=self.setup.with_values(values))
 
 
-def deployments(table: Table, catalogs: Catalogs) -> tuple[Deployments | None, Ints]:
+def deployments(table: DeploymentTable, catalogs: Catalogs) -> tuple[Deployments | None, Ints]:
     """The predictable rows of a table and their positions in it, None when there is none; misfits are refused."""
     _lay_out(table, catalogs)
     rows = np.flatnonzero(table.problem == "")
@@ -67,7 +67,7 @@ def deployments(table: Table, catalogs: Catalogs) -> tuple[Deployments | None, I
     return (found.take(np.flatnonzero(kept)) if kept.any() else None), rows[kept]
 
 
-def _lay_out(table: Table, catalogs: Catalogs) -> None:
+def _lay_out(table: DeploymentTable, catalogs: Catalogs) -> None:
     """Settle every row's layout from the size of its model on one of its GPUs."""
     rows = np.flatnonzero(table.problem == "")
     if len(rows):
@@ -81,7 +81,7 @@ def _lay_out(table: Table, catalogs: Catalogs) -> None:
 _NAMES = ("engine", "model", "gpu", "precision", "kv_precision", "engine_version", "lengths")
 
 
-def _named(table: Table, rows: Ints) -> Columns:
+def _named(table: DeploymentTable, rows: Ints) -> Columns:
     return {name: table.names[name][rows] for name in _NAMES}
 
 
@@ -99,7 +99,7 @@ def _single(rows: Ints) -> Columns:
     }
 
 
-def _degrees(table: Table, rows: Ints) -> Columns:
+def _degrees(table: DeploymentTable, rows: Ints) -> Columns:
     layout = table.layout
     blank = [None] * len(rows)
     return {
@@ -113,16 +113,16 @@ def _degrees(table: Table, rows: Ints) -> Columns:
     }
 
 
-def _scattered(values: Floats, rows: Ints, table: Table) -> Floats:
+def _scattered(values: Floats, rows: Ints, table: DeploymentTable) -> Floats:
     full = np.ones(len(table.problem))
     full[rows] = values
     return full
 
 
-def _loaded(table: Table, setup: Setup, rows: Ints) -> Deployments:
+def _loaded(table: DeploymentTable, setup: Setup, rows: Ints) -> Deployments:
     """Spread a deployment's load over its replicas; fewer requests than replicas leave the rest idle."""
     one = np.ones((len(rows), 1))
-    demand = Demand(
+    demand = TokenMix(
         table.numbers["input_tokens"][rows][:, None],
         np.zeros((len(rows), 1)),
         table.numbers["output_tokens"][rows][:, None],
@@ -138,7 +138,7 @@ def _loaded(table: Table, setup: Setup, rows: Ints) -> Deployments:
     return Deployments(setup, demand, kind, value / busy, requests / busy, busy)
 
 
-def refuse_misfits(table: Table, found: Deployments, rows: Ints) -> None:
+def refuse_misfits(table: DeploymentTable, found: Deployments, rows: Ints) -> None:
     """Refuse rows whose weights leave no cache, whose requests fit in none, or whose kernels or links do not exist."""
     setup, memory = found.setup, memory_use(found.setup)
     longest = found.demand.new_tokens + found.demand.output_tokens
@@ -154,27 +154,27 @@ def refuse_misfits(table: Table, found: Deployments, rows: Ints) -> None:
     table.refuse(problem != "", problem)
 
 
-def deliver(found: Deployments) -> Point:
+def deliver(found: Deployments) -> Delivered:
     """What one replica of each row delivers, each under its own kind of load."""
     result = np.full((4, found.setup.rows), np.nan)
     for code in np.unique(found.load):
         rows = np.flatnonzero(found.load == code)
         part = found.take(rows)
-        point = _run(LOADS[code], situation(part.setup, part.demand), part)
+        point = _run(LOADS[code], replica_model(part.setup, part.demand), part)
         result[:, rows] = [point.ttft_mean_s, point.ttft_median_s, point.tpot_s, point.requests_per_s]
-    return Point(*result)
+    return Delivered(*result)
 
 
-def _run(load: str, now: Situation, part: Deployments) -> Point:
+def _run(load: str, replica: ReplicaModel, part: Deployments) -> Delivered:
     constants = part.setup.constants
     if load == "concurrency":
         clients = np.maximum(part.value, 1.0)
         usual = np.minimum(clients * constants["requests_per_client"], constants["requests_per_run"])
         requests = np.where(np.isnan(part.requests), usual, part.requests)
-        return closed_loop(now, clients, np.maximum(requests, clients))
+        return closed_loop(replica, clients, np.maximum(requests, clients))
     if load == "request_rate":
-        return open_loop(now, part.value, np.where(np.isnan(part.requests), np.inf, part.requests))
+        return open_loop(replica, part.value, np.where(np.isnan(part.requests), np.inf, part.requests))
     if load == "static_batch":
-        return static_batch(now, part.value)
+        return static_batch(replica, part.value)
     asked = np.where(np.isnan(part.value), part.requests, part.value)
-    return offline(now, np.where(np.isnan(asked), np.inf, np.maximum(asked, 1.0)))
+    return offline(replica, np.where(np.isnan(asked), np.inf, np.maximum(asked, 1.0)))

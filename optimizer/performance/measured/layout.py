@@ -3,10 +3,10 @@
 import numpy as np
 
 from optimizer.base.arrays import Floats
-from optimizer.performance.measured.rows import Table
+from optimizer.performance.measured.rows import DeploymentTable
 
 
-def assign_layout(table: Table, weight_bytes: Floats, room_bytes: Floats, latent: np.ndarray) -> None:
+def assign_layout(table: DeploymentTable, weight_bytes: Floats, room_bytes: Floats, latent: np.ndarray) -> None:
     """Settle tensor and pipeline degree, replicas and attention data parallelism of every row, (n,).
 
     Ranks of attention data parallelism are recognized by `attention_dp`, or by dp > 1 on as many GPUs as one
@@ -33,7 +33,7 @@ def assign_layout(table: Table, weight_bytes: Floats, room_bytes: Floats, latent
     table.layout = {"tp": tp, "pp": pp, "replicas": replicas, "attention_dp": ranks.astype(np.float64)}
 
 
-def _note_missing(table: Table, tp: Floats, pp: Floats, replicas: Floats) -> None:
+def _note_missing(table: DeploymentTable, tp: Floats, pp: Floats, replicas: Floats) -> None:
     """Name the assumed layout of the rows that give none."""
     missing = np.isnan(table.numbers["tp"])
     text = np.full(len(tp), "", dtype=object)

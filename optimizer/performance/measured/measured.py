@@ -15,13 +15,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from optimizer.base.arrays import Floats, Ints
+from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.measurements import METRICS, deployments_of, observed
 from optimizer.performance.measured.deployments import deployments
-from optimizer.performance.measured.rows import Table, read_table
+from optimizer.performance.measured.rows import DeploymentTable, read_table
 from optimizer.performance.physics.constants import Calibration
 from optimizer.performance.physics.eras import era_of
-from optimizer.performance.uncertainty.evidence import SIXTEEN_BIT
+from optimizer.performance.physics.facts import PLAIN_PRECISION
 from optimizer.performance.uncertainty.intervals import Bools
 
 REPEAT_NOISE: Final = "repeat_noise"
@@ -52,7 +53,7 @@ class Measured:
         return low, high
 
 
-def measured(table: Table, rows: Ints, catalogs: Catalogs, measurements: pd.DataFrame) -> Measured:
+def measured(table: DeploymentTable, rows: Ints, catalogs: Catalogs, measurements: pd.DataFrame) -> Measured:
     """What the measurements hold of these rows of a settled table: the geometric mean of repeated runs."""
     near = _near(table, rows, measurements)
     values = {metric: np.full(len(rows), np.nan) for metric in METRICS}
@@ -69,7 +70,7 @@ def measured(table: Table, rows: Ints, catalogs: Catalogs, measurements: pd.Data
     return Measured(values)
 
 
-def _near(table: Table, rows: Ints, measurements: pd.DataFrame) -> pd.DataFrame:
+def _near(table: DeploymentTable, rows: Ints, measurements: pd.DataFrame) -> pd.DataFrame:
     """The measurements that share GPU and lengths with some row: few, so that they are read in no time."""
     near = measurements["gpu"].str.casefold().isin({str(name).casefold() for name in set(table.names["gpu"][rows])})
     for name in _LENGTHS:
@@ -78,14 +79,14 @@ def _near(table: Table, rows: Ints, measurements: pd.DataFrame) -> pd.DataFrame:
     return measurements[near].reset_index(drop=True)
 
 
-def points(table: Table, rows: Ints, catalogs: Catalogs) -> pd.DataFrame:
+def points(table: DeploymentTable, rows: Ints, catalogs: Catalogs) -> pd.DataFrame:
     """What makes two rows of settled tables the same deployment under the same load, one column each, (n,)."""
     calibration = Calibration.of(catalogs.calibration)
     names = {name: column[rows] for name, column in table.names.items()}
     versions = list(zip(names["engine"], names["engine_version"], strict=True))
     eras = {pair: era_of(calibration, *pair) for pair in set(versions)}
     models = {name: catalogs.model(name).id for name in set(names["model"])}
-    twins = {**{name: name for name in catalogs.schemes}, **dict.fromkeys(SIXTEEN_BIT, SIXTEEN_BIT[0])}
+    twins = {**{name: name for name in catalogs.schemes}, **dict.fromkeys(SIXTEEN_BIT, PLAIN_PRECISION)}
     columns = {
         "era": [eras[pair] for pair in versions],
         "model": [models[name] for name in names["model"]],

@@ -30,7 +30,7 @@ Names = NDArray[Any]
 
 
 @dataclass
-class Table:
+class DeploymentTable:
     """Columns of a table being read, with what is wrong (`problem`) and what was assumed (`note`) by row.
 
     Attributes:
@@ -59,10 +59,10 @@ class Table:
         self.note = np.where(where, joined, self.note)
 
 
-def read_table(frame: pd.DataFrame, catalogs: Catalogs) -> Table:
+def read_table(frame: pd.DataFrame, catalogs: Catalogs) -> DeploymentTable:
     """Read every column that a prediction needs; other columns are never looked at."""
     empty = np.full(len(frame), "", dtype=object)
-    table = Table(frame, problem=empty.copy(), note=empty.copy())
+    table = DeploymentTable(frame, problem=empty.copy(), note=empty.copy())
     _resolve(table, "engine", _engine_lookup(catalogs))
     _resolve(table, "model", _model_lookup(catalogs))
     _resolve(table, "gpu", _folded_lookup(catalogs.gpus, "gpu"))
@@ -95,7 +95,7 @@ def _plain(value: Any) -> str:
     return "" if text.casefold() in ("nan", "none", "<na>") else text
 
 
-def _resolve(table: Table, name: str, lookup: Callable[[str], tuple[str, str]]) -> None:
+def _resolve(table: DeploymentTable, name: str, lookup: Callable[[str], tuple[str, str]]) -> None:
     """Replace a column's distinct names by catalog ids; what cannot be resolved is a problem of its rows."""
     given = text_column(table.frame, name)
     codes, kinds = pd.factorize(given)
@@ -138,7 +138,7 @@ def _model_lookup(catalogs: Catalogs) -> Callable[[str], tuple[str, str]]:
     return lookup
 
 
-def _read_precisions(table: Table, catalogs: Catalogs) -> None:
+def _read_precisions(table: DeploymentTable, catalogs: Catalogs) -> None:
     """Weight precision, by default the model's own, and KV precision, by default 16 bits."""
     weight = np.char.lower(text_column(table.frame, "weight_precision").astype(str)).astype(object)
     missing = weight == ""
@@ -156,7 +156,7 @@ def _read_precisions(table: Table, catalogs: Catalogs) -> None:
     table.names["precision"], table.names["kv_precision"] = weight, kv
 
 
-def _default_kv(table: Table, weight: Names, kv: Names, catalogs: Catalogs) -> Names:
+def _default_kv(table: DeploymentTable, weight: Names, kv: Names, catalogs: Catalogs) -> Names:
     """What an engine caches in when nobody says: 16 bits, but for the catalogued engine@precision[@architecture]."""
     eight_bit = Calibration.of(catalogs.calibration).members(_KV_DEFAULT)
     architecture = {name: catalogs.gpus[name].architecture for name in set(table.names["gpu"]) - {""}}
@@ -169,7 +169,7 @@ def _default_kv(table: Table, weight: Names, kv: Names, catalogs: Catalogs) -> N
     return np.where(unsaid & quantized, "fp8", kv)
 
 
-def _native_four_bit(table: Table, weight: Names, catalogs: Catalogs) -> Names:
+def _native_four_bit(table: DeploymentTable, weight: Names, catalogs: Catalogs) -> Names:
     """`fp4` means the four-bit format that the GPU multiplies: MXFP4 where only that has kernels."""
     kernels = catalogs.kernel_support
 
@@ -185,7 +185,7 @@ def _native_four_bit(table: Table, weight: Names, catalogs: Catalogs) -> Names:
     return np.where(swap, "mxfp4", weight)
 
 
-def _number(table: Table, name: str, *, required: bool) -> None:
+def _number(table: DeploymentTable, name: str, *, required: bool) -> None:
     """A positive, finite number per row; NaN where an optional one is not given."""
     text = text_column(table.frame, name)
     codes, kinds = pd.factorize(text)
@@ -202,6 +202,6 @@ def _number(table: Table, name: str, *, required: bool) -> None:
     table.numbers[name] = np.where((value > 0) & (value <= _LIMIT), value, math.nan)
 
 
-def _check_load(table: Table) -> None:
+def _check_load(table: DeploymentTable) -> None:
     kind, value = table.names["load_type"], table.numbers["load_value"]
     table.refuse((kind != "offline") & np.isnan(value) & (kind != ""), "load_value is missing")

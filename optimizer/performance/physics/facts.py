@@ -1,28 +1,16 @@
 """What physics needs of one model, one GPU and one precision: the catalogs' facts turned into SI numbers."""
 
 import math
-from collections.abc import Mapping
-from typing import TypeVar
 
-from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.units import BITS_PER_BYTE, BYTES_PER_GB, BYTES_PER_MIB, FLOPS_PER_TFLOPS, PARAMS_PER_BILLION
 from optimizer.inputs.catalog.kinds import KernelSupportLevel
 from optimizer.inputs.catalog.records import Catalogs, Gpu, Model, PrecisionScheme
-
-Row = TypeVar("Row")
 
 KERNEL_SUPPORT: tuple[KernelSupportLevel, ...] = ("none", "weight_only", "native")
 """Names of the kernel support codes 0, 1, 2."""
 
 PLAIN_PRECISION = "bf16"
 """What stays unquantized (embeddings, output head, KV cache by default) is stored in 16 bits."""
-
-
-def known(rows: Mapping[str, Row], name: str, kind: str) -> Row:
-    """The catalog row of that id. Raises InputError with the nearest ids when there is none."""
-    if name not in rows:
-        raise InputError([Finding("catalogs", 0, kind, f"unknown {kind} '{name}'", did_you_mean(name, rows))])
-    return rows[name]
 
 
 def expert_params(model: Model) -> float:

@@ -1,7 +1,7 @@
 """Continuous batching in steady state: how many sequences run, how fast, and at which request rate.
 
 A running sequence shares each step with the others and waits for prefills that arrive meanwhile. With b sequences
-running on average (Poisson arrivals, so that a request meets b others), step s, prefill P (`prefill_each`) and
+running on average (Poisson arrivals, so that a request meets b others), step s, prefill P (`prefill_per_prompt`) and
 interference κ, Little's law gives the rate at which b is reached:
 
     rate(b) = b / (output · s(1 + b) + κ · b · P(b))        tpot(b) = s(1 + b) / (1 − κ · rate · P(b))
@@ -30,7 +30,7 @@ from optimizer.performance.physics.step import (
 
 
 @dataclass(frozen=True)
-class Demand:
+class TokenMix:
     """What the requests of each row look like: K classes, all (n, K); shares of a row sum to 1."""
 
     new_tokens: Floats
@@ -59,7 +59,7 @@ class Demand:
 
 
 @dataclass(frozen=True)
-class Situation:
+class ReplicaModel:
     """What does not depend on the load: prefill times, memory and how many sequences fit.
 
     Attributes:
@@ -74,7 +74,7 @@ class Situation:
     """
 
     setup: Setup
-    demand: Demand
+    demand: TokenMix
     memory: MemoryUse
     prefill: Floats
     mean_prefill: Floats
@@ -86,7 +86,7 @@ class Situation:
     sequence_bytes: Floats
 
 
-def situation(setup: Setup, demand: Demand) -> Situation:
+def replica_model(setup: Setup, demand: TokenMix) -> ReplicaModel:
     """Everything about the rows that the load does not change."""
     memory = memory_use(setup)
     one = np.ones_like(demand.new_tokens)
@@ -99,7 +99,7 @@ def situation(setup: Setup, demand: Demand) -> Situation:
     length = demand.new_tokens + demand.cached_tokens + grown[:, None] * demand.output_tokens
     held = np.sum(demand.in_flight * kv_bytes_per_sequence(setup, length), axis=1)
     places = np.maximum(memory.kv_capacity, 0.0) / held * cache_copies(setup)
-    return Situation(
+    return ReplicaModel(
         setup,
         demand,
         memory,
@@ -145,50 +145,50 @@ class OperatingPoint:
     step_parts: StepParts
 
 
-def prefill_each(now: Situation, sequences: Floats, step: StepParts) -> Floats:
+def prefill_per_prompt(replica: ReplicaModel, sequences: Floats, step: StepParts) -> Floats:
     """Seconds that each prompt takes from `sequences` (n,) running ones whose decode step is `step`, (n,).
 
     A step ends sequences/output requests and admits as many: beyond one, prompts are prefilled together.
     """
-    demand = now.demand
+    demand = replica.demand
     new = np.sum(demand.share * demand.new_tokens, axis=1)
     together = np.maximum(sequences / demand.mean_output, 1.0)
-    shared = now.steps.shared_prefill(new, together, sequences, step) / now.setup.layout.pipeline_parallel
-    return now.mean_attention + shared
+    shared = replica.steps.shared_prefill(new, together, sequences, step) / replica.setup.layout.pipeline_parallel
+    return replica.mean_attention + shared
 
 
-def rate_at(now: Situation, running: Floats) -> Floats:
+def rate_at(replica: ReplicaModel, running: Floats) -> Floats:
     """Requests per second at which `running` (n,) sequences run on average."""
-    step = now.steps.decode(1 + running)
-    blocked = now.setup.constants["interference_factor"] * prefill_each(now, 1 + running, step)
-    return running / (now.demand.mean_output * step.total + running * blocked)
+    step = replica.steps.decode(1 + running)
+    blocked = replica.setup.constants["interference_factor"] * prefill_per_prompt(replica, 1 + running, step)
+    return running / (replica.demand.mean_output * step.total + running * blocked)
 
 
-def at_concurrency(now: Situation, running: Floats, statistics: Collection[str] = STATISTICS) -> OperatingPoint:
+def at_concurrency(replica: ReplicaModel, running: Floats, statistics: Collection[str] = STATISTICS) -> OperatingPoint:
     """The replica with `running` (n,) sequences on average; end-to-end times only where all statistics are wanted."""
-    constants, demand = now.setup.constants, now.demand
-    parts = now.steps.decode(1 + running)
+    constants, demand = replica.setup.constants, replica.demand
+    parts = replica.steps.decode(1 + running)
     step = parts.total
-    each = prefill_each(now, 1 + running, parts)
+    each = prefill_per_prompt(replica, 1 + running, parts)
     blocked = constants["interference_factor"] * each
     rate = running / (demand.mean_output * step + running * blocked)
     tpot = step / (1 - rate * blocked)
-    place = admission_wait(1 + running, now.places, demand.mean_output * tpot)
-    prefill = server_wait(np.minimum(rate * each, 1.0), now.mean_prefill + step, now.prefill_variation)
-    start = now.first_token + (constants["waited_steps_open"] * step)[:, None]
+    place = admission_wait(1 + running, replica.places, demand.mean_output * tpot)
+    prefill = server_wait(np.minimum(rate * each, 1.0), replica.mean_prefill + step, replica.prefill_variation)
+    start = replica.first_token + (constants["waited_steps_open"] * step)[:, None]
     ttft = {name: start + _joint(name, prefill, place)[:, None] for name in statistics}
-    spread = tpot_spread(now, each, rate, tpot)
+    spread = tpot_spread(replica, each, rate, tpot)
     tpots = {name: tpot + normal_deviation(name) * spread for name in statistics}
     return OperatingPoint(
         rate,
         running,
-        now.places,
-        np.minimum((1 + running) * now.sequence_bytes / np.maximum(now.memory.kv_capacity, 1.0), 1.0),
-        (now.memory.kv_capacity > 0) & (1 + running <= now.places),
+        replica.places,
+        np.minimum((1 + running) * replica.sequence_bytes / np.maximum(replica.memory.kv_capacity, 1.0), 1.0),
+        (replica.memory.kv_capacity > 0) & (1 + running <= replica.places),
         tpots,
         ttft,
         end_to_end(demand, ttft, tpots) if len(statistics) == len(STATISTICS) else {},
-        now.prefill,
+        replica.prefill,
         step,
         parts,
     )
@@ -201,18 +201,18 @@ def _joint(name: str, first: Wait, second: Wait) -> Floats:
     return np.hypot(first.statistic(name), second.statistic(name))
 
 
-def tpot_spread(now: Situation, prefill: Floats, rate: Floats, tpot: Floats) -> Floats:
+def tpot_spread(replica: ReplicaModel, prefill: Floats, rate: Floats, tpot: Floats) -> Floats:
     """Standard deviation of a request's TPOT, (n,): how many prefills it met is a Poisson count.
 
     σ = κ P √(rate · life) / output, with life = output · tpot.
     """
-    output = now.demand.mean_output
+    output = replica.demand.mean_output
     met = np.sqrt(rate * output * tpot)
-    blocked = now.setup.constants["interference_factor"] * prefill
-    return blocked * met * np.sqrt(1 + now.prefill_variation) / output
+    blocked = replica.setup.constants["interference_factor"] * prefill
+    return blocked * met * np.sqrt(1 + replica.prefill_variation) / output
 
 
-def end_to_end(demand: Demand, ttft: Mapping[str, Floats], tpot: Mapping[str, Floats]) -> dict[str, Floats]:
+def end_to_end(demand: TokenMix, ttft: Mapping[str, Floats], tpot: Mapping[str, Floats]) -> dict[str, Floats]:
     """TTFT + (output − 1) · TPOT; deviations of the two parts from their means add in squares."""
     decoded = np.maximum(demand.output_tokens - 1, 0.0)
     mean = ttft["mean"] + decoded * tpot["mean"][:, None]

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from optimizer.base.arrays import Floats, Ints
 from optimizer.inputs.catalog.kinds import Link
+from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.inputs.catalog.records import Catalogs, Model
+from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.constants import Calibration, group_name
-from optimizer.performance.physics.labelled import Labelled
-from optimizer.performance.physics.setup import Configuration, labelled
+from optimizer.performance.physics.setup import HOST_LINKS, Configuration, categorical
 from optimizer.performance.uncertainty.intervals import Bools, half_width, planning_share
 
 EVIDENCE: Final = "evidence"
@@ -31,12 +32,8 @@ PLANNING_LOAD: Final[Mapping[str, str]] = {"ttft": "request_rate", "tpot": "requ
 ANY_ENGINE: Final = ""
 """Margins do not differ by engine: nearly all open arrivals were measured on one, and no data is no merit."""
 
-HOST_LINKS: Final = ("pcie", "none")
 HOST_LINK: Final = "host_link"
 """Names rows whose GPUs exchange every layer over PCIe."""
-
-SIXTEEN_BIT: Final = ("bf16", "fp16")
-"""Equally fast, so that measuring one measures the other."""
 
 _KIND: Final = ("engine", "model", "gpu", "precision", "tensor_parallel", "link")
 """Configurations alike in these have the same margins."""
@@ -70,7 +67,7 @@ def margins(catalogs: Catalogs, configurations: Sequence[Configuration], confide
     left-out errors.
     """
     calibration = Calibration.of(catalogs.calibration)
-    alike = Labelled.joined(*labelled(configurations, _KIND).values())
+    alike = Categorical.joined(*categorical(configurations, _KIND).values())
     kinds = [configurations[row] for row in alike.first.tolist()]
     missing = unseen(calibration, pairs_of(catalogs, kinds))
     degrees = np.array([each.tensor_parallel for each in kinds], dtype=np.float64)

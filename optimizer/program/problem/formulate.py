@@ -10,11 +10,11 @@ from optimizer.base.units import HOURS_PER_MONTH, MINUTES_PER_HOUR
 from optimizer.inputs.scenario.policy import Policy
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.apis import Api
-from optimizer.performance.candidates.blends import Blend
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.periods import Periods, periods
+from optimizer.performance.candidates.triangulation import Simplex
 from optimizer.performance.market.market import Market
-from optimizer.performance.physics.labelled import Labelled
+from optimizer.performance.physics.categorical import Categorical
 from optimizer.program.problem.columns import Column, columns_of, replicas_in_force
 from optimizer.program.problem.data import Apis, Billing, Candidates, Limits, Offers, Quota, Sending, Traffic
 from optimizer.program.problem.problem import Problem
@@ -116,11 +116,11 @@ def _candidates(
     in_force: Ints,
 ) -> Candidates:
     """The columns in numbers and names; what they have in common is looked up once."""
-    runs = Labelled.of([(c.workload, c.configuration) for c in columns])
-    setups, choices = [_setup(options, *run) for run in runs.names], [options[w] for w, _ in runs.names]
+    runs = Categorical.of([(c.workload, c.configuration) for c in columns])
+    setups, choices = [_setup(options, *run) for run in runs.categories], [options[w] for w, _ in runs.categories]
     run, offer = runs.codes.tolist(), np.array([c.offer for c in columns], dtype=np.int64)
-    serving = Labelled.of([(c.workload, c.pools) for c in columns])
-    words = [_served(options[w], pools) for w, pools in serving.names]
+    serving = Categorical.of([(c.workload, c.pools) for c in columns])
+    words = [_served(options[w], pools) for w, pools in serving.categories]
     planned = market.serving_share[offer] * scenario.policy.robust.throughput
     return Candidates(
         ids=tuple(
@@ -129,20 +129,22 @@ def _candidates(
         ),
         offer=np.searchsorted(used, offer),
         configuration=tuple(f"{choices[at].workload.name}|{setups[at]}" for at in run),
-        engine=tuple(choices[at].configurations[runs.names[at][1]].engine for at in run),
-        gpus_per_replica=np.array([options[w].gpus_per_replica[c] for w, c in runs.names], dtype=np.int64)[runs.codes],
+        engine=tuple(choices[at].configurations[runs.categories[at][1]].engine for at in run),
+        gpus_per_replica=np.array([options[w].gpus_per_replica[c] for w, c in runs.categories], dtype=np.int64)[
+            runs.codes
+        ],
         rate_per_s=_rates_of(options, columns, serving) * planned.reshape(-1, 1),
         replicas_in_force=in_force,
     )
 
 
 def _rates_of(
-    options: Sequence[WorkloadOptions], columns: Sequence[Column], serving: Labelled[tuple[int, Blend]]
+    options: Sequence[WorkloadOptions], columns: Sequence[Column], serving: Categorical[tuple[int, Simplex]]
 ) -> Floats:
     """(C, M) requests/s of each mix that one replica sustains, without interruptions."""
     rows, configuration = _mixes(options), np.array([c.configuration for c in columns], dtype=np.int64)
     rate = np.zeros((len(columns), len(rows)))
-    for kind, (w, pools) in enumerate(serving.names):
+    for kind, (w, pools) in enumerate(serving.categories):
         mine = np.flatnonzero(serving.codes == kind)
         for p in pools:
             rate[mine, rows[options[w].workload.name, p]] = options[w].pools[p].rate_per_s[configuration[mine]]
@@ -181,7 +183,7 @@ def _sending(scenario: Scenario, market: Market, used: Ints) -> Sending:
 def _billing(scenario: Scenario, market: Market, used: Ints, week: Periods) -> Billing:
     """How long each offer is paid for once started; empty where all are paid for as they run."""
     elastic = scenario.policy.elastic
-    by_provider = np.array([elastic.billed_hours(provider) for provider in market.provider.names], dtype=np.int64)
+    by_provider = np.array([elastic.billed_hours(provider) for provider in market.provider.categories], dtype=np.int64)
     least = by_provider[market.provider.codes[used]]
     return Billing(least, week.hour_to_period) if (least > 1).any() else Billing()
 
@@ -203,7 +205,7 @@ def _apis(options: Sequence[WorkloadOptions], apis: Sequence[Api]) -> Apis:
     )
 
 
-def _served(choice: WorkloadOptions, pools: Blend) -> str:
+def _served(choice: WorkloadOptions, pools: Simplex) -> str:
     """What of a workload a column serves."""
     return f"{choice.workload.name}/{'+'.join(choice.pools[p].pool.name for p in pools)}"
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.performance.fit.coverage import LeftOut
-from optimizer.performance.fit.fitting import FIT, Bools, Names, Problem, jacobian, log_errors, residuals
+from optimizer.performance.fit.coverage import HeldOutErrors
+from optimizer.performance.fit.fitting import FIT, Bools, FitProblem, Names, jacobian, log_errors, residuals
 from optimizer.performance.measured.deployments import deliver
 from optimizer.performance.uncertainty.evidence import (
     HOST_LINK,
@@ -33,17 +33,17 @@ GROUP_FOLDS: Final = 20
 """Groups that are left out together: a twentieth, so that what remains is nearly the whole fit."""
 
 
-def left_out_rows(fitted: Problem, catalogs: Catalogs, x: Floats, seed: int) -> LeftOut:
+def held_out_errors(fitted: FitProblem, catalogs: Catalogs, x: Floats, seed: int) -> HeldOutErrors:
     """Every row left out three times: with a twentieth of the groups, with its whole model, with its whole GPU."""
     names = {name: fitted.table.names[name][fitted.rows] for name in ("engine", "model", "gpu", "precision")}
     pairs = named_pairs(catalogs, **names)
     folds = [folds_of(fitted.group, GROUP_FOLDS, seed), np.asarray(pairs["model"][1], dtype=object), names["gpu"]]
-    errors = left_out_errors(fitted, x, folds)
+    errors = cross_validated_errors(fitted, x, folds)
     measured: Bools = np.asarray((fitted.weight > 0).any(axis=0))
     missing = [_unseen_without(pairs, fold, measured, fitted.group) for fold in folds]
     slow = host_linked(catalogs, names["gpu"], fitted.deployments.setup.layout.tensor_parallel)
     ways = len(folds)
-    return LeftOut(
+    return HeldOutErrors(
         np.concatenate(errors, axis=1),
         np.tile(_loads(fitted, x), ways),
         np.tile(names["engine"], ways),
@@ -52,7 +52,7 @@ def left_out_rows(fitted: Problem, catalogs: Catalogs, x: Floats, seed: int) -> 
     )
 
 
-def _loads(fitted: Problem, x: Floats) -> Names:
+def _loads(fitted: FitProblem, x: Floats) -> Names:
     """Load class of every row, (m,)."""
     found = fitted.deployments
     point = deliver(found.with_values(fitted.parameters.values(fitted.calibration, x)))
@@ -76,7 +76,7 @@ def _rows_of(pairs: Pairs, rows: Ints) -> Pairs:
     return {kind: ([left[at] for at in rows], [right[at] for at in rows]) for kind, (left, right) in pairs.items()}
 
 
-def left_out_errors(fitted: Problem, x: Floats, folds: Sequence[Names]) -> list[Floats]:
+def cross_validated_errors(fitted: FitProblem, x: Floats, folds: Sequence[Names]) -> list[Floats]:
     """log predicted − log measured of every row by a fit without the row's fold, (3, m) for each way of folding.
 
     Args:
@@ -91,7 +91,7 @@ def left_out_errors(fitted: Problem, x: Floats, folds: Sequence[Names]) -> list[
     return [_errors_without(fitted, x, fold, slope, present, row) for fold in folds]
 
 
-def _errors_without(fitted: Problem, x: Floats, fold: Names, slope: Floats, present: Floats, row: Names) -> Floats:
+def _errors_without(fitted: FitProblem, x: Floats, fold: Names, slope: Floats, present: Floats, row: Names) -> Floats:
     errors = np.full_like(fitted.measured, np.nan)
     for name in sorted(set(fold)):
         out = np.flatnonzero(fold == name)
@@ -101,7 +101,7 @@ def _errors_without(fitted: Problem, x: Floats, fold: Names, slope: Floats, pres
     return errors
 
 
-def _step_without(fitted: Problem, x: Floats, slope: Floats, present: Floats, kept: Names) -> Floats:
+def _step_without(fitted: FitProblem, x: Floats, slope: Floats, present: Floats, kept: Names) -> Floats:
     """The change of x that minimizes the loss of the kept figures, linearized, (f,)."""
     penalty = fitted.parameters.precision.T @ fitted.parameters.precision
     weight = fitted.weight[fitted.weight > 0][kept]
