@@ -8,13 +8,11 @@ from optimizer.inputs.catalog.shipped import PACKAGE
 STILL_TWICE = frozenset(
     {
         "Answer",
-        "Apis",
         "Bought",
         "Change",
         "Compared",
         "Entry",
         "Fleet",
-        "LeftOut",
         "Limits",
         "Migration",
         "PaidRun",

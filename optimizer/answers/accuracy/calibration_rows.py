@@ -9,12 +9,12 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from optimizer.base.arrays import Floats
+from optimizer.base.arrays import Floats, Names
 from optimizer.inputs.catalog.records import CalibrationEntry, Catalogs
 from optimizer.inputs.measurements import METRICS
 from optimizer.performance.fit.coverage import interval_tables
 from optimizer.performance.fit.cross_validation import held_out_errors
-from optimizer.performance.fit.fitting import FIT, FitProblem, Names, log_errors, prior_of
+from optimizer.performance.fit.fitting import FIT, FitProblem, log_errors, prior_of
 from optimizer.performance.measured.measured import REPEAT_NOISE, points, repeat_noise
 from optimizer.performance.uncertainty.evidence import EVIDENCE, measured_groups, named_pairs
 from optimizer.performance.uncertainty.intervals import COVERAGE, HALF_WIDTH, UNSEEN

@@ -11,9 +11,9 @@ from typing import Final
 
 import numpy as np
 
-from optimizer.base.arrays import Floats
+from optimizer.base.arrays import Flags, Floats, Names
 from optimizer.inputs.measurements import METRICS
-from optimizer.performance.fit.fitting import Bools, Names, group_weights
+from optimizer.performance.fit.fitting import group_weights
 from optimizer.performance.physics.constants import group_name
 from optimizer.performance.uncertainty.intervals import (
     COVERAGE,
@@ -51,9 +51,9 @@ class HeldOutErrors:
     load: Names
     engine: Names
     group: Names
-    missing: Mapping[str, Bools]
+    missing: Mapping[str, Flags]
 
-    def take(self, rows: Bools) -> "HeldOutErrors":
+    def take(self, rows: Flags) -> "HeldOutErrors":
         """Some of the rows."""
         missing = {kind: flags[rows] for kind, flags in self.missing.items()}
         return HeldOutErrors(self.errors[:, rows], self.load[rows], self.engine[rows], self.group[rows], missing)

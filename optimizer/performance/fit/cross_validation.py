@@ -11,10 +11,10 @@ from typing import Final
 
 import numpy as np
 
-from optimizer.base.arrays import Floats, Ints
+from optimizer.base.arrays import Flags, Floats, Ints, Names
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.fit.coverage import HeldOutErrors
-from optimizer.performance.fit.fitting import FIT, Bools, FitProblem, Names, jacobian, log_errors, residuals
+from optimizer.performance.fit.fitting import FIT, FitProblem, jacobian, log_errors, residuals
 from optimizer.performance.measured.deployments import deliver
 from optimizer.performance.uncertainty.evidence import (
     HOST_LINK,
@@ -39,7 +39,7 @@ def held_out_errors(fitted: FitProblem, catalogs: Catalogs, x: Floats, seed: int
     pairs = named_pairs(catalogs, **names)
     folds = [folds_of(fitted.group, GROUP_FOLDS, seed), np.asarray(pairs["model"][1], dtype=object), names["gpu"]]
     errors = cross_validated_errors(fitted, x, folds)
-    measured: Bools = np.asarray((fitted.weight > 0).any(axis=0))
+    measured: Flags = np.asarray((fitted.weight > 0).any(axis=0))
     missing = [_unseen_without(pairs, fold, measured, fitted.group) for fold in folds]
     slow = host_linked(catalogs, names["gpu"], fitted.deployments.setup.layout.tensor_parallel)
     ways = len(folds)
@@ -61,7 +61,7 @@ def _loads(fitted: FitProblem, x: Floats) -> Names:
     return np.array(load_class(kind, found.value, point.ttft_mean_s, decoding), dtype=object)
 
 
-def _unseen_without(pairs: Pairs, fold: Names, measured: Bools, group: Names) -> dict[str, Bools]:
+def _unseen_without(pairs: Pairs, fold: Names, measured: Flags, group: Names) -> dict[str, Flags]:
     """What of each row no measured row outside its fold holds, (m,), by kind."""
     missing = {kind: np.zeros(len(fold), dtype=np.bool_) for kind in pairs}
     for name in sorted(set(fold)):

@@ -12,13 +12,12 @@ lets the few rows that nothing explains go their way. Its settings stand in the 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.base.arrays import Flags, Floats, Ints, Names
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.units import MS_PER_S
 from optimizer.inputs.catalog.records import CalibrationEntry, Catalogs
@@ -32,9 +31,6 @@ FIT: Final = "fit"
 DEFINITION: Final = "definition"
 _STEP: Final = 1e-3
 """Of the logarithm of a constant, for its derivative."""
-
-Bools = Flags
-Names = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -83,7 +79,7 @@ class FitProblem:
     measured: Floats
     weight: Floats
     scale: Floats
-    median: Bools
+    median: Flags
     group: Names
 
     def take(self, rows: Ints) -> "FitProblem":
@@ -141,7 +137,7 @@ def _weights(calibration: Calibration, measured: Floats, group: Names, load: Int
     return weight
 
 
-def group_weights(group: Names, used: Bools, exponent: float) -> Floats:
+def group_weights(group: Names, used: Flags, exponent: float) -> Floats:
     """(used rows of the same group)^exponent for used rows, 0 for others, (n,)."""
     codes, kinds = pd.factorize(group)
     count = np.bincount(codes[used], minlength=len(kinds))[codes]

@@ -5,7 +5,7 @@
 All take one request class (K = 1) and loads per replica, and return seconds and rates per replica, (n,).
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,8 +18,7 @@ _ROUNDS = 8
 """Rounds of the fixed point between running sequences and TPOT; it contracts by the share of time spent in prefill."""
 
 
-@dataclass(frozen=True)
-class Delivered:
+class Delivered(NamedTuple):
     """What a replica delivers, (n,): seconds, requests per second."""
 
     ttft_mean_s: Floats
@@ -28,35 +27,56 @@ class Delivered:
     requests_per_s: Floats
 
 
+class _Cycle(NamedTuple):
+    """From one request of a client to its next while prompts do not queue, (n,), seconds."""
+
+    prefill: Floats
+    first_token: Floats
+    tpot: Floats
+    total: Floats
+
+
 def closed_loop(replica: ReplicaModel, clients: Floats, requests: Floats) -> Delivered:
     """`clients` (n,) requests in flight at any time, `requests` (n,) sent in all.
 
     A sequence shares steps with those that decode and waits for the prefills of the others; clients beyond the
     places wait in line. The first wave arrives at once and weighs clients/requests in the mean TTFT.
     """
-    constants, output = replica.setup.constants, replica.demand.mean_output
+    constants = replica.setup.constants
     resident = np.minimum(clients, np.maximum(replica.places, 1.0))
     others = (resident - 1) / resident
-    first = replica.first_token[:, 0]
-    decoded = np.maximum(output - 1, 1.0)
+    cycle = _cycle(replica, resident)
+    decoding = _tokens_after_first(replica) * cycle.tpot
+    # what prompts wait for each other: in the steady state, and in the first wave
+    load = np.minimum(resident * cycle.prefill / cycle.total, constants["prefill_load_limit"])
+    queue = constants["prefill_queue_factor"] * replica.mean_prefill * load / (1 - load) * others
+    wave = resident * cycle.prefill * others
+    # what clients without a place wait for one
+    start = cycle.first_token + queue
+    in_line = np.maximum(clients - resident, 0.0) * (start + decoding) / resident
+    median = start + constants["prefill_wave_median_share"] * wave + in_line
+    mean = median + constants["prefill_wave_mean_share"] * wave * np.minimum(clients / requests, 1.0)
+    return Delivered(mean, median, cycle.tpot, clients / (mean + decoding))
+
+
+def _cycle(replica: ReplicaModel, resident: Floats) -> _Cycle:
+    """The fixed point at which as many of the `resident` (n,) sequences decode as the time spent decoding implies."""
+    constants, steps, output = replica.setup.constants, replica.steps, replica.demand.mean_output
+    others, after_first = (resident - 1) / resident, _tokens_after_first(replica)
     decoding = resident
     for _ in range(_ROUNDS):
-        step = replica.steps.decode(1 + (decoding - 1) * (resident > 1)).total
-        each = prefill_per_prompt(replica, decoding, replica.steps.decode(decoding))
-        blocked = constants["interference_factor"] * each
-        tpot = step + blocked * decoding * others / decoded
-        cycle = first + constants["waited_steps_closed"] * step * others + np.maximum(output - 1, 0.0) * tpot
-        decoding = np.maximum(resident * np.maximum(output - 1, 0.0) * tpot / cycle, np.minimum(resident, 1.0))
-    load = np.minimum(resident * each / cycle, constants["prefill_load_limit"])
-    queue = constants["prefill_queue_factor"] * replica.mean_prefill * load / (1 - load) * others
-    start = first + constants["waited_steps_closed"] * step * others + queue
-    crowd = resident * each * others
-    cycle = start + np.maximum(output - 1, 0.0) * tpot
-    in_line = np.maximum(clients - resident, 0.0) * cycle / resident
-    wave = constants["prefill_wave_mean_share"] * crowd * np.minimum(clients / requests, 1.0)
-    median = start + constants["prefill_wave_median_share"] * crowd + in_line
-    mean = median + wave
-    return Delivered(mean, median, tpot, clients / (mean + np.maximum(output - 1, 0.0) * tpot))
+        step = steps.decode(1 + (decoding - 1) * (resident > 1)).total
+        prefill = prefill_per_prompt(replica, decoding, steps.decode(decoding))
+        blocked = constants["interference_factor"] * prefill
+        tpot = step + blocked * decoding * others / np.maximum(output - 1, 1.0)
+        first_token = replica.first_token[:, 0] + constants["waited_steps_closed"] * step * others
+        total = first_token + after_first * tpot
+        decoding = np.maximum(resident * after_first * tpot / total, np.minimum(resident, 1.0))
+    return _Cycle(prefill, first_token, tpot, total)
+
+
+def _tokens_after_first(replica: ReplicaModel) -> Floats:
+    return np.maximum(replica.demand.mean_output - 1, 0.0)
 
 
 def open_loop(replica: ReplicaModel, rate_per_s: Floats, requests: Floats) -> Delivered:
@@ -68,9 +88,11 @@ def open_loop(replica: ReplicaModel, rate_per_s: Floats, requests: Floats) -> De
     """
     constants = replica.setup.constants
     high, full = max_others(replica), capacity(replica)
+    # the steady state of the run's mean rate
     running = bisect(lambda b: rate_at(replica, b) / rate_per_s + constants["run_tail_lives"] * b / requests <= 1, high)
     point = at_concurrency(replica, running)
     sent = np.where(np.isfinite(requests), requests, constants["requests_per_run"])
+    # above the capacity: how late the mean request of the run finds its turn
     late = sent / 2 * np.maximum(1 / full - 1 / rate_per_s, 0.0)
     start = replica.first_token[:, 0] + constants["waited_steps_open"] * point.step_s
     mean, median = (
@@ -92,12 +114,11 @@ def static_batch(replica: ReplicaModel, batch: Floats) -> Delivered:
 
     time of a wave = prefill of the wave + (output − 1) · step.
     """
-    output = replica.demand.mean_output
     together = np.minimum(batch, np.maximum(replica.places, 1.0))
     prefill = prefill_seconds(replica.setup, replica.demand.new_tokens, replica.demand.cached_tokens, together[:, None])
     start = first_token_seconds(replica.setup, prefill)[:, 0]
     step = replica.steps.decode(together).total
-    wave = start + np.maximum(output - 1, 0.0) * step
+    wave = start + _tokens_after_first(replica) * step
     waves = np.maximum(batch / together, 1.0)
     return Delivered(start, start, step, batch / (wave * waves))
 

@@ -47,7 +47,7 @@ class Categorical(Generic[Category]):
         """(categories,) position of the first row of each."""
         return np.unique(self.codes, return_index=True)[1]
 
-    def by_row(self, values: Sequence[Any], dtype: Any = np.float64) -> NDArray[Any]:
+    def by_row(self, values: Sequence[Any] | NDArray[Any], dtype: Any = np.float64) -> NDArray[Any]:
         """(n,) what is known of each row's category, from one value per category."""
         return np.array(values, dtype=dtype)[self.codes]
 

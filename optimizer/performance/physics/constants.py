@@ -117,13 +117,13 @@ class Calibration:
         """All values, (entries,), in the catalog's order: the vector a fit varies."""
         return np.array([entry.value for entry in self.entries], dtype=np.float64)
 
-    def lookup(self, parameter: str, group: str = "") -> float:
-        """The value of one parameter in exactly that group.
+    def lookup(self, parameter: str, *groups: str) -> float:
+        """The value of one parameter in the first of these groups that the catalog holds; for everything by default.
 
         Raises:
-            InputError: the catalog has no such row.
+            InputError: it holds none of them.
         """
-        return self.entries[self.index(parameter, (group,))].value
+        return self.entries[self.index(parameter, groups or ("",))].value
 
     def index(self, parameter: str, groups: Sequence[str]) -> int:
         """Position of the first of these groups that the catalog holds.

@@ -18,6 +18,7 @@ from optimizer.base.arrays import Floats
 from optimizer.performance.physics.memory import MemoryUse, cache_copies, kv_bytes_per_sequence, memory_use
 from optimizer.performance.physics.queueing import STATISTICS, Wait, admission_wait, normal_deviation, server_wait
 from optimizer.performance.physics.roofline import prefill_attention_seconds
+from optimizer.performance.physics.row_arrays import RowArrays
 from optimizer.performance.physics.setup import Setup
 from optimizer.performance.physics.step import (
     StepCosts,
@@ -30,7 +31,7 @@ from optimizer.performance.physics.step import (
 
 
 @dataclass(frozen=True)
-class TokenMix:
+class TokenMix(RowArrays):
     """What the requests of each row look like: K classes, all (n, K); shares of a row sum to 1."""
 
     new_tokens: Floats
