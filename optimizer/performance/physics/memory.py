@@ -141,5 +141,4 @@ def kv_bytes_per_sequence(setup: Setup, tokens: Floats) -> Floats:
 
 def state_bytes(setup: Setup) -> Floats:
     """The fixed state of linear-attention layers, per sequence and GPU."""
-    shards = np.where(setup.layout.attention_dp, 1.0, setup.layout.tensor_parallel)
-    return setup.network.state_bytes / shards / setup.layout.pipeline_parallel
+    return setup.network.state_bytes / body_shards(setup) / setup.layout.pipeline_parallel

@@ -73,7 +73,7 @@ def half_width(
     classes = Categorical.of(list(zip(loads, engines, strict=True)))
     # (load, engine) -> the most specific width that the catalog holds
     groups = [(group_name((metric, *pair)), group_name((metric, pair[0])), metric) for pair in classes.categories]
-    squared = classes.by_row([calibration.lookup(HALF_WIDTH, *each) ** 2 for each in groups])
+    squared: Floats = classes.by_row([calibration.lookup(HALF_WIDTH, *each) ** 2 for each in groups])
     for kind, rows in missing.items():
         squared = squared + np.where(rows, calibration.lookup(UNSEEN, f"{metric}@{kind}") ** 2, 0.0)
     return np.sqrt(squared)
