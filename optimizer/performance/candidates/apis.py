@@ -73,7 +73,7 @@ def apis(scenario: Scenario, catalogs: Catalogs) -> JudgedApis:
     return JudgedApis(tuple(sorted(admitted, key=_order)), {name: rejected[name] for name in sorted(rejected)})
 
 
-def usd_per_request(row: ServerlessPrice, asked: RequestClass, cached_input_share: float) -> Decimal | None:
+def usd_per_request(row: ServerlessPrice, item: RequestClass, cached_input_share: float) -> Decimal | None:
     """Price of a request plus prompt and answer tokens times their prices; None where a price is missing.
 
     Tokens from the prefix cache count at the cached price where one is published, else as any other.
@@ -86,7 +86,7 @@ def usd_per_request(row: ServerlessPrice, asked: RequestClass, cached_input_shar
     cached = Decimal(repr(cached_input_share))
     cached_price = row.usd_per_million_cached_input_tokens
     prompt = paid_in * (1 - cached) + (paid_in if cached_price is None else cached_price) * cached
-    tokens = asked.input_tokens * prompt + asked.output_tokens * paid_out
+    tokens = item.input_tokens * prompt + item.output_tokens * paid_out
     return tokens / TOKENS_PER_MILLION + (row.usd_per_request or 0)
 
 
@@ -96,7 +96,7 @@ def _hosted(workload: Workload, catalogs: Catalogs) -> Iterator[ServerlessPrice]
 
 
 def _failures(
-    row: ServerlessPrice, asked: RequestClass, workload: Workload, policy: Policy, catalogs: Catalogs
+    row: ServerlessPrice, item: RequestClass, workload: Workload, policy: Policy, catalogs: Catalogs
 ) -> list[str]:
     """The names of the API_CRITERIA that it fails."""
     alias = catalogs.aliases.get(workload.model.casefold())
@@ -108,8 +108,8 @@ def _failures(
         "api_place": any(lists.restricts for lists in places),
         "api_price_confidence": row.confidence not in policy.price_confidence,
         "api_price_age": policy.max_price_age_days is not None and age_days > policy.max_price_age_days,
-        "api_price_complete": not usd_per_request(row, asked, workload.cached_input_share),
-        "api_context": row.max_input_tokens is not None and asked.input_tokens > row.max_input_tokens,
+        "api_price_complete": not usd_per_request(row, item, workload.cached_input_share),
+        "api_context": row.max_input_tokens is not None and item.input_tokens > row.max_input_tokens,
         "api_weights": alias is not None and workload.model not in catalogs.models and alias.relation in TUNED,
         "api_quality": workload.min_quality is not None and workload.unknown_quality == "reject",
         "api_precision": bool(policy.precisions or policy.kv_precisions),

@@ -1,4 +1,4 @@
-"""What a fit would have predicted for rows it never saw: folds left out in turn, without fitting anew.
+"""Cross-validated predictions: folds left out in turn, without fitting anew.
 
 Close to the fitted constants the residuals are linear in them, r(x + d) ≈ r + J d, so the fit without a fold is one
 reweighted least-squares problem, solved for d. The fold's own rows are then predicted with the full model. A constant
@@ -7,6 +7,7 @@ that only the fold informs returns to its prior or broader group, as it would in
 
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -18,6 +19,7 @@ from optimizer.performance.fit.fitting import FIT, FitProblem, jacobian, log_err
 from optimizer.performance.measured.deployments import deliver
 from optimizer.performance.uncertainty.evidence import (
     HOST_LINK,
+    PAIRED,
     Pairs,
     host_linked,
     measured_groups,
@@ -35,20 +37,20 @@ GROUP_FOLDS: Final = 20
 
 def held_out_errors(fitted: FitProblem, catalogs: Catalogs, x: Floats, seed: int) -> HeldOutErrors:
     """Every row left out three times: with a twentieth of the groups, with its whole model, with its whole GPU."""
-    names = {name: fitted.table.names[name][fitted.rows] for name in ("engine", "model", "gpu", "precision")}
+    names = {name: fitted.table.names[name][fitted.rows] for name in PAIRED}
     pairs = named_pairs(catalogs, **names)
     folds = [folds_of(fitted.group, GROUP_FOLDS, seed), np.asarray(pairs["model"][1], dtype=object), names["gpu"]]
-    errors = cross_validated_errors(fitted, x, folds)
     measured: Flags = np.asarray((fitted.weight > 0).any(axis=0))
-    missing = [_unseen_without(pairs, fold, measured, fitted.group) for fold in folds]
+    unseen = [_unseen_without(pairs, fold, measured, fitted.group) for fold in folds]
     slow = host_linked(catalogs, names["gpu"], fitted.deployments.setup.layout.tensor_parallel)
-    ways = len(folds)
+    # (way of leaving out, row) -> one row each
+    missing = {kind: np.concatenate([way[kind] for way in unseen]) for kind in pairs}
     return HeldOutErrors(
-        np.concatenate(errors, axis=1),
-        np.tile(_loads(fitted, x), ways),
-        np.tile(names["engine"], ways),
-        np.tile(fitted.group, ways),
-        {kind: np.concatenate([way[kind] for way in missing]) for kind in pairs} | {HOST_LINK: np.tile(slow, ways)},
+        errors=np.concatenate(cross_validated_errors(fitted, x, folds), axis=1),
+        load=np.tile(_loads(fitted, x), len(folds)),
+        engine=np.tile(names["engine"], len(folds)),
+        group=np.tile(fitted.group, len(folds)),
+        missing=missing | {HOST_LINK: np.tile(slow, len(folds))},
     )
 
 
@@ -57,8 +59,8 @@ def _loads(fitted: FitProblem, x: Floats) -> Names:
     found = fitted.deployments
     point = deliver(found.with_values(fitted.parameters.values(fitted.calibration, x)))
     decoding = (found.demand.output_tokens[:, 0] - 1) * point.tpot_s
-    kind = fitted.table.names["load_type"][fitted.rows]
-    return np.array(load_class(kind, found.value, point.ttft_mean_s, decoding), dtype=object)
+    load = fitted.table.names["load_type"][fitted.rows]
+    return np.array(load_class(load, found.value, point.ttft_mean_s, decoding), dtype=object)
 
 
 def _unseen_without(pairs: Pairs, fold: Names, measured: Flags, group: Names) -> dict[str, Flags]:
@@ -73,7 +75,7 @@ def _unseen_without(pairs: Pairs, fold: Names, measured: Flags, group: Names) ->
 
 
 def _rows_of(pairs: Pairs, rows: Ints) -> Pairs:
-    return {kind: ([left[at] for at in rows], [right[at] for at in rows]) for kind, (left, right) in pairs.items()}
+    return {kind: (np.asarray(left)[rows], np.asarray(right)[rows]) for kind, (left, right) in pairs.items()}
 
 
 def cross_validated_errors(fitted: FitProblem, x: Floats, folds: Sequence[Names]) -> list[Floats]:
@@ -84,34 +86,61 @@ def cross_validated_errors(fitted: FitProblem, x: Floats, folds: Sequence[Names]
         x: The fit to all of them.
         folds: For each way of folding every row's fold, (m,).
     """
-    used = fitted.weight > 0
-    slope = jacobian(fitted, x)[: int(used.sum())]
-    present = residuals(fitted, x)[: len(slope)]
-    row = np.nonzero(used)[1]
-    return [_errors_without(fitted, x, fold, slope, present, row) for fold in folds]
+    # figures: what was measured, by metric and row
+    figures = int(np.count_nonzero(fitted.weight > 0))
+    linear = _Linearized(
+        x=x,
+        slope=jacobian(fitted, x)[:figures],
+        residual=residuals(fitted, x)[:figures],
+        weight=fitted.weight[fitted.weight > 0],
+        row=np.nonzero(fitted.weight > 0)[1],
+        penalty=fitted.parameters.precision.T @ fitted.parameters.precision,
+        width=fitted.calibration.lookup(FIT, "loss_width"),
+    )
+    return [_errors_without(fitted, linear, fold) for fold in folds]
 
 
-def _errors_without(fitted: FitProblem, x: Floats, fold: Names, slope: Floats, present: Floats, row: Names) -> Floats:
+@dataclass(frozen=True)
+class _Linearized:
+    """The fit around its solution.
+
+    Attributes:
+        x: The solution, (f,).
+        slope: Derivatives of the residuals, (figures, f).
+        residual: At the solution, (figures,).
+        weight: w of each figure.
+        row: The measured row of each figure.
+        penalty: PᵀP, (f, f).
+        width: c of the loss.
+    """
+
+    x: Floats
+    slope: Floats
+    residual: Floats
+    weight: Floats
+    row: Ints
+    penalty: Floats
+    width: float
+
+    def without(self, kept: Flags) -> Floats:
+        """The constants that minimize the loss of the kept figures, (f,)."""
+        slope, residual, weight = self.slope[kept], self.residual[kept], self.weight[kept]
+        step: Floats = np.zeros_like(self.x)
+        for _ in range(ROUNDS):
+            weighed = slope * (weight / (1 + ((residual + slope @ step) / self.width) ** 2))[:, None]
+            normal, gradient = weighed.T @ slope + self.penalty, weighed.T @ residual + self.penalty @ self.x
+            step = np.asarray(-np.linalg.solve(normal, gradient), np.float64)
+        return self.x + step
+
+
+def _errors_without(fitted: FitProblem, linear: _Linearized, fold: Names) -> Floats:
     errors = np.full_like(fitted.measured, np.nan)
     for name in sorted(set(fold)):
-        out = np.flatnonzero(fold == name)
-        moved = x + _step_without(fitted, x, slope, present, fold[row] != name)
-        values = fitted.parameters.values(fitted.calibration, moved)
-        errors[:, out] = log_errors(fitted.take(out), values)
+        left_out = np.flatnonzero(fold == name)
+        x = linear.without(fold[linear.row] != name)
+        values = fitted.parameters.values(fitted.calibration, x)
+        errors[:, left_out] = log_errors(fitted.take(left_out), values)
     return errors
-
-
-def _step_without(fitted: FitProblem, x: Floats, slope: Floats, present: Floats, kept: Names) -> Floats:
-    """The change of x that minimizes the loss of the kept figures, linearized, (f,)."""
-    penalty = fitted.parameters.precision.T @ fitted.parameters.precision
-    weight = fitted.weight[fitted.weight > 0][kept]
-    width = fitted.calibration.lookup(FIT, "loss_width")
-    slope, present = slope[kept], present[kept]
-    step: Floats = np.zeros_like(x)
-    for _ in range(ROUNDS):
-        weighed = slope * (weight / (1 + ((present + slope @ step) / width) ** 2))[:, None]
-        step = np.asarray(-np.linalg.solve(weighed.T @ slope + penalty, weighed.T @ present + penalty @ x), np.float64)
-    return step
 
 
 def folds_of(names: Names, count: int, seed: int) -> Names:

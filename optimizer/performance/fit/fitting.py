@@ -115,16 +115,16 @@ def problem(frame: pd.DataFrame, catalogs: Catalogs, free: FreeConstants | None 
         raise InputError(Finding("measurements", 0, "", f"no row can be used: {reason}") for reason in reasons[:10])
     group = groups(frame)[rows]
     return FitProblem(
-        calibration,
-        from_priors(calibration) if free is None else free,
-        table,
-        found,
-        rows,
-        measured,
-        _weights(calibration, measured, group, found.load),
-        np.array([calibration.lookup(FIT, f"error_scale@{metric}") for metric in METRICS]),
-        np.asarray(table.names["ttft_statistic"][rows] == "p50", dtype=np.bool_),
-        group,
+        calibration=calibration,
+        parameters=from_priors(calibration) if free is None else free,
+        table=table,
+        deployments=found,
+        rows=rows,
+        measured=measured,
+        weight=_weights(calibration, measured, group, found.load),
+        scale=np.array([calibration.lookup(FIT, f"error_scale@{metric}") for metric in METRICS]),
+        median=np.asarray(table.names["ttft_statistic"][rows] == "p50", dtype=np.bool_),
+        group=group,
     )
 
 
@@ -147,22 +147,22 @@ def group_weights(group: Names, used: Flags, exponent: float) -> Floats:
 def from_priors(calibration: Calibration) -> FreeConstants:
     """Every constant with a spread, drawn to its prior, moved as far as its broader group is."""
     spread = calibration.members(SPREAD)
-    free = [
-        at
-        for at, entry in enumerate(calibration.entries)
+    free = {
+        position: entry
+        for position, entry in enumerate(calibration.entries)
         if entry.parameter in spread and entry.method != DEFINITION and prior_of(entry) > 0
-    ]
+    }
     tied_factor = calibration.lookup(FIT, "tied_spread_factor")
-    place = {position: at for at, position in enumerate(free)}
+    # one row and column a free constant
+    column = {position: index for index, position in enumerate(free)}
     precision = np.zeros((len(free), len(free)))
-    for at, position in enumerate(free):
-        entry = calibration.entries[position]
-        broader = tied_to(calibration, entry)
-        precision[at, at] = 1 / (spread[entry.parameter] * (1.0 if broader is None else tied_factor))
-        if broader in place:
-            precision[at, place[broader]] = -precision[at, at]
-    start = np.array([prior_of(calibration.entries[position]) for position in free])
-    return FreeConstants(np.array(free, dtype=np.intp), start, precision)
+    for position, entry in free.items():
+        row, broader = column[position], tied_to(calibration, entry)
+        precision[row, row] = 1 / (spread[entry.parameter] * (1.0 if broader is None else tied_factor))
+        if broader in column:
+            precision[row, column[broader]] = -precision[row, row]
+    start = np.array([prior_of(entry) for entry in free.values()])
+    return FreeConstants(np.array(list(free), dtype=np.intp), start, precision)
 
 
 def drawn_to(calibration: Calibration, spreads: Mapping[int, float]) -> FreeConstants:
@@ -180,8 +180,8 @@ def prior_of(entry: CalibrationEntry) -> float:
 
 def tied_to(calibration: Calibration, entry: CalibrationEntry) -> int | None:
     """Position of the next broader group that the catalog holds."""
-    found = (calibration.position.get((entry.parameter, group)) for group in broader_groups(entry.group))
-    return next((position for position in found if position is not None), None)
+    positions = (calibration.position.get((entry.parameter, group)) for group in broader_groups(entry.group))
+    return next((position for position in positions if position is not None), None)
 
 
 def broader_groups(group: str) -> Sequence[str]:
@@ -221,11 +221,13 @@ def jacobian(fitted: FitProblem, x: Floats) -> Floats:
     parameters = fitted.parameters
     values = parameters.values(fitted.calibration, x)
     base = log_predicted(fitted, values)
+    # position in the calibration -> column, -1 for constants that stay
     column = np.full(len(values), -1, dtype=np.intp)
     column[parameters.position] = np.arange(len(parameters.position))
     derivative = np.zeros((*base.shape, len(parameters.position)))
     names = {fitted.calibration.entries[position].parameter for position in parameters.position}
     for name in sorted(names):
+        # measured row -> column of the value that it uses
         used = column[fitted.deployments.setup.constants.index[name]]
         moved = np.flatnonzero(used >= 0)
         varied = values.copy()

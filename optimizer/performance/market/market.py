@@ -49,11 +49,9 @@ class Market(Supply):
 
     def widest(self) -> dict[Platform, int]:
         """Every platform with the most GPUs that one instance of it holds."""
-        counts: dict[Platform, int] = {}
-        for offer, index in zip(self.offers, self.platform, strict=True):
-            key = self.platforms[index]
-            counts[key] = max(counts.get(key, 0), offer.gpu_count)
-        return counts
+        widest = np.zeros(len(self.platform.categories), dtype=np.int64)
+        np.maximum.at(widest, self.platform.codes, self.gpu_count)
+        return dict(zip(self.platform.categories, widest.tolist(), strict=True))
 
 
 def market(catalogs: Catalogs, policy: Policy) -> Market:
@@ -65,11 +63,10 @@ def under(known: Supply, policy: Policy) -> Market:
     """The same offers, or those of another market, held against a policy."""
     catalogs, offers = known.catalogs, known.offers
     lost = policy.spot.lost_share if policy.spot else 0.0
-    carbon = known.drawing.numbers(offers, lambda offer: carbon_kg_per_hour(offer, catalogs, policy.grid))
-    storage_gb = policy.storage_gb_per_instance
+    carbon = known.power_source.numbers(offers, lambda offer: carbon_kg_per_hour(offer, catalogs, policy.grid))
+    storage_gb, sends = policy.storage_gb_per_instance, policy.egress is not None
     storage = known.provider.numbers(offers, lambda offer: storage_usd_per_month(offer, catalogs, storage_gb))
-    asked = policy.egress is not None
-    egress = known.provider.numbers(offers, lambda offer: egress_usd_per_gb(offer, catalogs) if asked else Decimal(0))
+    egress = known.provider.numbers(offers, lambda offer: egress_usd_per_gb(offer, catalogs) if sends else Decimal(0))
     passed = _passed(known, policy, carbon, storage, egress)
     return Market(
         **{field.name: getattr(known, field.name) for field in fields(Supply)},

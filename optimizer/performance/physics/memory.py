@@ -10,11 +10,12 @@ import numpy as np
 
 from optimizer.base.arrays import Floats
 from optimizer.base.units import BITS_PER_BYTE
+from optimizer.performance.physics.row_arrays import RowArrays
 from optimizer.performance.physics.setup import Setup
 
 
 @dataclass(frozen=True)
-class MemoryUse:
+class MemoryUse(RowArrays):
     """Bytes per GPU, (n,), and the whole replica's KV capacity in tokens.
 
     Attributes:

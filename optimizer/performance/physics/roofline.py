@@ -117,7 +117,7 @@ def _roof(
     bandwidth_factor: Floats | float = 1.0,
     compute_factor: Floats | float = 1.0,
 ) -> Roof:
-    """`moved` bytes at the efficient bandwidth, and `params` multiplied by the GPUs of a stage at the efficient peak."""
+    """`moved` bytes at the efficient bandwidth, `params` multiplied by the GPUs of a stage at the efficient peak."""
     constants, hardware = setup.constants, setup.hardware
     in_scheme = np.where(quantized, constants["precision_bandwidth_factor"], 1.0)
     share = constants["bandwidth_efficiency"] * constants["engine_bandwidth_factor"] * in_scheme

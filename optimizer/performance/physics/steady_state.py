@@ -58,7 +58,7 @@ class TokenMix(RowArrays):
         return held / whole
 
     def length(self, grown: Floats) -> Floats:
-        """Cached tokens of each class's sequences, (n, K), that have produced the share `grown` (n,) of their output."""
+        """Cached tokens of each class's sequences, (n, K), with the share `grown` (n,) of their output produced."""
         return self.new_tokens + self.cached_tokens + grown[:, None] * self.output_tokens
 
 

@@ -11,15 +11,8 @@ from optimizer.base.arrays import Flags
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Policy, Scenario
 from optimizer.performance.candidates.apis import apis
-from optimizer.performance.candidates.options import (
-    OverloadedMix,
-    WorkloadOptions,
-    evaluate,
-    re_rated,
-    variants,
-    with_mixes_apart,
-    with_mixes_predicted,
-)
+from optimizer.performance.candidates.mixes import OverloadedMix, with_mixes_apart, with_mixes_predicted
+from optimizer.performance.candidates.options import WorkloadOptions, evaluate, re_rated, variants
 from optimizer.performance.market.market import Market, admits_by, market, under
 from optimizer.plan.question.service import LOAD_TOLERANCE, Service, Use, overload, services_of
 from optimizer.program.problem.columns import may_mix
