@@ -3,6 +3,8 @@
 import csv
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar, get_origin
 
@@ -42,16 +44,21 @@ class CsvTable(Generic[Row]):
     Attributes:
         files: Names of the CSV files; rows of all of them form one table.
         row: The type of a row; its fields are the columns, a blank cell means the field's default.
-        key: What a row is known by; rows of an overlay replace shipped rows with the same key.
-        key_fields: The columns of the key, for messages.
+        key_fields: The columns that a row is known by; rows of an overlay replace shipped rows with the same key.
+        own_key: The key where it is not the columns' values.
         private: Whether such rows are the user's own and none are shipped.
     """
 
     files: tuple[str, ...]
     row: type[Row]
-    key: Callable[[Row], Hashable]
     key_fields: str
+    own_key: Callable[[Row], Hashable] | None = None
     private: bool = False
+
+    @cached_property
+    def key(self) -> Callable[[Row], Hashable]:
+        """What a row is known by."""
+        return self.own_key or attrgetter(*self.key_fields.split(", "))
 
     def read(self, folder: Path, label: str, findings: list[Finding]) -> dict[Hashable, LocatedRow[Row]]:
         """The rows of the table's files in a folder, by key; files that aren't there are skipped.
@@ -84,8 +91,10 @@ class CsvTable(Generic[Row]):
         except ValidationError as error:
             broken = {int(details["loc"][0]) for details in error.errors()}
             findings.extend(_bad_value(details, file, lines) for details in error.errors())
-            sound = [at for at in range(len(raw)) if at not in broken]
-            rows, lines = [self.row.model_validate(raw[at]) for at in sound], [lines[at] for at in sound]
+            sound = [
+                (cell, line) for index, (cell, line) in enumerate(zip(raw, lines, strict=True)) if index not in broken
+            ]
+            rows, lines = [self.row.model_validate(cell) for cell, _ in sound], [line for _, line in sound]
         return (LocatedRow(row, file, line) for row, line in zip(rows, lines, strict=True))
 
 

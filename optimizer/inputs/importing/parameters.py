@@ -60,9 +60,9 @@ class Shape:
 class ParameterCounts:
     """Counted parameters: all, those that one token meets, and those without the input embedding."""
 
-    total: int
-    active: int
-    active_excl_input_embedding: int
+    total_params: int
+    active_params: int
+    active_params_excl_input_embedding: int
 
 
 def count_parameters(shape: Shape) -> ParameterCounts:
@@ -77,9 +77,9 @@ def count_parameters(shape: Shape) -> ParameterCounts:
     common = shape.layers * per_layer + dense_layers * dense + outside
     active = common + sparse_layers * sparse_active
     return ParameterCounts(
-        total=common + sparse_layers * sparse_total,
-        active=active,
-        active_excl_input_embedding=active if shape.tied_embeddings else active - embedding,
+        total_params=common + sparse_layers * sparse_total,
+        active_params=active,
+        active_params_excl_input_embedding=active if shape.tied_embeddings else active - embedding,
     )
 
 
