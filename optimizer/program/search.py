@@ -10,7 +10,8 @@ from optimizer.program.formulation.model import build_program, hourly_cost, mode
 from optimizer.program.large.decomposition import better, joined, separable_parts
 from optimizer.program.large.search import search_large
 from optimizer.program.problem.problem import Problem, Sorted, compacted
-from optimizer.program.problem.quantities import label_numbers, stands_in_force
+from optimizer.program.problem.quantities import stands_in_force
+from optimizer.program.problem.traits import GROUPS, candidate_traits, offer_traits
 from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.relaxation import Bound, bound_from, read_multipliers
 from optimizer.program.proof.state import Found, Ledger
@@ -113,20 +114,14 @@ def _relaxation_bound(problem: Problem, keep: Flags, ledger: Ledger) -> Bound | 
 
 def _promising(problem: Problem, keep: Flags, bound: Bound) -> Flags:
     """The candidates with the lowest bounds: overall, and for each group that some family wants variety in."""
-    limits, offers, candidates = problem.limits, problem.offers, problem.candidates
+    candidates = problem.candidates
     order = np.argsort(np.where(keep, bound.with_candidate_usd_per_hour, np.inf), kind="stable")
     chosen = stands_in_force(problem)
     chosen[order[:INCUMBENT_COLUMNS]] = True
-    elastic = ~offers.always_paid[candidates.offer]
+    elastic = ~problem.offers.always_paid[candidates.offer]
     wanted: list[Ints] = [np.where(serves, elastic, -1) for serves in candidates.rate_per_s.T > 0]
-    if limits.min_providers > 1 or limits.max_provider_share is not None or "provider" in limits.survive:
-        wanted.append(label_numbers(offers.provider)[candidates.offer])
-    if limits.min_regions > 1 or "region" in limits.survive:
-        wanted.append(label_numbers(offers.region)[candidates.offer])
-    if limits.max_distinct_configurations is not None:
-        wanted.append(label_numbers(candidates.configuration))
-    if limits.max_engines is not None:
-        wanted.append(label_numbers(candidates.engine))
+    looked_at = (*offer_traits(problem.limits), *candidate_traits(problem.limits))
+    wanted += [GROUPS[trait](problem) for trait in looked_at if trait in GROUPS]
     for group in wanted:
         first = np.unique(group[order], return_index=True)[1]
         chosen[order[first]] = True

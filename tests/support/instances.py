@@ -120,6 +120,7 @@ TINY: dict[str, Callable[[], Problem]] = {
     "min_providers": lambda: tiny_problem(min_providers=2),
     "min_regions": lambda: tiny_problem(min_regions=2),
     "least_replicas": lambda: _warm(tiny_problem()),
+    "max_replicas": lambda: tiny_problem(max_replicas=(("workload", 3),)),
     "starts": lambda: _starting(tiny_problem()),
     "minimum_billing": lambda: _billed(tiny_problem()),
     "changes": lambda: _running(tiny_problem(max_changes=3, usd_per_change=10.0)),
@@ -299,6 +300,9 @@ def _limits(draw: st.DrawFn, active: set[str], offers: int) -> Limits:
         "max_engines": st.just(1),
         "min_providers": st.just(2),
         "min_regions": st.just(2),
+        "max_replicas": st.builds(
+            lambda most, other: (("v", other), ("w", most))[other > 4 :], st.integers(1, 4), st.integers(1, 6)
+        ),
     }
     chosen = {name: draw(strategy) for name, strategy in choices.items() if name in active}
     if "changes" in active:

@@ -228,7 +228,9 @@ def keeps_limits(problem: Problem, replicas: np.ndarray, instances: np.ndarray) 
         good &= np.ones(len(ever), dtype=bool) if most is None else np.asarray(kinds <= most)
     for w, workload in enumerate(sorted(set(traffic.workload))):
         serves = [_workload(problem, c) == workload for c in range(len(problem.candidates))]
-        good &= (replicas[:, :, serves].sum(axis=2) >= traffic.least_replicas[:, w]).all(axis=1)
+        running = replicas[:, :, serves].sum(axis=2)
+        good &= (running >= traffic.least_replicas[:, w]).all(axis=1)
+        good &= (running <= dict(limits.max_replicas).get(workload, np.inf)).all(axis=1)
     return good
 
 

@@ -63,6 +63,12 @@ class AllowDeny(Strict):
         """Whether anything is left out at all."""
         return bool(self.allow or self.deny)
 
+    @property
+    def words(self) -> str:
+        """The lists as people write them."""
+        lists = (("allow", self.allow), ("deny", self.deny))
+        return "; ".join(f"{verb} {', '.join(names)}" for verb, names in lists if names)
+
     def permits(self, *names: str) -> bool:
         """Whether something that goes by these names passes both lists."""
         allowed = not self.allow or _any_match(names, self.allow)

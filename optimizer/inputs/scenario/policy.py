@@ -63,6 +63,11 @@ class Survive(Strict):
 
     loss_of: Annotated[tuple[Loss, ...], Listed] = ()
 
+    @property
+    def words(self) -> str:
+        """As people say it."""
+        return f"the loss of any {' or '.join(self.loss_of)}"
+
 
 def _everywhere(value: Any) -> Any:
     """Reads a bare number as the figure of every region."""
@@ -89,6 +94,11 @@ class Robust(Strict):
     demand: Annotated[float, Number, Field(ge=1, le=10)] = 1.0
     throughput: Annotated[float, Number, Field(gt=0, le=1)] = 1.0
     price: Annotated[float, Number, Field(ge=1, le=10)] = 1.0
+
+    @property
+    def words(self) -> str:
+        """As people say it."""
+        return f"demand × {self.demand:g}, throughput × {self.throughput:g}, price × {self.price:g}"
 
 
 class InForce(Strict):
@@ -177,6 +187,11 @@ class Egress(Strict):
     """As they travel: a token streamed in an event of its own takes a few hundred bytes of JSON around it."""
     bytes_per_request: Annotated[float, Number, Field(ge=0, le=1e12)] = 0.0
     """Beside the tokens: headers, the end of the stream."""
+
+    @property
+    def words(self) -> str:
+        """As people say it."""
+        return f"{self.bytes_per_output_token:g} bytes per output token, {self.bytes_per_request:g} per request"
 
     def gb_per_request(self, output_tokens: float) -> float:
         """What an answer of so many tokens sends out, GB of 10⁹ bytes."""

@@ -14,6 +14,7 @@ from optimizer.inputs.scenario.fields import (
     Name,
     Number,
     PositiveShare,
+    PositiveWhole,
     Rate,
     Tokens,
     Whole,
@@ -185,6 +186,8 @@ class Workload(Strict):
     """Whether a precision whose quality nobody published passes `min_quality`."""
     min_replicas: Whole = 0
     """Replicas that run in every hour, however little is asked."""
+    max_replicas: PositiveWhole | None = None
+    """Replicas that run in any hour at most, over all its deployments."""
     providers: AllowDeny = AllowDeny()
     """Where this workload may run, within what the policy admits; so the next two."""
     regions: AllowDeny = AllowDeny()
@@ -208,6 +211,12 @@ class Workload(Strict):
                 raise ValueError(f"the shares of request_classes add up to {total:g}, not 1")
             if len({item.name for item in self.request_classes}) < len(self.request_classes):
                 raise ValueError("two request_classes have the same lengths; add their shares")
+        return self
+
+    @model_validator(mode="after")
+    def _replicas_leave_a_choice(self) -> Self:
+        if self.max_replicas is not None and self.max_replicas < self.min_replicas:
+            raise ValueError(f"max_replicas {self.max_replicas} is below min_replicas {self.min_replicas}")
         return self
 
     @model_validator(mode="after")

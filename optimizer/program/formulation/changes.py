@@ -61,6 +61,23 @@ def least_replicas(problem: Problem, variables: Variables) -> Rows:
     )
 
 
+def max_replicas(problem: Problem, variables: Variables) -> Rows:
+    """sum over the candidates of workload w of replicas[t,c] <= max_replicas[w]."""
+    limits, everyone = dict(problem.limits.max_replicas), labels(problem.traffic.workload)
+    limited = [name for name in everyone if name in limits]
+    # workload -> its row within a period, -1 where it is not limited
+    row_of_workload = np.array([limited.index(name) if name in limits else -1 for name in everyone])
+    row_of_candidate = row_of_workload[workload_of_candidate(problem)]
+    counted = np.flatnonzero(row_of_candidate >= 0)
+    period = np.arange(problem.traffic.periods)[:, None]
+    replicas = variables.replicas[:, counted]
+    return at_most(
+        tagged("max_replicas", by_period(problem, limited)),
+        np.tile([float(limits[name]) for name in limited], problem.traffic.periods),
+        (row_of_candidate[counted] + period * len(limited), replicas, np.ones(replicas.size)),
+    )
+
+
 def changes(problem: Problem, variables: Variables) -> Rows:
     """For each configuration g on an offer, over its candidates in the busiest period (the first such):
 

@@ -2,9 +2,9 @@
 
 Two workloads are joined where an offer could serve both better than two offers like it would: where an instance holds
 replicas of both, where only so many instances can be had, or where a start or a least time is paid for when one stops
-and the other starts. They are joined all together under any limit on the whole plan. Otherwise every plan is one plan
-for each part and every part's plans can be put together: requests, replicas and instances add up, each instance of an
-offer holds replicas of one part alone, and every family has its rows within a part. So costs and bounds add up; a plan
+and the other starts. They are joined all together under any limit that adds up over the fleet. Otherwise every plan is
+one plan for each part and every part's plans can be put together: requests, replicas and instances add up, each
+instance of an offer holds replicas of one part alone, and every family has its rows within a part. So costs and bounds add up; a plan
 with a candidate costs at least its part's bound with the candidate plus the bounds of the others.
 """
 
@@ -33,7 +33,7 @@ def separable_parts(problem: Problem, keep: Flags) -> list[Sorted]:
 def _part_of_workload(problem: Problem, keep: Flags) -> Ints:
     """(W,) the number of the part each workload is in; the lowest of its workloads."""
     part = np.arange(len(labels(problem.traffic.workload)))
-    if _limited_together(problem):
+    if any(item.over == "fleet" for item in problem.limits.in_force):
         return np.zeros_like(part)
     home, workload = problem.candidates.offer[keep], workload_of_candidate(problem)[keep]
     shared = _may_be_shared(problem, keep)
@@ -41,17 +41,6 @@ def _part_of_workload(problem: Problem, keep: Flags) -> Ints:
         together = np.unique(part[workload[home == offer]])
         part[np.isin(part, together)] = together[:1].sum()
     return part
-
-
-def _limited_together(problem: Problem) -> bool:
-    """Whether any limit, or the count of changes, looks at all workloads at once."""
-    limits = problem.limits
-    amounts = (limits.max_gpus, limits.max_monthly_usd, limits.max_power_kw, limits.max_carbon_kg_per_month)
-    shares = (limits.max_spot_share, limits.max_provider_share, limits.max_changes)
-    labelled = (limits.max_distinct_configurations, limits.max_engines)
-    variety = max(limits.min_providers, limits.min_regions) > 1
-    asked = any(limit is not None for limit in (*amounts, *shares, *labelled))
-    return asked or variety or bool(limits.quotas) or limits.usd_per_change > 0
 
 
 def _may_be_shared(problem: Problem, keep: Flags) -> Flags:

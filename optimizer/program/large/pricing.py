@@ -16,16 +16,6 @@ from optimizer.program.problem.problem import Problem
 from optimizer.program.problem.quantities import wanted_classes
 from optimizer.program.proof.relaxation import Bound
 
-LIMITS_ON_INSTANCES = (
-    "max_gpus",
-    "max_monthly_usd",
-    "max_power_kw",
-    "max_carbon_kg_per_month",
-    "quotas",
-    "availability",
-)
-"""Families whose left side never falls when an instance is added; what else they count is left out here."""
-
 
 @dataclass(frozen=True, eq=False)
 class Point:
@@ -129,9 +119,12 @@ class Pricing:
 
 
 def _limits_on_instances(problem: Problem) -> Rows:
-    """The rows of all limits that count instances, with their entries on instances alone."""
+    """The rows of all limits that count instances, with their entries on instances alone.
+
+    Their left sides never fall when an instance is added; what else they count is left out here.
+    """
     variables = lay_out(problem, relaxed=True)
-    families = [family for family in active_families(problem, relaxed=True) if family.name in LIMITS_ON_INSTANCES]
+    families = [family for family in active_families(problem, relaxed=True) if family.charges == "instances"]
     blocks = [family.rows(problem, variables) for family in families]
     start = np.cumsum([0, *(len(block.names) for block in blocks)])
     terms = []

@@ -33,11 +33,7 @@ ROUNDING = 1e-6
 
 def counted_by_period(problem: Problem) -> bool:
     """Whether every promise is one on single periods, so that periods can be planned one after the other."""
-    limits = problem.limits
-    whole_month = (limits.max_monthly_usd, limits.max_carbon_kg_per_month, limits.max_changes)
-    labels = (limits.max_distinct_configurations, limits.max_engines)
-    joined = limits.usd_per_change > 0 or problem.has_minimum_billing
-    return all(limit is None for limit in (*whole_month, *labels)) and not joined
+    return all(item.scope == "period" for item in problem.limits.in_force) and not problem.has_minimum_billing
 
 
 def planned_by_windows(problem: Problem, estimate: Floats, clock: Clock, enough_usd_per_hour: float) -> Answer | None:

@@ -19,9 +19,10 @@ import numpy as np
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.program.formulation.changes import starts
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
+from optimizer.program.formulation.registry import FAMILY
 from optimizer.program.formulation.rows import Rows
 from optimizer.program.large.patterns import PatternBound
-from optimizer.program.large.pricing import LIMITS_ON_INSTANCES, Pricing
+from optimizer.program.large.pricing import Pricing
 from optimizer.program.problem.problem import Problem, compacted
 from optimizer.program.proof.relaxation import Bound
 from optimizer.program.solver import Clock, solve_linear
@@ -130,8 +131,8 @@ def _charges(limits: Rows, blocks: dict[str, Rows], duals: dict[str, Floats]) ->
     """(F,) the duals of limits on instances; a limit of which the relaxation held no offer charges nothing."""
     number = {name: at for at, name in enumerate(limits.names)}
     charge = np.zeros(len(limits.names))
-    for family in LIMITS_ON_INSTANCES:
-        for name, dual in zip(blocks[family].names, duals[family], strict=True) if family in blocks else ():
+    for family, rows in blocks.items():
+        for name, dual in zip(rows.names, duals[family], strict=True) if FAMILY[family].charges == "instances" else ():
             charge[number[name]] = dual
     return charge
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.inputs.requirements.registry import LIMITS_OF_THE_FLEET
 from optimizer.inputs.scenario.policy import InForce, Policy
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.triangulation import Simplex, apart, served
@@ -77,13 +78,19 @@ def _unmatched(choice: WorkloadOptions, simplices: Sequence[Simplex], rate: Floa
     configurations is, only one that matches in all simplices: then each is exchanged for one other, and the number can
     only fall.
     """
-    group = choice.kind
-    if policy.max_engines is not None:
+    group, counted = choice.kind, _counted_labels(policy)
+    if "engine" in counted:
         engines = [c.engine for c in choice.configurations]
         group = group * len(engines) + np.unique(engines, return_inverse=True)[1].reshape(-1)
-    if policy.max_distinct_configurations is not None:
+    if "configuration" in counted:
         return np.repeat(_fastest_of_group(group, rate)[:, None], len(simplices), axis=1)
     return np.stack([_fastest_of_group(group, rate[:, list(simplex)]) for simplex in simplices], axis=1)
+
+
+def _counted_labels(policy: Policy) -> frozenset[str]:
+    """What a limit on variety counts: replacing one configuration by another must not add to it."""
+    limited = (item for item in LIMITS_OF_THE_FLEET if getattr(policy, item.name, None) is not None)
+    return frozenset(trait for item in limited for trait in item.compares_candidates_by)
 
 
 def _fastest_of_group(group: Ints, rate: Floats) -> Flags:

@@ -1,11 +1,13 @@
 """What a purchase problem is made of: the traffic, what may run, what may be bought, and the limits on it all."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TypeAlias
 
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.inputs.requirements.declaration import Requirement
+from optimizer.inputs.requirements.registry import BY_NAME
 
 Labels: TypeAlias = tuple[str, ...]
 
@@ -30,6 +32,7 @@ class Limits:
         survive: Losses (of `LOSSES`) after which the rest still carries the whole demand at full rate.
         max_changes: Replicas that may be started or stopped against those in force.
         usd_per_change: What each of these costs, once, counted in the month.
+        max_replicas: (workload, most replicas of it at once), for those that are limited.
     """
 
     max_utilization: float
@@ -48,14 +51,24 @@ class Limits:
     quotas: tuple[Quota, ...] = ()
     max_changes: int | None = None
     usd_per_change: float = 0.0
+    max_replicas: tuple[tuple[str, int], ...] = ()
 
     def __post_init__(self) -> None:
         if not 0 < self.max_utilization <= 1:
             raise ValueError(f"max_utilization must be in (0, 1], not {self.max_utilization}")
         if self.spare_replicas < 0:
             raise ValueError(f"spare_replicas must not be negative, not {self.spare_replicas}")
+        if any(most < 1 for _, most in self.max_replicas):
+            raise ValueError(f"max_replicas must leave one, not {self.max_replicas}")
         if not set(self.survive) <= set(LOSSES):
             raise ValueError(f"survive knows {', '.join(LOSSES)}, not {self.survive}")
+
+    @property
+    def in_force(self) -> tuple[Requirement, ...]:
+        """The requirements that limit the problem: those that differ from what asks nothing."""
+        neutral = Limits(self.max_utilization)
+        names = (item.name for item in fields(self) if getattr(self, item.name) != getattr(neutral, item.name))
+        return tuple(BY_NAME[name] for name in names)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,6 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.units import HOURS_PER_MONTH, MINUTES_PER_HOUR
-from optimizer.inputs.scenario.policy import Policy
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.apis import Api
 from optimizer.performance.candidates.options import WorkloadOptions
@@ -69,7 +68,7 @@ def formulate(
         traffic=_traffic(scenario, options, week),
         candidates=_candidates(scenario, options, market, columns, used, replicas),
         offers=_offers(market, used),
-        limits=_limits(scenario.policy, market, used, unmatched),
+        limits=_limits(scenario, market, used, unmatched),
         apis=_apis(options, apis),
         sending=_sending(scenario, market, used),
         billing=_billing(scenario, market, used, week),
@@ -219,7 +218,8 @@ def _setup(options: Sequence[WorkloadOptions], workload: int, configuration: int
     return f"{c.model}|{link}|{layout}|{c.engine}|{c.precision}|{c.kv_precision}"
 
 
-def _limits(policy: Policy, market: Market, used: Ints, stopped_anyway: int) -> Limits:
+def _limits(scenario: Scenario, market: Market, used: Ints, stopped_anyway: int) -> Limits:
+    policy = scenario.policy
     offers, migration = [market.offers[o] for o in used], policy.migration
     quotas = []
     for quota in policy.quotas:
@@ -244,4 +244,5 @@ def _limits(policy: Policy, market: Market, used: Ints, stopped_anyway: int) -> 
         quotas=tuple(quotas),
         max_changes=None if most_changes is None else most_changes - stopped_anyway,
         usd_per_change=0.0 if migration is None else migration.usd_per_change,
+        max_replicas=tuple((w.name, w.max_replicas) for w in scenario.workloads if w.max_replicas is not None),
     )

@@ -17,7 +17,7 @@ Proof, by exchange. Take a plan that uses what is replaced; turn every instance 
 the candidate rule) and every replica of c, with its flows, into one of c'. Several may turn into the same c'.
 - cost does not rise, nor do starts: every flow keeps its mix, and a GB sent from the new offer costs no more (on one
   offer as much), so sending costs no more; the number of GPUs, replicas and instances stays: max_gpus, max_monthly_usd,
-  least_replicas and the first two tie-breaks hold;
+  least_replicas, max_replicas and the first two tie-breaks hold;
 - minimum_billing: the runs that paid for o and o' pay for o' now: they cover what runs there, and each is long enough;
 - demand: same mixes, same flows; capacity: rates' >= rates, so the added flows are within the added replicas' rates;
 - packing: the old replicas fitted; each becomes no larger, in an instance of the same size, so the new ones fit;
@@ -38,7 +38,15 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.program.problem.problem import Problem
-from optimizer.program.problem.quantities import label_numbers, stands_in_force
+from optimizer.program.problem.quantities import stands_in_force
+from optimizer.program.problem.traits import (
+    CANDIDATE_TRAITS,
+    OFFER_TRAITS,
+    Column,
+    candidate_traits,
+    offer_traits,
+    same,
+)
 
 MOST_COMPARISONS = 5_000_000
 """Pairs of offers that are looked at; where there are more, the dearest offers stay, as any offer may."""
@@ -61,14 +69,9 @@ def undominated(problem: Problem) -> Flags:
 
 def _replacement_kind(problem: Problem) -> Ints:
     """(C,) only candidates with the same number may replace each other: same mixes and, where it counts, labels."""
-    limits, candidates = problem.limits, problem.candidates
+    candidates = problem.candidates
     keys = [np.packbits(candidates.rate_per_s > 0, axis=1).astype(np.int64)]
-    if limits.max_distinct_configurations is not None:
-        keys.append(label_numbers(candidates.configuration)[:, None])
-    if limits.max_engines is not None:
-        keys.append(label_numbers(candidates.engine)[:, None])
-    if "instance" in limits.survive:
-        keys.append(candidates.gpus_per_replica[:, None])
+    keys += [CANDIDATE_TRAITS[trait](problem)[:, None] for trait in candidate_traits(problem.limits)]
     if not len(candidates):
         return np.zeros(0, dtype=np.int64)
     return np.unique(np.hstack(keys), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
@@ -229,33 +232,14 @@ def _rates(problem: Problem, kept: Ints, kind: Ints) -> _Tables:
 
 def _traits(problem: Problem) -> Floats:
     """(O, traits) such that an offer is no worse where all its traits are at most the other's."""
-    limits, offers = problem.limits, problem.offers
-    columns: list[Floats | Ints | Flags] = [*_same(offers.gpus_per_instance)]
+    offers = problem.offers
+    columns: list[Column] = [*same(offers.gpus_per_instance)]
     if problem.traffic.periods > 1:
-        columns += _same(offers.always_paid.astype(np.int64))
-    if limits.min_providers > 1 or limits.max_provider_share is not None or "provider" in limits.survive:
-        columns += _same(label_numbers(offers.provider))
-    if limits.min_regions > 1 or "region" in limits.survive:
-        columns += _same(label_numbers(offers.region))
+        columns += same(offers.always_paid.astype(np.int64))
     if problem.sending.charged:
         columns.append(problem.sending.usd_per_gb)
     if problem.has_minimum_billing:
         columns.append(problem.billing.minimum_hours)
-    if limits.max_spot_share is not None:
-        columns.append(offers.spot)
-    if "spot_offer" in limits.survive:
-        # only what is not spot, or the same offer: two spot offers are not lost together
-        number = np.arange(len(offers))
-        columns += [offers.spot * (number + 1), offers.spot * (len(offers) - number)]
-    if limits.max_power_kw is not None:
-        columns.append(offers.power_kw)
-    if limits.max_carbon_kg_per_month is not None:
-        columns.append(offers.carbon_kg_per_hour)
-    for quota in limits.quotas:
-        columns.append(np.isin(np.arange(len(offers)), quota.offers))
+    for trait in offer_traits(problem.limits):
+        columns += OFFER_TRAITS[trait](problem)
     return np.stack([np.asarray(column, dtype=float) for column in columns], axis=1)
-
-
-def _same(values: Ints) -> list[Ints]:
-    """Two columns that are both at most the other's only where the values are equal."""
-    return [values, -values]

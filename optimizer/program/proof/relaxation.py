@@ -31,12 +31,10 @@ import numpy as np
 from optimizer.base.arrays import Floats, Ints
 from optimizer.program.formulation.model import Program
 from optimizer.program.formulation.objective import api_cost_usd_per_hour, sending_cost_usd_per_hour
+from optimizer.program.formulation.registry import FAMILY
 from optimizer.program.formulation.variables import instance_columns
 from optimizer.program.problem.problem import Problem
 from optimizer.program.problem.quantities import best_rate_per_s, streams_per_cell, trimming_groups
-
-ON_SHARES = ("max_spot_share", "max_provider_share")
-"""Limits that charge for flow; every other one charges for what is bought."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,11 +43,11 @@ class Multipliers:
 
     Attributes:
         flow_worth: (N,) of the reach of a stream, less what it costs.
-        replica_worth: (T, C) of a replica's being there.
+        replica_worth: (T, C) of a replica's being there; negative where a limit on replicas charges for it.
         api_worth, api_price: (B,) of the reach of an API's stream, and what it costs with the limits' charges.
         instance_price: (I,) of an instance with the limits' charges.
-        gained: What demands, survival and least replicas are worth, less the charges on shares of the traffic.
-        charged: What the other limits' right sides are worth.
+        gained: What demands, survival and least replicas are worth, less what limits on flows and replicas charge.
+        charged: What the right sides of limits on instances are worth.
         group: (N,) the price z of a stream's trimming group, for its reach.
     """
 
@@ -92,16 +90,17 @@ def read_multipliers(program: Program, duals: Floats) -> Multipliers:
             # both blocks state the same demand, so the second's price may stand on the first
             first = len(rows.names) // 2
             dual = np.concatenate([dual[:first] + dual[first:], np.zeros(first)])
-        if name in ("demand", "survive", "least_replicas"):
-            np.add.at(worth, rows.column, dual[rows.row] * rows.value)
-            gained += float(dual @ rows.lower)
-        elif name in ON_SHARES:
-            np.subtract.at(worth, rows.column, dual[rows.row] * rows.value)
-            gained -= float(dual @ rows.upper)
+        charges = FAMILY[name].charges
+        if charges in ("flow", "replicas"):
+            # what must be there is worth its price, what may not exceed a limit costs it
+            least = np.isfinite(rows.lower)
+            signed = np.where(least, dual, -dual)
+            np.add.at(worth, rows.column, signed[rows.row] * rows.value)
+            gained += float(signed @ np.where(least, rows.lower, rows.upper))
         elif name == "first_instance":
             on_flow = np.isin(rows.column, columns.flow)
             group[rows.column[on_flow]] = dual[rows.row[on_flow]]
-        elif name not in ("capacity", "packing"):
+        elif charges == "instances":
             np.add.at(price, rows.column, dual[rows.row] * rows.value)
             charged += float(dual @ rows.upper)
     parts = (worth[columns.flow] - price[columns.flow], worth[columns.replicas], worth[columns.bought])

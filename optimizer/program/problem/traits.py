@@ -1,0 +1,71 @@
+"""What the limits in force look at: the traits that offers, or candidates, must share before one replaces the other."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+import numpy as np
+
+from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.program.problem.data import Limits
+from optimizer.program.problem.problem import Problem
+from optimizer.program.problem.quantities import label_numbers
+
+Column = Floats | Ints | Flags
+
+
+def same(values: Ints) -> list[Column]:
+    """Two columns that are both at most the other's only where the values are equal."""
+    return [values, -values]
+
+
+def _spot_offer(problem: Problem) -> list[Column]:
+    """Only what is not spot, or the same offer: two spot offers are not lost together."""
+    number = np.arange(len(problem.offers))
+    return [problem.offers.spot * (number + 1), problem.offers.spot * (len(number) - number)]
+
+
+OFFER_TRAITS: Final[Mapping[str, Callable[[Problem], list[Column]]]] = {
+    "provider": lambda problem: same(label_numbers(problem.offers.provider)),
+    "region": lambda problem: same(label_numbers(problem.offers.region)),
+    "spot": lambda problem: [problem.offers.spot],
+    "spot_offer": _spot_offer,
+    "power": lambda problem: [problem.offers.power_kw],
+    "carbon": lambda problem: [problem.offers.carbon_kg_per_hour],
+    "quotas": lambda problem: [
+        np.isin(np.arange(len(problem.offers)), quota.offers) for quota in problem.limits.quotas
+    ],
+    "instance": lambda problem: same(np.arange(len(problem.offers))),
+}
+"""(O,) columns by trait: an offer is no worse than another where all its columns are at most the other's."""
+
+CANDIDATE_TRAITS: Final[Mapping[str, Callable[[Problem], Ints]]] = {
+    "configuration": lambda problem: label_numbers(problem.candidates.configuration),
+    "engine": lambda problem: label_numbers(problem.candidates.engine),
+    "instance": lambda problem: problem.candidates.gpus_per_replica,
+}
+"""(C,) a number by trait: candidates with the same number may replace each other."""
+
+GROUPS: Final[Mapping[str, Callable[[Problem], Ints]]] = {
+    "provider": lambda problem: label_numbers(problem.offers.provider)[problem.candidates.offer],
+    "region": lambda problem: label_numbers(problem.offers.region)[problem.candidates.offer],
+    "configuration": CANDIDATE_TRAITS["configuration"],
+    "engine": CANDIDATE_TRAITS["engine"],
+}
+"""(C,) the groups among which a limit may want variety, by trait."""
+
+
+def offer_traits(limits: Limits) -> tuple[str, ...]:
+    """What a replacement of an offer must be no worse in."""
+    return _named(limits, (trait for item in limits.in_force for trait in item.compares_offers_by))
+
+
+def candidate_traits(limits: Limits) -> tuple[str, ...]:
+    """What a replacement of a candidate on its offer must have in common with it."""
+    named = _named(limits, (trait for item in limits.in_force for trait in item.compares_candidates_by))
+    return tuple(trait for trait in named if trait in CANDIDATE_TRAITS)
+
+
+def _named(limits: Limits, traits: Iterable[str]) -> tuple[str, ...]:
+    """The traits, each once; `loss` stands for whatever may be lost."""
+    every = (name for trait in traits for name in (limits.survive if trait == "loss" else (trait,)))
+    return tuple(dict.fromkeys(every))
