@@ -273,7 +273,7 @@ class ServerlessPrice(Strict):
 
 
 class AncillaryCost(Strict):
-    """A cost or rate beside GPU rental: storage, transfer, power, staff, published discounts."""
+    """A cost or rate besides GPU rental: storage, transfer, power, staff, published discounts."""
 
     provider: str
     item: str

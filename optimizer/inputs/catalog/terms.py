@@ -144,7 +144,7 @@ class Owned(Strict):
 
 @dataclass(frozen=True)
 class Terms:
-    """What is known about offers beside their rows.
+    """What is known about offers besides their rows.
 
     Attributes:
         regions: Where a region stands, by provider and region.

@@ -41,7 +41,7 @@ REFUSED_FIELDS: Final = ("hybrid_override_pattern", "index_topk", "linear_num_ke
 
 @dataclass
 class _Reader:
-    """The fields of a configuration; every problem is kept, so that all are told at once."""
+    """The fields of a configuration; every problem is kept, so that all are reported at once."""
 
     file: str
     content: dict[str, Any]

@@ -5,12 +5,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from operator import attrgetter
 from typing import Final
 
 from optimizer.base.units import TOKENS_PER_MILLION
 from optimizer.inputs.catalog.records import Catalogs, ServerlessPrice
 from optimizer.inputs.scenario.scenario import Policy, RequestClass, Scenario, Workload
-from optimizer.performance.candidates.options import Variant, variants
+from optimizer.performance.candidates.options import variants
 
 TUNED: Final = frozenset({"fine_tune", "distill_same_architecture"})
 """Relations of a published name to a model whose weights differ from those that an API of the model serves."""
@@ -69,8 +70,22 @@ def apis(scenario: Scenario, catalogs: Catalogs) -> JudgedApis:
                 cost_usd = usd_per_request(row, item, variant.workload.cached_input_share)
                 rejected.update(failed)
                 if not failed and cost_usd is not None:
-                    admitted.append(_api(variant, index, row, cost_usd))
-    return JudgedApis(tuple(sorted(admitted, key=_order)), {name: rejected[name] for name in sorted(rejected)})
+                    admitted.append(
+                        Api(
+                            workload_index=variant.workload_index,
+                            workload=variant.workload.name,
+                            model=variant.workload.model,
+                            request_class=item.name,
+                            class_index=index,
+                            provider=row.provider,
+                            name=row.provider_model_name,
+                            usd_per_request=cost_usd,
+                            as_of=row.as_of,
+                            source=row.source,
+                        )
+                    )
+    order = attrgetter("workload_index", "class_index", "usd_per_request", "provider", "name", "model")
+    return JudgedApis(tuple(sorted(admitted, key=order)), dict(sorted(rejected.items())))
 
 
 def usd_per_request(row: ServerlessPrice, item: RequestClass, cached_input_share: float) -> Decimal | None:
@@ -116,22 +131,3 @@ def _failures(
         "api_carbon": policy.max_carbon_kg_per_month is not None,
     }
     return [name for name, fails in failed.items() if fails]
-
-
-def _api(variant: Variant, index: int, row: ServerlessPrice, cost_usd: Decimal) -> Api:
-    return Api(
-        workload_index=variant.workload_index,
-        workload=variant.workload.name,
-        model=variant.workload.model,
-        request_class=variant.workload.classes()[index].name,
-        class_index=index,
-        provider=row.provider,
-        name=row.provider_model_name,
-        usd_per_request=cost_usd,
-        as_of=row.as_of,
-        source=row.source,
-    )
-
-
-def _order(api: Api) -> tuple[object, ...]:
-    return api.workload_index, api.class_index, api.usd_per_request, api.provider, api.name, api.model

@@ -110,10 +110,7 @@ def fixed_failures(
         return _support(catalogs, precision, catalogs.gpus[gpu].architecture)
 
     passed = {
-        "gpu_policy": fields["gpu"].passing(policy.gpus.permits),
-        "engine_policy": _listed(fields["engine"], policy.engines),
-        "precision_policy": _listed(fields["precision"], policy.precisions),
-        "kv_precision_policy": _listed(fields["kv_precision"], policy.kv_precisions),
+        **_permitted(fields, policy),
         "engine_support": joined("engine", "gpu", "precision").passing(lambda kind: _engine_runs(catalogs, *kind)),
         "kernel_support": joined("gpu", "precision").passing(lambda pair: kernels(*pair) != "none"),
         "kv_kernel_support": joined("gpu", "kv_precision").passing(lambda pair: kernels(*pair) == "native"),
@@ -122,6 +119,16 @@ def fixed_failures(
         "quality": np.array([_quality_suffices(workload, estimate) for estimate in quality], dtype=bool),
     }
     return {name: ~column for name, column in passed.items()}
+
+
+def _permitted(fields: Mapping[str, Categorical[Any]], policy: Policy) -> dict[str, Flags]:
+    """(P,) what the policy's lists of names permit."""
+    return {
+        "gpu_policy": fields["gpu"].passing(policy.gpus.permits),
+        "engine_policy": _listed(fields["engine"], policy.engines),
+        "precision_policy": _listed(fields["precision"], policy.precisions),
+        "kv_precision_policy": _listed(fields["kv_precision"], policy.kv_precisions),
+    }
 
 
 def _listed(column: Categorical[str], names: Collection[str]) -> Flags:

@@ -80,18 +80,12 @@ class Variant:
 
 
 @dataclass(frozen=True)
-class WorkloadOptions:
+class WorkloadOptions(Variant):
     """All configurations of one workload's model (P), with what each delivers to each pool.
 
     A workload with alternative models has options for each of them.
     """
 
-    workload_index: int
-    """Position of the workload in the scenario."""
-    workload: Workload
-    """As this model would serve it."""
-    model_quality: float
-    """The model's benchmark score as a share of the workload's first model's."""
     model: Model
     limits: LatencyLimits
     configurations: tuple[Configuration, ...]
@@ -200,9 +194,7 @@ def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offe
     kind = Categorical.of([kind for _, kind in pairs])
     allowed = permitted(workload, offers)
     options = WorkloadOptions(
-        workload_index=variant.workload_index,
-        workload=workload,
-        model_quality=variant.model_quality,
+        **vars(variant),
         model=catalogs.model(workload.model),
         limits=limits_of(workload, margins(catalogs, configurations, policy.confidence)),
         configurations=configurations,

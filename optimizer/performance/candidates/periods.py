@@ -1,4 +1,4 @@
-"""The week as few periods of alike hours, so that demand over time stays exact at its peaks and small to solve."""
+"""The week as few periods of similar hours, so that demand over time stays exact at its peaks and small to solve."""
 
 import math
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class Periods:
         transitions_per_month: (T, T) how often an hour of the first is followed by an hour of the second; hours of
             the same period are no transition.
         hour_to_period: (168,) the period of each hour of the week, Monday first.
-        min_replicas: (T, W) replicas that a workload keeps whatever is asked: its own floor, and one warm replica
+        min_replicas: (T, W) replicas that a workload keeps whatever the demand: its own floor, and one warm replica
             in hours without demand where starting one takes longer than its latency limits allow.
         added_share: (W,) requests that rounding hours up to their period adds, as a share of the workload's own.
     """

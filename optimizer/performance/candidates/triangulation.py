@@ -2,9 +2,9 @@
 
 What a replica sustains of a mix is predicted at that mix. Between a few predicted mixes the shares of its capacity that
 their requests take are added up; together these simplices cover every mix of the workload's classes (a triangulation).
-Adding up can promise too much, since a long prompt delays the short requests beside it. Where a plan runs a mix that
-does not hold, that mix is predicted and the simplices around it are split there (a stellar subdivision), so that the
-next plan knows it exactly.
+Adding up can promise too much, since a long prompt delays the short requests on the same replica. Where a plan runs a
+mix that does not hold, that mix is predicted and the simplices around it are split there (a stellar subdivision), so
+that the next plan knows it exactly.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,5 +1,6 @@
-"""Offers held against a policy: which it admits and why the others not, what each costs beside rent and emits."""
+"""Offers held against a policy: which it admits and why the others not, what each costs besides rent and emits."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from functools import cached_property
@@ -10,7 +11,7 @@ import numpy as np
 from optimizer.base.arrays import Flags, Floats
 from optimizer.base.units import GRAMS_PER_KILOGRAM
 from optimizer.inputs.catalog.kinds import OWNED, SPOT
-from optimizer.inputs.catalog.records import Catalogs, Offer
+from optimizer.inputs.catalog.records import AncillaryCost, Catalogs, Offer
 from optimizer.inputs.scenario.scenario import Grid, Policy, Workload
 from optimizer.performance.market.criteria import OFFER_CRITERIA
 from optimizer.performance.market.supply import Platform, Supply, power_kw, supply
@@ -117,8 +118,8 @@ def storage_usd_per_month(offer: Offer, catalogs: Catalogs, storage_gb: float) -
     """
     if not storage_gb or offer.provider == OWNED:
         return Decimal(0)
-    prices = [row.value for row in catalogs.ancillary if (row.provider, row.unit) == (offer.provider, STORAGE_UNIT)]
-    return Decimal(repr(storage_gb)) * min(prices) if prices else None
+    price = _cheapest(row for row in catalogs.ancillary if (row.provider, row.unit) == (offer.provider, STORAGE_UNIT))
+    return None if price is None else Decimal(repr(storage_gb)) * price
 
 
 def egress_usd_per_gb(offer: Offer, catalogs: Catalogs) -> Decimal | None:
@@ -128,10 +129,12 @@ def egress_usd_per_gb(offer: Offer, catalogs: Catalogs) -> Decimal | None:
     """
     if offer.provider == OWNED:
         return Decimal(0)
-    prices = [
-        row.value for row in catalogs.ancillary if (row.provider, row.item, row.unit) == (offer.provider, *EGRESS)
-    ]
-    return min(prices) if prices else None
+    wanted = (offer.provider, *EGRESS)
+    return _cheapest(row for row in catalogs.ancillary if (row.provider, row.item, row.unit) == wanted)
+
+
+def _cheapest(rows: Iterable[AncillaryCost]) -> Decimal | None:
+    return min((row.value for row in rows), default=None)
 
 
 def _passed(

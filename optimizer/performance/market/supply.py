@@ -1,4 +1,4 @@
-"""Every offer as the catalogs tell it, whatever a policy asks, with what policies judge told apart once."""
+"""Every offer as the catalogs know it, whatever the policy, with what policies judge as categories."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

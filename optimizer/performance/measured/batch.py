@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.base.arrays import Flags, Floats, Ints, Names
 from optimizer.base.units import MS_PER_S
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.measurements import shipped_measurements
@@ -21,6 +21,9 @@ PREDICTIONS = {
     "pred_request_throughput": "throughput",
 }
 """Predicted columns and the metric whose error they have; each also gets `_low` and `_high`."""
+
+UNPREDICTED = {f"{name}{end}": np.nan for name in PREDICTIONS for end in ("", "_low", "_high")} | {"pred_source": ""}
+"""Every column of a prediction, with what it holds where there is none."""
 
 
 def predict_batch(frame: pd.DataFrame, catalogs: Catalogs, *, look_up: bool = True) -> pd.DataFrame:
@@ -41,14 +44,21 @@ def predict_batch(frame: pd.DataFrame, catalogs: Catalogs, *, look_up: bool = Tr
     result = frame.assign(
         pred_status=np.where(ok, "ok", "unsupported"), pred_reason=np.where(ok, table.note, table.problem)
     )
-    for name in (f"{column}{end}" for column in PREDICTIONS for end in ("", "_low", "_high")):
-        result[name] = np.nan
-    result["pred_source"] = ""
-    if found is None:
-        return result
+    columns = {} if found is None else _predicted(found, table, rows, catalogs, look_up=look_up)
+    for name, otherwise in UNPREDICTED.items():
+        result[name] = table.column(rows, columns[name], otherwise) if columns else otherwise
+    return result
+
+
+def _predicted(
+    found: Deployments, table: DeploymentTable, rows: Ints, catalogs: Catalogs, *, look_up: bool
+) -> dict[str, Names]:
+    """The columns of the predictable rows: values, the ends of their intervals, and what they rest on."""
     calibration = Calibration.of(catalogs.calibration)
     missing = _missing(table, rows, catalogs, calibration)
     seen = measured(table, rows, catalogs, shipped_measurements()) if look_up else None
+    source = np.where(estimated(missing), "estimated", "calibrated").astype(object)
+    columns: dict[str, Names] = {"pred_source": source if seen is None else np.where(seen.rows, "measured", source)}
     values, loads = _values(found, table, rows)
     for name, metric in PREDICTIONS.items():
         width = half_width(calibration, metric, loads, table.names["engine"][rows], missing)
@@ -57,13 +67,8 @@ def predict_batch(frame: pd.DataFrame, catalogs: Catalogs, *, look_up: bool = Tr
             per = table.numbers["output_tokens"][rows] if name == "pred_request_throughput" else np.ones(len(rows))
             noise = calibration.lookup(REPEAT_NOISE, metric)
             low, high = seen.narrowed(metric, values[name], (low, high), noise, per)
-        for column, part in ((name, values[name]), (f"{name}_low", low), (f"{name}_high", high)):
-            result[column] = table.column(rows, part, np.nan)
-    sources = np.where(estimated(missing), "estimated", "calibrated").astype(object)
-    result["pred_source"] = table.column(
-        rows, sources if seen is None else np.where(seen.rows, "measured", sources), ""
-    )
-    return result
+        columns |= {name: values[name], f"{name}_low": low, f"{name}_high": high}
+    return columns
 
 
 def _values(found: Deployments, table: DeploymentTable, rows: Ints) -> tuple[dict[str, Floats], list[str]]:

@@ -88,9 +88,9 @@ def read_table(frame: pd.DataFrame, catalogs: Catalogs) -> DeploymentTable:
     load, value = table.names["load_type"], table.numbers["load_value"]
     table.refuse((load != "offline") & (load != "") & np.isnan(value), "load_value is missing")
     table.names["lengths"] = text_column(frame, "lengths")
-    statistic = text_column(frame, "ttft_statistic")
-    table.refuse(~np.isin(statistic, ("", *TTFT_STATISTICS)), "ttft_statistic is neither mean nor p50")
-    table.names["ttft_statistic"] = np.where(statistic == "", "mean", statistic).astype(object)
+    statistic = _given_or(text_column(frame, "ttft_statistic"), "mean")
+    table.refuse(~np.isin(statistic, TTFT_STATISTICS), "ttft_statistic is neither mean nor p50")
+    table.names["ttft_statistic"] = statistic
     return table
 
 
@@ -156,7 +156,7 @@ def _weight_precision(table: DeploymentTable, catalogs: Catalogs) -> Names:
     given = _lower_column(table, "weight_precision")
     own = _known_of(table, "model", lambda name: catalogs.model(name).native_precision)
     table.remark((given == "") & (own != ""), "weight precision not given: the model's own, " + own)
-    weight = np.where(given == "", own, given)
+    weight = _given_or(given, own)
     unknown = ~_among(weight, catalogs.schemes) & (table.names["model"] != "")
     table.refuse(unknown, "unknown weight precision '" + weight + "'")
     return _native_four_bit(table, weight, catalogs)
@@ -185,6 +185,10 @@ def _kv_precision(table: DeploymentTable, weight: Names, catalogs: Catalogs) -> 
     quantized = default & (_among(pair, eight_bit) | _among(pair + "@" + architecture, eight_bit))
     table.remark(quantized, "KV precision not given: fp8, as usual for these quantized weights")
     return np.where(quantized, "fp8", np.where(default, PLAIN_PRECISION, given))
+
+
+def _given_or(text: Names, otherwise: Names | str) -> Names:
+    return np.where(text == "", otherwise, text).astype(object)
 
 
 def _lower_column(table: DeploymentTable, name: str) -> Names:

@@ -174,26 +174,16 @@ def categorical(configurations: Sequence[Configuration], names: Iterable[str]) -
 
 def gather_columns(catalogs: Catalogs, columns: Columns) -> Setup:
     """As `gather`, from one column per field of `Configuration`; those left out have the field's default."""
-    rows = len(columns["model"])
-    columns = {name: np.full(rows, value, object) for name, value in Configuration._field_defaults.items()} | {
-        **columns
+    defaults = {
+        name: np.full(len(columns["model"]), value, object) for name, value in Configuration._field_defaults.items()
     }
+    columns = {**defaults, **columns}
     names = {name: Categorical[str].of(columns[name]) for name in NAMES}
     models = [catalogs.model(name) for name in names["model"].categories]
     gpus = [catalogs.gpu(name) for name in names["gpu"].categories]
     gpu_columns = _by_row(names["gpu"], [gpu_facts(gpu) for gpu in gpus])
     interconnect, link = _interconnect(columns, gpu_columns, names["gpu"].grouped([gpu.link for gpu in gpus]))
-    calibration = Calibration.of(catalogs.calibration)
-    # (engine, version) -> era
-    versions = Categorical.joined(names["engine"], names["engine_version"])
-    axes = names | {
-        "architecture": names["gpu"].grouped([gpu.architecture for gpu in gpus]),
-        "vendor": names["gpu"].grouped([gpu.vendor for gpu in gpus]),
-        "era": versions.grouped([era_of(calibration, *version) for version in versions.categories]),
-        "link": link,
-        "attention": names["model"].grouped(["mla" if is_latent(model) else "gqa" for model in models]),
-    }
-    found = constants(calibration, axes)
+    found = constants(Calibration.of(catalogs.calibration), _axes(catalogs, names) | {"link": link})
     return Setup(
         hardware=_struct(Hardware, gpu_columns | _kernels(catalogs, names["gpu"], names["precision"])),
         interconnect=interconnect,
@@ -202,6 +192,22 @@ def gather_columns(catalogs: Catalogs, columns: Columns) -> Setup:
         layout=_layout(catalogs, columns, names["engine"], found["sequence_limit"]),
         constants=found,
     )
+
+
+def _axes(catalogs: Catalogs, names: Mapping[str, Categorical[str]]) -> dict[str, Categorical[str]]:
+    """What constants vary along: the names themselves and what they imply."""
+    calibration = Calibration.of(catalogs.calibration)
+    gpus = [catalogs.gpu(name) for name in names["gpu"].categories]
+    attention = ["mla" if is_latent(catalogs.model(name)) else "gqa" for name in names["model"].categories]
+    # (engine, version) -> era
+    versions = Categorical.joined(names["engine"], names["engine_version"])
+    return {
+        **names,
+        "architecture": names["gpu"].grouped([gpu.architecture for gpu in gpus]),
+        "vendor": names["gpu"].grouped([gpu.vendor for gpu in gpus]),
+        "era": versions.grouped([era_of(calibration, *version) for version in versions.categories]),
+        "attention": names["model"].grouped(attention),
+    }
 
 
 def _kernels(catalogs: Catalogs, gpu: Categorical[str], precision: Categorical[str]) -> dict[str, Floats]:

@@ -139,7 +139,7 @@ def host_linked(catalogs: Catalogs, gpu: Column, tensor_parallel: Floats, link: 
 
 
 def kind_of(model: Model) -> str:
-    """Family of architectures that behave alike: dense or moe, with latent or hybrid attention."""
+    """Family of similar architectures: dense or moe, with latent or hybrid attention."""
     parts = ["moe" if model.moe_experts else "dense"]
     parts += ["mla"] if model.kv_lora_rank is not None else []
     parts += ["hybrid"] if model.linear_state_bytes_per_sequence else []

@@ -43,7 +43,7 @@ Column = Sequence[str] | NDArray[Any]
 
 
 def load_class(load: Column, value: Floats, ttft_s: Floats, decoding_s: Floats) -> list[str]:
-    """The class of each row's load: closed loops are told apart by their clients and by whether these wait, (n,).
+    """The class of each row's load: closed loops differ by their clients and by whether these wait, (n,).
 
     Args:
         load: Kind of load of each row.
