@@ -86,6 +86,7 @@ class Sustainable:
 def demand_of(mix: Mix, rows: int) -> TokenMix:
     """The mix as demand of `rows` equal rows."""
     cached = mix.input_tokens * mix.cached_input_share
+    # (K,) -> (rows, K)
     by_class = (mix.input_tokens - cached, cached, mix.output_tokens, mix.share)
     return TokenMix(*(np.broadcast_to(np.asarray(each, np.float64), (rows, len(mix.share))) for each in by_class))
 
@@ -124,6 +125,7 @@ def holds(point: OperatingPoint, limits: LatencyLimits) -> Flags:
     """Whether TTFT, TPOT and E2E keep their limits in every class, (3, n)."""
     tpot, ttft = limits.margins.tpot, limits.margins.ttft[:, None]
     e2e = np.maximum(ttft, tpot[:, None])
+    # (TTFT, TPOT, E2E) by row, over the limited statistics and all classes
     kept = np.ones((3, len(point.rate_per_s)), dtype=np.bool_)
     for name, limit in limits.ttft_s.items():
         kept[0] &= np.all(point.ttft_s[name] * ttft + limits.ttft_overhead_s <= limit, axis=1)
@@ -144,6 +146,7 @@ def _limited_by(
 ) -> Ints:
     """Which limit breaks first just above the rate found; at the top of the range the cache or the engine's limit."""
     above = np.minimum(running * (1 + 1e-3) + 1e-6, high)
+    # (TTFT, TPOT, E2E) by row: the first that a little more load breaks
     broken = ~holds(at_concurrency(replica, above, limits.statistics), limits)
     cache = replica.memory.kv_capacity / replica.sequence_bytes <= replica.setup.layout.max_num_seqs
     top = np.where(cache, LIMITS.index("kv_memory"), LIMITS.index("saturation"))

@@ -50,6 +50,7 @@ class Market(Supply):
 
     def widest(self) -> dict[Platform, int]:
         """Every platform with the most GPUs that one instance of it holds."""
+        # offer -> the widest of its platform
         widest = np.zeros(len(self.platform.categories), dtype=np.int64)
         np.maximum.at(widest, self.platform.codes, self.gpu_count)
         return dict(zip(self.platform.categories, widest.tolist(), strict=True))

@@ -9,7 +9,7 @@ from optimizer.base.arrays import Floats, Ints
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.measured.layout import assign_layout
 from optimizer.performance.measured.loads import Delivered, closed_loop, offline, open_loop, static_batch
-from optimizer.performance.measured.rows import LOADS, DeploymentTable
+from optimizer.performance.measured.rows import LOADS, DeploymentTable, given_or
 from optimizer.performance.physics.memory import kv_bytes_per_sequence, memory_use, weight_bytes
 from optimizer.performance.physics.row_arrays import RowArrays
 from optimizer.performance.physics.setup import NAMES, Columns, Setup, gather_columns
@@ -124,11 +124,9 @@ def _loaded(load: str, replica: ReplicaModel, part: Deployments) -> Delivered:
     if load == "concurrency":
         clients = np.maximum(part.value, 1.0)
         usual = np.minimum(clients * constants["requests_per_client"], constants["requests_per_run"])
-        requests = np.where(np.isnan(part.requests), usual, part.requests)
-        return closed_loop(replica, clients, np.maximum(requests, clients))
+        return closed_loop(replica, clients, np.maximum(given_or(part.requests, usual), clients))
     if load == "request_rate":
-        return open_loop(replica, part.value, np.where(np.isnan(part.requests), np.inf, part.requests))
+        return open_loop(replica, part.value, given_or(part.requests, np.inf))
     if load == "static_batch":
         return static_batch(replica, part.value)
-    sent = np.where(np.isnan(part.value), part.requests, part.value)
-    return offline(replica, np.where(np.isnan(sent), np.inf, np.maximum(sent, 1.0)))
+    return offline(replica, given_or(np.maximum(given_or(part.value, part.requests), 1.0), np.inf))

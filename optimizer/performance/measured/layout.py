@@ -3,7 +3,7 @@
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats
-from optimizer.performance.measured.rows import DeploymentTable
+from optimizer.performance.measured.rows import DeploymentTable, given_or
 
 
 def assign_layout(table: DeploymentTable, weight_bytes: Floats, room_bytes: Floats, latent: Flags) -> None:
@@ -15,22 +15,18 @@ def assign_layout(table: DeploymentTable, weight_bytes: Floats, room_bytes: Floa
     a model whose cache tensor parallelism cannot divide (`latent`, (n,)) then runs attention data-parallel.
     """
     gpus, dp = table.numbers["num_gpus"], table.numbers["dp"]
-    max_gpus = _given_or(gpus, np.inf)
-    tp = _given_or(table.numbers["tp"], np.minimum(_least_degree(weight_bytes / room_bytes), max_gpus))
-    pp = _given_or(table.numbers["pp"], 1.0)
+    max_gpus = given_or(gpus, np.inf)
+    tp = given_or(table.numbers["tp"], np.minimum(_least_degree(weight_bytes / room_bytes), max_gpus))
+    pp = given_or(table.numbers["pp"], 1.0)
     assumed = np.isnan(table.numbers["tp"])
     ranks = assumed & latent | (table.numbers["attention_dp"] > 0) | (dp > 1) & (gpus == tp * pp) & (tp > 1)
     # ranks share the GPUs of one replica, so that only the GPUs tell how many replicas there are
-    fitting = np.maximum(np.floor(_given_or(gpus, tp * pp) / (tp * pp)), 1.0)
+    fitting = np.maximum(np.floor(given_or(gpus, tp * pp) / (tp * pp)), 1.0)
     replicas = np.where(ranks | np.isnan(dp), fitting, dp)
     _note_assumed(table, assumed, np.stack([tp, pp, replicas]))
     table.refuse(np.any([degree != np.floor(degree) for degree in (tp, pp, replicas)], axis=0), "degrees must be whole")
     table.refuse(tp * pp * replicas > max_gpus, "tp x pp x dp exceeds num_gpus")
     table.layout = {"tp": tp, "pp": pp, "replicas": replicas, "attention_dp": ranks.astype(np.float64)}
-
-
-def _given_or(numbers: Floats, otherwise: Floats | float) -> Floats:
-    return np.where(np.isnan(numbers), otherwise, numbers)
 
 
 def _least_degree(shares: Floats) -> Floats:

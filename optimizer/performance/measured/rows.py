@@ -88,10 +88,15 @@ def read_table(frame: pd.DataFrame, catalogs: Catalogs) -> DeploymentTable:
     load, value = table.names["load_type"], table.numbers["load_value"]
     table.refuse((load != "offline") & (load != "") & np.isnan(value), "load_value is missing")
     table.names["lengths"] = text_column(frame, "lengths")
-    statistic = _given_or(text_column(frame, "ttft_statistic"), "mean")
+    statistic = _text_or(text_column(frame, "ttft_statistic"), "mean")
     table.refuse(~np.isin(statistic, TTFT_STATISTICS), "ttft_statistic is neither mean nor p50")
     table.names["ttft_statistic"] = statistic
     return table
+
+
+def given_or(numbers: Floats, otherwise: Floats | float) -> Floats:
+    """Numbers with another value where there is none."""
+    return np.where(np.isnan(numbers), otherwise, numbers)
 
 
 def text_column(frame: pd.DataFrame, name: str) -> Names:
@@ -156,7 +161,7 @@ def _weight_precision(table: DeploymentTable, catalogs: Catalogs) -> Names:
     given = _lower_column(table, "weight_precision")
     own = _known_of(table, "model", lambda name: catalogs.model(name).native_precision)
     table.remark((given == "") & (own != ""), "weight precision not given: the model's own, " + own)
-    weight = _given_or(given, own)
+    weight = _text_or(given, own)
     unknown = ~_among(weight, catalogs.schemes) & (table.names["model"] != "")
     table.refuse(unknown, "unknown weight precision '" + weight + "'")
     return _native_four_bit(table, weight, catalogs)
@@ -187,7 +192,7 @@ def _kv_precision(table: DeploymentTable, weight: Names, catalogs: Catalogs) -> 
     return np.where(quantized, "fp8", np.where(default, PLAIN_PRECISION, given))
 
 
-def _given_or(text: Names, otherwise: Names | str) -> Names:
+def _text_or(text: Names, otherwise: Names | str) -> Names:
     return np.where(text == "", otherwise, text).astype(object)
 
 

@@ -133,6 +133,7 @@ def kv_bytes_per_sequence(setup: Setup, tokens: Floats) -> Floats:
     Global layers keep every token, windowed layers min(tokens, window), linear layers one fixed state.
     """
     network = setup.network
+    # (row, class) -> tokens kept, summed over the layers
     length = np.broadcast_to(tokens, (setup.rows, np.shape(tokens)[-1]))
     local_layers = (network.kv_layers - network.global_layers)[:, None]
     kept = network.global_layers[:, None] * length + local_layers * np.minimum(length, network.window[:, None])

@@ -134,7 +134,6 @@ class OperatingPoint:
         e2e_s: End-to-end time by statistic, (n, K).
         prefill_s: Prefill of each class without queueing, (n, K).
         step_s: One decode step, (n,).
-        step_parts: What the step is spent on.
     """
 
     rate_per_s: Floats
@@ -147,7 +146,6 @@ class OperatingPoint:
     e2e_s: Mapping[str, Floats]
     prefill_s: Floats
     step_s: Floats
-    step_parts: StepParts
 
 
 def prefill_per_prompt(replica: ReplicaModel, sequences: Floats, step: StepParts) -> Floats:
@@ -204,7 +202,6 @@ def at_concurrency(replica: ReplicaModel, running: Floats, statistics: Collectio
         e2e_s=end_to_end(replica.demand, ttft, tpot) if len(statistics) == len(STATISTICS) else {},
         prefill_s=replica.prefill,
         step_s=flow.step.total,
-        step_parts=flow.step,
     )
 
 
