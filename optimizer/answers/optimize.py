@@ -94,7 +94,7 @@ def optimize(
     if answer.solution.outcome not in ("optimal", "feasible"):
         with watch.phase("comparing"):
             explanation = _without_plan(answer, counts)
-        return _report(answer, counts, watch, explanation, Verification(passed=False, checks=[]), None)
+        return _report(answer, counts, watch, explanation, Verification(passed=None, checks=[]), None)
     bought = read_back(answer)
     with watch.phase("verifying"):
         verification = verified(inquiry, bought)
@@ -131,7 +131,7 @@ def verified(inquiry: Inquiry, bought: Bought) -> Verification:
 def _explained(answer: Answer, bought: Bought, counts: Census) -> Explanation:
     inquiry = answer.inquiry.for_comparison()
     scenario, few = inquiry.scenario, narrowed(inquiry)
-    limits = requirements(scenario, inquiry.catalogs, bought.deployments, bought.monthly_cost_usd)
+    limits = requirements(scenario, inquiry.catalogs, bought)
     return Explanation(
         summary=_summary(answer, bought),
         binding=[item for item in limits if item.binding],

@@ -7,13 +7,13 @@ from typing import Final, Literal
 from optimizer.base.errors import InputError
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.requirements.asked import waivable
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.performance.market.criteria import OFFER_CRITERIA
+from optimizer.performance.market.criteria import CRITERIA, OFFER_CRITERIA
 from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.explain.conflict import plan_without
 from optimizer.plan.explain.cost_factors import CostFactor, cost_factors
-from optimizer.plan.explain.loosening import requirements_of
 from optimizer.plan.explain.pricing import SAME_COST, crossing
 from optimizer.plan.explain.ways_out import alone, relaxation, together
 from optimizer.plan.question.forcing import MENDABLE, OF_OFFERS, Choice, forced, is_covered, offers_of, unknown
@@ -28,8 +28,8 @@ SCHEMA_VERSION: Final = 1
 PHASES: Final = ("predicting", "solving", "comparing")
 CHEAPEST: Final = Decimal("0.01")
 """Prices are lowered to one percent at most: a discount beyond is no price."""
-NOT_HERE: Final = ("min_quality", "max_power_kw")
-"""Numbers that decide which candidates there are; failing them is told as a shortfall."""
+SHORTFALLS: Final = frozenset(item.requirement for item in CRITERIA.values() if not item.predicted)
+"""Requirements that decide which candidates and offers there are: failing them is told as a shortfall."""
 
 
 class Entry(Strict):
@@ -191,7 +191,8 @@ def _failing(inquiry: Inquiry, choice: Choice, chosen: Bought | None, proposal: 
 
 def _ways(proposal: Inquiry, failed: Sequence[str]) -> list[Relaxation]:
     """Each number of the scenario that, loosened alone, gives the choice a plan, else all that it fails at once."""
-    items = [item for item in requirements_of(proposal.scenario) if item.scale and not item.field.endswith(NOT_HERE)]
+    numbers = [item for item in waivable(proposal.scenario) if item.requirement.step and item.number is not None]
+    items = [item for item in numbers if item.requirement.name not in SHORTFALLS and item.written]
     ways = [way for item in items for way in alone(proposal, item)]
     missed = [item for item in items if item.field.startswith(tuple(failed))]
     if not ways and missed and plan_without(proposal, missed) is not None:

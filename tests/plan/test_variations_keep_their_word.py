@@ -7,8 +7,8 @@ import pytest
 
 from optimizer import optimize
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.requirements.asked import with_field
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.explain.loosening import with_field
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.report import PlanReport

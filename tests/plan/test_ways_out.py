@@ -9,8 +9,8 @@ from support.command import run
 
 from optimizer import optimize
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.requirements.asked import rounded_up, waivable, with_field
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.explain.loosening import Scale, requirements_of, rounded_up, with_field
 from optimizer.plan.record.report import PlanReport
 
 BIG = {"name": "a", "model": "llama-3.1-70b", "requests_per_second": 4.0, "input_tokens": 1500, "output_tokens": 300}
@@ -113,20 +113,26 @@ def test_the_conflict_alone_has_no_plan_and_without_any_one_of_it_there_is_one(f
     )
     conflict = optimize(scenario, few).explanation.conflict
     alone = scenario
-    for item in requirements_of(scenario):
+    for item in (item for item in waivable(scenario) if item.written):
         if item.field not in {named.requirement for named in conflict}:
             alone = with_field(alone, item.field, item.without)
     assert optimize(alone, few).outcome == "infeasible"
-    for item in requirements_of(alone):
+    for item in (item for item in waivable(alone) if item.written):
         assert optimize(with_field(alone, item.field, item.without), few).outcome == "optimal"
 
 
 def test_scales_go_from_strict_to_loose_in_values_people_would_write() -> None:
-    assert Scale(3, 0, 1).values() == (2, 1, 0)
-    assert Scale(0.85, 1.0, 0.05).values() == (0.9, 0.95, 1.0)
-    latencies = Scale(50, 400, 0).values()
+    def values(field: str) -> tuple[float, ...]:
+        policy = {"spare_replicas": 3, "max_utilization": 0.85}
+        workload = SMALL | {"slo": {"ttft_ms": {"p95": 50.0}}}
+        asked = waivable(Scenario.model_validate({"name": "case", "workloads": [workload], "policy": policy}))
+        return next(item for item in asked if item.field.endswith(field)).looser_values()
+
+    assert values("spare_replicas") == (2, 1, 0)
+    assert values("max_utilization") == (0.9, 0.95, 1.0)
+    latencies = values("ttft_ms.p95")
     assert latencies[0] == pytest.approx(52.5)
-    assert latencies[-1] >= 400
+    assert latencies[-1] >= 50 * 4096
     assert list(latencies) == sorted(latencies)
     assert rounded_up(1234.5) == 1240
     assert rounded_up(0.01234) == pytest.approx(0.0124)

@@ -8,8 +8,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.requirements.asked import waivable, with_field
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.explain.loosening import defaults_of, requirements_of, with_field
 from optimizer.plan.explain.ways_out import ways_out
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.readback.readback import read_back
@@ -61,7 +61,7 @@ def leads_out(scenario: Scenario, few: Catalogs) -> None:
     for number in {item.conflict for item in conflict}:
         named = {item.requirement for item in conflict if item.conflict == number}
         unwritten = any(not item.written for item in conflict if item.conflict == number)
-        asked = (*requirements_of(scenario), *(defaults_of(scenario) if unwritten else ()))
+        asked = tuple(item for item in waivable(scenario) if item.written or unwritten)
         everything = {item.field: item for item in asked}
         alone = scenario
         for field, item in everything.items():

@@ -101,7 +101,7 @@ OF_WORKLOADS: Final = (
         unit="replicas",
         step=Step("whole", strictest=1, loosest=MANY),
         over="workload",
-        promise="any number of replicas of a workload",
+        promise="any number of replicas",
     ),
     Requirement(
         name="own_providers",

@@ -1,8 +1,10 @@
-"""Every test that a candidate must pass, once: its name, its sentence and the scenario field that loosens it."""
+"""Every test that a candidate must pass, once: its name, its sentence and the requirement that it serves."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
+
+from optimizer.inputs.requirements.registry import BY_NAME
 
 
 @dataclass(frozen=True)
@@ -12,24 +14,30 @@ class Criterion:
     Attributes:
         name: Short name, the key in counts of rejected candidates.
         sentence: What passing means.
-        loosened_by: Path of the scenario field that relaxes it, `{workload}` standing for the workload's name;
-            empty when nothing in a scenario can (physics, kernels, arithmetic).
+        requirement: Name of what the scenario asks by it; empty when nothing in a scenario can loosen it (physics,
+            kernels, arithmetic).
         level: Whether it judges a configuration (engine, precision, parallelism on a GPU), an offer or a hosted API.
         unit: Unit of the value and the limit where the test compares two numbers.
+        predicted: Whether it is judged on predictions, so that service levels and confidence decide it.
     """
 
     name: str
     sentence: str
-    loosened_by: str
+    requirement: str
     level: Literal["configuration", "offer", "api"]
     unit: str = ""
+    predicted: bool = False
+
+    def field(self, workload: str) -> str:
+        """Path of the scenario field that loosens it; empty where none does."""
+        return BY_NAME[self.requirement].path(workload) if self.requirement else ""
 
 
 CONFIGURATION_CRITERIA: Final = (
-    Criterion("gpu_policy", "the GPU is allowed", "policy.gpus", "configuration"),
-    Criterion("engine_policy", "the engine is allowed", "policy.engines", "configuration"),
-    Criterion("precision_policy", "the precision is allowed", "policy.precisions", "configuration"),
-    Criterion("kv_precision_policy", "the KV-cache precision is allowed", "policy.kv_precisions", "configuration"),
+    Criterion("gpu_policy", "the GPU is allowed", "gpus", "configuration"),
+    Criterion("engine_policy", "the engine is allowed", "engines", "configuration"),
+    Criterion("precision_policy", "the precision is allowed", "precisions", "configuration"),
+    Criterion("kv_precision_policy", "the KV-cache precision is allowed", "kv_precisions", "configuration"),
     Criterion("engine_support", "the engine runs on this GPU with this precision", "", "configuration"),
     Criterion("kernel_support", "the GPU has kernels for the precision", "", "configuration"),
     Criterion("kv_kernel_support", "the GPU computes in the KV cache's precision", "", "configuration"),
@@ -37,82 +45,66 @@ CONFIGURATION_CRITERIA: Final = (
     Criterion("link_known", "the link between the GPUs is known", "", "configuration"),
     Criterion("divisibility", "attention heads and layers divide over the GPUs", "", "configuration"),
     Criterion("context", "prompt and answer fit the model's context", "", "configuration", "tokens"),
-    Criterion("quality", "the precision keeps the quality floor", "workloads[{workload}].min_quality", "configuration"),
+    Criterion("quality", "the precision keeps the quality floor", "min_quality", "configuration"),
     Criterion("memory", "weights and one request's KV cache fit the GPU memory", "", "configuration", "GiB"),
     Criterion(
-        "ttft",
-        "the first token arrives in time on an idle replica",
-        "workloads[{workload}].slo.ttft_ms",
-        "configuration",
-        "ms",
+        "ttft", "the first token arrives in time on an idle replica", "ttft_ms", "configuration", "ms", predicted=True
     ),
+    Criterion("tpot", "tokens follow fast enough on an idle replica", "tpot_ms", "configuration", "ms", predicted=True),
     Criterion(
-        "tpot",
-        "tokens follow fast enough on an idle replica",
-        "workloads[{workload}].slo.tpot_ms",
-        "configuration",
-        "ms",
+        "e2e", "the answer is complete in time on an idle replica", "e2e_ms", "configuration", "ms", predicted=True
     ),
-    Criterion(
-        "e2e",
-        "the answer is complete in time on an idle replica",
-        "workloads[{workload}].slo.e2e_ms",
-        "configuration",
-        "ms",
-    ),
-    Criterion("load", "the limits hold at some sustainable load", "", "configuration"),
+    Criterion("load", "the limits hold at some sustainable load", "", "configuration", predicted=True),
 )
 
 OFFER_CRITERIA: Final = (
-    Criterion("provider", "the provider is allowed", "policy.providers", "offer"),
-    Criterion("region", "the region is allowed", "policy.regions", "offer"),
-    Criterion("country", "the country is allowed", "policy.countries", "offer"),
-    Criterion("country_known", "the country is known where countries are limited", "policy.countries", "offer"),
-    Criterion("hosting", "hardware of this ownership is allowed", "policy.hosting", "offer"),
-    Criterion("provider_kind", "one can sign a contract with the provider", "policy.provider_kinds", "offer"),
-    Criterion("pricing_term", "the pricing term is allowed", "policy.pricing_terms", "offer"),
-    Criterion("price_confidence", "the price comes from a price list", "policy.price_confidence", "offer"),
-    Criterion("price_age", "the price is recent enough", "policy.max_price_age_days", "offer", "days"),
-    Criterion("power_known", "the power draw is known where power is limited", "policy.max_power_kw", "offer"),
+    Criterion("provider", "the provider is allowed", "providers", "offer"),
+    Criterion("region", "the region is allowed", "regions", "offer"),
+    Criterion("country", "the country is allowed", "countries", "offer"),
+    Criterion("country_known", "the country is known where countries are limited", "countries", "offer"),
+    Criterion("hosting", "hardware of this ownership is allowed", "hosting", "offer"),
+    Criterion("provider_kind", "one can sign a contract with the provider", "provider_kinds", "offer"),
+    Criterion("pricing_term", "the pricing term is allowed", "pricing_terms", "offer"),
+    Criterion("price_confidence", "the price comes from a price list", "price_confidence", "offer"),
+    Criterion("price_age", "the price is recent enough", "max_price_age_days", "offer", "days"),
+    Criterion("power_known", "the power draw is known where power is limited", "max_power_kw", "offer"),
     Criterion(
         "carbon_known",
         "power draw and grid are known where carbon is limited",
-        "policy.max_carbon_kg_per_month",
+        "max_carbon_kg_per_month",
         "offer",
     ),
     Criterion(
         "storage_priced",
         "the provider's storage price is known where storage is asked for",
-        "policy.storage_gb_per_instance",
+        "storage_gb_per_instance",
         "offer",
     ),
     Criterion(
         "egress_priced",
         "the provider's price for data sent out is known where egress is asked for",
-        "policy.egress",
+        "egress",
         "offer",
     ),
 )
 
 API_CRITERIA: Final = (
-    Criterion("api_hosting", "hosted APIs are asked for", "policy.hosting", "api"),
-    Criterion("api_provider", "the API's provider is allowed", "policy.providers", "api"),
-    Criterion("api_place", "no place is asked for: where an API runs is not known", "policy.regions", "api"),
-    Criterion("api_price_confidence", "the API's price comes from a price list", "policy.price_confidence", "api"),
-    Criterion("api_price_age", "the API's price is recent enough", "policy.max_price_age_days", "api", "days"),
+    Criterion("api_hosting", "hosted APIs are asked for", "hosting", "api"),
+    Criterion("api_provider", "the API's provider is allowed", "providers", "api"),
+    Criterion("api_place", "no place is asked for: where an API runs is not known", "regions", "api"),
+    Criterion("api_price_confidence", "the API's price comes from a price list", "price_confidence", "api"),
+    Criterion("api_price_age", "the API's price is recent enough", "max_price_age_days", "api", "days"),
     Criterion("api_price_complete", "prompts and answers both have a price above zero", "", "api"),
     Criterion("api_context", "the prompt fits what the API takes", "", "api", "tokens"),
     Criterion("api_weights", "the API serves these weights and not what they were tuned from", "", "api"),
     Criterion(
         "api_quality",
         "no quality is asked for: the precision of an API is not published",
-        "workloads[{workload}].min_quality",
+        "min_quality",
         "api",
     ),
-    Criterion(
-        "api_precision", "no precision is asked for: that of an API is not published", "policy.precisions", "api"
-    ),
-    Criterion("api_carbon", "carbon is not limited: an API's is not known", "policy.max_carbon_kg_per_month", "api"),
+    Criterion("api_precision", "no precision is asked for: that of an API is not published", "precisions", "api"),
+    Criterion("api_carbon", "carbon is not limited: an API's is not known", "max_carbon_kg_per_month", "api"),
 )
 
 CRITERIA: Final[Mapping[str, Criterion]] = {

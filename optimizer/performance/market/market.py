@@ -12,6 +12,7 @@ from optimizer.base.arrays import Flags, Floats
 from optimizer.base.units import GRAMS_PER_KILOGRAM
 from optimizer.inputs.catalog.kinds import OWNED, SPOT
 from optimizer.inputs.catalog.records import AncillaryCost, Catalogs, Offer
+from optimizer.inputs.requirements.asked import policy_fields
 from optimizer.inputs.scenario.scenario import Grid, Policy, Workload
 from optimizer.performance.market.criteria import OFFER_CRITERIA
 from optimizer.performance.market.supply import Platform, Supply, power_kw, supply
@@ -90,10 +91,9 @@ def permitted(workload: Workload, offers: Supply) -> Flags:
 
 def admits_by(policy: Policy) -> tuple[object, ...]:
     """Everything of a policy on which a market depends: equal values, equal markets."""
-    lists = (policy.providers, policy.regions, policy.countries, policy.provider_kinds, policy.hosting)
-    prices = (policy.pricing_terms, policy.price_confidence, policy.max_price_age_days, policy.storage_gb_per_instance)
-    limited = (policy.max_power_kw is None, policy.max_carbon_kg_per_month is None, policy.grid, policy.spot)
-    return (*lists, *prices, *limited, policy.egress is None)
+    limited = (policy.max_power_kw is None, policy.max_carbon_kg_per_month is None)
+    admitted = (getattr(policy, field) for field in sorted(policy_fields("offers")))
+    return (*admitted, *limited, policy.grid, policy.spot)
 
 
 def carbon_kg_per_hour(offer: Offer, catalogs: Catalogs, grid: Grid | None) -> Decimal | None:

@@ -8,7 +8,8 @@ import numpy as np
 from optimizer.base.arrays import Flags
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.inputs.catalog.records import Model
-from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE, Policy
+from optimizer.inputs.requirements.asked import asked_of, with_field
+from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
 from optimizer.performance.candidates.options import MIXED, WorkloadOptions
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.readback.outline import Outline, outlined
@@ -77,31 +78,13 @@ def opportunities(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative]:
         yield _compared(kind, f"with {words}", inquiry.under_policy(**changes).solved(), chosen)
 
 
-PROMISES: tuple[tuple[str, str], ...] = (
-    ("robust", "planning for demand, throughput and price as they are expected"),
-    ("survive", "no loss to survive"),
-    ("spare_replicas", "no spare replicas"),
-    ("min_providers", "one provider allowed"),
-    ("min_regions", "one region allowed"),
-    ("max_provider_share", "no limit on what one provider serves"),
-    ("max_spot_share", "no limit on what spot serves"),
-    ("max_engines", "any number of engines"),
-    ("max_carbon_kg_per_month", "no limit on carbon"),
-    ("countries", "any country"),
-    ("egress", "answers sent out for nothing"),
-    ("migration", "no plan in force to start from"),
-    ("mix_classes", "any mix of a workload's classes on a replica"),
-)
-"""Policy fields that buy safety or order, and what being without each means."""
-
-
 def insurance(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative]:
     """What each promise beyond the service levels costs: the plan without it."""
-    policy, neutral = inquiry.scenario.policy, Policy()
-    for field, words in PROMISES:
-        if getattr(policy, field) != getattr(neutral, field):
-            without = inquiry.under_policy(**{field: getattr(neutral, field)}).solved()
-            yield _compared(field, f"with {words}", without, chosen)
+    asked = [item for item in asked_of(inquiry.scenario) if item.requirement.promise]
+    for field, item in {item.requirement.promised_as or item.field: item for item in asked}.items():
+        scenario = with_field(inquiry.scenario, field, None if item.requirement.promised_as else item.without)
+        words = f"with {item.requirement.promise}{f' of {item.workload}' if item.workload else ''}"
+        yield _compared(field.rpartition(".")[2], words, inquiry.changed(scenario).solved(), chosen)
 
 
 def _with(field: str, policy: object, *extra: str) -> dict[str, object]:

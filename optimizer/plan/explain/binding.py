@@ -1,138 +1,266 @@
-"""Every limit of the scenario at the finished plan: its value, its slack in its own unit, and whether it binds."""
+"""Every requirement at the finished plan: its value, its slack in its own unit, and whether it binds."""
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property, partial
+from typing import Final
 
 from optimizer.base.units import WATTS_PER_KILOWATT
-from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.scenario.scenario import Latency, Scenario, Workload
+from optimizer.inputs.catalog.kinds import SPOT
+from optimizer.inputs.catalog.records import Catalogs, Offer
+from optimizer.inputs.requirements.asked import Asked, asked_of
+from optimizer.inputs.scenario.scenario import Quota, Scenario
+from optimizer.performance.market.market import carbon_kg_per_hour
+from optimizer.plan.explain.losses import share_left
+from optimizer.plan.readback.readback import Bought
 from optimizer.plan.record.explanation import Requirement
-from optimizer.plan.record.fleet import Deployment
+from optimizer.plan.record.fleet import Deployment, Purchase
 
-BINDS_WITHIN = 0.02
-"""A limit binds when less than this share of it is left."""
-LATENCY_NAMES = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "end-to-end time"}
-
-
-def requirements(
-    scenario: Scenario, catalogs: Catalogs, deployments: Sequence[Deployment], total_usd: Decimal
-) -> list[Requirement]:
-    """All limits in the scenario's order: each workload's, then the policy's."""
-    found: list[Requirement] = []
-    for workload in scenario.workloads:
-        serving = [d for d in deployments if d.workload == workload.name]
-        found += [*_demand(workload, serving), *_latencies(workload, serving), *_quality(workload, serving)]
-    return found + list(_policy(scenario, catalogs, deployments, total_usd))
+BINDS_WITHIN: Final = 0.02
+"""A limit that is no count binds when less than this share of it is left."""
+LATENCY_NAMES: Final = {"ttft_ms": "TTFT", "tpot_ms": "TPOT", "e2e_ms": "end-to-end time"}
 
 
-def _requirement(path: str, limit: float, value: float, unit: str, text: str, binding: bool) -> Requirement:
+@dataclass(frozen=True)
+class Measured:
+    """What a plan makes of a requirement.
+
+    Attributes:
+        value: In the requirement's unit.
+        text: The same in words, the limit included.
+        limit: Where it is not the number asked for.
+        binding: Where slack alone does not tell.
+        field: Where it is not the requirement's own.
+    """
+
+    value: float
+    text: str
+    limit: float | None = None
+    binding: bool | None = None
+    field: str = ""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The plan, and what it is held against."""
+
+    scenario: Scenario
+    catalogs: Catalogs
+    bought: Bought
+
+    @cached_property
+    def offers(self) -> Mapping[str, Offer]:
+        """The offers bought, by id."""
+        wanted = {purchase.offer for purchase in self.bought.purchases}
+        return {offer.id: offer for offer in self.catalogs.offers if offer.id in wanted}
+
+    @property
+    def periods(self) -> range:
+        """The numbers of the periods."""
+        return range(len(self.bought.periods))
+
+    def serving(self, workload: str) -> list[Deployment]:
+        """The deployments of a workload."""
+        return [d for d in self.bought.deployments if d.workload == workload]
+
+    def served(self, workload: str) -> list[float]:
+        """Requests/s of a workload, hosted APIs included, by period."""
+        by_api = [api for api in self.bought.hosted if api.workload == workload]
+        return [
+            sum(d.schedule[t].requests_per_second for d in self.serving(workload))
+            + sum(api.schedule[t].requests_per_second for api in by_api)
+            for t in self.periods
+        ]
+
+    def replicas(self, workload: str) -> list[int]:
+        """Of a workload, by period."""
+        return [sum(d.schedule[t].replicas for d in self.serving(workload)) for t in self.periods]
+
+    def most_at_once(self, of_instance: Callable[[Offer], float]) -> float:
+        """The highest sum over the instances that run in one period."""
+        amounts = [(purchase, of_instance(self.offers[purchase.offer])) for purchase in self.bought.purchases]
+        return max(sum(amount * p.schedule[t].instances for p, amount in amounts) for t in self.periods)
+
+    def highest_share(self, carrier: Callable[[Deployment], str]) -> tuple[float, str]:
+        """The largest share of a period's demand that one carrier serves, and which; hosted APIs go by provider."""
+        shares: list[tuple[float, str]] = []
+        for t, period in zip(self.periods, self.bought.periods, strict=True):
+            carried: dict[str, float] = defaultdict(float)
+            for d in self.bought.deployments:
+                carried[carrier(d)] += d.schedule[t].requests_per_second
+            for api in self.bought.hosted:
+                carried[api.provider] += api.schedule[t].requests_per_second
+            total = sum(period.requests_per_second.values())
+            shares += [(flow / total, name) for name, flow in carried.items() if name and total]
+        return max(shares, default=(0.0, ""))
+
+
+def requirements(scenario: Scenario, catalogs: Catalogs, bought: Bought) -> list[Requirement]:
+    """All that is asked and can be measured at the plan, in the registry's order."""
+    facts = Facts(scenario, catalogs, bought)
+    return [
+        _record(item, measured)
+        for item in asked_of(scenario)
+        if item.requirement.name in MEASURES
+        for measured in MEASURES[item.requirement.name](facts, item)
+    ]
+
+
+def _record(item: Asked, measured: Measured) -> Requirement:
+    """Slack is what is left before the requirement breaks, whichever side of the limit that is."""
+    limit = measured.limit if measured.limit is not None else float(item.value)
+    slack = limit - measured.value if item.requirement.sense == "at_most" else measured.value - limit
+    step = item.requirement.step
+    near = 0.0 if step is not None and step.kind == "whole" else BINDS_WITHIN * abs(limit)
     return Requirement(
-        requirement=path, limit=limit, value=value, slack=limit - value, unit=unit, binding=binding, text=text
+        requirement=measured.field or item.field,
+        limit=limit,
+        value=measured.value,
+        slack=slack,
+        unit=item.unit,
+        binding=slack <= near if measured.binding is None else measured.binding,
+        text=measured.text,
     )
 
 
-def _demand(workload: Workload, serving: Sequence[Deployment]) -> Iterator[Requirement]:
-    peak = workload.peak_requests_per_second()
-    path = f"workloads[{workload.name}].{'demand' if workload.demand else 'requests_per_second'}"
-    capacity = sum(d.max_requests_per_second for d in serving)
-    text = f"{workload.name}: {peak:g} req/s must be served; the replicas sustain {capacity:.3g} within the limits"
-    yield _requirement(path, peak, sum(d.requests_per_second for d in serving), "requests/s", text, binding=True)
+def _demand(facts: Facts, item: Asked) -> Iterable[Measured]:
+    workload = next(each for each in facts.scenario.workloads if each.name == item.workload)
+    serving = facts.serving(item.workload)
+    peak, capacity = workload.peak_requests_per_second(), sum(d.max_requests_per_second for d in serving)
+    served = max(facts.served(item.workload))
+    text = f"{item.workload}: {peak:g} req/s must be served; the replicas sustain {capacity:.3g} within the limits"
+    yield Measured(served, text, limit=peak, binding=True)
 
 
-def _latencies(workload: Workload, serving: Sequence[Deployment]) -> Iterator[Requirement]:
-    named: tuple[tuple[str, Latency | None], ...] = (
-        ("ttft", workload.slo.ttft_ms),
-        ("tpot", workload.slo.tpot_ms),
-        ("e2e", workload.slo.e2e_ms),
-    )
-    for metric, latency in named:
-        for statistic, limit in (latency.limits_ms() if latency else {}).items():
-            value = max(_bound(d, metric, statistic) for d in serving)
-            capping = [d for d in serving if d.limited_by == metric]
-            binding = bool(capping) or value >= limit * (1 - BINDS_WITHIN)
-            what = f"{LATENCY_NAMES[metric]} {statistic} ≤ {limit:g} ms"
-            if capping:
-                rate = capping[0].max_requests_per_second / capping[0].replicas
-                effect = f"; it stops a replica on {capping[0].gpu} at {rate:.3g} req/s"
-            else:
-                effect = ""
-            text = (
-                f"{workload.name}: {what}: {value:.1f} ms at the planned load, {limit - value:.1f} ms to spare{effect}"
-            )
-            path = f"workloads[{workload.name}].slo.{metric}_ms.{statistic}"
-            yield _requirement(path, limit, value, "ms", text, binding)
+def _latency(facts: Facts, item: Asked) -> Iterable[Measured]:
+    """At the planned load; it binds as well where it stops a replica at the rate that it sustains."""
+    serving, limit, metric = facts.serving(item.workload), float(item.value), item.requirement.name
+    if not serving:
+        return
+    value = max(_bound(d, metric, item.statistic) for d in serving)
+    capping = [d for d in serving if f"{d.limited_by}_ms" == metric]
+    effect = ""
+    if capping:
+        rate = capping[0].max_requests_per_second / capping[0].replicas
+        effect = f"; it stops a replica on {capping[0].gpu} at {rate:.3g} req/s"
+    what = f"{item.workload}: {LATENCY_NAMES[metric]} {item.statistic} ≤ {limit:g} ms"
+    text = f"{what}: {value:.1f} ms at the planned load, {limit - value:.1f} ms to spare{effect}"
+    yield Measured(value, text, binding=bool(capping) or value >= limit * (1 - BINDS_WITHIN))
 
 
 def _bound(deployment: Deployment, metric: str, statistic: str) -> float:
-    if metric == "ttft":
+    if metric == "ttft_ms":
         return deployment.ttft_bound_ms[statistic]
-    if metric == "tpot":
+    if metric == "tpot_ms":
         return deployment.tpot_bound_ms[statistic]
     return max(item.e2e_bound_ms[statistic] for item in deployment.classes)
 
 
-def _quality(workload: Workload, serving: Sequence[Deployment]) -> Iterator[Requirement]:
-    if workload.min_quality is None:
-        return
-    known = [d.quality for d in serving if d.quality is not None]
-    path = f"workloads[{workload.name}].min_quality"
-    if not known:
-        text = f"{workload.name}: quality ≥ {workload.min_quality:g}: not published for the chosen precision, accepted"
-        yield Requirement(
-            requirement=path, limit=workload.min_quality, value=0.0, slack=0.0, unit="share", binding=False, text=text
-        )
-        return
-    lowest = min(known)
-    text = f"{workload.name}: quality ≥ {workload.min_quality:g}: {lowest:.4f} of the 16-bit score"
-    yield Requirement(
-        requirement=path,
-        limit=workload.min_quality,
-        value=lowest,
-        slack=lowest - workload.min_quality,
-        unit="share",
-        binding=False,
-        text=text,
+def _quality(facts: Facts, item: Asked) -> Iterable[Measured]:
+    known = [d.quality for d in facts.serving(item.workload) if d.quality is not None]
+    what = f"{item.workload}: quality ≥ {item.value:g}"
+    if known:
+        yield Measured(min(known), f"{what}: {min(known):.4f} of the 16-bit score", binding=False)
+    else:
+        accepted = f"{what}: not published for the chosen precision, accepted"
+        yield Measured(0.0, accepted, limit=float(item.value), binding=False)
+
+
+def _min_replicas(facts: Facts, item: Asked) -> Iterable[Measured]:
+    least = min(facts.replicas(item.workload))
+    yield Measured(least, f"{item.workload}: at least {item.value:g} replicas in every hour: {least}")
+
+
+def _max_replicas(facts: Facts, item: Asked) -> Iterable[Measured]:
+    most = max(facts.replicas(item.workload))
+    yield Measured(most, f"{item.workload}: at most {item.value:g} replicas at once: {most}")
+
+
+def _utilization(facts: Facts, item: Asked) -> Iterable[Measured]:
+    busiest = max((d.utilization for d in facts.bought.deployments), default=0.0)
+    text = f"utilization ≤ {item.value:.0%}: the busiest deployment runs at {busiest:.1%} of its maximum"
+    yield Measured(busiest, text)
+
+
+def _gpus(facts: Facts, item: Asked) -> Iterable[Measured]:
+    gpus = facts.most_at_once(lambda offer: offer.gpu_count)
+    yield Measured(gpus, f"at most {item.value:g} GPUs: {gpus:g} are bought")
+
+
+def _budget(facts: Facts, item: Asked) -> Iterable[Measured]:
+    limit, factor = float(item.value), facts.scenario.policy.robust.price
+    cost = float(facts.bought.monthly_cost_usd * Decimal(repr(factor)))
+    at_worst = f" with prices × {factor:g}" if factor != 1 else ""
+    text = f"at most ${limit:,.2f} a month: ${cost:,.2f}{at_worst}, ${limit - cost:,.2f} to spare"
+    yield Measured(cost, text)
+
+
+def _quotas(facts: Facts, _: Asked) -> Iterable[Measured]:
+    for quota in facts.scenario.policy.quotas:
+        used = facts.most_at_once(partial(_counted, quota))
+        text = f"quota {quota.name}: {used:g} of {quota.max_gpus} GPUs"
+        yield Measured(used, text, limit=quota.max_gpus, field=f"policy.quotas[{quota.name}].max_gpus")
+
+
+def _counted(quota: Quota, offer: Offer) -> float:
+    """GPUs of an instance that count against the quota."""
+    return offer.gpu_count if quota.covers(offer.provider, offer.region, offer.gpu) else 0
+
+
+def _configurations(facts: Facts, item: Asked) -> Iterable[Measured]:
+    count = len({_setup(d) for d in facts.bought.deployments})
+    yield Measured(count, f"at most {item.value:g} distinct configurations: {count}")
+
+
+def _setup(d: Deployment) -> tuple[str, ...]:
+    layout = f"tp{d.tensor_parallel}pp{d.pipeline_parallel}"
+    return (d.workload, d.model, d.engine, d.gpu, d.precision, d.kv_precision, layout)
+
+
+def _engines(facts: Facts, item: Asked) -> Iterable[Measured]:
+    engines = sorted({d.engine for d in facts.bought.deployments})
+    yield Measured(len(engines), f"at most {item.value:g} engines: {', '.join(engines)}")
+
+
+def _power(facts: Facts, item: Asked) -> Iterable[Measured]:
+    gpus = facts.catalogs.gpus
+    power = facts.most_at_once(lambda offer: (gpus[offer.gpu].tdp_w or 0.0) * offer.gpu_count) / WATTS_PER_KILOWATT
+    yield Measured(power, f"at most {item.value:g} kW: {power:.1f} kW of GPU power")
+
+
+def _carbon(facts: Facts, item: Asked) -> Iterable[Measured]:
+    emitted = sum(_carbon_kg_per_month(facts, purchase) for purchase in facts.bought.purchases)
+    yield Measured(emitted, f"at most {item.value:g} kg CO₂ a month: {emitted:.1f} kg")
+
+
+def _carbon_kg_per_month(facts: Facts, purchase: Purchase) -> float:
+    """Of the instances while they run, those that are always paid for all month."""
+    kg_per_hour = carbon_kg_per_hour(facts.offers[purchase.offer], facts.catalogs, facts.scenario.policy.grid)
+    hours = (
+        period.hours_per_month * running.instances
+        for period, running in zip(facts.bought.periods, purchase.schedule, strict=True)
     )
+    return float(kg_per_hour or 0) * sum(hours)
 
 
-def _policy(
-    scenario: Scenario, catalogs: Catalogs, deployments: Sequence[Deployment], total_usd: Decimal
-) -> Iterator[Requirement]:
-    policy = scenario.policy
-    busiest = max(d.utilization for d in deployments)
-    gpus = sum(d.total_gpus for d in deployments)
-    text = f"utilization ≤ {policy.max_utilization:.0%}: the busiest deployment runs at {busiest:.1%} of its maximum"
-    near = busiest >= policy.max_utilization * (1 - BINDS_WITHIN)
-    yield _requirement("policy.max_utilization", policy.max_utilization, busiest, "share", text, near)
-    if policy.max_gpus is not None:
-        text = f"at most {policy.max_gpus} GPUs: {gpus} are bought"
-        yield _requirement("policy.max_gpus", policy.max_gpus, gpus, "GPUs", text, gpus >= policy.max_gpus)
-    if policy.max_monthly_usd is not None:
-        limit, cost = policy.max_monthly_usd, float(total_usd)
-        text = f"at most ${limit:,.2f} a month: ${cost:,.2f}, ${limit - cost:,.2f} to spare"
-        yield _requirement("policy.max_monthly_usd", limit, cost, "USD", text, cost >= limit * (1 - BINDS_WITHIN))
-    if policy.max_distinct_configurations is not None:
-        count, limit = len({_setup(d) for d in deployments}), policy.max_distinct_configurations
-        text = f"at most {limit} distinct configurations: {count}"
-        yield _requirement("policy.max_distinct_configurations", limit, count, "configurations", text, count >= limit)
-    if policy.max_power_kw is not None:
-        watts = sum((catalogs.gpus[d.gpu].tdp_w or 0.0) * d.total_gpus for d in deployments)
-        power = watts / WATTS_PER_KILOWATT
-        text = f"at most {policy.max_power_kw:g} kW: {power:.1f} kW of GPU power"
-        near = power >= policy.max_power_kw * (1 - BINDS_WITHIN)
-        yield _requirement("policy.max_power_kw", policy.max_power_kw, power, "kW", text, near)
-    for quota in policy.quotas:
-        used = sum(d.total_gpus for d in deployments if quota.covers(d.provider, d.region, d.gpu))
-        text = f"quota {quota.name}: {used} of {quota.max_gpus} GPUs"
-        path = f"policy.quotas[{quota.name}].max_gpus"
-        yield _requirement(path, quota.max_gpus, used, "GPUs", text, used >= quota.max_gpus)
-    if policy.spare_replicas:
-        text = f"{policy.spare_replicas} replica(s) of any deployment may fail within the service levels"
-        spare, kept = policy.spare_replicas, min(_spare(d) for d in deployments)
-        yield _requirement("policy.spare_replicas", spare, kept, "replicas", text, kept <= spare)
+def _spot_share(facts: Facts, item: Asked) -> Iterable[Measured]:
+    share, _ = facts.highest_share(lambda d: SPOT if d.pricing_term == SPOT else "")
+    yield Measured(share, f"at most {item.value:.0%} of the demand on spot: {share:.1%}")
 
 
-def _spare(deployment: Deployment) -> int:
+def _provider_share(facts: Facts, item: Asked) -> Iterable[Measured]:
+    share, provider = facts.highest_share(lambda d: d.provider)
+    yield Measured(share, f"at most {item.value:.0%} of the demand at one provider: {provider} serves {share:.1%}")
+
+
+def _spare(facts: Facts, item: Asked) -> Iterable[Measured]:
+    kept = min(_spare_of(d) for d in facts.bought.deployments)
+    yield Measured(kept, f"{item.value:g} replica(s) of any deployment may fail within the service levels")
+
+
+def _spare_of(deployment: Deployment) -> int:
     """Replicas whose loss still leaves enough to serve the planned load at full rate."""
     per_replica = deployment.max_requests_per_second / deployment.replicas
     left, needed = deployment.replicas, deployment.requests_per_second
@@ -141,6 +269,71 @@ def _spare(deployment: Deployment) -> int:
     return deployment.replicas - left
 
 
-def _setup(d: Deployment) -> tuple[str, ...]:
-    layout = f"tp{d.tensor_parallel}pp{d.pipeline_parallel}"
-    return (d.workload, d.model, d.engine, d.gpu, d.precision, d.kv_precision, layout)
+def _providers(facts: Facts, item: Asked) -> Iterable[Measured]:
+    count = _fewest_places(facts, lambda d: d.provider)
+    yield Measured(count, f"at least {item.value:g} providers: {count}")
+
+
+def _regions(facts: Facts, item: Asked) -> Iterable[Measured]:
+    count = _fewest_places(facts, lambda d: f"{d.provider} {d.region}")
+    yield Measured(count, f"at least {item.value:g} regions: {count}")
+
+
+def _fewest_places(facts: Facts, place: Callable[[Deployment], str]) -> int:
+    """In the period in which replicas run in the fewest."""
+    running: Iterator[Sequence[Deployment]] = (
+        [d for d in facts.bought.deployments if d.schedule[t].replicas] for t in facts.periods
+    )
+    return min(len({place(d) for d in there}) for there in running)
+
+
+def _changes(facts: Facts, item: Asked) -> Iterable[Measured]:
+    if facts.bought.migration is not None:
+        changed = facts.bought.migration.started + facts.bought.migration.stopped
+        yield Measured(changed, f"at most {item.value:g} replicas started or stopped: {changed}")
+
+
+def _survive(facts: Facts, item: Asked) -> Iterable[Measured]:
+    left, worst = share_left(facts.scenario, facts.bought)
+    yield Measured(left, f"{item.value} leaves {left:.1%} of the demand served, the least after losing {worst}", 1.0)
+
+
+def _robust(facts: Facts, _: Asked) -> Iterable[Measured]:
+    """How much more than planned every deployment could be sent, or how much less it could sustain."""
+    policy = facts.scenario.policy
+    rooms = [
+        policy.max_utilization * running.max_requests_per_second / running.requests_per_second
+        for d in facts.bought.deployments
+        for running in d.schedule
+        if running.requests_per_second
+    ]
+    asked, room = policy.robust.demand / policy.robust.throughput, min(rooms, default=1.0)
+    yield Measured(room, f"{policy.robust.words}: the tightest deployment takes × {room:.3g} of × {asked:.3g}", asked)
+
+
+MEASURES: Final[Mapping[str, Callable[[Facts, Asked], Iterable[Measured]]]] = {
+    "demand": _demand,
+    "ttft_ms": _latency,
+    "tpot_ms": _latency,
+    "e2e_ms": _latency,
+    "min_quality": _quality,
+    "min_replicas": _min_replicas,
+    "max_replicas": _max_replicas,
+    "max_utilization": _utilization,
+    "max_gpus": _gpus,
+    "max_monthly_usd": _budget,
+    "quotas": _quotas,
+    "max_distinct_configurations": _configurations,
+    "max_power_kw": _power,
+    "max_engines": _engines,
+    "max_spot_share": _spot_share,
+    "max_provider_share": _provider_share,
+    "max_carbon_kg_per_month": _carbon,
+    "spare_replicas": _spare,
+    "min_providers": _providers,
+    "min_regions": _regions,
+    "max_changes": _changes,
+    "survive": _survive,
+    "robust": _robust,
+}
+"""How each requirement that is a number or a promise is measured, by its name."""

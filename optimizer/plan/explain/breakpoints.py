@@ -8,9 +8,9 @@ from typing import Final
 
 import numpy as np
 
+from optimizer.inputs.requirements.asked import shown
 from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.explain.levers import Direction, Lever
-from optimizer.plan.explain.loosening import shown
 from optimizer.plan.explain.marginal import Varied, bought, no_dearer, varied, varied_cost_usd
 from optimizer.plan.explain.pricing import SAME_COST, crossing
 from optimizer.plan.question.inquiry import Inquiry

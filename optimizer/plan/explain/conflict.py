@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from optimizer.inputs.requirements.asked import Asked, waivable, with_field
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.explain.loosening import Requirement, defaults_of, requirements_of, with_field
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.readback.outline import Outline, outlined
 
@@ -11,7 +11,7 @@ MAX_CONFLICTS = 4
 """More at once and the scenario is better written anew."""
 
 
-def conflict_of(inquiry: Inquiry, beside: Iterable[Requirement] = ()) -> tuple[Requirement, ...]:
+def conflict_of(inquiry: Inquiry, beside: Iterable[Asked] = ()) -> tuple[Asked, ...]:
     """A minimal set of requirements without any plan; empty when even the bare demand has none.
 
     Starting from all that the scenario asks, each requirement is left out in turn; it stays out if there is still no
@@ -20,12 +20,13 @@ def conflict_of(inquiry: Inquiry, beside: Iterable[Requirement] = ()) -> tuple[R
 
     Args:
         inquiry: An infeasible scenario.
-        beside: Requirements to leave out from the start: conflicts found before.
+        beside: Askeds to leave out from the start: conflicts found before.
     """
     out = list(beside)
-    everything = [item for item in requirements_of(inquiry.scenario) if item not in out]
+    candidates = [item for item in waivable(inquiry.scenario) if item not in out]
+    everything = [item for item in candidates if item.written]
     if plan_without(inquiry, [*out, *everything]) is None:
-        everything += [item for item in defaults_of(inquiry.scenario) if item not in out]
+        everything = [*everything, *(item for item in candidates if not item.written)]
         if plan_without(inquiry, [*out, *everything]) is None:
             return ()
     conflict = []
@@ -37,9 +38,9 @@ def conflict_of(inquiry: Inquiry, beside: Iterable[Requirement] = ()) -> tuple[R
     return tuple(reversed(conflict))
 
 
-def conflicts_of(inquiry: Inquiry) -> list[tuple[Requirement, ...]]:
+def conflicts_of(inquiry: Inquiry) -> list[tuple[Asked, ...]]:
     """Independent conflicts, up to `MAX_CONFLICTS`: no two share a requirement, and each alone rules out every plan."""
-    found: list[tuple[Requirement, ...]] = []
+    found: list[tuple[Asked, ...]] = []
     while len(found) < MAX_CONFLICTS:
         before = [item for conflict in found for item in conflict]
         if found and plan_without(inquiry, before) is not None:
@@ -51,7 +52,7 @@ def conflicts_of(inquiry: Inquiry) -> list[tuple[Requirement, ...]]:
     return found
 
 
-def plan_without(inquiry: Inquiry, left_out: Iterable[Requirement]) -> Outline | None:
+def plan_without(inquiry: Inquiry, left_out: Iterable[Asked]) -> Outline | None:
     """The cheapest plan when those requirements are not asked; None when there is none."""
     scenario = inquiry.scenario
     for item in left_out:

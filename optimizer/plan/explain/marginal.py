@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from optimizer.inputs.requirements.asked import shown, with_field
 from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.explain.levers import Direction, Lever, is_demand
-from optimizer.plan.explain.loosening import shown, with_field
 from optimizer.plan.explain.pricing import SAME_COST
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import restricted
@@ -17,8 +17,6 @@ from optimizer.plan.record.explanation import MarginalValue, Requirement
 from optimizer.plan.record.fields import Outcome
 
 DIRECTIONS: Final[tuple[Direction, ...]] = ("tighter", "looser")
-CEILINGS: Final = ("policy.max_monthly_usd", "policy.max_power_kw", "policy.max_gpus", "policy.quotas")
-"""Limits that a plan keeps or breaks by its purchases alone."""
 
 
 @dataclass(frozen=True)
@@ -117,10 +115,13 @@ def _marginal_value(chosen: Bought, found: Varied, lever: Lever, direction: Dire
 def _settled_without_a_solve(at_plan: Mapping[str, float], lever: Lever, direction: Direction) -> bool:
     """Whether the chosen plan is still the best for sure.
 
-    A plan that keeps a ceiling's tighter value is best among fewer; a larger budget admits only dearer plans.
+    A plan that keeps the tighter value of a limit on the fleet is best among fewer; a larger budget admits only dearer
+    plans. How fast candidates are and which there are takes a solve to know, and so does a demand.
     """
-    if not lever.field.startswith(CEILINGS):
-        return False
+    requirement = lever.requirement
     if direction == "looser":
-        return lever.field == "policy.max_monthly_usd"
-    return lever.field in at_plan and at_plan[lever.field] <= lever.steps[direction]
+        return requirement.name == "max_monthly_usd"
+    if requirement.decides != "fleet" or not requirement.waivable or lever.field not in at_plan:
+        return False
+    value, to = at_plan[lever.field], lever.steps[direction]
+    return value <= to if requirement.sense == "at_most" else value >= to

@@ -108,7 +108,7 @@ def _miss(
     cause = f", mostly {words(shares)}" if shares else ""
     text = f"{choice.workload.name}: {label}: {name} {verb} {value:,.1f} {criterion.unit} of {limit:,.1f}{cause}{also}"
     return NearestMiss(
-        requirement=criterion.loosened_by.format(workload=choice.workload.name),
+        requirement=criterion.field(choice.workload.name),
         criterion=criterion.name,
         candidate=name,
         value=value,

@@ -1,27 +1,30 @@
 """When nothing fits: the conflict, and the cheapest changes that resolve it, each re-solved before it is offered."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 
+from optimizer.inputs.requirements.asked import Asked, shown, waivable, with_field
+from optimizer.inputs.requirements.declaration import Value
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.explain.conflict import conflict_of, conflicts_of, plan_of, plan_without
-from optimizer.plan.explain.loosening import Requirement, Value, defaults_of, shown, with_field
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.readback.outline import Outline
 from optimizer.plan.record.explanation import ConflictItem, FieldChange, Relaxation
 
-COMFORT = (1.5, 2.0, 4.0)
-"""The tightest feasible latency is often absurdly dear; limits this much looser are offered beside it."""
-WORTH_OFFERING = 0.8
-"""A looser limit is offered when its plan costs at most this share of the one before."""
+KNEE = 1.05
+"""The tightest value with a plan is often absurdly dear; the strictest whose plan costs no more than so many times the
+least is offered beside it."""
+WORTH_OFFERING = 0.98
+"""A looser value is offered when its plan costs at most this share of the one before."""
 
 
 @dataclass(frozen=True)
 class WayOut:
-    """Requirements set to new values, and the plan that they allow."""
+    """Askeds set to new values, and the plan that they allow."""
 
-    changes: tuple[tuple[Requirement, Value | None], ...]
+    changes: tuple[tuple[Asked, Value | bool | None], ...]
     plan: Outline
     strictest: bool = True
     """Whether nothing stricter has a plan; looser ways stand beside it because they save a lot."""
@@ -31,32 +34,35 @@ def ways_out(inquiry: Inquiry) -> tuple[list[ConflictItem], list[Relaxation]]:
     """The sets of requirements that cannot hold together, and the ways out, cheapest first."""
     conflicts = conflicts_of(inquiry)
     named = [item for conflict in conflicts for item in conflict]
-    unwritten = [item for item in defaults_of(inquiry.scenario) if item not in named]
+    unwritten = [item for item in waivable(inquiry.scenario) if not item.written and item not in named]
     ways = [way for item in (*named, *unwritten) for way in alone(inquiry, item)] if len(conflicts) <= 1 else []
-    told = _told(inquiry, conflicts, ways)
+    told = _told(conflicts, ways)
     if named and not ways:
         ways = together(inquiry, named)
     return told, [relaxation(way) for way in sorted(ways, key=lambda way: (way.plan.monthly_cost_usd, _words(way)))]
 
 
-def alone(inquiry: Inquiry, item: Requirement) -> Iterator[WayOut]:
-    """One requirement loosened as little as restores a plan, and more where that saves a lot."""
+def alone(inquiry: Inquiry, item: Asked) -> Iterator[WayOut]:
+    """One requirement loosened as little as restores a plan, then to the knee of its cost, then dropped."""
     removed = plan_without(inquiry, [item])
     if removed is None:
         return
     tightest = _tightened(inquiry, inquiry.scenario, item, removed)
     yield tightest
-    value, cost = tightest.changes[0][1], tightest.plan.monthly_cost_usd
-    if item.unit == "ms" and isinstance(value, float):
-        for factor in COMFORT:
-            looser = value * factor
-            plan = plan_of(inquiry, with_field(inquiry.scenario, item.field, looser))
-            if plan is not None and float(plan.monthly_cost_usd) <= WORTH_OFFERING * float(cost):
-                yield WayOut(((item, looser),), plan, strictest=False)
-                cost = plan.monthly_cost_usd
+    cheapest = tightest.plan.monthly_cost_usd
+    for way in (_knee(inquiry, item, removed), WayOut(((item, item.without),), removed, strictest=False)):
+        if way.plan.monthly_cost_usd <= Decimal(WORTH_OFFERING) * cheapest:
+            yield way
+            cheapest = way.plan.monthly_cost_usd
 
 
-def together(inquiry: Inquiry, conflict: Sequence[Requirement]) -> list[WayOut]:
+def _knee(inquiry: Inquiry, item: Asked, removed: Outline) -> WayOut:
+    """The strictest value beyond which loosening saves next to nothing."""
+    worth = removed.monthly_cost_usd * Decimal(KNEE)
+    return replace(_tightened(inquiry, inquiry.scenario, item, removed, worth), strictest=False)
+
+
+def together(inquiry: Inquiry, conflict: Sequence[Asked]) -> list[WayOut]:
     """All requirements of all conflicts loosened at once, then each tightened again as far as the others allow."""
     loose = list(conflict)
     while (plan := plan_without(inquiry, loose)) is None:
@@ -70,7 +76,7 @@ def together(inquiry: Inquiry, conflict: Sequence[Requirement]) -> list[WayOut]:
         without = plan_without(inquiry, fewer)
         if without is not None:
             needed, plan = fewer, without
-    values: dict[str, Value | None] = {item.field: item.without for item in needed}
+    values: dict[str, Value | bool | None] = {item.field: item.without for item in needed}
     for item in needed:
         others = inquiry.scenario
         for other in needed:
@@ -81,25 +87,28 @@ def together(inquiry: Inquiry, conflict: Sequence[Requirement]) -> list[WayOut]:
     return [WayOut(tuple((item, values[item.field]) for item in needed), plan)]
 
 
-def _tightened(inquiry: Inquiry, scenario: Scenario, item: Requirement, removed: Outline) -> WayOut:
-    """The strictest value of a requirement that still allows a plan, by bisection over its scale.
+def _tightened(
+    inquiry: Inquiry, scenario: Scenario, item: Asked, removed: Outline, most_usd: Decimal | None = None
+) -> WayOut:
+    """The strictest value of a requirement that still allows a plan, by bisection over the looser values.
 
     Args:
         inquiry: Where plans are solved.
         scenario: The scenario in which only this requirement stands in the way.
         item: The requirement.
         removed: The plan without it.
+        most_usd: What the plan may cost a month; any plan does without it.
     """
-    if item.field == "policy.max_monthly_usd":
+    if item.requirement.name == "max_monthly_usd":
         budget = float(removed.monthly_cost_usd.to_integral_value(rounding="ROUND_CEILING"))
         return WayOut(((item, budget),), removed)
-    values = item.scale.values() if item.scale else ()
+    values = item.looser_values()
     best = WayOut(((item, item.without),), removed)
     low, high = 0, len(values)
     while low < high:
         middle = (low + high) // 2
         plan = plan_of(inquiry, with_field(scenario, item.field, values[middle]))
-        if plan is None:
+        if plan is None or (most_usd is not None and plan.monthly_cost_usd > most_usd):
             low = middle + 1
         else:
             high, best = middle, WayOut(((item, values[middle]),), plan)
@@ -120,21 +129,20 @@ def _words(way: WayOut) -> str:
     return " and ".join(_said(item, to) for item, to in way.changes)
 
 
-def _said(item: Requirement, to: Value | None) -> str:
+def _said(item: Asked, to: Value | bool | None) -> str:
     if to is None:
         return f"remove {item.field} ({shown(item.value, item.unit)})"
     return f"set {item.field} to {shown(to, item.unit)} (now {shown(item.value, item.unit)})"
 
 
-def _told(inquiry: Inquiry, conflicts: Sequence[Sequence[Requirement]], ways: Sequence[WayOut]) -> list[ConflictItem]:
+def _told(conflicts: Sequence[Sequence[Asked]], ways: Sequence[WayOut]) -> list[ConflictItem]:
     """Each requirement with what the rest of the scenario would need of it, where one way out moves it alone."""
-    defaults = {item.field for item in defaults_of(inquiry.scenario)}
     needed = {item.field: to for way in reversed(ways) for item, to in way.changes if way.strictest}
     told = []
     for number, conflict in enumerate(conflicts, start=1):
         for item in conflict:
             value, text = shown(item.value, item.unit), f"{item.field} = {shown(item.value, item.unit)}"
-            if item.field in defaults:
+            if not item.written:
                 text += ", the default"
             if isinstance(to := needed.get(item.field), float | int):
                 text += f"; the rest of the scenario needs {shown(to, item.unit)}"
@@ -143,7 +151,7 @@ def _told(inquiry: Inquiry, conflicts: Sequence[Sequence[Requirement]], ways: Se
                     conflict=number,
                     requirement=item.field,
                     value=value,
-                    written=item.field not in defaults,
+                    written=item.written,
                     line=None,
                     text=text,
                 )

@@ -11,7 +11,7 @@ from optimizer.base.arrays import Flags
 from optimizer.base.errors import Finding, did_you_mean
 from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.performance.candidates.options import WorkloadOptions, re_rated
-from optimizer.performance.market.criteria import OFFER_CRITERIA
+from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA, OFFER_CRITERIA
 from optimizer.performance.market.market import Market
 from optimizer.performance.physics.setup import Configuration
 from optimizer.plan.question.inquiry import Inquiry
@@ -19,7 +19,7 @@ from optimizer.plan.question.narrowing import taken
 
 OF_OFFERS: Final = ("gpu", "provider", "region", "pricing_term")
 OF_CONFIGURATIONS: Final = ("gpu", "precision", "engine", "tensor_parallel")
-MENDABLE: Final = ("gpu_policy", "engine_policy", "precision_policy", "kv_precision_policy", "quality")
+MENDABLE: Final = tuple(item.name for item in CONFIGURATION_CRITERIA if item.requirement and not item.predicted)
 """Criteria of configurations that the scenario's author can lift by editing it, whatever else holds."""
 
 

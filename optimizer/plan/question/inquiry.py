@@ -9,6 +9,7 @@ import numpy as np
 
 from optimizer.base.arrays import Flags
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.requirements.asked import own_fields, policy_fields
 from optimizer.inputs.scenario.scenario import Policy, Scenario
 from optimizer.performance.candidates.apis import apis
 from optimizer.performance.candidates.mixes import OverloadedMix, with_mixes_apart, with_mixes_predicted
@@ -213,10 +214,9 @@ def _asked(scenario: Scenario) -> tuple[object, ...]:
 
     Not how much is asked for: what one replica sustains does not depend on the demand.
     """
-    policy = scenario.policy
-    apart = {"slo": None, "requests_per_second": None, "demand": None}
+    apart = dict.fromkeys(own_fields("levels", "fleet"))
     workloads = tuple(workload.model_copy(update=apart) for workload in scenario.workloads)
-    return (workloads, policy.gpus, policy.engines, policy.precisions, policy.kv_precisions)
+    return (workloads, *(getattr(scenario.policy, field) for field in sorted(policy_fields("candidates"))))
 
 
 def _levels(scenario: Scenario) -> tuple[object, ...]:

@@ -11,9 +11,6 @@ from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
 from optimizer.performance.market.market import Market
 from optimizer.plan.question.inquiry import Inquiry
 
-DECIDED_BY_LEVELS = ("ttft", "tpot", "e2e", "load")
-"""The criteria that service levels and confidence decide; a failure of any other outlives every change of these."""
-
 
 def narrowed(inquiry: Inquiry) -> Inquiry:
     """The inquiry without configurations that no change of service levels, demand or counts could ever admit.
@@ -57,7 +54,10 @@ def _on_offer(choice: WorkloadOptions, market: Market) -> Flags:
 
 
 def _mendable(choice: WorkloadOptions) -> Flags:
-    """(P,) whether a configuration fails nothing but service levels in at least one pool."""
-    lasting = [j for j, criterion in enumerate(CONFIGURATION_CRITERIA) if criterion.name not in DECIDED_BY_LEVELS]
+    """(P,) whether a configuration fails nothing but service levels in at least one pool.
+
+    A failure of any criterion that is not judged on predictions outlives every change of these.
+    """
+    lasting = [j for j, criterion in enumerate(CONFIGURATION_CRITERIA) if not criterion.predicted]
     mendable: Flags = np.any([~pool.failed[:, lasting].any(axis=1) for pool in choice.pools], axis=0)
     return mendable

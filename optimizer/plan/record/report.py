@@ -41,7 +41,8 @@ class Check(Strict):
 class Verification(Strict):
     """Independent arithmetic over the finished plan."""
 
-    passed: bool
+    passed: bool | None
+    """None where there is no plan to verify."""
     checks: list[Check]
 
 

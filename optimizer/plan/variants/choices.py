@@ -1,13 +1,16 @@
 """One dimension of a plan cut into its choices, each solved alone: what it costs, or which requirements stop it."""
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
 
 from optimizer.inputs.catalog.kinds import OWNED
-from optimizer.inputs.scenario.policy import Policy
+from optimizer.inputs.requirements.asked import waivable
+from optimizer.inputs.requirements.registry import BY_NAME
+from optimizer.performance.market.criteria import OFFER_CRITERIA
+from optimizer.plan.explain.conflict import plan_without
 from optimizer.plan.question.forcing import Choice, forced
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.record.fleet import Deployment
@@ -16,31 +19,13 @@ from optimizer.plan.variants.shortfalls import shortfalls
 Dimension = Literal["provider", "gpu", "precision", "pricing_term", "region"]
 """What a comparison may be cut by; hosting has a comparison of its own."""
 
-LIFTABLE: Final = frozenset({"hosting", "provider_kind", "pricing_term", "price_confidence", "price_age"})
+LIFTABLE: Final = frozenset(
+    item.name for item in OFFER_CRITERIA if item.requirement and BY_NAME[item.requirement].opens
+)
 """Criteria by which a policy leaves out whole kinds of offers: lifting them leaves every service level as it is.
 
 Lists of names (providers, GPUs, regions, precisions) are somebody's decision and stay.
 """
-
-FLEET_LIMITS: Final = (
-    "max_monthly_usd",
-    "max_gpus",
-    "max_distinct_configurations",
-    "max_engines",
-    "spare_replicas",
-    "survive",
-    "min_providers",
-    "min_regions",
-    "max_provider_share",
-    "max_spot_share",
-    "quotas",
-    "max_power_kw",
-    "max_carbon_kg_per_month",
-    "max_utilization",
-    "migration",
-    "robust",
-)
-"""Policy fields that limit a fleet as a whole, not what it is made of."""
 
 SOLVED: Final = ("optimal", "feasible")
 
@@ -137,27 +122,23 @@ def _fleet_stops(inquiry: Inquiry) -> Iterator[Stop]:
     """The limits on the fleet that together rule out every plan; all of them needed, none to spare."""
     fields = stopping_limits(inquiry)
     for field in fields:
-        beside = f", together with {', '.join(other for other in fields if other != field)}" if len(fields) > 1 else ""
-        yield Stop(f"policy.{field}", f"policy.{field} rules out every fleet of it{beside}")
+        others = ", ".join(_short(other) for other in fields if other != field)
+        yield Stop(field, f"{field} rules out every fleet of it{f', together with {others}' if others else ''}")
     if not fields:
         yield Stop("", "there are not enough instances of it for the demand")
 
 
+def _short(field: str) -> str:
+    return field.removeprefix("policy.")
+
+
 def stopping_limits(inquiry: Inquiry) -> tuple[str, ...]:
-    """A smallest set of the policy's fleet limits without which an infeasible inquiry has a plan; empty if none."""
-    policy = inquiry.scenario.policy
-    needed = [name for name in FLEET_LIMITS if getattr(policy, name) != Policy.model_fields[name].default]
-    if not needed or not _has_plan_without(inquiry, needed):
+    """A smallest set of limits on the fleet (paths) without which an infeasible inquiry has a plan; empty if none."""
+    needed = [item for item in waivable(inquiry.scenario) if item.written and item.requirement.decides == "fleet"]
+    if not needed or plan_without(inquiry, needed) is None:
         return ()
-    for name in tuple(needed):
-        fewer = [other for other in needed if other != name]
-        if fewer and _has_plan_without(inquiry, fewer):
+    for item in tuple(needed):
+        fewer = [other for other in needed if other is not item]
+        if fewer and plan_without(inquiry, fewer) is not None:
             needed = fewer
-    return tuple(needed)
-
-
-def _has_plan_without(inquiry: Inquiry, fields: Collection[str]) -> bool:
-    defaults = {name: Policy.model_fields[name].default for name in fields}
-    policy = inquiry.scenario.policy.model_copy(update=defaults)
-    free = replace(inquiry, scenario=inquiry.scenario.model_copy(update={"policy": policy}))
-    return free.solved().solution.outcome in SOLVED
+    return tuple(item.field for item in needed)

@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
+from optimizer.inputs.requirements.asked import with_field
 from optimizer.inputs.scenario.scenario import STATISTICS, Scenario, Workload
-from optimizer.plan.explain.loosening import with_field
 from optimizer.plan.explain.pricing import SAME_COST
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.readback.outline import Outline, outlined

@@ -10,7 +10,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.policy import Hosting
 from optimizer.inputs.scenario.scenario import Scenario, Workload
 from optimizer.performance.candidates.apis import apis
-from optimizer.performance.market.criteria import API_CRITERIA, CRITERIA
+from optimizer.performance.market.criteria import API_CRITERIA
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.readback.outline import outlined
@@ -30,8 +30,6 @@ OCTAVES: Final = 5
 """The order of costs is looked at from 1/32 of the scenario's demand to 32 times it, in steps of two."""
 NEAR: Final = 1.01
 """Ratio to which a flip is bracketed before it is interpolated."""
-OF_POLICY: Final = frozenset({"api_hosting", "api_quality"})
-"""Criteria of APIs that are lifted so that one can see what they keep out: being asked for, and a known quality."""
 
 Cost = Decimal | None
 
@@ -77,7 +75,7 @@ def _tried(inquiry: Inquiry, way: str) -> Tried:
     if answer.solution.outcome in SOLVED:
         return Tried(way, answer, lifted)
     limits = stopping_limits(question)
-    stops = tuple(Stop(f"policy.{name}", f"policy.{name} rules it out") for name in limits)
+    stops = tuple(Stop(field, f"{field} rules it out") for field in limits)
     few = f"there is not enough {way} hardware for the demand" if way == OWN else answer.solution.reason
     return Tried(way, None, stops or (Stop("", few),))
 
@@ -119,8 +117,7 @@ def _not_by_api(scenario: Scenario, catalogs: Catalogs) -> Iterator[Stop]:
         if not criteria:
             yield Stop("", f"{workload.name}: no API of {_models(workload)} has a price in the catalogs")
         for item in criteria:
-            field = CRITERIA[item.name].loosened_by.format(workload=workload.name)
-            yield Stop(field, f"{workload.name}: APIs fail “{item.sentence}”")
+            yield Stop(item.field(workload.name), f"{workload.name}: APIs fail “{item.sentence}”")
 
 
 def _models(workload: Workload) -> str:

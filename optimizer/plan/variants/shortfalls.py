@@ -8,11 +8,11 @@ import numpy as np
 from optimizer.base.arrays import Flags, Ints
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.records import Offer
+from optimizer.inputs.requirements.asked import shown
 from optimizer.inputs.scenario.scenario import Policy
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA, OFFER_CRITERIA, Criterion
 from optimizer.performance.physics.setup import Configuration
-from optimizer.plan.explain.loosening import shown
 from optimizer.plan.question.forcing import Choice, offers_of, rows_of
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.fields import Figure
@@ -101,7 +101,7 @@ def _of_configuration(closest: Closest) -> Iterator[Shortfall]:
         yield Shortfall(
             workload=workload.name,
             criterion=criterion.name,
-            requirement=criterion.loosened_by.format(workload=workload.name),
+            requirement=criterion.field(workload.name),
             candidate=name,
             value=value if known else None,
             limit=limit if known else None,
@@ -130,7 +130,7 @@ def _of_offer(inquiry: Inquiry, closest: Closest) -> Iterator[Shortfall]:
         yield Shortfall(
             workload=closest.options.workload.name,
             criterion=criterion.name,
-            requirement=criterion.loosened_by,
+            requirement=criterion.field(closest.options.workload.name),
             candidate=offer.id,
             value=float(age_days) if dated else None,
             limit=float(policy.max_price_age_days) if dated and policy.max_price_age_days is not None else None,
@@ -143,7 +143,7 @@ def _of_offer(inquiry: Inquiry, closest: Closest) -> Iterator[Shortfall]:
 
 def _barred(criterion: Criterion, offer: Offer, policy: Policy, age_days: int) -> str:
     """What about the offer the policy does not admit, in its own words."""
-    admitted = criterion.loosened_by.removeprefix("policy.")
+    admitted = criterion.field("").removeprefix("policy.")
     told = {
         "provider": offer.provider,
         "region": offer.region,

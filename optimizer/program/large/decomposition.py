@@ -4,8 +4,8 @@ Two workloads are joined where an offer could serve both better than two offers 
 replicas of both, where only so many instances can be had, or where a start or a least time is paid for when one stops
 and the other starts. They are joined all together under any limit that adds up over the fleet. Otherwise every plan is
 one plan for each part and every part's plans can be put together: requests, replicas and instances add up, each
-instance of an offer holds replicas of one part alone, and every family has its rows within a part. So costs and bounds add up; a plan
-with a candidate costs at least its part's bound with the candidate plus the bounds of the others.
+instance of an offer holds replicas of one part alone, and every family has its rows within a part. So costs and bounds
+add up; a plan with a candidate costs at least its part's bound with the candidate plus the bounds of the others.
 """
 
 from collections.abc import Sequence
