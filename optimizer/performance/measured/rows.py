@@ -213,7 +213,8 @@ def _among(values: Names, known: Iterable[str]) -> Flags:
 def _read_number(table: DeploymentTable, name: str) -> None:
     """A positive, finite number per row; NaN where an optional one is not given."""
     text = text_column(table.frame, name)
-    value = pd.to_numeric(pd.Series(text, dtype=object), errors="coerce").to_numpy(dtype=np.float64)
+    distinct = Categorical[str].of(text)
+    value = distinct.by_row(pd.to_numeric(pd.Series(distinct.categories, dtype=object), errors="coerce").to_numpy())
     value = np.where(np.isfinite(value), value, math.nan)
     given = text != ""
     table.refuse(given & np.isnan(value), f"{name} is not a finite number")

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from optimizer.base.arrays import Flags, Floats, Ints
@@ -29,6 +30,9 @@ class Categorical(Generic[Category]):
     @classmethod
     def of(cls, values: Sequence[Category] | NDArray[Any]) -> "Categorical[Category]":
         """The distinct values of a column, in the order of their first rows."""
+        if isinstance(values, np.ndarray):
+            found, distinct = pd.factorize(values, use_na_sentinel=False)
+            return cls(tuple(distinct), found.astype(np.intp))
         code = {value: number for number, value in enumerate(dict.fromkeys(values))}
         return cls(tuple(code), np.array([code[value] for value in values], dtype=np.intp))
 
