@@ -52,11 +52,14 @@ class CatalogFinding:
 
 
 def check_catalogs(catalogs: Catalogs, *, max_age_days: int | None = None) -> tuple[CatalogFinding, ...]:
-    """Every remark of every check, errors first.
+    """Whether catalogs are sound.
 
     Args:
         catalogs: What is checked.
         max_age_days: Older prices are errors, counted back from the catalog's date; None allows any age.
+
+    Returns:
+        Every remark of every check, errors first.
     """
     found = {finding for check in CHECKS for finding in check(catalogs)}
     if max_age_days is not None:

@@ -31,7 +31,7 @@ STATISTIC: Final = "ttft_statistic"
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredFigures:
     """What was measured of rows, by metric, (n,): NaN where nothing was; ms, ms and output tokens/s."""
 
     values: Mapping[str, Floats]
@@ -51,12 +51,12 @@ class Measured:
         return low, high
 
 
-def measured(table: DeploymentTable, rows: Ints, catalogs: Catalogs, measurements: pd.DataFrame) -> Measured:
+def measured(table: DeploymentTable, rows: Ints, catalogs: Catalogs, measurements: pd.DataFrame) -> MeasuredFigures:
     """What the measurements hold of these rows of a settled table: the geometric mean of repeated runs."""
     near = _near(table, rows, measurements)
     values = {metric: np.full(len(rows), np.nan) for metric in METRICS}
     if near.empty:
-        return Measured(values)
+        return MeasuredFigures(values)
     known = read_table(deployments_of(near), catalogs)
     _, kept = deployments(known, catalogs)
     predicted, catalogued = points(table, rows, catalogs), points(known, kept, catalogs)
@@ -67,7 +67,7 @@ def measured(table: DeploymentTable, rows: Ints, catalogs: Catalogs, measurement
         means = runs.groupby(key, dropna=False, sort=True, as_index=False)["log"].mean()
         # (predicted row) -> mean of the runs of its point
         values[metric] = np.exp(predicted[key].merge(means, how="left", on=key)["log"].to_numpy(dtype=np.float64))
-    return Measured(values)
+    return MeasuredFigures(values)
 
 
 def _near(table: DeploymentTable, rows: Ints, measurements: pd.DataFrame) -> pd.DataFrame:
