@@ -18,6 +18,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.loading import ScenarioFile, load_scenario_file
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.performance.candidates.enumeration import uncalibrated_engines
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def question(scenario: str, catalogs: Path | None, output: Path | None) -> Quest
     """
     check_writable(output)
     file, known = load_scenario_file(scenario), load_catalogs(catalogs)
-    findings = check_scenario(file.scenario, known)
+    findings = (*check_scenario(file.scenario, known), *uncalibrated_engines(file.scenario.policy, known))
     if findings:
         raise InputError(file.located(findings))
     return Question(file, known)

@@ -52,3 +52,12 @@ def test_the_documented_records_are_all_there_are() -> None:
 def test_links_lead_somewhere(page: Path) -> None:
     targets = LINK.findall(page.read_text(encoding="utf-8"))
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_every_page_stands_in_the_index() -> None:
+    index = ROOT / "docs" / "README.md"
+    listed = {(index.parent / target).resolve() for target in LINK.findall(index.read_text(encoding="utf-8"))}
+    decisions = ROOT / "docs" / "decisions"
+    pages = [page for page in (ROOT / "docs").rglob("*.md") if page != index and page.parent != decisions]
+    assert decisions in listed
+    assert [page.name for page in pages if page not in listed] == []

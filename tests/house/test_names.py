@@ -8,10 +8,6 @@ from optimizer.inputs.catalog.shipped import PACKAGE
 STILL_TWICE = frozenset(
     {
         "Answer",
-        "Bought",
-        "Loss",
-        "Migration",
-        "PaidRun",
         "Point",
         "Question",
         "Quota",

@@ -14,7 +14,7 @@ from optimizer.performance.candidates.periods import periods
 from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.readback.costs import costs
-from optimizer.plan.readback.readback import Bought
+from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.variants.choices import Stop
 
 CERTAINTY: Final = get_args(Confidence)
@@ -36,10 +36,10 @@ class Ruler:
 
     inquiry: Inquiry
     volume: Volume
-    chosen: Bought | None
+    chosen: PlannedFleet | None
 
     @classmethod
-    def of(cls, inquiry: Inquiry, chosen: Bought | None) -> "Ruler":
+    def of(cls, inquiry: Inquiry, chosen: PlannedFleet | None) -> "Ruler":
         """The ruler of a question."""
         return cls(inquiry, volume_of(inquiry.scenario), chosen)
 
@@ -61,7 +61,7 @@ def _exact(value: float) -> Decimal:
     return Decimal(repr(value))
 
 
-def row(ruler: Ruler, name: str, answer: Answer, bought: Bought | None, stops: Sequence[Stop] = ()) -> Compared:
+def row(ruler: Ruler, name: str, answer: Answer, bought: PlannedFleet | None, stops: Sequence[Stop] = ()) -> Compared:
     """A choice with its plan; with stops it is one that the policy does not admit."""
     if bought is None:
         return row_without_plan(name, stops)
@@ -117,24 +117,24 @@ def _told(stops: Sequence[Stop]) -> list[StoppedBy]:
     return [StoppedBy(requirement=item.requirement, text=item.text) for item in stops]
 
 
-def _offers(inquiry: Inquiry, bought: Bought) -> list[Offer]:
+def _offers(inquiry: Inquiry, bought: PlannedFleet) -> list[Offer]:
     names = {item.offer for item in bought.purchases}
     return [offer for offer in inquiry.market.offers if offer.id in names]
 
 
-def _oldest(inquiry: Inquiry, bought: Bought, offers: Sequence[Offer]) -> int:
+def _oldest(inquiry: Inquiry, bought: PlannedFleet, offers: Sequence[Offer]) -> int:
     dates = [*(offer.as_of for offer in offers), *(item.price_as_of for item in bought.hosted)]
     return max((inquiry.catalogs.as_of - day).days for day in dates)
 
 
-def _least_certain(inquiry: Inquiry, bought: Bought, offers: Sequence[Offer]) -> str:
+def _least_certain(inquiry: Inquiry, bought: PlannedFleet, offers: Sequence[Offer]) -> str:
     apis = {(item.provider, item.api) for item in bought.hosted}
     rows = [each for each in inquiry.catalogs.serverless if (each.provider, each.provider_model_name) in apis]
     known = [*(offer.confidence for offer in offers), *(row.confidence for row in rows)]
     return max(known, key=CERTAINTY.index)
 
 
-def _performance(bought: Bought) -> str:
+def _performance(bought: PlannedFleet) -> str:
     if any(d.provenance.performance == "estimated" for d in bought.deployments):
         return "estimated"
     return "calibrated" if not bought.hosted else "promised by the API's provider"

@@ -52,7 +52,7 @@ class CatalogFinding:
 
 
 def check_catalogs(catalogs: Catalogs, *, max_age_days: int | None = None) -> tuple[CatalogFinding, ...]:
-    """Whether catalogs are sound.
+    """Every remark of every check that needs no prediction, errors first.
 
     Args:
         catalogs: What is checked.

@@ -235,4 +235,5 @@ def _assembled(rows: AllRows, gpus: Mapping[str, Gpu], on_own_terms: Priced) -> 
         offer_aliases=in_order("offer_aliases"),
         serverless=in_order("serverless"),
         ancillary=in_order("ancillary"),
+        engine_places={str(key): f"{placed.file}:{placed.line}" for key, placed in rows["engines"].items()},
     )

@@ -306,6 +306,8 @@ class Catalogs:
     offer_aliases: tuple[OfferAlias, ...]
     serverless: tuple[ServerlessPrice, ...]
     ancillary: tuple[AncillaryCost, ...]
+    engine_places: Mapping[str, str]
+    """Engine → file and line of its row."""
 
     def gpu(self, name: str) -> Gpu:
         """The GPU of that id. Raises InputError with the nearest ids when there is none."""

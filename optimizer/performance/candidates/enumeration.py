@@ -8,12 +8,14 @@ from typing import Any, Final
 import numpy as np
 
 from optimizer.base.arrays import Flags
+from optimizer.base.errors import Finding
 from optimizer.inputs.catalog.kinds import Link
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT, QualityEstimate, quality_share
-from optimizer.inputs.catalog.records import Catalogs, Model
+from optimizer.inputs.catalog.records import Catalogs, Engine, Model
 from optimizer.inputs.scenario.scenario import Policy, Workload
 from optimizer.performance.market.supply import Platform
 from optimizer.performance.physics.categorical import Categorical
+from optimizer.performance.physics.engine_constants import uncalibrated
 from optimizer.performance.physics.setup import Configuration, categorical
 
 Kind = tuple[Platform, int]
@@ -40,7 +42,6 @@ def configurations_of(
         layouts = [(tp, pp) for tp, pp in product(DEGREES, DEGREES) if 1 < tp * pp <= widest]
         if layouts:
             layouts_on[platform] = layouts
-    engines = [engine for engine in catalogs.engines.values() if engine.plannable]
     precisions = {gpu: _precisions(model, gpu, catalogs, policy) for gpu, _, _ in layouts_on}
     return [
         (
@@ -48,9 +49,25 @@ def configurations_of(
             ((gpu, link, link_gb_per_s), tp * pp),
         )
         for (gpu, link, link_gb_per_s), layouts in layouts_on.items()
-        for (tp, pp), engine in product(layouts, engines)
+        for (tp, pp), engine in product(layouts, _plannable(catalogs))
         for precision, kv_precision in product(precisions[gpu], engine.kv_precisions)
     ]
+
+
+def _plannable(catalogs: Catalogs) -> list[Engine]:
+    return [engine for engine in catalogs.engines.values() if engine.plannable]
+
+
+def uncalibrated_engines(policy: Policy, catalogs: Catalogs) -> tuple[Finding, ...]:
+    """Engines that the policy asks for by name and that are calibrated on none of the GPUs they run on."""
+    findings = []
+    for engine in _plannable(catalogs):
+        if engine.id in policy.engines:
+            gpus = [gpu for gpu in catalogs.gpus.values() if gpu.architecture in engine.architectures]
+            reasons = sorted({uncalibrated(catalogs, engine.id, gpu) for gpu in gpus})
+            if all(reasons):
+                findings += [Finding("scenario", 0, "policy.engines", reason) for reason in reasons]
+    return tuple(findings)
 
 
 def _precisions(model: Model, gpu: str, catalogs: Catalogs, policy: Policy) -> list[str]:

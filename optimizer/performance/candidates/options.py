@@ -8,11 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.base.errors import InputError
 from optimizer.base.units import BYTES_PER_GIB, MS_PER_S
 from optimizer.inputs.catalog.quality import QualityEstimate
 from optimizer.inputs.catalog.records import Catalogs, Model
 from optimizer.inputs.scenario.scenario import Latency, Policy, Scenario, Workload
-from optimizer.performance.candidates.enumeration import Kind, configurations_of, fixed_failures, qualities
+from optimizer.performance.candidates.enumeration import (
+    Kind,
+    configurations_of,
+    fixed_failures,
+    qualities,
+    uncalibrated_engines,
+)
 from optimizer.performance.candidates.predict import LatencyLimits, Mix, OperatingPoint, idle, sustainable_rate
 from optimizer.performance.candidates.triangulation import Simplex, triangulated
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
@@ -111,7 +118,14 @@ class WorkloadOptions(Variant):
 
 
 def evaluate(scenario: Scenario, catalogs: Catalogs, offers: Market) -> tuple[WorkloadOptions, ...]:
-    """All options of every workload with every model it may use, on all that is offered, in the order of `variants`."""
+    """All options of every workload with every model it may use, on all that is offered, in the order of `variants`.
+
+    Raises:
+        InputError: the policy asks for an engine on which nothing can be predicted.
+    """
+    findings = uncalibrated_engines(scenario.policy, catalogs)
+    if findings:
+        raise InputError(findings)
     return tuple(_workload_options(variant, scenario.policy, catalogs, offers) for variant in variants(scenario))
 
 
@@ -191,6 +205,7 @@ def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offe
     configurations = tuple(configuration for configuration, _ in pairs)
     setup = gather(catalogs, configurations)
     quality = qualities(configurations, catalogs, variant.model_quality)
+    fixed = fixed_failures(configurations, workload, policy, catalogs, quality)
     kind = Categorical.of([kind for _, kind in pairs])
     allowed = permitted(workload, offers)
     options = WorkloadOptions(
@@ -206,7 +221,7 @@ def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offe
         setup=setup,
         memory=memory_use(setup),
         quality=quality,
-        fixed=fixed_failures(configurations, workload, policy, catalogs, quality),
+        fixed=fixed | {"engine_calibrated": ~setup.constants.known},
         pools=(),
         simplices=triangulated(len(workload.classes())),
     )
@@ -225,10 +240,11 @@ def pool_options(options: WorkloadOptions, pool: Pool) -> PoolOptions:
     """
     setup = options.setup
     value, limit = _tested_numbers(options, pool.mix)
+    predicted = ~options.fixed["engine_calibrated"]
     failed = {
         **options.fixed,
         "peak_known": ~(setup.hardware.scheme_flops > 0),
-        **{name: ~(value[name] <= limit[name]) for name in value},
+        **{name: ~(value[name] <= limit[name]) & predicted for name in value},
     }
     hopeful = np.flatnonzero(~np.logical_or.reduce(list(failed.values())))
     found = sustainable_rate(setup.take(hopeful), pool.mix, options.limits.take(hopeful))

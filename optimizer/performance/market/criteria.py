@@ -39,6 +39,7 @@ CONFIGURATION_CRITERIA: Final = (
     Criterion("precision_policy", "the precision is allowed", "precisions", "configuration"),
     Criterion("kv_precision_policy", "the KV-cache precision is allowed", "kv_precisions", "configuration"),
     Criterion("engine_support", "the engine runs on this GPU with this precision", "", "configuration"),
+    Criterion("engine_calibrated", "the engine's constants are known for this GPU", "", "configuration"),
     Criterion("kernel_support", "the GPU has kernels for the precision", "", "configuration"),
     Criterion("kv_kernel_support", "the GPU computes in the KV cache's precision", "", "configuration"),
     Criterion("peak_known", "the catalog states the GPU's peak for the precision", "", "configuration"),

@@ -10,6 +10,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.measured.layout import assign_layout
 from optimizer.performance.measured.loads import Delivered, closed_loop, offline, open_loop, static_batch
 from optimizer.performance.measured.rows import LOADS, DeploymentTable, given_or
+from optimizer.performance.physics.engine_constants import uncalibrated
 from optimizer.performance.physics.memory import kv_bytes_per_sequence, memory_use, weight_bytes
 from optimizer.performance.physics.row_arrays import RowArrays
 from optimizer.performance.physics.setup import NAMES, Columns, Setup, gather_columns
@@ -60,10 +61,18 @@ def _settle_layout(table: DeploymentTable, catalogs: Catalogs) -> None:
         one = np.ones(len(rows))
         names = {name: table.names[name][rows] for name in NAMES}
         single = gather_columns(catalogs, {**names, "tensor_parallel": one, "pipeline_parallel": one})
+        _refuse_uncalibrated(table, catalogs, rows[~single.constants.known])
         room = single.hardware.usable_bytes * single.constants["layout_weights_share"]
         # row among the sound ones -> row of the table
         weights, room = (table.column(rows, values, 1.0) for values in (weight_bytes(single), room))
         assign_layout(table, weights, room, table.column(rows, single.network.latent > 0, False))
+
+
+def _refuse_uncalibrated(table: DeploymentTable, catalogs: Catalogs, rows: Ints) -> None:
+    """Nothing is predicted for an engine that nobody calibrated: the rows that would mend it are named instead."""
+    for row in rows.tolist():
+        engine, gpu, version = (table.names[name][row] for name in ("engine", "gpu", "engine_version"))
+        table.problem[row] = uncalibrated(catalogs, engine, catalogs.gpus[gpu], version)
 
 
 def _columns(table: DeploymentTable, rows: Ints) -> Columns:

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from optimizer.base.arrays import Floats, Ints
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog.records import CalibrationEntry
 from optimizer.performance.physics.categorical import Categorical
@@ -88,6 +88,13 @@ HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
 }
 """For every constant the axes along which it may vary, most specific first; `()` is the value for everything."""
 
+OF_ENGINES: Final = tuple(
+    parameter
+    for parameter, hierarchy in HIERARCHY.items()
+    if {axis for level in hierarchy for axis in level} & {"engine", "era"}
+)
+"""Constants that an engine may have of its own. A row whose engine has none has NaN; any other gap is an error."""
+
 
 def group_name(values: Sequence[str]) -> str:
     """The catalog's name of a group: its axes' values joined by '@', empty for everything."""
@@ -148,7 +155,7 @@ class Constants(RowArrays):
     """The calibrated constants of a set of rows.
 
     Attributes:
-        values: The calibration's values, the one vector a fit varies.
+        values: The calibration's values, the one vector a fit varies; NaN behind them, where nobody measured an engine.
         index: For every parameter each row's position in `values`, (n,).
     """
 
@@ -158,6 +165,12 @@ class Constants(RowArrays):
     def __getitem__(self, parameter: str) -> Floats:
         """The parameter's value for every row, (n,)."""
         return self.values[self.index[parameter]]
+
+    @property
+    def known(self) -> Flags:
+        """Whether each row's engine is calibrated on its GPU, (n,)."""
+        known: Flags = ~np.any([np.isnan(self[parameter]) for parameter in OF_ENGINES], axis=0)
+        return known
 
     def take(self, rows: Ints) -> "Constants":
         """The same constants for some of the rows."""
@@ -175,11 +188,18 @@ def constants(calibration: Calibration, axes: Mapping[str, Categorical[str]]) ->
             combinations[used] = Categorical.joined(*(axes[axis] for axis in used))
         # combination -> position of its value, then row -> position
         found = [
-            calibration.index(parameter, _groups(hierarchy, dict(zip(used, values, strict=True))))
+            _position(calibration, parameter, _groups(hierarchy, dict(zip(used, values, strict=True))))
             for values in combinations[used].categories
         ]
         index[parameter] = combinations[used].by_row(found, np.intp)
-    return Constants(calibration.values, index)
+    return Constants(np.append(calibration.values, np.nan), index)
+
+
+def _position(calibration: Calibration, parameter: str, groups: Sequence[str]) -> int:
+    """As `Calibration.index`; behind the catalog's values for a constant that an engine lacks."""
+    if parameter in OF_ENGINES and not any((parameter, group) in calibration.position for group in groups):
+        return len(calibration.entries)
+    return calibration.index(parameter, groups)
 
 
 def _groups(hierarchy: tuple[Axes, ...], value: Mapping[str, str]) -> list[str]:

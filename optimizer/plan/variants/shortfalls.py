@@ -7,11 +7,12 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Ints
 from optimizer.base.model import Strict
-from optimizer.inputs.catalog.records import Offer
+from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.inputs.requirements.asked import shown
 from optimizer.inputs.scenario.scenario import Policy
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA, OFFER_CRITERIA, Criterion
+from optimizer.performance.physics.engine_constants import uncalibrated
 from optimizer.performance.physics.setup import Configuration
 from optimizer.plan.question.forcing import Choice, offers_of, rows_of
 from optimizer.plan.question.inquiry import Inquiry
@@ -56,7 +57,7 @@ def shortfalls(inquiry: Inquiry, choice: Choice) -> list[Shortfall]:
     for options in inquiry.options:
         closest = _closest(inquiry, choice, options)
         if closest is not None:
-            found += [*_of_configuration(closest), *_of_offer(inquiry, closest)]
+            found += [*_of_configuration(closest, inquiry.catalogs), *_of_offer(inquiry, closest)]
     return found
 
 
@@ -79,7 +80,7 @@ def _closest(inquiry: Inquiry, choice: Choice, options: WorkloadOptions) -> Clos
     return Closest(options, rows, row, market.offers[home], market.failed[home])
 
 
-def _of_configuration(closest: Closest) -> Iterator[Shortfall]:
+def _of_configuration(closest: Closest, catalogs: Catalogs) -> Iterator[Shortfall]:
     options, row = closest.options, closest.row
     pool, workload = options.pools[0], options.workload
     for j, criterion in enumerate(CONFIGURATION_CRITERIA):
@@ -98,6 +99,9 @@ def _of_configuration(closest: Closest) -> Iterator[Shortfall]:
             said = f"{label}: {name} {verb} {shown(_short(value), unit)} of {shown(_short(limit), unit)}, {off}"
         else:
             said = f"{label}: {name} does not pass “{criterion.sentence}”"
+        if criterion.name == "engine_calibrated":
+            configuration = options.configurations[row]
+            said = f"{label}: {uncalibrated(catalogs, configuration.engine, catalogs.gpus[configuration.gpu])}"
         yield Shortfall(
             workload=workload.name,
             criterion=criterion.name,
