@@ -17,6 +17,7 @@ from optimizer.answers.catalog.importing import ImportedPrices, PriceListTerms, 
 from optimizer.answers.catalog.models import AddedModel, add_model
 from optimizer.answers.catalog.overlay import write_overlay
 from optimizer.answers.catalog.snapshot import Snapshot, snapshot, snapshot_named
+from optimizer.answers.catalog.soundness import soundness as check_catalogs
 from optimizer.answers.compare.compare import compare
 from optimizer.answers.compare.types import Comparison
 from optimizer.answers.frontier import Frontier, frontier
@@ -32,7 +33,7 @@ from optimizer.answers.page import Page, page
 from optimizer.answers.why_not import WhyNot, why_not
 from optimizer.base.errors import Finding, InputError, OptimizerError, SolverFailure, VerificationFailed
 from optimizer.base.progress import Progress
-from optimizer.inputs.catalog.checks import CatalogFinding, check_catalogs
+from optimizer.inputs.catalog.checks import CatalogFinding
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.measurements import load_measurements

@@ -19,7 +19,7 @@ FRONTIER_POINTS: Final = 9
 FRONTIER_REACH: Final = 2.0
 """From half of today's limit to twice it."""
 
-SWEPT: Final = (("ttft_ms", "ttft_ms"), ("tpot_ms", "tpot_ms"))
+SWEPT: Final = ("ttft_ms", "tpot_ms")
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ def page(
 def _sweep(scenario: Scenario) -> Sweep | None:
     """The first latency that the first workload with one limits, around today's limit."""
     for workload in scenario.workloads:
-        for field, attribute in SWEPT:
-            latency = getattr(workload.slo, attribute)
+        for field in SWEPT:
+            latency = getattr(workload.slo, field)
             if latency is not None:
                 today = next(iter(latency.limits_ms().values()))
                 name = workload.name if len(scenario.workloads) > 1 else None

@@ -133,8 +133,8 @@ def _owned(found: Hostings) -> Iterator[OwnedCost]:
         if row is None:
             continue
         rated_kw = Decimal(str(catalogs.gpus[row.gpu].tdp_w or 0)) * row.gpu_count / WATTS_PER_KILOWATT
-        told = catalogs.sources[row.source].licence != PRIVATE
-        parts = row.parts_usd_per_month(rated_kw) if told else {}
+        public = catalogs.sources[row.source].licence != PRIVATE
+        parts = row.parts_usd_per_month(rated_kw) if public else {}
         yield OwnedCost(
             offer=item.offer,
             instances=item.instances,

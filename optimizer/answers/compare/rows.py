@@ -47,14 +47,12 @@ class Ruler:
 def volume_of(scenario: Scenario) -> Volume:
     """Requests and tokens of a month: hours × requests/s × 3,600, times the classes' mean lengths."""
     week = periods(scenario)
-    hours = week.hours_per_month @ week.demand_requests_per_second
-    requests = [float(each) * SECONDS_PER_HOUR for each in hours]
-    tokens = [(0.0, 0.0)] * len(requests)
-    for at, workload in enumerate(scenario.workloads):
-        classes = workload.classes()
-        prompt = sum(item.share * item.input_tokens for item in classes)
-        tokens[at] = (requests[at] * prompt, requests[at] * sum(item.share * item.output_tokens for item in classes))
-    return Volume(_exact(sum(requests)), _exact(sum(t for t, _ in tokens)), _exact(sum(t for _, t in tokens)))
+    # (workload,) requests of a month
+    requests = [float(hourly) * SECONDS_PER_HOUR for hourly in week.hours_per_month @ week.demand_requests_per_second]
+    by_workload = list(zip(requests, (workload.classes() for workload in scenario.workloads), strict=True))
+    prompt = sum(count * sum(item.share * item.input_tokens for item in classes) for count, classes in by_workload)
+    answer = sum(count * sum(item.share * item.output_tokens for item in classes) for count, classes in by_workload)
+    return Volume(_exact(sum(requests)), _exact(prompt), _exact(answer))
 
 
 def _exact(value: float) -> Decimal:
@@ -85,7 +83,7 @@ def row(ruler: Ruler, name: str, answer: Answer, bought: PlannedFleet | None, st
         performance=_performance(bought),
         discounts=_discounts(ruler.inquiry, offers),
         summary=summarized(bought),
-        stopped_by=_told(stops),
+        stopped_by=_stopped_by(stops),
     )
 
 
@@ -109,11 +107,11 @@ def row_without_plan(name: str, stops: Sequence[Stop]) -> Compared:
         performance="",
         discounts=[],
         summary="",
-        stopped_by=_told(stops),
+        stopped_by=_stopped_by(stops),
     )
 
 
-def _told(stops: Sequence[Stop]) -> list[StoppedBy]:
+def _stopped_by(stops: Sequence[Stop]) -> list[StoppedBy]:
     return [StoppedBy(requirement=item.requirement, text=item.text) for item in stops]
 
 
