@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from optimizer.base.arrays import Floats
+from optimizer.base.arrays import Floats, Names
 from optimizer.inputs.catalog.rows import read_rows
 from optimizer.inputs.catalog.shipped import shipped_dir
 
@@ -25,8 +24,6 @@ PUBLISHED: Final[Mapping[str, tuple[str, ...]]] = {
     "throughput": ("output_tok_s",),
 }
 """The columns that hold a metric, best first."""
-
-Names = NDArray[Any]
 
 
 def load_measurements(path: Path) -> pd.DataFrame:
@@ -84,16 +81,8 @@ def groups(frame: pd.DataFrame) -> Names:
     layout = "tp" + np.where(_text(frame, "tp") == "", "?", _text(frame, "tp"))
     stages = _text(frame, "pp")
     layout = layout + np.where(np.isin(stages, ("", "1")), "", "pp" + stages)
-    parts = (
-        _text(frame, "source"),
-        _text(frame, "model"),
-        _text(frame, "gpu"),
-        layout,
-        _text(frame, "weight_precision"),
-    )
-    joined: Names = parts[0]
-    for part in parts[1:]:
-        joined = joined + "|" + part
+    source, model, gpu, precision = (_text(frame, name) for name in ("source", "model", "gpu", "weight_precision"))
+    joined: Names = source + "|" + model + "|" + gpu + "|" + layout + "|" + precision
     return joined
 
 

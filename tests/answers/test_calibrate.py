@@ -15,8 +15,8 @@ from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
 from optimizer.inputs.measurements import METRICS, load_measurements, observed, shipped_measurements
+from optimizer.performance.fit.cross_validation import cross_validated_errors, folds_of
 from optimizer.performance.fit.fitting import from_priors, jacobian, log_errors, problem, residuals
-from optimizer.performance.fit.left_out import folds_of, left_out_errors
 from optimizer.performance.measured.batch import predict_batch
 from optimizer.performance.physics.constants import Calibration
 from optimizer.report.accuracy.calibration import calibration_csv
@@ -116,7 +116,7 @@ def test_leaving_a_fold_out_without_fitting_anew_is_nearly_a_fit_without_it(cata
     frame = measured[measured["source"] == "xiongjiedai_llamacpp"].reset_index(drop=True)
     whole = fit(frame, catalogs, intervals=False)
     fold = folds_of(whole.fitted.group, 3, seed=1)
-    (errors,) = left_out_errors(whole.fitted, whole.x, [fold])
+    (errors,) = cross_validated_errors(whole.fitted, whole.x, [fold])
     kept, out = frame.iloc[whole.fitted.rows[fold != 0]].reset_index(drop=True), np.flatnonzero(fold == 0)
     anew = fit(kept, catalogs, intervals=False)
     exact = log_errors(whole.fitted, anew.fitted.parameters.values(anew.fitted.calibration, anew.x))

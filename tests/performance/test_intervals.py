@@ -6,7 +6,7 @@ import pytest
 
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.measurements import METRICS, deployments_of, shipped_measurements
-from optimizer.performance.fit.coverage import LeftOut, interval_tables, narrowest, quantile
+from optimizer.performance.fit.coverage import HeldOutErrors, interval_tables, narrowest, quantile
 from optimizer.performance.measured.batch import PREDICTIONS, predict_batch
 from optimizer.performance.measured.measured import REPEAT_NOISE, repeat_noise
 from optimizer.performance.physics.constants import Calibration
@@ -18,7 +18,7 @@ KNOWN = Configuration("vllm", "llama-3.1-8b", "h100-sxm", "bf16", "bf16", 1, 1)
 NOVELTIES = ("gpu", "model", "precision", "engine", "model_kind", "host_link")
 
 
-def synthetic(count: int, spread: float, new: float, seed: int = 1) -> LeftOut:
+def synthetic(count: int, spread: float, new: float, seed: int = 1) -> HeldOutErrors:
     """Errors of a known spread, larger by `new` on a third of the rows, whose GPU is new."""
     random = np.random.default_rng(seed)
     unseen = np.arange(count) % 3 == 0
@@ -26,7 +26,7 @@ def synthetic(count: int, spread: float, new: float, seed: int = 1) -> LeftOut:
     names = np.array([f"group {at // 4}" for at in range(count)], dtype=object)
     load = np.where(np.arange(count) % 2 == 0, "offline", "request_rate").astype(object)
     missing = {kind: unseen if kind == "gpu" else np.zeros(count, dtype=np.bool_) for kind in NOVELTIES}
-    return LeftOut(errors, load, np.full(count, "vllm", dtype=object), names, missing)
+    return HeldOutErrors(errors, load, np.full(count, "vllm", dtype=object), names, missing)
 
 
 def test_widths_are_found_again_in_errors_of_a_known_spread() -> None:

@@ -8,7 +8,14 @@ import pytest
 
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.performance.candidates.predict import STATISTICS, Limits, Mix, OperatingPoint, operate, sustainable_rate
+from optimizer.performance.candidates.predict import (
+    STATISTICS,
+    LatencyLimits,
+    Mix,
+    OperatingPoint,
+    operate,
+    sustainable_rate,
+)
 from optimizer.performance.physics.setup import Configuration, Setup, gather
 from optimizer.performance.uncertainty.evidence import Margins
 
@@ -110,13 +117,13 @@ def test_native_fp8_is_never_slower_than_bf16(catalogs: Catalogs) -> None:
 
 def test_more_memory_never_hurts(machines: Setup) -> None:
     bigger = replace(machines, hardware=replace(machines.hardware, usable_bytes=machines.hardware.usable_bytes * 1.5))
-    limits = Limits({"p95": 2.0}, {"mean": 0.05}, {}, Margins.same())
+    limits = LatencyLimits({"p95": 2.0}, {"mean": 0.05}, {}, Margins.same())
     small, large = (sustainable_rate(each, CHAT, limits).rate_per_s for each in (machines, bigger))
     assert np.all(large >= small * (1 - 1e-6))
 
 
 def test_a_looser_limit_never_lowers_the_rate(machines: Setup) -> None:
-    tight = Limits({"p95": 0.5, "p50": 0.3}, {"p95": 0.04}, {"p99": 12.0}, Margins.same())
+    tight = LatencyLimits({"p95": 0.5, "p50": 0.3}, {"p95": 0.04}, {"p99": 12.0}, Margins.same())
     rate = sustainable_rate(machines, CHAT, tight).rate_per_s
     for loose in (
         replace(tight, ttft_s={"p95": 1.0, "p50": 0.6}),
@@ -128,7 +135,7 @@ def test_a_looser_limit_never_lowers_the_rate(machines: Setup) -> None:
 
 def test_the_sustainable_rate_keeps_the_limits_and_a_little_more_breaks_them(catalogs: Catalogs) -> None:
     setup = crossed(catalogs, ("llama-3.1-8b",))
-    limits = Limits({"p95": 0.5}, {"mean": 0.03}, {}, Margins.same())
+    limits = LatencyLimits({"p95": 0.5}, {"mean": 0.03}, {}, Margins.same())
     found = sustainable_rate(setup, CHAT, limits)
     rows = np.flatnonzero(found.rate_per_s > 0)
     point = operate(setup.take(rows), CHAT, found.rate_per_s[rows])
@@ -141,7 +148,7 @@ def test_the_sustainable_rate_keeps_the_limits_and_a_little_more_breaks_them(cat
 
 def test_a_margin_lowers_the_rate(catalogs: Catalogs) -> None:
     setup = crossed(catalogs, ("llama-3.1-8b",))
-    plain = Limits({"p95": 0.5}, {"mean": 0.03}, {}, Margins.same())
+    plain = LatencyLimits({"p95": 0.5}, {"mean": 0.03}, {}, Margins.same())
     careful = replace(plain, margins=Margins.same(ttft=1.5, tpot=1.3, throughput=1.3))
     with_margin, without = (sustainable_rate(setup, CHAT, limits).rate_per_s for limits in (careful, plain))
     assert np.all(with_margin <= without)
@@ -150,7 +157,7 @@ def test_a_margin_lowers_the_rate(catalogs: Catalogs) -> None:
 
 def test_every_class_of_a_mix_keeps_its_limits(catalogs: Catalogs) -> None:
     mix = Mix(np.array([512.0, 8192.0]), np.array([128.0, 512.0]), np.array([0.9, 0.1]), 0.0)
-    limits = Limits({"p95": 1.0}, {"mean": 0.05}, {}, Margins.same())
+    limits = LatencyLimits({"p95": 1.0}, {"mean": 0.05}, {}, Margins.same())
     setup = some(catalogs)
     found = sustainable_rate(setup, mix, limits)
     point = operate(setup, mix, found.rate_per_s)
@@ -175,7 +182,7 @@ def test_an_unknown_name_is_an_error_and_never_a_default(catalogs: Catalogs, fie
 
 def test_rows_do_not_influence_each_other(machines: Setup) -> None:
     rows = np.arange(0, machines.rows, 97)
-    limits = Limits({"p95": 0.5}, {"mean": 0.05}, {}, Margins.same())
+    limits = LatencyLimits({"p95": 0.5}, {"mean": 0.05}, {}, Margins.same())
     alone, together = sustainable_rate(machines.take(rows), CHAT, limits), sustainable_rate(machines, CHAT, limits)
     assert np.array_equal(alone.rate_per_s, together.rate_per_s[rows])
 

@@ -12,8 +12,8 @@ from optimizer.answers.optimize import verified
 from optimizer.base.errors import VerificationFailed
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.performance.candidates.blends import Blend, apart, around_the_whole, corners_around, served, split
 from optimizer.performance.candidates.options import MIXED, pools_of
+from optimizer.performance.candidates.triangulation import Simplex, apart, corners_around, served, split, triangulated
 from optimizer.plan.question import inquiry as asking
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.readback.readback import read_back
@@ -111,12 +111,12 @@ def test_the_report_says_what_is_mixed_and_what_pools_would_cost(planned: Callab
     )
 
 
-def covering(blends: tuple[Blend, ...], corners: np.ndarray, mix: np.ndarray) -> int:
+def covering(simplices: tuple[Simplex, ...], corners: np.ndarray, mix: np.ndarray) -> int:
     """How many simplices hold a mix well inside."""
     count = 0
-    for blend in (blend for blend in blends if len(blend) == corners.shape[1]):
-        weight = np.linalg.lstsq(corners[list(blend)].T, mix, rcond=None)[0]
-        count += bool((weight > 1e-6).all() and np.allclose(corners[list(blend)].T @ weight, mix, atol=1e-9))
+    for simplex in (simplex for simplex in simplices if len(simplex) == corners.shape[1]):
+        weight = np.linalg.lstsq(corners[list(simplex)].T, mix, rcond=None)[0]
+        count += bool((weight > 1e-6).all() and np.allclose(corners[list(simplex)].T @ weight, mix, atol=1e-9))
     return count
 
 
@@ -125,16 +125,16 @@ def covering(blends: tuple[Blend, ...], corners: np.ndarray, mix: np.ndarray) ->
 def test_simplices_cover_every_mix_once(classes: int, splits: list[int]) -> None:
     rng = np.random.default_rng(splits)
     corners = np.vstack([rng.dirichlet(np.full(classes, 5.0)), np.eye(classes)])
-    blends = around_the_whole(classes)
+    simplices = triangulated(classes)
     for _ in splits:
-        face = blends[int(rng.integers(len(blends)))]
+        face = simplices[int(rng.integers(len(simplices)))]
         new = rng.dirichlet(np.full(len(face), 3.0)) @ corners[list(face)]
-        assert corners_around(blends, face) == face
-        blends = split(blends, face, len(corners), {})
+        assert corners_around(simplices, face) == face
+        simplices = split(simplices, face, len(corners), {})
         corners = np.vstack([corners, new])
     for mix in rng.dirichlet(np.ones(classes), size=20):
-        assert covering(blends, corners, mix) <= 1
-    assert sum(covering(blends, corners, mix) for mix in rng.dirichlet(np.ones(classes), size=50)) >= 48
+        assert covering(simplices, corners, mix) <= 1
+    assert sum(covering(simplices, corners, mix) for mix in rng.dirichlet(np.ones(classes), size=50)) >= 48
 
 
 def test_a_corner_of_fewer_classes_is_moved_inward_and_stays_by_itself() -> None:

@@ -29,7 +29,7 @@ def options(scenario: Scenario, catalogs: Catalogs) -> tuple[Market, tuple[Workl
 def test_each_model_has_options_of_its_own(asked: Scenario, catalogs: Catalogs) -> None:
     with_other = with_workload(asked, alternatives=[OTHER], min_quality=0.79)
     first, second = variants(with_other)
-    assert (first.home, second.home) == (0, 0)
+    assert (first.workload_index, second.workload_index) == (0, 0)
     assert (first.workload.model, second.workload.model) == (asked.workloads[0].model, "llama-3.2-3b")
     _, (plain,) = options(with_workload(asked, min_quality=0.79), catalogs)
     _, (main, other) = options(with_other, catalogs)
@@ -37,7 +37,7 @@ def test_each_model_has_options_of_its_own(asked: Scenario, catalogs: Catalogs) 
     assert (main.pools[0].rate_per_s == plain.pools[0].rate_per_s).all()
     assert other.model.id == "llama-3.2-3b"
     assert other.workload.name == main.workload.name
-    assert (other.home, other.model_quality) == (0, 0.8)
+    assert (other.workload_index, other.model_quality) == (0, 0.8)
 
 
 def test_the_quality_floor_is_held_against_model_and_precision_together(asked: Scenario, catalogs: Catalogs) -> None:

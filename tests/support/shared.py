@@ -18,7 +18,7 @@ from hypothesis import settings
 from optimizer import load_catalogs, load_scenario
 from optimizer.answers.optimize import optimize
 from optimizer.cli import plan as plan_command
-from optimizer.inputs.catalog.csv_tables import Table
+from optimizer.inputs.catalog.csv_tables import CsvTable
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
 from optimizer.inputs.scenario.scenario import Scenario
@@ -37,9 +37,9 @@ settings.load_profile("repeatable")
 @pytest.fixture(scope="session", autouse=True)
 def _shipped_tables_are_read_once() -> Iterator[None]:
     """The shipped files stay as they are while tests run; commands and overlays read them hundreds of times."""
-    shipped, read, known = shipped_dir("catalogs"), Table.read, {}
+    shipped, read, known = shipped_dir("catalogs"), CsvTable.read, {}
 
-    def remembered(table: Table[Any], folder: Path, label: str, findings: list[Any]) -> dict[Any, Any]:
+    def remembered(table: CsvTable[Any], folder: Path, label: str, findings: list[Any]) -> dict[Any, Any]:
         if folder != shipped or findings:
             return read(table, folder, label, findings)
         if table.files not in known:
@@ -50,7 +50,7 @@ def _shipped_tables_are_read_once() -> Iterator[None]:
         return dict(known[table.files])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Table, "read", remembered)
+        patch.setattr(CsvTable, "read", remembered)
         yield
 
 

@@ -30,8 +30,8 @@ from optimizer.inputs.catalog.records import CalibrationEntry, Catalogs
 from optimizer.performance.fit.fitting import (
     FIT,
     SPREAD,
-    Parameters,
-    Problem,
+    FitProblem,
+    FreeConstants,
     drawn_to,
     from_priors,
     jacobian,
@@ -70,7 +70,7 @@ class Fit:
     entries: tuple[CalibrationEntry, ...]
     before: tuple[MetricError, ...]
     after: tuple[MetricError, ...]
-    fitted: Problem
+    fitted: FitProblem
     x: Floats
 
 
@@ -123,7 +123,7 @@ def fit(
     return Fit(entries, before, after, fitted, x)
 
 
-def _moves(fitted: Problem, near: Sequence[CalibrationEntry]) -> Floats:
+def _moves(fitted: FitProblem, near: Sequence[CalibrationEntry]) -> Floats:
     """How far these values are from where each free constant starts, in logarithms, (f,); 0 where they say nothing."""
     value = {(entry.parameter, entry.group): entry.value for entry in near}
     begun = fitted.parameters.start.copy()
@@ -134,7 +134,7 @@ def _moves(fitted: Problem, near: Sequence[CalibrationEntry]) -> Floats:
     return moves
 
 
-def solve(fitted: Problem, first: Floats) -> Floats:
+def solve(fitted: FitProblem, first: Floats) -> Floats:
     """How far each free constant moves from its start, in logarithms, (f,): scipy's trust region on the robust loss."""
     least_squares = optional("scipy.optimize", extra="accuracy").least_squares
     found = least_squares(
@@ -150,7 +150,7 @@ def solve(fitted: Problem, first: Floats) -> Floats:
     return x
 
 
-def _freed(frame: pd.DataFrame, catalogs: Catalogs, start: Start) -> tuple[Catalogs, Parameters]:
+def _freed(frame: pd.DataFrame, catalogs: Catalogs, start: Start) -> tuple[Catalogs, FreeConstants]:
     """The catalogs to fit under, and what may move."""
     if start == "priors":
         return catalogs, from_priors(Calibration.of(catalogs.calibration))
@@ -172,7 +172,7 @@ def _with_local_rows(frame: pd.DataFrame, catalogs: Catalogs) -> Catalogs:
     return replace(catalogs, calibration=ordered([*catalogs.calibration, *added.values()]))
 
 
-def _local_groups(fitted: Problem, catalogs: Catalogs) -> list[str]:
+def _local_groups(fitted: FitProblem, catalogs: Catalogs) -> list[str]:
     """The engine era on the architecture, of every row."""
     names, rows = fitted.table.names, fitted.rows
     engines, versions, gpus = (names[column][rows] for column in ("engine", "engine_version", "gpu"))
@@ -183,7 +183,7 @@ def _local_groups(fitted: Problem, catalogs: Catalogs) -> list[str]:
     ]
 
 
-def _sharpening(frame: pd.DataFrame, catalogs: Catalogs) -> Parameters:
+def _sharpening(frame: pd.DataFrame, catalogs: Catalogs) -> FreeConstants:
     """What the rows use may move: local kernels by their whole spread, what many measurements fixed by little."""
     calibration = Calibration.of(catalogs.calibration)
     used = problem(frame, catalogs)

@@ -9,12 +9,12 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from optimizer.base.arrays import Floats
+from optimizer.base.arrays import Floats, Names
 from optimizer.inputs.catalog.records import CalibrationEntry, Catalogs
 from optimizer.inputs.measurements import METRICS
 from optimizer.performance.fit.coverage import interval_tables
-from optimizer.performance.fit.fitting import FIT, Names, Problem, log_errors, prior_of
-from optimizer.performance.fit.left_out import left_out_rows
+from optimizer.performance.fit.cross_validation import held_out_errors
+from optimizer.performance.fit.fitting import FIT, FitProblem, log_errors, prior_of
 from optimizer.performance.measured.measured import REPEAT_NOISE, points, repeat_noise
 from optimizer.performance.uncertainty.evidence import EVIDENCE, measured_groups, named_pairs
 from optimizer.performance.uncertainty.intervals import COVERAGE, HALF_WIDTH, UNSEEN
@@ -55,7 +55,7 @@ def source_of(frame: pd.DataFrame, catalogs: Catalogs) -> str:
     return PUBLISHED_SOURCE if named <= set(catalogs.sources) else OWN_SOURCE
 
 
-def metric_errors(fitted: Problem, values: Floats) -> tuple[MetricError, ...]:
+def metric_errors(fitted: FitProblem, values: Floats) -> tuple[MetricError, ...]:
     """Errors of every metric that was measured, under these constants."""
     errors = log_errors(fitted, values)
     return tuple(
@@ -74,7 +74,7 @@ def _metric_error(metric: str, errors: Floats, group: Names) -> MetricError:
     )
 
 
-def moved_rows(fitted: Problem, x: Floats, origin: Origin) -> list[CalibrationEntry]:
+def moved_rows(fitted: FitProblem, x: Floats, origin: Origin) -> list[CalibrationEntry]:
     """All rows of the calibration under the fitted values, rounded to `DIGITS`."""
     index, entries = fitted.deployments.setup.constants.index, list(fitted.calibration.entries)
     values = fitted.parameters.values(fitted.calibration, x)
@@ -95,7 +95,7 @@ def moved_rows(fitted: Problem, x: Floats, origin: Origin) -> list[CalibrationEn
     return entries
 
 
-def evidence_rows(fitted: Problem, catalogs: Catalogs, origin: Origin, *, keep: bool) -> list[CalibrationEntry]:
+def evidence_rows(fitted: FitProblem, catalogs: Catalogs, origin: Origin, *, keep: bool) -> list[CalibrationEntry]:
     """How many measured groups hold each GPU, model and pair, added to what was known before if that is kept."""
     used = np.flatnonzero((fitted.weight > 0).any(axis=0))
     names = {name: fitted.table.names[name][fitted.rows[used]] for name in ("engine", "model", "gpu", "precision")}
@@ -108,10 +108,12 @@ def evidence_rows(fitted: Problem, catalogs: Catalogs, origin: Origin, *, keep: 
     ]
 
 
-def interval_rows(fitted: Problem, catalogs: Catalogs, x: Floats, seed: int, origin: Origin) -> list[CalibrationEntry]:
+def interval_rows(
+    fitted: FitProblem, catalogs: Catalogs, x: Floats, seed: int, origin: Origin
+) -> list[CalibrationEntry]:
     """The widths of intervals, from what fits without a group, a model or a GPU would have predicted."""
     exponent, shrinkage = (fitted.calibration.lookup(FIT, name) for name in ("row_weight_exponent", "shrinkage_groups"))
-    tables = interval_tables(left_out_rows(fitted, catalogs, x, seed), exponent, shrinkage)
+    tables = interval_tables(held_out_errors(fitted, catalogs, x, seed), exponent, shrinkage)
     note = f"groups, models and GPUs left out, seed {seed}"
     made = [
         _entry(

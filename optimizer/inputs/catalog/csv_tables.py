@@ -3,6 +3,8 @@
 import csv
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar, get_origin
 
@@ -17,7 +19,7 @@ SHOWN_CHARACTERS: Final = 60
 
 
 @dataclass(frozen=True)
-class Placed(Generic[Row]):
+class LocatedRow(Generic[Row]):
     """A row and where it stands."""
 
     row: Row
@@ -29,31 +31,36 @@ class Placed(Generic[Row]):
         return Finding(self.file, self.line, field, problem, hint)
 
 
-Rows = Mapping[Hashable, Placed[Any]]
+Rows = Mapping[Hashable, LocatedRow[Any]]
 """The rows of one table by key."""
 AllRows = Mapping[str, Rows]
 """The rows of all tables by the table's name."""
 
 
 @dataclass(frozen=True)
-class Table(Generic[Row]):
+class CsvTable(Generic[Row]):
     """A kind of row: the files that hold it, its type and what makes a row the same row.
 
     Attributes:
         files: Names of the CSV files; rows of all of them form one table.
         row: The type of a row; its fields are the columns, a blank cell means the field's default.
-        key: What a row is known by; rows of an overlay replace shipped rows with the same key.
-        key_fields: The columns of the key, for messages.
+        key_fields: The columns that a row is known by; rows of an overlay replace shipped rows with the same key.
+        own_key: The key where it is not the columns' values.
         private: Whether such rows are the user's own and none are shipped.
     """
 
     files: tuple[str, ...]
     row: type[Row]
-    key: Callable[[Row], Hashable]
     key_fields: str
+    own_key: Callable[[Row], Hashable] | None = None
     private: bool = False
 
-    def read(self, folder: Path, label: str, findings: list[Finding]) -> dict[Hashable, Placed[Row]]:
+    @cached_property
+    def key(self) -> Callable[[Row], Hashable]:
+        """What a row is known by."""
+        return self.own_key or attrgetter(*self.key_fields.split(", "))
+
+    def read(self, folder: Path, label: str, findings: list[Finding]) -> dict[Hashable, LocatedRow[Row]]:
         """The rows of the table's files in a folder, by key; files that aren't there are skipped.
 
         Args:
@@ -61,7 +68,7 @@ class Table(Generic[Row]):
             label: The folder as messages name it.
             findings: Every problem is added here, and its row left out.
         """
-        placed: dict[Hashable, Placed[Row]] = {}
+        placed: dict[Hashable, LocatedRow[Row]] = {}
         for name in self.files:
             path = folder / name
             if not path.is_file():
@@ -73,7 +80,7 @@ class Table(Generic[Row]):
                     findings.append(item.finding(self.key_fields, problem, "keep one row"))
         return placed
 
-    def _rows(self, path: Path, file: str, findings: list[Finding]) -> Iterator[Placed[Row]]:
+    def _rows(self, path: Path, file: str, findings: list[Finding]) -> Iterator[LocatedRow[Row]]:
         lists = frozenset(
             name for name, field in self.row.model_fields.items() if get_origin(field.annotation) is tuple
         )
@@ -84,9 +91,11 @@ class Table(Generic[Row]):
         except ValidationError as error:
             broken = {int(details["loc"][0]) for details in error.errors()}
             findings.extend(_bad_value(details, file, lines) for details in error.errors())
-            sound = [at for at in range(len(raw)) if at not in broken]
-            rows, lines = [self.row.model_validate(raw[at]) for at in sound], [lines[at] for at in sound]
-        return (Placed(row, file, line) for row, line in zip(rows, lines, strict=True))
+            sound = [
+                (cell, line) for index, (cell, line) in enumerate(zip(raw, lines, strict=True)) if index not in broken
+            ]
+            rows, lines = [self.row.model_validate(cell) for cell, _ in sound], [line for _, line in sound]
+        return (LocatedRow(row, file, line) for row, line in zip(rows, lines, strict=True))
 
 
 def _value(name: str, text: str, lists: frozenset[str]) -> str | list[str]:

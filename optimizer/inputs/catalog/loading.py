@@ -12,7 +12,7 @@ from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog import records as catalog
 from optimizer.inputs.catalog import terms as own
-from optimizer.inputs.catalog.csv_tables import AllRows, Placed, Rows, Table
+from optimizer.inputs.catalog.csv_tables import AllRows, CsvTable, LocatedRow, Rows
 from optimizer.inputs.catalog.kinds import Link
 from optimizer.inputs.catalog.loading_terms import Priced, priced
 from optimizer.inputs.catalog.records import Catalogs, Gpu
@@ -58,73 +58,38 @@ class GpuIdentity(Strict):
     note: str = ""
 
 
-TABLES: Final[dict[str, Table[Any]]] = {
-    "catalog": Table(("catalog.csv",), CatalogDate, lambda _: "", "as_of"),
-    "sources": Table(("sources.csv",), catalog.Source, lambda row: row.id, "id"),
-    "gpus": Table(("gpus.csv",), GpuIdentity, lambda row: row.id, "id"),
-    "figures": Table(("gpu_figures.csv",), catalog.Figure, lambda row: (row.gpu, row.figure), "gpu, figure"),
-    "models": Table(("models.csv",), catalog.Model, lambda row: row.id, "id"),
-    "aliases": Table(("model_aliases.csv",), catalog.ModelAlias, lambda row: row.hf_id.casefold(), "hf_id"),
-    "schemes": Table(("precision_schemes.csv",), catalog.PrecisionScheme, lambda row: row.id, "id"),
-    "kernels": Table(
-        ("kernel_support.csv",),
-        catalog.KernelSupport,
-        lambda row: (row.scheme, row.architecture),
-        "scheme, architecture",
-    ),
-    "quality": Table(
-        ("quality.csv",),
-        catalog.QualityFigure,
-        lambda row: (row.model, row.scheme, row.benchmark, row.tool, row.source),
-        "model, scheme, benchmark, tool, source",
-    ),
-    "engines": Table(("engines.csv",), catalog.Engine, lambda row: row.id, "id"),
-    "calibration": Table(
-        ("calibration.csv",),
-        catalog.CalibrationEntry,
-        lambda row: (row.parameter, row.group),
-        "parameter, group",
-    ),
-    "offers": Table(
+TABLES: Final[dict[str, CsvTable[Any]]] = {
+    "catalog": CsvTable(("catalog.csv",), CatalogDate, "as_of", own_key=lambda _: ""),
+    "sources": CsvTable(("sources.csv",), catalog.Source, "id"),
+    "gpus": CsvTable(("gpus.csv",), GpuIdentity, "id"),
+    "figures": CsvTable(("gpu_figures.csv",), catalog.Figure, "gpu, figure"),
+    "models": CsvTable(("models.csv",), catalog.Model, "id"),
+    "aliases": CsvTable(("model_aliases.csv",), catalog.ModelAlias, "hf_id", own_key=lambda row: row.hf_id.casefold()),
+    "schemes": CsvTable(("precision_schemes.csv",), catalog.PrecisionScheme, "id"),
+    "kernels": CsvTable(("kernel_support.csv",), catalog.KernelSupport, "scheme, architecture"),
+    "quality": CsvTable(("quality.csv",), catalog.QualityFigure, "model, scheme, benchmark, tool, source"),
+    "engines": CsvTable(("engines.csv",), catalog.Engine, "id"),
+    "calibration": CsvTable(("calibration.csv",), catalog.CalibrationEntry, "parameter, group"),
+    "offers": CsvTable(
         ("offers.csv", "offers_seed.csv"),
         catalog.Offer,
-        lambda row: row.id,
         "provider, region, instance_type, gpu, pricing_term",
+        own_key=lambda row: row.id,
     ),
-    "regions": Table(("regions.csv",), own.Region, lambda row: (row.provider, row.region), "provider, region"),
-    "discounts": Table(
-        ("discounts.csv",),
-        own.Discount,
-        lambda row: (row.provider, row.gpu, row.pricing_term),
-        "provider, gpu, pricing_term",
-        private=True,
+    "regions": CsvTable(("regions.csv",), own.Region, "provider, region"),
+    "discounts": CsvTable(("discounts.csv",), own.Discount, "provider, gpu, pricing_term", private=True),
+    "owned": CsvTable(("owned.csv",), own.Owned, "site, id", private=True),
+    "availability": CsvTable(
+        ("availability.csv",), own.Availability, "provider, region, gpu, pricing_term", private=True
     ),
-    "owned": Table(("owned.csv",), own.Owned, lambda row: (row.site, row.id), "site, id", private=True),
-    "availability": Table(
-        ("availability.csv",),
-        own.Availability,
-        lambda row: (row.provider, row.region, row.gpu, row.pricing_term),
-        "provider, region, gpu, pricing_term",
-        private=True,
-    ),
-    "offer_aliases": Table(
+    "offer_aliases": CsvTable(
         ("offer_aliases.csv",),
         catalog.OfferAlias,
-        lambda row: (row.subject, row.name.casefold(), row.id),
         "subject, name, id",
+        own_key=lambda row: (row.subject, row.name.casefold(), row.id),
     ),
-    "serverless": Table(
-        ("serverless.csv",),
-        catalog.ServerlessPrice,
-        lambda row: (row.provider, row.provider_model_name, row.unit),
-        "provider, provider_model_name, unit",
-    ),
-    "ancillary": Table(
-        ("ancillary_costs.csv",),
-        catalog.AncillaryCost,
-        lambda row: (row.provider, row.item),
-        "provider, item",
-    ),
+    "serverless": CsvTable(("serverless.csv",), catalog.ServerlessPrice, "provider, provider_model_name, unit"),
+    "ancillary": CsvTable(("ancillary_costs.csv",), catalog.AncillaryCost, "provider, item"),
 }
 """Every table of the catalogs; the files of those that are not private must be complete in the shipped folder."""
 
@@ -217,7 +182,7 @@ def _dangling(rows: AllRows) -> Iterator[Finding]:
 
 def _gpus(identities: Rows, figures: Rows, findings: list[Finding]) -> dict[str, Gpu]:
     """Identities and figures joined; a wrong unit, an unknown, unreadable or missing figure is a finding."""
-    values: defaultdict[str, dict[str, Placed[catalog.Figure]]] = defaultdict(dict)
+    values: defaultdict[str, dict[str, LocatedRow[catalog.Figure]]] = defaultdict(dict)
     for placed in figures.values():
         name, unit = placed.row.figure, FIGURE_UNITS.get(placed.row.figure)
         if unit is None:
@@ -237,7 +202,9 @@ def _gpus(identities: Rows, figures: Rows, findings: list[Finding]) -> dict[str,
     return built
 
 
-def _bad_figure(details: Any, identity: Placed[GpuIdentity], own: Mapping[str, Placed[catalog.Figure]]) -> Finding:
+def _bad_figure(
+    details: Any, identity: LocatedRow[GpuIdentity], own: Mapping[str, LocatedRow[catalog.Figure]]
+) -> Finding:
     name = str(details["loc"][0])
     if name in own:
         return own[name].finding("value", f"{name} '{details['input']}': {details['msg']}")

@@ -3,14 +3,16 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from optimizer.base.errors import Finding, did_you_mean
 from optimizer.base.units import HOURS_PER_MONTH, WATTS_PER_KILOWATT
-from optimizer.inputs.catalog.csv_tables import AllRows, Placed
+from optimizer.inputs.catalog.csv_tables import AllRows, LocatedRow
 from optimizer.inputs.catalog.kinds import OWNED
 from optimizer.inputs.catalog.records import Gpu, Offer
-from optimizer.inputs.catalog.terms import AppliedDiscount, Availability, Discount, Owned, Terms
+from optimizer.inputs.catalog.terms import AppliedDiscount, Discount, OfferPattern, Owned, Terms
+
+Pattern = TypeVar("Pattern", bound=OfferPattern)
 
 PRICE_PLACES: Final = Decimal("0.000001")
 """Of a price per hour that is worked out here."""
@@ -26,25 +28,29 @@ class Priced:
 
 def priced(rows: AllRows, gpus: Mapping[str, Gpu], findings: list[Finding]) -> Priced:
     """All offers on the user's own terms; what does not fit together is added to the findings."""
-    rented = [each for _, each in sorted(rows["offers"].items())]
+    rented: list[LocatedRow[Offer]] = [each for _, each in sorted(rows["offers"].items())]
     findings.extend(_not_rented(rented))
-    listed: list[Offer] = [each.row for each in rented]
-    applied = _applied(listed, list(rows["discounts"].values()), findings)
-    own = {offer.id: (offer, row) for offer, row in _owned_offers(rows["owned"].values(), gpus, findings)}
-    stocks = _stocks(listed, list(rows["availability"].values()), findings)
-    paid = [_discounted(offer, applied.get(offer.id)) for offer in listed]
+    listed = [each.row for each in rented]
+    discounts = _applied(listed, rows["discounts"].values(), findings)
+    limits = _covering(rows["availability"].values(), listed, findings)
+    owned = {offer.id: (offer, row) for offer, row in _owned_offers(rows["owned"].values(), gpus, findings)}
+    offers = [
+        *(_discounted(offer, discounts.get(offer.id)) for offer in listed),
+        *(offer for offer, _ in owned.values()),
+    ]
+    available = {name: min(each.row.max_instances for each in covering) for name, covering in limits.items()}
     return Priced(
-        offers=tuple(sorted([*paid, *(offer for offer, _ in own.values())], key=lambda offer: offer.id)),
+        offers=tuple(sorted(offers, key=lambda offer: offer.id)),
         terms=Terms(
             regions={(each.row.provider, each.row.region): each.row for _, each in sorted(rows["regions"].items())},
-            discounts=applied,
-            owned={name: row for name, (_, row) in sorted(own.items())},
-            available_instances=stocks | {name: row.instances for name, (_, row) in sorted(own.items())},
+            discounts=discounts,
+            owned={name: row for name, (_, row) in sorted(owned.items())},
+            available_instances=available | {name: row.instances for name, (_, row) in sorted(owned.items())},
         ),
     )
 
 
-def _not_rented(placed: Sequence[Placed[Offer]]) -> Iterator[Finding]:
+def _not_rented(placed: Sequence[LocatedRow[Offer]]) -> Iterator[Finding]:
     for each in placed:
         for field in ("provider", "provider_kind", "pricing_term"):
             if getattr(each.row, field) == OWNED:
@@ -52,26 +58,19 @@ def _not_rented(placed: Sequence[Placed[Offer]]) -> Iterator[Finding]:
 
 
 def _applied(
-    offers: Sequence[Offer], discounts: Sequence[Placed[Discount]], findings: list[Finding]
+    offers: Sequence[Offer], discounts: Iterable[LocatedRow[Discount]], findings: list[Finding]
 ) -> dict[str, AppliedDiscount]:
     """The discount of each offer that has one: the most exact; equally exact ones must agree."""
     applied = {}
-    unused = {id(each): each for each in discounts}
-    clashes: list[tuple[Placed[Discount], Placed[Discount]]] = []
-    for offer in offers:
-        granted = [each for each in discounts if each.row.covers(offer.provider, offer.gpu, offer.pricing_term)]
-        if not granted:
-            continue
-        for each in granted:
-            unused.pop(id(each), None)
-        most = max(each.row.exactness for each in granted)
-        first, *others = [each for each in granted if each.row.exactness == most]
-        clashes += [(other, first) for other in others if other.row.percent != first.row.percent]
-        applied[offer.id] = AppliedDiscount(list_price_usd_per_hour=offer.price_usd_per_hour, discount=first.row)
-    for other, first in clashes:
-        problem = f"covers offers that line {first.line} gives another percentage, just as exactly"
-        findings.append(other.finding("percent", problem, "name provider, gpu or pricing_term in one of them"))
-    findings.extend(_unmatched(unused.values(), ("provider", "gpu", "pricing_term"), offers))
+    list_price = {offer.id: offer.price_usd_per_hour for offer in offers}
+    for name, granted in _covering(discounts, offers, findings).items():
+        exactness = max(each.row.exactness for each in granted)
+        first, *others = [each for each in granted if each.row.exactness == exactness]
+        for other in others:
+            if other.row.percent != first.row.percent:
+                problem = f"covers offers that line {first.line} gives another percentage, just as exactly"
+                findings.append(other.finding("percent", problem, "name provider, gpu or pricing_term in one of them"))
+        applied[name] = AppliedDiscount(list_price_usd_per_hour=list_price[name], discount=first.row)
     return applied
 
 
@@ -82,33 +81,29 @@ def _discounted(offer: Offer, applied: AppliedDiscount | None) -> Offer:
     return offer.model_copy(update={"price_usd_per_hour": price})
 
 
-def _stocks(
-    offers: Sequence[Offer], availability: Sequence[Placed[Availability]], findings: list[Finding]
-) -> dict[str, int]:
-    stocks: dict[str, int] = {}
-    unused = {id(each): each for each in availability}
-    for offer in offers:
-        where = (offer.provider, offer.region, offer.gpu, offer.pricing_term)
-        limiting = [each for each in availability if each.row.covers(*where)]
-        for each in limiting:
-            unused.pop(id(each), None)
-        if limiting:
-            stocks[offer.id] = min(each.row.max_instances for each in limiting)
-    findings.extend(_unmatched(unused.values(), ("provider", "region", "gpu", "pricing_term"), offers))
-    return stocks
+def _covering(
+    rows: Iterable[LocatedRow[Pattern]], offers: Sequence[Offer], findings: list[Finding]
+) -> dict[str, list[LocatedRow[Pattern]]]:
+    """The rows about each offer, by its id, where there are any; rows about none are added to the findings."""
+    rows = list(rows)
+    covering = {offer.id: [each for each in rows if each.row.covers(offer)] for offer in offers}
+    used = {id(each) for several in covering.values() for each in several}
+    findings.extend(_about_no_offer(each, offers) for each in rows if id(each) not in used)
+    return {name: several for name, several in covering.items() if several}
 
 
-def _unmatched(rows: Iterable[Placed[Any]], fields: Sequence[str], offers: Sequence[Offer]) -> Iterator[Finding]:
-    """Rows whose patterns match no offer; a name that nothing has is pointed out."""
-    for each in rows:
-        known = {field: {str(getattr(offer, field)) for offer in offers} for field in fields}
-        hints = ((field, did_you_mean(getattr(each.row, field), known[field])) for field in fields)
-        field, hint = next(((f, h) for f, h in hints if h and getattr(each.row, f) not in known[f]), (fields[0], ""))
-        yield each.finding(field, "matches no offer of the catalogs", hint)
+def _about_no_offer(each: LocatedRow[Any], offers: Sequence[Offer]) -> Finding:
+    """A row whose patterns match no offer; a name that nothing has is pointed out."""
+    for field in each.row.patterns:
+        name, known = getattr(each.row, field), {str(getattr(offer, field)) for offer in offers}
+        hint = did_you_mean(name, known)
+        if hint and name not in known:
+            return each.finding(field, "matches no offer of the catalogs", hint)
+    return each.finding(each.row.patterns[0], "matches no offer of the catalogs")
 
 
 def _owned_offers(
-    rows: Iterable[Placed[Owned]], gpus: Mapping[str, Gpu], findings: list[Finding]
+    rows: Iterable[LocatedRow[Owned]], gpus: Mapping[str, Gpu], findings: list[Finding]
 ) -> Iterator[tuple[Offer, Owned]]:
     for each in rows:
         row, gpu = each.row, gpus[each.row.gpu]

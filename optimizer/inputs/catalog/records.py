@@ -273,7 +273,7 @@ class ServerlessPrice(Strict):
 
 
 class AncillaryCost(Strict):
-    """A cost or rate beside GPU rental: storage, transfer, power, staff, published discounts."""
+    """A cost or rate besides GPU rental: storage, transfer, power, staff, published discounts."""
 
     provider: str
     item: str
@@ -311,7 +311,11 @@ class Catalogs:
 
     def gpu(self, name: str) -> Gpu:
         """The GPU of that id. Raises InputError with the nearest ids when there is none."""
-        return _known(self.gpus, name, "gpu")
+        return known(self.gpus, name, "gpu")
+
+    def scheme(self, name: str) -> PrecisionScheme:
+        """The precision scheme of that id. Raises InputError with the nearest ids when there is none."""
+        return known(self.schemes, name, "precision")
 
     def model(self, name: str) -> Model:
         """The model of that catalog id or published name, with the variant's own context, vocabulary and window.
@@ -335,7 +339,8 @@ class Catalogs:
         return self.models[alias.model].model_copy(update=own)
 
 
-def _known(rows: Mapping[str, Row], name: str, kind: str) -> Row:
+def known(rows: Mapping[str, Row], name: str, kind: str) -> Row:
+    """The catalog row of that id. Raises InputError with the nearest ids when there is none."""
     if name not in rows:
         raise InputError([Finding("catalogs", 0, kind, f"unknown {kind} '{name}'", did_you_mean(name, rows))])
     return rows[name]

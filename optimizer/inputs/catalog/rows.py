@@ -29,7 +29,7 @@ def read_rows(path: Path, required: Iterable[str]) -> pd.DataFrame:
 
 
 def _cells(path: Path) -> pd.DataFrame:
-    """Headings and rows alike; the headings are read as a row so that no reader renames or drops one."""
+    """Headings and rows; the headings are read as a row so that no reader renames or drops one."""
     try:
         frame = pd.read_csv(
             path, header=None, dtype=str, keep_default_na=False, index_col=False, encoding="utf-8-sig", low_memory=False

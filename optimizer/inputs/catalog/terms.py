@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from fnmatch import fnmatchcase
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -38,8 +38,21 @@ class Region(Strict):
         return (self.country, *self.zones) if self.country else ()
 
 
-class Discount(Strict):
-    """Percent off the list price of the offers that match; each pattern may hold wildcards."""
+class OfferPattern(Strict):
+    """A row about every offer that matches; each pattern may hold wildcards."""
+
+    patterns: ClassVar[tuple[str, ...]]
+    """The row's fields that are held against an offer's."""
+
+    def covers(self, offer: object) -> bool:
+        """Whether the row is about an offer."""
+        return all(fnmatchcase(getattr(offer, field), getattr(self, field)) for field in self.patterns)
+
+
+class Discount(OfferPattern):
+    """Percent off the list price of the offers that match."""
+
+    patterns = ("provider", "gpu", "pricing_term")
 
     provider: Pattern = "*"
     gpu: Pattern = "*"
@@ -51,15 +64,10 @@ class Discount(Strict):
     as_of: date
     note: str = ""
 
-    def covers(self, provider: str, gpu: str, pricing_term: str) -> bool:
-        """Whether it is granted on such an offer."""
-        pairs = ((provider, self.provider), (gpu, self.gpu), (pricing_term, self.pricing_term))
-        return all(fnmatchcase(value, pattern) for value, pattern in pairs)
-
     @property
     def exactness(self) -> int:
         """Two for each name, one for each pattern, none for what matches all; the most exact discount is granted."""
-        patterns = (self.provider, self.gpu, self.pricing_term)
+        patterns = [getattr(self, field) for field in self.patterns]
         return sum(0 if pattern == "*" else 1 if set("*?[") & set(pattern) else 2 for pattern in patterns)
 
 
@@ -70,8 +78,10 @@ class AppliedDiscount(Strict):
     discount: Discount
 
 
-class Availability(Strict):
+class Availability(OfferPattern):
     """At most so many instances of each offer that matches; where several rows do, the fewest count."""
+
+    patterns = ("provider", "region", "gpu", "pricing_term")
 
     provider: Pattern = "*"
     region: Pattern = "*"
@@ -81,16 +91,6 @@ class Availability(Strict):
     source: str
     as_of: date
     note: str = ""
-
-    def covers(self, provider: str, region: str, gpu: str, pricing_term: str) -> bool:
-        """Whether it limits such an offer."""
-        pairs = (
-            (provider, self.provider),
-            (region, self.region),
-            (gpu, self.gpu),
-            (pricing_term, self.pricing_term),
-        )
-        return all(fnmatchcase(value, pattern) for value, pattern in pairs)
 
 
 class Owned(Strict):
@@ -144,7 +144,7 @@ class Owned(Strict):
 
 @dataclass(frozen=True)
 class Terms:
-    """What is known about offers beside their rows.
+    """What is known about offers besides their rows.
 
     Attributes:
         regions: Where a region stands, by provider and region.

@@ -1,4 +1,4 @@
-"""Architectures of Hugging Face configurations that are understood: which weights a layer has beside its shapes."""
+"""Architectures of Hugging Face configurations that are understood: weights that no shape tells of."""
 
 from dataclasses import dataclass
 from typing import Final, Literal

@@ -1,7 +1,7 @@
 """A model from a Hugging Face config.json: read strictly, counted exactly, refused where it is not understood."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
@@ -10,7 +10,7 @@ from optimizer.base.errors import Finding, InputError
 from optimizer.base.units import PARAMS_PER_BILLION
 from optimizer.inputs.catalog.records import Model
 from optimizer.inputs.importing.hf_architectures import ARCHITECTURES, Architecture
-from optimizer.inputs.importing.parameters import ExpertShape, LatentShape, Parameters, Shape, count_parameters
+from optimizer.inputs.importing.parameters import ExpertShape, LatentShape, ParameterCounts, Shape, count_parameters
 
 CONFIG_NAME: Final = "config.json"
 BYTES_PER_16_BIT: Final = 2
@@ -22,13 +22,26 @@ QUANTIZED: Final[dict[str, tuple[str, str]]] = {
 }
 """Quantization methods whose format is plain from their name."""
 
+SHAPE_COLUMNS: Final = (
+    "layers",
+    "hidden_size",
+    "attention_heads",
+    "kv_heads",
+    "head_dim",
+    "intermediate_size",
+    "vocab_size",
+    "tied_embeddings",
+)
+LATENT_COLUMNS: Final = ("kv_lora_rank", "qk_rope_head_dim", "q_lora_rank")
+"""Columns of a model that a shape has under the same name."""
+
 REFUSED_FIELDS: Final = ("hybrid_override_pattern", "index_topk", "linear_num_key_heads", "mamba_d_state")
 """Fields of attention that the catalog cannot describe from shapes alone."""
 
 
 @dataclass
 class _Reader:
-    """The fields of a configuration; every problem is kept, so that all are told at once."""
+    """The fields of a configuration; every problem is kept, so that all are reported at once."""
 
     file: str
     content: dict[str, Any]
@@ -91,17 +104,18 @@ def model_of_config(path: Path, naming: Naming) -> Model:
     context = fields.count("max_position_embeddings")
     if fields.findings:
         raise InputError(fields.findings)
-    note = "text tower only" if text is not None else ""
-    whole = _row(shape, count_parameters(shape), naming) | {
-        "max_context_tokens": context,
-        "sliding_window_tokens": window,
-        "global_attention_layers": global_layers,
-        "attention": _attention_name(shape, window),
-        "native_precision": precision,
-        "native_quantized_part": part,
-        "note": note,
-    }
-    return Model.model_validate(whole)
+    return Model.model_validate(
+        {
+            **_row(shape, count_parameters(shape), naming),
+            "max_context_tokens": context,
+            "sliding_window_tokens": window,
+            "global_attention_layers": global_layers,
+            "attention": _attention_name(shape, window),
+            "native_precision": precision,
+            "native_quantized_part": part,
+            "note": "" if text is None else "text tower only",
+        }
+    )
 
 
 def _content(file: Path) -> dict[str, Any]:
@@ -240,11 +254,11 @@ def _global_layers(fields: _Reader, architecture: Architecture, layers: int) -> 
     return 0
 
 
-def _precision(fields: _Reader, told: str) -> tuple[str, str | None]:
+def _precision(fields: _Reader, stated: str) -> tuple[str, str | None]:
     """What the weights are stored in, and which of them; a user's word stands above the configuration's."""
     hint = "give --precision"
-    if told:
-        return told, None
+    if stated:
+        return stated, None
     quantization = fields.content.get("quantization_config")
     if quantization is not None:
         method = quantization.get("quant_method") if isinstance(quantization, dict) else None
@@ -261,39 +275,30 @@ def _precision(fields: _Reader, told: str) -> tuple[str, str | None]:
     return SIXTEEN_BIT[stored], None
 
 
-def _row(shape: Shape, counted: Parameters, naming: Naming) -> dict[str, object]:
+def _row(shape: Shape, counted: ParameterCounts, naming: Naming) -> dict[str, object]:
     """The columns that follow from the shapes and from what the user said."""
-    experts, latent = shape.experts, shape.latent
+    latent = shape.latent
     per_layer = latent.kv_lora_rank + latent.qk_rope_head_dim if latent else 2 * shape.kv_heads * shape.head_dim
     return {
-        "id": naming.id,
-        "hf_id": naming.hf_id,
-        "total_params_b": _billions(counted.total),
-        "active_params_b": _billions(counted.active),
-        "active_params_excl_input_embedding_b": _billions(counted.active_excl_input_embedding),
-        "layers": shape.layers,
-        "hidden_size": shape.hidden_size,
-        "attention_heads": shape.attention_heads,
-        "kv_heads": shape.kv_heads,
-        "head_dim": shape.head_dim,
-        "intermediate_size": shape.intermediate_size,
+        **{name: getattr(naming, name) for name in ("id", "hf_id", "licence", "source", "as_of")},
+        **{f"{name}_b": _billions(count) for name, count in asdict(counted).items()},
+        **{name: getattr(shape, name) for name in SHAPE_COLUMNS},
         "mlp_gated": True,
-        "moe_experts": experts.experts if experts else None,
-        "moe_active_experts": experts.active if experts else None,
-        "moe_intermediate_size": experts.intermediate_size if experts else None,
-        "moe_shared_intermediate_size": (experts.shared_intermediate_size or None) if experts else None,
-        "moe_first_dense_layers": experts.first_dense_layers if experts else 0,
-        "moe_layer_step": experts.layer_step if experts else 1,
-        "vocab_size": shape.vocab_size,
-        "kv_lora_rank": latent.kv_lora_rank if latent else None,
-        "qk_rope_head_dim": latent.qk_rope_head_dim if latent else None,
-        "q_lora_rank": latent.q_lora_rank if latent else None,
         "kv_cache_layers": shape.layers,
         "kv_bytes_per_token_bf16": BYTES_PER_16_BIT * shape.layers * per_layer,
-        "tied_embeddings": shape.tied_embeddings,
-        "licence": naming.licence,
-        "source": naming.source,
-        "as_of": naming.as_of,
+        **({name: getattr(latent, name) for name in LATENT_COLUMNS} if latent else {}),
+        **(_expert_columns(shape.experts) if shape.experts else {}),
+    }
+
+
+def _expert_columns(experts: ExpertShape) -> dict[str, object]:
+    return {
+        "moe_experts": experts.experts,
+        "moe_active_experts": experts.active,
+        "moe_intermediate_size": experts.intermediate_size,
+        "moe_shared_intermediate_size": experts.shared_intermediate_size or None,
+        "moe_first_dense_layers": experts.first_dense_layers,
+        "moe_layer_step": experts.layer_step,
     }
 
 

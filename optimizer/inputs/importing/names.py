@@ -1,7 +1,7 @@
 """What other price lists call a GPU or a provider, led back to the catalog's own names; never guessed."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
@@ -14,6 +14,8 @@ MEMORY_TOLERANCE: Final = 0.1
 
 FORM_FACTORS: Final = ("sxm", "pcie", "nvl")
 """Words in an instance's name that tell cards of one name apart; the end of our GPU ids says the same."""
+
+SUBJECTS: Final = ("gpu", "provider")
 
 Known = Mapping[str, tuple[str, ...]]
 
@@ -54,9 +56,9 @@ class Names:
         """
         possible = self.gpu_ids.get(folded(name), ())
         if memory_gb is not None:
-            possible = tuple(each for each in possible if self._has_memory(each, memory_gb))
+            possible = tuple(gpu for gpu in possible if self._has_memory(gpu, memory_gb))
         for keep in (self._held_by(provider, instance_type), _of_form(possible, instance_type)):
-            narrowed = tuple(each for each in possible if each in keep)
+            narrowed = tuple(gpu for gpu in possible if gpu in keep)
             possible = narrowed or possible
         return possible[0] if len(possible) == 1 else possible
 
@@ -77,28 +79,29 @@ class Names:
 
 def names_of(catalogs: Catalogs) -> Names:
     """Every name under which the catalogs know a GPU or a provider: ids, full names, recorded aliases."""
-    gpus: defaultdict[str, set[str]] = defaultdict(set)
-    for gpu in catalogs.gpus.values():
-        for name in (gpu.id, gpu.name):
-            gpus[folded(name)].add(gpu.id)
-    kinds: defaultdict[str, set[str]] = defaultdict(set)
+    aliases = {subject: [row for row in catalogs.offer_aliases if row.subject == subject] for subject in SUBJECTS}
+    ids = [(name, gpu.id) for gpu in catalogs.gpus.values() for name in (gpu.id, gpu.name)]
+    ids += [(alias.name, alias.id) for alias in aliases["gpu"]]
+    kinds = _grouped((offer.provider, offer.provider_kind) for offer in catalogs.offers)
+    providers = [*((name, name) for name in sorted(kinds)), *((alias.name, alias.id) for alias in aliases["provider"])]
     instances: defaultdict[tuple[str, str], list[Offer]] = defaultdict(list)
     for offer in catalogs.offers:
-        kinds[offer.provider].add(offer.provider_kind)
         instances[offer.provider, offer.instance_type].append(offer)
-    providers = {folded(name): name for name in sorted(kinds)}
-    for alias in catalogs.offer_aliases:
-        if alias.subject == "gpu":
-            gpus[folded(alias.name)].add(alias.id)
-        else:
-            providers[folded(alias.name)] = alias.id
     return Names(
         gpus=catalogs.gpus,
-        gpu_ids={name: tuple(sorted(ids)) for name, ids in sorted(gpus.items())},
-        provider_ids=providers,
-        provider_kinds={name: tuple(sorted(each)) for name, each in sorted(kinds.items())},
+        gpu_ids=_grouped((folded(name), identity) for name, identity in ids),
+        provider_ids={folded(name): identity for name, identity in providers},
+        provider_kinds=kinds,
         instances={key: tuple(offers) for key, offers in instances.items()},
     )
+
+
+def _grouped(pairs: Iterable[tuple[str, str]]) -> Known:
+    """The distinct values of each name, both sorted."""
+    values: defaultdict[str, set[str]] = defaultdict(set)
+    for name, value in pairs:
+        values[name].add(value)
+    return {name: tuple(sorted(several)) for name, several in sorted(values.items())}
 
 
 def _of_form(gpus: tuple[str, ...], instance_type: str) -> set[str]:

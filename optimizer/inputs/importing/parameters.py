@@ -57,15 +57,15 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Parameters:
+class ParameterCounts:
     """Counted parameters: all, those that one token meets, and those without the input embedding."""
 
-    total: int
-    active: int
-    active_excl_input_embedding: int
+    total_params: int
+    active_params: int
+    active_params_excl_input_embedding: int
 
 
-def count_parameters(shape: Shape) -> Parameters:
+def count_parameters(shape: Shape) -> ParameterCounts:
     """All parameters; a tied embedding is one matrix, which the output still multiplies."""
     attention = _latent_attention(shape) if shape.latent is not None else _attention(shape)
     per_layer = attention + shape.architecture.norms_per_layer * shape.hidden_size
@@ -76,10 +76,10 @@ def count_parameters(shape: Shape) -> Parameters:
     outside = embedding * (1 if shape.tied_embeddings else 2) + shape.hidden_size
     common = shape.layers * per_layer + dense_layers * dense + outside
     active = common + sparse_layers * sparse_active
-    return Parameters(
-        total=common + sparse_layers * sparse_total,
-        active=active,
-        active_excl_input_embedding=active if shape.tied_embeddings else active - embedding,
+    return ParameterCounts(
+        total_params=common + sparse_layers * sparse_total,
+        active_params=active,
+        active_params_excl_input_embedding=active if shape.tied_embeddings else active - embedding,
     )
 
 

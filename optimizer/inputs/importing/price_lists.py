@@ -1,4 +1,4 @@
-"""Other people's price lists read as rows of our own: formats told by their headings, cells kept as written."""
+"""Other people's price lists read as rows of our own: formats recognized by their headings, cells kept as written."""
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
@@ -55,7 +55,7 @@ def read_price_list(path: Path, format_name: str | None = None) -> tuple[PriceFo
 
     Args:
         path: A CSV file.
-        format_name: One of `FORMATS`; told by the headings unless given.
+        format_name: One of `FORMATS`; recognized by the headings unless given.
 
     Raises:
         InputError: no such file, not CSV, a format's column is missing, or no format fits.
@@ -65,16 +65,16 @@ def read_price_list(path: Path, format_name: str | None = None) -> tuple[PriceFo
         rows = read_rows(path, chosen.headings)
     else:
         rows = read_rows(path, ())
-        chosen = _told_by(path, {str(name) for name in rows.columns})
+        chosen = _recognized(path, {str(name) for name in rows.columns})
     records = rows.to_dict(orient="records")
     return chosen, tuple(
         listed
-        for at, record in enumerate(records)
-        for listed in chosen.read(at + FIRST_ROW_LINE, {str(name): str(cell).strip() for name, cell in record.items()})
+        for line, record in enumerate(records, start=FIRST_ROW_LINE)
+        for listed in chosen.read(line, {str(name): str(cell).strip() for name, cell in record.items()})
     )
 
 
-def _told_by(path: Path, headings: set[str]) -> PriceFormat:
+def _recognized(path: Path, headings: set[str]) -> PriceFormat:
     """The format all of whose columns are there; the formats share none that would make it two."""
     for known in FORMATS.values():
         if headings >= set(known.headings):

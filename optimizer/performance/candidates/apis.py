@@ -5,12 +5,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from operator import attrgetter
 from typing import Final
 
 from optimizer.base.units import TOKENS_PER_MILLION
 from optimizer.inputs.catalog.records import Catalogs, ServerlessPrice
 from optimizer.inputs.scenario.scenario import Policy, RequestClass, Scenario, Workload
-from optimizer.performance.candidates.options import Variant, variants
+from optimizer.performance.candidates.options import variants
 
 TUNED: Final = frozenset({"fine_tune", "distill_same_architecture"})
 """Relations of a published name to a model whose weights differ from those that an API of the model serves."""
@@ -21,7 +22,7 @@ class Api:
     """One request class of a workload served by one hosted API.
 
     Attributes:
-        home: Position of the workload in the scenario.
+        workload_index: Position of the workload in the scenario.
         workload: Name of the workload.
         model: What the scenario calls the model that serves it.
         request_class: Name of the class.
@@ -33,7 +34,7 @@ class Api:
         source: Id of its source.
     """
 
-    home: int
+    workload_index: int
     workload: str
     model: str
     request_class: str
@@ -46,7 +47,7 @@ class Api:
 
 
 @dataclass(frozen=True)
-class Apis:
+class JudgedApis:
     """What can be bought by the request.
 
     Attributes:
@@ -58,7 +59,7 @@ class Apis:
     rejected: Mapping[str, int]
 
 
-def apis(scenario: Scenario, catalogs: Catalogs) -> Apis:
+def apis(scenario: Scenario, catalogs: Catalogs) -> JudgedApis:
     """Every published price of every model that a workload may use, held against the policy, for each class."""
     admitted: list[Api] = []
     rejected: Counter[str] = Counter()
@@ -69,11 +70,25 @@ def apis(scenario: Scenario, catalogs: Catalogs) -> Apis:
                 cost_usd = usd_per_request(row, item, variant.workload.cached_input_share)
                 rejected.update(failed)
                 if not failed and cost_usd is not None:
-                    admitted.append(_api(variant, index, row, cost_usd))
-    return Apis(tuple(sorted(admitted, key=_order)), {name: rejected[name] for name in sorted(rejected)})
+                    admitted.append(
+                        Api(
+                            workload_index=variant.workload_index,
+                            workload=variant.workload.name,
+                            model=variant.workload.model,
+                            request_class=item.name,
+                            class_index=index,
+                            provider=row.provider,
+                            name=row.provider_model_name,
+                            usd_per_request=cost_usd,
+                            as_of=row.as_of,
+                            source=row.source,
+                        )
+                    )
+    order = attrgetter("workload_index", "class_index", "usd_per_request", "provider", "name", "model")
+    return JudgedApis(tuple(sorted(admitted, key=order)), dict(sorted(rejected.items())))
 
 
-def usd_per_request(row: ServerlessPrice, asked: RequestClass, cached_input_share: float) -> Decimal | None:
+def usd_per_request(row: ServerlessPrice, item: RequestClass, cached_input_share: float) -> Decimal | None:
     """Price of a request plus prompt and answer tokens times their prices; None where a price is missing.
 
     Tokens from the prefix cache count at the cached price where one is published, else as any other.
@@ -86,7 +101,7 @@ def usd_per_request(row: ServerlessPrice, asked: RequestClass, cached_input_shar
     cached = Decimal(repr(cached_input_share))
     cached_price = row.usd_per_million_cached_input_tokens
     prompt = paid_in * (1 - cached) + (paid_in if cached_price is None else cached_price) * cached
-    tokens = asked.input_tokens * prompt + asked.output_tokens * paid_out
+    tokens = item.input_tokens * prompt + item.output_tokens * paid_out
     return tokens / TOKENS_PER_MILLION + (row.usd_per_request or 0)
 
 
@@ -96,7 +111,7 @@ def _hosted(workload: Workload, catalogs: Catalogs) -> Iterator[ServerlessPrice]
 
 
 def _failures(
-    row: ServerlessPrice, asked: RequestClass, workload: Workload, policy: Policy, catalogs: Catalogs
+    row: ServerlessPrice, item: RequestClass, workload: Workload, policy: Policy, catalogs: Catalogs
 ) -> list[str]:
     """The names of the API_CRITERIA that it fails."""
     alias = catalogs.aliases.get(workload.model.casefold())
@@ -108,30 +123,11 @@ def _failures(
         "api_place": any(lists.restricts for lists in places),
         "api_price_confidence": row.confidence not in policy.price_confidence,
         "api_price_age": policy.max_price_age_days is not None and age_days > policy.max_price_age_days,
-        "api_price_complete": not usd_per_request(row, asked, workload.cached_input_share),
-        "api_context": row.max_input_tokens is not None and asked.input_tokens > row.max_input_tokens,
+        "api_price_complete": not usd_per_request(row, item, workload.cached_input_share),
+        "api_context": row.max_input_tokens is not None and item.input_tokens > row.max_input_tokens,
         "api_weights": alias is not None and workload.model not in catalogs.models and alias.relation in TUNED,
         "api_quality": workload.min_quality is not None and workload.unknown_quality == "reject",
         "api_precision": bool(policy.precisions or policy.kv_precisions),
         "api_carbon": policy.max_carbon_kg_per_month is not None,
     }
     return [name for name, fails in failed.items() if fails]
-
-
-def _api(variant: Variant, index: int, row: ServerlessPrice, cost_usd: Decimal) -> Api:
-    return Api(
-        home=variant.home,
-        workload=variant.workload.name,
-        model=variant.workload.model,
-        request_class=variant.workload.classes()[index].name,
-        class_index=index,
-        provider=row.provider,
-        name=row.provider_model_name,
-        usd_per_request=cost_usd,
-        as_of=row.as_of,
-        source=row.source,
-    )
-
-
-def _order(api: Api) -> tuple[object, ...]:
-    return api.home, api.class_index, api.usd_per_request, api.provider, api.name, api.model

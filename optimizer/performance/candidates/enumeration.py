@@ -1,6 +1,6 @@
 """Every configuration worth asking about on the offered platforms, and the criteria that need no prediction."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any, Final
@@ -14,11 +14,10 @@ from optimizer.inputs.catalog.quality import SIXTEEN_BIT, QualityEstimate, quali
 from optimizer.inputs.catalog.records import Catalogs, Engine, Model
 from optimizer.inputs.scenario.scenario import Policy, Workload
 from optimizer.performance.market.supply import Platform
+from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.engine_constants import uncalibrated
-from optimizer.performance.physics.labelled import Labelled
-from optimizer.performance.physics.setup import Configuration, labelled
+from optimizer.performance.physics.setup import Configuration, categorical
 
-BoolArray = Flags
 Kind = tuple[Platform, int]
 """A platform with the GPUs of a replica: configurations of one kind fit the same offers."""
 
@@ -27,7 +26,8 @@ DEGREES = (1, 2, 4, 8, 16)
 COMMON_SCHEMES = ("fp8", "int8", "int4", "fp4")
 """Schemes for which checkpoints or on-the-fly quantization exist for most models; others are asked for by name."""
 
-_LINKED: Final = ("gpu", "link", "link_gb_per_s", "tensor_parallel", "pipeline_parallel")
+_DEGREES: Final = ("tensor_parallel", "pipeline_parallel")
+_LINKED: Final = ("gpu", "link", "link_gb_per_s", *_DEGREES)
 _DECISIVE: Final = ("engine", "precision", "kv_precision", *_LINKED)
 
 
@@ -36,18 +36,21 @@ def configurations_of(
 ) -> list[tuple[Configuration, Kind]]:
     """Engine × precision × KV precision × parallel degrees on every platform, in a fixed order, each with its kind."""
     model = catalogs.model(name)
-    homes: dict[Platform, list[tuple[int, int]]] = {}
-    for (gpu, link, link_gb_per_s), widest in sorted(platforms.items(), key=str):
-        homes[gpu, "none", None] = [(1, 1)]
+    layouts_on: dict[Platform, list[tuple[int, int]]] = {}
+    for platform, widest in sorted(platforms.items(), key=str):
+        layouts_on[platform[0], "none", None] = [(1, 1)]
         layouts = [(tp, pp) for tp, pp in product(DEGREES, DEGREES) if 1 < tp * pp <= widest]
         if layouts:
-            homes[gpu, link, link_gb_per_s] = layouts
-    precisions = {home: _precisions(model, home[0], catalogs, policy) for home in homes}
+            layouts_on[platform] = layouts
+    precisions = {gpu: _precisions(model, gpu, catalogs, policy) for gpu, _, _ in layouts_on}
     return [
-        (Configuration(engine.id, name, home[0], precision, kv_precision, tp, pp, home[1], home[2]), (home, tp * pp))
-        for home, layouts in homes.items()
+        (
+            Configuration(engine.id, name, gpu, precision, kv_precision, tp, pp, link, link_gb_per_s),
+            ((gpu, link, link_gb_per_s), tp * pp),
+        )
+        for (gpu, link, link_gb_per_s), layouts in layouts_on.items()
         for (tp, pp), engine in product(layouts, _plannable(catalogs))
-        for precision, kv_precision in product(precisions[home], engine.kv_precisions)
+        for precision, kv_precision in product(precisions[gpu], engine.kv_precisions)
     ]
 
 
@@ -113,33 +116,45 @@ def fixed_failures(
     policy: Policy,
     catalogs: Catalogs,
     quality: Sequence[QualityEstimate | None],
-) -> dict[str, BoolArray]:
+) -> dict[str, Flags]:
     """(P,) failures of the criteria that need no prediction: policy, kernels, arithmetic of the layout, quality."""
-    model = catalogs.model(workload.model)
-    engines, schemes, kv_schemes = policy.engines, policy.precisions, policy.kv_precisions
-    by_field = labelled(configurations, _DECISIVE)
+    fields = categorical(configurations, _DECISIVE)
 
-    def supported(gpu: str, precision: str) -> str:
+    def joined(*names: str) -> Categorical[tuple[Any, ...]]:
+        return Categorical.joined(*(fields[name] for name in names))
+
+    def kernels(gpu: str, precision: str) -> str:
         return _support(catalogs, precision, catalogs.gpus[gpu].architecture)
 
-    def alike_in(*names: str) -> Labelled[tuple[Any, ...]]:
-        return Labelled.joined(*(by_field[name] for name in names))
-
     passed = {
-        "gpu_policy": by_field["gpu"].passing(policy.gpus.permits),
-        "engine_policy": by_field["engine"].passing(lambda name: not engines or name in engines),
-        "precision_policy": by_field["precision"].passing(lambda name: not schemes or name in schemes),
-        "kv_precision_policy": by_field["kv_precision"].passing(lambda name: not kv_schemes or name in kv_schemes),
-        "engine_support": alike_in("engine", "gpu", "precision").passing(lambda kind: _engine_runs(catalogs, *kind)),
-        "kernel_support": alike_in("gpu", "precision").passing(lambda pair: supported(*pair) != "none"),
-        "kv_kernel_support": alike_in("gpu", "kv_precision").passing(lambda pair: supported(*pair) == "native"),
-        "link_known": alike_in(*_LINKED).passing(lambda kind: _link_known(catalogs, *kind)),
-        "divisibility": alike_in("tensor_parallel", "pipeline_parallel").passing(
-            lambda degrees: model.attention_heads % degrees[0] == 0 and degrees[1] <= model.layers
-        ),
+        **_permitted(fields, policy),
+        "engine_support": joined("engine", "gpu", "precision").passing(lambda kind: _engine_runs(catalogs, *kind)),
+        "kernel_support": joined("gpu", "precision").passing(lambda pair: kernels(*pair) != "none"),
+        "kv_kernel_support": joined("gpu", "kv_precision").passing(lambda pair: kernels(*pair) == "native"),
+        "link_known": joined(*_LINKED).passing(lambda kind: _link_known(catalogs, *kind)),
+        "divisibility": joined(*_DEGREES).passing(lambda pair: _divides(catalogs.model(workload.model), *pair)),
         "quality": np.array([_quality_suffices(workload, estimate) for estimate in quality], dtype=bool),
     }
     return {name: ~column for name, column in passed.items()}
+
+
+def _permitted(fields: Mapping[str, Categorical[Any]], policy: Policy) -> dict[str, Flags]:
+    """(P,) what the policy's lists of names permit."""
+    return {
+        "gpu_policy": fields["gpu"].passing(policy.gpus.permits),
+        "engine_policy": _listed(fields["engine"], policy.engines),
+        "precision_policy": _listed(fields["precision"], policy.precisions),
+        "kv_precision_policy": _listed(fields["kv_precision"], policy.kv_precisions),
+    }
+
+
+def _listed(column: Categorical[str], names: Collection[str]) -> Flags:
+    """Whether a list names each row's value; an empty list names all."""
+    return column.passing(lambda name: not names or name in names)
+
+
+def _divides(model: Model, tensor_parallel: int, pipeline_parallel: int) -> bool:
+    return model.attention_heads % tensor_parallel == 0 and pipeline_parallel <= model.layers
 
 
 def _link_known(catalogs: Catalogs, gpu: str, link: Link | None, gb_per_s: float | None, tp: int, pp: int) -> bool:

@@ -1,17 +1,15 @@
-"""The week as few periods of alike hours, so that demand over time stays exact at its peaks and small to solve."""
+"""The week as few periods of similar hours, so that demand over time stays exact at its peaks and small to solve."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from optimizer.base.arrays import Floats, Ints
 from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK, MINUTES_PER_HOUR, MS_PER_S
 from optimizer.inputs.scenario.scenario import Latency, Scenario, Workload
-
-FloatArray = Floats
-IntArray = Ints
 
 WEEKS_PER_MONTH = HOURS_PER_MONTH / HOURS_PER_WEEK
 
@@ -26,17 +24,17 @@ class Periods:
         transitions_per_month: (T, T) how often an hour of the first is followed by an hour of the second; hours of
             the same period are no transition.
         hour_to_period: (168,) the period of each hour of the week, Monday first.
-        min_replicas: (T, W) replicas that a workload keeps whatever is asked: its own floor, and one warm replica
+        min_replicas: (T, W) replicas that a workload keeps whatever the demand: its own floor, and one warm replica
             in hours without demand where starting one takes longer than its latency limits allow.
         added_share: (W,) requests that rounding hours up to their period adds, as a share of the workload's own.
     """
 
-    hours_per_month: FloatArray
-    demand_requests_per_second: FloatArray
-    transitions_per_month: FloatArray
-    hour_to_period: IntArray
-    min_replicas: IntArray
-    added_share: FloatArray
+    hours_per_month: Floats
+    demand_requests_per_second: Floats
+    transitions_per_month: Floats
+    hour_to_period: Ints
+    min_replicas: Ints
+    added_share: Floats
 
     @property
     def count(self) -> int:
@@ -88,50 +86,50 @@ def _limits_ms(latency: Latency | None) -> Sequence[float]:
     return [] if latency is None else list(latency.limits_ms().values())
 
 
-def _floor(scenario: Scenario, demand: FloatArray) -> IntArray:
+def _floor(scenario: Scenario, demand: Floats) -> Ints:
     """(T, W) replicas kept in every period."""
     start_up_minutes = scenario.policy.elastic.start_up_minutes
     warm = np.array([not starts_in_time(workload, start_up_minutes) for workload in scenario.workloads])
-    asked = np.array([workload.min_replicas for workload in scenario.workloads], dtype=np.int64)
-    idle: IntArray = ((demand == 0) & warm).astype(np.int64)
-    return np.maximum(asked, idle)
+    floor = np.array([workload.min_replicas for workload in scenario.workloads], dtype=np.int64)
+    kept: Ints = np.maximum(floor, (demand == 0) & warm)
+    return kept
 
 
-def _clustered(week: FloatArray, most: int) -> IntArray:
+def _clustered(week: Floats, max_periods: int) -> Ints:
     """(168,) the period of each hour; periods are numbered by their first hour.
 
     Args:
         week: (168, W) demand by hour.
-        most: Periods allowed.
+        max_periods: Periods allowed.
     """
+    # distinct hours, each a period of its own at first, and the period of each hour
     highest, group = np.unique(week / week.max(axis=0), axis=0, return_inverse=True)
-    peak = float(highest.sum(axis=1).max())
-    group = group.reshape(-1).astype(np.int64)
+    peak, group = float(highest.sum(axis=1).max()), group.reshape(-1).astype(np.int64)
     hours = np.bincount(group).astype(float)
     alive = np.ones(len(hours), dtype=bool)
     price = _joining_prices(highest, hours, peak)
-    for _ in range(len(hours) - most):
+    for _ in range(len(hours) - max_periods):
         kept, gone = divmod(int(np.argmin(price)), len(hours))
         highest[kept] = np.maximum(highest[kept], highest[gone])
         hours[kept] += hours[gone]
         group[group == gone] = kept
         alive[gone] = False
+        # the joined period's row and column anew; the other one is never joined again
         price[gone, :] = price[:, gone] = np.inf
         price[kept, :] = price[:, kept] = np.where(alive, _joining(highest, hours, kept, peak), np.inf)
         price[kept, kept] = np.inf
-    _, first, numbered = np.unique(group, return_index=True, return_inverse=True)
-    rank: IntArray = np.argsort(np.argsort(first)).astype(np.int64)
-    return rank[numbered.reshape(-1)]
+    period: Ints = pd.factorize(group)[0].astype(np.int64)
+    return period
 
 
-def _joining_prices(highest: FloatArray, hours: FloatArray, peak: float) -> FloatArray:
+def _joining_prices(highest: Floats, hours: Floats, peak: float) -> Floats:
     """(N, N) demand added by joining two periods, infinite for a period with itself."""
     prices = np.array([_joining(highest, hours, one, peak) for one in range(len(hours))])
     np.fill_diagonal(prices, np.inf)
     return prices
 
 
-def _joining(highest: FloatArray, hours: FloatArray, one: int, peak: float) -> FloatArray:
+def _joining(highest: Floats, hours: Floats, one: int, peak: float) -> Floats:
     """(N,) demand added by joining one period with each, in hours of peak.
 
     Args:
@@ -141,6 +139,6 @@ def _joining(highest: FloatArray, hours: FloatArray, one: int, peak: float) -> F
         peak: The week's highest sum of shares.
     """
     joined = np.maximum(highest, highest[one])
-    added: FloatArray = hours * (joined - highest).sum(axis=1) + hours[one] * (joined - highest[one]).sum(axis=1)
+    added: Floats = hours * (joined - highest).sum(axis=1) + hours[one] * (joined - highest[one]).sum(axis=1)
     added += HOURS_PER_WEEK * np.maximum(joined.sum(axis=1) - peak, 0.0)
     return added

@@ -8,21 +8,22 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.performance.physics.queueing import STATISTICS
+from optimizer.performance.physics.row_arrays import RowArrays
 from optimizer.performance.physics.setup import Setup
 from optimizer.performance.physics.steady_state import (
-    Demand,
     OperatingPoint,
-    Situation,
+    ReplicaModel,
+    TokenMix,
     at_concurrency,
     rate_at,
-    situation,
+    replica_model,
 )
 from optimizer.performance.uncertainty.evidence import Margins
 
 __all__ = [
     "LIMITS",
     "STATISTICS",
-    "Limits",
+    "LatencyLimits",
     "Mix",
     "OperatingPoint",
     "Sustainable",
@@ -49,7 +50,7 @@ class Mix:
 
 
 @dataclass(frozen=True)
-class Limits:
+class LatencyLimits(RowArrays):
     """What must hold, in seconds by statistic, and each row's margin on each predicted metric, (n,).
 
     A margin of 1 is the prediction itself.
@@ -65,10 +66,6 @@ class Limits:
     def statistics(self) -> tuple[str, ...]:
         """What must be known of the latencies to test them; an end-to-end time builds on all statistics."""
         return STATISTICS if self.e2e_s else tuple(name for name in STATISTICS if name in {*self.ttft_s, *self.tpot_s})
-
-    def take(self, rows: Ints) -> "Limits":
-        """The same limits for some of the rows."""
-        return replace(self, margins=self.margins.take(rows))
 
 
 @dataclass(frozen=True)
@@ -86,59 +83,50 @@ class Sustainable:
     floor: OperatingPoint
 
 
-def demand_of(mix: Mix, rows: int) -> Demand:
+def demand_of(mix: Mix, rows: int) -> TokenMix:
     """The mix as demand of `rows` equal rows."""
-    classes = (rows, len(mix.share))
     cached = mix.input_tokens * mix.cached_input_share
-    return Demand(
-        np.broadcast_to(np.asarray(mix.input_tokens - cached, dtype=np.float64), classes),
-        np.broadcast_to(np.asarray(cached, dtype=np.float64), classes),
-        np.broadcast_to(np.asarray(mix.output_tokens, dtype=np.float64), classes),
-        np.broadcast_to(np.asarray(mix.share, dtype=np.float64), classes),
-    )
+    # (K,) -> (rows, K)
+    by_class = (mix.input_tokens - cached, cached, mix.output_tokens, mix.share)
+    return TokenMix(*(np.broadcast_to(np.asarray(each, np.float64), (rows, len(mix.share))) for each in by_class))
 
 
 def operate(setup: Setup, mix: Mix, rate_per_s: Floats) -> OperatingPoint:
     """Each row's replica at its own rate, (n,); above its capacity `stable` is false and latencies are those at the
     capacity, which is the least they can be."""
-    return operate_situation(situation(setup, demand_of(mix, setup.rows)), rate_per_s)
+    replica = replica_model(setup, demand_of(mix, setup.rows))
+    high = max_others(replica)
+    running = bisect(lambda others: rate_at(replica, others) <= rate_per_s, high)
+    point = at_concurrency(replica, running)
+    return replace(point, stable=point.stable & (rate_per_s <= rate_at(replica, high) * (1 + 1e-9)))
 
 
 def idle(setup: Setup, mix: Mix) -> OperatingPoint:
     """Each row's replica at a vanishing rate: the best latencies it can offer."""
-    return at_concurrency(situation(setup, demand_of(mix, setup.rows)), np.zeros(setup.rows))
+    return at_concurrency(replica_model(setup, demand_of(mix, setup.rows)), np.zeros(setup.rows))
 
 
-def operate_situation(now: Situation, rate_per_s: Floats) -> OperatingPoint:
-    """As `operate`, from a prepared situation."""
-    high = most_others(now)
-    running = bisect(lambda others: rate_at(now, others) <= rate_per_s, high)
-    point = at_concurrency(now, running)
-    keeps_up = point.stable & (rate_per_s <= rate_at(now, high) * (1 + 1e-9))
-    return OperatingPoint(**(vars(point) | {"stable": keeps_up}))
-
-
-def sustainable_rate(setup: Setup, mix: Mix, limits: Limits) -> Sustainable:
+def sustainable_rate(setup: Setup, mix: Mix, limits: LatencyLimits) -> Sustainable:
     """The largest rate of each row at which every class holds every limit.
 
     Latencies grow with the number of running sequences, so the largest admissible number is found by bisection.
     """
-    now = situation(setup, demand_of(mix, setup.rows))
-    floor = at_concurrency(now, np.zeros(setup.rows))
-    high = most_others(now)
-    asked = limits.statistics
-    running = bisect(lambda others: np.all(holds(at_concurrency(now, others, asked), limits), axis=0), high)
+    replica = replica_model(setup, demand_of(mix, setup.rows))
+    floor = at_concurrency(replica, np.zeros(setup.rows))
+    high = max_others(replica)
+    statistics = limits.statistics
+    running = bisect(lambda others: np.all(holds(at_concurrency(replica, others, statistics), limits), axis=0), high)
     possible = np.all(holds(floor, limits), axis=0) & floor.stable
-    rate = np.where(possible, rate_at(now, running), 0.0) / limits.margins.throughput
-    return Sustainable(rate, _limited_by(now, running, high, floor, limits), floor)
+    rate = np.where(possible, rate_at(replica, running), 0.0) / limits.margins.throughput
+    return Sustainable(rate, _limited_by(replica, running, high, floor, limits), floor)
 
 
-def holds(point: OperatingPoint, limits: Limits) -> Flags:
+def holds(point: OperatingPoint, limits: LatencyLimits) -> Flags:
     """Whether TTFT, TPOT and E2E keep their limits in every class, (3, n)."""
     tpot, ttft = limits.margins.tpot, limits.margins.ttft[:, None]
     e2e = np.maximum(ttft, tpot[:, None])
-    rows = len(point.rate_per_s)
-    kept = np.ones((3, rows), dtype=np.bool_)
+    # (TTFT, TPOT, E2E) by row, over the limited statistics and all classes
+    kept = np.ones((3, len(point.rate_per_s)), dtype=np.bool_)
     for name, limit in limits.ttft_s.items():
         kept[0] &= np.all(point.ttft_s[name] * ttft + limits.ttft_overhead_s <= limit, axis=1)
     for name, limit in limits.tpot_s.items():
@@ -148,18 +136,21 @@ def holds(point: OperatingPoint, limits: Limits) -> Flags:
     return kept
 
 
-def most_others(now: Situation) -> Floats:
+def max_others(replica: ReplicaModel) -> Floats:
     """Sequences that may run beside one's own, (n,), before the cache or the engine's limit is full."""
-    return np.maximum(now.places - 1, 0.0)
+    return np.maximum(replica.places - 1, 0.0)
 
 
-def _limited_by(now: Situation, running: Floats, high: Floats, floor: OperatingPoint, limits: Limits) -> Ints:
+def _limited_by(
+    replica: ReplicaModel, running: Floats, high: Floats, floor: OperatingPoint, limits: LatencyLimits
+) -> Ints:
     """Which limit breaks first just above the rate found; at the top of the range the cache or the engine's limit."""
     above = np.minimum(running * (1 + 1e-3) + 1e-6, high)
-    broken = ~holds(at_concurrency(now, above, limits.statistics), limits)
-    cache = now.memory.kv_capacity / now.sequence_bytes <= now.setup.layout.max_num_seqs
+    # (TTFT, TPOT, E2E) by row: the first that a little more load breaks
+    broken = ~holds(at_concurrency(replica, above, limits.statistics), limits)
+    cache = replica.memory.kv_capacity / replica.sequence_bytes <= replica.setup.layout.max_num_seqs
     top = np.where(cache, LIMITS.index("kv_memory"), LIMITS.index("saturation"))
-    codes = np.select([broken[0], broken[1], broken[2]], [LIMITS.index(name) for name in ("ttft", "tpot", "e2e")], top)
+    codes = np.select(list(broken), [LIMITS.index(name) for name in ("ttft", "tpot", "e2e")], top)
     return np.where(floor.stable, codes, LIMITS.index("kv_memory")).astype(np.intp)
 
 

@@ -11,9 +11,10 @@ from typing import Final
 
 import numpy as np
 
-from optimizer.base.arrays import Floats
+from optimizer.base.arrays import Flags, Floats, Names
 from optimizer.inputs.measurements import METRICS
-from optimizer.performance.fit.fitting import Bools, Names, group_weights
+from optimizer.performance.fit.fitting import group_weights
+from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.constants import group_name
 from optimizer.performance.uncertainty.intervals import (
     COVERAGE,
@@ -36,8 +37,8 @@ SWEEPS: Final = 4
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """Rows left out of fits, one way of leaving out after the other, n of them.
+class HeldOutErrors:
+    """Errors of cross-validated predictions, one way of leaving rows out after the other, n of them.
 
     Attributes:
         errors: log predicted − log measured, (3, n), NaN where nothing was measured.
@@ -51,72 +52,97 @@ class LeftOut:
     load: Names
     engine: Names
     group: Names
-    missing: Mapping[str, Bools]
+    missing: Mapping[str, Flags]
 
-    def take(self, rows: Bools) -> "LeftOut":
+    def take(self, rows: Flags) -> "HeldOutErrors":
         """Some of the rows."""
         missing = {kind: flags[rows] for kind, flags in self.missing.items()}
-        return LeftOut(self.errors[:, rows], self.load[rows], self.engine[rows], self.group[rows], missing)
+        return HeldOutErrors(self.errors[:, rows], self.load[rows], self.engine[rows], self.group[rows], missing)
 
 
 Widths = dict[tuple[str, str], float]
 """Value by parameter and group, as the calibration catalog holds it."""
 
 
-def interval_tables(left_out: LeftOut, exponent: float, shrinkage: float) -> Widths:
+def interval_tables(held_out: HeldOutErrors, exponent: float, shrinkage: float) -> Widths:
     """All rows of the calibration catalog that make intervals and margins.
 
     Args:
-        left_out: Errors on what fits had not seen.
+        held_out: Errors on what fits had not seen.
         exponent: Of the number of a group's rows, their weight.
         shrinkage: Groups that a class needs to count as much as the broader one.
     """
-    found: Widths = {}
-    for at, metric in enumerate(METRICS):
-        part = left_out.take(np.isfinite(left_out.errors[at]))
-        found.update(_metric_tables(metric, part, -part.errors[at], exponent, shrinkage))
-    return found
+    tables: Widths = {}
+    for metric, error in zip(METRICS, held_out.errors, strict=True):
+        part = held_out.take(np.isfinite(error))
+        weight = group_weights(part.group, np.ones(len(part.group), dtype=np.bool_), exponent)
+        deviation = -error[np.isfinite(error)]
+        tables |= _metric_tables(metric, part, deviation, _Sample(weight, part.group, shrinkage))
+    return tables
 
 
-def _metric_tables(metric: str, part: LeftOut, error: Floats, exponent: float, shrinkage: float) -> Widths:
+@dataclass(frozen=True)
+class _Sample:
+    """Rows of one metric, n of them: what each weighs and which group it is of; shrinkage as in `interval_tables`."""
+
+    weight: Floats
+    group: Names
+    shrinkage: float
+
+    def quantile(self, size: Floats, rows: Flags, share: float) -> float:
+        """Of some rows."""
+        return quantile(size[rows], self.weight[rows], share)
+
+    def shrunk(self, size: Floats, rows: Flags, broader: float, share: float = COVERAGE) -> float:
+        """A percentile of a class, drawn to the broader class as if that were `shrinkage` more groups."""
+        if not rows.any():
+            return broader
+        count = len(set(self.group[rows]))
+        own = self.quantile(size, rows, share)
+        return (count * own + self.shrinkage * broader) / (count + self.shrinkage)
+
+
+def _metric_tables(metric: str, part: HeldOutErrors, error: Floats, sample: _Sample) -> Widths:
     """The rows of one metric; `error` is log measured − log predicted, (n,)."""
-    weight = group_weights(part.group, np.ones(len(error), dtype=np.bool_), exponent)
-    pairs = list(zip(part.load, part.engine, strict=True))
-    tables = _classes(metric, part, np.abs(error), weight, shrinkage)
-    own = {pair: narrowest(tables, metric, *pair) for pair in set(pairs)}
-    base = np.array([own[pair] ** 2 for pair in pairs])
-    new = dict.fromkeys(part.missing, 0.0)
+    tables = _classes(metric, part, np.abs(error), sample)
+    # (load, engine) -> squared half-width of the row
+    classes = Categorical.of(list(zip(part.load, part.engine, strict=True)))
+    squared = classes.by_row([narrowest(tables, metric, *pair) ** 2 for pair in classes.categories])
+    novelties = _novelties(part, error, squared, sample)
+    tables |= {(UNSEEN, group_name((metric, kind))): width for kind, width in novelties.items()}
+    return tables | _ends(metric, part, error / np.sqrt(squared + _added(novelties, part)), sample)
+
+
+def _novelties(part: HeldOutErrors, error: Floats, squared: Floats, sample: _Sample) -> dict[str, float]:
+    """Half-width that each kind of novelty adds to those of the classes, found in turns."""
+    novelties = dict.fromkeys(part.missing, 0.0)
     for _ in range(SWEEPS):
         for kind, rows in part.missing.items():
-            others = base + _added({name: value for name, value in new.items() if name != kind}, part)
-            left = np.sqrt(np.maximum(error**2 - others, 0.0))[rows]
-            new[kind] = shrunk(left, weight[rows], part.group[rows], 0.0, shrinkage)
-    width = np.sqrt(base + _added(new, part))
-    tables |= {(UNSEEN, group_name((metric, kind))): value for kind, value in new.items()}
-    return tables | _shares(metric, part, error / width, weight, shrinkage)
+            others = squared + _added({name: width for name, width in novelties.items() if name != kind}, part)
+            novelties[kind] = sample.shrunk(np.sqrt(np.maximum(error**2 - others, 0.0)), rows, 0.0)
+    return novelties
 
 
-def _added(new: Mapping[str, float], part: LeftOut) -> Floats:
+def _added(novelties: Mapping[str, float], part: HeldOutErrors) -> Floats:
     """Sum of the squared half-widths of all novelties of each row, (n,)."""
     total = np.zeros(len(part.group))
-    for kind, value in new.items():
-        total += value**2 * part.missing[kind]
+    for kind, width in novelties.items():
+        total += width**2 * part.missing[kind]
     return total
 
 
-def _classes(metric: str, part: LeftOut, size: Floats, weight: Floats, shrinkage: float) -> Widths:
+def _classes(metric: str, part: HeldOutErrors, size: Floats, sample: _Sample) -> Widths:
     """Half-widths of the metric, its loads and their engines, from rows whose kind was measured."""
     plain = ~np.logical_or.reduce(list(part.missing.values()))
-    overall = quantile(size[plain], weight[plain], COVERAGE)
+    overall = sample.quantile(size, plain, COVERAGE)
     tables: Widths = {(HALF_WIDTH, metric): overall}
     for load in sorted(set(part.load)):
         rows = plain & (part.load == load)
-        broad = shrunk(size[rows], weight[rows], part.group[rows], overall, shrinkage)
-        tables[HALF_WIDTH, group_name((metric, load))] = broad
+        of_load = sample.shrunk(size, rows, overall)
+        tables[HALF_WIDTH, group_name((metric, load))] = of_load
         for engine in sorted(set(part.engine[rows])):
-            own = rows & (part.engine == engine)
-            value = shrunk(size[own], weight[own], part.group[own], broad, shrinkage)
-            tables[HALF_WIDTH, group_name((metric, load, engine))] = value
+            of_engine = sample.shrunk(size, rows & (part.engine == engine), of_load)
+            tables[HALF_WIDTH, group_name((metric, load, engine))] = of_engine
     return tables
 
 
@@ -126,29 +152,18 @@ def narrowest(tables: Widths, metric: str, load: str, engine: str) -> float:
     return next(tables[HALF_WIDTH, group] for group in groups if (HALF_WIDTH, group) in tables)
 
 
-def _shares(metric: str, part: LeftOut, scaled: Floats, weight: Floats, shrinkage: float) -> Widths:
+def _ends(metric: str, part: HeldOutErrors, scaled: Floats, sample: _Sample) -> Widths:
     """Ends of the interval by load, and the planning margin, in half-widths; `scaled` is log measured / predicted."""
-    tail = (1 - COVERAGE) / 2
+    upper, everything = 1 - (1 - COVERAGE) / 2, np.ones(len(scaled), dtype=np.bool_)
     slow = scaled if SLOW_IS_HIGH[metric] else -scaled
-    tables = {(PLANNING, metric): quantile(slow, weight, PLANNING_CONFIDENCE)}
+    tables = {(PLANNING, metric): sample.quantile(slow, everything, PLANNING_CONFIDENCE)}
     for parameter, side in ((LOW, -scaled), (HIGH, scaled)):
-        overall = quantile(side, weight, 1 - tail)
+        overall = sample.quantile(side, everything, upper)
         tables[parameter, metric] = overall
         for load in sorted(set(part.load)):
-            rows = part.load == load
-            own = shrunk(side[rows], weight[rows], part.group[rows], overall, shrinkage, 1 - tail)
-            tables[parameter, group_name((metric, load))] = max(own, LEAST_SHARE)
+            of_load = sample.shrunk(side, part.load == load, overall, upper)
+            tables[parameter, group_name((metric, load))] = max(of_load, LEAST_SHARE)
     return tables
-
-
-def shrunk(
-    size: Floats, weight: Floats, group: Names, broader: float, shrinkage: float, share: float = COVERAGE
-) -> float:
-    """A percentile of a class, drawn to the broader class as if that were `shrinkage` more groups."""
-    if not len(size):
-        return broader
-    count = len(set(group))
-    return (count * quantile(size, weight, share) + shrinkage * broader) / (count + shrinkage)
 
 
 def quantile(values: Floats, weight: Floats, share: float) -> float:

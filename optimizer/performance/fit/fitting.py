@@ -12,19 +12,18 @@ lets the few rows that nothing explains go their way. Its settings stand in the 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.base.arrays import Flags, Floats, Ints, Names
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.units import MS_PER_S
 from optimizer.inputs.catalog.records import CalibrationEntry, Catalogs
 from optimizer.inputs.measurements import METRICS, deployments_of, groups, observed
 from optimizer.performance.measured.deployments import Deployments, deliver, deployments
-from optimizer.performance.measured.rows import LOADS, Table, read_table
+from optimizer.performance.measured.rows import LOADS, DeploymentTable, read_table
 from optimizer.performance.physics.constants import Calibration
 
 SPREAD: Final = "spread"
@@ -33,12 +32,9 @@ DEFINITION: Final = "definition"
 _STEP: Final = 1e-3
 """Of the logarithm of a constant, for its derivative."""
 
-Bools = Flags
-Names = NDArray[Any]
-
 
 @dataclass(frozen=True)
-class Parameters:
+class FreeConstants:
     """The f constants that a fit may move.
 
     Attributes:
@@ -59,7 +55,7 @@ class Parameters:
 
 
 @dataclass(frozen=True)
-class Problem:
+class FitProblem:
     """Measured rows ready to be fitted or judged, m of them; arrays of (3, m) have one row a metric of `METRICS`.
 
     Attributes:
@@ -76,17 +72,17 @@ class Problem:
     """
 
     calibration: Calibration
-    parameters: Parameters
-    table: Table
+    parameters: FreeConstants
+    table: DeploymentTable
     deployments: Deployments
     rows: Ints
     measured: Floats
     weight: Floats
     scale: Floats
-    median: Bools
+    median: Flags
     group: Names
 
-    def take(self, rows: Ints) -> "Problem":
+    def take(self, rows: Ints) -> "FitProblem":
         """Some of the measured rows, in the given order."""
         return replace(
             self,
@@ -99,7 +95,7 @@ class Problem:
         )
 
 
-def problem(frame: pd.DataFrame, catalogs: Catalogs, free: Parameters | None = None) -> Problem:
+def problem(frame: pd.DataFrame, catalogs: Catalogs, free: FreeConstants | None = None) -> FitProblem:
     """The measured rows that the model can predict.
 
     Args:
@@ -118,17 +114,17 @@ def problem(frame: pd.DataFrame, catalogs: Catalogs, free: Parameters | None = N
         reasons = sorted({str(text) for text in table.problem if text}) or ["no usable figure"]
         raise InputError(Finding("measurements", 0, "", f"no row can be used: {reason}") for reason in reasons[:10])
     group = groups(frame)[rows]
-    return Problem(
-        calibration,
-        from_priors(calibration) if free is None else free,
-        table,
-        found,
-        rows,
-        measured,
-        _weights(calibration, measured, group, found.load),
-        np.array([calibration.lookup(FIT, f"error_scale@{metric}") for metric in METRICS]),
-        np.asarray(table.names["ttft_statistic"][rows] == "p50", dtype=np.bool_),
-        group,
+    return FitProblem(
+        calibration=calibration,
+        parameters=from_priors(calibration) if free is None else free,
+        table=table,
+        deployments=found,
+        rows=rows,
+        measured=measured,
+        weight=_weights(calibration, measured, group, found.load),
+        scale=np.array([calibration.lookup(FIT, f"error_scale@{metric}") for metric in METRICS]),
+        median=np.asarray(table.names["ttft_statistic"][rows] == "p50", dtype=np.bool_),
+        group=group,
     )
 
 
@@ -141,40 +137,40 @@ def _weights(calibration: Calibration, measured: Floats, group: Names, load: Int
     return weight
 
 
-def group_weights(group: Names, used: Bools, exponent: float) -> Floats:
+def group_weights(group: Names, used: Flags, exponent: float) -> Floats:
     """(used rows of the same group)^exponent for used rows, 0 for others, (n,)."""
     codes, kinds = pd.factorize(group)
     count = np.bincount(codes[used], minlength=len(kinds))[codes]
     return np.where(used, np.maximum(count, 1.0) ** exponent, 0.0)
 
 
-def from_priors(calibration: Calibration) -> Parameters:
+def from_priors(calibration: Calibration) -> FreeConstants:
     """Every constant with a spread, drawn to its prior, moved as far as its broader group is."""
     spread = calibration.members(SPREAD)
-    free = [
-        at
-        for at, entry in enumerate(calibration.entries)
+    free = {
+        position: entry
+        for position, entry in enumerate(calibration.entries)
         if entry.parameter in spread and entry.method != DEFINITION and prior_of(entry) > 0
-    ]
+    }
     tied_factor = calibration.lookup(FIT, "tied_spread_factor")
-    place = {position: at for at, position in enumerate(free)}
+    # one row and column a free constant
+    column = {position: index for index, position in enumerate(free)}
     precision = np.zeros((len(free), len(free)))
-    for at, position in enumerate(free):
-        entry = calibration.entries[position]
-        broader = tied_to(calibration, entry)
-        precision[at, at] = 1 / (spread[entry.parameter] * (1.0 if broader is None else tied_factor))
-        if broader in place:
-            precision[at, place[broader]] = -precision[at, at]
-    start = np.array([prior_of(calibration.entries[position]) for position in free])
-    return Parameters(np.array(free, dtype=np.intp), start, precision)
+    for position, entry in free.items():
+        row, broader = column[position], tied_to(calibration, entry)
+        precision[row, row] = 1 / (spread[entry.parameter] * (1.0 if broader is None else tied_factor))
+        if broader in column:
+            precision[row, column[broader]] = -precision[row, row]
+    start = np.array([prior_of(entry) for entry in free.values()])
+    return FreeConstants(np.array(list(free), dtype=np.intp), start, precision)
 
 
-def drawn_to(calibration: Calibration, spreads: Mapping[int, float]) -> Parameters:
+def drawn_to(calibration: Calibration, spreads: Mapping[int, float]) -> FreeConstants:
     """The constants at these positions, each drawn to its present value with its own spread."""
     free = sorted(spreads)
     start = np.array([calibration.entries[position].value for position in free])
     precision = np.diag([1 / spreads[position] for position in free])
-    return Parameters(np.array(free, dtype=np.intp), start, precision)
+    return FreeConstants(np.array(free, dtype=np.intp), start, precision)
 
 
 def prior_of(entry: CalibrationEntry) -> float:
@@ -184,8 +180,8 @@ def prior_of(entry: CalibrationEntry) -> float:
 
 def tied_to(calibration: Calibration, entry: CalibrationEntry) -> int | None:
     """Position of the next broader group that the catalog holds."""
-    found = (calibration.position.get((entry.parameter, group)) for group in broader_groups(entry.group))
-    return next((position for position in found if position is not None), None)
+    positions = (calibration.position.get((entry.parameter, group)) for group in broader_groups(entry.group))
+    return next((position for position in positions if position is not None), None)
 
 
 def broader_groups(group: str) -> Sequence[str]:
@@ -195,7 +191,7 @@ def broader_groups(group: str) -> Sequence[str]:
     return [*parts, ""] if group else []
 
 
-def log_predicted(fitted: Problem, values: Floats) -> Floats:
+def log_predicted(fitted: FitProblem, values: Floats) -> Floats:
     """Logarithms of the three metrics under these constants, (3, m), in the units of the measurements."""
     found = fitted.deployments
     point = deliver(found.with_values(values))
@@ -206,18 +202,18 @@ def log_predicted(fitted: Problem, values: Floats) -> Floats:
     return logs
 
 
-def log_errors(fitted: Problem, values: Floats) -> Floats:
+def log_errors(fitted: FitProblem, values: Floats) -> Floats:
     """log predicted − log measured, (3, m); NaN where nothing was measured."""
     return log_predicted(fitted, values) - fitted.measured
 
 
-def residuals(fitted: Problem, x: Floats) -> Floats:
+def residuals(fitted: FitProblem, x: Floats) -> Floats:
     """r of every measured figure, then P x: what the fit squares, (figures + f,)."""
     errors = log_errors(fitted, fitted.parameters.values(fitted.calibration, x)) / fitted.scale[:, None]
     return np.concatenate([_finite(errors)[fitted.weight > 0], fitted.parameters.precision @ x])
 
 
-def jacobian(fitted: Problem, x: Floats) -> Floats:
+def jacobian(fitted: FitProblem, x: Floats) -> Floats:
     """Derivatives of `residuals` by x, (figures + f, f).
 
     A row uses one value of each parameter, so all groups of a parameter are varied at once.
@@ -225,11 +221,13 @@ def jacobian(fitted: Problem, x: Floats) -> Floats:
     parameters = fitted.parameters
     values = parameters.values(fitted.calibration, x)
     base = log_predicted(fitted, values)
+    # position in the calibration -> column, -1 for constants that stay
     column = np.full(len(values), -1, dtype=np.intp)
     column[parameters.position] = np.arange(len(parameters.position))
     derivative = np.zeros((*base.shape, len(parameters.position)))
     names = {fitted.calibration.entries[position].parameter for position in parameters.position}
     for name in sorted(names):
+        # measured row -> column of the value that it uses
         used = column[fitted.deployments.setup.constants.index[name]]
         moved = np.flatnonzero(used >= 0)
         varied = values.copy()
@@ -239,7 +237,7 @@ def jacobian(fitted: Problem, x: Floats) -> Floats:
     return np.concatenate([derivative[fitted.weight > 0], parameters.precision])
 
 
-def loss(fitted: Problem, squared: Floats) -> Floats:
+def loss(fitted: FitProblem, squared: Floats) -> Floats:
     """The weighted Cauchy loss of squared residuals and its first two derivatives, (3, figures + f)."""
     data = fitted.weight[fitted.weight > 0]
     width = fitted.calibration.lookup(FIT, "loss_width") ** 2

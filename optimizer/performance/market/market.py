@@ -1,5 +1,6 @@
-"""Offers held against a policy: which it admits and why the others not, what each costs beside rent and emits."""
+"""Offers held against a policy: which it admits and why the others not, what each costs besides rent and emits."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from functools import cached_property
@@ -10,7 +11,7 @@ import numpy as np
 from optimizer.base.arrays import Flags, Floats
 from optimizer.base.units import GRAMS_PER_KILOGRAM
 from optimizer.inputs.catalog.kinds import OWNED, SPOT
-from optimizer.inputs.catalog.records import Catalogs, Offer
+from optimizer.inputs.catalog.records import AncillaryCost, Catalogs, Offer
 from optimizer.inputs.requirements.asked import policy_fields
 from optimizer.inputs.scenario.scenario import Grid, Policy, Workload
 from optimizer.performance.market.criteria import OFFER_CRITERIA
@@ -50,11 +51,10 @@ class Market(Supply):
 
     def widest(self) -> dict[Platform, int]:
         """Every platform with the most GPUs that one instance of it holds."""
-        counts: dict[Platform, int] = {}
-        for offer, index in zip(self.offers, self.platform, strict=True):
-            key = self.platforms[index]
-            counts[key] = max(counts.get(key, 0), offer.gpu_count)
-        return counts
+        # offer -> the widest of its platform
+        widest = np.zeros(len(self.platform.categories), dtype=np.int64)
+        np.maximum.at(widest, self.platform.codes, self.gpu_count)
+        return dict(zip(self.platform.categories, widest.tolist(), strict=True))
 
 
 def market(catalogs: Catalogs, policy: Policy) -> Market:
@@ -66,11 +66,10 @@ def under(known: Supply, policy: Policy) -> Market:
     """The same offers, or those of another market, held against a policy."""
     catalogs, offers = known.catalogs, known.offers
     lost = policy.spot.lost_share if policy.spot else 0.0
-    carbon = known.drawing.numbers(offers, lambda offer: carbon_kg_per_hour(offer, catalogs, policy.grid))
-    storage_gb = policy.storage_gb_per_instance
+    carbon = known.power_source.numbers(offers, lambda offer: carbon_kg_per_hour(offer, catalogs, policy.grid))
+    storage_gb, sends = policy.storage_gb_per_instance, policy.egress is not None
     storage = known.provider.numbers(offers, lambda offer: storage_usd_per_month(offer, catalogs, storage_gb))
-    asked = policy.egress is not None
-    egress = known.provider.numbers(offers, lambda offer: egress_usd_per_gb(offer, catalogs) if asked else Decimal(0))
+    egress = known.provider.numbers(offers, lambda offer: egress_usd_per_gb(offer, catalogs) if sends else Decimal(0))
     passed = _passed(known, policy, carbon, storage, egress)
     return Market(
         **{field.name: getattr(known, field.name) for field in fields(Supply)},
@@ -120,8 +119,8 @@ def storage_usd_per_month(offer: Offer, catalogs: Catalogs, storage_gb: float) -
     """
     if not storage_gb or offer.provider == OWNED:
         return Decimal(0)
-    prices = [row.value for row in catalogs.ancillary if (row.provider, row.unit) == (offer.provider, STORAGE_UNIT)]
-    return Decimal(repr(storage_gb)) * min(prices) if prices else None
+    price = _cheapest(row for row in catalogs.ancillary if (row.provider, row.unit) == (offer.provider, STORAGE_UNIT))
+    return None if price is None else Decimal(repr(storage_gb)) * price
 
 
 def egress_usd_per_gb(offer: Offer, catalogs: Catalogs) -> Decimal | None:
@@ -131,10 +130,12 @@ def egress_usd_per_gb(offer: Offer, catalogs: Catalogs) -> Decimal | None:
     """
     if offer.provider == OWNED:
         return Decimal(0)
-    prices = [
-        row.value for row in catalogs.ancillary if (row.provider, row.item, row.unit) == (offer.provider, *EGRESS)
-    ]
-    return min(prices) if prices else None
+    wanted = (offer.provider, *EGRESS)
+    return _cheapest(row for row in catalogs.ancillary if (row.provider, row.item, row.unit) == wanted)
+
+
+def _cheapest(rows: Iterable[AncillaryCost]) -> Decimal | None:
+    return min((row.value for row in rows), default=None)
 
 
 def _passed(

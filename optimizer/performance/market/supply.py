@@ -1,7 +1,9 @@
-"""Every offer as the catalogs tell it, whatever a policy asks, with what policies judge told apart once."""
+"""Every offer as the catalogs know it, whatever the policy, with what policies judge as categories."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 
@@ -9,7 +11,7 @@ from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.units import WATTS_PER_KILOWATT
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID, Link, OfferTerm
 from optimizer.inputs.catalog.records import Catalogs, Gpu, Offer
-from optimizer.performance.physics.labelled import Labelled
+from optimizer.performance.physics.categorical import Categorical
 
 Platform = tuple[str, Link | None, float | None]
 """GPU, how several of them are joined, and the link's GB/s in one direction: what performance depends on."""
@@ -22,8 +24,7 @@ class Supply:
     Attributes:
         catalogs: Where they stand.
         offers: The rows (O).
-        platforms: Distinct GPU and link combinations, sorted.
-        platform: (O,) index into `platforms`.
+        platform: GPU and link of each.
         gpu_count: (O,) GPUs of an instance.
         price_usd_per_hour: (O,) of the whole instance, after discounts.
         power_kw: (O,) GPU power of the whole instance; NaN where the catalog does not know it.
@@ -31,59 +32,58 @@ class Supply:
         always_paid: (O,) whether an instance is billed all month, used or not; the others by the hour.
         country: (O,) ISO code in lower case; empty where it is not known.
         provider, region, provider_kind, pricing_term, confidence, place, age_days: What policies judge.
-        drawing: What power and grid depend on.
+        power_source: What power and grid depend on.
     """
 
     catalogs: Catalogs
     offers: tuple[Offer, ...]
-    platforms: tuple[Platform, ...]
-    platform: Ints
+    platform: Categorical[Platform]
     gpu_count: Ints
     price_usd_per_hour: Floats
     power_kw: Floats
     available_instances: Floats
     always_paid: Flags
     country: tuple[str, ...]
-    provider: Labelled[str]
-    region: Labelled[str]
-    provider_kind: Labelled[str]
-    pricing_term: Labelled[OfferTerm]
-    confidence: Labelled[str]
-    place: Labelled[tuple[str, ...]]
-    age_days: Labelled[int]
-    drawing: Labelled[tuple[str, str, int, str]]
+    provider: Categorical[str]
+    region: Categorical[str]
+    provider_kind: Categorical[str]
+    pricing_term: Categorical[OfferTerm]
+    confidence: Categorical[str]
+    place: Categorical[tuple[str, ...]]
+    age_days: Categorical[int]
+    power_source: Categorical[tuple[str, str, int, str]]
 
 
 def supply(catalogs: Catalogs) -> Supply:
     """All that is offered and what is known of it."""
     offers = tuple(sorted(catalogs.offers, key=lambda offer: offer.id))
-    keys = [_platform(offer) for offer in offers]
-    platforms = tuple(sorted(set(keys), key=str))
-    position = {key: index for index, key in enumerate(platforms)}
+    available, owned = catalogs.terms.available_instances, catalogs.terms.owned
     places = [catalogs.terms.place(offer.provider, offer.region) for offer in offers]
-    stock, owned = catalogs.terms.available_instances, catalogs.terms.owned
-    drawing = Labelled.of([(o.region, o.gpu, o.gpu_count, o.id if o.id in owned else "") for o in offers])
-    terms = Labelled.of([offer.pricing_term for offer in offers])
+    power_source = Categorical.of([(o.region, o.gpu, o.gpu_count, o.id if o.id in owned else "") for o in offers])
+    pricing_term = _column(offers, "pricing_term")
     return Supply(
         catalogs=catalogs,
         offers=offers,
-        platforms=platforms,
-        platform=np.array([position[key] for key in keys], dtype=np.int64),
+        platform=Categorical.of([_platform(offer) for offer in offers]),
         gpu_count=np.array([offer.gpu_count for offer in offers], dtype=np.int64),
         price_usd_per_hour=np.array([float(offer.price_usd_per_hour) for offer in offers]),
-        power_kw=drawing.numbers(offers, lambda offer: power_kw(offer, catalogs.gpus[offer.gpu])),
-        available_instances=np.array([float(stock.get(offer.id, np.inf)) for offer in offers]),
-        always_paid=terms.passing(lambda term: term in ALWAYS_PAID),
+        power_kw=power_source.numbers(offers, lambda offer: power_kw(offer, catalogs.gpus[offer.gpu])),
+        available_instances=np.array([float(available.get(offer.id, np.inf)) for offer in offers]),
+        always_paid=pricing_term.passing(lambda term: term in ALWAYS_PAID),
         country=tuple(place[0] if place else "" for place in places),
-        provider=Labelled.of([offer.provider for offer in offers]),
-        region=Labelled.of([offer.region for offer in offers]),
-        provider_kind=Labelled.of([offer.provider_kind for offer in offers]),
-        pricing_term=terms,
-        confidence=Labelled.of([offer.confidence for offer in offers]),
-        place=Labelled.of(places),
-        age_days=Labelled.of([(catalogs.as_of - offer.as_of).days for offer in offers]),
-        drawing=drawing,
+        provider=_column(offers, "provider"),
+        region=_column(offers, "region"),
+        provider_kind=_column(offers, "provider_kind"),
+        pricing_term=pricing_term,
+        confidence=_column(offers, "confidence"),
+        place=Categorical.of(places),
+        age_days=Categorical.of([(catalogs.as_of - offer.as_of).days for offer in offers]),
+        power_source=power_source,
     )
+
+
+def _column(offers: Sequence[Offer], name: str) -> Categorical[Any]:
+    return Categorical.of([getattr(offer, name) for offer in offers])
 
 
 def power_kw(offer: Offer, gpu: Gpu) -> Decimal | None:
@@ -92,8 +92,5 @@ def power_kw(offer: Offer, gpu: Gpu) -> Decimal | None:
 
 
 def _platform(offer: Offer) -> Platform:
-    return (
-        offer.gpu,
-        offer.link if offer.gpu_count > 1 else "none",
-        offer.link_gb_per_s if offer.gpu_count > 1 else None,
-    )
+    """An instance with one GPU has no link."""
+    return (offer.gpu, offer.link, offer.link_gb_per_s) if offer.gpu_count > 1 else (offer.gpu, "none", None)

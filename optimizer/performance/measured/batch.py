@@ -3,16 +3,16 @@
 import numpy as np
 import pandas as pd
 
-from optimizer.base.arrays import Floats, Ints
+from optimizer.base.arrays import Flags, Floats, Ints, Names
 from optimizer.base.units import MS_PER_S
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.measurements import shipped_measurements
 from optimizer.performance.measured.deployments import Deployments, deliver, deployments
 from optimizer.performance.measured.measured import REPEAT_NOISE, measured
-from optimizer.performance.measured.rows import Table, read_table
+from optimizer.performance.measured.rows import DeploymentTable, read_table
 from optimizer.performance.physics.constants import Calibration
-from optimizer.performance.uncertainty.evidence import HOST_LINK, estimated, host_linked, named_pairs, unseen
-from optimizer.performance.uncertainty.intervals import Bools, bounds, half_width, load_class
+from optimizer.performance.uncertainty.evidence import HOST_LINK, PAIRED, estimated, host_linked, named_pairs, unseen
+from optimizer.performance.uncertainty.intervals import bounds, half_width, load_class
 
 PREDICTIONS = {
     "pred_ttft_ms_mean": "ttft",
@@ -21,6 +21,9 @@ PREDICTIONS = {
     "pred_request_throughput": "throughput",
 }
 """Predicted columns and the metric whose error they have; each also gets `_low` and `_high`."""
+
+UNPREDICTED = {f"{name}{end}": np.nan for name in PREDICTIONS for end in ("", "_low", "_high")} | {"pred_source": ""}
+"""Every column of a prediction, with what it holds where there is none."""
 
 
 def predict_batch(frame: pd.DataFrame, catalogs: Catalogs, *, look_up: bool = True) -> pd.DataFrame:
@@ -35,56 +38,56 @@ def predict_batch(frame: pd.DataFrame, catalogs: Catalogs, *, look_up: bool = Tr
     Returns:
         The table with `pred_status`, `pred_reason`, the predictions with their 90 % intervals, and `pred_source`.
     """
-    result = frame.copy()
     table = read_table(frame, catalogs)
     found, rows = deployments(table, catalogs)
-    calibration = Calibration.of(catalogs.calibration)
-    values, loads = _values(found, table, rows) if found is not None else ({}, [])
-    missing = _missing(table, rows, catalogs, calibration)
-    seen = measured(table, rows, catalogs, shipped_measurements()) if look_up and len(rows) else None
     ok = table.problem == ""
-    result["pred_status"] = np.where(ok, "ok", "unsupported")
-    result["pred_reason"] = np.where(ok, table.note, table.problem)
-    for name, metric in PREDICTIONS.items():
-        value = values.get(name, np.empty(0))
-        width = half_width(calibration, metric, loads, table.names["engine"][rows], missing)
-        low, high = bounds(calibration, metric, loads, value, width)
-        if seen is not None:
-            per = table.numbers["output_tokens"][rows] if name == "pred_request_throughput" else np.ones(len(rows))
-            low, high = seen.narrowed(metric, value, (low, high), calibration.lookup(REPEAT_NOISE, metric), per)
-        for column, part in ((name, value), (f"{name}_low", low), (f"{name}_high", high)):
-            result[column] = _placed(part, rows, len(frame))
-    sources = np.full(len(frame), "", dtype=object)
-    known = np.where(estimated(missing), "estimated", "calibrated")
-    sources[rows] = known if seen is None else np.where(seen.rows, "measured", known)
-    result["pred_source"] = sources
+    result = frame.assign(
+        pred_status=np.where(ok, "ok", "unsupported"), pred_reason=np.where(ok, table.note, table.problem)
+    )
+    columns = {} if found is None else _predicted(found, table, rows, catalogs, look_up=look_up)
+    for name, otherwise in UNPREDICTED.items():
+        result[name] = table.column(rows, columns[name], otherwise) if columns else otherwise
     return result
 
 
-def _values(found: Deployments, table: Table, rows: Ints) -> tuple[dict[str, Floats], list[str]]:
+def _predicted(
+    found: Deployments, table: DeploymentTable, rows: Ints, catalogs: Catalogs, *, look_up: bool
+) -> dict[str, Names]:
+    """The columns of the predictable rows: values, the ends of their intervals, and what they rest on."""
+    calibration = Calibration.of(catalogs.calibration)
+    missing = _missing(table, rows, catalogs, calibration)
+    seen = measured(table, rows, catalogs, shipped_measurements()) if look_up else None
+    source = np.where(estimated(missing), "estimated", "calibrated").astype(object)
+    columns: dict[str, Names] = {"pred_source": source if seen is None else np.where(seen.rows, "measured", source)}
+    values, loads = _values(found, table, rows)
+    for name, metric in PREDICTIONS.items():
+        width = half_width(calibration, metric, loads, table.names["engine"][rows], missing)
+        low, high = bounds(calibration, metric, loads, values[name], width)
+        if seen is not None:
+            per = table.numbers["output_tokens"][rows] if name == "pred_request_throughput" else np.ones(len(rows))
+            noise = calibration.lookup(REPEAT_NOISE, metric)
+            low, high = seen.narrowed(metric, values[name], (low, high), noise, per)
+        columns |= {name: values[name], f"{name}_low": low, f"{name}_high": high}
+    return columns
+
+
+def _values(found: Deployments, table: DeploymentTable, rows: Ints) -> tuple[dict[str, Floats], list[str]]:
     """The predicted columns of the predictable rows, for the whole deployment, in the published units; load classes."""
     point = deliver(found)
-    median = table.names["ttft_statistic"][rows] == "p50"
+    median, output_tokens = table.names["ttft_statistic"][rows] == "p50", table.numbers["output_tokens"][rows]
     requests = point.requests_per_s * found.replicas
     columns = {
         "pred_ttft_ms_mean": np.where(median, point.ttft_median_s, point.ttft_mean_s) * MS_PER_S,
         "pred_tpot_ms_mean": point.tpot_s * MS_PER_S,
-        "pred_output_tok_s": requests * table.numbers["output_tokens"][rows],
+        "pred_output_tok_s": requests * output_tokens,
         "pred_request_throughput": requests,
     }
-    decoding = (table.numbers["output_tokens"][rows] - 1) * point.tpot_s
+    decoding = (output_tokens - 1) * point.tpot_s
     return columns, load_class(table.names["load_type"][rows], found.value, point.ttft_mean_s, decoding)
 
 
-def _missing(table: Table, rows: Ints, catalogs: Catalogs, calibration: Calibration) -> dict[str, Bools]:
+def _missing(table: DeploymentTable, rows: Ints, catalogs: Catalogs, calibration: Calibration) -> dict[str, Flags]:
     """What nobody measured about each predictable row."""
-    names = {name: table.names[name][rows] for name in ("engine", "model", "gpu", "precision")}
-    degrees = table.layout["tp"][rows] if table.layout else np.empty(0)
-    slow = host_linked(catalogs, names["gpu"], degrees)
+    names = {name: table.names[name][rows] for name in PAIRED}
+    slow = host_linked(catalogs, names["gpu"], table.layout["tp"][rows])
     return unseen(calibration, named_pairs(catalogs, **names)) | {HOST_LINK: slow}
-
-
-def _placed(values: Floats, rows: Ints, length: int) -> Floats:
-    column = np.full(length, np.nan)
-    column[rows] = values
-    return column

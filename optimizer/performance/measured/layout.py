@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from optimizer.base.arrays import Floats
-from optimizer.performance.measured.rows import Table
+from optimizer.base.arrays import Flags, Floats
+from optimizer.performance.measured.rows import DeploymentTable, given_or
 
 
-def assign_layout(table: Table, weight_bytes: Floats, room_bytes: Floats, latent: np.ndarray) -> None:
+def assign_layout(table: DeploymentTable, weight_bytes: Floats, room_bytes: Floats, latent: Flags) -> None:
     """Settle tensor and pipeline degree, replicas and attention data parallelism of every row, (n,).
 
     Ranks of attention data parallelism are recognized by `attention_dp`, or by dp > 1 on as many GPUs as one
@@ -14,29 +14,30 @@ def assign_layout(table: Table, weight_bytes: Floats, room_bytes: Floats, latent
     (`weight_bytes`, on one GPU) below the share of each GPU's memory (`room_bytes`) that leaves enough to cache;
     a model whose cache tensor parallelism cannot divide (`latent`, (n,)) then runs attention data-parallel.
     """
-    numbers = table.numbers
-    gpus, dp = numbers["num_gpus"], numbers["dp"]
-    pp = np.where(np.isnan(numbers["pp"]), 1.0, numbers["pp"])
-    needed = np.maximum(weight_bytes / room_bytes, 1.0)
-    usual = np.minimum(2.0 ** np.ceil(np.log2(needed) - 1e-9), np.where(np.isnan(gpus), np.inf, gpus))
-    tp = np.where(np.isnan(numbers["tp"]), usual, numbers["tp"])
-    whole = tp * pp
-    spread = np.isnan(numbers["tp"]) & latent
-    ranks = spread | (numbers["attention_dp"] > 0) | (dp > 1) & (gpus == whole) & (tp > 1)
-    fitted = np.maximum(np.floor(np.where(np.isnan(gpus), whole, gpus) / whole), 1.0)
-    replicas = np.where(ranks | np.isnan(dp), fitted, dp)
-    _note_missing(table, tp, pp, replicas)
-    table.refuse(
-        (tp != np.floor(tp)) | (pp != np.floor(pp)) | (replicas != np.floor(replicas)), "degrees must be whole"
-    )
-    table.refuse(whole * replicas > np.where(np.isnan(gpus), np.inf, gpus), "tp x pp x dp exceeds num_gpus")
+    gpus, dp = table.numbers["num_gpus"], table.numbers["dp"]
+    max_gpus = given_or(gpus, np.inf)
+    tp = given_or(table.numbers["tp"], np.minimum(_least_degree(weight_bytes / room_bytes), max_gpus))
+    pp = given_or(table.numbers["pp"], 1.0)
+    assumed = np.isnan(table.numbers["tp"])
+    ranks = assumed & latent | (table.numbers["attention_dp"] > 0) | (dp > 1) & (gpus == tp * pp) & (tp > 1)
+    # ranks share the GPUs of one replica, so that only the GPUs tell how many replicas there are
+    fitting = np.maximum(np.floor(given_or(gpus, tp * pp) / (tp * pp)), 1.0)
+    replicas = np.where(ranks | np.isnan(dp), fitting, dp)
+    _note_assumed(table, assumed, np.stack([tp, pp, replicas]))
+    table.refuse(np.any([degree != np.floor(degree) for degree in (tp, pp, replicas)], axis=0), "degrees must be whole")
+    table.refuse(tp * pp * replicas > max_gpus, "tp x pp x dp exceeds num_gpus")
     table.layout = {"tp": tp, "pp": pp, "replicas": replicas, "attention_dp": ranks.astype(np.float64)}
 
 
-def _note_missing(table: Table, tp: Floats, pp: Floats, replicas: Floats) -> None:
-    """Name the assumed layout of the rows that give none."""
-    missing = np.isnan(table.numbers["tp"])
-    text = np.full(len(tp), "", dtype=object)
-    for row in np.flatnonzero(missing):
-        text[row] = f"layout not given: tp {tp[row]:.0f}, pp {pp[row]:.0f}, {replicas[row]:.0f} replicas"
-    table.remark(missing, text)
+def _least_degree(shares: Floats) -> Floats:
+    """The least power of two that is no smaller, at least 1, (n,)."""
+    least: Floats = 2.0 ** np.ceil(np.log2(np.maximum(shares, 1.0)) - 1e-9)
+    return least
+
+
+def _note_assumed(table: DeploymentTable, assumed: Flags, degrees: Floats) -> None:
+    """Name the layout, (3, n), of the rows that give none."""
+    text = np.full(len(assumed), "", dtype=object)
+    for row in np.flatnonzero(assumed):
+        text[row] = "layout not given: tp {:.0f}, pp {:.0f}, {:.0f} replicas".format(*degrees[:, row])
+    table.remark(assumed, text)

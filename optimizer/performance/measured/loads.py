@@ -5,21 +5,20 @@
 All take one request class (K = 1) and loads per replica, and return seconds and rates per replica, (n,).
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from optimizer.base.arrays import Floats
-from optimizer.performance.candidates.predict import bisect, most_others
-from optimizer.performance.physics.steady_state import Situation, at_concurrency, prefill_each, rate_at
+from optimizer.performance.candidates.predict import bisect, max_others
+from optimizer.performance.physics.steady_state import ReplicaModel, at_concurrency, prefill_per_prompt, rate_at
 from optimizer.performance.physics.step import first_token_seconds, prefill_seconds
 
 _ROUNDS = 8
 """Rounds of the fixed point between running sequences and TPOT; it contracts by the share of time spent in prefill."""
 
 
-@dataclass(frozen=True)
-class Point:
+class Delivered(NamedTuple):
     """What a replica delivers, (n,): seconds, requests per second."""
 
     ttft_mean_s: Floats
@@ -28,91 +27,113 @@ class Point:
     requests_per_s: Floats
 
 
-def closed_loop(now: Situation, clients: Floats, requests: Floats) -> Point:
+class _Cycle(NamedTuple):
+    """From one request of a client to its next while prompts do not queue, (n,), seconds."""
+
+    prefill: Floats
+    first_token: Floats
+    tpot: Floats
+    total: Floats
+
+
+def closed_loop(replica: ReplicaModel, clients: Floats, requests: Floats) -> Delivered:
     """`clients` (n,) requests in flight at any time, `requests` (n,) sent in all.
 
     A sequence shares steps with those that decode and waits for the prefills of the others; clients beyond the
     places wait in line. The first wave arrives at once and weighs clients/requests in the mean TTFT.
     """
-    constants, output = now.setup.constants, now.demand.mean_output
-    resident = np.minimum(clients, np.maximum(now.places, 1.0))
+    constants = replica.setup.constants
+    resident = np.minimum(clients, np.maximum(replica.places, 1.0))
     others = (resident - 1) / resident
-    first = now.first_token[:, 0]
-    decoded = np.maximum(output - 1, 1.0)
+    cycle = _cycle(replica, resident)
+    decoding = _tokens_after_first(replica) * cycle.tpot
+    # what prompts wait for each other: in the steady state, and in the first wave
+    load = np.minimum(resident * cycle.prefill / cycle.total, constants["prefill_load_limit"])
+    queue = constants["prefill_queue_factor"] * replica.mean_prefill * load / (1 - load) * others
+    wave = resident * cycle.prefill * others
+    # what clients without a place wait for one
+    start = cycle.first_token + queue
+    in_line = np.maximum(clients - resident, 0.0) * (start + decoding) / resident
+    median = start + constants["prefill_wave_median_share"] * wave + in_line
+    mean = median + constants["prefill_wave_mean_share"] * wave * np.minimum(clients / requests, 1.0)
+    return Delivered(mean, median, cycle.tpot, clients / (mean + decoding))
+
+
+def _cycle(replica: ReplicaModel, resident: Floats) -> _Cycle:
+    """The fixed point at which as many of the `resident` (n,) sequences decode as the time spent decoding implies."""
+    constants, steps, output = replica.setup.constants, replica.steps, replica.demand.mean_output
+    others, after_first = (resident - 1) / resident, _tokens_after_first(replica)
     decoding = resident
     for _ in range(_ROUNDS):
-        step = now.steps.decode(1 + (decoding - 1) * (resident > 1)).total
-        each = prefill_each(now, decoding, now.steps.decode(decoding))
-        blocked = constants["interference_factor"] * each
-        tpot = step + blocked * decoding * others / decoded
-        cycle = first + constants["waited_steps_closed"] * step * others + np.maximum(output - 1, 0.0) * tpot
-        decoding = np.maximum(resident * np.maximum(output - 1, 0.0) * tpot / cycle, np.minimum(resident, 1.0))
-    load = np.minimum(resident * each / cycle, constants["prefill_load_limit"])
-    queue = constants["prefill_queue_factor"] * now.mean_prefill * load / (1 - load) * others
-    start = first + constants["waited_steps_closed"] * step * others + queue
-    crowd = resident * each * others
-    cycle = start + np.maximum(output - 1, 0.0) * tpot
-    in_line = np.maximum(clients - resident, 0.0) * cycle / resident
-    wave = constants["prefill_wave_mean_share"] * crowd * np.minimum(clients / requests, 1.0)
-    median = start + constants["prefill_wave_median_share"] * crowd + in_line
-    mean = median + wave
-    return Point(mean, median, tpot, clients / (mean + np.maximum(output - 1, 0.0) * tpot))
+        step = steps.decode(1 + (decoding - 1) * (resident > 1)).total
+        prefill = prefill_per_prompt(replica, decoding, steps.decode(decoding))
+        blocked = constants["interference_factor"] * prefill
+        tpot = step + blocked * decoding * others / np.maximum(output - 1, 1.0)
+        first_token = replica.first_token[:, 0] + constants["waited_steps_closed"] * step * others
+        total = first_token + after_first * tpot
+        decoding = np.maximum(resident * after_first * tpot / total, np.minimum(resident, 1.0))
+    return _Cycle(prefill, first_token, tpot, total)
 
 
-def open_loop(now: Situation, rate_per_s: Floats, requests: Floats) -> Point:
+def _tokens_after_first(replica: ReplicaModel) -> Floats:
+    return np.maximum(replica.demand.mean_output - 1, 0.0)
+
+
+def open_loop(replica: ReplicaModel, rate_per_s: Floats, requests: Floats) -> Delivered:
     """Poisson arrivals at `rate_per_s` (n,) until `requests` (n,) were sent; above the capacity a line forms.
 
     A run of N requests takes N/rate and a tail of d lives, so its mean rate is N / (N/rate + d · life). With
     life = b / rate(b) that is the b at which rate(b)/rate + d · b/N = 1. Near the capacity the line of a run is
     still growing, as √N; above it the mean request finds half of those that came too early before it.
     """
-    constants = now.setup.constants
-    high, full = most_others(now), capacity(now)
-    running = bisect(lambda b: rate_at(now, b) / rate_per_s + constants["run_tail_lives"] * b / requests <= 1, high)
-    point = at_concurrency(now, running)
+    constants = replica.setup.constants
+    high, full = max_others(replica), capacity(replica)
+    # the steady state of the run's mean rate
+    running = bisect(lambda b: rate_at(replica, b) / rate_per_s + constants["run_tail_lives"] * b / requests <= 1, high)
+    point = at_concurrency(replica, running)
     sent = np.where(np.isfinite(requests), requests, constants["requests_per_run"])
+    # above the capacity: how late the mean request of the run finds its turn
     late = sent / 2 * np.maximum(1 / full - 1 / rate_per_s, 0.0)
-    start = now.first_token[:, 0] + constants["waited_steps_open"] * point.step_s
+    start = replica.first_token[:, 0] + constants["waited_steps_open"] * point.step_s
     mean, median = (
         start + np.minimum(point.ttft_s[name][:, 0] - start, np.sqrt(sent) / full) + late for name in ("mean", "p50")
     )
     finished = np.where(running < high, point.rate_per_s, full)
-    return Point(mean, median, point.tpot_s["mean"], np.minimum(finished, rate_per_s))
+    return Delivered(mean, median, point.tpot_s["mean"], np.minimum(finished, rate_per_s))
 
 
-def capacity(now: Situation) -> Floats:
+def capacity(replica: ReplicaModel) -> Floats:
     """Requests per second with every place taken, (n,): the steady state, or one request after the other."""
-    high = most_others(now)
-    alone = 1 / (now.demand.mean_output * now.steps.decode(np.ones_like(high)).total + now.mean_prefill)
-    return np.maximum(rate_at(now, high), np.where(high < 1, alone, 0.0))
+    high = max_others(replica)
+    alone = 1 / (replica.demand.mean_output * replica.steps.decode(np.ones_like(high)).total + replica.mean_prefill)
+    return np.maximum(rate_at(replica, high), np.where(high < 1, alone, 0.0))
 
 
-def static_batch(now: Situation, batch: Floats) -> Point:
+def static_batch(replica: ReplicaModel, batch: Floats) -> Delivered:
     """One batch of `batch` (n,) requests run to completion, in waves where it does not fit.
 
     time of a wave = prefill of the wave + (output − 1) · step.
     """
-    output = now.demand.mean_output
-    together = np.minimum(batch, np.maximum(now.places, 1.0))
-    prefill = prefill_seconds(now.setup, now.demand.new_tokens, now.demand.cached_tokens, together[:, None])
-    start = first_token_seconds(now.setup, prefill)[:, 0]
-    step = now.steps.decode(together).total
-    wave = start + np.maximum(output - 1, 0.0) * step
+    together = np.minimum(batch, np.maximum(replica.places, 1.0))
+    prefill = prefill_seconds(replica.setup, replica.demand.new_tokens, replica.demand.cached_tokens, together[:, None])
+    start = first_token_seconds(replica.setup, prefill)[:, 0]
+    step = replica.steps.decode(together).total
+    wave = start + _tokens_after_first(replica) * step
     waves = np.maximum(batch / together, 1.0)
-    return Point(start, start, step, batch / (wave * waves))
+    return Delivered(start, start, step, batch / (wave * waves))
 
 
-def offline(now: Situation, requests: Floats) -> Point:
+def offline(replica: ReplicaModel, requests: Floats) -> Delivered:
     """`requests` (n,) sent at once, infinite for an endless supply: as many run as fit, each that ends makes room.
 
     A run of N requests at concurrency b lasts N / rate(b); its tail of d lives keeps the mean b below N/d.
     The mean request waits half of the run less its own life.
     """
-    tail = now.setup.constants["run_tail_lives"]
-    running = np.maximum(np.minimum(most_others(now), requests / tail - 1), 0.0)
-    point = at_concurrency(now, running)
+    tail = replica.setup.constants["run_tail_lives"]
+    running = np.maximum(np.minimum(max_others(replica), requests / tail - 1), 0.0)
+    point = at_concurrency(replica, running)
     rate = (1 + running) / np.maximum(running, 1e-9) * point.rate_per_s
-    rate = np.where(running > 0, rate, 1 / (now.demand.mean_output * point.step_s + now.mean_prefill))
+    rate = np.where(running > 0, rate, 1 / (replica.demand.mean_output * point.step_s + replica.mean_prefill))
     queue = np.where(np.isfinite(requests), requests, 1 + running) / rate / 2
-    ttft = now.first_token[:, 0] + queue
-    return Point(ttft, ttft, point.tpot_s["mean"], rate)
+    ttft = replica.first_token[:, 0] + queue
+    return Delivered(ttft, ttft, point.tpot_s["mean"], rate)

@@ -6,39 +6,38 @@ comparable; the interval becomes the span from the prediction to the measurement
 point differ by (`repeat_noise` in the calibration catalog).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from optimizer.base.arrays import Floats, Ints
+from optimizer.base.arrays import Flags, Floats, Ints, Names
+from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.measurements import METRICS, deployments_of, observed
 from optimizer.performance.measured.deployments import deployments
-from optimizer.performance.measured.rows import Table, read_table
+from optimizer.performance.measured.rows import LENGTHS, DeploymentTable, read_table
+from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.constants import Calibration
 from optimizer.performance.physics.eras import era_of
-from optimizer.performance.uncertainty.evidence import SIXTEEN_BIT
-from optimizer.performance.uncertainty.intervals import Bools
+from optimizer.performance.physics.facts import PLAIN_PRECISION
 
 REPEAT_NOISE: Final = "repeat_noise"
 """By metric, the log half-width around one run that holds 90 % of its repetitions."""
 
 STATISTIC: Final = "ttft_statistic"
-_LENGTHS: Final = ("input_tokens", "output_tokens")
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredFigures:
     """What was measured of rows, by metric, (n,): NaN where nothing was; ms, ms and output tokens/s."""
 
     values: Mapping[str, Floats]
 
     @property
-    def rows(self) -> Bools:
+    def rows(self) -> Flags:
         """Whether anything was measured of a row, (n,)."""
         return np.asarray(np.isfinite(np.stack(list(self.values.values()))).any(axis=0), dtype=np.bool_)
 
@@ -52,55 +51,60 @@ class Measured:
         return low, high
 
 
-def measured(table: Table, rows: Ints, catalogs: Catalogs, measurements: pd.DataFrame) -> Measured:
+def measured(table: DeploymentTable, rows: Ints, catalogs: Catalogs, measurements: pd.DataFrame) -> MeasuredFigures:
     """What the measurements hold of these rows of a settled table: the geometric mean of repeated runs."""
     near = _near(table, rows, measurements)
     values = {metric: np.full(len(rows), np.nan) for metric in METRICS}
     if near.empty:
-        return Measured(values)
+        return MeasuredFigures(values)
     known = read_table(deployments_of(near), catalogs)
     _, kept = deployments(known, catalogs)
-    asked, held = points(table, rows, catalogs), points(known, kept, catalogs)
+    predicted, catalogued = points(table, rows, catalogs), points(known, kept, catalogs)
     for metric, figures in observed(near).items():
-        own = [name for name in asked.columns if metric == "ttft" or name != STATISTIC]
-        runs = held[own].assign(seen=np.log(figures[kept])).dropna(subset=["seen"])
-        means = runs.groupby(own, dropna=False, sort=True, as_index=False)["seen"].mean()
-        values[metric] = np.exp(asked[own].merge(means, how="left", on=own)["seen"].to_numpy(dtype=np.float64))
-    return Measured(values)
+        # only a TTFT depends on which statistic it is
+        key = [name for name in predicted.columns if metric == "ttft" or name != STATISTIC]
+        runs = catalogued[key].assign(log=np.log(figures[kept])).dropna(subset=["log"])
+        means = runs.groupby(key, dropna=False, sort=True, as_index=False)["log"].mean()
+        # (predicted row) -> mean of the runs of its point
+        values[metric] = np.exp(predicted[key].merge(means, how="left", on=key)["log"].to_numpy(dtype=np.float64))
+    return MeasuredFigures(values)
 
 
-def _near(table: Table, rows: Ints, measurements: pd.DataFrame) -> pd.DataFrame:
+def _near(table: DeploymentTable, rows: Ints, measurements: pd.DataFrame) -> pd.DataFrame:
     """The measurements that share GPU and lengths with some row: few, so that they are read in no time."""
-    near = measurements["gpu"].str.casefold().isin({str(name).casefold() for name in set(table.names["gpu"][rows])})
-    for name in _LENGTHS:
+    gpus = {name.casefold() for name in set(table.names["gpu"][rows])}
+    near = measurements["gpu"].str.casefold().isin(gpus)
+    for name in LENGTHS:
         length = pd.to_numeric(measurements[name], errors="coerce")
         near &= length.isin(np.unique(table.numbers[name][rows]))
     return measurements[near].reset_index(drop=True)
 
 
-def points(table: Table, rows: Ints, catalogs: Catalogs) -> pd.DataFrame:
+def points(table: DeploymentTable, rows: Ints, catalogs: Catalogs) -> pd.DataFrame:
     """What makes two rows of settled tables the same deployment under the same load, one column each, (n,)."""
     calibration = Calibration.of(catalogs.calibration)
-    names = {name: column[rows] for name, column in table.names.items()}
-    versions = list(zip(names["engine"], names["engine_version"], strict=True))
-    eras = {pair: era_of(calibration, *pair) for pair in set(versions)}
-    models = {name: catalogs.model(name).id for name in set(names["model"])}
-    twins = {**{name: name for name in catalogs.schemes}, **dict.fromkeys(SIXTEEN_BIT, SIXTEEN_BIT[0])}
+    names = {name: Categorical[str].of(column[rows]) for name, column in table.names.items()}
+    versions = Categorical.joined(names["engine"], names["engine_version"])
+    plain = dict.fromkeys(SIXTEEN_BIT, PLAIN_PRECISION)
+
+    def by_row(name: str, value: Callable[[str], str]) -> Names:
+        return names[name].by_row([value(category) for category in names[name].categories], object)
+
     columns = {
-        "era": [eras[pair] for pair in versions],
-        "model": [models[name] for name in names["model"]],
-        "gpu": names["gpu"],
-        "precision": [twins[name] for name in names["precision"]],
-        "kv_precision": [twins.get(name, name) for name in names["kv_precision"]],
-        "load_type": names["load_type"],
-        STATISTIC: names[STATISTIC],
-        **{name: table.numbers[name][rows] for name in (*_LENGTHS, "load_value")},
+        "era": versions.by_row([era_of(calibration, *version) for version in versions.categories], object),
+        "model": by_row("model", lambda name: catalogs.model(name).id),
+        "gpu": table.names["gpu"][rows],
+        "precision": by_row("precision", lambda name: plain.get(name, name)),
+        "kv_precision": by_row("kv_precision", lambda name: plain.get(name, name)),
+        "load_type": table.names["load_type"][rows],
+        STATISTIC: table.names[STATISTIC][rows],
+        **{name: table.numbers[name][rows] for name in (*LENGTHS, "load_value")},
         **{name: table.layout[name][rows] for name in sorted(table.layout)},
     }
     return pd.DataFrame(columns)
 
 
-def repeat_noise(logs: Floats, point: NDArray[Any], share: float) -> float:
+def repeat_noise(logs: Floats, point: Names, share: float) -> float:
     """How far a run lies from another of the same point, as the quantile of that share.
 
     Deviations from the mean of n runs are stretched by √(2n/(n − 1)), to those between two runs.
@@ -110,9 +114,9 @@ def repeat_noise(logs: Floats, point: NDArray[Any], share: float) -> float:
         point: Which point, (n,).
         share: Of the runs to hold.
     """
-    runs = pd.Series(logs[np.isfinite(logs)]).groupby(point[np.isfinite(logs)])
-    count = runs.transform("count").to_numpy(dtype=np.float64)
-    away = np.abs(logs[np.isfinite(logs)] - runs.transform("mean").to_numpy(dtype=np.float64))
-    repeated = count > 1
-    stretched = away[repeated] * np.sqrt(2 * count[repeated] / (count[repeated] - 1))
-    return float(np.quantile(stretched, share)) if repeated.any() else 0.0
+    runs = pd.DataFrame({"log": logs, "point": point}).dropna(subset=["log"])
+    of_point = runs.groupby("point")["log"]
+    runs = runs.assign(count=of_point.transform("count"), away=(runs["log"] - of_point.transform("mean")).abs())
+    repeated = runs[runs["count"] > 1]
+    stretched = repeated["away"] * np.sqrt(2 * repeated["count"] / (repeated["count"] - 1))
+    return float(np.quantile(stretched, share)) if len(repeated) else 0.0

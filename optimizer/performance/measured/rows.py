@@ -4,7 +4,7 @@ A row that cannot be predicted gets a problem, never an exception; rows do not i
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -12,25 +12,28 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from optimizer.base.arrays import Flags, Floats
+from optimizer.base.arrays import Flags, Floats, Ints, Names
 from optimizer.base.errors import InputError, did_you_mean
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.constants import Calibration
 from optimizer.performance.physics.facts import PLAIN_PRECISION
 
 LOADS: Final = ("concurrency", "request_rate", "offline", "static_batch")
 TTFT_STATISTICS: Final = ("mean", "p50")
 REQUIRED: Final = ("engine", "model", "gpu", "input_tokens", "output_tokens", "load_type")
+LENGTHS: Final = ("input_tokens", "output_tokens")
+_MAY_BE_ZERO: Final = ("num_requests", "max_num_seqs", "attention_dp")
+_OPTIONAL_NUMBERS: Final = ("num_gpus", "tp", "pp", "dp", "ep", "load_value", *_MAY_BE_ZERO)
+_MISSING: Final = ("nan", "none", "<na>")
 _AUTO: Final = ("", "auto")
 _KV_DEFAULT: Final = "eight_bit_kv_default"
 _LIMIT: Final = 1e9
 """No count, rate or length of a real deployment reaches this."""
 
-Names = NDArray[Any]
-
 
 @dataclass
-class Table:
+class DeploymentTable:
     """Columns of a table being read, with what is wrong (`problem`) and what was assumed (`note`) by row.
 
     Attributes:
@@ -53,155 +56,170 @@ class Table:
         """Record a problem for some rows; the first problem of a row stays."""
         self.problem = np.where(wrong & (self.problem == ""), text, self.problem)
 
-    def remark(self, where: Flags, text: str | Names) -> None:
+    def remark(self, assumed: Flags, text: str | Names) -> None:
         """Record an assumption for some rows."""
         joined = np.where(self.note == "", text, self.note + "; " + text)
-        self.note = np.where(where, joined, self.note)
+        self.note = np.where(assumed, joined, self.note)
+
+    def sound_rows(self) -> Ints:
+        """Positions of the rows without a problem."""
+        return np.flatnonzero(self.problem == "")
+
+    def column(self, rows: Ints, values: NDArray[Any], otherwise: Any) -> NDArray[Any]:
+        """A whole column from the values of some rows."""
+        whole = np.full(len(self.problem), otherwise, dtype=values.dtype)
+        whole[rows] = values
+        return whole
 
 
-def read_table(frame: pd.DataFrame, catalogs: Catalogs) -> Table:
+def read_table(frame: pd.DataFrame, catalogs: Catalogs) -> DeploymentTable:
     """Read every column that a prediction needs; other columns are never looked at."""
     empty = np.full(len(frame), "", dtype=object)
-    table = Table(frame, problem=empty.copy(), note=empty.copy())
-    _resolve(table, "engine", _engine_lookup(catalogs))
-    _resolve(table, "model", _model_lookup(catalogs))
-    _resolve(table, "gpu", _folded_lookup(catalogs.gpus, "gpu"))
+    table = DeploymentTable(frame, problem=empty.copy(), note=empty.copy())
+    full_names = {engine.name.casefold(): engine.id for engine in catalogs.engines.values()}
+    _resolve(table, "engine", _by_id("engine", catalogs.engines, full_names))
+    _resolve(table, "model", lambda name: _model(name, catalogs))
+    _resolve(table, "gpu", _by_id("gpu", catalogs.gpus))
     table.names["engine_version"] = text_column(frame, "engine_version")
     _read_precisions(table, catalogs)
-    _resolve(table, "load_type", _folded_lookup(dict.fromkeys(LOADS, ""), "load_type"))
-    for name in ("input_tokens", "output_tokens"):
-        _number(table, name, required=True)
-    for name in ("num_gpus", "tp", "pp", "dp", "ep", "load_value", "num_requests", "max_num_seqs", "attention_dp"):
-        _number(table, name, required=False)
-    _check_load(table)
+    _resolve(table, "load_type", _by_id("load_type", LOADS))
+    for name in (*LENGTHS, *_OPTIONAL_NUMBERS):
+        _read_number(table, name)
+    load, value = table.names["load_type"], table.numbers["load_value"]
+    table.refuse((load != "offline") & (load != "") & np.isnan(value), "load_value is missing")
     table.names["lengths"] = text_column(frame, "lengths")
-    statistic = text_column(frame, "ttft_statistic")
-    table.refuse(~np.isin(statistic, ("", *TTFT_STATISTICS)), "ttft_statistic is neither mean nor p50")
-    table.names["ttft_statistic"] = np.where(statistic == "", "mean", statistic).astype(object)
+    statistic = _text_or(text_column(frame, "ttft_statistic"), "mean")
+    table.refuse(~np.isin(statistic, TTFT_STATISTICS), "ttft_statistic is neither mean nor p50")
+    table.names["ttft_statistic"] = statistic
     return table
+
+
+def given_or(numbers: Floats, otherwise: Floats | float) -> Floats:
+    """Numbers with another value where there is none."""
+    return np.where(np.isnan(numbers), otherwise, numbers)
 
 
 def text_column(frame: pd.DataFrame, name: str) -> Names:
     """A column as stripped text, empty where there is no value or no such column."""
     if name not in frame.columns:
         return np.full(len(frame), "", dtype=object)
-    codes, kinds = pd.factorize(frame[name].to_numpy(dtype=object))
-    texts = np.array([*(_plain(kind) for kind in kinds), ""], dtype=object)
-    return texts[codes]
+    codes, values = pd.factorize(frame[name].to_numpy(dtype=object))
+    texts = [str(value).strip() for value in values]
+    # a missing value has the code -1: the last text
+    plain = np.array([*("" if text.casefold() in _MISSING else text for text in texts), ""], dtype=object)
+    return plain[codes]
 
 
-def _plain(value: Any) -> str:
-    text = str(value).strip()
-    return "" if text.casefold() in ("nan", "none", "<na>") else text
-
-
-def _resolve(table: Table, name: str, lookup: Callable[[str], tuple[str, str]]) -> None:
+def _resolve(table: DeploymentTable, name: str, lookup: Callable[[str], tuple[str, str]]) -> None:
     """Replace a column's distinct names by catalog ids; what cannot be resolved is a problem of its rows."""
-    given = text_column(table.frame, name)
-    codes, kinds = pd.factorize(given)
-    found = [lookup(str(kind)) for kind in kinds]
-    ids = np.array([identity for identity, _ in found] or [""], dtype=object)[codes]
-    problems = np.array([problem for _, problem in found] or [""], dtype=object)[codes]
+    given = Categorical[str].of(text_column(table.frame, name))
+    found = [lookup(category) if category else ("", f"{name} is missing") for category in given.categories]
+    problems = given.by_row([problem for _, problem in found], object)
     table.refuse(problems != "", problems)
-    table.names[name] = ids
+    table.names[name] = given.by_row([identity for identity, _ in found], object)
 
 
-def _folded_lookup(known: Mapping[str, Any], kind: str) -> Callable[[str], tuple[str, str]]:
-    folded = {name.casefold(): name for name in known}
+def _by_id(
+    kind: str, ids: Iterable[str], full_names: Mapping[str, str] | None = None
+) -> Callable[[str], tuple[str, str]]:
+    """A lookup of the id that a name stands for, in whatever case: id and problem, one of them empty."""
+    folded = {identity.casefold(): identity for identity in ids}
+    known = {**folded, **(full_names or {})}
 
     def lookup(name: str) -> tuple[str, str]:
-        if name.casefold() in folded:
-            return folded[name.casefold()], ""
-        hint = did_you_mean(name, folded) if name else ""
-        return "", f"unknown {kind} '{name}'" + (f" ({hint})" if hint else "") if name else f"{kind} is missing"
+        if name.casefold() in known:
+            return known[name.casefold()], ""
+        return "", _with_hint(f"unknown {kind} '{name}'", did_you_mean(name, folded))
 
     return lookup
 
 
-def _engine_lookup(catalogs: Catalogs) -> Callable[[str], tuple[str, str]]:
-    by_id = _folded_lookup(catalogs.engines, "engine")
-    names = {engine.name.casefold(): engine.id for engine in catalogs.engines.values()}
-    return lambda name: (names[name.casefold()], "") if name.casefold() in names else by_id(name)
+def _model(name: str, catalogs: Catalogs) -> tuple[str, str]:
+    """A model keeps its published name, which may stand for a variant."""
+    try:
+        catalogs.model(name)
+    except InputError as error:
+        return "", _with_hint(error.findings[0].problem, error.findings[0].hint)
+    return name, ""
 
 
-def _model_lookup(catalogs: Catalogs) -> Callable[[str], tuple[str, str]]:
-    def lookup(name: str) -> tuple[str, str]:
-        if not name:
-            return "", "model is missing"
-        try:
-            catalogs.model(name)
-        except InputError as error:
-            finding = error.findings[0]
-            return "", finding.problem + (f" ({finding.hint})" if finding.hint else "")
-        return name, ""
-
-    return lookup
+def _with_hint(problem: str, hint: str) -> str:
+    return f"{problem} ({hint})" if hint else problem
 
 
-def _read_precisions(table: Table, catalogs: Catalogs) -> None:
+def _read_precisions(table: DeploymentTable, catalogs: Catalogs) -> None:
     """Weight precision, by default the model's own, and KV precision, by default 16 bits."""
-    weight = np.char.lower(text_column(table.frame, "weight_precision").astype(str)).astype(object)
-    missing = weight == ""
-    native = {name: catalogs.model(name).native_precision for name in set(table.names["model"]) - {""}}
-    own = np.array([native.get(name, "") for name in table.names["model"]], dtype=object)
-    table.remark(missing & (own != ""), "weight precision not given: the model's own, " + own)
-    weight = np.where(missing, own, weight)
-    unknown = ~np.isin(weight.astype(str), list(catalogs.schemes)) & (table.names["model"] != "")
-    table.refuse(unknown, "unknown weight precision '" + weight + "'")
-    weight = _native_four_bit(table, weight, catalogs)
-    kv = np.char.lower(text_column(table.frame, "kv_precision").astype(str)).astype(object)
-    kv = _default_kv(table, weight, kv, catalogs)
+    weight = _weight_precision(table, catalogs)
+    kv = _kv_precision(table, weight, catalogs)
     allowed = {precision for engine in catalogs.engines.values() for precision in engine.kv_precisions}
-    table.refuse(~np.isin(kv.astype(str), sorted(allowed)), "unknown KV precision '" + kv + "'")
+    table.refuse(~_among(kv, allowed), "unknown KV precision '" + kv + "'")
     table.names["precision"], table.names["kv_precision"] = weight, kv
 
 
-def _default_kv(table: Table, weight: Names, kv: Names, catalogs: Catalogs) -> Names:
-    """What an engine caches in when nobody says: 16 bits, but for the catalogued engine@precision[@architecture]."""
-    eight_bit = Calibration.of(catalogs.calibration).members(_KV_DEFAULT)
-    architecture = {name: catalogs.gpus[name].architecture for name in set(table.names["gpu"]) - {""}}
-    on = np.array([architecture.get(name, "") for name in table.names["gpu"]], dtype=object)
-    unsaid = np.isin(kv.astype(str), _AUTO)
-    kv = np.where(unsaid, PLAIN_PRECISION, kv)
-    pair = table.names["engine"] + "@" + weight
-    quantized = np.isin(pair.astype(str), sorted(eight_bit)) | np.isin((pair + "@" + on).astype(str), sorted(eight_bit))
-    table.remark(unsaid & quantized, "KV precision not given: fp8, as usual for these quantized weights")
-    return np.where(unsaid & quantized, "fp8", kv)
+def _weight_precision(table: DeploymentTable, catalogs: Catalogs) -> Names:
+    """As given, else the model's own."""
+    given = _lower_column(table, "weight_precision")
+    own = _known_of(table, "model", lambda name: catalogs.model(name).native_precision)
+    table.remark((given == "") & (own != ""), "weight precision not given: the model's own, " + own)
+    weight = _text_or(given, own)
+    unknown = ~_among(weight, catalogs.schemes) & (table.names["model"] != "")
+    table.refuse(unknown, "unknown weight precision '" + weight + "'")
+    return _native_four_bit(table, weight, catalogs)
 
 
-def _native_four_bit(table: Table, weight: Names, catalogs: Catalogs) -> Names:
+def _native_four_bit(table: DeploymentTable, weight: Names, catalogs: Catalogs) -> Names:
     """`fp4` means the four-bit format that the GPU multiplies: MXFP4 where only that has kernels."""
-    kernels = catalogs.kernel_support
 
-    def lacks(name: str) -> bool:
-        support = {scheme: kernels.get((scheme, catalogs.gpus[name].architecture)) for scheme in ("fp4", "mxfp4")}
-        return all(row is not None for row in support.values()) and [
-            row.support != "none" for row in support.values() if row is not None
-        ] == [False, True]
+    def only_mxfp4(gpu: str) -> bool:
+        rows = [catalogs.kernel_support.get((scheme, catalogs.gpus[gpu].architecture)) for scheme in ("fp4", "mxfp4")]
+        return [row and row.support != "none" for row in rows] == [False, True]
 
-    swapped = {name for name in set(table.names["gpu"]) - {""} if lacks(name)}
-    swap = (weight == "fp4") & np.isin(table.names["gpu"].astype(str), sorted(swapped))
+    swapping = filter(only_mxfp4, set(table.names["gpu"]) - {""})
+    swap = (weight == "fp4") & _among(table.names["gpu"], swapping)
     table.remark(swap, "fp4 read as mxfp4, the four-bit format this GPU has kernels for")
     return np.where(swap, "mxfp4", weight)
 
 
-def _number(table: Table, name: str, *, required: bool) -> None:
+def _kv_precision(table: DeploymentTable, weight: Names, catalogs: Catalogs) -> Names:
+    """What an engine caches in when nobody says: 16 bits, but for the catalogued engine@precision[@architecture]."""
+    given = _lower_column(table, "kv_precision")
+    eight_bit = Calibration.of(catalogs.calibration).members(_KV_DEFAULT)
+    pair = table.names["engine"] + "@" + weight
+    architecture = _known_of(table, "gpu", lambda name: catalogs.gpus[name].architecture)
+    default = _among(given, _AUTO)
+    quantized = default & (_among(pair, eight_bit) | _among(pair + "@" + architecture, eight_bit))
+    table.remark(quantized, "KV precision not given: fp8, as usual for these quantized weights")
+    return np.where(quantized, "fp8", np.where(default, PLAIN_PRECISION, given))
+
+
+def _text_or(text: Names, otherwise: Names | str) -> Names:
+    return np.where(text == "", otherwise, text).astype(object)
+
+
+def _lower_column(table: DeploymentTable, name: str) -> Names:
+    return np.char.lower(text_column(table.frame, name).astype(str)).astype(object)
+
+
+def _known_of(table: DeploymentTable, name: str, fact: Callable[[str], Any]) -> Names:
+    """What is known of each row's resolved name; empty where it is not resolved."""
+    names = Categorical[str].of(table.names[name])
+    return names.by_row([fact(category) if category else "" for category in names.categories], object)
+
+
+def _among(values: Names, known: Iterable[str]) -> Flags:
+    return np.isin(values.astype(str), sorted(known))
+
+
+def _read_number(table: DeploymentTable, name: str) -> None:
     """A positive, finite number per row; NaN where an optional one is not given."""
     text = text_column(table.frame, name)
-    codes, kinds = pd.factorize(text)
-    value = pd.to_numeric(pd.Series(kinds, dtype=object), errors="coerce").to_numpy(dtype=np.float64)[codes]
+    distinct = Categorical[str].of(text)
+    value = distinct.by_row(pd.to_numeric(pd.Series(distinct.categories, dtype=object), errors="coerce").to_numpy())
     value = np.where(np.isfinite(value), value, math.nan)
     given = text != ""
-    zero_allowed = name in ("attention_dp", "max_num_seqs", "num_requests")
-    low = value < 0 if zero_allowed else value <= 0
     table.refuse(given & np.isnan(value), f"{name} is not a finite number")
-    table.refuse(given & low, f"{name} must be positive")
+    table.refuse(given & ((value < 0) if name in _MAY_BE_ZERO else (value <= 0)), f"{name} must be positive")
     table.refuse(given & (value > _LIMIT), f"{name} is beyond any real deployment")
-    if required:
+    if name in LENGTHS:
         table.refuse(~given, f"{name} is missing")
     table.numbers[name] = np.where((value > 0) & (value <= _LIMIT), value, math.nan)
-
-
-def _check_load(table: Table) -> None:
-    kind, value = table.names["load_type"], table.numbers["load_value"]
-    table.refuse((kind != "offline") & np.isnan(value) & (kind != ""), "load_value is missing")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optimizer.base.arrays import Floats
+from optimizer.base.arrays import Flags, Floats
 from optimizer.performance.physics.roofline import column
 from optimizer.performance.physics.setup import Setup
 
@@ -49,14 +49,17 @@ def all_reduces(setup: Setup) -> Exchange:
     latency = constants["link_latency_s"] * tp ** constants["link_latency_exponent"]
     exchanged = np.minimum(setup.network.active_experts, tp - 1) / tp
     share = np.where(setup.layout.attention_dp, exchanged, 2 * (tp - 1) / tp)
-    each = setup.network.hidden * BYTES_PER_ACTIVATION * share / bus_bandwidth(setup)
-    times = setup.network.layers * ALL_REDUCES_PER_LAYER
-    return Exchange(np.where(tp > 1, times * latency, 0.0), np.where(tp > 1, times * each, 0.0))
+    per_token = setup.network.hidden * BYTES_PER_ACTIVATION * share / bus_bandwidth(setup)
+    return _exchange(tp > 1, setup.network.layers * ALL_REDUCES_PER_LAYER, latency, per_token)
 
 
 def hand_overs(setup: Setup) -> Exchange:
     """Hand-over of activations between pipeline stages, (stages − 1) point-to-point sends."""
-    pp, times = setup.layout.pipeline_parallel, setup.layout.pipeline_parallel - 1
-    each = setup.network.hidden * BYTES_PER_ACTIVATION / setup.layout.tensor_parallel / bus_bandwidth(setup)
-    latency = setup.constants["link_latency_s"]
-    return Exchange(np.where(pp > 1, times * latency, 0.0), np.where(pp > 1, times * each, 0.0))
+    stages, latency = setup.layout.pipeline_parallel, setup.constants["link_latency_s"]
+    message = setup.network.hidden * BYTES_PER_ACTIVATION / setup.layout.tensor_parallel
+    return _exchange(stages > 1, stages - 1, latency, message / bus_bandwidth(setup))
+
+
+def _exchange(several: Flags, times: Floats, latency: Floats, per_token: Floats) -> Exchange:
+    """So many messages in a pass, where several GPUs take part."""
+    return Exchange(np.where(several, times * latency, 0.0), np.where(several, times * per_token, 0.0))

@@ -13,6 +13,8 @@ import numpy as np
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog.records import CalibrationEntry
+from optimizer.performance.physics.categorical import Categorical
+from optimizer.performance.physics.row_arrays import RowArrays
 
 Axes = tuple[str, ...]
 
@@ -114,20 +116,21 @@ class Calibration:
     @classmethod
     def of(cls, entries: Sequence[CalibrationEntry]) -> "Calibration":
         """Index the rows of the catalog."""
-        return cls(tuple(entries), {(entry.parameter, entry.group): at for at, entry in enumerate(entries)})
+        position = {(entry.parameter, entry.group): index for index, entry in enumerate(entries)}
+        return cls(tuple(entries), position)
 
     @property
     def values(self) -> Floats:
         """All values, (entries,), in the catalog's order: the vector a fit varies."""
         return np.array([entry.value for entry in self.entries], dtype=np.float64)
 
-    def lookup(self, parameter: str, group: str = "") -> float:
-        """The value of one parameter in exactly that group.
+    def lookup(self, parameter: str, *groups: str) -> float:
+        """The value of one parameter in the first of these groups that the catalog holds; for everything by default.
 
         Raises:
-            InputError: the catalog has no such row.
+            InputError: it holds none of them.
         """
-        return self.entries[self.index(parameter, (group,))].value
+        return self.entries[self.index(parameter, groups or ("",))].value
 
     def index(self, parameter: str, groups: Sequence[str]) -> int:
         """Position of the first of these groups that the catalog holds.
@@ -148,15 +151,7 @@ class Calibration:
 
 
 @dataclass(frozen=True)
-class Axis:
-    """One grouping axis of a set of rows: the distinct names and each row's code into them, (n,)."""
-
-    names: tuple[str, ...]
-    codes: Ints
-
-
-@dataclass(frozen=True)
-class Constants:
+class Constants(RowArrays):
     """The calibrated constants of a set of rows.
 
     Attributes:
@@ -179,20 +174,24 @@ class Constants:
 
     def take(self, rows: Ints) -> "Constants":
         """The same constants for some of the rows."""
-        return Constants(self.values, {name: at[rows] for name, at in self.index.items()})
+        return Constants(self.values, {parameter: position[rows] for parameter, position in self.index.items()})
 
 
-def constants(calibration: Calibration, axes: Mapping[str, Axis]) -> Constants:
+def constants(calibration: Calibration, axes: Mapping[str, Categorical[str]]) -> Constants:
     """Every row's own value of every declared parameter, found once per distinct combination of its axes."""
-    kinds: dict[Axes, tuple[Ints, Ints]] = {}
+    combinations: dict[Axes, Categorical[tuple[str, ...]]] = {}
     index: dict[str, Ints] = {}
     for parameter, hierarchy in HIERARCHY.items():
-        used = tuple(sorted({axis for level in hierarchy for axis in level}))
-        if used not in kinds:
-            kinds[used] = _kinds([axes[name] for name in used], axes)
-        first, inverse = kinds[used]
-        table = [_position(calibration, parameter, _groups(hierarchy, axes, row)) for row in first]
-        index[parameter] = np.array(table, dtype=np.intp)[inverse]
+        # a parameter without axes has one value, found under any of them
+        used = tuple(sorted({axis for level in hierarchy for axis in level})) or ("engine",)
+        if used not in combinations:
+            combinations[used] = Categorical.joined(*(axes[axis] for axis in used))
+        # combination -> position of its value, then row -> position
+        found = [
+            _position(calibration, parameter, _groups(hierarchy, dict(zip(used, values, strict=True))))
+            for values in combinations[used].categories
+        ]
+        index[parameter] = combinations[used].by_row(found, np.intp)
     return Constants(np.append(calibration.values, np.nan), index)
 
 
@@ -203,15 +202,6 @@ def _position(calibration: Calibration, parameter: str, groups: Sequence[str]) -
     return calibration.index(parameter, groups)
 
 
-def _kinds(used: Sequence[Axis], axes: Mapping[str, Axis]) -> tuple[Ints, Ints]:
-    """The first row of every distinct combination of the axes, and each row's combination."""
-    combined = np.zeros(len(next(iter(axes.values())).codes), dtype=np.intp)
-    for axis in used:
-        combined = combined * len(axis.names) + axis.codes
-    _, first, inverse = np.unique(combined, return_index=True, return_inverse=True)
-    return first, inverse
-
-
-def _groups(hierarchy: tuple[Axes, ...], axes: Mapping[str, Axis], row: int) -> list[str]:
-    """The groups one row belongs to, most specific first."""
-    return [group_name([axes[name].names[axes[name].codes[row]] for name in level]) for level in hierarchy]
+def _groups(hierarchy: tuple[Axes, ...], value: Mapping[str, str]) -> list[str]:
+    """The groups of a combination of values, most specific first."""
+    return [group_name([value[axis] for axis in level]) for level in hierarchy]

@@ -1,28 +1,16 @@
 """What physics needs of one model, one GPU and one precision: the catalogs' facts turned into SI numbers."""
 
 import math
-from collections.abc import Mapping
-from typing import TypeVar
 
-from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.units import BITS_PER_BYTE, BYTES_PER_GB, BYTES_PER_MIB, FLOPS_PER_TFLOPS, PARAMS_PER_BILLION
 from optimizer.inputs.catalog.kinds import KernelSupportLevel
 from optimizer.inputs.catalog.records import Catalogs, Gpu, Model, PrecisionScheme
-
-Row = TypeVar("Row")
 
 KERNEL_SUPPORT: tuple[KernelSupportLevel, ...] = ("none", "weight_only", "native")
 """Names of the kernel support codes 0, 1, 2."""
 
 PLAIN_PRECISION = "bf16"
 """What stays unquantized (embeddings, output head, KV cache by default) is stored in 16 bits."""
-
-
-def known(rows: Mapping[str, Row], name: str, kind: str) -> Row:
-    """The catalog row of that id. Raises InputError with the nearest ids when there is none."""
-    if name not in rows:
-        raise InputError([Finding("catalogs", 0, kind, f"unknown {kind} '{name}'", did_you_mean(name, rows))])
-    return rows[name]
 
 
 def expert_params(model: Model) -> float:
@@ -100,16 +88,19 @@ def weight_facts(catalogs: Catalogs, model: Model, scheme: PrecisionScheme) -> d
 
 def gpu_facts(gpu: Gpu) -> dict[str, float]:
     """Memory, bandwidth and 16-bit peak of a GPU, and how it talks to others; NaN where nobody published a figure."""
-    plain = gpu.bf16_tflops or gpu.fp16_tflops
     return {
         "usable_bytes": gpu.usable_memory_mib * BYTES_PER_MIB,
         "bandwidth": gpu.memory_bandwidth_gb_per_s * BYTES_PER_GB,
-        "plain_flops": (plain or math.nan) * FLOPS_PER_TFLOPS,
+        "plain_flops": (_plain_tflops(gpu) or math.nan) * FLOPS_PER_TFLOPS,
         "half_gain": half_accumulation_gain(gpu),
         "pcie_bandwidth": (gpu.pcie_gb_per_s or math.nan) * BYTES_PER_GB,
         "own_bandwidth": (gpu.link_gb_per_s or math.nan) * BYTES_PER_GB,
         "domain": gpu.link_domain_gpus,
     }
+
+
+def _plain_tflops(gpu: Gpu) -> float | None:
+    return gpu.bf16_tflops or gpu.fp16_tflops
 
 
 def half_accumulation_gain(gpu: Gpu) -> float:
@@ -118,7 +109,7 @@ def half_accumulation_gain(gpu: Gpu) -> float:
     Matrix units do 8-bit products at twice that rate; cards whose 16-bit peak is quoted for 32-bit sums at half rate
     (consumer cards) therefore show a ratio of 4 between the two peaks, all others 2.
     """
-    plain = gpu.bf16_tflops or gpu.fp16_tflops
+    plain = _plain_tflops(gpu)
     return max(gpu.int8_tops / 2 / plain, 1.0) if gpu.int8_tops and plain else 1.0
 
 
@@ -129,7 +120,7 @@ def kernel_facts(catalogs: Catalogs, gpu: Gpu, scheme: PrecisionScheme) -> dict[
     """
     row = catalogs.kernel_support.get((scheme.id, gpu.architecture))
     support: KernelSupportLevel = row.support if row is not None else "none"
-    plain = gpu.bf16_tflops or gpu.fp16_tflops
+    plain = _plain_tflops(gpu)
     peaks = {
         "bf16": gpu.bf16_tflops,
         "fp16": gpu.fp16_tflops or gpu.bf16_tflops,

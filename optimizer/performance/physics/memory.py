@@ -10,11 +10,12 @@ import numpy as np
 
 from optimizer.base.arrays import Floats
 from optimizer.base.units import BITS_PER_BYTE
+from optimizer.performance.physics.row_arrays import RowArrays
 from optimizer.performance.physics.setup import Setup
 
 
 @dataclass(frozen=True)
-class MemoryUse:
+class MemoryUse(RowArrays):
     """Bytes per GPU, (n,), and the whole replica's KV capacity in tokens.
 
     Attributes:
@@ -132,6 +133,7 @@ def kv_bytes_per_sequence(setup: Setup, tokens: Floats) -> Floats:
     Global layers keep every token, windowed layers min(tokens, window), linear layers one fixed state.
     """
     network = setup.network
+    # (row, class) -> tokens kept, summed over the layers
     length = np.broadcast_to(tokens, (setup.rows, np.shape(tokens)[-1]))
     local_layers = (network.kv_layers - network.global_layers)[:, None]
     kept = network.global_layers[:, None] * length + local_layers * np.minimum(length, network.window[:, None])
@@ -141,5 +143,4 @@ def kv_bytes_per_sequence(setup: Setup, tokens: Floats) -> Floats:
 
 def state_bytes(setup: Setup) -> Floats:
     """The fixed state of linear-attention layers, per sequence and GPU."""
-    shards = np.where(setup.layout.attention_dp, 1.0, setup.layout.tensor_parallel)
-    return setup.network.state_bytes / shards / setup.layout.pipeline_parallel
+    return setup.network.state_bytes / body_shards(setup) / setup.layout.pipeline_parallel

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optimizer.base.arrays import Floats
-from optimizer.performance.physics.memory import body_shards, head_bytes_per_param, kv_shards, state_bytes
+from optimizer.base.arrays import Flags, Floats
+from optimizer.performance.physics.memory import body_shards, cache_copies, head_bytes_per_param, kv_shards, state_bytes
 from optimizer.performance.physics.setup import Setup
 
 FLOPS_PER_PARAM = 2.0
@@ -47,24 +47,16 @@ class Roof:
 
 def body_roof(setup: Setup) -> Roof:
     """Attention projections, dense and shared MLPs: every weight is read once, every token multiplied."""
-    network = setup.network
-    moved = network.body_params * setup.weights.body_bytes_per_param / body_shards(setup)
-    work = FLOPS_PER_PARAM * network.body_params / setup.layout.tensor_parallel
-    quantized = setup.weights.body_quantized > 0
-    bandwidth = setup.hardware.bandwidth * _bandwidth_efficiency(setup, quantized)
-    flops = _peak(setup, quantized) * _compute_efficiency(setup, quantized)
-    return Roof(moved / bandwidth, work / flops, setup.constants["roofline_norm"])
+    params = setup.network.body_params
+    moved = params * setup.weights.body_bytes_per_param / body_shards(setup)
+    return _roof(setup, moved, params, quantized=setup.weights.body_quantized > 0)
 
 
 def head_roof(setup: Setup) -> Roof:
     """The output head, in 16 bits, for the tokens that are sampled."""
-    network, tp = setup.network, setup.layout.tensor_parallel
-    plain = np.zeros(setup.rows, dtype=np.bool_)
-    moved = network.head_params * head_bytes_per_param(setup) / tp
-    work = FLOPS_PER_PARAM * network.head_params / tp
-    bandwidth = setup.hardware.bandwidth * _bandwidth_efficiency(setup, plain)
-    flops = _peak(setup, plain) * _compute_efficiency(setup, plain)
-    return Roof(moved / bandwidth, work / flops, setup.constants["roofline_norm"])
+    params = setup.network.head_params
+    moved = params * head_bytes_per_param(setup) / setup.layout.tensor_parallel
+    return _roof(setup, moved, params, quantized=np.False_)
 
 
 @dataclass(frozen=True)
@@ -96,22 +88,46 @@ def experts(setup: Setup) -> Experts:
     GPU / reference width)^exponent, at most that of a dense layer. Source: shapes fitted on measured MoE kernels.
     """
     network, constants, tp = setup.network, setup.constants, setup.layout.tensor_parallel
-    quantized = np.ones(setup.rows, dtype=np.bool_)
     moved = network.expert_params * setup.weights.expert_bytes_per_param / tp
-    work = FLOPS_PER_PARAM * network.expert_params / tp
     width = network.expert_width / np.where(setup.layout.expert_parallel | setup.layout.attention_dp, 1.0, tp)
     relative = (width / constants["expert_reference_width"]) ** constants["expert_width_exponent"]
     slower = np.minimum(constants["expert_compute_factor"] * relative, 1.0)
-    share = _bandwidth_efficiency(setup, quantized) * constants["expert_bandwidth_factor"]
-    efficiency = np.minimum(share, DATASHEET)
-    flops = _peak(setup, quantized) * _compute_efficiency(setup, quantized) * slower
-    roof = Roof(moved / (setup.hardware.bandwidth * efficiency), work / flops, constants["roofline_norm"])
+    roof = _roof(
+        setup,
+        moved,
+        network.expert_params,
+        quantized=np.True_,
+        bandwidth_factor=constants["expert_bandwidth_factor"],
+        compute_factor=slower,
+    )
     return Experts(
         roof,
-        network.active_experts / network.experts,
-        constants["expert_touch_factor"],
-        constants["expert_tile_tokens"],
+        active_share=network.active_experts / network.experts,
+        touch_factor=constants["expert_touch_factor"],
+        tile_tokens=constants["expert_tile_tokens"],
     )
+
+
+def _roof(
+    setup: Setup,
+    moved: Floats,
+    params: Floats,
+    *,
+    quantized: Flags | np.bool_,
+    bandwidth_factor: Floats | float = 1.0,
+    compute_factor: Floats | float = 1.0,
+) -> Roof:
+    """`moved` bytes at the efficient bandwidth, `params` multiplied by the GPUs of a stage at the efficient peak."""
+    constants, hardware = setup.constants, setup.hardware
+    in_scheme = np.where(quantized, constants["precision_bandwidth_factor"], 1.0)
+    share = constants["bandwidth_efficiency"] * constants["engine_bandwidth_factor"] * in_scheme
+    bandwidth = hardware.bandwidth * np.minimum(np.minimum(share, DATASHEET) * bandwidth_factor, DATASHEET)
+    peak = np.where(quantized, hardware.scheme_flops, hardware.plain_flops)
+    in_scheme = np.where(quantized, constants["precision_compute_factor"], 1.0)
+    efficiency = constants["compute_efficiency"] * constants["engine_compute_factor"] * in_scheme
+    flops = peak * hardware.half_gain ** constants["half_accumulation"] * efficiency * compute_factor
+    work = FLOPS_PER_PARAM * params / setup.layout.tensor_parallel
+    return Roof(moved / bandwidth, work / flops, constants["roofline_norm"])
 
 
 @dataclass(frozen=True)
@@ -135,37 +151,27 @@ def matrices(setup: Setup) -> Matrices:
     return Matrices(body_roof(setup), head_roof(setup), experts(setup) if setup.network.expert_params.any() else None)
 
 
-def decode_attention_seconds(setup: Setup, sequences: Floats, context: Floats) -> Floats:
-    """One decode step's attention: every sequence's cache is read once; a latent cache also costs multiplications.
+def decode_attention_seconds(setup: Setup, context: Floats) -> Floats:
+    """A decode step's attention per sequence of `context` (n,) cached tokens: the larger of reading and multiplying.
 
-    Windows and sparse attention cap what is read; a linear layer reads and writes its state.
+    Every sequence's cache is read once; a latent cache also costs multiplications. Windows and sparse attention cap
+    what is read; a linear layer reads and writes its state.
     """
     network, constants = setup.network, setup.constants
-    per_rank = sequences / column(np.where(setup.layout.attention_dp, setup.layout.tensor_parallel, 1.0), sequences)
-    heads_shared = np.where(
-        network.latent > 0, 1.0, (network.heads / network.kv_heads) ** constants["kv_head_expansion"]
-    )
-    token_bytes = (
-        network.kv_bytes_per_token / network.kv_layers * setup.weights.kv_scale * heads_shared / kv_shards(setup)
-    )
-    read = read_token_layers(setup, context)
-    moved = per_rank * (
-        read * column(token_bytes, read) + 2 * column(state_bytes(setup) * setup.layout.pipeline_parallel, read)
-    )
-    memory = moved / column(setup.hardware.bandwidth * constants["kv_bandwidth_efficiency"], moved)
-    split = np.where(setup.layout.attention_dp, 1.0, setup.layout.tensor_parallel)
-    flops_each = FLOPS_PER_PARAM * network.heads * network.decode_dims / split
+    expanded = (network.heads / network.kv_heads) ** constants["kv_head_expansion"]
+    heads_shared = np.where(network.latent > 0, 1.0, expanded)
+    layer_bytes = network.kv_bytes_per_token / network.kv_layers * setup.weights.kv_scale
+    token_bytes = layer_bytes * heads_shared / kv_shards(setup)
+    # tokens that a new one attends to, summed over the layers
+    seen = np.minimum(context, network.sparse_tokens)
+    local_layers = network.kv_layers - network.global_layers
+    read = network.global_layers * seen + local_layers * np.minimum(context, network.window)
+    per_rank = 1 / cache_copies(setup)
+    moved = per_rank * (read * token_bytes + 2 * (state_bytes(setup) * setup.layout.pipeline_parallel))
+    memory = moved / (setup.hardware.bandwidth * constants["kv_bandwidth_efficiency"])
+    flops_per_token = FLOPS_PER_PARAM * network.heads * network.decode_dims / body_shards(setup)
     flops = setup.hardware.plain_flops * constants["decode_attention_compute_efficiency"]
-    compute = per_rank * read * column(flops_each / flops, read)
-    return smooth_max(memory, compute, constants["roofline_norm"])
-
-
-def read_token_layers(setup: Setup, context: Floats) -> Floats:
-    """Cached tokens one new token attends to, summed over the layers."""
-    network = setup.network
-    seen = np.minimum(context, column(network.sparse_tokens, context))
-    local = column(network.kv_layers - network.global_layers, context)
-    return column(network.global_layers, context) * seen + local * np.minimum(context, column(network.window, context))
+    return smooth_max(memory, per_rank * read * (flops_per_token / flops), constants["roofline_norm"])
 
 
 def prefill_attention_seconds(setup: Setup, new: Floats, cached: Floats) -> Floats:
@@ -182,19 +188,3 @@ def prefill_attention_seconds(setup: Setup, new: Floats, cached: Floats) -> Floa
     work = FLOPS_PER_PARAM * network.heads * network.prefill_dims / setup.layout.tensor_parallel
     flops = setup.hardware.plain_flops * setup.constants["prefill_attention_efficiency"]
     return pairs * column(work / flops, new)
-
-
-def _bandwidth_efficiency(setup: Setup, quantized: np.ndarray) -> Floats:
-    factor = np.where(quantized, setup.constants["precision_bandwidth_factor"], 1.0)
-    share = setup.constants["bandwidth_efficiency"] * setup.constants["engine_bandwidth_factor"] * factor
-    return np.minimum(share, DATASHEET)
-
-
-def _compute_efficiency(setup: Setup, quantized: np.ndarray) -> Floats:
-    factor = np.where(quantized, setup.constants["precision_compute_factor"], 1.0)
-    return setup.constants["compute_efficiency"] * setup.constants["engine_compute_factor"] * factor
-
-
-def _peak(setup: Setup, quantized: np.ndarray) -> Floats:
-    peak = np.where(quantized, setup.hardware.scheme_flops, setup.hardware.plain_flops)
-    return peak * setup.hardware.half_gain ** setup.constants["half_accumulation"]

@@ -1,34 +1,36 @@
 """Configurations gathered into arrays: one row a configuration, SI units, every catalog fact looked up once."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.base.arrays import Flags, Floats
 from optimizer.base.units import BYTES_PER_GB
 from optimizer.inputs.catalog.kinds import Link
-from optimizer.inputs.catalog.records import Catalogs
-from optimizer.performance.physics.constants import Axis, Calibration, Constants, constants
+from optimizer.inputs.catalog.records import Catalogs, known
+from optimizer.performance.physics.categorical import Categorical
+from optimizer.performance.physics.constants import Calibration, Constants, constants
 from optimizer.performance.physics.eras import era_of
 from optimizer.performance.physics.facts import (
     PLAIN_PRECISION,
     gpu_facts,
     is_latent,
     kernel_facts,
-    known,
     network_facts,
     weight_facts,
 )
-from optimizer.performance.physics.labelled import Labelled
+from optimizer.performance.physics.row_arrays import RowArrays
 
-Bools = Flags
-Struct = TypeVar("Struct")
+Struct = TypeVar("Struct", bound=RowArrays)
+
+NAMES: Final = ("model", "gpu", "engine", "engine_version", "precision", "kv_precision", "lengths")
+"""Fields of a configuration that name something."""
+HOST_LINKS: Final = ("pcie", "none")
 
 ENGINE_DEFAULT: Final = 0
 """`max_num_seqs` of a configuration that leaves the engine's own limit in place."""
@@ -57,7 +59,7 @@ class Configuration(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Hardware:
+class Hardware(RowArrays):
     """Per GPU, (n,): usable bytes, bytes/s, FLOP/s in 16 bits and in the scheme, kernel support code.
 
     `half_gain` is how much faster 16-bit products run for engines that also sum them in 16 bits.
@@ -72,16 +74,16 @@ class Hardware:
 
 
 @dataclass(frozen=True)
-class Interconnect:
+class Interconnect(RowArrays):
     """How a replica's GPUs talk, (n,): bytes/s each way per GPU, GPUs joined by it, whether it is a pairwise mesh."""
 
     bandwidth: Floats
     domain: Floats
-    mesh: Bools
+    mesh: Flags
 
 
 @dataclass(frozen=True)
-class Network:
+class Network(RowArrays):
     """The model's sizes, (n,); parameters are split by how a step reads them."""
 
     layers: Floats
@@ -109,7 +111,7 @@ class Network:
 
 
 @dataclass(frozen=True)
-class Weights:
+class Weights(RowArrays):
     """How weights and cache are stored, (n,): bytes per parameter and per 16-bit KV byte."""
 
     body_bytes_per_param: Floats
@@ -119,20 +121,20 @@ class Weights:
 
 
 @dataclass(frozen=True)
-class Layout:
+class Layout(RowArrays):
     """Parallelism and engine limits, (n,)."""
 
     tensor_parallel: Floats
     pipeline_parallel: Floats
-    attention_dp: Bools
-    expert_parallel: Bools
+    attention_dp: Flags
+    expert_parallel: Flags
     max_num_seqs: Floats
     max_batched_tokens: Floats
     memory_utilization: Floats
 
 
 @dataclass(frozen=True)
-class Setup:
+class Setup(RowArrays):
     """Everything the physics needs of n configurations."""
 
     hardware: Hardware
@@ -147,25 +149,13 @@ class Setup:
         """Number of configurations."""
         return len(self.layout.tensor_parallel)
 
-    def take(self, rows: Ints) -> "Setup":
-        """Some of the rows, in the given order."""
-        return Setup(
-            _taken(self.hardware, rows),
-            _taken(self.interconnect, rows),
-            _taken(self.network, rows),
-            _taken(self.weights, rows),
-            _taken(self.layout, rows),
-            self.constants.take(rows),
-        )
-
     def with_values(self, values: Floats) -> "Setup":
         """The same configurations under other calibration values: what a fit varies."""
         return replace(self, constants=Constants(values, self.constants.index))
 
 
-Column = Sequence[Any] | NDArray[Any]
-Columns = Mapping[str, Column]
-"""A configuration's fields as columns of equal length."""
+Columns = Mapping[str, Sequence[Any] | NDArray[Any]]
+"""Fields of configurations as columns of equal length."""
 
 
 def gather(catalogs: Catalogs, configurations: Sequence[Configuration]) -> Setup:
@@ -177,129 +167,108 @@ def gather(catalogs: Catalogs, configurations: Sequence[Configuration]) -> Setup
     return gather_columns(catalogs, dict(zip(Configuration._fields, zip(*configurations, strict=True), strict=True)))
 
 
-def labelled(configurations: Sequence[Configuration], names: Iterable[str]) -> dict[str, Labelled[Any]]:
-    """Some fields of the configurations, each told apart by its distinct values."""
-    return {name: Labelled.of(list(map(attrgetter(name), configurations))) for name in names}
+def categorical(configurations: Sequence[Configuration], names: Iterable[str]) -> dict[str, Categorical[Any]]:
+    """Some fields of the configurations, each as categories and codes."""
+    return {name: Categorical.of(list(map(attrgetter(name), configurations))) for name in names}
 
 
 def gather_columns(catalogs: Catalogs, columns: Columns) -> Setup:
-    """As `gather`, from one column per field of `Configuration`."""
-    calibration = Calibration.of(catalogs.calibration)
-    model, gpu, engine = (axis_of(columns[name]) for name in ("model", "gpu", "engine"))
-    precision, kv = axis_of(columns["precision"]), axis_of(columns["kv_precision"])
-    version = axis_of([text or "" for text in columns["engine_version"]])
-    models = [catalogs.model(name) for name in model.names]
-    gpus = [catalogs.gpu(name) for name in gpu.names]
-    engines = [known(catalogs.engines, name, "engine") for name in engine.names]
-    schemes = [known(catalogs.schemes, name, "precision") for name in precision.names]
-
-    gpu_columns = _spread(gpu, [gpu_facts(each) for each in gpus])
-    kernels = _paired(gpu, precision, lambda g, p: kernel_facts(catalogs, gpus[g], schemes[p]))
-    stored = _paired(model, precision, lambda m, p: weight_facts(catalogs, models[m], schemes[p]))
-    kv_scale = _spread(kv, [{"kv_scale": _kv_scale(catalogs, name)} for name in kv.names])
-    link, interconnect = _interconnect(columns, gpu_columns, _named(gpu, [each.link for each in gpus]))
-    axes = {
-        "architecture": _named(gpu, [each.architecture for each in gpus]),
-        "vendor": _named(gpu, [each.vendor for each in gpus]),
-        "precision": precision,
-        "engine": engine,
-        "era": _paired_names(engine, version, lambda e, v: era_of(calibration, engine.names[e], version.names[v])),
-        "link": link,
-        "attention": _named(model, ["mla" if is_latent(each) else "gqa" for each in models]),
-        "lengths": axis_of(columns["lengths"]),
+    """As `gather`, from one column per field of `Configuration`; those left out have the field's default."""
+    defaults = {
+        name: np.full(len(columns["model"]), value, object) for name, value in Configuration._field_defaults.items()
     }
-    limits = [
-        {
-            "max_num_seqs": each.max_num_seqs,
-            "max_batched_tokens": each.max_num_batched_tokens,
-            "memory_utilization": each.memory_utilization,
-        }
-        for each in engines
-    ]
-    found = constants(calibration, axes)
+    columns = {**defaults, **columns}
+    names = {name: Categorical[str].of(columns[name]) for name in NAMES}
+    models = [catalogs.model(name) for name in names["model"].categories]
+    gpus = [catalogs.gpu(name) for name in names["gpu"].categories]
+    gpu_columns = _by_row(names["gpu"], [gpu_facts(gpu) for gpu in gpus])
+    interconnect, link = _interconnect(columns, gpu_columns, names["gpu"].grouped([gpu.link for gpu in gpus]))
+    found = constants(Calibration.of(catalogs.calibration), _axes(catalogs, names) | {"link": link})
     return Setup(
-        _struct(Hardware, gpu_columns | kernels),
-        interconnect,
-        _struct(Network, _spread(model, [network_facts(each) for each in models])),
-        _struct(Weights, stored | kv_scale),
-        _layout(columns, _spread(engine, limits), found["sequence_limit"]),
-        found,
+        hardware=_struct(Hardware, gpu_columns | _kernels(catalogs, names["gpu"], names["precision"])),
+        interconnect=interconnect,
+        network=_struct(Network, _by_row(names["model"], [network_facts(model) for model in models])),
+        weights=_struct(Weights, _storage(catalogs, names)),
+        layout=_layout(catalogs, columns, names["engine"], found["sequence_limit"]),
+        constants=found,
     )
 
 
-def axis_of(values: Column) -> Axis:
-    """Distinct names of a column, sorted, and each row's code."""
-    codes, names = pd.factorize(np.asarray(values, dtype=object), sort=True)
-    return Axis(tuple(str(name) for name in names), codes.astype(np.intp))
+def _axes(catalogs: Catalogs, names: Mapping[str, Categorical[str]]) -> dict[str, Categorical[str]]:
+    """What constants vary along: the names themselves and what they imply."""
+    calibration = Calibration.of(catalogs.calibration)
+    gpus = [catalogs.gpu(name) for name in names["gpu"].categories]
+    attention = ["mla" if is_latent(catalogs.model(name)) else "gqa" for name in names["model"].categories]
+    # (engine, version) -> era
+    versions = Categorical.joined(names["engine"], names["engine_version"])
+    return {
+        **names,
+        "architecture": names["gpu"].grouped([gpu.architecture for gpu in gpus]),
+        "vendor": names["gpu"].grouped([gpu.vendor for gpu in gpus]),
+        "era": versions.grouped([era_of(calibration, *version) for version in versions.categories]),
+        "attention": names["model"].grouped(attention),
+    }
 
 
-def _kv_scale(catalogs: Catalogs, precision: str) -> float:
-    """Bytes of a cache entry relative to 16 bits."""
+def _kernels(catalogs: Catalogs, gpu: Categorical[str], precision: Categorical[str]) -> dict[str, Floats]:
+    """Peak and kernel support of each row's GPU in its precision."""
+    pairs = Categorical.joined(gpu, precision)
+    return _by_row(pairs, [kernel_facts(catalogs, catalogs.gpu(g), catalogs.scheme(p)) for g, p in pairs.categories])
+
+
+def _storage(catalogs: Catalogs, names: Mapping[str, Categorical[str]]) -> dict[str, Floats]:
+    """How each row's precision stores its model's weights, and its cache relative to 16 bits."""
+    pairs = Categorical.joined(names["model"], names["precision"])
+    weights = [weight_facts(catalogs, catalogs.model(m), catalogs.scheme(p)) for m, p in pairs.categories]
     plain = catalogs.schemes[PLAIN_PRECISION].activation_bits
-    return known(catalogs.schemes, precision, "kv_precision").activation_bits / plain
+    scales = [
+        known(catalogs.schemes, name, "kv_precision").activation_bits / plain
+        for name in names["kv_precision"].categories
+    ]
+    return _by_row(pairs, weights) | {"kv_scale": names["kv_precision"].by_row(scales)}
 
 
-def _layout(columns: Columns, limits: Mapping[str, Floats], era_limit: Floats) -> Layout:
-    asked = np.asarray(columns["max_num_seqs"], dtype=np.float64)
+def _layout(catalogs: Catalogs, columns: Columns, engine: Categorical[str], era_limit: Floats) -> Layout:
+    """Parallel degrees as configured; engine limits by default the engine's own, in sequences also its era's."""
+    engines = [known(catalogs.engines, name, "engine") for name in engine.categories]
+    stated = np.asarray(columns["max_num_seqs"], dtype=np.float64)
+    usual = np.minimum(engine.by_row([each.max_num_seqs for each in engines]), era_limit)
     return Layout(
-        np.asarray(columns["tensor_parallel"], dtype=np.float64),
-        np.asarray(columns["pipeline_parallel"], dtype=np.float64),
-        np.asarray(columns["attention_dp"], dtype=np.bool_),
-        np.asarray(columns["expert_parallel"], dtype=np.bool_),
-        np.where(asked > ENGINE_DEFAULT, asked, np.minimum(limits["max_num_seqs"], era_limit)),
-        limits["max_batched_tokens"],
-        limits["memory_utilization"],
+        tensor_parallel=np.asarray(columns["tensor_parallel"], dtype=np.float64),
+        pipeline_parallel=np.asarray(columns["pipeline_parallel"], dtype=np.float64),
+        attention_dp=np.asarray(columns["attention_dp"], dtype=np.bool_),
+        expert_parallel=np.asarray(columns["expert_parallel"], dtype=np.bool_),
+        max_num_seqs=np.where(stated > ENGINE_DEFAULT, stated, usual),
+        max_batched_tokens=engine.by_row([each.max_num_batched_tokens for each in engines]),
+        memory_utilization=engine.by_row([each.memory_utilization for each in engines]),
     )
 
 
-def _interconnect(columns: Columns, gpu: Mapping[str, Floats], own: Axis) -> tuple[Axis, Interconnect]:
+def _interconnect(
+    columns: Columns, gpu: Mapping[str, Floats], own: Categorical[str]
+) -> tuple[Interconnect, Categorical[str]]:
     """Which link joins the replica's GPUs: the instance's if it says so, else the GPU's own, PCIe beyond its domain.
 
     A GPU whose usual node holds it alone keeps its own link: several that work together are joined by a switch.
     """
     stated = np.array([text or "" for text in columns["link"]], dtype=object)
     speed = np.array([figure or math.nan for figure in columns["link_gb_per_s"]], dtype=np.float64) * BYTES_PER_GB
-    ours = np.asarray(own.names, dtype=object)[own.codes]
-    kind = np.where(stated == "", ours, stated)
-    tp = np.asarray(columns["tensor_parallel"], dtype=np.float64)
-    host = (kind == "none") | (kind == "pcie") | (tp > gpu["domain"]) & (gpu["domain"] > 1) & (stated == "")
-    kind = np.where(host, "pcie", kind)
-    same = np.where(kind == ours, gpu["own_bandwidth"], math.nan)
-    fallback = np.where(host, gpu["pcie_bandwidth"], same)
-    bandwidth = np.where(np.isnan(speed) | host & (stated != "pcie"), fallback, speed)
-    return axis_of(kind), Interconnect(bandwidth, gpu["domain"], np.asarray(kind == "xgmi", dtype=np.bool_))
+    gpu_link = own.by_row(own.categories, object)
+    link = np.where(stated == "", gpu_link, stated)
+    beyond_domain = (np.asarray(columns["tensor_parallel"]) > gpu["domain"]) & (gpu["domain"] > 1) & (stated == "")
+    over_host = np.isin(link, HOST_LINKS) | beyond_domain
+    link = np.where(over_host, "pcie", link)
+    # what the catalog knows of the row's link; only a stated link may have a stated speed
+    catalogued = np.where(over_host, gpu["pcie_bandwidth"], np.where(link == gpu_link, gpu["own_bandwidth"], math.nan))
+    bandwidth = np.where(np.isnan(speed) | over_host & (stated != "pcie"), catalogued, speed)
+    mesh = np.asarray(link == "xgmi", dtype=np.bool_)
+    return Interconnect(bandwidth, gpu["domain"], mesh), Categorical[str].of(link)
 
 
-def _spread(axis: Axis, rows: Sequence[Mapping[str, float]]) -> dict[str, Floats]:
-    """A table with one row per name of the axis, taken for every row."""
-    return {key: np.array([row[key] for row in rows], dtype=np.float64)[axis.codes] for key in rows[0]} if rows else {}
+def _by_row(category: Categorical[Any], facts: Sequence[Mapping[str, float]]) -> dict[str, Floats]:
+    """The facts of every row's category, (n,) each, from those of each category."""
+    return {name: category.by_row([fact[name] for fact in facts]) for name in facts[0]}
 
 
-def _paired(left: Axis, right: Axis, facts: Callable[[int, int], Mapping[str, float]]) -> dict[str, Floats]:
-    """Facts of the pairs that occur, taken for every row."""
-    pair = left.codes * len(right.names) + right.codes
-    kinds, inverse = np.unique(pair, return_inverse=True)
-    rows = [facts(int(kind) // len(right.names), int(kind) % len(right.names)) for kind in kinds]
-    return {key: np.array([row[key] for row in rows], dtype=np.float64)[inverse] for key in rows[0]}
-
-
-def _paired_names(left: Axis, right: Axis, name: Callable[[int, int], str]) -> Axis:
-    """The axis of names that a pair of axes determines."""
-    pair = left.codes * len(right.names) + right.codes
-    kinds, inverse = np.unique(pair, return_inverse=True)
-    named = axis_of([name(int(kind) // len(right.names), int(kind) % len(right.names)) for kind in kinds])
-    return Axis(named.names, named.codes[inverse])
-
-
-def _named(axis: Axis, names: Sequence[str]) -> Axis:
-    """The coarser axis that groups the names of a finer one."""
-    named = axis_of(list(names))
-    return Axis(named.names, named.codes[axis.codes])
-
-
-def _struct(kind: type[Struct], columns: Mapping[str, Any]) -> Struct:
-    return kind(**{field.name: columns[field.name] for field in fields(kind)})  # type: ignore[arg-type]
-
-
-def _taken(struct: Struct, rows: Ints) -> Struct:
-    return replace(struct, **{f.name: getattr(struct, f.name)[rows] for f in fields(struct)})  # type: ignore
+def _struct(kind: type[Struct], columns: Mapping[str, Floats]) -> Struct:
+    return kind(**{field.name: columns[field.name] for field in fields(kind)})

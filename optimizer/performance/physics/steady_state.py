@@ -1,7 +1,7 @@
 """Continuous batching in steady state: how many sequences run, how fast, and at which request rate.
 
 A running sequence shares each step with the others and waits for prefills that arrive meanwhile. With b sequences
-running on average (Poisson arrivals, so that a request meets b others), step s, prefill P (`prefill_each`) and
+running on average (Poisson arrivals, so that a request meets b others), step s, prefill P (`prefill_per_prompt`) and
 interference κ, Little's law gives the rate at which b is reached:
 
     rate(b) = b / (output · s(1 + b) + κ · b · P(b))        tpot(b) = s(1 + b) / (1 − κ · rate · P(b))
@@ -11,13 +11,15 @@ Both grow with b, so every question about a rate is answered by searching b.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from optimizer.base.arrays import Floats
+from optimizer.base.arrays import Flags, Floats
 from optimizer.performance.physics.memory import MemoryUse, cache_copies, kv_bytes_per_sequence, memory_use
 from optimizer.performance.physics.queueing import STATISTICS, Wait, admission_wait, normal_deviation, server_wait
 from optimizer.performance.physics.roofline import prefill_attention_seconds
+from optimizer.performance.physics.row_arrays import RowArrays
 from optimizer.performance.physics.setup import Setup
 from optimizer.performance.physics.step import (
     StepCosts,
@@ -30,7 +32,7 @@ from optimizer.performance.physics.step import (
 
 
 @dataclass(frozen=True)
-class Demand:
+class TokenMix(RowArrays):
     """What the requests of each row look like: K classes, all (n, K); shares of a row sum to 1."""
 
     new_tokens: Floats
@@ -38,11 +40,15 @@ class Demand:
     output_tokens: Floats
     share: Floats
 
+    def mean(self, values: Floats) -> Floats:
+        """(n,) what the mean request has of something that differs by class, (n, K)."""
+        mean: Floats = np.sum(self.share * values, axis=1)
+        return mean
+
     @property
     def mean_output(self) -> Floats:
         """Output tokens of the mean request, (n,)."""
-        mean: Floats = np.sum(self.share * self.output_tokens, axis=1)
-        return mean
+        return self.mean(self.output_tokens)
 
     @property
     def in_flight(self) -> Floats:
@@ -51,15 +57,13 @@ class Demand:
         whole: Floats = np.sum(held, axis=1, keepdims=True)
         return held / whole
 
-    def mean_context(self, grown: Floats) -> Floats:
-        """Cached tokens of a running sequence, (n,), when it has produced the share `grown` (n,) of its output."""
-        length = self.new_tokens + self.cached_tokens + grown[:, None] * self.output_tokens
-        mean: Floats = np.sum(self.in_flight * length, axis=1)
-        return mean
+    def length(self, grown: Floats) -> Floats:
+        """Cached tokens of each class's sequences, (n, K), with the share `grown` (n,) of their output produced."""
+        return self.new_tokens + self.cached_tokens + grown[:, None] * self.output_tokens
 
 
 @dataclass(frozen=True)
-class Situation:
+class ReplicaModel:
     """What does not depend on the load: prefill times, memory and how many sequences fit.
 
     Attributes:
@@ -74,7 +78,7 @@ class Situation:
     """
 
     setup: Setup
-    demand: Demand
+    demand: TokenMix
     memory: MemoryUse
     prefill: Floats
     mean_prefill: Floats
@@ -86,31 +90,32 @@ class Situation:
     sequence_bytes: Floats
 
 
-def situation(setup: Setup, demand: Demand) -> Situation:
+def replica_model(setup: Setup, demand: TokenMix) -> ReplicaModel:
     """Everything about the rows that the load does not change."""
+    new, cached, stages = demand.new_tokens, demand.cached_tokens, setup.layout.pipeline_parallel
     memory = memory_use(setup)
-    one = np.ones_like(demand.new_tokens)
-    prefill = prefill_seconds(setup, demand.new_tokens, demand.cached_tokens, one)
-    work = prefill / pipelined_share(setup, demand.new_tokens)
-    mean = np.sum(demand.share * work, axis=1)
-    variance = np.sum(demand.share * (work - mean[:, None]) ** 2, axis=1)
-    attention = prefill_attention_seconds(setup, demand.new_tokens, demand.cached_tokens)
-    grown = setup.constants["kv_growth_share"]
-    length = demand.new_tokens + demand.cached_tokens + grown[:, None] * demand.output_tokens
-    held = np.sum(demand.in_flight * kv_bytes_per_sequence(setup, length), axis=1)
-    places = np.maximum(memory.kv_capacity, 0.0) / held * cache_copies(setup)
-    return Situation(
-        setup,
-        demand,
-        memory,
-        prefill,
-        mean / setup.layout.pipeline_parallel,
-        np.sum(demand.share * attention, axis=1) / setup.layout.pipeline_parallel,
-        variance / np.maximum(mean**2, np.finfo(np.float64).tiny),
-        first_token_seconds(setup, prefill),
-        step_costs(setup, demand.mean_context(np.full(setup.rows, 0.5))),
-        np.minimum(places, setup.layout.max_num_seqs * cache_copies(setup)),
-        held,
+    prefill = prefill_seconds(setup, new, cached, np.ones_like(new))
+    # (n, K) work of one stage doing it all -> mean and variance over the requests
+    work = prefill / pipelined_share(setup, new)
+    mean = demand.mean(work)
+    variance = demand.mean((work - mean[:, None]) ** 2)
+    # cache of the running sequences -> how many fit, in all ranks' caches together
+    length = demand.length(setup.constants["kv_growth_share"])
+    sequence_bytes: Floats = np.sum(demand.in_flight * kv_bytes_per_sequence(setup, length), axis=1)
+    places = np.maximum(memory.kv_capacity, 0.0) / sequence_bytes * cache_copies(setup)
+    half_grown = demand.length(np.full(setup.rows, 0.5))
+    return ReplicaModel(
+        setup=setup,
+        demand=demand,
+        memory=memory,
+        prefill=prefill,
+        mean_prefill=mean / stages,
+        mean_attention=demand.mean(prefill_attention_seconds(setup, new, cached)) / stages,
+        prefill_variation=variance / np.maximum(mean**2, np.finfo(np.float64).tiny),
+        first_token=first_token_seconds(setup, prefill),
+        steps=step_costs(setup, np.sum(demand.in_flight * half_grown, axis=1)),
+        places=np.minimum(places, setup.layout.max_num_seqs * cache_copies(setup)),
+        sequence_bytes=sequence_bytes,
     )
 
 
@@ -129,69 +134,87 @@ class OperatingPoint:
         e2e_s: End-to-end time by statistic, (n, K).
         prefill_s: Prefill of each class without queueing, (n, K).
         step_s: One decode step, (n,).
-        step_parts: What the step is spent on.
     """
 
     rate_per_s: Floats
     concurrency: Floats
     max_concurrency: Floats
     kv_utilization: Floats
-    stable: np.ndarray
+    stable: Flags
     tpot_s: Mapping[str, Floats]
     ttft_s: Mapping[str, Floats]
     e2e_s: Mapping[str, Floats]
     prefill_s: Floats
     step_s: Floats
-    step_parts: StepParts
 
 
-def prefill_each(now: Situation, sequences: Floats, step: StepParts) -> Floats:
+def prefill_per_prompt(replica: ReplicaModel, sequences: Floats, step: StepParts) -> Floats:
     """Seconds that each prompt takes from `sequences` (n,) running ones whose decode step is `step`, (n,).
 
     A step ends sequences/output requests and admits as many: beyond one, prompts are prefilled together.
     """
-    demand = now.demand
-    new = np.sum(demand.share * demand.new_tokens, axis=1)
+    demand = replica.demand
     together = np.maximum(sequences / demand.mean_output, 1.0)
-    shared = now.steps.shared_prefill(new, together, sequences, step) / now.setup.layout.pipeline_parallel
-    return now.mean_attention + shared
+    shared = replica.steps.shared_prefill(demand.mean(demand.new_tokens), together, sequences, step)
+    return replica.mean_attention + shared / replica.setup.layout.pipeline_parallel
 
 
-def rate_at(now: Situation, running: Floats) -> Floats:
+class _Flow(NamedTuple):
+    """How fast requests pass through a replica, (n,).
+
+    `blocked` is the time for which each prefill holds up every running sequence.
+    """
+
+    step: StepParts
+    prefill: Floats
+    blocked: Floats
+    rate_per_s: Floats
+
+
+def _flow(replica: ReplicaModel, running: Floats) -> _Flow:
+    """Little's law with `running` (n,) sequences on average."""
+    step = replica.steps.decode(1 + running)
+    prefill = prefill_per_prompt(replica, 1 + running, step)
+    blocked = replica.setup.constants["interference_factor"] * prefill
+    return _Flow(step, prefill, blocked, running / (replica.demand.mean_output * step.total + running * blocked))
+
+
+def rate_at(replica: ReplicaModel, running: Floats) -> Floats:
     """Requests per second at which `running` (n,) sequences run on average."""
-    step = now.steps.decode(1 + running)
-    blocked = now.setup.constants["interference_factor"] * prefill_each(now, 1 + running, step)
-    return running / (now.demand.mean_output * step.total + running * blocked)
+    return _flow(replica, running).rate_per_s
 
 
-def at_concurrency(now: Situation, running: Floats, statistics: Collection[str] = STATISTICS) -> OperatingPoint:
+def at_concurrency(replica: ReplicaModel, running: Floats, statistics: Collection[str] = STATISTICS) -> OperatingPoint:
     """The replica with `running` (n,) sequences on average; end-to-end times only where all statistics are wanted."""
-    constants, demand = now.setup.constants, now.demand
-    parts = now.steps.decode(1 + running)
-    step = parts.total
-    each = prefill_each(now, 1 + running, parts)
-    blocked = constants["interference_factor"] * each
-    rate = running / (demand.mean_output * step + running * blocked)
-    tpot = step / (1 - rate * blocked)
-    place = admission_wait(1 + running, now.places, demand.mean_output * tpot)
-    prefill = server_wait(np.minimum(rate * each, 1.0), now.mean_prefill + step, now.prefill_variation)
-    start = now.first_token + (constants["waited_steps_open"] * step)[:, None]
-    ttft = {name: start + _joint(name, prefill, place)[:, None] for name in statistics}
-    spread = tpot_spread(now, each, rate, tpot)
-    tpots = {name: tpot + normal_deviation(name) * spread for name in statistics}
+    flow, kv_capacity = _flow(replica, running), replica.memory.kv_capacity
+    mean_tpot = flow.step.total / (1 - flow.rate_per_s * flow.blocked)
+    spread = tpot_spread(replica, flow, mean_tpot)
+    tpot = {name: mean_tpot + normal_deviation(name) * spread for name in statistics}
+    ttft = _ttft(replica, flow, running, mean_tpot, statistics)
     return OperatingPoint(
-        rate,
-        running,
-        now.places,
-        np.minimum((1 + running) * now.sequence_bytes / np.maximum(now.memory.kv_capacity, 1.0), 1.0),
-        (now.memory.kv_capacity > 0) & (1 + running <= now.places),
-        tpots,
-        ttft,
-        end_to_end(demand, ttft, tpots) if len(statistics) == len(STATISTICS) else {},
-        now.prefill,
-        step,
-        parts,
+        rate_per_s=flow.rate_per_s,
+        concurrency=running,
+        max_concurrency=replica.places,
+        kv_utilization=np.minimum((1 + running) * replica.sequence_bytes / np.maximum(kv_capacity, 1.0), 1.0),
+        stable=(kv_capacity > 0) & (1 + running <= replica.places),
+        tpot_s=tpot,
+        ttft_s=ttft,
+        e2e_s=end_to_end(replica.demand, ttft, tpot) if len(statistics) == len(STATISTICS) else {},
+        prefill_s=replica.prefill,
+        step_s=flow.step.total,
     )
+
+
+def _ttft(
+    replica: ReplicaModel, flow: _Flow, running: Floats, tpot: Floats, statistics: Collection[str]
+) -> dict[str, Floats]:
+    """Time to first token by statistic, (n, K): waiting for a place and for the prefills ahead, then one's own."""
+    step = flow.step.total
+    place = admission_wait(1 + running, replica.places, replica.demand.mean_output * tpot)
+    load = np.minimum(flow.rate_per_s * flow.prefill, 1.0)
+    queue = server_wait(load, replica.mean_prefill + step, replica.prefill_variation)
+    start = replica.first_token + (replica.setup.constants["waited_steps_open"] * step)[:, None]
+    return {name: start + _joint(name, queue, place)[:, None] for name in statistics}
 
 
 def _joint(name: str, first: Wait, second: Wait) -> Floats:
@@ -201,23 +224,22 @@ def _joint(name: str, first: Wait, second: Wait) -> Floats:
     return np.hypot(first.statistic(name), second.statistic(name))
 
 
-def tpot_spread(now: Situation, prefill: Floats, rate: Floats, tpot: Floats) -> Floats:
+def tpot_spread(replica: ReplicaModel, flow: _Flow, tpot: Floats) -> Floats:
     """Standard deviation of a request's TPOT, (n,): how many prefills it met is a Poisson count.
 
     σ = κ P √(rate · life) / output, with life = output · tpot.
     """
-    output = now.demand.mean_output
-    met = np.sqrt(rate * output * tpot)
-    blocked = now.setup.constants["interference_factor"] * prefill
-    return blocked * met * np.sqrt(1 + now.prefill_variation) / output
+    output = replica.demand.mean_output
+    met = np.sqrt(flow.rate_per_s * output * tpot)
+    return flow.blocked * met * np.sqrt(1 + replica.prefill_variation) / output
 
 
-def end_to_end(demand: Demand, ttft: Mapping[str, Floats], tpot: Mapping[str, Floats]) -> dict[str, Floats]:
+def end_to_end(demand: TokenMix, ttft: Mapping[str, Floats], tpot: Mapping[str, Floats]) -> dict[str, Floats]:
     """TTFT + (output − 1) · TPOT; deviations of the two parts from their means add in squares."""
     decoded = np.maximum(demand.output_tokens - 1, 0.0)
     mean = ttft["mean"] + decoded * tpot["mean"][:, None]
-    found = {"mean": mean, "p50": ttft["p50"] + decoded * tpot["p50"][:, None]}
+    e2e = {"mean": mean, "p50": ttft["p50"] + decoded * tpot["p50"][:, None]}
     for name in ("p90", "p95", "p99"):
         first = np.maximum(ttft[name] - ttft["mean"], 0.0)
-        found[name] = mean + np.hypot(first, decoded * (tpot[name] - tpot["mean"])[:, None])
-    return found
+        e2e[name] = mean + np.hypot(first, decoded * (tpot[name] - tpot["mean"])[:, None])
+    return e2e

@@ -6,6 +6,7 @@ import numpy as np
 
 from optimizer.base.arrays import Floats
 from optimizer.performance.physics.communication import Exchange, all_reduces, hand_overs
+from optimizer.performance.physics.memory import cache_copies
 from optimizer.performance.physics.roofline import (
     Matrices,
     column,
@@ -34,7 +35,7 @@ class StepParts:
 
 @dataclass(frozen=True)
 class StepCosts:
-    """What a pass costs, with all settled but how many sequences and tokens are in it: found once per situation.
+    """What a pass costs, with all settled but how many sequences and tokens are in it: found once per replica model.
 
     Attributes:
         matrices: The model's matrices.
@@ -93,16 +94,15 @@ class StepCosts:
 
 def step_costs(setup: Setup, context: Floats) -> StepCosts:
     """The costs of steps over sequences with `context` (n,) cached tokens on average."""
-    ranks = np.where(setup.layout.attention_dp, setup.layout.tensor_parallel, 1.0)
     return StepCosts(
-        matrices(setup),
-        all_reduces(setup),
-        hand_overs(setup),
-        decode_attention_seconds(setup, np.ones(setup.rows), context),
-        step_overhead_seconds(setup),
-        setup.constants["sequence_overhead_s"] / ranks,
-        setup.layout.pipeline_parallel,
-        setup.constants["mixed_prefill_share"],
+        matrices=matrices(setup),
+        all_reduces=all_reduces(setup),
+        hand_overs=hand_overs(setup),
+        attention=decode_attention_seconds(setup, context),
+        overhead=step_overhead_seconds(setup),
+        sequence_overhead=setup.constants["sequence_overhead_s"] / cache_copies(setup),
+        stages=setup.layout.pipeline_parallel,
+        mixed=setup.constants["mixed_prefill_share"],
     )
 
 
@@ -114,9 +114,9 @@ def step_overhead_seconds(setup: Setup) -> Floats:
     constants, network = setup.constants, setup.network
     plain = np.where(setup.weights.body_quantized > 0, constants["layer_format_factor"], 1.0)
     routed = constants["expert_layer_overhead_s"] * constants["expert_format_factor"]
-    each = constants["layer_overhead_s"] * plain + np.where(network.experts > 1, routed, 0.0)
+    per_layer = constants["layer_overhead_s"] * plain + np.where(network.experts > 1, routed, 0.0)
     latent = np.where(network.latent > 0, constants["latent_layer_overhead_s"], 0.0)
-    return constants["step_overhead_s"] + network.layers * (each + latent)
+    return constants["step_overhead_s"] + network.layers * (per_layer + latent)
 
 
 def prefill_seconds(setup: Setup, new: Floats, cached: Floats, prompts: Floats) -> Floats:

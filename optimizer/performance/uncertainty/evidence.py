@@ -8,18 +8,19 @@ otherwise estimated; whatever was not measured asks for a wider interval.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from optimizer.base.arrays import Floats, Ints
+from optimizer.base.arrays import Flags, Floats
 from optimizer.inputs.catalog.kinds import Link
+from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.inputs.catalog.records import Catalogs, Model
+from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.constants import Calibration, group_name
-from optimizer.performance.physics.labelled import Labelled
-from optimizer.performance.physics.setup import Configuration, labelled
-from optimizer.performance.uncertainty.intervals import Bools, half_width, planning_share
+from optimizer.performance.physics.row_arrays import RowArrays
+from optimizer.performance.physics.setup import HOST_LINKS, Configuration, categorical
+from optimizer.performance.uncertainty.intervals import Column, half_width, planning_share
 
 EVIDENCE: Final = "evidence"
 DECISIVE: Final = ("gpu", "precision", "engine", "model_kind")
@@ -31,22 +32,19 @@ PLANNING_LOAD: Final[Mapping[str, str]] = {"ttft": "request_rate", "tpot": "requ
 ANY_ENGINE: Final = ""
 """Margins do not differ by engine: nearly all open arrivals were measured on one, and no data is no merit."""
 
-HOST_LINKS: Final = ("pcie", "none")
 HOST_LINK: Final = "host_link"
 """Names rows whose GPUs exchange every layer over PCIe."""
 
-SIXTEEN_BIT: Final = ("bf16", "fp16")
-"""Equally fast, so that measuring one measures the other."""
+PAIRED: Final = ("engine", "model", "gpu", "precision")
+"""What decides how well a configuration's kind was measured."""
+_DECISIVE_FIELDS: Final = (*PAIRED, "tensor_parallel", "link")
+"""Configurations that agree in these have the same margins."""
 
-_KIND: Final = ("engine", "model", "gpu", "precision", "tensor_parallel", "link")
-"""Configurations alike in these have the same margins."""
-
-Pairs = Mapping[str, tuple[Sequence[str], Sequence[str]]]
-Column = Sequence[str] | NDArray[Any]
+Pairs = Mapping[str, tuple[Column, Column]]
 
 
 @dataclass(frozen=True)
-class Margins:
+class Margins(RowArrays):
     """Factors on predicted metrics so that reality stays on the good side with the chosen probability, all (n,)."""
 
     ttft: Floats
@@ -58,10 +56,6 @@ class Margins:
         """One margin per metric for all rows, as arrays of one row that broadcast; none by default."""
         return cls(*(np.array([factor]) for factor in (ttft, tpot, throughput)))
 
-    def take(self, rows: Ints) -> "Margins":
-        """Some of the rows, in the given order."""
-        return Margins(self.ttft[rows], self.tpot[rows], self.throughput[rows])
-
 
 def margins(catalogs: Catalogs, configurations: Sequence[Configuration], confidence: float) -> Margins:
     """factor = exp(planning share(confidence) · half-width): 1 at 0.5, monotone in confidence.
@@ -70,71 +64,55 @@ def margins(catalogs: Catalogs, configurations: Sequence[Configuration], confide
     left-out errors.
     """
     calibration = Calibration.of(catalogs.calibration)
-    alike = Labelled.joined(*labelled(configurations, _KIND).values())
-    kinds = [configurations[row] for row in alike.first.tolist()]
-    missing = unseen(calibration, pairs_of(catalogs, kinds))
-    degrees = np.array([each.tensor_parallel for each in kinds], dtype=np.float64)
-    gpus, links = [each.gpu for each in kinds], [each.link for each in kinds]
-    missing[HOST_LINK] = host_linked(catalogs, gpus, degrees, links)
-    every = [ANY_ENGINE] * len(kinds)
+    kinds = Categorical.joined(*categorical(configurations, _DECISIVE_FIELDS).values())
+    # kind -> its fields, one column each
+    fields = dict(zip(_DECISIVE_FIELDS, zip(*kinds.categories, strict=True), strict=True))
+    missing = unseen(calibration, named_pairs(catalogs, **{name: fields[name] for name in PAIRED}))
+    degrees = np.array(fields["tensor_parallel"], dtype=np.float64)
+    missing[HOST_LINK] = host_linked(catalogs, fields["gpu"], degrees, fields["link"])
+    engines = [ANY_ENGINE] * len(degrees)
 
     def factor(metric: str) -> Floats:
-        width = half_width(calibration, metric, [PLANNING_LOAD[metric]] * len(every), every, missing)
-        room: Floats = np.exp(planning_share(calibration, metric, confidence) * width)
-        return room[alike.codes]
+        width = half_width(calibration, metric, [PLANNING_LOAD[metric]] * len(degrees), engines, missing)
+        return kinds.by_row(np.exp(planning_share(calibration, metric, confidence) * width))
 
     return Margins(factor("ttft"), factor("tpot"), factor("throughput"))
 
 
-def pairs_of(catalogs: Catalogs, configurations: Sequence[Configuration]) -> Pairs:
-    """What decides how well a configuration's kind was measured, by what would be unseen."""
-    return named_pairs(
-        catalogs,
-        [each.engine for each in configurations],
-        [each.model for each in configurations],
-        [each.gpu for each in configurations],
-        [each.precision for each in configurations],
-    )
-
-
 def named_pairs(catalogs: Catalogs, engine: Column, model: Column, gpu: Column, precision: Column) -> Pairs:
-    """As `pairs_of`, from columns of names."""
-    architectures = {name: catalogs.gpus[name].architecture for name in set(gpu)}
-    models = {name: catalogs.model(name) for name in set(model)}
-    kinds = {name: kind_of(found) for name, found in models.items()}
-    architecture = [architectures[name] for name in gpu]
+    """What decides how well each row's kind was measured, by what would be unseen."""
+    gpus, models = Categorical[str].of(gpu), Categorical[str].of(model)
+    known = [catalogs.model(name) for name in models.categories]
+    architecture = gpus.by_row([catalogs.gpus[name].architecture for name in gpus.categories], object)
     return {
-        "gpu": (["gpu"] * len(gpu), list(gpu)),
-        "model": (["model"] * len(model), [models[name].id for name in model]),
-        "precision": (architecture, list(precision)),
-        "engine": (architecture, list(engine)),
-        "model_kind": (list(engine), [kinds[name] for name in model]),
+        "gpu": (["gpu"] * len(gpu), gpu),
+        "model": (["model"] * len(model), models.by_row([found.id for found in known], object)),
+        "precision": (architecture, precision),
+        "engine": (architecture, engine),
+        "model_kind": (engine, models.by_row([kind_of(found) for found in known], object)),
     }
 
 
-def unseen(calibration: Calibration, pairs: Pairs) -> dict[str, Bools]:
+def unseen(calibration: Calibration, pairs: Pairs) -> dict[str, Flags]:
     """Whether nobody measured each row's GPU, model or pair, (n,), by kind."""
     return unseen_among(frozenset(calibration.members(EVIDENCE)), pairs)
 
 
-def unseen_among(seen: frozenset[str], pairs: Pairs) -> dict[str, Bools]:
+def unseen_among(seen: frozenset[str], pairs: Pairs) -> dict[str, Flags]:
     """As `unseen`, with the measured names given."""
-    missing = {}
-    for kind, (left, right) in pairs.items():
-        new = {pair: group_name(pair) not in seen for pair in set(zip(left, right, strict=True))}
-        missing[kind] = np.array([new[pair] for pair in zip(left, right, strict=True)], dtype=np.bool_)
-    return missing
+    named = {kind: Categorical.of(list(zip(*columns, strict=True))) for kind, columns in pairs.items()}
+    return {kind: ~pair.passing(lambda pair: group_name(pair) in seen) for kind, pair in named.items()}
 
 
-def estimated(missing: Mapping[str, Bools]) -> Bools:
+def estimated(missing: Mapping[str, Flags]) -> Flags:
     """Whether something decisive about each row was never measured, (n,)."""
-    rows: Bools = np.logical_or.reduce([missing[kind] for kind in DECISIVE])
+    rows: Flags = np.logical_or.reduce([missing[kind] for kind in DECISIVE])
     return rows
 
 
 def not_measured(catalogs: Catalogs, configuration: Configuration) -> list[str]:
     """What nobody measured of one configuration, in words."""
-    pairs = pairs_of(catalogs, [configuration])
+    pairs = named_pairs(catalogs, **{name: [getattr(configuration, name)] for name in PAIRED})
     missing = unseen(Calibration.of(catalogs.calibration), pairs)
     return [
         right[0] if kind == "gpu" else f"{right[0]} on {left[0]}"
@@ -154,16 +132,14 @@ def measured_groups(pairs: Pairs, group: Sequence[str]) -> dict[str, int]:
     return dict(sorted(Counter(name for name, _ in held).items()))
 
 
-def host_linked(catalogs: Catalogs, gpu: Column, tensor_parallel: Floats, link: Sequence[Link | None] = ()) -> Bools:
+def host_linked(catalogs: Catalogs, gpu: Column, tensor_parallel: Floats, link: Sequence[Link | None] = ()) -> Flags:
     """Whether a replica's GPUs exchange every layer over PCIe, where boards differ by a factor of ten, (n,)."""
-    own = {name: catalogs.gpus[name].link for name in set(gpu)}
-    stated = link or [None] * len(gpu)
-    slow = [(given or own[name]) in HOST_LINKS for name, given in zip(gpu, stated, strict=True)]
-    return np.array(slow, dtype=np.bool_) & (tensor_parallel > 1)
+    links = Categorical.of(list(zip(gpu, link or [None] * len(gpu), strict=True)))
+    return links.passing(lambda pair: (pair[1] or catalogs.gpus[pair[0]].link) in HOST_LINKS) & (tensor_parallel > 1)
 
 
 def kind_of(model: Model) -> str:
-    """Family of architectures that behave alike: dense or moe, with latent or hybrid attention."""
+    """Family of similar architectures: dense or moe, with latent or hybrid attention."""
     parts = ["moe" if model.moe_experts else "dense"]
     parts += ["mla"] if model.kv_lora_rank is not None else []
     parts += ["hybrid"] if model.linear_state_bytes_per_sequence else []

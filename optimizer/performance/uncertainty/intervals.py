@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimizer.base.arrays import Flags, Floats
+from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.constants import Calibration, group_name
 
 HALF_WIDTH: Final = "interval_half_width"
@@ -38,12 +39,11 @@ MANY_CLIENTS: Final = 32
 WAITING_SHARE: Final = 0.1
 """Where a request spends more of its life before its first token, it waits in line, which is hard to predict."""
 
-Bools = Flags
 Column = Sequence[str] | NDArray[Any]
 
 
 def load_class(load: Column, value: Floats, ttft_s: Floats, decoding_s: Floats) -> list[str]:
-    """The class of each row's load: closed loops are told apart by their clients and by whether these wait, (n,).
+    """The class of each row's load: closed loops differ by their clients and by whether these wait, (n,).
 
     Args:
         load: Kind of load of each row.
@@ -59,7 +59,7 @@ def load_class(load: Column, value: Floats, ttft_s: Floats, decoding_s: Floats) 
 
 
 def half_width(
-    calibration: Calibration, metric: str, loads: Column, engines: Column, missing: Mapping[str, Bools]
+    calibration: Calibration, metric: str, loads: Column, engines: Column, missing: Mapping[str, Flags]
 ) -> Floats:
     """Half-width of each row's interval as a logarithm, (n,).
 
@@ -70,8 +70,10 @@ def half_width(
         engines: Engine of each row.
         missing: For each kind of novelty whether a row has it, (n,); widths add in squares.
     """
-    kinds = {pair: _own(calibration, metric, *pair) for pair in set(zip(loads, engines, strict=True))}
-    squared = np.array([kinds[pair] ** 2 for pair in zip(loads, engines, strict=True)], dtype=np.float64)
+    classes = Categorical.of(list(zip(loads, engines, strict=True)))
+    # (load, engine) -> the most specific width that the catalog holds
+    groups = [(group_name((metric, *pair)), group_name((metric, pair[0])), metric) for pair in classes.categories]
+    squared: Floats = classes.by_row([calibration.lookup(HALF_WIDTH, *each) ** 2 for each in groups])
     for kind, rows in missing.items():
         squared = squared + np.where(rows, calibration.lookup(UNSEEN, f"{metric}@{kind}") ** 2, 0.0)
     return np.sqrt(squared)
@@ -79,23 +81,16 @@ def half_width(
 
 def bounds(calibration: Calibration, metric: str, loads: Column, value: Floats, width: Floats) -> tuple[Floats, Floats]:
     """Low and high end of the interval around each value, (n,)."""
-    kinds = sorted(set(loads))
-    low, high = ({load: _by_load(calibration, side, metric, load) for load in kinds} for side in (LOW, HIGH))
-    below, above = (np.array([side[load] for load in loads], dtype=np.float64) for side in (low, high))
-    return value * np.exp(-below * width), value * np.exp(above * width)
+    kinds = Categorical.of(loads)
+
+    def share(side: str) -> Floats:
+        groups = [(group_name((metric, load)), metric) for load in kinds.categories]
+        return kinds.by_row([calibration.lookup(side, *each) for each in groups])
+
+    return value * np.exp(-share(LOW) * width), value * np.exp(share(HIGH) * width)
 
 
 def planning_share(calibration: Calibration, metric: str, confidence: float) -> float:
     """The part of a half-width that a promise with this confidence leaves as room: 0 at one half, monotone."""
     deviations = NormalDist().inv_cdf(confidence) / NormalDist().inv_cdf(PLANNING_CONFIDENCE)
     return calibration.lookup(PLANNING, metric) * deviations
-
-
-def _own(calibration: Calibration, metric: str, load: str, engine: str) -> float:
-    """The half-width of the most specific class that the catalog holds."""
-    groups = (group_name((metric, load, engine)), group_name((metric, load)), metric)
-    return calibration.entries[calibration.index(HALF_WIDTH, groups)].value
-
-
-def _by_load(calibration: Calibration, parameter: str, metric: str, load: str) -> float:
-    return calibration.entries[calibration.index(parameter, (group_name((metric, load)), metric))].value

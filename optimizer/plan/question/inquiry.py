@@ -12,15 +12,8 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.asked import own_fields, policy_fields
 from optimizer.inputs.scenario.scenario import Policy, Scenario
 from optimizer.performance.candidates.apis import apis
-from optimizer.performance.candidates.options import (
-    Broken,
-    WorkloadOptions,
-    evaluate,
-    re_rated,
-    variants,
-    with_mixes_apart,
-    with_mixes_predicted,
-)
+from optimizer.performance.candidates.mixes import OverloadedMix, with_mixes_apart, with_mixes_predicted
+from optimizer.performance.candidates.options import WorkloadOptions, evaluate, re_rated, variants
 from optimizer.performance.market.market import Market, admits_by, market, under
 from optimizer.plan.question.service import LOAD_TOLERANCE, Service, Use, overload, services_of
 from optimizer.program.problem.columns import may_mix
@@ -79,7 +72,7 @@ class Answer:
             for use, share in zip(self.used, shares, strict=True)
         )
 
-    def broken(self) -> tuple[Broken, ...]:
+    def broken(self) -> tuple[OverloadedMix, ...]:
         """The mixes of which a deployment gets more than the policy lets it carry."""
         policy = self.inquiry.scenario.policy
         found = []
@@ -87,8 +80,8 @@ class Answer:
             for replicas, flows, now in zip(use.replicas, use.pool_flow_per_s, by_period, strict=True):
                 excess = overload(policy, replicas, now)
                 if np.count_nonzero(flows) > 1 and excess > 1 + LOAD_TOLERANCE:
-                    home = self.inquiry.options[use.column.workload].home
-                    found.append(Broken(home, now.share_of_class, excess))
+                    home = self.inquiry.options[use.column.workload].workload_index
+                    found.append(OverloadedMix(home, now.share_of_class, excess))
         return tuple(found)
 
 
@@ -147,18 +140,21 @@ class Inquiry:
         """How many predicted mixes there are between which capacity is added up by shares; 0 where none is."""
         if not may_mix(self.scenario.policy):
             return 0
-        blends = {choice.home: choice.blends for choice in self.options}
-        return sum(len({p for blend in each if len(blend) > 1 for p in blend}) for each in blends.values())
+        simplices = {choice.workload_index: choice.simplices for choice in self.options}
+        return sum(len({p for simplex in each if len(simplex) > 1 for p in simplex}) for each in simplices.values())
 
     def apart(self) -> "Inquiry":
         """The same candidates, each sent one of the predicted mixes."""
         return replace(self, options=tuple(with_mixes_apart(choice) for choice in self.options))
 
-    def with_predicted(self, broken: Sequence[Broken]) -> "Inquiry":
+    def with_predicted(self, broken: Sequence[OverloadedMix]) -> "Inquiry":
         """The same candidates, told what they sustain of mixes that broke."""
-        homes = {each.home: [other for other in broken if other.home == each.home] for each in broken}
+        homes = {
+            each.workload_index: [other for other in broken if other.workload_index == each.workload_index]
+            for each in broken
+        }
         options = tuple(
-            with_mixes_predicted(choice, homes[choice.home]) if choice.home in homes else choice
+            with_mixes_predicted(choice, homes[choice.workload_index]) if choice.workload_index in homes else choice
             for choice in self.options
         )
         return replace(self, options=options)

@@ -1,15 +1,14 @@
 """An inquiry cut down to the configurations that limits decide about, so that many variations of it stay cheap."""
 
 from collections.abc import Collection
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 
 from optimizer.base.arrays import Flags, Ints
-from optimizer.performance.candidates.options import PoolOptions, WorkloadOptions
+from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
 from optimizer.performance.market.market import Market
-from optimizer.performance.physics.memory import MemoryUse
 from optimizer.plan.question.inquiry import Inquiry
 
 
@@ -42,10 +41,10 @@ def taken(choice: WorkloadOptions, rows: Ints) -> WorkloadOptions:
         kind=choice.kind[rows],
         gpus_per_replica=choice.gpus_per_replica[rows],
         setup=choice.setup.take(rows),
-        memory=MemoryUse(*(getattr(choice.memory, field.name)[rows] for field in fields(MemoryUse))),
+        memory=choice.memory.take(rows),
         quality=tuple(choice.quality[row] for row in rows),
         fixed={name: failed[rows] for name, failed in choice.fixed.items()},
-        pools=tuple(_pool_of(pool, rows) for pool in choice.pools),
+        pools=tuple(pool.take(rows) for pool in choice.pools),
     )
 
 
@@ -62,14 +61,3 @@ def _mendable(choice: WorkloadOptions) -> Flags:
     lasting = [j for j, criterion in enumerate(CONFIGURATION_CRITERIA) if not criterion.predicted]
     mendable: Flags = np.any([~pool.failed[:, lasting].any(axis=1) for pool in choice.pools], axis=0)
     return mendable
-
-
-def _pool_of(pool: PoolOptions, rows: Ints) -> PoolOptions:
-    return replace(
-        pool,
-        failed=pool.failed[rows],
-        value=pool.value[rows],
-        limit=pool.limit[rows],
-        rate_per_s=pool.rate_per_s[rows],
-        limited_by=pool.limited_by[rows],
-    )

@@ -8,8 +8,8 @@ import numpy as np
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.inputs.requirements.of_policy import LIMITS_OF_THE_FLEET
 from optimizer.inputs.scenario.policy import InForce, Policy
-from optimizer.performance.candidates.blends import Blend, apart, served
 from optimizer.performance.candidates.options import WorkloadOptions
+from optimizer.performance.candidates.triangulation import Simplex, apart, served
 from optimizer.performance.market.market import Market
 from optimizer.program.problem.indices import grouped
 
@@ -19,7 +19,7 @@ class Column(NamedTuple):
 
     workload: int
     """Position in the options: a scenario's workload, or one of the models that may serve it."""
-    pools: Blend
+    pools: Simplex
     """The mixes that it serves, and by shares of its capacity what lies between them."""
     configuration: int
     offer: int
@@ -34,12 +34,12 @@ def columns_of(
     for w, choice in enumerate(options):
         # platform and replica size -> the offers it fits
         offers = [np.flatnonzero(fits).tolist() for fits in choice.fits & market.admitted]
-        blends = choice.blends if may_mix(policy) else apart(len(choice.pools))
+        simplices = choice.simplices if may_mix(policy) else apart(len(choice.pools))
         rate = _rates(choice, None if keep is None else keep[w])
-        best = _unmatched(choice, blends, rate, policy) | _running_today(policy, choice)[:, None]
-        possible += int(_deployments(blends, rate > 0) @ np.array([len(fitting) for fitting in offers])[choice.kind])
+        best = _unmatched(choice, simplices, rate, policy) | _running_today(policy, choice)[:, None]
+        possible += int(_deployments(simplices, rate > 0) @ np.array([len(fitting) for fitting in offers])[choice.kind])
         for c in np.flatnonzero(best.any(axis=1) & (rate > 0).any(axis=1)).tolist():
-            parts = served([blend for blend, stays in zip(blends, best[c], strict=True) if stays], rate[c] > 0)
+            parts = served([simplex for simplex, stays in zip(simplices, best[c], strict=True) if stays], rate[c] > 0)
             columns += [Column(w, part, c, offer) for part in parts for offer in offers[choice.kind[c]]]
     return tuple(columns), possible - len(columns)
 
@@ -59,23 +59,23 @@ def _rates(choice: WorkloadOptions, keep: Flags | None) -> Floats:
     return rate if keep is None else rate * keep[:, None]
 
 
-def _deployments(blends: Sequence[Blend], passed: Flags) -> Ints:
+def _deployments(simplices: Sequence[Simplex], passed: Flags) -> Ints:
     """(P,) how many ways there are for a configuration to serve what it passes."""
     patterns = grouped(*np.packbits(passed, axis=1).T)
-    ways = np.array([len(served(blends, pattern)) for pattern in passed[patterns.first]], dtype=np.int64)
+    ways = np.array([len(served(simplices, pattern)) for pattern in passed[patterns.first]], dtype=np.int64)
     return ways[patterns.number]
 
 
-def _unmatched(choice: WorkloadOptions, blends: Sequence[Blend], rate: Floats, policy: Policy) -> Flags:
-    """(P, blends) configurations that no other one of their platform and replica size matches.
+def _unmatched(choice: WorkloadOptions, simplices: Sequence[Simplex], rate: Floats, policy: Policy) -> Flags:
+    """(P, simplices) configurations that no other one of their platform and replica size matches.
 
-    One matches another where it sustains as much of every predicted mix of the blend; among equals the first stays.
+    One matches another where it sustains as much of every predicted mix of the simplex; among equals the first stays.
 
     Proof that no plan needs the others: two configurations of one platform and size fit exactly the same offers and
     the same places in an instance. Exchanging every replica of the slower for one of the faster changes no instance,
     no GPU count and no price; its rates are at least as high, so capacity and spare limits still hold for the joined
     flow. Where the number of engines is limited, only one of the same engine matches. Where the number of distinct
-    configurations is, only one that matches in all blends: then each is exchanged for one other, and the number can
+    configurations is, only one that matches in all simplices: then each is exchanged for one other, and the number can
     only fall.
     """
     group, counted = choice.kind, _counted_labels(policy)
@@ -83,8 +83,8 @@ def _unmatched(choice: WorkloadOptions, blends: Sequence[Blend], rate: Floats, p
         engines = [c.engine for c in choice.configurations]
         group = group * len(engines) + np.unique(engines, return_inverse=True)[1].reshape(-1)
     if "configuration" in counted:
-        return np.repeat(_fastest_of_group(group, rate)[:, None], len(blends), axis=1)
-    return np.stack([_fastest_of_group(group, rate[:, list(blend)]) for blend in blends], axis=1)
+        return np.repeat(_fastest_of_group(group, rate)[:, None], len(simplices), axis=1)
+    return np.stack([_fastest_of_group(group, rate[:, list(simplex)]) for simplex in simplices], axis=1)
 
 
 def _counted_labels(policy: Policy) -> frozenset[str]:

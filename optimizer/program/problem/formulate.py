@@ -9,11 +9,11 @@ from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.units import HOURS_PER_MONTH, MINUTES_PER_HOUR
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.apis import Api
-from optimizer.performance.candidates.blends import Blend
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.periods import Periods, periods
+from optimizer.performance.candidates.triangulation import Simplex
 from optimizer.performance.market.market import Market
-from optimizer.performance.physics.labelled import Labelled
+from optimizer.performance.physics.categorical import Categorical
 from optimizer.program.problem.columns import Column, columns_of, replicas_in_force
 from optimizer.program.problem.data import (
     Billing,
@@ -125,12 +125,14 @@ def _candidates(
     in_force: Ints,
 ) -> Candidates:
     """The columns in numbers and names; what they have in common is looked up once."""
-    runs = Labelled.of([(c.workload, c.configuration) for c in columns])
-    serving = Labelled.of([(c.workload, c.pools) for c in columns])
-    setups = [_setup(options[w], c) for w, c in runs.names]
-    configurations = [f"{options[w].workload.name}|{setup}" for (w, _), setup in zip(runs.names, setups, strict=True)]
-    engines = [options[w].configurations[c].engine for w, c in runs.names]
-    served = [_served(options[w], pools) for w, pools in serving.names]
+    runs = Categorical.of([(c.workload, c.configuration) for c in columns])
+    serving = Categorical.of([(c.workload, c.pools) for c in columns])
+    setups = [_setup(options[w], c) for w, c in runs.categories]
+    configurations = [
+        f"{options[w].workload.name}|{setup}" for (w, _), setup in zip(runs.categories, setups, strict=True)
+    ]
+    engines = [options[w].configurations[c].engine for w, c in runs.categories]
+    served = [_served(options[w], pools) for w, pools in serving.categories]
     run, offer = runs.codes.tolist(), np.array([c.offer for c in columns], dtype=np.int64)
     planned = market.serving_share[offer] * scenario.policy.robust.throughput
     return Candidates(
@@ -141,19 +143,21 @@ def _candidates(
         offer=np.searchsorted(used, offer),
         configuration=tuple(configurations[number] for number in run),
         engine=tuple(engines[number] for number in run),
-        gpus_per_replica=np.array([options[w].gpus_per_replica[c] for w, c in runs.names], dtype=np.int64)[runs.codes],
+        gpus_per_replica=np.array([options[w].gpus_per_replica[c] for w, c in runs.categories], dtype=np.int64)[
+            runs.codes
+        ],
         rate_per_s=_rates_of(options, columns, serving) * planned[:, None],
         replicas_in_force=in_force,
     )
 
 
 def _rates_of(
-    options: Sequence[WorkloadOptions], columns: Sequence[Column], serving: Labelled[tuple[int, Blend]]
+    options: Sequence[WorkloadOptions], columns: Sequence[Column], serving: Categorical[tuple[int, Simplex]]
 ) -> Floats:
     """(C, M) requests/s of each mix that one replica sustains, without interruptions."""
     rows, configuration = _mixes(options), np.array([c.configuration for c in columns], dtype=np.int64)
     rate = np.zeros((len(columns), len(rows)))
-    for kind, (w, pools) in enumerate(serving.names):
+    for kind, (w, pools) in enumerate(serving.categories):
         candidates, choice = np.flatnonzero(serving.codes == kind), options[w]
         for p in pools:
             rate[candidates, rows[choice.workload.name, p]] = choice.pools[p].rate_per_s[configuration[candidates]]
@@ -192,7 +196,7 @@ def _egress(scenario: Scenario, market: Market, used: Ints) -> EgressPrices:
 def _billing(scenario: Scenario, market: Market, used: Ints, week: Periods) -> Billing:
     """How long each offer is paid for once started; empty where all are paid for as they run."""
     elastic = scenario.policy.elastic
-    by_provider = np.array([elastic.billed_hours(provider) for provider in market.provider.names], dtype=np.int64)
+    by_provider = np.array([elastic.billed_hours(provider) for provider in market.provider.categories], dtype=np.int64)
     least = by_provider[market.provider.codes[used]]
     return Billing(least, week.hour_to_period) if (least > 1).any() else Billing()
 
@@ -214,7 +218,7 @@ def _apis(options: Sequence[WorkloadOptions], apis: Sequence[Api]) -> HostedApis
     )
 
 
-def _served(choice: WorkloadOptions, pools: Blend) -> str:
+def _served(choice: WorkloadOptions, pools: Simplex) -> str:
     """What of a workload a column serves."""
     return f"{choice.workload.name}/{'+'.join(choice.pools[p].pool.name for p in pools)}"
 
