@@ -17,9 +17,10 @@ from accuracy_words import (
 
 from optimizer.answers.accuracy.decisions import DecisionQuality
 from optimizer.answers.accuracy.validate import ErrorRow
-from optimizer.report.accuracy.accuracy import METRIC_NAMES, decision_cells, error_cells, readable_group
+from optimizer.report.accuracy.accuracy import DECISIONS, ERRORS, METRIC, METRIC_NAMES, WIDTH_AND_COUNTS, readable_group
+from optimizer.report.layout.columns import table_of
+from optimizer.report.layout.elements import Table
 from optimizer.report.layout.markdown import table_markdown
-from optimizer.report.plan.sections import Table
 
 FEW = "concurrency ≤ 4"
 JUDGED = "configurations"
@@ -199,39 +200,27 @@ def _parts(found: Found) -> list[str]:
 
 def _intervals(found: Found) -> list[str]:
     rows = [row for row in _rows(_validation(found, JUDGED), "engine+load") if row.rows >= CLASS_ROWS]
-    cells = tuple((METRIC_NAMES[row.metric], row.label, *error_cells(row)) for row in rows)
-    headings = (
-        "metric",
-        "engine and load",
-        ">median %",
-        ">p90 %",
-        ">bias %",
-        ">inside %",
-        ">half-width",
-        ">rows",
-        ">groups",
-    )
+    columns = {**METRIC, "engine and load": "{label}", **ERRORS, **WIDTH_AND_COUNTS}
     said = "Configurations left out. Bias above zero: predicted too high."
-    return ["## By engine and load", said, table_markdown(Table(headings, cells))]
+    return ["## By engine and load", said, table_markdown(table_of(rows, columns))]
 
 
 def _decisions(found: Found) -> list[str]:
     """Picks on predictions of what was left out, and the flat margin beside them."""
     asked = found["decisions"][JUDGED]
-    headings = ("targets", "planned on", ">questions", ">picked %", ">kept %", ">cost, kept picks", ">cost, all picks")
     counted = (
         f"{asked['cases']} cases, {asked['options']:,} options; predictions of configurations left out of the fit."
     )
     sections = [DECISION_WORDS, counted]
     rules = [DecisionQuality.model_validate(each) for each in asked["rules"]]
-    sections.append(table_markdown(Table(headings, tuple(decision_cells(rules)))))
+    sections.append(table_markdown(table_of(rules, DECISIONS)))
     sections.append(_bullets(_enough(rules, targets) for targets in dict.fromkeys(each.targets for each in rules)))
     others = []
     for scheme, decided in found["decisions"].items():
         rules = [DecisionQuality.model_validate(each) for each in decided["rules"]]
         kept = [each for each in rules if each.rule == "confidence 0.9" and each.targets in ("TPOT", "TPOT and TTFT")]
-        others += [(SCHEME_WORDS[scheme], *cells) for cells in decision_cells(kept)]
-    sections += ["At confidence 0.9, by what was left out:", table_markdown(Table(("", *headings), tuple(others)))]
+        others += [(SCHEME_WORDS[scheme], *cells) for cells in table_of(kept, DECISIONS).rows]
+    sections += ["At confidence 0.9, by what was left out:", table_markdown(Table(("", *DECISIONS), tuple(others)))]
     return ["## Decisions", *sections]
 
 
@@ -272,15 +261,17 @@ def _noise(found: Found) -> list[str]:
 
 def _worst(found: Found) -> list[str]:
     groups = [ErrorRow.model_validate(row) for row in _validation(found, JUDGED)["worst_groups"]]
-    rows = tuple(
-        (METRIC_NAMES[row.metric], readable_group(row.label), *error_cells(row)[:3], f"{row.rows}") for row in groups
-    )
-    headings = ("metric", "source, model, GPU, layout, precision", ">median %", ">p90 %", ">bias %", ">rows")
+    columns = {
+        **METRIC,
+        "source, model, GPU, layout, precision": lambda row: readable_group(row.label),
+        **{heading: ERRORS[heading] for heading in (">median %", ">p90 %", ">bias %")},
+        ">rows": "{rows}",
+    }
     reasons = []
     for row in groups[:3]:
         why = next((text for part, text in EXPLANATIONS.items() if part in row.label), UNEXPLAINED)
         reasons.append(f"{METRIC_NAMES[row.metric]} of {readable_group(row.label)}: {why}")
-    return ["## Worst groups", table_markdown(Table(headings, rows)), _bullets(dict.fromkeys(reasons))]
+    return ["## Worst groups", table_markdown(table_of(groups, columns)), _bullets(dict.fromkeys(reasons))]
 
 
 def _bullets(lines: Iterable[str]) -> str:

@@ -1,10 +1,12 @@
 """Cost against one or two requirements, each point a proven optimum, with the values where the plan changes."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
+from math import prod
 from typing import Final
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
+from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
@@ -101,7 +103,7 @@ def frontier(
     sweeps: Sequence[Sweep],
     *,
     time_limit_s: float | None = None,
-    progress: Callable[[], None] | None = None,
+    progress: Progress | None = None,
 ) -> Frontier:
     """Cost along one or two sweeps.
 
@@ -110,7 +112,10 @@ def frontier(
         catalogs: What is known.
         sweeps: One or two.
         time_limit_s: For each solve.
-        progress: Called after every point.
+        progress: Told the name of each step (`frontier_steps`) as it begins.
+
+    Returns:
+        Every point with its proven cost, the distinct plans, and the values between which one takes over from another.
 
     Raises:
         InputError: the scenario names what the catalogs do not know, or a sweep leaves the range of its field.
@@ -121,25 +126,41 @@ def frontier(
     first, second = _axes(scenario, sweeps)
     whole = Inquiry.of(scenario, catalogs, time_limit_s)
     inquiry = whole if any(sweep.field == "min_quality" for sweep in sweeps) else narrowed(whole)
-    rows = points(inquiry, first, second, progress or _silent)
+    begin, steps = progress or silent, iter(frontier_steps(sweeps))
+
+    def begin_next() -> None:
+        begin(next(steps))
+
+    begin_next()
+    rows = points(inquiry, first, second, begin_next)
     found = [change for row in rows for change in changes(inquiry, first, second, row)]
-    plans = _distinct([*(point for row in rows for point in row), *(p for c in found for p in (c.before, c.after))])
+    solved = [point for row in rows for point in row]
+    ends = [point for change in found for point in (change.before, change.after)]
+    plans = list(dict.fromkeys(summarized(point.plan) for point in (*solved, *ends) if point.plan))
     return Frontier(
         scenario=scenario.name,
-        summary=_summary(scenario, first, second, rows),
+        summary=_summary(scenario, " and ".join(sweep.name for sweep in sweeps), solved),
         sweeps=[
-            SweptField(field=sweep.name, values=list(sweep.values()), unit=SWEEPABLE[sweep.field])
-            for sweep in (first, second)
-            if sweep
+            SweptField(field=sweep.name, values=list(sweep.values()), unit=SWEEPABLE[sweep.field]) for sweep in sweeps
         ],
-        points=[_point(point, plans) for row in rows for point in row],
+        points=[
+            FrontierPoint(
+                values=dict(point.values),
+                outcome=point.outcome,
+                monthly_cost_usd=point.cost_usd,
+                plan=_index(point, plans),
+            )
+            for point in solved
+        ],
         breakpoints=[_change(change, first, plans) for change in found],
         plans=plans,
     )
 
 
-def _silent() -> None:
-    """Progress that nobody watches."""
+def frontier_steps(sweeps: Sequence[Sweep]) -> list[str]:
+    """What `progress` is told, in order."""
+    total = prod(sweep.count for sweep in sweeps)
+    return [*(f"point {number} of {total}" for number in range(1, total + 1)), "changes"]
 
 
 def _axes(scenario: Scenario, sweeps: Sequence[Sweep]) -> tuple[Sweep, Sweep | None]:
@@ -159,21 +180,8 @@ def _axes(scenario: Scenario, sweeps: Sequence[Sweep]) -> tuple[Sweep, Sweep | N
     return first, second
 
 
-def _distinct(found: Iterable[Point]) -> list[str]:
-    return list(dict.fromkeys(summarized(point.plan) for point in found if point.plan))
-
-
 def _index(point: Point, plans: Sequence[str]) -> int | None:
     return plans.index(summarized(point.plan)) if point.plan else None
-
-
-def _point(point: Point, plans: Sequence[str]) -> FrontierPoint:
-    return FrontierPoint(
-        values=dict(point.values),
-        outcome=point.outcome,
-        monthly_cost_usd=point.cost_usd,
-        plan=_index(point, plans),
-    )
 
 
 def _change(change: Change, first: Sweep, plans: Sequence[str]) -> FrontierChange:
@@ -191,29 +199,22 @@ def _change(change: Change, first: Sweep, plans: Sequence[str]) -> FrontierChang
         before_plan=_index(change.before, plans),
         after_plan=_index(change.after, plans),
         text=f"{first.name} {holds:g} → {starts:g} {unit}".rstrip()
-        + f"{where}: {_said(change.before)} → {_said(change.after)}",
+        + f"{where}: {_cost(change.before)} → {_cost(change.after)}",
     )
 
 
-def _said(point: Point) -> str:
+def _cost(point: Point) -> str:
     return "no plan" if point.cost_usd is None else f"${point.cost_usd:,.2f}"
 
 
-def _summary(scenario: Scenario, first: Sweep, second: Sweep | None, rows: Sequence[Sequence[Point]]) -> str:
-    fields = f"{first.name} and {second.name}" if second else first.name
-    solved = list(_costs(rows))
-    if not solved:
+def _summary(scenario: Scenario, fields: str, solved: Sequence[Point]) -> str:
+    costs = [float(point.cost_usd) for point in solved if point.cost_usd is not None]
+    if not costs:
         return f"No plan meets {scenario.name} anywhere along {fields}."
-    total = sum(len(row) for row in rows)
-    least, most = min(solved), max(solved)
-    proven = all(point.outcome in ("optimal", "infeasible") for row in rows for point in row)
+    proven = all(point.outcome in ("optimal", "infeasible") for point in solved)
     proof = "each proven optimal" if proven else "some not proven in time"
-    infeasible = f", {total - len(solved)} without a plan" if len(solved) < total else ""
+    infeasible = f", {len(solved) - len(costs)} without a plan" if len(costs) < len(solved) else ""
     return (
-        f"{scenario.name} costs ${least:,.2f} to ${most:,.2f} a month along {fields}: "
-        f"{total} points, {proof}{infeasible}."
+        f"{scenario.name} costs ${min(costs):,.2f} to ${max(costs):,.2f} a month along {fields}: "
+        f"{len(solved)} points, {proof}{infeasible}."
     )
-
-
-def _costs(rows: Sequence[Sequence[Point]]) -> Iterator[float]:
-    yield from (float(point.cost_usd) for row in rows for point in row if point.cost_usd is not None)

@@ -1,11 +1,12 @@
 """The main question: the cheapest plan that meets a scenario, proven, verified and explained."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import ROUND_FLOOR, Decimal
 
 from optimizer.base.errors import InputError, VerificationFailed
+from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
@@ -38,21 +39,19 @@ from optimizer.program.problem.formulate import SAME_PLATFORM
 from optimizer.program.solve import Solution
 
 PHASES = ("predicting", "solving", "verifying", "comparing", "varying")
-Progress = Callable[[str], None]
 
 
 class Stopwatch:
     """Announces phases and adds up their wall time, which is reported and never used."""
 
     def __init__(self, progress: Progress | None) -> None:
-        self.progress = progress
+        self.begin = progress or silent
         self.seconds = 0.0
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Says that a phase begins and times it."""
-        if self.progress is not None:
-            self.progress(name)
+        self.begin(name)
         started = time.perf_counter()
         yield
         self.seconds += time.perf_counter() - started
@@ -75,6 +74,9 @@ def optimize(
         progress: Told the name of each phase (`PHASES`) as it begins.
         thorough: Whether to vary every limit and find how far each and the prices may move before the plan changes;
             otherwise only what binds and the demand are moved by a step.
+
+    Returns:
+        The plan with its proof, its verification and its explanation; without a plan, why there is none.
 
     Raises:
         InputError: the scenario names what the catalogs do not know.
@@ -131,7 +133,9 @@ def verified(inquiry: Inquiry, bought: Bought) -> Verification:
 def _explained(answer: Answer, bought: Bought, counts: Census) -> Explanation:
     inquiry = answer.inquiry.for_comparison()
     scenario, few = inquiry.scenario, narrowed(inquiry)
-    limits = requirements(scenario, inquiry.catalogs, bought)
+    promises = insurance(inquiry, bought)
+    dear = tuple(field for field, without in promises.items() if (without.difference_usd or 0) < 0)
+    limits = requirements(scenario, inquiry.catalogs, bought, dear)
     return Explanation(
         summary=_summary(answer, bought),
         binding=[item for item in limits if item.binding],
@@ -140,7 +144,7 @@ def _explained(answer: Answer, bought: Bought, counts: Census) -> Explanation:
             next_best(few, bought), key=lambda item: (item.monthly_cost_usd is None, item.monthly_cost_usd)
         ),
         opportunities=[
-            *insurance(inquiry, bought),
+            *promises.values(),
             *opportunities(inquiry, bought),
             *central_prediction(few, bought),
         ],

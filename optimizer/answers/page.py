@@ -1,11 +1,11 @@
 """Everything that the HTML report shows: the thorough plan, a frontier, and the data of its charts."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from optimizer.answers.frontier import Frontier, frontier
 from optimizer.answers.optimize import PHASES, optimize
+from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.pictures import Curve, RejectionMap, RooflinePoint, curves, rejection_maps, roofline_points
@@ -38,7 +38,7 @@ def page(
     catalogs: Catalogs,
     *,
     time_limit_s: float | None = None,
-    progress: Callable[[str], None] | None = None,
+    progress: Progress | None = None,
 ) -> Page:
     """The thorough answer and what its charts show.
 
@@ -47,10 +47,17 @@ def page(
         catalogs: What is known.
         time_limit_s: For each solve.
         progress: Told the name of each phase (`PAGE_PHASES`) as it begins.
+
+    Returns:
+        The plan with the data of its charts, for `page_html`.
+
+    Raises:
+        InputError: the scenario names what the catalogs do not know.
+        VerificationFailed: the plan did not survive independent arithmetic.
     """
     report = optimize(scenario, catalogs, time_limit_s=time_limit_s, progress=progress, thorough=True)
-    if progress is not None:
-        progress(PAGE_PHASES[-1])
+    begin = progress or silent
+    begin(PAGE_PHASES[-1])
     inquiry = Inquiry.of(scenario, catalogs, time_limit_s)
     if not report.deployments:
         return Page(report, None, (), (), tuple(rejection_maps(inquiry, ())))

@@ -1,11 +1,12 @@
 """Why not another choice: what it would cost and why, or which requirements it fails, and the price that admits it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Final, Literal
 
 from optimizer.base.errors import InputError
 from optimizer.base.model import Strict
+from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.asked import waivable
 from optimizer.inputs.scenario.checks import check_scenario
@@ -32,7 +33,7 @@ SHORTFALLS: Final = frozenset(item.requirement for item in CRITERIA.values() if 
 """Requirements that decide which candidates and offers there are: failing them is told as a shortfall."""
 
 
-class Entry(Strict):
+class EntryPrice(Strict):
     """The price at which the choice becomes part of an optimal plan, all other prices as they are."""
 
     way: Literal["beside", "alone"]
@@ -63,7 +64,7 @@ class WhyNot(Strict):
     """What it would cost if the policies and quality floors that it fails were lifted."""
     admitted_summary: str
     relaxations: list[Relaxation]
-    entries: list[Entry]
+    entries: list[EntryPrice]
 
 
 def why_not(
@@ -72,7 +73,7 @@ def why_not(
     choice: Choice,
     *,
     time_limit_s: float | None = None,
-    progress: Callable[[str], None] | None = None,
+    progress: Progress | None = None,
 ) -> WhyNot:
     """What a choice costs against the optimum, or what it fails.
 
@@ -83,21 +84,24 @@ def why_not(
         time_limit_s: For each solve.
         progress: Told the name of each phase (`PHASES`) as it begins.
 
+    Returns:
+        Both plans with what makes the difference, or what the choice fails and the ways out.
+
     Raises:
         InputError: the scenario or the choice names what the catalogs do not know.
     """
     findings = check_scenario(scenario, catalogs)
     if findings:
         raise InputError(findings)
-    began = progress or _silent
-    began("predicting")
+    begin = progress or silent
+    begin("predicting")
     inquiry = Inquiry.of(scenario, catalogs, time_limit_s)
     findings = tuple(unknown(choice, inquiry))
     if findings:
         raise InputError(findings)
-    began("solving")
+    begin("solving")
     chosen, proposal = _solved(inquiry), forced(inquiry, choice)
-    began("comparing")
+    begin("comparing")
     if proposal is None:
         return _told(inquiry, choice, chosen, None, summary=_not_offered(choice, inquiry), verdict="not_offered")
     proposed = _solved(proposal)
@@ -107,10 +111,6 @@ def why_not(
         summary = f"{choice.words()}: ${proposed.monthly_cost_usd:,.2f} a month, {summarized(proposed)}"
         return _told(inquiry, choice, None, proposed, summary=summary, verdict="only_this")
     return _compared(inquiry, choice, chosen, proposed)
-
-
-def _silent(_: str) -> None:
-    """Progress that nobody watches."""
 
 
 def _solved(inquiry: Inquiry | None) -> Bought | None:
@@ -145,7 +145,7 @@ def _covers_all(inquiry: Inquiry, choice: Choice, chosen: Bought) -> bool:
     )
 
 
-def _entries(inquiry: Inquiry, choice: Choice, chosen: Bought, proposed: Bought) -> list[Entry]:
+def _entries(inquiry: Inquiry, choice: Choice, chosen: Bought, proposed: Bought) -> list[EntryPrice]:
     """Cheaper until it stands in the plan beside others, where only offers were named, and until it carries all."""
     found = []
     if not set(choice.given()) - {*OF_OFFERS}:
@@ -159,10 +159,10 @@ def _entries(inquiry: Inquiry, choice: Choice, chosen: Bought, proposed: Bought)
     return found
 
 
-def _entry(way: Literal["beside", "alone"], factor: Decimal, summary: str) -> Entry:
+def _entry(way: Literal["beside", "alone"], factor: Decimal, summary: str) -> EntryPrice:
     discount = float((1 - factor) * 100)
     place = "enters the plan" if way == "beside" else "is the whole plan at the optimum's cost"
-    return Entry(
+    return EntryPrice(
         way=way, discount_percent=discount, summary=summary, text=f"{discount:.1f} % cheaper it {place}: {summary}"
     )
 
@@ -221,7 +221,7 @@ def _told(
     *,
     summary: str,
     verdict: Literal["chosen", "as_cheap", "dearer", "fails", "not_offered", "only_this"],
-    entries: Sequence[Entry] = (),
+    entries: Sequence[EntryPrice] = (),
     failed: Sequence[Shortfall] = (),
     admitted: Bought | None = None,
     ways: Sequence[Relaxation] = (),

@@ -16,14 +16,11 @@ from optimizer.cli.compare import compare_command
 from optimizer.cli.frontier import frontier_command
 from optimizer.cli.gate import gate_command
 from optimizer.cli.lifecycle import lifecycle_command
+from optimizer.cli.options import Exit
 from optimizer.cli.plan import plan
 from optimizer.cli.report import report_command
 from optimizer.cli.schema import schema_command
 from optimizer.cli.why_not import why_not_command
-
-EXIT_BAD_INPUT = 2
-EXIT_OUR_FAULT = 70
-EXIT_INTERRUPTED = 130
 
 app = typer.Typer(
     name="optimizer",
@@ -56,15 +53,15 @@ def main() -> None:
         app(prog_name="optimizer")
     except InputError as error:
         sys.stderr.write("".join(f"error: {finding}\n" for finding in error.findings))
-        sys.exit(EXIT_BAD_INPUT)
+        sys.exit(Exit.BAD_INPUT)
     except OptimizerError as error:
         sys.stderr.write(f"error: {type(error).__name__}: {error}\n")
-        sys.exit(EXIT_OUR_FAULT)
+        sys.exit(Exit.OUR_FAULT)
     except BrokenPipeError:
         sys.exit(0)
     except KeyboardInterrupt:
-        sys.exit(EXIT_INTERRUPTED)
+        sys.exit(Exit.INTERRUPTED)
     except Exception as error:  # noqa: BLE001 (the last line of defence: our fault, said in one line)
         what = " ".join(str(error).split()) or "no message"
         sys.stderr.write(f"error: this is a defect of optimizer: {type(error).__name__}: {what}\n")
-        sys.exit(EXIT_OUR_FAULT)
+        sys.exit(Exit.OUR_FAULT)

@@ -10,16 +10,21 @@ from optimizer.answers.compare.compare import COMPARABLE, PHASES, compare
 from optimizer.answers.compare.types import Comparison
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.extras import optional
-from optimizer.cli.options import CatalogsOption, OutputOption, QuietOption, TimeLimitOption, check_writable, write
-from optimizer.cli.progress import progress
-from optimizer.cli.question import question
+from optimizer.cli.options import (
+    CatalogsOption,
+    Exit,
+    OutputOption,
+    QuietOption,
+    ScenarioArgument,
+    TimeLimitOption,
+    check_writable,
+    write,
+)
+from optimizer.cli.question import question, watched
 from optimizer.report.compare.chart import compare_chart
-from optimizer.report.compare.compare import MOST_SHOWN, compare_csv, compare_html, compare_markdown, compare_text
+from optimizer.report.compare.compare import MOST_SHOWN, compare_answer, compare_csv, compare_html
 from optimizer.report.compare.sheet import EXTRA, write_xlsx
-from optimizer.report.export import as_json
-
-EXIT_NO_PLAN = 3
-EXIT_NOT_PROVEN = 4
+from optimizer.report.export import rendered
 
 
 class SheetFormat(StrEnum):
@@ -37,7 +42,7 @@ FORMAT_HELP = "How to write the result; xlsx needs --output and pip install '.[s
 
 
 def compare_command(
-    scenario: Annotated[str, typer.Argument(help="A scenario file, or the name of a shipped scenario.")],
+    scenario: ScenarioArgument,
     by: Annotated[str, typer.Option(help=f"One of {', '.join(COMPARABLE)}.")],
     top: Annotated[
         int | None, typer.Option(min=1, help=f"Rows shown of each table; {MOST_SHOWN}, and all of them in csv.")
@@ -53,16 +58,18 @@ def compare_command(
     check_writable(output)
     _check_chart(chart)
     _check_sheet(output_format, output)
-    file, known = question(scenario, catalogs)
-    with progress(quiet, PHASES) as began:
-        answer = compare(file.scenario, known, by, time_limit_s=time_limit_s, progress=began)
+    asked = question(scenario, catalogs, output)
+    with watched(PHASES, quiet) as progress:
+        answer = compare(asked.scenario, asked.catalogs, by, time_limit_s=time_limit_s, progress=progress)
     if chart is not None:
         write(compare_chart(answer, top or MOST_SHOWN), chart)
     if output_format is SheetFormat.XLSX and output is not None:
         write_xlsx(answer, output, top)
     else:
         write(_rendered(answer, output_format, top), output)
-    raise typer.Exit(_exit_code(answer))
+    if not any(row.rank for row in answer.choices):
+        raise typer.Exit(Exit.NO_PLAN)
+    raise typer.Exit(Exit.ANSWERED if answer.outcome == "optimal" else Exit.UNPROVEN)
 
 
 def _check_chart(chart: Path | None) -> None:
@@ -85,19 +92,8 @@ def _check_sheet(form: SheetFormat, output: Path | None) -> None:
 
 
 def _rendered(answer: Comparison, form: SheetFormat, top: int | None) -> str:
-    if form is SheetFormat.JSON:
-        return as_json(answer)
-    forms = {
-        SheetFormat.TEXT: compare_text,
-        SheetFormat.MARKDOWN: compare_markdown,
-        SheetFormat.CSV: compare_csv,
-        SheetFormat.HTML: compare_html,
-    }
-    return forms[form](answer, top)
-
-
-def _exit_code(answer: Comparison) -> int:
-    """0 answered; 3 nothing complies; 4 the unrestricted plan is not proven."""
-    if not any(row.rank for row in answer.choices):
-        return EXIT_NO_PLAN
-    return 0 if answer.outcome == "optimal" else EXIT_NOT_PROVEN
+    if form is SheetFormat.CSV:
+        return compare_csv(answer, top)
+    if form is SheetFormat.HTML:
+        return compare_html(answer, top)
+    return rendered(compare_answer(answer, top), answer, form.value)

@@ -12,32 +12,29 @@ from optimizer.answers.catalog.snapshot import SHIPPED_NAME
 from optimizer.answers.gate.baseline import read_baselines
 from optimizer.answers.gate.gate import gate
 from optimizer.answers.gate.pin import pinned
-from optimizer.answers.gate.rules import Limits
+from optimizer.answers.gate.rules import GateLimits
 from optimizer.answers.gate.types import GateReport
 from optimizer.base.errors import Finding, InputError
 from optimizer.cli.options import (
     CatalogsOption,
+    Exit,
     Format,
     FormatOption,
     OutputOption,
     QuietOption,
     TimeLimitOption,
     check_writable,
+    deliver,
     write,
 )
-from optimizer.cli.progress import progress
+from optimizer.cli.question import watched
 from optimizer.inputs.catalog.loading import load_catalogs
-from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.loading import ScenarioFile, load_scenario_file
-from optimizer.report.export import as_json
 from optimizer.report.gate.comment import gate_comment
-from optimizer.report.gate.gate import gate_markdown, gate_text
+from optimizer.report.gate.gate import gate_answer
 from optimizer.report.gate.junit import gate_junit
 from optimizer.report.gate.sarif import gate_sarif
 
-EXIT_BROKEN = 1
-EXIT_NO_PLAN = 3
-EXIT_UNPROVEN = 4
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 
 
@@ -90,9 +87,8 @@ def gate_command(
     quiet: QuietOption = False,
 ) -> None:
     """Whether budgets hold and prices are sound, what changed, and why; exit code 1 when the gate is broken."""
-    for path in (output, junit, sarif, comment):
-        check_writable(path)
-    limits = Limits(
+    check_writable(output, junit, sarif, comment)
+    limits = GateLimits(
         max_monthly_usd=max_monthly_usd,
         max_increase_percent=max_increase_percent,
         max_increase_usd=max_increase_usd,
@@ -103,27 +99,30 @@ def gate_command(
         allow_expired=tuple(allow_expired or ()),
     )
     files = _loaded(scenarios)
-    before = read_baselines(baseline or ())
+    baselines = read_baselines(baseline or ())
     known = load_catalogs(catalogs)
-    held, drift = pinned(pin, catalogs, allow_drift) if pin is not None else (None, [])
-    with progress(quiet, [file.scenario.name for file in files]) as began:
+    held_to = None if pin is None else pinned(pin, catalogs, allow_drift=allow_drift)
+    with watched([file.scenario.name for file in files], quiet) as progress:
+        old_catalogs = None if baseline_catalogs is None else load_catalogs(_overlay(baseline_catalogs))
         report = gate(
             files,
             known,
             limits,
-            before,
-            old_catalogs=None if baseline_catalogs is None else _old(baseline_catalogs),
-            pin=held,
-            drift=drift,
+            baselines,
+            old_catalogs=old_catalogs,
+            pin=held_to,
             time_limit_s=time_limit_s,
-            began=began,
+            progress=progress,
         )
     for path, form in ((junit, gate_junit), (sarif, gate_sarif), (comment, gate_comment)):
         if path is not None:
             write(form(report), path)
-    shown = {Format.JSON: as_json, Format.MARKDOWN: gate_markdown, Format.TEXT: gate_text}
-    write(shown[output_format](report), output)
+    deliver(gate_answer(report), report, output_format, output)
     raise typer.Exit(exit_code(report))
+
+
+def _overlay(name: str) -> Path | None:
+    return None if name == SHIPPED_NAME else Path(name)
 
 
 def _loaded(names: list[str]) -> list[ScenarioFile]:
@@ -154,15 +153,11 @@ def _opened(name: str) -> Iterator[str]:
     yield from found
 
 
-def _old(name: str) -> Catalogs:
-    return load_catalogs(None if name == SHIPPED_NAME else Path(name))
-
-
-def exit_code(report: GateReport) -> int:
+def exit_code(report: GateReport) -> Exit:
     """The gravest of what broke the gate: no plan, then no proof, then a demand."""
     rules = {reason.rule for reason in report.reasons}
     if "no_plan" in rules:
-        return EXIT_NO_PLAN
+        return Exit.NO_PLAN
     if "unproven" in rules:
-        return EXIT_UNPROVEN
-    return EXIT_BROKEN if rules else 0
+        return Exit.UNPROVEN
+    return Exit.BROKEN if rules else Exit.ANSWERED

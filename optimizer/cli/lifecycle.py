@@ -1,12 +1,10 @@
 """`optimizer lifecycle`: training and serving by month, and when serving overtakes training."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from optimizer.answers.lifecycle.lifecycle import lifecycle, phase_of
-from optimizer.answers.lifecycle.types import LifecycleReport
 from optimizer.base.errors import InputError
 from optimizer.cli.options import (
     EXIT_BY_OUTCOME,
@@ -16,11 +14,9 @@ from optimizer.cli.options import (
     OutputOption,
     QuietOption,
     TimeLimitOption,
-    check_writable,
     write,
 )
-from optimizer.cli.progress import progress
-from optimizer.cli.question import question
+from optimizer.cli.question import question, watched
 from optimizer.report.export import as_json
 from optimizer.report.lifecycle import lifecycle_markdown, lifecycle_text
 
@@ -34,24 +30,13 @@ def lifecycle_command(
     quiet: QuietOption = False,
 ) -> None:
     """Training and serving cost by month under growth, the crossover, power and carbon."""
-    check_writable(output)
-    report = _answered(scenario, catalogs, time_limit_s, quiet)
-    write(_rendered(report, output_format), output)
-    raise typer.Exit(EXIT_BY_OUTCOME[report.outcome])
-
-
-def _answered(scenario: str, catalogs: Path | None, time_limit_s: float | None, quiet: bool) -> LifecycleReport:
-    """Loads, checks with line numbers, and plans month by month."""
-    file, known = question(scenario, catalogs)
-    months = file.scenario.lifecycle.months if file.scenario.lifecycle else 0
+    asked = question(scenario, catalogs, output)
+    months = asked.scenario.lifecycle.months if asked.scenario.lifecycle else 0
     try:
-        with progress(quiet, [phase_of(month) for month in range(1, months + 1)]) as began:
-            return lifecycle(file.scenario, known, time_limit_s=time_limit_s, progress=began)
+        with watched([phase_of(month) for month in range(1, months + 1)], quiet) as progress:
+            report = lifecycle(asked.scenario, asked.catalogs, time_limit_s=time_limit_s, progress=progress)
     except InputError as error:
-        raise InputError(file.located(error.findings)) from error
-
-
-def _rendered(report: LifecycleReport, output_format: Format) -> str:
-    if output_format is Format.JSON:
-        return as_json(report)
-    return lifecycle_markdown(report) if output_format is Format.MARKDOWN else lifecycle_text(report)
+        raise InputError(asked.file.located(error.findings)) from error
+    forms = {Format.JSON: as_json, Format.MARKDOWN: lifecycle_markdown, Format.TEXT: lifecycle_text}
+    write(forms[output_format](report), output)
+    raise typer.Exit(EXIT_BY_OUTCOME[report.outcome])

@@ -1,13 +1,19 @@
-"""Options that all commands share, and the one place that writes results."""
+"""Options that commands share, the exit codes, and the one place that writes results."""
 
 import sys
-from enum import StrEnum
+from collections.abc import Mapping
+from enum import IntEnum, StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from pydantic import BaseModel
 
+from optimizer.answers.catalog.overlay import write_text
 from optimizer.base.errors import Finding, InputError
+from optimizer.report.export import rendered
+from optimizer.report.layout.elements import WrittenAnswer
+from optimizer.report.layout.text import DEFAULT_WIDTH
 
 
 class Format(StrEnum):
@@ -18,6 +24,26 @@ class Format(StrEnum):
     MARKDOWN = "markdown"
 
 
+class Exit(IntEnum):
+    """What a command ends with."""
+
+    ANSWERED = 0
+    BROKEN = 1
+    BAD_INPUT = 2
+    NO_PLAN = 3
+    UNPROVEN = 4
+    OUR_FAULT = 70
+    INTERRUPTED = 130
+
+
+EXIT_BY_OUTCOME = {
+    "optimal": Exit.ANSWERED,
+    "infeasible": Exit.NO_PLAN,
+    "feasible": Exit.UNPROVEN,
+    "unproven": Exit.UNPROVEN,
+    "failed": Exit.OUR_FAULT,
+}
+ScenarioArgument = Annotated[str, typer.Argument(help="A scenario file, or the name of a shipped scenario.")]
 FormatOption = Annotated[Format, typer.Option("--format", help="How to write the result.")]
 OutputOption = Annotated[
     Path | None, typer.Option("--output", help="Write the result to this file instead of the terminal.")
@@ -29,19 +55,35 @@ TimeLimitOption = Annotated[
     float | None,
     typer.Option("--time-limit-s", min=0.001, help="Seconds for each solve; without proof in time the exit code is 4."),
 ]
-EXIT_BY_OUTCOME = {"optimal": 0, "infeasible": 3, "feasible": 4, "unproven": 4, "failed": 70}
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress, no remarks.")]
 
 
-def check_writable(output: Path | None) -> None:
+def check_writable(*outputs: Path | None) -> None:
     """Says that a result could not be written before any time is spent on it.
 
     Raises:
-        InputError: the path is a folder, or its folder does not exist.
+        InputError: a path is a folder, or its folder does not exist.
     """
-    if output is not None and (output.is_dir() or not output.parent.is_dir()):
-        what = "is a folder" if output.is_dir() else f"is in {output.parent}, which is not a folder"
-        raise InputError([Finding("--output", 0, "", f"{output} {what}")])
+    for output in outputs:
+        if output is not None and (output.is_dir() or not output.parent.is_dir()):
+            what = "is a folder" if output.is_dir() else f"is in {output.parent}, which is not a folder"
+            raise InputError([Finding("--output", 0, "", f"{output} {what}")])
+
+
+def deliver(
+    answer: WrittenAnswer,
+    content: BaseModel | Mapping[str, Any],
+    output_format: Format,
+    output: Path | None,
+    *,
+    width: int = DEFAULT_WIDTH,
+) -> None:
+    """Writes an answer, or its content, in the form that was asked for.
+
+    Raises:
+        InputError: the file can't be written.
+    """
+    write(rendered(answer, content, output_format.value, width=width), output)
 
 
 def write(text: str, output: Path | None) -> None:
@@ -52,8 +94,10 @@ def write(text: str, output: Path | None) -> None:
     """
     if output is None:
         sys.stdout.write(text)
-        return
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError([Finding("--output", 0, "", f"cannot write {output}: {error.strerror}")]) from error
+    else:
+        write_text(output, text)
+
+
+def written(rows_by_file: Mapping[Path, int]) -> list[str]:
+    """Catalog files that were written, in words."""
+    return [f"{path} ({rows:,} {'row' if rows == 1 else 'rows'})" for path, rows in rows_by_file.items()]

@@ -7,25 +7,22 @@ import typer
 from optimizer.answers.why_not import PHASES, why_not
 from optimizer.cli.options import (
     CatalogsOption,
+    Exit,
     Format,
     FormatOption,
     OutputOption,
     QuietOption,
+    ScenarioArgument,
     TimeLimitOption,
-    check_writable,
-    write,
+    deliver,
 )
-from optimizer.cli.progress import progress
-from optimizer.cli.question import question
+from optimizer.cli.question import question, watched
 from optimizer.plan.question.forcing import Choice
-from optimizer.report.export import as_json
-from optimizer.report.plan.why_not import why_not_markdown, why_not_text
-
-EXIT_NO_PLAN = 3
+from optimizer.report.plan.why_not import why_not_answer
 
 
 def why_not_command(
-    scenario: Annotated[str, typer.Argument(help="A scenario file, or the name of a shipped scenario.")],
+    scenario: ScenarioArgument,
     gpu: Annotated[str | None, typer.Option(help="As `optimizer catalog list gpus` shows it, or a pattern.")] = None,
     provider: Annotated[str | None, typer.Option(help="A provider, or a pattern.")] = None,
     precision: Annotated[str | None, typer.Option(help="Of the weights: bf16, fp8, int4 and so on.")] = None,
@@ -41,11 +38,9 @@ def why_not_command(
     quiet: QuietOption = False,
 ) -> None:
     """What a choice would cost against the plan and why, or what it fails, and the price at which it wins."""
-    check_writable(output)
-    file, known = question(scenario, catalogs)
+    asked = question(scenario, catalogs, output)
     choice = Choice(gpu, provider, precision, tensor_parallel, pricing_term, engine, region, workload)
-    with progress(quiet, PHASES) as began:
-        answer = why_not(file.scenario, known, choice, time_limit_s=time_limit_s, progress=began)
-    forms = {Format.JSON: as_json, Format.MARKDOWN: why_not_markdown, Format.TEXT: why_not_text}
-    write(forms[output_format](answer), output)
-    raise typer.Exit(EXIT_NO_PLAN if answer.optimal_monthly_cost_usd is None else 0)
+    with watched(PHASES, quiet) as progress:
+        answer = why_not(asked.scenario, asked.catalogs, choice, time_limit_s=time_limit_s, progress=progress)
+    deliver(why_not_answer(answer), answer, output_format, output)
+    raise typer.Exit(Exit.NO_PLAN if answer.optimal_monthly_cost_usd is None else Exit.ANSWERED)

@@ -30,7 +30,13 @@ Names = NDArray[Any]
 
 
 def load_measurements(path: Path) -> pd.DataFrame:
-    """A file of measurements, every cell as text; columns that are not there are blank.
+    """Reads a file of measurements.
+
+    Args:
+        path: A CSV file shaped as `catalogs/measurements.csv`.
+
+    Returns:
+        Its rows, every cell as text; columns that are not there are blank.
 
     Raises:
         InputError: no such file, not CSV, or a required column is missing.

@@ -1,6 +1,8 @@
-"""Answers as JSON, and the schemas that say what it contains."""
+"""Answers in the form that was asked for: text, Markdown or JSON, and the schemas that say what the JSON contains."""
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -9,9 +11,13 @@ from optimizer.answers.frontier import Frontier
 from optimizer.answers.gate.types import GateReport
 from optimizer.answers.lifecycle.types import LifecycleReport
 from optimizer.answers.why_not import WhyNot
+from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.record.explanation import Explanation
 from optimizer.plan.record.report import PlanReport
+from optimizer.report.layout.elements import WrittenAnswer
+from optimizer.report.layout.markdown import answer_markdown
+from optimizer.report.layout.text import DEFAULT_WIDTH, answer_text
 
 SCHEMAS: dict[str, type[BaseModel]] = {
     "compare": Comparison,
@@ -25,13 +31,43 @@ SCHEMAS: dict[str, type[BaseModel]] = {
 }
 
 
-def as_json(record: BaseModel) -> str:
-    """The record as indented JSON, fields in their declared order, ending in a newline."""
-    return json.dumps(record.model_dump(mode="json", by_alias=True), indent=2, ensure_ascii=False) + "\n"
+def as_json(content: BaseModel | Mapping[str, Any]) -> str:
+    """An answer as `--format json` writes it.
+
+    Args:
+        content: A plan, a comparison or any other answer.
+
+    Returns:
+        Indented JSON, fields in their declared order, ending in a newline.
+    """
+    plain = content.model_dump(mode="json", by_alias=True) if isinstance(content, BaseModel) else content
+    return json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
+
+
+def rendered(
+    answer: WrittenAnswer, content: BaseModel | Mapping[str, Any], form: str, *, width: int = DEFAULT_WIDTH
+) -> str:
+    """The answer as `text` of some width or as `markdown`, or its content as `json`."""
+    if form == "json":
+        return as_json(content)
+    return answer_markdown(answer) if form == "markdown" else answer_text(answer, width)
 
 
 def schema(name: str) -> str:
-    """The JSON schema of a published shape, keys sorted, ending in a newline."""
+    """The JSON schema of a published shape.
+
+    Args:
+        name: One of `SCHEMAS`.
+
+    Returns:
+        JSON, keys sorted, ending in a newline.
+
+    Raises:
+        InputError: no shape has that name.
+    """
+    if name not in SCHEMAS:
+        hint = did_you_mean(name, SCHEMAS) or f"known: {', '.join(sorted(SCHEMAS))}"
+        raise InputError([Finding("NAME", 0, "", f"unknown schema '{name}'", hint)])
     record = SCHEMAS[name]
     read_in = record is Scenario
     shape = record.model_json_schema(mode="validation" if read_in else "serialization")

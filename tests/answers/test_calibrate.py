@@ -6,16 +6,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from support.command import Command
 
 from optimizer.answers.accuracy.calibrate import FIRST_STEP, fit
 from optimizer.base.errors import InputError
 from optimizer.base.extras import optional
-from optimizer.cli.app import app
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
-from optimizer.inputs.measurements import METRICS, groups, load_measurements, observed, shipped_measurements
+from optimizer.inputs.measurements import METRICS, load_measurements, observed, shipped_measurements
 from optimizer.performance.fit.fitting import from_priors, jacobian, log_errors, problem, residuals
 from optimizer.performance.fit.left_out import folds_of, left_out_errors
 from optimizer.performance.measured.batch import predict_batch
@@ -133,13 +132,13 @@ def test_every_shipped_constant_that_a_fit_may_move_has_a_prior(catalogs: Catalo
     assert FIRST_STEP > 0
 
 
-def test_the_measurement_catalog_is_sourced_and_small(catalogs: Catalogs) -> None:
+def test_the_measurement_catalog_is_sourced_and_small_and_has_seen_every_engine(catalogs: Catalogs) -> None:
     frame = shipped_measurements()
     assert set(frame["source"]) <= set(catalogs.sources)
     assert (shipped_dir("catalogs") / "measurements.csv").stat().st_size < 1_000_000
-    assert len(set(groups(frame))) > 350
-    seen = observed(frame)
-    assert all(np.isfinite(seen[metric]).sum() > 2000 for metric in METRICS)
+    seen, engines = observed(frame), frame["engine"].str.casefold()
+    for engine in (engine.id for engine in catalogs.engines.values() if engine.plannable):
+        assert all(np.isfinite(seen[metric][(engines == engine).to_numpy()]).any() for metric in METRICS), engine
     assert not np.isfinite(seen["ttft"][(frame["load_type"] == "offline").to_numpy()]).any()
 
 
@@ -149,16 +148,14 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it() -> None:
 
 
 def test_the_command_writes_a_catalog_file_that_can_be_laid_over(
-    tmp_path: Path, catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
+    optimizer: Command, tmp_path: Path, catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     slower(catalogs, rows()).to_csv("own.csv", index=False)
     (tmp_path / "mine").mkdir()
-    result = CliRunner().invoke(
-        app, ["calibrate", "own.csv", "--output", "mine/calibration.csv", "--as-of", "2026-11-21"]
-    )
-    assert result.exit_code == 0, result.output
-    assert "constants fitted to 5 rows of own.csv (SHA-256 " in result.output
+    result = optimizer("calibrate", "own.csv", "--output", "mine/calibration.csv", "--as-of", "2026-11-21")
+    assert result.code == 0, result.err
+    assert "constants fitted to 5 rows of own.csv (SHA-256 " in result.out + result.err
     laid = load_catalogs(tmp_path / "mine")
     assert {entry.source for entry in laid.calibration if entry.note.startswith("fitted to own.csv")} == {
         "own-measurements"

@@ -4,23 +4,21 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from support.tables import OWNED, SOURCES
 
 from optimizer.answers.compare.compare import compare
 from optimizer.answers.compare.types import Comparison
+from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 
-SECONDS_PER_MONTH = 730 * 3600
-SOURCES = "id,title,licence,as_of\nours,Our books,{licence},2026-11-01\n"
-OWNED = (
-    "id,site,gpu,gpu_count,link,instances,purchase_usd,amortisation_months,resale_share,power_kw,pue,usd_per_kwh,"
-    "cooling_usd_per_month,staff_usd_per_month,space_usd_per_month,source,as_of\n"
-)
+SECONDS_PER_MONTH = HOURS_PER_MONTH * SECONDS_PER_HOUR
+OURS = SOURCES + "ours,Our books,{licence},2026-11-01\n"
 API = "provider,model,provider_model_name,{fields},unit,as_of,source,confidence\n"
 
 
 def books(folder: Path, owned: str = "", apis: str = "", licence: str = "own") -> Path:
-    (folder / "sources.csv").write_text(SOURCES.format(licence=licence), encoding="utf-8")
+    (folder / "sources.csv").write_text(OURS.format(licence=licence), encoding="utf-8")
     if owned:
         (folder / "owned.csv").write_text(OWNED + owned, encoding="utf-8")
     if apis:

@@ -13,12 +13,12 @@ from optimizer.answers.accuracy.decisions import (
     SLA_TARGETS,
     Question,
     bounded,
-    decide,
     flat,
     gpu_hour_prices,
     options,
     quality,
     questions,
+    validate_decisions,
 )
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.measurements import deployments_of, load_measurements
@@ -140,7 +140,7 @@ def test_prices_are_those_a_plan_considers(catalogs: Catalogs) -> None:
 def test_every_rule_is_asked_the_same_questions(catalogs: Catalogs, tmp_path: Path) -> None:
     path = tmp_path / "measured.csv"
     path.write_text("\n".join([HEADINGS, *[row(gpu) for gpu in GPUS]]) + "\n", encoding="utf-8")
-    found = decide(load_measurements(path), catalogs)
+    found = validate_decisions(load_measurements(path), catalogs)
     assert (found.cases, found.options) == (1, 3)
     for kind in KINDS:
         assert len({each.questions for each in found.rules if each.targets == kind}) == 1

@@ -9,7 +9,7 @@ from support.command import run
 
 from optimizer import load_catalogs, predict
 from optimizer.answers.accuracy.prediction import Setting, predict_setting
-from optimizer.answers.catalog.soundness import soundness
+from optimizer.answers.catalog.soundness import check_catalogs
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
@@ -96,7 +96,7 @@ def test_an_engine_calibrated_on_some_gpus_is_planned_on_those(overlay: Path, ch
     passing = {options.configurations[row].gpu for row in options.pools[0].passed.nonzero()[0]}
     assert passing
     assert {half.gpus[gpu].vendor for gpu in passing} == {"nvidia"}
-    findings = [finding for finding in soundness(half) if finding.check == "engines"]
+    findings = [finding for finding in check_catalogs(half) if finding.check == "engines"]
     assert [finding.text.split(": ")[2] for finding in findings] == ["turbo is not calibrated on amd"]
 
 
@@ -128,7 +128,7 @@ def test_rows_of_other_engines_in_the_same_file_are_predicted(uncalibrated: Cata
 
 
 def test_catalog_check_tries_every_engine_and_names_its_row(overlay: Path, uncalibrated: Catalogs) -> None:
-    findings = [finding for finding in soundness(uncalibrated) if finding.check == "engines"]
+    findings = [finding for finding in check_catalogs(uncalibrated) if finding.check == "engines"]
     assert [finding.subject for finding in findings] == ["turbo", "turbo"]
     assert {finding.severity for finding in findings} == {"warning"}
     start = f"{overlay}/engines.csv:2: no plan can use it on "
@@ -137,10 +137,10 @@ def test_catalog_check_tries_every_engine_and_names_its_row(overlay: Path, uncal
 
 
 def test_every_shipped_engine_can_be_predicted_where_its_row_says_it_runs() -> None:
-    assert [finding for finding in soundness(load_catalogs()) if finding.check == "engines"] == []
+    assert [finding for finding in check_catalogs(load_catalogs()) if finding.check == "engines"] == []
 
 
 def test_rows_of_its_own_make_it_an_engine_like_any_other(overlay: Path) -> None:
     known = calibrated(overlay, "turbo")
     assert predict_setting(setting("mi300x"), known).tpot.predicted > 0
-    assert [finding for finding in soundness(known) if finding.check == "engines"] == []
+    assert [finding for finding in check_catalogs(known) if finding.check == "engines"] == []

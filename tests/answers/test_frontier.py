@@ -1,24 +1,25 @@
 """Every point of a frontier is the optimum of the edited scenario, and its breakpoints are where the cost changes."""
 
-from dataclasses import replace
+from collections.abc import Callable
 
 import pytest
-from support.command import run
+from support.command import Command
+from support.scenarios import monthly_cost
 
 from optimizer import load_scenario
 from optimizer.answers.frontier import Frontier, frontier, sweep_of
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.readback.readback import read_back
 from optimizer.plan.variants.frontier import Sweep, set_to
-from optimizer.report.plan.frontier import frontier_markdown, frontier_text
+from optimizer.report.layout.markdown import answer_markdown
+from optimizer.report.layout.text import answer_text
+from optimizer.report.plan.frontier import frontier_answer
 
 
 @pytest.fixture(scope="module")
-def few(catalogs: Catalogs) -> Catalogs:
-    return replace(catalogs, offers=tuple(o for o in catalogs.offers if o.provider in ("lambda", "nebius", "verda")))
+def few(market_of: Callable[..., Catalogs]) -> Catalogs:
+    return market_of("lambda", "nebius", "verda")
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +36,8 @@ def cost(scenario: Scenario, few: Catalogs, **tpot: float) -> str | None:
     first = scenario.workloads[0]
     slo = first.slo.model_copy(update={"tpot_ms": first.slo.tpot_ms.model_copy(update=tpot)})  # type: ignore[union-attr]
     edited = scenario.model_copy(update={"workloads": (first.model_copy(update={"slo": slo}),)})
-    answer = Inquiry.of(edited, few).solved()
-    return f"{read_back(answer).monthly_cost_usd:.2f}" if answer.solution.outcome == "optimal" else None
+    usd = monthly_cost(edited, few)
+    return None if usd is None else f"{usd:.2f}"
 
 
 def test_every_point_is_the_optimum_there(line: Frontier, few: Catalogs, scenario: Scenario) -> None:
@@ -65,10 +66,10 @@ def test_two_sweeps_make_a_grid_that_text_and_markdown_show(few: Catalogs, scena
     )
     assert len(grid.points) == 4
     assert {tuple(point.values) for point in grid.points} == {("ttft_ms", "chat.confidence")}
-    text = frontier_text(grid)
+    text = answer_text(frontier_answer(grid))
     assert "chat.confidence ↓ ttft_ms →" in text
     assert max(map(len, text.splitlines())) <= 120
-    assert frontier_markdown(grid).startswith("# Frontier of chat-8b\n")
+    assert answer_markdown(frontier_answer(grid)).startswith("# Frontier of chat-8b\n")
 
 
 def test_latencies_of_several_statistics_move_together(scenario: Scenario) -> None:
@@ -100,9 +101,7 @@ def test_values_outside_the_range_of_their_field_are_refused(few: Catalogs, scen
         frontier(scenario, few, [Sweep("min_quality", 0.9, 1.5, 3)])
 
 
-def test_a_frontier_without_any_plan_says_so_and_exits_with_3(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    result = run(monkeypatch, capsys, "frontier", "infeasible-latency", "--sweep", "tpot_ms=20:30:2")
+def test_a_frontier_without_any_plan_says_so_and_exits_with_3(optimizer: Command) -> None:
+    result = optimizer("frontier", "infeasible-latency", "--sweep", "tpot_ms=20:30:2")
     assert result.code == 3
     assert result.out.startswith("No plan meets infeasible-latency anywhere along tpot_ms.")

@@ -8,15 +8,15 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from support.command import Result, run
+from support.command import Command
 from support.gate_cases import baseline, judged, scenario, world
 
 from optimizer.answers.catalog.snapshot import snapshot
 from optimizer.answers.gate.baseline import paired, read_baselines
 from optimizer.answers.gate.gate import gate
-from optimizer.answers.gate.pin import pinned
+from optimizer.answers.gate.pin import Pin, pinned
 from optimizer.answers.gate.plan import Planned
-from optimizer.answers.gate.rules import Case, Limits, proof
+from optimizer.answers.gate.rules import Case, GateLimits, proof
 from optimizer.answers.gate.types import GateReport
 from optimizer.base.errors import InputError
 from optimizer.cli.gate import exit_code
@@ -24,12 +24,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.loading import load_scenario_file
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.export import as_json
-from optimizer.report.gate.gate import gate_text
-
-
-@pytest.fixture
-def optimizer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
-    return lambda *arguments: run(monkeypatch, capsys, *arguments)
+from optimizer.report.gate.gate import verdict_line
 
 
 @pytest.fixture
@@ -114,11 +109,11 @@ def test_no_plan_and_no_proof_end_a_gate(small: Catalogs, tmp_path: Path) -> Non
     assert rules(impossible) == ["no_plan"]
     assert impossible.after_usd is None
     assert "No plan meets support" in impossible.reasons[0].text
-    assert gate_text(impossible).startswith("Gate broken: not every scenario has a plan.")
+    assert verdict_line(impossible) == "Gate broken: not every scenario has a plan."
     assert exit_code(impossible) == 3
     late = [impossible.reasons[0].model_copy(update={"rule": "unproven"})]
     assert exit_code(impossible.model_copy(update={"reasons": late})) == 4
-    fleet = baseline(scenario(tmp_path), small).fleet.model_copy(update={"outcome": "feasible"})
+    fleet = baseline(scenario(tmp_path), small).plan.model_copy(update={"outcome": "feasible"})
     case = Case(scenario(tmp_path), Planned(fleet, 0.02, ""), None)
     assert [verdict.rule for verdict in proof(case) if verdict.broken] == ["unproven"]
 
@@ -127,13 +122,13 @@ def test_several_scenarios_are_held_to_their_total(small: Catalogs, tmp_path: Pa
     """A new scenario counts in full, one that is gone as saved, and both as the scenarios' doing."""
     files = [scenario(tmp_path, "one"), scenario(tmp_path, "two")]
     before = (baseline(files[0], small), baseline(scenario(tmp_path, "three"), small))
-    report = gate(files, small, Limits(max_increase_usd=Decimal(0)), before)
+    report = gate(files, small, GateLimits(max_increase_usd=Decimal(0)), before)
     assert (report.before_usd, report.after_usd, report.verdict) == (Decimal("730.00"), Decimal("730.00"), "kept")
     assert [each.change_usd for each in report.scenarios] == [Decimal("0.00"), Decimal("365.00")]
     assert any("its scenario three is gone" in each.text for each in report.warnings)
-    alone = gate(files, small, Limits(max_increase_usd=Decimal(364)), before[:1])
+    alone = gate(files, small, GateLimits(max_increase_usd=Decimal(364)), before[:1])
     assert rules(alone) == ["max_increase_usd"]
-    assert gate(files, small, Limits(max_increase_percent=Decimal(0)), before[:1]).verdict == "broken"
+    assert gate(files, small, GateLimits(max_increase_percent=Decimal(0)), before[:1]).verdict == "broken"
 
 
 def test_baselines_find_their_scenarios(small: Catalogs, tmp_path: Path) -> None:
@@ -152,7 +147,7 @@ def test_what_is_no_plan_is_refused(text: str, tmp_path: Path) -> None:
 
 
 def test_two_baselines_of_one_scenario_are_refused(small: Catalogs, tmp_path: Path) -> None:
-    plan = baseline(scenario(tmp_path), small).fleet.model_dump_json()
+    plan = baseline(scenario(tmp_path), small).plan.model_dump_json()
     for name in ("a", "b"):
         (tmp_path / f"{name}.json").write_text(plan)
     with pytest.raises(InputError, match="a plan of the same scenario"):
@@ -164,12 +159,12 @@ def test_limits_without_a_baseline_and_names_that_stand_twice_are_refused(small:
     (tmp_path / "copy.yaml").write_text(Path(file.document.file).read_text())
     files = [file, load_scenario_file(tmp_path / "copy.yaml")]
     with pytest.raises(InputError) as refused:
-        gate(files, small, Limits(max_increase_percent=Decimal(5)))
+        gate(files, small, GateLimits(max_increase_percent=Decimal(5)))
     assert [finding.field or finding.file for finding in refused.value.findings] == ["--max-increase-percent", "name"]
 
 
 def test_the_command_keeps_and_refuses(
-    optimizer: Callable[..., Result], planned: Callable[[str], PlanReport], tmp_path: Path
+    optimizer: Command, planned: Callable[[str], PlanReport], tmp_path: Path
 ) -> None:
     plan = tmp_path / "plan.json"
     plan.write_text(as_json(planned("ci-gate")))
@@ -186,7 +181,7 @@ def test_the_command_keeps_and_refuses(
     assert "none.json" in missing.err
 
 
-def test_the_command_opens_folders_and_holds_a_pin(optimizer: Callable[..., Result], tmp_path: Path) -> None:
+def test_the_command_opens_folders_and_holds_a_pin(optimizer: Command, tmp_path: Path) -> None:
     scenario(tmp_path, "one")
     (tmp_path / "notes.txt").write_text("not a scenario")
     forms = {form: tmp_path / f"gate.{form}" for form in ("junit", "sarif", "comment")}
@@ -210,8 +205,8 @@ def test_drift_from_a_pin_is_told_price_by_price(tmp_path: Path) -> None:
     manifest = tmp_path / "pin.json"
     manifest.write_text(as_json(taken.model_copy(update={"sha256": "0" * 64, "prices": prices})))
     with pytest.raises(InputError, match=r"1 prices? moved.*-50\.0 %"):
-        pinned(str(manifest), None, allow_drift=False)
-    held, told = pinned(str(manifest), None, allow_drift=True)
-    assert held == "0" * 64
-    assert any(name in line for line in told)
-    assert pinned(taken.sha256, None, allow_drift=False) == (taken.sha256, [])
+        pinned(str(manifest))
+    pin = pinned(str(manifest), allow_drift=True)
+    assert pin.sha256 == "0" * 64
+    assert any(name in line for line in pin.drift)
+    assert pinned(taken.sha256) == Pin(taken.sha256)

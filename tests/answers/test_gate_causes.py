@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.gate_cases import amounts, baseline, judged, scenario, world
 
-from optimizer.answers.gate.baseline import Baseline, Fleet
+from optimizer.answers.gate.baseline import Baseline, GatePlan
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.record.origin import inputs_of
 
@@ -29,9 +29,9 @@ def slower(catalogs: Catalogs) -> Catalogs:
 
 def told(before: Baseline, **changes: object) -> Baseline:
     """A baseline that was made from something else than it says of today."""
-    assert before.fleet.inputs is not None
-    inputs = before.fleet.inputs.model_copy(update=changes)
-    return replace(before, fleet=before.fleet.model_copy(update={"inputs": inputs}))
+    assert before.plan.inputs is not None
+    inputs = before.plan.inputs.model_copy(update=changes)
+    return replace(before, plan=before.plan.model_copy(update={"inputs": inputs}))
 
 
 def test_nothing_changed_nothing_is_blamed(small: Catalogs, tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_several_causes_are_told_apart_with_the_catalogs_of_before(
 def test_what_cannot_be_told_apart_says_so(small: Catalogs, tmp_path: Path) -> None:
     file = scenario(tmp_path)
     before = baseline(file, small)
-    cheaper = replace(before, fleet=before.fleet.model_copy(update={"monthly_cost_usd": Decimal("300.00")}))
+    cheaper = replace(before, plan=before.plan.model_copy(update={"monthly_cost_usd": Decimal("300.00")}))
     other = told(cheaper, calibration_sha256="0" * 64, program="0.0.1")
     report = judged(file, small, other)
     (cause,) = report.causes
@@ -103,8 +103,8 @@ def test_what_cannot_be_told_apart_says_so(small: Catalogs, tmp_path: Path) -> N
 
 def test_a_plan_that_records_nothing_is_compared_without_causes(small: Catalogs, tmp_path: Path) -> None:
     file = scenario(tmp_path)
-    plan = baseline(file, small).fleet.model_dump(mode="json", exclude={"inputs"})
-    report = judged(file, small, Baseline("old.json", Fleet.model_validate(plan)))
+    plan = baseline(file, small).plan.model_dump(mode="json", exclude={"inputs"})
+    report = judged(file, small, Baseline("old.json", GatePlan.model_validate(plan)))
     assert (report.change_usd, report.causes) == (Decimal("0.00"), [])
     assert "does not record" in report.scenarios[0].notes[0]
 

@@ -1,13 +1,13 @@
 """Training and serving add up by month: the articles' sums to the cent, every fleet the optimum of its demand."""
 
 import json
-from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.command import Result, run
+from support.command import Command
+from support.tables import OFFERS
 
 from optimizer import load_catalogs, load_scenario
 from optimizer.answers.lifecycle.arithmetic import Training, checkpoints_held, inference_share, scaling_efficiency
@@ -24,10 +24,7 @@ from optimizer.report.export import as_json
 from optimizer.report.lifecycle import lifecycle_markdown, lifecycle_text, summary
 
 H100_USD = Decimal("2.49")
-ACME = (
-    "provider,provider_kind,region,instance_type,gpu,gpu_count,link,price_usd_per_hour,pricing_term,as_of,source,"
-    "confidence\nacme,neocloud,us,quad,h100-sxm,4,nvlink,9.96,on_demand,2026-11-01,litgpt-0.5.13,listed\n"
-)
+ACME = OFFERS + ("acme,neocloud,us,quad,h100-sxm,4,nvlink,9.96,on_demand,2026-11-01,litgpt-0.5.13,listed\n")
 FINE_TUNING = {"name": "tune", "gpu": "h100-sxm", "gpus": 8, "hours": 12, "usd_per_gpu_hour": 2.49}
 
 
@@ -207,12 +204,7 @@ def test_text_and_markdown_start_with_the_answer(shipped: LifecycleReport) -> No
     assert exact(0.023) == Decimal("0.023")
 
 
-@pytest.fixture
-def optimizer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
-    return lambda *arguments: run(monkeypatch, capsys, *arguments)
-
-
-def test_the_command_says_what_is_missing_and_where(optimizer: Callable[..., Result], tmp_path: Path) -> None:
+def test_the_command_says_what_is_missing_and_where(optimizer: Command, tmp_path: Path) -> None:
     missing = optimizer("lifecycle", "chat-8b")
     assert (missing.code, "lifecycle: is missing" in missing.err) == (2, True)
     text = (

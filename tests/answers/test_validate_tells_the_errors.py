@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from support.command import Result, run
+from support.command import Command
 from support.paths import ROOT
 
 from optimizer.answers.accuracy.validate import DIMENSIONS, WORST_ROWS, errors, validate
@@ -38,11 +38,6 @@ def measured(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return write
-
-
-@pytest.fixture
-def optimizer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
-    return lambda *arguments: run(monkeypatch, capsys, *map(str, arguments))
 
 
 def test_groups_count_alike_however_many_rows_they_have(catalogs: Catalogs, measured: Callable[..., Path]) -> None:
@@ -108,7 +103,7 @@ def test_unknown_dimensions_are_refused_together_with_the_nearest(catalogs: Cata
     assert [each.hint for each in raised.value.findings] == ["did you mean gpu?", "did you mean load?"]
 
 
-def test_a_missing_column_is_bad_input(optimizer: Callable[..., Result], measured: Callable[..., Path]) -> None:
+def test_a_missing_column_is_bad_input(optimizer: Command, measured: Callable[..., Path]) -> None:
     result = optimizer("validate", measured("vllm,llama-3.1-8b", headings="engine,model"))
     assert result.code == 2
     assert result.out == ""
@@ -117,14 +112,14 @@ def test_a_missing_column_is_bad_input(optimizer: Callable[..., Result], measure
 
 @pytest.mark.parametrize("arguments", [("--by", "gpu,colour"), ("--plot", "errors.pdf"), ("--by", ",")])
 def test_bad_options_are_bad_input(
-    optimizer: Callable[..., Result], measured: Callable[..., Path], arguments: tuple[str, ...]
+    optimizer: Command, measured: Callable[..., Path], arguments: tuple[str, ...]
 ) -> None:
     result = optimizer("validate", measured(row()), *arguments)
     assert (result.code, result.out) == (2, "")
     assert arguments[0] in result.err
 
 
-def test_json_is_whole_and_the_same_every_time(optimizer: Callable[..., Result], measured: Callable[..., Path]) -> None:
+def test_json_is_whole_and_the_same_every_time(optimizer: Command, measured: Callable[..., Path]) -> None:
     path = measured(row(), row(clients=1), row("l40s"))
     first, second = (optimizer("validate", path, "--format", "json", "--decisions") for _ in range(2))
     assert first == second
@@ -135,9 +130,7 @@ def test_json_is_whole_and_the_same_every_time(optimizer: Callable[..., Result],
 
 
 @pytest.mark.parametrize("form", ["text", "markdown"])
-def test_words_have_every_table(
-    optimizer: Callable[..., Result], measured: Callable[..., Path], tmp_path: Path, form: str
-) -> None:
+def test_words_have_every_table(optimizer: Command, measured: Callable[..., Path], tmp_path: Path, form: str) -> None:
     out = tmp_path / "errors"
     arguments = ("--by", "metric,engine+load", "--format", form, "--output", out, "--decisions")
     result = optimizer("validate", measured(row(), row("no-such-gpu")), *arguments)
@@ -149,7 +142,7 @@ def test_words_have_every_table(
 
 @pytest.mark.parametrize("ending", ["png", "svg"])
 def test_equal_points_are_drawn_equal(
-    optimizer: Callable[..., Result], measured: Callable[..., Path], tmp_path: Path, ending: str
+    optimizer: Command, measured: Callable[..., Path], tmp_path: Path, ending: str
 ) -> None:
     pytest.importorskip("matplotlib")
     path, images = measured(row(), row(clients=1), row("l40s")), [tmp_path / f"{at}.{ending}" for at in range(2)]

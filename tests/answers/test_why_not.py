@@ -1,6 +1,6 @@
 """A proposed choice is priced, or told what it fails, and every price and way in holds when tried."""
 
-from dataclasses import replace
+from collections.abc import Callable
 from decimal import Decimal
 from math import prod
 
@@ -34,8 +34,8 @@ PROVIDERS = ("aws", "lambda", "nebius", "verda")
 
 
 @pytest.fixture(scope="module")
-def few(catalogs: Catalogs) -> Catalogs:
-    return replace(catalogs, offers=tuple(o for o in catalogs.offers if o.provider in PROVIDERS))
+def few(market_of: Callable[..., Catalogs]) -> Catalogs:
+    return market_of(*PROVIDERS)
 
 
 def asked(few: Catalogs, **changes: object) -> WhyNot:

@@ -3,14 +3,11 @@
 import csv
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from support.command import Result, run
+from support.command import Command, Result
 
-from optimizer.answers.optimize import optimize
 from optimizer.cli import plan as plan_command
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.export import SCHEMAS, as_json
@@ -20,20 +17,7 @@ LOAD = ("--input-tokens", "1024", "--output-tokens", "256", "--concurrency", "8"
 HEADINGS = "engine,model,gpu,num_gpus,tp,weight_precision,input_tokens,output_tokens,load_type,load_value"
 
 
-@pytest.fixture
-def optimizer(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], planned: Callable[[str], PlanReport]
-) -> Callable[..., Result]:
-    """The command, planning shipped scenarios once for all tests."""
-
-    def remembered(scenario: Any, catalogs: Any, **options: Any) -> PlanReport:
-        return optimize(scenario, catalogs, **options) if options.get("time_limit_s") else planned(scenario.name)
-
-    monkeypatch.setattr(plan_command, "optimize", remembered)
-    return lambda *arguments: run(monkeypatch, capsys, *arguments)
-
-
-def test_a_plan_answers_in_its_first_line(optimizer: Callable[..., Result]) -> None:
+def test_a_plan_answers_in_its_first_line(optimizer: Command) -> None:
     result = optimizer("plan", "chat-8b")
     assert result.code == 0
     assert result.err == ""
@@ -44,7 +28,7 @@ def test_a_plan_answers_in_its_first_line(optimizer: Callable[..., Result]) -> N
     assert not any(line != line.rstrip() for line in result.out.splitlines())
 
 
-def test_json_is_alone_and_whole_on_stdout_and_keeps_its_schema(optimizer: Callable[..., Result]) -> None:
+def test_json_is_alone_and_whole_on_stdout_and_keeps_its_schema(optimizer: Command) -> None:
     result = optimizer("plan", "chat-8b", "--format", "json")
     assert result.err == ""
     said = json.loads(result.out)
@@ -57,11 +41,11 @@ def test_json_is_alone_and_whole_on_stdout_and_keeps_its_schema(optimizer: Calla
     assert said["monthly_cost_usd"] == f"{float(said['monthly_cost_usd']):.2f}"
 
 
-def test_markdown_is_a_document(optimizer: Callable[..., Result]) -> None:
+def test_markdown_is_a_document(optimizer: Command) -> None:
     assert optimizer("plan", "chat-8b", "--format", "markdown").out.startswith("# Plan for chat-8b\n")
 
 
-def test_no_plan_is_exit_code_3_with_ways_out(optimizer: Callable[..., Result]) -> None:
+def test_no_plan_is_exit_code_3_with_ways_out(optimizer: Command) -> None:
     result = optimizer("plan", "infeasible-latency", "--format", "json")
     said = json.loads(result.out)
     assert result.code == 3
@@ -70,45 +54,45 @@ def test_no_plan_is_exit_code_3_with_ways_out(optimizer: Callable[..., Result]) 
     assert said["explanation"]["nearest_misses"]
 
 
-def test_output_writes_the_same_bytes_to_a_file(optimizer: Callable[..., Result], tmp_path: Path) -> None:
+def test_output_writes_the_same_bytes_to_a_file(optimizer: Command, tmp_path: Path) -> None:
     printed = optimizer("plan", "chat-8b", "--format", "json").out
     result = optimizer("plan", "chat-8b", "--format", "json", "--output", str(tmp_path / "plan.json"))
     assert result == Result(0, "", "")
     assert (tmp_path / "plan.json").read_text(encoding="utf-8") == printed
 
 
-def test_output_that_cannot_be_written_is_bad_input(optimizer: Callable[..., Result], tmp_path: Path) -> None:
+def test_output_that_cannot_be_written_is_bad_input(optimizer: Command, tmp_path: Path) -> None:
     result = optimizer("catalog", "list", "--output", str(tmp_path / "no" / "folder"))
     assert result.code == 2
     assert "--output: cannot write" in result.err
 
 
 @pytest.mark.parametrize("command", [(), ("plan",), ("predict",), ("schema",), ("catalog",), ("catalog", "list")])
-def test_every_command_explains_itself(command: tuple[str, ...], optimizer: Callable[..., Result]) -> None:
+def test_every_command_explains_itself(command: tuple[str, ...], optimizer: Command) -> None:
     result = optimizer(*command, "--help")
     assert result.code == 0
     assert "Usage: " in result.out
 
 
 @pytest.mark.parametrize("wrong", [("plam",), ("plan",), ("plan", "a", "b"), ("plan", "chat-8b", "--format", "xml")])
-def test_wrong_usage_is_exit_code_2(wrong: tuple[str, ...], optimizer: Callable[..., Result]) -> None:
+def test_wrong_usage_is_exit_code_2(wrong: tuple[str, ...], optimizer: Command) -> None:
     result = optimizer(*wrong)
     assert result.code == 2
     assert result.out == ""
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_schemas_are_json(name: str, optimizer: Callable[..., Result]) -> None:
+def test_schemas_are_json(name: str, optimizer: Command) -> None:
     assert json.loads(optimizer("schema", name).out)["type"] == "object"
 
 
-def test_an_unknown_schema_names_the_nearest(optimizer: Callable[..., Result]) -> None:
+def test_an_unknown_schema_names_the_nearest(optimizer: Command) -> None:
     result = optimizer("schema", "plam")
     assert result.code == 2
     assert "did you mean plan" in result.err
 
 
-def test_a_prediction_has_intervals_units_and_a_source(optimizer: Callable[..., Result]) -> None:
+def test_a_prediction_has_intervals_units_and_a_source(optimizer: Command) -> None:
     said = json.loads(optimizer(*SMALL, *LOAD, "--format", "json").out)
     for name, unit in (("ttft", "ms"), ("tpot", "ms"), ("output_throughput", "tokens/s")):
         assert 0 < said[name]["low"] < said[name]["predicted"] < said[name]["high"]
@@ -116,14 +100,14 @@ def test_a_prediction_has_intervals_units_and_a_source(optimizer: Callable[..., 
     assert said["source"] in {"measured", "calibrated", "estimated"}
 
 
-def test_a_prediction_reads_as_text_and_markdown(optimizer: Callable[..., Result]) -> None:
+def test_a_prediction_reads_as_text_and_markdown(optimizer: Command) -> None:
     text = optimizer(*SMALL, *LOAD).out
     assert text.startswith("llama-3.1-8b fp8 on 1× h100-sxm, vllm; 1,024 tokens in, 256 out, 8 in flight\n")
     assert "90 % low" in text
     assert optimizer(*SMALL, *LOAD, "--format", "markdown").out.startswith("# llama-3.1-8b fp8")
 
 
-def test_every_unknown_name_of_a_prediction_is_told_at_once(optimizer: Callable[..., Result]) -> None:
+def test_every_unknown_name_of_a_prediction_is_told_at_once(optimizer: Command) -> None:
     named = ("--model", "llama-3.1-8", "--gpu", "h100", "--precision", "fp9", "--kv-precision", "q", "--engine", "vlm")
     result = optimizer("predict", *named, *LOAD)
     assert result.code == 2
@@ -131,19 +115,19 @@ def test_every_unknown_name_of_a_prediction_is_told_at_once(optimizer: Callable[
     assert "did you mean h100-sxm" in result.err
 
 
-def test_every_missing_option_of_a_prediction_is_told_at_once(optimizer: Callable[..., Result]) -> None:
+def test_every_missing_option_of_a_prediction_is_told_at_once(optimizer: Command) -> None:
     result = optimizer("predict", "--gpu", "l4")
     assert result.code == 2
     assert len(result.err.splitlines()) == 5
 
 
-def test_a_configuration_that_cannot_run_is_exit_code_2_with_the_reason(optimizer: Callable[..., Result]) -> None:
+def test_a_configuration_that_cannot_run_is_exit_code_2_with_the_reason(optimizer: Command) -> None:
     result = optimizer("predict", "--model", "llama-3.1-70b", "--gpu", "l4", "--precision", "bf16", *LOAD)
     assert result.code == 2
     assert "does not fit" in result.err
 
 
-def test_batch_carries_other_columns_through_untouched(optimizer: Callable[..., Result], tmp_path: Path) -> None:
+def test_batch_carries_other_columns_through_untouched(optimizer: Command, tmp_path: Path) -> None:
     carried = ["007", "1.50", " x ", "NA", "", 'say "a, b"', "ü\nsecond line"]
     with (tmp_path / "in.csv").open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
@@ -159,7 +143,7 @@ def test_batch_carries_other_columns_through_untouched(optimizer: Callable[..., 
     assert len({row["pred_tpot_ms_mean"] for row in rows}) == 1
 
 
-def test_batch_marks_what_it_does_not_know_and_never_fails(optimizer: Callable[..., Result], tmp_path: Path) -> None:
+def test_batch_marks_what_it_does_not_know_and_never_fails(optimizer: Command, tmp_path: Path) -> None:
     rows = [HEADINGS, ",,,,,,,,,", "vllm,nobody,l4,1,1,fp8,512,64,concurrency,4", "🦊,x,y,-1,1e400,nan,0x10,1e308,z,--"]
     (tmp_path / "in.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     result = optimizer("predict", "--batch", str(tmp_path / "in.csv"))
@@ -181,7 +165,7 @@ def test_batch_marks_what_it_does_not_know_and_never_fails(optimizer: Callable[.
     ],
 )
 def test_a_batch_file_that_is_no_table_is_bad_input(
-    content: bytes | None, words: str, optimizer: Callable[..., Result], tmp_path: Path
+    content: bytes | None, words: str, optimizer: Command, tmp_path: Path
 ) -> None:
     if content is not None:
         (tmp_path / "in.csv").write_bytes(content)
@@ -191,44 +175,43 @@ def test_a_batch_file_that_is_no_table_is_bad_input(
     assert words in result.err
 
 
-def test_batch_and_a_single_configuration_exclude_each_other(optimizer: Callable[..., Result]) -> None:
+def test_batch_and_a_single_configuration_exclude_each_other(optimizer: Command) -> None:
     assert "leave out --gpu or --batch" in optimizer("predict", "--batch", "x.csv", "--gpu", "l4").err
 
 
 @pytest.mark.parametrize("name", ["gpus", "offers", "models", "engines", "serverless", "sources", "precisions"])
-def test_catalogs_can_be_listed(name: str, optimizer: Callable[..., Result]) -> None:
+def test_catalogs_can_be_listed(name: str, optimizer: Command) -> None:
     text = optimizer("catalog", "list", name, "--limit", "3")
     assert text.code == 0
-    assert len(text.out.splitlines()) >= 4
     said = json.loads(optimizer("catalog", "list", name, "--format", "json").out)
-    assert len(said[name]) > 3
+    assert text.out.startswith(f"{name}: {len(said[name]):,}; the first 3, ")
 
 
-def test_a_filter_narrows_a_listing(optimizer: Callable[..., Result]) -> None:
+def test_a_filter_narrows_a_listing(optimizer: Command) -> None:
     said = json.loads(optimizer("catalog", "list", "gpus", "--filter", "h?00-*", "--format", "json").out)
     assert {row["id"][:4] for row in said["gpus"]} == {"h100", "h200"}
 
 
 @pytest.mark.parametrize("name", ["h100-sxm", "Qwen/Qwen3-32B", "vllm", "fp8", "aws", "driver-listings"])
-def test_every_kind_of_name_can_be_shown(name: str, optimizer: Callable[..., Result]) -> None:
+def test_every_kind_of_name_can_be_shown(name: str, optimizer: Command) -> None:
     result = optimizer("catalog", "show", name)
     assert result.code == 0
     assert name.casefold() in result.out.casefold()
 
 
-def test_an_unknown_name_shows_the_nearest(optimizer: Callable[..., Result]) -> None:
+def test_an_unknown_name_shows_the_nearest(optimizer: Command) -> None:
     result = optimizer("catalog", "show", "h100")
     assert result.code == 2
     assert "did you mean h100-sxm" in result.err
 
 
-def test_the_shipped_catalogs_are_sound(optimizer: Callable[..., Result]) -> None:
+def test_the_shipped_catalogs_are_sound(optimizer: Command) -> None:
     result = optimizer("catalog", "check")
     assert result.code == 0
     assert result.out.startswith("The catalogs are sound: 0 errors")
 
 
-def test_unsound_catalogs_are_exit_code_1(optimizer: Callable[..., Result], tmp_path: Path) -> None:
+def test_unsound_catalogs_are_exit_code_1(optimizer: Command, tmp_path: Path) -> None:
     rows = json.loads(optimizer("catalog", "list", "offers", "--filter", "aws", "--format", "json").out)["offers"]
     spot = next(row for row in rows if row["pricing_term"] == "spot")
     base = {**spot, "region": "test-1"}
@@ -242,9 +225,7 @@ def test_unsound_catalogs_are_exit_code_1(optimizer: Callable[..., Result], tmp_
     assert "above on-demand" in result.out
 
 
-def test_our_own_fault_is_exit_code_70_in_one_line(
-    optimizer: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_our_own_fault_is_exit_code_70_in_one_line(optimizer: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise KeyError("a defect\nwith two lines")
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from importlinter import cli
+from support.paths import ROOT
 
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.catalog.shipped import PACKAGE
 
-ROOT = PACKAGE.parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
 MAX_LINES = 350
 HARDWARE = re.compile(

@@ -4,14 +4,14 @@ import re
 from pathlib import Path
 
 import pytest
+from support.golden import Golden
+from support.paths import ROOT
 
 from optimizer.base.model import Strict
-from optimizer.inputs.catalog.shipped import PACKAGE
 from optimizer.inputs.scenario import scenario
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.report.export import SCHEMAS, schema
 
-ROOT = PACKAGE.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "catalogs").glob("*.md")])
 RECORDS = [
     *("Scenario", "Workload", "AlternativeModel", "Slo", "Latency", "RequestClass", "Demand", "Policy", "AllowDeny"),
@@ -25,9 +25,8 @@ pytestmark = pytest.mark.skipif(not PAGES, reason="the documents stand in the ch
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_published_schemas_are_those_of_the_code(name: str) -> None:
-    path = ROOT / "docs" / "schemas" / f"{name}.json"
-    assert path.read_text(encoding="utf-8") == schema(name), f"optimizer schema {name} --output {path}"
+def test_published_schemas_are_those_of_the_code(name: str, golden: Golden) -> None:
+    golden(ROOT / "docs" / "schemas" / f"{name}.json", schema(name))
 
 
 @pytest.mark.parametrize("record", RECORDS)

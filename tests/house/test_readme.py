@@ -1,30 +1,53 @@
 """What the README shows works: its commands, its example, its Python."""
 
+import inspect
+import json
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import pytest
 import typer
-from support.command import run
+from support.command import Command
+from support.paths import ROOT
 from typer.main import get_command
 
+import optimizer
 from optimizer.cli.app import app
-from optimizer.inputs.catalog.shipped import PACKAGE
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.measurements import shipped_measurements
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.plan.sections import plan_sections
 
-ROOT = PACKAGE.parent
 PAGES = [ROOT / "README.md", ROOT / "docs" / "quick-start.md"]
+PRICES = """region,instance_type,gpu,gpu_count,price_usd_per_hour,pricing_term
+us-east-1,g6.xlarge,L4,1,0.40,on_demand
+"""
+CONFIG = {
+    "model_type": "llama",
+    "num_hidden_layers": 16,
+    "hidden_size": 2048,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "intermediate_size": 8192,
+    "vocab_size": 128256,
+    "max_position_embeddings": 131072,
+    "torch_dtype": "bfloat16",
+}
+IMPORT = re.compile(r"^from (\S+) import", re.MULTILINE)
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 pytestmark = pytest.mark.skipif(not PAGES[0].is_file(), reason="the README stands in the checkout")
 
 
-def blocks(language: str) -> list[str]:
+def blocks(language: str, pages: Iterable[Path] = PAGES) -> list[str]:
     return [
-        text for page in PAGES for kind, text in BLOCK.findall(page.read_text(encoding="utf-8")) if kind == language
+        text for page in pages for kind, text in BLOCK.findall(page.read_text(encoding="utf-8")) if kind == language
     ]
+
+
+PYTHON_PAGES = [page for page in (*PAGES[:1], *sorted((ROOT / "docs").glob("*.md"))) if blocks("python", [page])]
 
 
 def commands() -> list[list[str]]:
@@ -56,9 +79,9 @@ def test_every_command_shown_parses(arguments: list[str]) -> None:
     command.make_context(names[-1], list(arguments[len(names) :]))
 
 
-def test_the_main_command_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_main_command_runs(optimizer: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    assert "proven optimal" in run(monkeypatch, capsys, *commands()[0]).out.splitlines()[0]
+    assert "proven optimal" in optimizer(*commands()[0]).out.splitlines()[0]
 
 
 def test_the_example_has_the_sections_of_a_plan(planned: Callable[[str], PlanReport]) -> None:
@@ -68,10 +91,32 @@ def test_the_example_has_the_sections_of_a_plan(planned: Callable[[str], PlanRep
     assert re.match(r"\$[\d,]+\.\d\d a month for chat-8b, proven optimal: ", example)
 
 
-def test_the_python_shown_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    example = blocks("python")[0]
-    exec(compile(example, "README.md", "exec"), {})
-    assert "a month for chat-8b" in capsys.readouterr().out
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, catalogs: Catalogs) -> None:
+    """A folder with the files that readers of the examples have; the shipped catalogs are read once for all pages."""
+    shipped_measurements().head(12).to_csv(tmp_path / "measurements.csv", index=False)
+    (tmp_path / "prices.csv").write_text(PRICES, encoding="utf-8")
+    (tmp_path / "my-model").mkdir()
+    (tmp_path / "my-model" / "config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    read = optimizer.load_catalogs
+    monkeypatch.setattr(optimizer, "load_catalogs", lambda overlay=None: read(overlay) if overlay else catalogs)
+
+
+@pytest.mark.usefixtures("workplace")
+@pytest.mark.parametrize("page", PYTHON_PAGES, ids=lambda page: page.name)
+def test_the_python_shown_runs(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, object] = {}
+    for example in blocks("python", [page]):
+        exec(compile(example, page.name, "exec"), names)
+    assert capsys.readouterr().out
+    assert [name for name in IMPORT.findall("".join(blocks("python", [page]))) if name.startswith("optimizer.")] == []
+
+
+def test_the_readme_shows_every_function() -> None:
+    shown = "".join(blocks("python", PAGES[:1]))
+    functions = [name for name in optimizer.__all__ if inspect.isfunction(getattr(optimizer, name))]
+    assert [name for name in functions if f"{name}(" not in shown] == []
 
 
 def test_every_command_there_is_stands_in_the_readme() -> None:

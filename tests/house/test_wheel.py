@@ -7,10 +7,9 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from support.paths import ROOT
 
 from optimizer.inputs.catalog.shipped import PACKAGE
-
-ROOT = PACKAGE.parent
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +30,7 @@ needs_backend = pytest.mark.skipif(
 
 
 @needs_backend
+@pytest.mark.slow("builds the wheel")
 @pytest.mark.parametrize("kind", ["catalogs", "scenarios"])
 def test_data_ships_in_the_wheel(kind: str, names: set[str]) -> None:
     files = [file for file in (ROOT / kind).rglob("*") if file.is_file()]
@@ -39,6 +39,7 @@ def test_data_ships_in_the_wheel(kind: str, names: set[str]) -> None:
 
 
 @needs_backend
+@pytest.mark.slow("builds the wheel")
 def test_every_module_ships_and_no_test_does(names: set[str]) -> None:
     modules = {str(file.relative_to(ROOT)) for file in PACKAGE.rglob("*.py")}
     assert modules <= names

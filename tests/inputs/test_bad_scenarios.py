@@ -1,11 +1,10 @@
 """Bad scenarios of every kind end with exit code 2 and one clear message per problem, with file, line and field."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.command import Result, run
+from support.command import Command, Result
 
 GOOD = """\
 name: support
@@ -129,13 +128,13 @@ WHOLE_FILES = {
 
 
 @pytest.fixture
-def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
+def plan(optimizer: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
     """Plans a scenario of that content in an empty folder."""
 
     def planned(content: str | bytes, name: str = "s.yaml") -> Result:
         monkeypatch.chdir(tmp_path)
         Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
-        return run(monkeypatch, capsys, "plan", name)
+        return optimizer("plan", name)
 
     return planned
 
@@ -153,7 +152,7 @@ def messages(result: Result) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", ONE_PROBLEM)
-def test_one_problem_is_one_message_with_line_and_field(kind: str, plan: Callable[..., Result]) -> None:
+def test_one_problem_is_one_message_with_line_and_field(kind: str, plan: Command) -> None:
     old, new, line, field, words = ONE_PROBLEM[kind]
     assert old in GOOD
     (message,) = messages(plan(GOOD.replace(old, new, 1)))
@@ -164,21 +163,21 @@ def test_one_problem_is_one_message_with_line_and_field(kind: str, plan: Callabl
 
 
 @pytest.mark.parametrize("kind", WHOLE_FILES)
-def test_files_that_are_no_scenario_say_why(kind: str, plan: Callable[..., Result]) -> None:
+def test_files_that_are_no_scenario_say_why(kind: str, plan: Command) -> None:
     content, words = WHOLE_FILES[kind]
     (message,) = messages(plan(content))
     assert words in message
     assert len(message) < 300
 
 
-def test_all_problems_are_told_at_once(plan: Callable[..., Result]) -> None:
+def test_all_problems_are_told_at_once(plan: Command) -> None:
     broken = GOOD.replace("input_tokens: 100", "input_tokens: -5").replace("ttft_ms: 500", "ttft: 500")
     told = messages(plan(broken.replace("max_gpus: 8", "max_gpus: 1.5\n  regoins: {allow: [x]}")))
     assert [re.findall(r"s\.yaml:(\d+):", line)[0] for line in told] == ["6", "9", "11", "12"]
     assert "did you mean regions" in told[-1]
 
 
-def test_unknown_names_in_workloads_and_policy_are_told_at_once(plan: Callable[..., Result]) -> None:
+def test_unknown_names_in_workloads_and_policy_are_told_at_once(plan: Command) -> None:
     quota = "quotas: [{provider: awz, region: us-east-1, gpu: h100, max_gpus: 3}]"
     told = messages(plan(GOOD.replace("llama-3.1-8b", "lama-3.1-8b").replace("max_gpus: 8", quota)))
     assert len(told) == 3
@@ -186,12 +185,12 @@ def test_unknown_names_in_workloads_and_policy_are_told_at_once(plan: Callable[.
     assert "did you mean aws?" in told[2]
 
 
-def test_broken_json_names_line_and_column(plan: Callable[..., Result]) -> None:
+def test_broken_json_names_line_and_column(plan: Command) -> None:
     (message,) = messages(plan('{\n"name": "s",\n}', "s.json"))
     assert message == "error: s.json:3: broken JSON: Expecting property name enclosed in double quotes (column 1)"
 
 
-def test_json_and_yaml_have_the_same_keys_once(plan: Callable[..., Result]) -> None:
+def test_json_and_yaml_have_the_same_keys_once(plan: Command) -> None:
     (message,) = messages(plan('{"name": "s", "name": "t"}', "s.json"))
     assert "name: this key stands twice" in message
 
@@ -199,27 +198,21 @@ def test_json_and_yaml_have_the_same_keys_once(plan: Callable[..., Result]) -> N
 @pytest.mark.parametrize(
     ("name", "words"), [("nope", "shipped: "), ("chat-8", "did you mean chat-8b"), (".", "folder")]
 )
-def test_a_scenario_that_is_not_there_names_those_that_are(
-    name: str, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (message,) = messages(run(monkeypatch, capsys, "plan", name))
+def test_a_scenario_that_is_not_there_names_those_that_are(name: str, words: str, optimizer: Command) -> None:
+    (message,) = messages(optimizer("plan", name))
     assert words in message
 
 
 @pytest.mark.parametrize("folder", ["missing", "empty"])
-def test_catalog_folders_without_catalogs_are_refused(
-    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_catalog_folders_without_catalogs_are_refused(folder: str, tmp_path: Path, optimizer: Command) -> None:
     (tmp_path / "empty").mkdir()
-    (message,) = messages(run(monkeypatch, capsys, "plan", "chat-8b", "--catalogs", str(tmp_path / folder)))
+    (message,) = messages(optimizer("plan", "chat-8b", "--catalogs", tmp_path / folder))
     assert "known files: catalog.csv" in message
 
 
-def test_a_broken_catalog_row_is_named_by_file_and_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_broken_catalog_row_is_named_by_file_and_line(tmp_path: Path, optimizer: Command) -> None:
     rows = "provider,item,unit,value,source,as_of,confidence,note\naws,storage,USD,cheap,nobody,2026-13-01,sure,\n"
     (tmp_path / "ancillary_costs.csv").write_text(rows)
-    told = messages(run(monkeypatch, capsys, "plan", "chat-8b", "--catalogs", str(tmp_path)))
+    told = messages(optimizer("plan", "chat-8b", "--catalogs", tmp_path))
     assert len(told) == 3
     assert all(f"{tmp_path}/ancillary_costs.csv:2: " in line for line in told)

@@ -4,17 +4,14 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from support.tables import OFFERS, SOURCES
 
 from optimizer.base.errors import Finding, InputError
-from optimizer.inputs.catalog.checks import check_catalogs
+from optimizer.inputs.catalog.checks import check_rows
 from optimizer.inputs.catalog.loading import TABLES, load_catalogs
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
 
-OFFER_COLUMNS = (
-    "provider,provider_kind,region,instance_type,gpu,gpu_count,link,price_usd_per_hour,pricing_term,"
-    "as_of,source,confidence"
-)
 OFFER = "acme,neocloud,us,box,l4,1,none,0.5,on_demand,2026-11-01,litgpt-0.5.13,listed"
 SHIPPED_OFFER_ID = "aws/us-east-1/p5.48xlarge/8xh100-sxm/on_demand"
 
@@ -28,7 +25,7 @@ def problems(folder: Path, **files: str) -> list[Finding]:
 
 
 def offers(*rows: str) -> str:
-    return "\n".join((OFFER_COLUMNS, *rows)) + "\n"
+    return OFFERS + "\n".join(rows) + "\n"
 
 
 def price(catalogs: Catalogs, offer_id: str) -> list[Decimal]:
@@ -62,7 +59,7 @@ def test_own_sources_may_be_named_by_own_rows(tmp_path: Path) -> None:
     (tmp_path / "offers.csv").write_text(offers(OFFER.replace("litgpt-0.5.13", "our-contract")))
     with pytest.raises(InputError, match="unknown 'our-contract'"):
         load_catalogs(tmp_path)
-    (tmp_path / "sources.csv").write_text("id,title,licence,as_of\nour-contract,Our contract,private,2026-11-01\n")
+    (tmp_path / "sources.csv").write_text(SOURCES + "our-contract,Our contract,private,2026-11-01\n")
     assert "our-contract" in load_catalogs(tmp_path).sources
 
 
@@ -90,7 +87,7 @@ def test_a_bad_row_is_named_with_its_line_and_field(tmp_path: Path, row: str, fi
 
 def test_all_problems_of_all_files_come_at_once(tmp_path: Path) -> None:
     bad_offers = offers(OFFER.replace(",0.5,", ",-1,").replace("neocloud", "cloud"), OFFER.replace(",l4,", ",,"))
-    found = problems(tmp_path, offers=bad_offers, sources="id,title,licence,as_of\nx,X,none,never\n")
+    found = problems(tmp_path, offers=bad_offers, sources=SOURCES + "x,X,none,never\n")
     assert [(Path(finding.file).name, finding.line, finding.field) for finding in found] == [
         ("offers.csv", 2, "price_usd_per_hour"),
         ("offers.csv", 2, "provider_kind"),
@@ -101,7 +98,7 @@ def test_all_problems_of_all_files_come_at_once(tmp_path: Path) -> None:
 
 def test_lines_are_counted_through_cells_of_several_lines(tmp_path: Path) -> None:
     first = 'a,"a title\nover two lines",none,2026-01-01'
-    (finding,) = problems(tmp_path, sources=f"id,title,licence,as_of\n{first}\nb,B,none,never\n")
+    (finding,) = problems(tmp_path, sources=f"{SOURCES}{first}\nb,B,none,never\n")
     assert finding.line == 4
 
 
@@ -227,7 +224,7 @@ def test_catalog_check_names_spot_above_on_demand_outliers_and_unknown_links(tmp
     absurd = OFFER.replace("box", "gold").replace(",0.5,", ",99,")
     unlinked = OFFER.replace("box", "pair").replace(",1,none,", ",2,,")
     (tmp_path / "offers.csv").write_text(offers(OFFER, dear_spot, absurd, unlinked))
-    named = {(found.severity, found.check, found.subject) for found in check_catalogs(load_catalogs(tmp_path))}
+    named = {(found.severity, found.check, found.subject) for found in check_rows(load_catalogs(tmp_path))}
     assert ("error", "discounts", "acme/us/box/1xl4/spot") in named
     assert ("warning", "price range", "acme/us/gold/1xl4/on_demand") in named
     assert ("warning", "links", "acme/us/pair/2xl4/on_demand") in named
@@ -243,11 +240,11 @@ def test_catalog_check_names_spellings_zero_prices_and_prices_too_old(tmp_path: 
         "acme,free,0,million tokens,2026-11-01,litgpt-0.5.13,listed\n"
     )
     known = load_catalogs(tmp_path)
-    named = {(found.severity, found.check, found.subject) for found in check_catalogs(known)}
+    named = {(found.severity, found.check, found.subject) for found in check_rows(known)}
     assert ("warning", "duplicates", "acme/us/b_o_x/1xl4/on_demand") in named
     assert ("warning", "price range", "acme/us/box/1xh200-nvl/on_demand") in named
     assert ("warning", "zero price", "acme/free") in named
     assert ("note", "prices by GPU", "l4") in named
-    too_old = {found.subject for found in check_catalogs(known, max_age_days=365) if found.severity == "error"}
+    too_old = {found.subject for found in check_rows(known, max_age_days=365) if found.severity == "error"}
     assert "acme/us/old/1xl4/on_demand" in too_old
     assert "acme/us/box/1xl4/on_demand" not in too_old

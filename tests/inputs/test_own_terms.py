@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.tables import OWNED, SOURCES
 
 from optimizer.base.errors import Finding, InputError
-from optimizer.inputs.catalog.checks import check_catalogs
+from optimizer.inputs.catalog.checks import check_rows
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.catalog.records import Catalogs
@@ -17,12 +18,8 @@ from optimizer.inputs.scenario.scenario import Policy
 from optimizer.performance.market.criteria import OFFER_CRITERIA
 from optimizer.performance.market.market import Market, admits_by, market, under
 
-SOURCES = "id,title,licence,as_of\nours,Our contracts,private,2026-11-01\n"
+OURS = SOURCES + "ours,Our contracts,private,2026-11-01\n"
 DISCOUNT = "provider,gpu,pricing_term,percent,private,source,as_of\n"
-OWNED = (
-    "id,site,gpu,gpu_count,link,instances,purchase_usd,amortisation_months,resale_share,power_kw,pue,usd_per_kwh,"
-    "cooling_usd_per_month,staff_usd_per_month,space_usd_per_month,source,as_of\n"
-)
 BOX = "dgx,basement,h100-sxm,8,nvlink,3,300000,48,0.2,10.2,1.3,0.15,100,900,500,ours,2026-11-01\n"
 BOX_ID = "owned/basement/dgx/8xh100-sxm/owned"
 STOCK = "provider,region,gpu,pricing_term,max_instances,source,as_of\n"
@@ -31,7 +28,7 @@ P5_LIST = Decimal("55.04")
 
 
 def loaded(folder: Path, **files: str) -> Catalogs:
-    for name, text in ({"sources": SOURCES} | files).items():
+    for name, text in ({"sources": OURS} | files).items():
         (folder / f"{name}.csv").write_text(text, encoding="utf-8")
     return load_catalogs(folder)
 
@@ -254,7 +251,7 @@ def test_every_shipped_region_is_placed_or_says_why_not(catalogs: Catalogs) -> N
 
 
 def test_catalog_check_names_the_providers_whose_country_is_not_known(catalogs: Catalogs) -> None:
-    found = {each.subject: each for each in check_catalogs(catalogs) if each.check == "places"}
+    found = {each.subject: each for each in check_rows(catalogs) if each.check == "places"}
     assert found["verda"].severity == "note"
     assert "in global" in found["verda"].text
     assert not {"aws", "azure", "gcp"} & set(found)

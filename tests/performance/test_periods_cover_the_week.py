@@ -33,7 +33,7 @@ def covering(found: Periods) -> np.ndarray:
     return found.demand_requests_per_second[found.hour_to_period]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(weeks, min_size=1, max_size=3), st.integers(1, 30))
 def test_every_hour_is_covered_and_every_peak_is_exact(weekly: list[list[float]], most: int) -> None:
     found, week = periods(scenario(*weekly, max_periods=most)), np.array(weekly).T
@@ -49,7 +49,7 @@ def test_every_hour_is_covered_and_every_peak_is_exact(weekly: list[list[float]]
         assert found.added_share == pytest.approx(0, abs=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(weeks, st.integers(1, 12))
 def test_whatever_starts_a_period_ends_it_again(week: list[float], most: int) -> None:
     found = periods(scenario(week, max_periods=most))

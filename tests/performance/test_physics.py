@@ -18,7 +18,7 @@ MODELS = ("llama-3.1-8b", "llama-3.1-70b", "qwen3-30b-a3b", "deepseek-v3", "gpt-
 NATIVE = 2.0
 
 
-def every(catalogs: Catalogs, models: tuple[str, ...] = MODELS, degrees: tuple[int, ...] = (1, 2, 8)) -> Setup:
+def crossed(catalogs: Catalogs, models: tuple[str, ...], degrees: tuple[int, ...] = (1, 2, 8)) -> Setup:
     """Every GPU, precision and plannable engine with some models and degrees, over its own link."""
     engines = [engine.id for engine in catalogs.engines.values() if engine.plannable]
     rows = [
@@ -28,6 +28,12 @@ def every(catalogs: Catalogs, models: tuple[str, ...] = MODELS, degrees: tuple[i
     setup = gather(catalogs, rows)
     linked = (setup.layout.tensor_parallel == 1) | ~np.isnan(setup.interconnect.bandwidth)
     return setup.take(np.flatnonzero(linked & (setup.hardware.kernel_support > 0)))
+
+
+@pytest.fixture(scope="module")
+def machines(catalogs: Catalogs) -> Setup:
+    """Every GPU, precision and plannable engine with models of every kind."""
+    return crossed(catalogs, MODELS)
 
 
 def some(catalogs: Catalogs, **changes: object) -> Setup:
@@ -41,40 +47,36 @@ def latencies(point: OperatingPoint) -> list[np.ndarray]:
     return [point.tpot_s[name] for name in STATISTICS] + [values[:, 0] for values in per_class]
 
 
-def test_every_time_is_positive_and_finite(catalogs: Catalogs) -> None:
-    setup = every(catalogs)
+def test_every_time_is_positive_and_finite(machines: Setup) -> None:
     for rate in (0.0, 0.5, 50.0):
-        point = operate(setup, CHAT, np.full(setup.rows, rate))
+        point = operate(machines, CHAT, np.full(machines.rows, rate))
         for values in [*latencies(point), point.step_s, point.prefill_s[:, 0]]:
             assert np.all(np.isfinite(values))
             assert np.all(values > 0)
 
 
-def test_latency_grows_with_the_rate(catalogs: Catalogs) -> None:
-    setup = every(catalogs)
+def test_latency_grows_with_the_rate(machines: Setup) -> None:
     rates = (0.0, 0.1, 1.0, 10.0, 100.0)
-    points = [operate(setup, CHAT, np.full(setup.rows, rate)) for rate in rates]
+    points = [operate(machines, CHAT, np.full(machines.rows, rate)) for rate in rates]
     for low, high in pairwise(points):
         for before, after in zip(latencies(low), latencies(high), strict=True):
             assert np.all(after >= before * (1 - 1e-6))
 
 
 @pytest.mark.parametrize(("input_factor", "output_factor"), [(2.0, 1.0), (1.0, 2.0)])
-def test_time_grows_with_tokens(catalogs: Catalogs, input_factor: float, output_factor: float) -> None:
-    setup = every(catalogs)
+def test_time_grows_with_tokens(machines: Setup, input_factor: float, output_factor: float) -> None:
     more = replace(
         CHAT, input_tokens=CHAT.input_tokens * input_factor, output_tokens=CHAT.output_tokens * output_factor
     )
-    short, long = (operate(setup, mix, np.full(setup.rows, 0.01)) for mix in (CHAT, more))
+    short, long = (operate(machines, mix, np.full(machines.rows, 0.01)) for mix in (CHAT, more))
     fits = short.stable & long.stable
     assert np.all((long.ttft_s["p95"] >= short.ttft_s["p95"] * (1 - 1e-9))[fits])
     assert np.all((long.e2e_s["p95"] > short.e2e_s["p95"])[fits])
 
 
-def test_a_cached_prompt_never_takes_longer(catalogs: Catalogs) -> None:
-    setup = every(catalogs)
+def test_a_cached_prompt_never_takes_longer(machines: Setup) -> None:
     fresh, cached = (
-        operate(setup, replace(LONG, cached_input_share=share), np.zeros(setup.rows)) for share in (0, 0.5)
+        operate(machines, replace(LONG, cached_input_share=share), np.zeros(machines.rows)) for share in (0, 0.5)
     )
     assert np.all(cached.ttft_s["mean"] <= fresh.ttft_s["mean"])
 
@@ -89,7 +91,6 @@ def test_first_token_comes_sooner_with_tensor_parallelism_over_nvlink(catalogs: 
 
 
 def test_native_fp8_is_never_slower_than_bf16(catalogs: Catalogs) -> None:
-    setup = every(catalogs)
     for degree, engine, model in product((1, 2, 8), ("vllm", "sglang", "tensorrt-llm"), MODELS):
         pairs = [
             [Configuration(engine, model, gpu, precision, "bf16", degree, 1) for precision in ("bf16", "fp8")]
@@ -107,28 +108,26 @@ def test_native_fp8_is_never_slower_than_bf16(catalogs: Catalogs) -> None:
             assert np.all(point.ttft_s["p95"][1::2][fits] <= point.ttft_s["p95"][::2][fits])
 
 
-def test_more_memory_never_hurts(catalogs: Catalogs) -> None:
-    setup = every(catalogs)
-    bigger = replace(setup, hardware=replace(setup.hardware, usable_bytes=setup.hardware.usable_bytes * 1.5))
+def test_more_memory_never_hurts(machines: Setup) -> None:
+    bigger = replace(machines, hardware=replace(machines.hardware, usable_bytes=machines.hardware.usable_bytes * 1.5))
     limits = Limits({"p95": 2.0}, {"mean": 0.05}, {}, Margins.same())
-    small, large = (sustainable_rate(each, CHAT, limits).rate_per_s for each in (setup, bigger))
+    small, large = (sustainable_rate(each, CHAT, limits).rate_per_s for each in (machines, bigger))
     assert np.all(large >= small * (1 - 1e-6))
 
 
-def test_a_looser_limit_never_lowers_the_rate(catalogs: Catalogs) -> None:
-    setup = every(catalogs)
+def test_a_looser_limit_never_lowers_the_rate(machines: Setup) -> None:
     tight = Limits({"p95": 0.5, "p50": 0.3}, {"p95": 0.04}, {"p99": 12.0}, Margins.same())
-    rate = sustainable_rate(setup, CHAT, tight).rate_per_s
+    rate = sustainable_rate(machines, CHAT, tight).rate_per_s
     for loose in (
         replace(tight, ttft_s={"p95": 1.0, "p50": 0.6}),
         replace(tight, tpot_s={"p95": 0.08}),
         replace(tight, e2e_s={}),
     ):
-        assert np.all(sustainable_rate(setup, CHAT, loose).rate_per_s >= rate * (1 - 1e-6))
+        assert np.all(sustainable_rate(machines, CHAT, loose).rate_per_s >= rate * (1 - 1e-6))
 
 
 def test_the_sustainable_rate_keeps_the_limits_and_a_little_more_breaks_them(catalogs: Catalogs) -> None:
-    setup = every(catalogs, ("llama-3.1-8b",))
+    setup = crossed(catalogs, ("llama-3.1-8b",))
     limits = Limits({"p95": 0.5}, {"mean": 0.03}, {}, Margins.same())
     found = sustainable_rate(setup, CHAT, limits)
     rows = np.flatnonzero(found.rate_per_s > 0)
@@ -141,7 +140,7 @@ def test_the_sustainable_rate_keeps_the_limits_and_a_little_more_breaks_them(cat
 
 
 def test_a_margin_lowers_the_rate(catalogs: Catalogs) -> None:
-    setup = every(catalogs, ("llama-3.1-8b",))
+    setup = crossed(catalogs, ("llama-3.1-8b",))
     plain = Limits({"p95": 0.5}, {"mean": 0.03}, {}, Margins.same())
     careful = replace(plain, margins=Margins.same(ttft=1.5, tpot=1.3, throughput=1.3))
     with_margin, without = (sustainable_rate(setup, CHAT, limits).rate_per_s for limits in (careful, plain))
@@ -174,11 +173,10 @@ def test_an_unknown_name_is_an_error_and_never_a_default(catalogs: Catalogs, fie
         some(catalogs, **{field: "nonsense"})
 
 
-def test_rows_do_not_influence_each_other(catalogs: Catalogs) -> None:
-    setup = every(catalogs)
-    rows = np.arange(0, setup.rows, 97)
+def test_rows_do_not_influence_each_other(machines: Setup) -> None:
+    rows = np.arange(0, machines.rows, 97)
     limits = Limits({"p95": 0.5}, {"mean": 0.05}, {}, Margins.same())
-    alone, together = sustainable_rate(setup.take(rows), CHAT, limits), sustainable_rate(setup, CHAT, limits)
+    alone, together = sustainable_rate(machines.take(rows), CHAT, limits), sustainable_rate(machines, CHAT, limits)
     assert np.array_equal(alone.rate_per_s, together.rate_per_s[rows])
 
 

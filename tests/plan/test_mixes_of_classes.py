@@ -18,7 +18,8 @@ from optimizer.plan.question import inquiry as asking
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.report import PlanReport
-from optimizer.report.plan.plan import plan_text
+from optimizer.report.layout.text import answer_text
+from optimizer.report.plan.sections import plan_answer
 
 
 def desk(**policy: object) -> Scenario:
@@ -98,13 +99,16 @@ def test_what_must_survive_a_loss_is_not_mixed(catalogs: Catalogs) -> None:
     assert MIXED not in {d.pool for d in safe.deployments}
 
 
+@pytest.mark.slow("compares mixed replicas with every plan of pools")
 def test_the_report_says_what_is_mixed_and_what_pools_would_cost(planned: Callable[[str], PlanReport]) -> None:
     report = planned("shared-replicas")
     (mixed,) = (d for d in report.deployments if d.pool == MIXED)
     assert sum(item.share for item in mixed.classes) == pytest.approx(1)
     (apart_,) = (item for item in report.explanation.alternatives if item.kind == "mix_classes")
     assert (apart_.difference_usd or 0) > 0
-    assert "between 3 predicted mixes of classes, capacity is added up by shares" in plan_text(report, width=1000)
+    assert "between 3 predicted mixes of classes, capacity is added up by shares" in answer_text(
+        plan_answer(report, verbose=False), width=1000
+    )
 
 
 def covering(blends: tuple[Blend, ...], corners: np.ndarray, mix: np.ndarray) -> int:
@@ -116,7 +120,7 @@ def covering(blends: tuple[Blend, ...], corners: np.ndarray, mix: np.ndarray) ->
     return count
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(2, 4), st.lists(st.integers(0, 10**6), min_size=1, max_size=4))
 def test_simplices_cover_every_mix_once(classes: int, splits: list[int]) -> None:
     rng = np.random.default_rng(splits)

@@ -1,11 +1,12 @@
 """What must hold for any scenario: dearer inputs never give a cheaper plan, looser limits never a dearer one."""
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 
 import pytest
-from support.scenarios import with_policy, with_workload
+from support.scenarios import monthly_cost, with_policy, with_workload
 
 from optimizer import load_scenario
 from optimizer.inputs.catalog.records import Catalogs, Offer
@@ -14,16 +15,10 @@ from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.readback.readback import read_back
 
 
-def cost(scenario: Scenario, catalogs: Catalogs) -> Decimal | None:
-    answer = Inquiry.of(scenario, catalogs).solved()
-    return read_back(answer).monthly_cost_usd if answer.solution.outcome == "optimal" else None
-
-
 @pytest.fixture(scope="module")
-def few(catalogs: Catalogs) -> Catalogs:
+def few(market_of: Callable[..., Catalogs]) -> Catalogs:
     """The offers of three providers: enough to choose from, fast to solve."""
-    kept = tuple(o for o in catalogs.offers if o.provider in ("lambda", "runpod", "nebius"))
-    return replace(catalogs, offers=kept)
+    return market_of("lambda", "runpod", "nebius")
 
 
 def repriced(catalogs: Catalogs, factor: Decimal, every: int) -> Catalogs:
@@ -36,14 +31,14 @@ def repriced(catalogs: Catalogs, factor: Decimal, every: int) -> Catalogs:
 
 @pytest.mark.parametrize("every", [1, 2, 3])
 def test_higher_prices_never_make_it_cheaper(few: Catalogs, chat: Scenario, every: int) -> None:
-    before, after = cost(chat, few), cost(chat, repriced(few, Decimal("1.3"), every))
+    before, after = monthly_cost(chat, few), monthly_cost(chat, repriced(few, Decimal("1.3"), every))
     assert before is not None
     assert after is not None
     assert after >= before
 
 
 def test_all_prices_doubled_double_the_cost(few: Catalogs, chat: Scenario) -> None:
-    before, after = cost(chat, few), cost(chat, repriced(few, Decimal(2), 1))
+    before, after = monthly_cost(chat, few), monthly_cost(chat, repriced(few, Decimal(2), 1))
     assert before is not None
     assert after == 2 * before
 
@@ -52,7 +47,7 @@ def test_more_offers_never_make_it_dearer(few: Catalogs, chat: Scenario) -> None
     rng = random.Random(7)
     offers = list(few.offers)
     rng.shuffle(offers)
-    costs = [cost(chat, replace(few, offers=tuple(offers[:size]))) for size in (40, 80, len(offers))]
+    costs = [monthly_cost(chat, replace(few, offers=tuple(offers[:size]))) for size in (40, 80, len(offers))]
     known = [value for value in costs if value is not None]
     assert known == sorted(known, reverse=True)
     assert costs[-1] is not None
@@ -73,7 +68,7 @@ def test_more_offers_never_make_it_dearer(few: Catalogs, chat: Scenario) -> None
 def test_looser_policy_never_costs_more(
     few: Catalogs, chat: Scenario, tight: dict[str, object], loose: dict[str, object]
 ) -> None:
-    dear, cheap = cost(with_policy(chat, **tight), few), cost(with_policy(chat, **loose), few)
+    dear, cheap = monthly_cost(with_policy(chat, **tight), few), monthly_cost(with_policy(chat, **loose), few)
     assert cheap is not None
     assert dear is None or dear >= cheap
 
@@ -94,7 +89,7 @@ def test_looser_policy_never_costs_more(
 def test_easier_workload_never_costs_more(
     few: Catalogs, chat: Scenario, tight: dict[str, object], loose: dict[str, object]
 ) -> None:
-    dear, cheap = cost(with_workload(chat, **tight), few), cost(with_workload(chat, **loose), few)
+    dear, cheap = monthly_cost(with_workload(chat, **tight), few), monthly_cost(with_workload(chat, **loose), few)
     assert cheap is not None
     assert dear is None or dear >= cheap
 

@@ -15,10 +15,12 @@ from optimizer.plan.record.report import PlanReport
 
 NAMES = sorted({file.stem for file in shipped_dir("scenarios").glob("*.yaml")} - set(BY_FAMILY))
 SOLVABLE = [name for name in NAMES if not name.startswith("infeasible")]
+SLOW = {"shared-replicas": pytest.mark.slow("compares mixed replicas with every plan of pools")}
+PLANNED = [pytest.param(name, marks=SLOW.get(name, ())) for name in SOLVABLE]
 SINGLE_CLASS_WITHOUT_SIDE_LIMITS = ["chat-70b", "chat-8b", "deepseek-v3", "long-context", "qwen3-32b"]
 
 
-@pytest.mark.parametrize("name", SOLVABLE)
+@pytest.mark.parametrize("name", PLANNED)
 def test_the_plan_is_proven_and_verified(name: str, planned: Callable[[str], PlanReport]) -> None:
     report = planned(name)
     assert report.outcome == "optimal"
@@ -40,7 +42,7 @@ def test_infeasible_scenarios_name_the_nearest_miss_and_a_way_out(
     assert report.explanation.relaxations
 
 
-@pytest.mark.parametrize("name", SOLVABLE)
+@pytest.mark.parametrize("name", PLANNED)
 def test_alternatives_and_opportunities_are_priced_against_the_plan(
     name: str, planned: Callable[[str], PlanReport]
 ) -> None:

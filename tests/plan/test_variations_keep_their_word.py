@@ -1,9 +1,11 @@
 """What a step costs and where the plan changes, solved again from scratch: marginal values and breakpoints."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 
 import pytest
+from support.scenarios import monthly_cost
 
 from optimizer import optimize
 from optimizer.inputs.catalog.records import Catalogs
@@ -32,8 +34,8 @@ NEAR = Decimal("0.01")
 
 
 @pytest.fixture(scope="module")
-def few(catalogs: Catalogs) -> Catalogs:
-    return replace(catalogs, offers=tuple(o for o in catalogs.offers if o.provider in ("lambda", "nebius", "verda")))
+def few(market_of: Callable[..., Catalogs]) -> Catalogs:
+    return market_of("lambda", "nebius", "verda")
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +44,7 @@ def report(few: Catalogs) -> PlanReport:
 
 
 def cost(few: Catalogs, field: str, value: float) -> Decimal | None:
-    answer = Inquiry.of(with_field(Scenario.model_validate(SCENARIO), field, value), few).solved()
-    return read_back(answer).monthly_cost_usd if answer.solution.outcome == "optimal" else None
+    return monthly_cost(with_field(Scenario.model_validate(SCENARIO), field, value), few)
 
 
 def test_every_step_costs_what_the_edited_scenario_costs(report: PlanReport, few: Catalogs) -> None:

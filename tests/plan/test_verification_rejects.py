@@ -35,8 +35,8 @@ from support.tampering import (
     workload,
 )
 
+from optimizer import load_scenario
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.readback.readback import Bought
 from optimizer.plan.verify.verify import CHECKS, Claim, verify
 
@@ -45,14 +45,14 @@ CENT = Decimal("0.01")
 
 
 @pytest.fixture(scope="module")
-def claims(asked: Callable[[str], Inquiry], fleet: Callable[[str], Bought]) -> Claims:
+def claims(known: Callable[[str], Catalogs], fleet: Callable[[str], Bought]) -> Claims:
     """The claim of a shipped scenario's plan."""
 
     def claim(name: str) -> Claim:
-        inquiry, bought = asked(name), fleet(name)
+        bought = fleet(name)
         return Claim(
-            scenario=inquiry.scenario,
-            catalogs=inquiry.catalogs,
+            scenario=load_scenario(name),
+            catalogs=known(name),
             deployments=bought.deployments,
             purchases=bought.purchases,
             hosted=bought.hosted,

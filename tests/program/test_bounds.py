@@ -16,7 +16,7 @@ from optimizer.program.proof.relaxation import bound_from, read_multipliers
 from optimizer.program.solve import solve, solve_plainly
 from optimizer.program.solver import Clock, solve_linear
 
-STEADY = settings(deadline=None, derandomize=True, max_examples=25, database=None)
+STEADY = settings(max_examples=25)
 
 
 @STEADY

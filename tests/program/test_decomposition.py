@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.fleets import STEADY
 from support.instances import problems
+from support.plain import plain_candidates, plain_offers
 
 from optimizer.program import search
 from optimizer.program.large.decomposition import separable_parts
-from optimizer.program.problem.data import Apis, Candidates, Limits, Offers, Traffic, steady_traffic
+from optimizer.program.problem.data import Apis, Limits, Traffic, steady_traffic
 from optimizer.program.problem.problem import Problem, sorted_problem
 from optimizer.program.solve import solve, solve_plainly
 
@@ -25,7 +26,6 @@ def neighbours(draw: st.DrawFn) -> Problem:
     home, workload = np.arange(12) % offers, np.arange(12) // offers
     rate = np.zeros((12, 3))
     rate[np.arange(12), workload] = random.uniform(0.5, 3.0, 12).round(1)
-    names, none = tuple(f"o{o}" for o in range(offers)), np.full(offers, np.nan)
     traffic: Traffic = replace(
         steady_traffic(tuple(f"{w}/k" for w in workloads), np.ones(3), workload=workloads),
         demand_per_s=random.uniform(0.2, 4.0, (periods, 3)).round(1),
@@ -35,26 +35,11 @@ def neighbours(draw: st.DrawFn) -> Problem:
     )
     return Problem(
         traffic=traffic,
-        candidates=Candidates(
-            ids=tuple(f"c{c:02d}" for c in range(12)),
-            offer=home,
-            configuration=("x",) * 12,
-            engine=("e",) * 12,
-            gpus_per_replica=np.minimum(random.choice([1, 2], 12), size[home]),
-            rate_per_s=rate,
-            replicas_in_force=np.zeros(12, dtype=np.int64),
-        ),
-        offers=Offers(
-            ids=names,
-            price_usd_per_hour=random.uniform(0.5, 4.0, offers).round(2),
+        candidates=plain_candidates(home, rate, gpus_per_replica=np.minimum(random.choice([1, 2], 12), size[home])),
+        offers=plain_offers(
+            random.uniform(0.5, 4.0, offers).round(2),
             gpus_per_instance=size,
-            power_kw=none,
-            carbon_kg_per_hour=none,
             available=random.choice([np.inf, np.inf, np.inf, 2.0], offers),
-            provider=names,
-            region=names,
-            gpu=names,
-            spot=np.zeros(offers, dtype=np.bool_),
             always_paid=random.random(offers) < 0.2,
         ),
         limits=Limits(max_utilization=0.9, spare_replicas=draw(st.sampled_from([0, 0, 1]))),
@@ -87,30 +72,9 @@ def test_only_what_is_shared_joins_workloads() -> None:
 
 
 def _two_on_one_offer() -> Problem:
-    names, none = ("one",), np.full(1, np.nan)
     return Problem(
         traffic=steady_traffic(("a/k", "b/k"), np.ones(2), workload=("a", "b")),
-        candidates=Candidates(
-            ids=("a", "b"),
-            offer=np.zeros(2, dtype=np.int64),
-            configuration=("x", "x"),
-            engine=("e", "e"),
-            gpus_per_replica=np.ones(2, dtype=np.int64),
-            rate_per_s=np.eye(2),
-            replicas_in_force=np.zeros(2, dtype=np.int64),
-        ),
-        offers=Offers(
-            ids=names,
-            price_usd_per_hour=np.ones(1),
-            gpus_per_instance=np.ones(1, dtype=np.int64),
-            power_kw=none,
-            carbon_kg_per_hour=none,
-            available=np.full(1, np.inf),
-            provider=names,
-            region=names,
-            gpu=names,
-            spot=np.zeros(1, dtype=np.bool_),
-            always_paid=np.zeros(1, dtype=np.bool_),
-        ),
+        candidates=plain_candidates([0, 0], np.eye(2)),
+        offers=plain_offers([1.0]),
         limits=Limits(max_utilization=1.0),
     )

@@ -1,14 +1,10 @@
-"""One family = one function = one registry entry = one golden model = one paragraph of documentation.
+"""One family = one function = one registry entry = one golden model = one paragraph of documentation."""
 
-After a deliberate change of the formulation, run with UPDATE_GOLDEN=1 and read the difference before committing it.
-"""
-
-import os
 import re
-from pathlib import Path
 
 import pytest
 from ortools.math_opt.io.python import mps_converter
+from support.golden import Golden
 from support.instances import TINY, by_day_and_night, paying_for_answers, tiny_problem, with_apis
 from support.paths import ROOT, TESTS
 
@@ -33,25 +29,19 @@ def model_text(problem: Problem) -> str:
     return mps_converter.model_proto_to_mps(model_proto(program, hourly_cost(program)))
 
 
-def held(path: Path, text: str) -> bool:
-    if os.environ.get("UPDATE_GOLDEN"):
-        path.write_text(text, encoding="utf-8")
-    return path.read_text(encoding="utf-8") == text
-
-
 @pytest.mark.parametrize("name", NAMES)
-def test_model_of_each_family_is_as_recorded(name: str) -> None:
-    assert held(GOLDEN / f"{name}.mps", model_text(TINY.get(name, tiny_problem)())), f"{name}: model changed"
+def test_model_of_each_family_is_as_recorded(name: str, golden: Golden) -> None:
+    golden(GOLDEN / f"{name}.mps", model_text(TINY.get(name, tiny_problem)()))
 
 
-def test_model_of_everything_at_once_is_as_recorded() -> None:
+def test_model_of_everything_at_once_is_as_recorded(golden: Golden) -> None:
     many_things = by_day_and_night(with_apis(tiny_problem(spare_replicas=1, survive=("region",), max_engines=1)))
-    assert held(GOLDEN.parent / "program_of_many_families.mps", model_text(many_things)), "model changed"
+    golden(GOLDEN.parent / "program_of_many_families.mps", model_text(many_things))
 
 
-def test_model_with_answers_that_cost_something_to_send_is_as_recorded() -> None:
+def test_model_with_answers_that_cost_something_to_send_is_as_recorded(golden: Golden) -> None:
     problem = by_day_and_night(paying_for_answers(tiny_problem(max_monthly_usd=9000.0)))
-    assert held(GOLDEN.parent / "program_of_paid_answers.mps", model_text(problem)), "model changed"
+    golden(GOLDEN.parent / "program_of_paid_answers.mps", model_text(problem))
 
 
 def test_every_family_has_a_golden_model_and_nothing_else_does() -> None:
@@ -66,9 +56,9 @@ def test_every_family_has_its_function_and_its_limits() -> None:
         assert any(getattr(home, family.name, None) is family.rows for home in homes)
 
 
-def test_formulation_page_is_the_registry() -> None:
+def test_formulation_page_is_the_registry(golden: Golden) -> None:
     text = formulation_markdown()
-    assert held(FORMULATION, text), "docs/formulation.md is not what the registry says"
+    golden(FORMULATION, text)
     assert re.findall(r"^### (\w+)$", text, flags=re.MULTILINE) == NAMES
 
 

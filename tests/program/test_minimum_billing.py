@@ -10,7 +10,7 @@ from support.promises import lingering_hours
 from optimizer.inputs.scenario.policy import Elastic
 from optimizer.program.refine.paid_runs import PaidRun, paid_runs
 
-STEADY = settings(deadline=None, derandomize=True, max_examples=60, database=None)
+STEADY = settings(max_examples=60)
 
 
 @STEADY

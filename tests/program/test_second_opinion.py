@@ -15,6 +15,8 @@ from optimizer.program.solve import solve
 SCIP_SECONDS = 60.0
 """Far more than any case takes: a machine would have to be ten times slower for the limit to be reached."""
 
+pytestmark = pytest.mark.slow("proves every case a second time, with SCIP")
+
 SPOT: dict[str, Any] = {"max_spot_share": 0.3, "max_gpus": 60}
 CASES: dict[str, tuple[int, int, int, int, dict[str, Any]]] = {
     "20 offers, 100 candidates": (10, 1, 20, 100, {}),

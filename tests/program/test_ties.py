@@ -4,39 +4,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.plain import plain_candidates, plain_offers
 
-from optimizer.program.problem.data import Candidates, Limits, Offers, steady_traffic
+from optimizer.program.problem.data import Limits, steady_traffic
 from optimizer.program.problem.problem import Problem
 from optimizer.program.solve import solve
 
 
 def one_class(demand: float, rates: list[float], gpus: list[int], sizes: list[int], prices: list[float]) -> Problem:
     """One candidate on each offer, one request class."""
-    count = len(rates)
     return Problem(
         traffic=steady_traffic(("w/0",), np.array([demand])),
-        candidates=Candidates(
-            ids=tuple(f"c{number}" for number in range(count)),
-            offer=np.arange(count),
-            configuration=("x",) * count,
-            engine=("e",) * count,
-            gpus_per_replica=np.array(sizes),
-            rate_per_s=np.array(rates)[:, None],
-            replicas_in_force=np.zeros(count, dtype=np.int64),
-        ),
-        offers=Offers(
-            ids=tuple(f"o{number}" for number in range(count)),
-            price_usd_per_hour=np.array(prices),
-            gpus_per_instance=np.array(gpus),
-            power_kw=np.full(count, np.nan),
-            carbon_kg_per_hour=np.full(count, np.nan),
-            available=np.full(count, np.inf),
-            provider=("p",) * count,
-            region=tuple(f"r{number}" for number in range(count)),
-            gpu=("g",) * count,
-            spot=np.zeros(count, dtype=bool),
-            always_paid=np.zeros(count, dtype=bool),
-        ),
+        candidates=plain_candidates(range(len(rates)), [[rate] for rate in rates], gpus_per_replica=np.array(sizes)),
+        offers=plain_offers(prices, gpus_per_instance=np.array(gpus)),
         limits=Limits(1.0),
     )
 

@@ -7,13 +7,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from support.fleets import NO_LIMIT, STEADY, fleets
+from support.plain import plain_candidates, plain_offers
 
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.formulation.model import build_program, hourly_cost
 from optimizer.program.large.patterns import pattern_bound
 from optimizer.program.large.rolling_horizon import counted_by_period, planned_by_windows
 from optimizer.program.large.start_costs import Week, bound_over_the_week
-from optimizer.program.problem.data import Candidates, Limits, Offers, steady_traffic
+from optimizer.program.problem.data import Limits, steady_traffic
 from optimizer.program.problem.problem import Problem, sorted_problem
 from optimizer.program.solve import solve_plainly
 
@@ -78,31 +79,10 @@ def test_a_plan_by_windows_keeps_every_promise(problem: Problem) -> None:
 
 def test_starts_lift_the_bound() -> None:
     """One machine is wanted half of the time, and each start costs as much as the other half."""
-    names = ("one",)
     problem = Problem(
         traffic=steady_traffic(("w/k",), np.ones(1)),
-        candidates=Candidates(
-            ids=names,
-            offer=np.zeros(1, dtype=np.int64),
-            configuration=names,
-            engine=names,
-            gpus_per_replica=np.ones(1, dtype=np.int64),
-            rate_per_s=np.ones((1, 1)),
-            replicas_in_force=np.zeros(1, dtype=np.int64),
-        ),
-        offers=Offers(
-            ids=names,
-            price_usd_per_hour=np.ones(1),
-            gpus_per_instance=np.ones(1, dtype=np.int64),
-            power_kw=np.full(1, np.nan),
-            carbon_kg_per_hour=np.full(1, np.nan),
-            available=np.full(1, np.inf),
-            provider=names,
-            region=names,
-            gpu=names,
-            spot=np.zeros(1, dtype=np.bool_),
-            always_paid=np.zeros(1, dtype=np.bool_),
-        ),
+        candidates=plain_candidates([0], [[1.0]]),
+        offers=plain_offers([1.0]),
         limits=Limits(max_utilization=1.0),
     )
     traffic = replace(

@@ -18,7 +18,7 @@ ANSWERS = sorted((GOLDEN / "answers").glob("*.json"))
 MONEY = ("monthly_cost_usd", "before_usd", "after_usd")
 
 
-def said(path: Path) -> Iterator[dict[str, Any]]:
+def records_with_text(path: Path) -> Iterator[dict[str, Any]]:
     """Every record of an answer that has words."""
     waiting: list[Any] = [json.loads(path.read_text(encoding="utf-8"))]
     while waiting:
@@ -37,7 +37,7 @@ def dollars(amount: str) -> str:
 
 @pytest.mark.parametrize("path", [*REPORTS, *ANSWERS], ids=lambda path: path.stem)
 def test_money_in_words_is_the_money_in_the_facts(path: Path) -> None:
-    records = [record for record in said(path) if any(record.get(name) is not None for name in MONEY)]
+    records = [record for record in records_with_text(path) if any(record.get(name) is not None for name in MONEY)]
     for record in records:
         if record.get("same_plan") or record.get("difference_usd") == "0.00" or record.get("outcome") == "unproven":
             continue
@@ -48,7 +48,7 @@ def test_money_in_words_is_the_money_in_the_facts(path: Path) -> None:
 
 @pytest.mark.parametrize("path", [*REPORTS, *ANSWERS], ids=lambda path: path.stem)
 def test_limits_and_steps_in_words_are_those_in_the_facts(path: Path) -> None:
-    for record in said(path):
+    for record in records_with_text(path):
         if record.get("changes_at") is not None and record.get("kind") == "limit":
             assert f"{record['changes_at']:,.10g}" in record["text"]
             assert f"{record['from']:,.10g}" in record["text"]

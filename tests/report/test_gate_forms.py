@@ -9,14 +9,16 @@ from markdown_it import MarkdownIt
 from support.gate_cases import baseline, scenario, world
 
 from optimizer.answers.gate.gate import gate
-from optimizer.answers.gate.rules import Limits
+from optimizer.answers.gate.rules import GateLimits
 from optimizer.answers.gate.types import RULES, GateReport
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.report.export import as_json
 from optimizer.report.gate.comment import MARKER, gate_comment
-from optimizer.report.gate.gate import gate_markdown, gate_text
+from optimizer.report.gate.gate import gate_answer
 from optimizer.report.gate.junit import gate_junit
 from optimizer.report.gate.sarif import gate_sarif
+from optimizer.report.layout.markdown import answer_markdown
+from optimizer.report.layout.text import answer_text
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +29,9 @@ def report(catalogs: Catalogs, tmp_path_factory: pytest.TempPathFactory) -> Gate
     before = [baseline(scenario(folder, name, rate), small) for name, rate in (("one", 2), ("two", 2))]
     files = [scenario(folder, "one", 30), scenario(folder, "two", 2)]
     dearer = world(catalogs, l4="0.55", l40s="1.50")
-    limits = Limits(max_monthly_usd=Decimal(500), max_increase_percent=Decimal(1), warn_only=("max_increase_percent",))
+    limits = GateLimits(
+        max_monthly_usd=Decimal(500), max_increase_percent=Decimal(1), warn_only=("max_increase_percent",)
+    )
     return gate(files, dearer, limits, before)
 
 
@@ -97,19 +101,19 @@ def test_the_comment_renders_and_starts_with_its_marker(report: GateReport) -> N
 
 
 def test_texts_answer_first_and_fit(report: GateReport) -> None:
-    text = gate_text(report)
+    text = answer_text(gate_answer(report))
     assert text.startswith("Gate broken: $")
     lines = text.splitlines()
     assert max(map(len, lines)) <= 120
     assert len(lines) <= 62
-    assert gate_markdown(report).startswith("# Cost gate\n\nGate broken: ")
+    assert answer_markdown(gate_answer(report)).startswith("# Cost gate\n\nGate broken: ")
 
 
 def test_json_has_the_published_fields_and_survives_a_round_trip(report: GateReport) -> None:
-    said = json.loads(as_json(report))
+    content = json.loads(as_json(report))
     published = ["verdict", "reasons", "before_usd", "after_usd", "change_usd", "change_percent", "causes"]
-    assert list(said)[: len(published)] == published
-    assert set(said["reasons"][0]) >= {"rule", "limit", "value", "text"}
-    assert said["reasons"][0]["limit"] == "500.00"
-    assert sum(Decimal(cause["change_usd"]) for cause in said["causes"]) == Decimal(said["change_usd"])
-    assert as_json(GateReport.model_validate(said)) == as_json(report)
+    assert list(content)[: len(published)] == published
+    assert set(content["reasons"][0]) >= {"rule", "limit", "value", "text"}
+    assert content["reasons"][0]["limit"] == "500.00"
+    assert sum(Decimal(cause["change_usd"]) for cause in content["causes"]) == Decimal(content["change_usd"])
+    assert as_json(GateReport.model_validate(content)) == as_json(report)

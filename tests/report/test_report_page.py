@@ -1,7 +1,7 @@
 """The HTML page is whole, stands alone, says what the text says, and is the same every time."""
 
 import re
-from dataclasses import replace
+from collections.abc import Callable
 from html import unescape
 from html.parser import HTMLParser
 
@@ -23,8 +23,8 @@ VOID = {"meta", "img"}
 
 
 @pytest.fixture(scope="module")
-def few(catalogs: Catalogs) -> Catalogs:
-    return replace(catalogs, offers=tuple(o for o in catalogs.offers if o.provider in ("lambda", "theta")))
+def few(market_of: Callable[..., Catalogs]) -> Catalogs:
+    return market_of("lambda", "theta")
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """The `optimizer` command run inside the test's own process."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import pytest
@@ -13,6 +14,9 @@ class Result(NamedTuple):
     code: int
     out: str
     err: str
+
+
+Command = Callable[..., Result]
 
 
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> Result:

@@ -9,7 +9,7 @@ from typing import Any
 from optimizer.answers.gate.baseline import Baseline
 from optimizer.answers.gate.gate import gate
 from optimizer.answers.gate.plan import planned
-from optimizer.answers.gate.rules import Limits
+from optimizer.answers.gate.rules import GateLimits
 from optimizer.answers.gate.types import GateReport
 from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.inputs.scenario.loading import ScenarioFile, load_scenario_file
@@ -59,14 +59,14 @@ def offer(gpu: str, price: str, as_of: date = date(2026, 11, 1)) -> Offer:
 
 
 def baseline(file: ScenarioFile, catalogs: Catalogs) -> Baseline:
-    fleet = planned(file.scenario, catalogs, None).fleet
-    return Baseline(f"{file.scenario.name}.json", fleet)
+    plan = planned(file.scenario, catalogs, None).plan
+    return Baseline(f"{file.scenario.name}.json", plan)
 
 
 def judged(
     file: ScenarioFile, catalogs: Catalogs, *before: Baseline, old: Catalogs | None = None, **limits: Any
 ) -> GateReport:
-    return gate([file], catalogs, Limits(**limits), before, old_catalogs=old)
+    return gate([file], catalogs, GateLimits(**limits), before, old_catalogs=old)
 
 
 def amounts(report: GateReport) -> dict[str, Decimal]:

@@ -1,6 +1,9 @@
 """Scenarios changed as a person would edit them, and their proven plans."""
 
+from decimal import Decimal
+
 from optimizer.answers.optimize import verified
+from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.readback.readback import Bought, read_back
@@ -31,6 +34,12 @@ def proven(inquiry: Inquiry) -> Bought:
     bought = read_back(answer)
     assert verified(inquiry, bought).passed
     return bought
+
+
+def monthly_cost(scenario: Scenario, catalogs: Catalogs) -> Decimal | None:
+    """What the cheapest plan costs; None without a plan."""
+    answer = Inquiry.of(scenario, catalogs).solved()
+    return read_back(answer).monthly_cost_usd if answer.solution.outcome == "optimal" else None
 
 
 def with_policy(scenario: Scenario, **changes: object) -> Scenario:

@@ -95,6 +95,9 @@ def fit(
         as_of: Date of the fitted rows; by default the catalogs' own.
         near: Values that the search begins at instead of the start: how long it takes, not what it looks for.
 
+    Returns:
+        All rows of the new calibration, with the errors before and after.
+
     Raises:
         InputError: no row can be used, or scipy is not installed.
     """

@@ -84,7 +84,7 @@ def moved_rows(fitted: Problem, x: Floats, origin: Origin) -> list[CalibrationEn
         method, note = ("fit", f"fitted to {origin.data}") if seen else ("pooled", "no measurement of its own")
         entries[at] = entry.model_copy(
             update={
-                "value": float(DIGITS % values[at]),
+                "value": _rounded(values[at]),
                 "prior": prior_of(entry),
                 "method": method,
                 "source": origin.source,
@@ -103,15 +103,7 @@ def evidence_rows(fitted: Problem, catalogs: Catalogs, origin: Origin, *, keep: 
     if keep:
         counted.update({group: int(count) for group, count in fitted.calibration.members(EVIDENCE).items()})
     return [
-        CalibrationEntry(
-            parameter=EVIDENCE,
-            group=group,
-            value=counted[group],
-            unit="measured groups",
-            method="counted",
-            source=origin.source,
-            as_of=origin.as_of,
-        )
+        _entry(origin, EVIDENCE, group, counted[group], unit="measured groups", method="counted")
         for group in sorted(counted)
     ]
 
@@ -121,21 +113,52 @@ def interval_rows(fitted: Problem, catalogs: Catalogs, x: Floats, seed: int, ori
     exponent, shrinkage = (fitted.calibration.lookup(FIT, name) for name in ("row_weight_exponent", "shrinkage_groups"))
     tables = interval_tables(left_out_rows(fitted, catalogs, x, seed), exponent, shrinkage)
     note = f"groups, models and GPUs left out, seed {seed}"
-    made = [_row(parameter, group, value, "left out", note, origin) for (parameter, group), value in tables.items()]
+    made = [
+        _entry(
+            origin,
+            parameter,
+            group,
+            _rounded(value),
+            unit="logarithm" if parameter in (HALF_WIDTH, UNSEEN) else "share of the half-width",
+            method="left out",
+            note=note,
+        )
+        for (parameter, group), value in tables.items()
+    ]
     same = points(fitted.table, fitted.rows, catalogs)
     point = same.groupby(list(same.columns), dropna=False).ngroup().to_numpy()
+    note = "points that were measured more than once"
     for metric, logs in zip(METRICS, fitted.measured, strict=True):
-        noise = repeat_noise(logs, point, COVERAGE)
-        made.append(_row(REPEAT_NOISE, metric, noise, "observed", "points that were measured more than once", origin))
+        noise = _rounded(repeat_noise(logs, point, COVERAGE))
+        made.append(_entry(origin, REPEAT_NOISE, metric, noise, unit="logarithm", method="observed", note=note))
     return made
 
 
-def _row(parameter: str, group: str, value: float, method: str, note: str, origin: Origin) -> CalibrationEntry:
+def error_rows(before: Sequence[MetricError], after: Sequence[MetricError], origin: Origin) -> list[CalibrationEntry]:
+    """The errors before and after as rows of the calibration."""
+    return [
+        _entry(
+            origin,
+            ERROR,
+            f"{error.metric}@{moment}",
+            _rounded(error.median_percent),
+            unit="percent, median over groups",
+            method="in sample",
+            note=f"{error.rows} rows of {error.groups} groups; {origin.data}",
+        )
+        for moment, errors in (("before", before), ("after", after))
+        for error in errors
+    ]
+
+
+def _entry(
+    origin: Origin, parameter: str, group: str, value: float, *, unit: str, method: str, note: str = ""
+) -> CalibrationEntry:
     return CalibrationEntry(
         parameter=parameter,
         group=group,
-        value=float(DIGITS % value),
-        unit="logarithm" if parameter in (HALF_WIDTH, UNSEEN, REPEAT_NOISE) else "share of the half-width",
+        value=value,
+        unit=unit,
         method=method,
         source=origin.source,
         as_of=origin.as_of,
@@ -143,22 +166,8 @@ def _row(parameter: str, group: str, value: float, method: str, note: str, origi
     )
 
 
-def error_rows(before: Sequence[MetricError], after: Sequence[MetricError], origin: Origin) -> list[CalibrationEntry]:
-    """The errors before and after as rows of the calibration."""
-    return [
-        CalibrationEntry(
-            parameter=ERROR,
-            group=f"{error.metric}@{moment}",
-            value=float(DIGITS % error.median_percent),
-            unit="percent, median over groups",
-            method="in sample",
-            source=origin.source,
-            as_of=origin.as_of,
-            note=f"{error.rows} rows of {error.groups} groups; {origin.data}",
-        )
-        for moment, errors in (("before", before), ("after", after))
-        for error in errors
-    ]
+def _rounded(value: float) -> float:
+    return float(DIGITS % value)
 
 
 def ordered(entries: Iterable[CalibrationEntry]) -> tuple[CalibrationEntry, ...]:

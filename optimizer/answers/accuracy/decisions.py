@@ -13,12 +13,12 @@ Throughput that nobody published follows from the closed loop itself: requests i
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Annotated, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
-from pydantic import PlainSerializer
 
+from optimizer.answers.accuracy.validate import PREDICTED, Figure, numbers
 from optimizer.base.arrays import Floats, Ints
 from optimizer.base.model import Strict
 from optimizer.base.units import MS_PER_S, SECONDS_PER_HOUR, TOKENS_PER_MILLION
@@ -53,8 +53,6 @@ CONFIGURATION: Final = (
     *("weight_precision", "kv_precision"),
 )
 
-Figure = Annotated[float, PlainSerializer(lambda value: float(f"{value:.4g}"), return_type=float)]
-
 
 class DecisionQuality(Strict):
     """What became of the picks under one rule.
@@ -83,8 +81,16 @@ class Decisions(Strict):
     rules: tuple[DecisionQuality, ...]
 
 
-def decide(frame: pd.DataFrame, catalogs: Catalogs) -> Decisions:
-    """Predict every row and judge the picks at each confidence and under each flat margin."""
+def validate_decisions(frame: pd.DataFrame, catalogs: Catalogs) -> Decisions:
+    """Predict every row and judge the picks at each confidence and under each flat margin.
+
+    Args:
+        frame: Measurements as `load_measurements` gives them.
+        catalogs: Hold the calibration that is judged, and the prices.
+
+    Returns:
+        How many picks keep their targets under every rule, and at what cost against the best in hindsight.
+    """
     return decided(predict_batch(deployments_of(frame), catalogs, look_up=False), catalogs)
 
 
@@ -115,11 +121,9 @@ def decided(predicted: pd.DataFrame, catalogs: Catalogs) -> Decisions:
 def gpu_hour_prices(catalogs: Catalogs) -> dict[str, float]:
     """Cheapest US dollars per GPU-hour by GPU, of the offers that a plan considers by default."""
     offers = market(catalogs, Policy())
-    prices: dict[str, float] = {}
-    for offer, admitted in zip(offers.offers, offers.admitted, strict=True):
-        if admitted:
-            each = float(offer.price_usd_per_hour) / offer.gpu_count
-            prices[offer.gpu] = min(prices.get(offer.gpu, each), each)
+    admitted = [offer for offer, fits in zip(offers.offers, offers.admitted, strict=True) if fits]
+    dearest_first = sorted(admitted, key=lambda offer: -offer.price_usd_per_hour / offer.gpu_count)
+    prices = {offer.gpu: float(offer.price_usd_per_hour) / offer.gpu_count for offer in dearest_first}
     return dict(sorted(prices.items()))
 
 
@@ -128,26 +132,28 @@ def options(predicted: pd.DataFrame, prices: Mapping[str, float]) -> pd.DataFram
 
     A configuration measured twice at one concurrency counts once, with the median of its measurements.
     """
-    seen = observed(predicted)
-    clients, output, gpus = (_number(predicted, name) for name in ("load_value", "output_tokens", "num_gpus"))
-    latency_s = (seen["ttft"] + (output - 1) * seen["tpot"]) / MS_PER_S
-    rate = np.where(np.isnan(seen["throughput"]), clients * output / latency_s, seen["throughput"])
-    price = np.array([prices.get(name, np.nan) for name in text_column(predicted, "gpu")]) * gpus
-    usd = price / SECONDS_PER_HOUR * TOKENS_PER_MILLION
-    table = pd.DataFrame({"tpot": seen["tpot"], "ttft": seen["ttft"], "cost": usd / rate, "clients": clients})
-    for name, column in (("tpot", "pred_tpot_ms_mean"), ("ttft", "pred_ttft_ms_mean")):
+    clients, output, gpus = (numbers(predicted, name) for name in ("load_value", "output_tokens", "num_gpus"))
+    # USD of a replica's GPUs in the time of a million tokens at one token a second; NaN where a GPU has no price
+    per_gpu_hour = np.array([prices.get(name, np.nan) for name in text_column(predicted, "gpu")])
+    usd = per_gpu_hour * gpus / SECONDS_PER_HOUR * TOKENS_PER_MILLION
+    measured = observed(predicted)
+    latency_s = (measured["ttft"] + (output - 1) * measured["tpot"]) / MS_PER_S
+    rate = np.where(np.isnan(measured["throughput"]), clients * output / latency_s, measured["throughput"])
+    columns = {"cost": usd / rate, "predicted_cost": usd / predicted["pred_output_tok_s"].to_numpy(float)}
+    for name in LIMITED:
+        column = PREDICTED[name]
         low, high = (predicted[f"{column}_{end}"].to_numpy(float) for end in ("low", "high"))
-        table[f"predicted_{name}"] = predicted[column].to_numpy(float)
-        table[f"half_width_{name}"] = np.log(high / low) / 2
-    table["predicted_cost"] = usd / predicted["pred_output_tok_s"].to_numpy(float)
+        columns |= {name: measured[name], f"predicted_{name}": predicted[column].to_numpy(float)}
+        columns[f"half_width_{name}"] = np.log(high / low) / 2
+    table = pd.DataFrame({"clients": clients, **columns})
     table["case"] = _joined(predicted, CASE)
     table["configuration"] = _joined(predicted, CONFIGURATION)
+    # closed loop with every figure known, one row a configuration and concurrency
     table = table[(text_column(predicted, "load_type") == "concurrency") & table.notna().all(axis=1)]
     table = table.groupby(["case", "configuration", "clients"], as_index=False).median()
-    configurations = table.groupby("case")["configuration"].nunique()
-    several = configurations.index[configurations >= MIN_CONFIGURATIONS]
-    kept: pd.DataFrame = table[table["case"].isin(several)].reset_index(drop=True)
-    return kept
+    several = table.groupby("case")["configuration"].transform("nunique") >= MIN_CONFIGURATIONS
+    compared: pd.DataFrame = table[several].reset_index(drop=True)
+    return compared
 
 
 @dataclass(frozen=True)
@@ -199,15 +205,28 @@ def quality(
     held = {name: table[f"predicted_{name}"].to_numpy(float) * margins[name] for name in LIMITED}
     truth = {name: table[name].to_numpy(float) for name in LIMITED}
     expected, cost = table["predicted_cost"].to_numpy(float), table["cost"].to_numpy(float)
-    factors, kept = [], []
+    factors, keeps = [], []
     for question in asked:
         promising = _within(held, question.options, question.limits)
         if len(promising):
             pick = promising[np.argmin(expected[promising])]
             fulfilling = _within(truth, question.options, question.limits)
             factors.append(cost[pick] / cost[fulfilling].min())
-            kept.append(pick in fulfilling)
-    return _quality(kind, rule, len(asked), np.array(factors), np.array(kept, dtype=np.bool_))
+            keeps.append(pick in fulfilling)
+    factor, kept = np.array(factors), np.array(keeps, dtype=np.bool_)
+    return DecisionQuality(
+        targets=kind,
+        rule=rule,
+        questions=len(asked),
+        picked_percent=100 * len(factor) / len(asked) if asked else 0.0,
+        kept_percent=100 * _mean(kept),
+        cost_factor=_mean(factor[kept]),
+        cost_factor_all=_mean(factor),
+    )
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean()) if len(values) else 0.0
 
 
 def _within(values: Mapping[str, Floats], at: Ints, limits: Sequence[float]) -> Ints:
@@ -216,21 +235,5 @@ def _within(values: Mapping[str, Floats], at: Ints, limits: Sequence[float]) -> 
     return at[tpot & ttft]
 
 
-def _quality(kind: str, rule: str, asked: int, factors: Floats, kept: np.ndarray) -> DecisionQuality:
-    return DecisionQuality(
-        targets=kind,
-        rule=rule,
-        questions=asked,
-        picked_percent=100 * len(factors) / asked if asked else 0.0,
-        kept_percent=100 * float(kept.mean()) if len(kept) else 0.0,
-        cost_factor=float(factors[kept].mean()) if kept.any() else 0.0,
-        cost_factor_all=float(factors.mean()) if len(factors) else 0.0,
-    )
-
-
 def _joined(frame: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:
     return np.array(["|".join(parts) for parts in zip(*(text_column(frame, name) for name in columns), strict=True)])
-
-
-def _number(frame: pd.DataFrame, column: str) -> Floats:
-    return pd.to_numeric(pd.Series(text_column(frame, column)), errors="coerce").to_numpy(dtype=np.float64)

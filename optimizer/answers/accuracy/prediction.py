@@ -1,20 +1,18 @@
 """What one configuration delivers under one load, with intervals: a single row of the batch prediction."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Literal
 
 import pandas as pd
-from pydantic import PlainSerializer
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.measured.batch import predict_batch
+from optimizer.plan.record.fields import Figure
 
 COMMAND_LINE = "predict"
 """How findings name their place."""
-
-Figure = Annotated[float, PlainSerializer(lambda value: float(f"{value:.6g}"), return_type=float)]
 
 
 class Setting(Strict):
@@ -71,6 +69,13 @@ COLUMNS = {
 def predict_setting(setting: Setting, catalogs: Catalogs) -> Prediction:
     """Predict one setting.
 
+    Args:
+        setting: A deployment and the load on it.
+        catalogs: What is known.
+
+    Returns:
+        Latencies and throughputs with their 90 % intervals.
+
     Raises:
         InputError: names that the catalogs do not know, all at once; or a setting that cannot run, with the reason.
     """
@@ -91,22 +96,13 @@ def predict_setting(setting: Setting, catalogs: Catalogs) -> Prediction:
 
 def as_rows(setting: Setting) -> pd.DataFrame:
     """The setting as a one-row table of deployments: one replica on as many GPUs as its layout needs."""
-    row = {
-        "engine": setting.engine,
-        "engine_version": setting.engine_version,
-        "model": setting.model,
-        "gpu": setting.gpu,
-        "num_gpus": str(setting.tensor_parallel * setting.pipeline_parallel),
-        "tp": str(setting.tensor_parallel),
-        "pp": str(setting.pipeline_parallel),
+    row = setting.model_dump() | {
+        "num_gpus": setting.tensor_parallel * setting.pipeline_parallel,
+        "tp": setting.tensor_parallel,
+        "pp": setting.pipeline_parallel,
         "weight_precision": setting.precision,
-        "kv_precision": setting.kv_precision,
-        "input_tokens": str(setting.input_tokens),
-        "output_tokens": str(setting.output_tokens),
-        "load_type": setting.load_type,
-        "load_value": repr(setting.load_value),
     }
-    return pd.DataFrame([row])
+    return pd.DataFrame([row]).astype(str)
 
 
 def _unknown_names(setting: Setting, catalogs: Catalogs) -> Iterator[Finding]:

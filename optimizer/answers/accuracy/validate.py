@@ -87,6 +87,9 @@ def validate(frame: pd.DataFrame, catalogs: Catalogs, by: Sequence[str] = DEFAUL
         catalogs: Holds the calibration that is judged.
         by: Dimensions of the error tables, `+` joining two into one: `engine+load`.
 
+    Returns:
+        Errors by metric and along each dimension, the worst groups, and what could not be predicted.
+
     Raises:
         InputError: a dimension that does not exist.
     """
@@ -129,18 +132,28 @@ def errors(predicted: pd.DataFrame, catalogs: Catalogs) -> pd.DataFrame:
         `metric`, `at` (position in `predicted`), `group`, `measured`, `predicted`, `log_error`, `percent`, `inside`,
         `half_width` and one column a dimension.
     """
-    seen, named = observed(predicted), {**_dimensions(predicted, catalogs), "group": groups(predicted)}
-    parts = []
-    for metric in METRICS:
-        column = PREDICTED[metric]
-        value, low, high = (predicted[name].to_numpy(float) for name in (column, f"{column}_low", f"{column}_high"))
-        at = np.flatnonzero(np.isfinite(seen[metric]) & np.isfinite(value) & (value > 0))
-        actual, value, low, high = (each[at] for each in (seen[metric], value, low, high))
-        part = {"metric": metric, "at": at, "measured": actual, "predicted": value}
-        part |= {"log_error": np.log(value / actual), "percent": 100 * np.abs(value / actual - 1)}
-        part |= {"inside": (actual >= low) & (actual <= high), "half_width": np.sqrt(high / low)}
-        parts.append(pd.DataFrame(part | {name: labels[at] for name, labels in named.items()}))
-    return pd.concat(parts, ignore_index=True)
+    labels = pd.DataFrame({**_dimensions(predicted, catalogs), "group": groups(predicted)})
+    measured = observed(predicted)
+    return pd.concat([_points(metric, measured[metric], predicted, labels) for metric in METRICS], ignore_index=True)
+
+
+def _points(metric: str, measured: np.ndarray, predicted: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:
+    """The rows of one metric that were measured and predicted."""
+    column = PREDICTED[metric]
+    finite = np.isfinite(measured) & np.isfinite(predicted[column].to_numpy(float))
+    rows = np.flatnonzero(finite & (predicted[column].to_numpy(float) > 0))
+    actual, shown = measured[rows], predicted.iloc[rows]
+    value, low, high = (shown[name].to_numpy(float) for name in (column, f"{column}_low", f"{column}_high"))
+    return labels.iloc[rows].assign(
+        metric=metric,
+        at=rows,
+        measured=actual,
+        predicted=value,
+        log_error=np.log(value / actual),
+        percent=100 * np.abs(value / actual - 1),
+        inside=(actual >= low) & (actual <= high),
+        half_width=np.sqrt(high / low),
+    )
 
 
 def error_table(points: pd.DataFrame, by: str) -> ErrorTable:
@@ -148,12 +161,13 @@ def error_table(points: pd.DataFrame, by: str) -> ErrorTable:
     rows: list[ErrorRow] = []
     for metric in METRICS:
         part = points[points["metric"] == metric]
+        if part.empty:
+            continue
         if by == "metric":
             few = part[part["load"] == _closed(few=True)]
             rows += [error_row(metric, label, each) for label, each in (("all", part), (_closed(few=True), few))]
             continue
-        names = by.split("+")
-        labels = part[names].agg(" · ".join, axis=1) if len(names) > 1 else part[names[0]]
+        labels = part[by.split("+")].agg(" · ".join, axis=1)
         found = [error_row(metric, str(label), each) for label, each in part.groupby(labels, sort=True)]
         rows += sorted(found, key=lambda row: (-row.rows, row.label))
     return ErrorTable(by=by, rows=tuple(row for row in rows if row.rows))
@@ -212,7 +226,7 @@ _COLUMNS: Final = {"gpu": "gpu", "engine": "engine", "precision": "weight_precis
 
 def _parallelism(frame: pd.DataFrame) -> np.ndarray:
     """How the model is spread, in a few classes; the first that applies."""
-    tensor, stages, experts, spread = (_number(frame, name) for name in ("tp", "pp", "ep", "attention_dp"))
+    tensor, stages, experts, spread = (numbers(frame, name) for name in ("tp", "pp", "ep", "attention_dp"))
     classes = [
         (spread > 0, "attention data-parallel"),
         (stages > 1, "pipeline"),
@@ -229,9 +243,10 @@ def _parallelism(frame: pd.DataFrame) -> np.ndarray:
 def _load(frame: pd.DataFrame) -> np.ndarray:
     """The kind of load, closed loop split where queues begin to matter."""
     kind = text_column(frame, "load_type")
-    split = np.where(_number(frame, "load_value") <= FEW, _closed(few=True), _closed(few=False))
+    split = np.where(numbers(frame, "load_value") <= FEW, _closed(few=True), _closed(few=False))
     return np.where(kind == "concurrency", split, np.char.replace(kind.astype(str), "_", " ")).astype(object)
 
 
-def _number(frame: pd.DataFrame, column: str) -> np.ndarray:
+def numbers(frame: pd.DataFrame, column: str) -> np.ndarray:
+    """A column's numbers, (n,); NaN for everything else."""
     return pd.to_numeric(pd.Series(text_column(frame, column)), errors="coerce").to_numpy(dtype=np.float64)

@@ -56,8 +56,16 @@ class CatalogDiff:
         return median(shares) if shares else None
 
 
-def difference(old: Snapshot, new: Snapshot) -> CatalogDiff:
-    """Compares two states row by row."""
+def catalog_diff(old: Snapshot, new: Snapshot) -> CatalogDiff:
+    """Compares two states row by row.
+
+    Args:
+        old: The earlier state.
+        new: The later one.
+
+    Returns:
+        Prices that moved, rows that are gone and new, and tables that say something else.
+    """
     priced = sorted(old.prices.keys() & new.prices.keys())
     rows_before = {(table, row) for table in priced for row in old.prices[table]}
     rows_after = {(table, row) for table in priced for row in new.prices[table]}

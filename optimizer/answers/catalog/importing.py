@@ -11,8 +11,9 @@ from typing import Final
 from pydantic import ValidationError
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.model import Strict
 from optimizer.inputs.catalog.kinds import Confidence, ProviderKind
-from optimizer.inputs.catalog.records import Catalogs, Offer
+from optimizer.inputs.catalog.records import Catalogs, Offer, Source
 from optimizer.inputs.importing.names import Names, folded, names_of
 from optimizer.inputs.importing.price_lists import Listed, read_price_list
 
@@ -21,7 +22,7 @@ COMMITMENT_MONTHS: Final = {"reserved_1y": "12", "reserved_3y": "36"}
 
 
 @dataclass(frozen=True)
-class Terms:
+class PriceListTerms:
     """What a price list does not say of itself and its reader knows.
 
     Attributes:
@@ -31,6 +32,8 @@ class Terms:
         provider_kind: Of providers that the catalog does not know, or knows as several kinds.
         confidence: How sure the prices are.
         gpus: GPU ids by the name that the list uses, where the reader knows better than the catalog.
+        title: What the source is; the file's name unless given.
+        licence: Of the source.
     """
 
     source: str = ""
@@ -39,10 +42,15 @@ class Terms:
     provider_kind: ProviderKind | None = None
     confidence: Confidence = "listed"
     gpus: Mapping[str, str] = field(default_factory=dict)
+    title: str = ""
+    licence: str = "not stated"
+
+
+NOTHING_MORE: Final = PriceListTerms()
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class LeftOutPrices:
     """Rows that became no offer for one reason.
 
     Attributes:
@@ -61,13 +69,14 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportedPrices:
     """A price list as offers.
 
     Attributes:
         format_name: What the file was read as.
         prices: Prices that the file holds.
         offers: Sorted by id, ready for an overlay.
+        sources: Those of the offers that the catalogs do not have yet, each dated by the newest of its prices.
         merged: Prices that were joined with another of the same offer: the same region's zones or hosts.
         left_out: What became no offer, most frequent first.
     """
@@ -75,8 +84,14 @@ class Imported:
     format_name: str
     prices: int
     offers: tuple[Offer, ...]
+    sources: tuple[Source, ...]
     merged: int
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[LeftOutPrices, ...]
+
+    @property
+    def tables(self) -> dict[str, tuple[Strict, ...]]:
+        """What `write_overlay` writes."""
+        return {"offers": self.offers} | ({"sources": self.sources} if self.sources else {})
 
 
 class _Refused(Exception):
@@ -87,8 +102,19 @@ class _Refused(Exception):
         super().__init__(reason)
 
 
-def import_prices(path: Path, catalogs: Catalogs, terms: Terms, format_name: str | None = None) -> Imported:
+def import_prices(
+    path: Path, catalogs: Catalogs, terms: PriceListTerms = NOTHING_MORE, format_name: str | None = None
+) -> ImportedPrices:
     """Reads a price list and says of every price what became of it.
+
+    Args:
+        path: A SkyPilot vms.csv, a gpuhunt CSV, or a CSV with our own columns.
+        catalogs: What is known.
+        terms: What the list does not say of itself.
+        format_name: What to read the file as; else told by the headings.
+
+    Returns:
+        The offers, the sources that are new with them, and what was left out and why.
 
     Raises:
         InputError: the file is no price list; or source, day, provider are neither in the file nor in `terms`.
@@ -105,18 +131,19 @@ def import_prices(path: Path, catalogs: Catalogs, terms: Terms, format_name: str
             refused[problem.reason].append(price.line)
     kept = _joined(offers)
     left_out = [
-        LeftOut(reason, about, len(lines), min(lines), hint) for (reason, about, hint), lines in refused.items()
+        LeftOutPrices(reason, about, len(lines), min(lines), hint) for (reason, about, hint), lines in refused.items()
     ]
-    return Imported(
+    return ImportedPrices(
         format_name=chosen.name,
         prices=len(listed),
         offers=kept,
+        sources=_new_sources(kept, catalogs, terms, path),
         merged=len(offers) - len(kept),
         left_out=tuple(sorted(left_out, key=lambda item: (-item.rows, item.reason, item.about))),
     )
 
 
-def _check_terms(path: Path, listed: Iterable[Listed], terms: Terms, catalogs: Catalogs) -> None:
+def _check_terms(path: Path, listed: Iterable[Listed], terms: PriceListTerms, catalogs: Catalogs) -> None:
     """Whatever some row does not say must have been said by an option."""
     said = {"source": terms.source, "as_of": terms.as_of, "provider": terms.provider}
     findings = [
@@ -133,23 +160,28 @@ def _check_terms(path: Path, listed: Iterable[Listed], terms: Terms, catalogs: C
         raise InputError(findings)
 
 
-def _offer(price: Listed, names: Names, terms: Terms) -> Offer:
+def _offer(price: Listed, names: Names, terms: PriceListTerms) -> Offer:
     """One price with everything that an offer needs."""
     if not price.gpu_name:
         raise _Refused("no GPU", "")
-    cells: dict[str, object] = dict(price.cells)
     provider = names.provider(price.cells.get("provider", terms.provider))
     instance_type = price.cells.get("instance_type") or price.gpu_name
     gpu = _gpu(price, names, terms, provider, instance_type)
     count = _whole_count(price)
     _check_price(price)
-    cells |= {"provider": provider, "instance_type": instance_type, "gpu": gpu, "gpu_count": count}
-    cells.setdefault("provider_kind", _kind(provider, names, terms))
-    cells.setdefault("link", names.link(gpu, count, provider, instance_type))
-    cells.setdefault("source", terms.source)
-    cells.setdefault("as_of", terms.as_of)
-    cells.setdefault("confidence", terms.confidence)
-    cells.setdefault("commitment_months", COMMITMENT_MONTHS.get(price.cells.get("pricing_term", ""), "0"))
+    cells = {
+        "provider_kind": _kind(provider, names, terms),
+        "link": names.link(gpu, count, provider, instance_type),
+        "source": terms.source,
+        "as_of": terms.as_of,
+        "confidence": terms.confidence,
+        "commitment_months": COMMITMENT_MONTHS.get(price.cells.get("pricing_term", ""), "0"),
+        **price.cells,
+        "provider": provider,
+        "instance_type": instance_type,
+        "gpu": gpu,
+        "gpu_count": count,
+    }
     try:
         return Offer.model_validate(cells)
     except ValidationError as error:
@@ -158,7 +190,7 @@ def _offer(price: Listed, names: Names, terms: Terms) -> Offer:
         raise _Refused(f"{about} cannot be read", str(first["input"])[:60]) from error
 
 
-def _gpu(price: Listed, names: Names, terms: Terms, provider: str, instance_type: str) -> str:
+def _gpu(price: Listed, names: Names, terms: PriceListTerms, provider: str, instance_type: str) -> str:
     chosen = {folded(name): gpu for name, gpu in terms.gpus.items()}
     if folded(price.gpu_name) in chosen:
         return chosen[folded(price.gpu_name)]
@@ -196,7 +228,7 @@ def _check_price(price: Listed) -> None:
         raise _Refused("price is not above zero", text)
 
 
-def _kind(provider: str, names: Names, terms: Terms) -> ProviderKind | str:
+def _kind(provider: str, names: Names, terms: PriceListTerms) -> ProviderKind | str:
     if terms.provider_kind is not None:
         return terms.provider_kind
     kinds = names.provider_kinds.get(provider, ())
@@ -221,3 +253,14 @@ def _joined(offers: Iterable[Offer]) -> tuple[Offer, ...]:
             middle = middle.model_copy(update={"note": f"{middle.note}; {told}" if middle.note else told})
         joined.append(middle)
     return tuple(joined)
+
+
+def _new_sources(offers: Iterable[Offer], catalogs: Catalogs, terms: PriceListTerms, path: Path) -> tuple[Source, ...]:
+    newest: dict[str, date] = {}
+    for offer in offers:
+        newest[offer.source] = max(offer.as_of, newest.get(offer.source, offer.as_of))
+    return tuple(
+        Source(id=name, title=terms.title or path.name, licence=terms.licence, as_of=day)
+        for name, day in sorted(newest.items())
+        if name not in catalogs.sources
+    )

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -12,7 +12,6 @@ from pydantic import ValidationError
 
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.model import Strict
-from optimizer.inputs.catalog.csv_tables import Placed
 from optimizer.inputs.catalog.loading import SHIPPED_LABEL, TABLES, load_catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
 
@@ -33,7 +32,7 @@ PRICES: Final[dict[str, tuple[str, ...]]] = {
 }
 """The tables that hold money, and their columns of it."""
 
-Rows = Mapping[Hashable, Placed[Any]]
+Rows = Mapping[Hashable, Any]
 
 
 class Price(Strict):
@@ -66,7 +65,13 @@ class Snapshot(Strict):
 
 
 def snapshot(overlay: Path | None = None) -> Snapshot:
-    """The shipped catalogs with an overlay, as a plan would read them.
+    """The state of the shipped catalogs with an overlay, as a plan would read them.
+
+    Args:
+        overlay: The user's own catalogs, laid over the shipped ones.
+
+    Returns:
+        One hash of all that is known, hashes by table and file, and every price.
 
     Raises:
         InputError: the catalogs cannot be loaded.
@@ -78,7 +83,13 @@ def snapshot(overlay: Path | None = None) -> Snapshot:
 
 
 def snapshot_named(name: str) -> Snapshot:
-    """The snapshot of what a user names: `shipped`, a folder's own files alone, or a file written before.
+    """The snapshot of what a user names.
+
+    Args:
+        name: `shipped`, a folder for its own files alone, or a file written before.
+
+    Returns:
+        Its hashes and prices.
 
     Raises:
         InputError: none of these, or its content cannot be read.
@@ -98,44 +109,41 @@ def snapshot_named(name: str) -> Snapshot:
         raise InputError([Finding(name, 0, field, f"not a snapshot: {first['msg']}", hint)]) from error
 
 
-def _of(folders: list[tuple[Path, str]]) -> Snapshot:
-    """Later folders lie over earlier ones, row by row."""
+def _of(folders: Sequence[tuple[Path, str]]) -> Snapshot:
+    """Later folders lie over earlier ones, row by row; a folder's label stands for it in messages and in `files`."""
     findings: list[Finding] = []
-    rows: dict[str, dict[Hashable, Placed[Any]]] = {name: {} for name in TABLES}
+    rows: dict[str, dict[Hashable, Any]] = {}
     files: dict[str, str] = {}
     for folder, label in folders:
         for name, table in TABLES.items():
-            rows[name].update(table.read(folder, label, findings))
-            for file in table.files:
-                if (folder / file).is_file():
-                    files[f"{label}/{file}"] = hashlib.sha256((folder / file).read_bytes()).hexdigest()
+            present = [file for file in table.files if (folder / file).is_file()]
+            files |= {f"{label}/{file}": _sha256((folder / file).read_bytes()) for file in present}
+            if present:
+                placed = table.read(folder, label, findings)
+                rows.setdefault(name, {}).update((key, item.row) for key, item in placed.items())
     if not files:
         known = ", ".join(file for table in TABLES.values() for file in table.files)
         findings.append(Finding(folders[0][1], 0, "", "no catalog file in this folder", f"known files: {known}"))
     if findings:
         raise InputError(findings)
-    held = [
-        name
-        for name in sorted(TABLES)
-        if any(f"{label}/{file}" in files for file in TABLES[name].files for _, label in folders)
-    ]
-    tables = {name: TableContent(rows=len(rows[name]), sha256=_hash(rows[name])) for name in held}
-    whole = hashlib.sha256("".join(f"{name} {each.sha256}\n" for name, each in tables.items()).encode())
+    tables = {name: TableContent(rows=len(rows[name]), sha256=_content_hash(rows[name])) for name in sorted(rows)}
     return Snapshot(
-        sha256=whole.hexdigest(),
+        sha256=_sha256("".join(f"{name} {table.sha256}\n" for name, table in tables.items()).encode()),
         tables=tables,
         files=dict(sorted(files.items())),
         prices={name: _prices(rows[name], columns) for name, columns in sorted(PRICES.items()) if name in tables},
     )
 
 
-def _hash(rows: Rows) -> str:
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _content_hash(rows: Rows) -> str:
     """Of the rows' own statements: defaults left out, numbers in their shortest form, sorted."""
-    lines = sorted(
-        json.dumps(placed.row.model_dump(exclude_defaults=True), sort_keys=True, default=_plain)
-        for placed in rows.values()
-    )
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    statements = (row.model_dump(exclude_defaults=True) for row in rows.values())
+    lines = sorted(json.dumps(statement, sort_keys=True, default=_plain) for statement in statements)
+    return _sha256("\n".join(lines).encode())
 
 
 def _plain(value: object) -> str:
@@ -145,9 +153,9 @@ def _plain(value: object) -> str:
 def _prices(rows: Rows, columns: tuple[str, ...]) -> dict[str, Price]:
     named = {
         "/".join(key) if isinstance(key, tuple) else str(key): Price(
-            amounts={name: amount for name in columns if (amount := getattr(placed.row, name)) is not None},
-            as_of=placed.row.as_of,
+            amounts={name: amount for name in columns if (amount := getattr(row, name)) is not None},
+            as_of=row.as_of,
         )
-        for key, placed in rows.items()
+        for key, row in rows.items()
     }
     return dict(sorted(named.items()))

@@ -1,6 +1,6 @@
 """The best plan under each choice of provider, GPU, precision, term, region or hosting, and what stops the others."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from decimal import Decimal
 from typing import Final, get_args
@@ -8,21 +8,21 @@ from typing import Final, get_args
 from optimizer.answers.compare.hosting import hosting_facts, hostings
 from optimizer.answers.compare.rows import Ruler, row, row_without_plan
 from optimizer.answers.compare.types import Compared, Comparison, HostingFacts
-from optimizer.answers.optimize import verified
+from optimizer.answers.verified_plan import verified_plan
 from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
-from optimizer.plan.readback.readback import Bought, read_back
-from optimizer.plan.variants.choices import SOLVED, Dimension, Tried, choices_of, tried, value_of
+from optimizer.plan.readback.readback import read_back
+from optimizer.plan.variants.choices import Dimension, Tried, choices_of, tried, value_of
 
 HOSTING: Final = "hosting"
 COMPARABLE: Final = (*get_args(Dimension), HOSTING)
 PHASES: Final = ("predicting", "solving", "comparing")
 HOSTED_API: Final = "hosted API"
-Progress = Callable[[str], None]
 
 
 def compare(
@@ -42,6 +42,9 @@ def compare(
         time_limit_s: For each solve.
         progress: Told the name of each phase (`PHASES`) as it begins.
 
+    Returns:
+        A row for each choice, ranked, with what stops those that do not comply.
+
     Raises:
         InputError: the scenario names what the catalogs do not know, or there is no such dimension.
         VerificationFailed: a plan did not survive independent arithmetic.
@@ -52,32 +55,19 @@ def compare(
     findings = check_scenario(scenario, catalogs)
     if findings:
         raise InputError(findings)
-    began = progress or _silent
-    began("predicting")
+    begin = progress or silent
+    begin("predicting")
     inquiry = Inquiry.of(scenario, catalogs, time_limit_s)
-    began("solving")
+    begin("solving")
     answer = inquiry.solved()
-    began("comparing")
-    ruler = Ruler.of(inquiry, _bought(answer))
+    begin("comparing")
+    ruler = Ruler.of(inquiry, verified_plan(answer))
     if by == HOSTING:
         found = hostings(inquiry, answer, ruler.chosen)
         rows = [_row(ruler, each) for each in found.by_way.values()]
         return _comparison(ruler, answer, by, rows, hosting_facts(found))
     dimension: Dimension = next(name for name in get_args(Dimension) if name == by)
     return _comparison(ruler, answer, by, _rows(ruler, answer, dimension), None)
-
-
-def _silent(_: str) -> None:
-    """Progress that nobody watches."""
-
-
-def _bought(answer: Answer) -> Bought | None:
-    """The plan of an answer, verified; None where there is none."""
-    if answer.solution.outcome not in SOLVED:
-        return None
-    bought = read_back(answer)
-    verified(answer.inquiry, bought)
-    return bought
 
 
 def _rows(ruler: Ruler, answer: Answer, by: Dimension) -> list[Compared]:

@@ -21,7 +21,7 @@ class Lenient(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
-class Ran(Lenient):
+class GateDeployment(Lenient):
     """A deployment as any plan writes it."""
 
     workload: str
@@ -41,7 +41,7 @@ class Ran(Lenient):
     commitment_months: int = 0
 
 
-class Paid(Lenient):
+class GatePurchase(Lenient):
     """Instances of an offer as a plan pays for them."""
 
     offer: str
@@ -49,7 +49,7 @@ class Paid(Lenient):
     instance_hours_per_month: float
 
 
-class Sent(Lenient):
+class GateApiUse(Lenient):
     """Requests sent to a hosted API."""
 
     api: str
@@ -61,16 +61,21 @@ class Sent(Lenient):
     monthly_cost_usd: Decimal
     usd_per_request: Decimal
 
+    @property
+    def name(self) -> str:
+        """Of the API, with its provider."""
+        return f"{self.provider}/{self.api}"
 
-class Fleet(Lenient):
+
+class GatePlan(Lenient):
     """What runs and what it costs: a plan as far as two plans can be compared."""
 
     scenario: str
     outcome: Outcome
     monthly_cost_usd: Decimal | None
-    deployments: tuple[Ran, ...]
-    purchases: tuple[Paid, ...] = ()
-    hosted: tuple[Sent, ...] = ()
+    deployments: tuple[GateDeployment, ...]
+    purchases: tuple[GatePurchase, ...] = ()
+    hosted: tuple[GateApiUse, ...] = ()
     inputs: PlanInputs | None = None
     """None in plans of versions that did not record them."""
 
@@ -80,11 +85,22 @@ class Baseline:
     """A plan and the file it stands in."""
 
     file: str
-    fleet: Fleet
+    plan: GatePlan
+
+    @property
+    def usd(self) -> Decimal:
+        """Of a month; a baseline without a plan cost nothing."""
+        return self.plan.monthly_cost_usd or Decimal(0)
 
 
 def read_baselines(paths: Iterable[Path]) -> tuple[Baseline, ...]:
-    """The plans in these files, and in the JSON files of these folders.
+    """Plans of before.
+
+    Args:
+        paths: Files of `optimizer plan --format json`, and folders of them.
+
+    Returns:
+        The plans with their files, sorted by scenario.
 
     Raises:
         InputError: a file cannot be read, is not a plan, or two are of the same scenario; all problems at once.
@@ -93,7 +109,7 @@ def read_baselines(paths: Iterable[Path]) -> tuple[Baseline, ...]:
     found: dict[str, Baseline] = {}
     for path in (each for given in paths for each in (sorted(given.glob("*.json")) if given.is_dir() else [given])):
         try:
-            baseline = Baseline(str(path), Fleet.model_validate_json(path.read_text(encoding="utf-8")))
+            baseline = Baseline(str(path), GatePlan.model_validate_json(path.read_text(encoding="utf-8")))
         except (OSError, UnicodeDecodeError) as error:
             findings.append(Finding(str(path), 0, "", f"cannot be read: {error}", WRITTEN_BY))
         except ValidationError as error:
@@ -101,9 +117,9 @@ def read_baselines(paths: Iterable[Path]) -> tuple[Baseline, ...]:
             field = ".".join(map(str, first["loc"]))
             findings.append(Finding(str(path), 0, field, f"not a plan: {first['msg']}", WRITTEN_BY))
         else:
-            twin = found.setdefault(baseline.fleet.scenario, baseline)
+            twin = found.setdefault(baseline.plan.scenario, baseline)
             if twin is not baseline:
-                problem = f"{twin.file} is a plan of the same scenario, {baseline.fleet.scenario}"
+                problem = f"{twin.file} is a plan of the same scenario, {baseline.plan.scenario}"
                 findings.append(Finding(str(path), 0, "scenario", problem, "give one baseline for each scenario"))
     if findings:
         raise InputError(findings)
@@ -117,6 +133,6 @@ def paired(names: Sequence[str], baselines: Sequence[Baseline]) -> tuple[dict[st
     """
     if len(names) == len(baselines) == 1:
         return {names[0]: baselines[0]}, ()
-    by_name = {baseline.fleet.scenario: baseline for baseline in baselines}
+    by_name = {baseline.plan.scenario: baseline for baseline in baselines}
     claimed = {name: by_name[name] for name in names if name in by_name}
     return claimed, tuple(each for name, each in by_name.items() if name not in claimed)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Literal
 
-from optimizer.answers.gate.baseline import Fleet, Ran, Sent
-from optimizer.answers.gate.types import Change, Edit
+from optimizer.answers.gate.baseline import GateApiUse, GateDeployment, GatePlan
+from optimizer.answers.gate.types import DeploymentChange, Edit
 from optimizer.base.errors import Finding
 from optimizer.base.units import SECONDS_PER_MONTH
 from optimizer.inputs.scenario.loading import ScenarioFile
@@ -17,21 +17,21 @@ Key = tuple[str, ...]
 SHOWN_CHARACTERS = 60
 
 
-def changes(before: Fleet | None, after: Fleet) -> list[Change]:
+def changes(before: GatePlan | None, after: GatePlan) -> list[DeploymentChange]:
     """Everything that runs before or after, what stays the same included, sorted by workload."""
     was, now = _running(before) if before is not None else {}, _running(after)
     return [_change(key, was.get(key), now.get(key)) for key in sorted(was.keys() | now.keys())]
 
 
-def _running(fleet: Fleet) -> dict[Key, tuple[str, Decimal]]:
+def _running(plan: GatePlan) -> dict[Key, tuple[str, Decimal]]:
     """What runs: how much of it, and what it costs; deployments that differ in their layout only are added up."""
     replicas: Counter[Key] = Counter()
     rates: dict[Key, float] = defaultdict(float)
     costs: dict[Key, Decimal] = defaultdict(Decimal)
-    for each in fleet.deployments:
+    for each in plan.deployments:
         replicas[_key(each)] += each.replicas
         costs[_key(each)] += each.monthly_cost_usd
-    for sent in fleet.hosted:
+    for sent in plan.hosted:
         rates[_hosted_key(sent)] += sent.requests_per_month / SECONDS_PER_MONTH
         costs[_hosted_key(sent)] += sent.monthly_cost_usd
     amounts = {key: f"{count}×" for key, count in replicas.items()}
@@ -39,7 +39,7 @@ def _running(fleet: Fleet) -> dict[Key, tuple[str, Decimal]]:
     return {key: (amount, costs[key]) for key, amount in amounts.items()}
 
 
-def _key(ran: Ran) -> Key:
+def _key(ran: GateDeployment) -> Key:
     pool = f" {ran.pool}" if ran.pool not in ("", "all") else ""
     term = f"{ran.pricing_term} {ran.commitment_months} months" if ran.commitment_months else ran.pricing_term
     gpus = f"{ran.gpus_per_replica}× {ran.gpu}"
@@ -47,13 +47,13 @@ def _key(ran: Ran) -> Key:
     return f"{ran.workload}{pool}", what, f"{ran.provider} {ran.region} {ran.instance_type} {term.replace('_', ' ')}"
 
 
-def _hosted_key(sent: Sent) -> Key:
+def _hosted_key(sent: GateApiUse) -> Key:
     return f"{sent.workload} {sent.request_class}", f"{sent.model} by the request", f"{sent.provider} {sent.api}"
 
 
-def _change(key: Key, was: tuple[str, Decimal] | None, now: tuple[str, Decimal] | None) -> Change:
+def _change(key: Key, was: tuple[str, Decimal] | None, now: tuple[str, Decimal] | None) -> DeploymentChange:
     sign: Literal["+", "~", "-", "="] = "+" if was is None else "-" if now is None else "=" if was == now else "~"
-    return Change(
+    return DeploymentChange(
         sign=sign,
         what=f"{key[0]}: {key[1]}",
         where=key[2],

@@ -1,37 +1,38 @@
 """A verdict for a pipeline: scenarios planned today, held against budgets and the plans of before, told by cause."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import partial
 from typing import Final
 
-from optimizer.answers.gate import causes as gate_causes
-from optimizer.answers.gate.baseline import Baseline, Fleet, paired
+from optimizer.answers.gate.baseline import Baseline, paired
+from optimizer.answers.gate.causes import CheapestUsd, CostChange, Shares, merged, shares
 from optimizer.answers.gate.changes import changes, edits, line_of
-from optimizer.answers.gate.plan import planned, proven
-from optimizer.answers.gate.rules import Case, Limits, Verdict, ages_days, budgets, proof, sound_prices
-from optimizer.answers.gate.types import RULES, Cause, Gated, GateReport, Reason, Ruling, Warned
+from optimizer.answers.gate.pin import Pin
+from optimizer.answers.gate.plan import cheapest_usd, planned
+from optimizer.answers.gate.rules import Case, GateLimits, Verdict, ages_days, budgets, proof, sound_prices
+from optimizer.answers.gate.types import RULES, Gated, GateReport, Reason, Ruling, Warned
 from optimizer.base.errors import Finding, InputError
+from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.loading import ScenarioFile
-from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.record.origin import inputs_of
 
 SAME_CATALOGS: Final = ("prices_sha256", "catalog_sha256", "calibration_sha256")
-Began = Callable[[str], None]
 
 
 def gate(
     files: Sequence[ScenarioFile],
     catalogs: Catalogs,
-    limits: Limits,
+    limits: GateLimits,
     baselines: Sequence[Baseline] = (),
     *,
     old_catalogs: Catalogs | None = None,
-    pin: str | None = None,
-    drift: Sequence[str] = (),
+    pin: Pin | None = None,
     time_limit_s: float | None = None,
-    began: Began | None = None,
+    progress: Progress | None = None,
 ) -> GateReport:
     """Plans every scenario and says whether all demands are met, what changed and what the difference comes from.
 
@@ -41,10 +42,12 @@ def gate(
         limits: What is demanded, and what is let through.
         baselines: Plans of before.
         old_catalogs: What the baselines were made on, where it is at hand.
-        pin: Content hash that the catalogs were held to.
-        drift: How the catalogs differ from it.
+        pin: What the catalogs were held to.
         time_limit_s: For each solve.
-        began: Told the name of each scenario as its turn comes.
+        progress: Told the name of each scenario as its turn comes.
+
+    Returns:
+        The verdict with its reasons, every rule that was applied, and each scenario beside its baseline.
 
     Raises:
         InputError: a scenario names what the catalogs do not know, two share a name, or a limit lacks its baseline.
@@ -52,51 +55,67 @@ def gate(
     """
     _refuse_unusable(files, catalogs, limits, baselines)
     claimed, orphans = paired([file.scenario.name for file in files], baselines)
+    begin = progress or silent
     cases = []
     for file in files:
-        if began is not None:
-            began(file.scenario.name)
-        cases.append(Case(file, planned(file.scenario, catalogs, time_limit_s), claimed.get(file.scenario.name)))
-
-    def solve(scenario: Scenario, known: Catalogs) -> Fleet | None:
-        return proven(scenario, known, time_limit_s)
-
-    gated = [_gated(case, catalogs, old_catalogs, solve, bool(baselines)) for case in cases]
-    before, after = _totals(gated, orphans, bool(baselines))
-    change = None if before is None or after is None else after - before
-    verdicts = [*budgets(limits, before, after)]
+        begin(file.scenario.name)
+        plan = planned(file.scenario, catalogs, time_limit_s)
+        cases.append(Case(file, plan, claimed.get(file.scenario.name), compared=bool(baselines)))
+    solve = partial(cheapest_usd, time_limit_s=time_limit_s)
+    parts = [_shares(case, catalogs, old_catalogs, solve) for case in cases]
+    gated = [_gated(case, catalogs, part) for case, part in zip(cases, parts, strict=True)]
+    gone = sum((each.usd for each in orphans), Decimal(0))
+    total = _total(gated, gone if baselines else None)
+    verdicts = list(budgets(limits, total.before_usd, total.after_usd))
     for case in cases:
         verdicts += [*proof(case), *sound_prices(case, catalogs, limits)]
-    broken = [each for each in verdicts if each.broken and not each.allowed]
-    reasons = [_reason(each, cases, gated) for each in broken if not limits.only_warns(each.rule, each.scenario)]
+    broken = [verdict for verdict in verdicts if verdict.state(limits) == "broken"]
+    drift = [Warned(rule=None, scenario=None, text=text) for text in (pin.drift if pin else ())]
+    remarks = [*drift, *_old_prices(cases, catalogs, limits), *_uncompared(orphans)]
+    by_cause = merged([*parts, Shares({"scenario": -gone})])
     return GateReport(
-        verdict="broken" if reasons else "kept",
-        reasons=sorted(reasons, key=lambda reason: list(RULES).index(reason.rule)),
-        before_usd=before,
-        after_usd=after,
-        change_usd=change,
-        change_percent=_percent(before, change),
-        causes=_all_causes(gated, orphans, change),
-        warnings=[*_warnings(verdicts, limits), *_remarks(cases, orphans, drift, catalogs, limits)],
-        rules=[_ruling(each, limits) for each in verdicts],
+        verdict="broken" if broken else "kept",
+        reasons=[_reason(each, cases, gated) for each in sorted(broken, key=lambda each: list(RULES).index(each.rule))],
+        before_usd=total.before_usd,
+        after_usd=total.after_usd,
+        change_usd=total.change_usd,
+        change_percent=total.change_percent,
+        causes=[] if total.change_usd is None else by_cause.causes(total.change_usd),
+        warnings=[*_let_through(verdicts, limits), *remarks],
+        rules=[Ruling(rule=v.rule, scenario=v.scenario, state=v.state(limits), text=v.text) for v in verdicts],
         scenarios=gated,
         catalogs_as_of=str(catalogs.as_of),
-        pin=pin,
+        pin=pin.sha256 if pin else None,
     )
 
 
-def _totals(
-    gated: Sequence[Gated], orphans: Sequence[Baseline], compared: bool
-) -> tuple[Decimal | None, Decimal | None]:
-    """The month before and after; None where nothing is compared with, or where a scenario has no plan."""
-    was = (*(each.before_usd or Decimal(0) for each in gated), *map(_usd, orphans))
-    now = [each.after_usd for each in gated if each.after_usd is not None]
-    before = sum(was, Decimal(0)) if compared else None
-    return before, sum(now, Decimal(0)) if len(now) == len(gated) else None
+@dataclass(frozen=True)
+class Total:
+    """The month of all scenarios together: None before where nothing is compared with, after where one has no plan."""
+
+    before_usd: Decimal | None
+    after_usd: Decimal | None
+
+    @property
+    def change_usd(self) -> Decimal | None:
+        """From before to after."""
+        return None if self.before_usd is None or self.after_usd is None else self.after_usd - self.before_usd
+
+    @property
+    def change_percent(self) -> float | None:
+        """Of what it cost before."""
+        return _percent(self.before_usd, self.change_usd)
+
+
+def _total(gated: Sequence[Gated], gone: Decimal | None) -> Total:
+    """Plans that no scenario claims cost something before, and nothing after."""
+    before = None if gone is None else sum((each.before_usd or Decimal(0) for each in gated), gone)
+    costs = [each.after_usd for each in gated if each.after_usd is not None]
+    return Total(before, sum(costs, Decimal(0)) if len(costs) == len(gated) else None)
 
 
 def _refuse_unusable(
-    files: Sequence[ScenarioFile], catalogs: Catalogs, limits: Limits, baselines: Sequence[Baseline]
+    files: Sequence[ScenarioFile], catalogs: Catalogs, limits: GateLimits, baselines: Sequence[Baseline]
 ) -> None:
     """Everything that keeps a verdict from being given, at once."""
     findings = [finding for file in files for finding in file.located(check_scenario(file.scenario, catalogs))]
@@ -114,124 +133,99 @@ def _refuse_unusable(
         raise InputError(findings)
 
 
-def _gated(
-    case: Case, catalogs: Catalogs, old_catalogs: Catalogs | None, solve: gate_causes.Solve, compared: bool
-) -> Gated:
-    """One scenario beside its baseline; without one it is new, and all it costs is the scenario's doing."""
-    after, baseline = case.planned.fleet.monthly_cost_usd, case.baseline
-    before = None if baseline is None else _usd(baseline)
-    change = None if after is None or not compared else after - (before or Decimal(0))
-    shares = gate_causes.Shares(())
-    if baseline is None or baseline.fleet.monthly_cost_usd is None:
-        shares = gate_causes.Shares(tuple(gate_causes.only_scenario(change)) if change else ())
-    elif after is not None:
-        old, notes = _fitting(old_catalogs, baseline, case)
-        told = gate_causes.shares(
-            gate_causes.Compared(case.file.scenario, catalogs, case.planned.fleet, baseline, old, solve)
-        )
-        shares = gate_causes.Shares(told.causes, (*notes, *told.notes))
-    made = baseline.fleet.inputs if baseline else None
+def _shares(case: Case, catalogs: Catalogs, old_catalogs: Catalogs | None, solve: CheapestUsd) -> Shares:
+    """What the difference comes from; of a scenario without a plan before, all is the scenario's doing."""
+    after, baseline = case.planned.plan.monthly_cost_usd, case.baseline
+    before = baseline.plan.monthly_cost_usd if baseline else None
+    if baseline is None or before is None:
+        return Shares({"scenario": case.change_usd or Decimal(0)})
+    if after is None:
+        return Shares()
+    differ = _differing(old_catalogs, baseline, case) if old_catalogs else []
+    fitting = old_catalogs if not differ else None
+    found = shares(CostChange(case.file.scenario, catalogs, after, before, baseline, fitting, solve))
+    if not differ:
+        return found
+    note = f"--baseline-catalogs are not those that {baseline.file} was made on: {', '.join(differ)} differ"
+    return replace(found, notes=(note, *found.notes))
+
+
+def _differing(old: Catalogs, baseline: Baseline, case: Case) -> list[str]:
+    """The parts of these catalogs that are not those that the baseline was made on, as far as it recorded them."""
+    made, today = baseline.plan.inputs, inputs_of(case.file.scenario, old)
+    if made is None:
+        return []
+    return [name.removesuffix("_sha256") for name in SAME_CATALOGS if getattr(today, name) != getattr(made, name)]
+
+
+def _gated(case: Case, catalogs: Catalogs, part: Shares) -> Gated:
+    """One scenario beside its baseline."""
+    plan, baseline = case.planned.plan, case.baseline
+    before, change = baseline.usd if baseline else None, case.change_usd
     return Gated(
-        scenario=case.file.scenario.name,
+        scenario=case.name,
         file=case.file.document.file,
         baseline=baseline.file if baseline else None,
-        outcome=case.planned.fleet.outcome,
+        outcome=plan.outcome,
         before_usd=before,
-        after_usd=after,
+        after_usd=plan.monthly_cost_usd,
         change_usd=change,
         change_percent=_percent(before, change),
-        causes=list(shares.causes),
-        edits=edits(made, inputs_of(case.file.scenario, catalogs), case.file),
-        deployments=changes(baseline.fleet if baseline else None, case.planned.fleet),
-        notes=list(shares.notes),
+        causes=part.causes(change),
+        edits=edits(baseline.plan.inputs if baseline else None, inputs_of(case.file.scenario, catalogs), case.file),
+        deployments=changes(baseline.plan if baseline else None, plan),
+        notes=list(part.notes),
     )
-
-
-def _fitting(old: Catalogs | None, baseline: Baseline, case: Case) -> tuple[Catalogs | None, list[str]]:
-    """The catalogs of before where they are those that the baseline was made on."""
-    made = baseline.fleet.inputs
-    if old is None or made is None:
-        return None, []
-    found = inputs_of(case.file.scenario, old)
-    wrong = [name.removesuffix("_sha256") for name in SAME_CATALOGS if getattr(found, name) != getattr(made, name)]
-    if not wrong:
-        return old, []
-    return None, [f"--baseline-catalogs are not those that {baseline.file} was made on: {', '.join(wrong)} differ"]
-
-
-def _usd(baseline: Baseline) -> Decimal:
-    """A baseline without a plan cost nothing."""
-    return baseline.fleet.monthly_cost_usd or Decimal(0)
 
 
 def _percent(before: Decimal | None, change: Decimal | None) -> float | None:
     return float(change / before * 100) if before and change is not None else None
 
 
-def _all_causes(gated: Sequence[Gated], orphans: Sequence[Baseline], change: Decimal | None) -> list[Cause]:
-    """Added up by cause; a scenario that is gone is the scenarios' doing."""
-    if change is None:
-        return []
-    gone = gate_causes.only_scenario(-sum(map(_usd, orphans), Decimal(0)))
-    return gate_causes.merged([*(cause for each in gated for cause in each.causes), *gone], change)
-
-
 def _reason(verdict: Verdict, cases: Sequence[Case], gated: Sequence[Gated]) -> Reason:
     """A broken rule at the line to look at: its field, else the first edit, else where the workloads begin."""
-    at = next((i for i, each in enumerate(gated) if each.scenario == verdict.scenario), None)
-    if at is None:
-        at = next((i for i, each in enumerate(gated) if each.edits), 0)
-    edited = gated[at].edits
-    field = verdict.field or (edited[0].field if edited else "workloads")
+    own = (position for position, each in enumerate(gated) if each.scenario == verdict.scenario)
+    edited = (position for position, each in enumerate(gated) if each.edits)
+    position = next(own, None)
+    if position is None:
+        position = next(edited, 0)
+    field = verdict.field or next((edit.field for edit in gated[position].edits), "workloads")
     return Reason(
         rule=verdict.rule,
         limit=verdict.limit,
         value=verdict.value,
         text=verdict.text,
         scenario=verdict.scenario,
-        file=gated[at].file,
-        line=line_of(cases[at].file, field),
+        file=gated[position].file,
+        line=line_of(cases[position].file, field),
     )
 
 
-def _ruling(verdict: Verdict, limits: Limits) -> Ruling:
-    quiet = verdict.allowed or limits.only_warns(verdict.rule, verdict.scenario)
-    state = "kept" if not verdict.broken else "warned" if quiet else "broken"
-    return Ruling(rule=verdict.rule, scenario=verdict.scenario, state=state, text=verdict.text)
-
-
-def _warnings(verdicts: Iterable[Verdict], limits: Limits) -> list[Warned]:
-    """Broken rules that were let through, and why."""
-    told = []
+def _let_through(verdicts: Iterable[Verdict], limits: GateLimits) -> Iterator[Warned]:
+    """Broken rules that only warn, and why."""
     for each in verdicts:
-        if each.broken and (each.allowed or limits.only_warns(each.rule, each.scenario)):
+        if each.state(limits) == "warned":
             why = "allowed by name" if each.allowed else "warns only"
-            told.append(Warned(rule=each.rule, scenario=each.scenario, text=f"{each.text} ({why})"))
-    return told
+            yield Warned(rule=each.rule, scenario=each.scenario, text=f"{each.text} ({why})")
 
 
-def _remarks(
-    cases: Sequence[Case], orphans: Sequence[Baseline], drift: Sequence[str], catalogs: Catalogs, limits: Limits
-) -> list[Warned]:
-    """What breaks nothing and should be known: drift, old prices, plans that no scenario claims."""
-    told = [Warned(rule=None, scenario=None, text=text) for text in drift]
+def _old_prices(cases: Sequence[Case], catalogs: Catalogs, limits: GateLimits) -> Iterator[Warned]:
+    """Prices that the policy flags and no rule refuses, and baselines that had none to pay."""
     age_days = 0 if limits.today is None else (limits.today - catalogs.as_of).days
-    flagged = min(case.file.scenario.policy.flag_price_age_days for case in cases)
-    if age_days > flagged:
+    if age_days > min(case.policy.flag_price_age_days for case in cases):
         text = f"the catalogs are of {catalogs.as_of}, {age_days} days ago; prices may have moved since"
-        told.append(Warned(rule=None, scenario=None, text=text))
+        yield Warned(rule=None, scenario=None, text=text)
     for case in cases:
-        name, flagged = case.file.scenario.name, case.file.scenario.policy.flag_price_age_days
-        ages = ages_days(case.planned.fleet, catalogs, limits.today)
-        for offer, age in ages.items():
-            if not flagged < age <= limits.oldest_days(case.file.scenario.policy):
-                continue
-            told.append(Warned(rule=None, scenario=name, text=f"the price of {offer} is {age} days old"))
-        if case.baseline is not None and case.baseline.fleet.monthly_cost_usd is None:
-            told.append(Warned(rule=None, scenario=name, text=f"{case.baseline.file} has no plan: counted as nothing"))
+        for offer, age in ages_days(case.planned.plan, catalogs, limits.today).items():
+            if case.policy.flag_price_age_days < age <= limits.oldest_days(case.policy):
+                yield Warned(rule=None, scenario=case.name, text=f"the price of {offer} is {age} days old")
+        if case.baseline is not None and case.baseline.plan.monthly_cost_usd is None:
+            text = f"{case.baseline.file} has no plan: counted as nothing"
+            yield Warned(rule=None, scenario=case.name, text=text)
+
+
+def _uncompared(orphans: Iterable[Baseline]) -> Iterator[Warned]:
+    """Plans that no scenario claims."""
     for each in orphans:
-        text = (
-            f"{each.file}: its scenario {each.fleet.scenario} is gone; {_usd(each):,.2f} USD a month counted as saved"
-        )
-        told.append(Warned(rule=None, scenario=None, text=text))
-    return told
+        gone = f"its scenario {each.plan.scenario} is gone; {each.usd:,.2f} USD a month counted as saved"
+        yield Warned(rule=None, scenario=None, text=f"{each.file}: {gone}")

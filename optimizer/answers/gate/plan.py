@@ -1,23 +1,24 @@
-"""The cheapest fleet for a scenario, verified, without the comparisons that a full plan makes."""
+"""The cheapest plan for a scenario, verified, without the comparisons that a full plan makes."""
 
 from dataclasses import dataclass
+from decimal import Decimal
 
-from optimizer.answers.gate.baseline import Fleet
-from optimizer.answers.optimize import optimize, verified
+from optimizer.answers.gate.baseline import GatePlan
+from optimizer.answers.optimize import optimize
+from optimizer.answers.verified_plan import verified_plan
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.question.inquiry import Answer, Inquiry
-from optimizer.plan.readback.readback import read_back
+from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.fields import cents
 from optimizer.plan.record.origin import inputs_of
 
 
 @dataclass(frozen=True)
 class Planned:
-    """A fleet, how far it is from proven, and in words what stands in the way where there is none."""
+    """A plan, how far it is from proven, and in words what stands in the way where there is none."""
 
-    fleet: Fleet
+    plan: GatePlan
     relative_gap: float | None
     summary: str
 
@@ -29,31 +30,28 @@ def planned(scenario: Scenario, catalogs: Catalogs, time_limit_s: float | None) 
         VerificationFailed: the plan did not survive independent arithmetic.
     """
     answer = Inquiry.of(scenario, catalogs, time_limit_s).solved()
-    if answer.solution.outcome in ("optimal", "feasible"):
-        return Planned(_fleet(answer), answer.solution.relative_gap, "")
-    report = optimize(scenario, catalogs, time_limit_s=time_limit_s)
-    return Planned(Fleet.model_validate(report.model_dump()), None, report.explanation.summary)
+    bought = verified_plan(answer)
+    if bought is None:
+        report = optimize(scenario, catalogs, time_limit_s=time_limit_s)
+        return Planned(GatePlan.model_validate(report.model_dump()), None, report.explanation.summary)
+    plan = {
+        "scenario": scenario.name,
+        "outcome": answer.solution.outcome,
+        "monthly_cost_usd": cents(bought.monthly_cost_usd),
+        "deployments": [each.model_dump() for each in bought.deployments],
+        "purchases": [each.model_dump() for each in bought.purchases],
+        "hosted": [each.model_dump() for each in bought.hosted],
+        "inputs": inputs_of(answer.inquiry.scenario, answer.inquiry.catalogs),
+    }
+    return Planned(GatePlan.model_validate(plan), answer.solution.relative_gap, "")
 
 
-def proven(scenario: Scenario, catalogs: Catalogs, time_limit_s: float | None) -> Fleet | None:
-    """The cheapest fleet; None where these catalogs do not know what is asked, have no plan, or time ran out."""
+def cheapest_usd(scenario: Scenario, catalogs: Catalogs, time_limit_s: float | None) -> Decimal | None:
+    """The proven least month; None where these catalogs do not know what is asked, have no plan, or time ran out."""
     if check_scenario(scenario, catalogs):
         return None
     answer = Inquiry.of(scenario, catalogs, time_limit_s).solved()
-    return _fleet(answer) if answer.solution.outcome == "optimal" else None
-
-
-def _fleet(answer: Answer) -> Fleet:
-    inquiry, bought = answer.inquiry, read_back(answer)
-    verified(inquiry, bought)
-    return Fleet.model_validate(
-        {
-            "scenario": inquiry.scenario.name,
-            "outcome": answer.solution.outcome,
-            "monthly_cost_usd": cents(bought.monthly_cost_usd),
-            "deployments": [each.model_dump() for each in bought.deployments],
-            "purchases": [each.model_dump() for each in bought.purchases],
-            "hosted": [each.model_dump() for each in bought.hosted],
-            "inputs": inputs_of(inquiry.scenario, inquiry.catalogs),
-        }
-    )
+    if answer.solution.outcome != "optimal":
+        return None
+    bought = verified_plan(answer)
+    return None if bought is None else cents(bought.monthly_cost_usd)

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from fnmatch import fnmatchcase
+from typing import Literal
 
-from optimizer.answers.gate.baseline import Baseline, Fleet
+from optimizer.answers.gate.baseline import Baseline, GatePlan
 from optimizer.answers.gate.plan import Planned
 from optimizer.answers.gate.types import Amount, Rule
 from optimizer.inputs.catalog.records import Catalogs
@@ -18,7 +19,7 @@ from optimizer.plan.record.origin import PER_TOKEN
 
 
 @dataclass(frozen=True)
-class Limits:
+class GateLimits:
     """What is demanded, and what is let through.
 
     Attributes:
@@ -41,11 +42,6 @@ class Limits:
     allow_missing_price: tuple[str, ...] = ()
     allow_expired: tuple[str, ...] = ()
 
-    def only_warns(self, rule: Rule, scenario: str | None) -> bool:
-        """Whether a broken rule was told to warn only."""
-        names = (rule, scenario or "", f"{scenario}:{rule}")
-        return any(fnmatchcase(name, pattern) for pattern in self.warn_only for name in names)
-
     def oldest_days(self, policy: Policy) -> int:
         """How old a price may be."""
         return self.max_price_age_days or policy.max_price_age_days or DEFAULT_MAX_PRICE_AGE_DAYS
@@ -53,11 +49,28 @@ class Limits:
 
 @dataclass(frozen=True)
 class Case:
-    """One scenario with today's plan and the plan it is compared with."""
+    """One scenario with today's plan and the plan it is compared with; `compared` where any scenario has one."""
 
     file: ScenarioFile
     planned: Planned
     baseline: Baseline | None
+    compared: bool = False
+
+    @property
+    def name(self) -> str:
+        """Of the scenario."""
+        return self.file.scenario.name
+
+    @property
+    def change_usd(self) -> Decimal | None:
+        """A month of today's plan over the baseline's; without a baseline it is new, and cost nothing before."""
+        after, before = self.planned.plan.monthly_cost_usd, self.baseline.usd if self.baseline else Decimal(0)
+        return after - before if after is not None and self.compared else None
+
+    @property
+    def policy(self) -> Policy:
+        """Of the scenario."""
+        return self.file.scenario.policy
 
 
 @dataclass(frozen=True)
@@ -65,6 +78,7 @@ class Verdict:
     """A rule that was applied.
 
     Attributes:
+        scenario: None where the rule is about all of them together.
         broken: Whether its demand is not met.
         allowed: Whether a name was given that lets it through.
         field: Field of the scenario to look at.
@@ -79,127 +93,138 @@ class Verdict:
     allowed: bool = False
     field: str = ""
 
+    def state(self, limits: GateLimits) -> Literal["kept", "broken", "warned"]:
+        """`warned` where it is broken and was let through by name or told to warn only."""
+        if not self.broken:
+            return "kept"
+        names = (self.rule, self.scenario or "", f"{self.scenario}:{self.rule}")
+        only_warns = any(fnmatchcase(name, pattern) for pattern in limits.warn_only for name in names)
+        return "warned" if self.allowed or only_warns else "broken"
 
-def budgets(limits: Limits, before: Decimal | None, after: Decimal | None) -> Iterator[Verdict]:
+
+def budgets(limits: GateLimits, before: Decimal | None, after: Decimal | None) -> Iterator[Verdict]:
     """The limits on money; none can be judged while a scenario has no plan."""
     if after is None:
         return
     if limits.max_monthly_usd is not None:
         over = after - limits.max_monthly_usd
-        said = f"{_usd(over)} over" if over > 0 else "within"
-        text = f"{_usd(after)} a month is {said} the budget of {_usd(limits.max_monthly_usd)}"
-        yield Verdict("max_monthly_usd", None, over > 0, text, f"{limits.max_monthly_usd:.2f}", f"{after:.2f}")
+        compared = f"{_usd(over)} over" if over > 0 else "within"
+        text = f"{_usd(after)} a month is {compared} the budget of {_usd(limits.max_monthly_usd)}"
+        yield Verdict(
+            "max_monthly_usd", None, over > 0, text, limit=f"{limits.max_monthly_usd:.2f}", value=f"{after:.2f}"
+        )
     if before is None:
         return
-    change = after - before
-    moved = f"{_usd(before)} → {_usd(after)}"
+    change, step = after - before, f"{_usd(before)} → {_usd(after)}"
     if limits.max_increase_usd is not None:
         most, broken = limits.max_increase_usd, change > limits.max_increase_usd
-        text = f"{_signed(change)} a month ({moved}) is {_than(broken)} the {_usd(most)} allowed"
-        yield Verdict("max_increase_usd", None, broken, text, f"{most:.2f}", f"{change:.2f}")
+        text = f"{_signed(change, _usd(abs(change)))} a month ({step}) is {_than(broken)} the {_usd(most)} allowed"
+        yield Verdict("max_increase_usd", None, broken, text, limit=f"{most:.2f}", value=f"{change:.2f}")
     if limits.max_increase_percent is not None:
-        yield _percent(limits.max_increase_percent, before, change, moved)
+        yield _increase_percent(limits.max_increase_percent, before, change, step)
 
 
-def _percent(most: Decimal, before: Decimal, change: Decimal, moved: str) -> Verdict:
+def _increase_percent(most: Decimal, before: Decimal, change: Decimal, step: str) -> Verdict:
     """Compared as money, so that no rounding decides; from nothing, any cost is too much."""
     broken = change * 100 > most * before
     if before == 0:
-        text = f"{moved}: there was nothing before of which {most:f} % could be allowed"
-        return Verdict("max_increase_percent", None, broken, text, float(most), None)
+        text = f"{step}: there was nothing before of which {most:f} % could be allowed"
+        return Verdict("max_increase_percent", None, broken, text, limit=float(most))
     percent = change / before * 100
-    text = f"{_plus(percent)} % a month ({moved}) is {_than(broken)} the {most:f} % allowed"
-    return Verdict("max_increase_percent", None, broken, text, float(most), round(float(percent), 6))
+    size = _signed(percent, f"{abs(percent):,.1f}")
+    text = f"{size} % a month ({step}) is {_than(broken)} the {most:f} % allowed"
+    return Verdict("max_increase_percent", None, broken, text, limit=float(most), value=round(float(percent), 6))
 
 
 def proof(case: Case) -> Iterator[Verdict]:
     """Whether there is a plan, and whether it is the cheapest."""
-    name, outcome = case.file.scenario.name, case.planned.fleet.outcome
+    name, outcome, gap = case.name, case.planned.plan.outcome, case.planned.relative_gap
     without = outcome == "infeasible"
     if outcome != "unproven":
         yield Verdict("no_plan", name, without, case.planned.summary if without else f"{name} has a plan")
     if outcome in ("feasible", "unproven"):
-        gap = case.planned.relative_gap
         text = case.planned.summary or f"{name}: the plan is not proven, one up to {gap or 0:.2%} cheaper may exist"
-        yield Verdict("unproven", name, True, text, 0.0, gap)
+        yield Verdict("unproven", name, True, text, limit=0.0, value=gap)
     elif not without:
-        yield Verdict("unproven", name, False, f"{name}: proven optimal", 0.0, 0.0)
+        yield Verdict("unproven", name, False, f"{name}: proven optimal", limit=0.0, value=0.0)
 
 
-def sound_prices(case: Case, catalogs: Catalogs, limits: Limits) -> Iterator[Verdict]:
+def sound_prices(case: Case, catalogs: Catalogs, limits: GateLimits) -> Iterator[Verdict]:
     """Prices that are missing, zero or too old, each by name; one kept verdict for a rule that nothing breaks."""
     found = [*_missing(case, catalogs, limits), *_zero(case, catalogs, limits), *_expired(case, catalogs, limits)]
     yield from found
-    compared: dict[Rule, str] = {"missing_price": "everything the baseline runs on is still priced"}
-    said = {
-        **(compared if case.baseline is not None else {}),
+    texts: dict[Rule, str] = {
+        "missing_price": "everything the baseline runs on is still priced",
         "zero_price": "nothing is priced at zero",
         "expired_price": "no price is too old",
     }
-    for rule, text in said.items():
+    if case.baseline is None:
+        del texts["missing_price"]
+    for rule, text in texts.items():
         if not any(verdict.rule == rule for verdict in found):
-            yield Verdict(rule, case.file.scenario.name, False, f"{case.file.scenario.name}: {text}")
+            yield Verdict(rule, case.name, False, f"{case.name}: {text}")
 
 
-def _missing(case: Case, catalogs: Catalogs, limits: Limits) -> Iterator[Verdict]:
+def _missing(case: Case, catalogs: Catalogs, limits: GateLimits) -> Iterator[Verdict]:
     """What the baseline pays for and the catalogs no longer list."""
     if case.baseline is None:
         return
-    listed = {offer.id for offer in catalogs.offers}
-    hosted = {f"{row.provider}/{row.provider_model_name}" for row in catalogs.serverless}
-    for name, known in (*((n, listed) for n in _offers(case.baseline.fleet)), *((n, hosted) for n in _apis(case))):
-        if name not in known:
-            text = f"the baseline runs on {name}, which has no price today"
-            allowed = _named(name, limits.allow_missing_price)
-            yield Verdict("missing_price", case.file.scenario.name, True, text, allowed=allowed)
+    plan = case.baseline.plan
+    offers = {paid.offer for paid in plan.purchases} - {offer.id for offer in catalogs.offers}
+    apis = {each.name for each in plan.hosted} - {
+        f"{row.provider}/{row.provider_model_name}" for row in catalogs.serverless
+    }
+    for name in (*sorted(offers), *sorted(apis)):
+        text = f"the baseline runs on {name}, which has no price today"
+        yield Verdict("missing_price", case.name, True, text, allowed=_named(name, limits.allow_missing_price))
 
 
-def _offers(fleet: Fleet) -> list[str]:
-    return sorted({paid.offer for paid in fleet.purchases})
-
-
-def _apis(case: Case) -> list[str]:
-    sent = case.baseline.fleet.hosted if case.baseline else ()
-    return sorted({f"{each.provider}/{each.api}" for each in sent})
-
-
-def _zero(case: Case, catalogs: Catalogs, limits: Limits) -> Iterator[Verdict]:
+def _zero(case: Case, catalogs: Catalogs, limits: GateLimits) -> Iterator[Verdict]:
     """Hosted APIs that could serve a workload for nothing: a price nobody filled in, or a promotion that ends.
 
     A plan leaves them out; instances without a price are refused when the catalogs are read.
     """
-    scenario = case.file.scenario
-    if "serverless" not in scenario.policy.hosting:
+    if "serverless" not in case.policy.hosting:
         return
-    asked = {catalogs.model(variant.workload.model).id for variant in variants(scenario)}
+    models = {catalogs.model(variant.workload.model).id for variant in variants(case.file.scenario)}
     for row in catalogs.serverless:
         given = [amount for column in PER_TOKEN if (amount := getattr(row, column)) is not None]
-        if row.model in asked and scenario.policy.providers.permits(row.provider) and given and not any(given):
+        if row.model in models and case.policy.providers.permits(row.provider) and given and not any(given):
             name = f"{row.provider}/{row.provider_model_name}"
-            allowed = _named(name, limits.allow_missing_price)
-            text = f"{name} is priced at zero and left out"
-            yield Verdict("zero_price", scenario.name, True, text, None, "0.00", allowed, "policy.hosting")
+            yield Verdict(
+                "zero_price",
+                case.name,
+                broken=True,
+                text=f"{name} is priced at zero and left out",
+                value="0.00",
+                allowed=_named(name, limits.allow_missing_price),
+                field="policy.hosting",
+            )
 
 
-def _expired(case: Case, catalogs: Catalogs, limits: Limits) -> Iterator[Verdict]:
-    most = limits.oldest_days(case.file.scenario.policy)
-    for name, age_days in ages_days(case.planned.fleet, catalogs, limits.today).items():
+def _expired(case: Case, catalogs: Catalogs, limits: GateLimits) -> Iterator[Verdict]:
+    most = limits.oldest_days(case.policy)
+    for name, age_days in ages_days(case.planned.plan, catalogs, limits.today).items():
         if age_days > most:
-            text = f"the price of {name} is {age_days} days old, more than the {most} allowed"
-            allowed = _named(name, limits.allow_expired)
-            scenario, field = case.file.scenario.name, "policy.max_price_age_days"
-            yield Verdict("expired_price", scenario, True, text, float(most), float(age_days), allowed, field)
+            yield Verdict(
+                "expired_price",
+                case.name,
+                broken=True,
+                text=f"the price of {name} is {age_days} days old, more than the {most} allowed",
+                limit=float(most),
+                value=float(age_days),
+                allowed=_named(name, limits.allow_expired),
+                field="policy.max_price_age_days",
+            )
 
 
-def ages_days(fleet: Fleet, catalogs: Catalogs, today: date | None) -> dict[str, int]:
-    """The age of every price that a fleet pays, by the name of its offer or API."""
+def ages_days(plan: GatePlan, catalogs: Catalogs, today: date | None) -> dict[str, int]:
+    """The age of every price that a plan pays, by the name of its offer or API."""
+    paid = {*(each.offer for each in plan.purchases), *(each.name for each in plan.hosted)}
+    dates = {offer.id: offer.as_of for offer in catalogs.offers}
+    dates |= {f"{row.provider}/{row.provider_model_name}": row.as_of for row in catalogs.serverless}
     until = today or catalogs.as_of
-    bought, sent = {paid.offer for paid in fleet.purchases}, {(each.provider, each.api) for each in fleet.hosted}
-    dates = {offer.id: offer.as_of for offer in catalogs.offers if offer.id in bought}
-    for row in catalogs.serverless:
-        if (row.provider, row.provider_model_name) in sent:
-            dates[f"{row.provider}/{row.provider_model_name}"] = row.as_of
-    return {name: (until - dates[name]).days for name in sorted(dates)}
+    return {name: (until - dates[name]).days for name in sorted(paid & dates.keys())}
 
 
 def _named(name: str, patterns: Sequence[str]) -> bool:
@@ -211,12 +236,8 @@ def _usd(amount: Decimal) -> str:
     return f"${cents(amount):,.2f}"
 
 
-def _plus(amount: Decimal) -> str:
-    return f"{'−' if amount < 0 else '+'}{abs(amount):,.1f}"
-
-
-def _signed(amount: Decimal) -> str:
-    return f"{'−' if amount < 0 else '+'}{_usd(abs(amount))}"
+def _signed(amount: Decimal, size: str) -> str:
+    return f"{'−' if amount < 0 else '+'}{size}"
 
 
 def _than(broken: bool) -> str:

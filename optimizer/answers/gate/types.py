@@ -86,7 +86,7 @@ class Edit(Strict):
     line: int
 
 
-class Change(Strict):
+class DeploymentChange(Strict):
     """One thing that the plan runs or sends elsewhere, before and after."""
 
     sign: Literal["+", "~", "-", "="]
@@ -113,7 +113,7 @@ class Gated(Strict):
     change_percent: Figure | None
     causes: list[Cause]
     edits: list[Edit]
-    deployments: list[Change]
+    deployments: list[DeploymentChange]
     notes: list[str]
 
 

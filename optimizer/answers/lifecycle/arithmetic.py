@@ -1,13 +1,11 @@
-"""Lifetime arithmetic: training once, serving by the month, and where one hosting choice overtakes another.
+"""Lifetime arithmetic: what training costs, what is spent by month, and when serving overtakes training.
 
 All money is Decimal and nothing is rounded here; the reader decides how many places to show.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Decimal
-
-from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_MONTH
+from decimal import Decimal
 
 
 @dataclass(frozen=True)
@@ -37,16 +35,6 @@ class Training:
         return self.usd_per_hour * self.hours * (1 + self.overhead_share)
 
 
-def serving_usd_per_month(gpus: int, usd_per_gpu_hour: Decimal) -> Decimal:
-    """GPUs that run all month: gpus × rate × 730 h."""
-    return gpus * usd_per_gpu_hour * HOURS_PER_MONTH
-
-
-def usd_per_request(usd_per_month: Decimal, requests_per_second: Decimal) -> Decimal:
-    """A month's cost spread over the requests of a constant rate."""
-    return usd_per_month / (requests_per_second * SECONDS_PER_MONTH)
-
-
 def cumulative_usd(before_usd: Decimal, by_month: Sequence[Decimal | None]) -> tuple[Decimal | None, ...]:
     """Spend up to the end of each month; not known from the first month on whose own spend is not."""
     total: Decimal | None = before_usd
@@ -68,16 +56,6 @@ def overtaking_month(training: Sequence[Decimal | None], serving: Sequence[Decim
         if spent is not None and served is not None and served > spent:
             return month
     return None
-
-
-def break_even_requests_per_month(self_hosted_usd_per_month: Decimal, serverless_usd_per_request: Decimal) -> int:
-    """Monthly requests from which a fixed self-hosted bill is no dearer than paying per request."""
-    return int((self_hosted_usd_per_month / serverless_usd_per_request).to_integral_value(ROUND_CEILING))
-
-
-def break_even_hours_share(committed_usd_per_hour: Decimal, on_demand_usd_per_hour: Decimal) -> Decimal:
-    """Share of the hours that an instance must run for a commitment, paid always, to beat paying by the hour."""
-    return committed_usd_per_hour / on_demand_usd_per_hour
 
 
 def checkpoints_held(initial_runs: int, runs_per_month: Decimal, keep_months: int | None, month: int) -> Decimal:

@@ -1,14 +1,16 @@
 """The life of a deployment: training once and again, serving re-planned as demand grows, month by month."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Final, TypeVar
 
 from optimizer.answers.lifecycle.arithmetic import cumulative_usd, inference_share, overtaking_month
 from optimizer.answers.lifecycle.training import PricedRun, priced, training_cost
 from optimizer.answers.lifecycle.types import LifecycleReport, MonthOfLife, TrainingCost
-from optimizer.answers.optimize import verified
+from optimizer.answers.verified_plan import verified_plan
 from optimizer.base.errors import Finding, InputError
+from optimizer.base.progress import Progress, silent
 from optimizer.base.units import (
     GRAMS_PER_KILOGRAM,
     HOURS_PER_MONTH,
@@ -22,16 +24,16 @@ from optimizer.inputs.scenario.scenario import Grid, Lifecycle, Scenario, Worklo
 from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import narrowed
-from optimizer.plan.readback.readback import Bought, read_back
+from optimizer.plan.readback.readback import Bought
 from optimizer.plan.record.fields import Outcome
 from optimizer.plan.record.fleet import Deployment
 
-PROVEN_FIRST: tuple[Outcome, ...] = ("optimal", "feasible", "infeasible", "unproven", "failed")
-Progress = Callable[[str], None]
+PROVEN_FIRST: Final[tuple[Outcome, ...]] = ("optimal", "feasible", "infeasible", "unproven", "failed")
+Figure = TypeVar("Figure", float, Decimal)
 
 
 @dataclass(frozen=True)
-class Fleet:
+class FleetAtDemand:
     """What serves one level of demand; without a plan `bought` is None and `reason` says why."""
 
     outcome: Outcome
@@ -50,6 +52,9 @@ def lifecycle(
         time_limit_s: For each solve.
         progress: Told `phase_of` each month that is planned.
 
+    Returns:
+        Cost, power and carbon by month and in all, and the month in which serving overtakes training.
+
     Raises:
         InputError: no `lifecycle` section, names that the catalogs do not know, a run without any price.
         VerificationFailed: a fleet did not survive independent arithmetic.
@@ -63,9 +68,8 @@ def lifecycle(
         raise InputError(findings)
     inquiry = Inquiry.of(scenario, catalogs, time_limit_s)
     runs = [priced(run, inquiry.market) for run in life.training]
-    months = _added_up(runs, list(_months(narrowed(inquiry), life, runs, progress)))
-    grid = scenario.policy.grid
-    training = [training_cost(run, life.months, catalogs, grid) for run in runs]
+    months = _added_up(runs, list(_months(narrowed(inquiry), life, runs, progress or silent)))
+    training = [training_cost(run, life.months, catalogs, scenario.policy.grid) for run in runs]
     return _report(inquiry, life, runs, training, months)
 
 
@@ -98,57 +102,44 @@ def _grown(workload: Workload, factor: float) -> Workload:
     return workload.model_copy(update={"demand": demand.model_copy(update=scaled)})
 
 
-def _months(
-    inquiry: Inquiry, life: Lifecycle, runs: Sequence[PricedRun], progress: Progress | None
-) -> Iterator[MonthOfLife]:
+def _months(inquiry: Inquiry, life: Lifecycle, runs: Sequence[PricedRun], begin: Progress) -> Iterator[MonthOfLife]:
     """Every month but for its cumulative spend; a fleet is planned for the busiest of the months it is kept for."""
-    fleets: dict[float, Fleet] = {}
+    fleets: dict[float, FleetAtDemand] = {}
     for month in range(1, life.months + 1):
         first = month - (month - 1) % life.replan_every_months
         kept_for = range(first, min(first + life.replan_every_months, life.months + 1))
         busiest = max(growth_factor(life.growth_percent_per_month, each) for each in kept_for)
         if busiest not in fleets:
-            if progress is not None:
-                progress(phase_of(month))
-            fleets[busiest] = _fleet(inquiry.changed(grown(inquiry.scenario, busiest)))
-        now = grown(inquiry.scenario, growth_factor(life.growth_percent_per_month, month))
-        yield _month(month, now, fleets[busiest], runs)
+            begin(phase_of(month))
+            answer = inquiry.changed(grown(inquiry.scenario, busiest)).solved()
+            fleets[busiest] = FleetAtDemand(answer.solution.outcome, answer.solution.reason, verified_plan(answer))
+        demand = grown(inquiry.scenario, growth_factor(life.growth_percent_per_month, month))
+        yield _month(month, demand, fleets[busiest], runs)
 
 
-def _fleet(inquiry: Inquiry) -> Fleet:
-    answer = inquiry.solved()
-    outcome = answer.solution.outcome
-    if outcome not in ("optimal", "feasible"):
-        return Fleet(outcome, answer.solution.reason, None)
-    bought = read_back(answer)
-    verified(inquiry, bought)
-    return Fleet(outcome, answer.solution.reason, bought)
-
-
-def _month(month: int, scenario: Scenario, fleet: Fleet, runs: Sequence[PricedRun]) -> MonthOfLife:
+def _month(month: int, scenario: Scenario, fleet: FleetAtDemand, runs: Sequence[PricedRun]) -> MonthOfLife:
     """One month of a fleet, its cumulative spend left open."""
-    bought, grid = fleet.bought, scenario.policy.grid
-    peak = sum(_output_tokens(each) * each.peak_requests_per_second() for each in scenario.workloads)
-    mean = sum(_output_tokens(each) * _mean_rate(each) for each in scenario.workloads)
-    power = _power_kw(bought.deployments, grid) if bought else None
-    serving = bought.monthly_cost_usd if bought else None
-    tokens = Decimal(repr(mean)) * SECONDS_PER_MONTH / TOKENS_PER_MILLION
+    bought, grid, workloads = fleet.bought, scenario.policy.grid, scenario.workloads
+    peak_tokens = sum(_output_tokens(each) * each.peak_requests_per_second() for each in workloads)
+    mean_tokens = sum(_output_tokens(each) * _mean_rate(each) for each in workloads)
+    millions = Decimal(repr(mean_tokens)) * SECONDS_PER_MONTH / TOKENS_PER_MILLION
+    power_kw = _power_kw(bought.deployments, grid) if bought else None
     return MonthOfLife(
         month=month,
-        requests_per_second=sum(each.peak_requests_per_second() for each in scenario.workloads),
+        requests_per_second=sum(each.peak_requests_per_second() for each in workloads),
         outcome=fleet.outcome,
         plan=summarized(bought) if bought else fleet.reason,
         gpus=sum(each.gpus for each in bought.purchases) if bought else None,
-        serving_usd=serving,
+        serving_usd=bought.monthly_cost_usd if bought else None,
         training_usd=sum((run.usd_per_month for run in runs), Decimal(0)),
         storage_usd=sum((run.storage_usd(month) for run in runs), Decimal(0)),
         cumulative_usd=None,
-        cost_per_million_output_tokens_usd=None if serving is None else serving / tokens,
-        power_kw=power,
-        energy_kwh=None if power is None else power * HOURS_PER_MONTH,
+        cost_per_million_output_tokens_usd=bought.monthly_cost_usd / millions if bought else None,
+        power_kw=power_kw,
+        energy_kwh=None if power_kw is None else power_kw * HOURS_PER_MONTH,
         carbon_kg=_carbon_kg(bought.deployments, grid) if bought else None,
-        output_tokens_per_second=peak,
-        tokens_per_second_per_watt=None if not power else peak / (power * WATTS_PER_KILOWATT),
+        output_tokens_per_second=peak_tokens,
+        tokens_per_second_per_watt=peak_tokens / (power_kw * WATTS_PER_KILOWATT) if power_kw else None,
     )
 
 
@@ -163,22 +154,27 @@ def _mean_rate(workload: Workload) -> float:
 
 def _power_kw(deployments: Sequence[Deployment], grid: Grid | None) -> float | None:
     """Rated power of all GPUs, times the facility's PUE where it is known."""
-    drawn = [each.power_kw for each in deployments]
-    facility = grid.pue if grid else 1.0
-    return None if None in drawn else sum(power for power in drawn if power is not None) * facility
+    rated_kw = _total([each.power_kw for each in deployments], 0.0)
+    return None if rated_kw is None else rated_kw * (grid.pue if grid else 1.0)
 
 
 def _carbon_kg(deployments: Sequence[Deployment], grid: Grid | None) -> float | None:
     """A month of each deployment at rated power on the grid of its region; None where a figure is not known."""
     if grid is None:
         return None
-    total = 0.0
+    kilograms = []
     for each in deployments:
-        intensity = grid.intensity_g_per_kwh(each.region)
-        if intensity is None or each.power_kw is None:
+        grams_per_kwh = grid.intensity_g_per_kwh(each.region)
+        if each.power_kw is None or grams_per_kwh is None:
             return None
-        total += each.power_kw * grid.pue * HOURS_PER_MONTH * intensity / GRAMS_PER_KILOGRAM
-    return total
+        kilograms.append(each.power_kw * grid.pue * HOURS_PER_MONTH * grams_per_kwh / GRAMS_PER_KILOGRAM)
+    return sum(kilograms)
+
+
+def _total(figures: Sequence[Figure | None], start: Figure) -> Figure | None:
+    """The sum, which is not known where a part is not."""
+    known = [figure for figure in figures if figure is not None]
+    return sum(known, start) if len(known) == len(figures) else None
 
 
 def _report(
@@ -191,8 +187,9 @@ def _report(
     grid = inquiry.scenario.policy.grid
     trained = sum((run.cost_usd for run in training), Decimal(0))
     stored = sum((month.storage_usd for month in months), Decimal(0))
-    served = [month.serving_usd for month in months]
-    serving = None if None in served else sum((usd for usd in served if usd is not None), Decimal(0))
+    serving = _total([month.serving_usd for month in months], Decimal(0))
+    energy = [*(month.energy_kwh for month in months), *(_of_all_runs(run, run.energy_kwh_per_run) for run in training)]
+    carbon = [*(month.carbon_kg for month in months), *(_of_all_runs(run, run.carbon_kg_per_run) for run in training)]
     return LifecycleReport(
         scenario=inquiry.scenario.name,
         outcome=max((month.outcome for month in months), key=PROVEN_FIRST.index),
@@ -209,11 +206,15 @@ def _report(
         inference_share=None if serving is None else float(inference_share(trained + stored, serving)),
         overtaking_month=_overtaking(runs, months),
         first_month_without_plan=next((month.month for month in months if month.serving_usd is None), None),
-        energy_kwh=_whole([*(month.energy_kwh for month in months), *_of_runs(training, "energy_kwh_per_run")]),
-        carbon_kg=_whole([*(month.carbon_kg for month in months), *_of_runs(training, "carbon_kg_per_run")]),
+        energy_kwh=_total(energy, 0.0),
+        carbon_kg=_total(carbon, 0.0),
         pue=grid.pue if grid else None,
         notes=list(_notes(inquiry.scenario)),
     )
+
+
+def _of_all_runs(run: TrainingCost, figure: float | None) -> float | None:
+    return None if figure is None else figure * run.runs
 
 
 def _added_up(runs: Sequence[PricedRun], months: Sequence[MonthOfLife]) -> list[MonthOfLife]:
@@ -231,18 +232,6 @@ def _overtaking(runs: Sequence[PricedRun], months: Sequence[MonthOfLife]) -> int
     """Serving against all training up to the same month."""
     trained = cumulative_usd(_before(runs), [month.training_usd for month in months])
     return overtaking_month(trained, cumulative_usd(Decimal(0), [month.serving_usd for month in months]))
-
-
-def _of_runs(training: Sequence[TrainingCost], field: str) -> Iterator[float | None]:
-    """A figure of a run times its runs."""
-    for run in training:
-        figure: float | None = getattr(run, field)
-        yield None if figure is None else figure * run.runs
-
-
-def _whole(figures: Sequence[float | None]) -> float | None:
-    """The sum, which is not known where a part is not."""
-    return None if None in figures else sum(figure for figure in figures if figure is not None)
 
 
 def _notes(scenario: Scenario) -> Iterator[str]:

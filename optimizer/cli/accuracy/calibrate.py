@@ -10,12 +10,11 @@ from typing import Annotated
 import typer
 
 from optimizer.answers.accuracy.calibrate import fit
-from optimizer.cli.options import CatalogsOption, Format, FormatOption, QuietOption, write
+from optimizer.cli.options import CatalogsOption, Format, FormatOption, QuietOption, deliver, write
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.measurements import load_measurements
-from optimizer.report.accuracy.calibration import calibration_csv, calibration_json, calibration_section
-from optimizer.report.layout.markdown import section_markdown
-from optimizer.report.layout.text import section_text
+from optimizer.report.accuracy.calibration import calibration_content, calibration_csv, calibration_section
+from optimizer.report.layout.elements import WrittenAnswer
 
 HASH_DIGITS = 12
 
@@ -59,7 +58,5 @@ def calibrate(
         as_of=as_of.date() if as_of else None,
     )
     write(calibration_csv(found.entries), output)
-    section = calibration_section(found, data)
-    lay_out = section_markdown if output_format is Format.MARKDOWN else section_text
-    text = calibration_json(found, data) if output_format is Format.JSON else f"{lay_out(section)}\n"
-    write(text, None)
+    answer = WrittenAnswer((calibration_section(found, data),))
+    deliver(answer, calibration_content(found, data), output_format, None)

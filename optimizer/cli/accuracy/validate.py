@@ -8,13 +8,12 @@ import typer
 from optimizer.answers.accuracy.decisions import Decisions, decided
 from optimizer.answers.accuracy.validate import DEFAULT_BY, DIMENSIONS, Validation, check_dimensions, errors, judged
 from optimizer.base.model import Strict
-from optimizer.cli.options import CatalogsOption, Format, FormatOption, OutputOption, write
+from optimizer.cli.options import CatalogsOption, Format, FormatOption, OutputOption, deliver
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.measurements import deployments_of, load_measurements
 from optimizer.performance.measured.batch import predict_batch
-from optimizer.report.accuracy.accuracy import validation_markdown, validation_text
+from optimizer.report.accuracy.accuracy import WIDE, validation_answer
 from optimizer.report.accuracy.plots import check_plot, plot_errors
-from optimizer.report.export import as_json
 
 DIMENSIONS_HELP = f"Error tables, separated by commas; + joins two. Of: {', '.join(DIMENSIONS)}."
 
@@ -48,11 +47,5 @@ def validate(
     choices = decided(predicted, known) if decisions else None
     if plot is not None:
         plot_errors(points, plot)
-    write(_rendered(found, choices, output_format), output)
-
-
-def _rendered(found: Validation, choices: Decisions | None, output_format: Format) -> str:
-    if output_format is Format.JSON:
-        return as_json(Report(validation=found, decisions=choices))
-    lay_out = validation_markdown if output_format is Format.MARKDOWN else validation_text
-    return lay_out(found, choices)
+    content = Report(validation=found, decisions=choices)
+    deliver(validation_answer(found, choices), content, output_format, output, width=WIDE)

@@ -5,16 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
-from optimizer.answers.catalog.soundness import soundness
-from optimizer.base.errors import Finding, InputError, did_you_mean
-from optimizer.cli.options import CatalogsOption, Format, FormatOption, OutputOption, write
+from optimizer.answers.catalog.soundness import check_catalogs
+from optimizer.cli.options import CatalogsOption, Exit, Format, FormatOption, OutputOption, deliver
 from optimizer.inputs.catalog.loading import load_catalogs
-from optimizer.report.catalog.catalog import LISTINGS, check_sections, listing_section, matching, overview_section
-from optimizer.report.catalog.entry import entries
-from optimizer.report.layout.rendering import rendered
+from optimizer.report.catalog.catalog import LISTINGS, catalog_rows, check_sections, listing_section, overview_section
+from optimizer.report.catalog.entry import catalog_entries
+from optimizer.report.layout.elements import WrittenAnswer
 
 DEFAULT_LIMIT = 50
-EXIT_UNSOUND = 1
 
 catalog = typer.Typer(help="Browse and check the catalogs.", no_args_is_help=True)
 
@@ -31,16 +29,13 @@ def list_rows(
     """The catalogs, or the rows of one of them."""
     known = load_catalogs(catalogs)
     if name is None:
-        section = overview_section(known)
         counts = {each: len(listing.rows(known)) for each, listing in LISTINGS.items()}
-        write(rendered([section], {"as_of": str(known.as_of), "rows": counts}, output_format.value), output)
+        content = {"as_of": str(known.as_of), "rows": counts}
+        deliver(WrittenAnswer((overview_section(known),)), content, output_format, output)
         return
-    if name not in LISTINGS:
-        hint = did_you_mean(name, LISTINGS) or f"known: {', '.join(LISTINGS)}"
-        raise InputError([Finding("catalog list", 0, "", f"unknown catalog '{name}'", hint)])
-    rows = matching(LISTINGS[name], known, pattern)
+    rows = catalog_rows(known, name, pattern)
     section = listing_section(name, rows, limit if output_format is Format.TEXT else 0)
-    write(rendered([section], {name: _dumped(rows)}, output_format.value), output)
+    deliver(WrittenAnswer((section,)), {name: _dumped(rows)}, output_format, output)
 
 
 @catalog.command("show")
@@ -51,13 +46,13 @@ def show(
     catalogs: CatalogsOption = None,
 ) -> None:
     """Everything the catalogs say about one name, each figure with its source and date."""
-    found = entries(load_catalogs(catalogs), name)
-    sections = [section for entry in found for section in entry.sections]
+    found = catalog_entries(load_catalogs(catalogs), name)
+    sections = tuple(section for entry in found for section in entry.sections)
     content = [
         {"kind": entry.kind, "name": entry.name, **{part: _dumped(rows) for part, rows in entry.rows.items()}}
         for entry in found
     ]
-    write(rendered(sections, {"entries": content}, output_format.value), output)
+    deliver(WrittenAnswer(sections), {"entries": content}, output_format, output)
 
 
 @catalog.command("check")
@@ -70,11 +65,11 @@ def check(
 ) -> None:
     """Whether the catalogs are sound, and how old they are; exit code 1 when a plan on them would be wrong."""
     known = load_catalogs(catalogs)
-    findings = soundness(known, max_age_days=max_age_days)
+    findings = check_catalogs(known, max_age_days=max_age_days)
     sound = all(finding.severity != "error" for finding in findings)
     content = {"as_of": str(known.as_of), "sound": sound, "findings": [vars(finding) for finding in findings]}
-    write(rendered(check_sections(findings, verbose), content, output_format.value), output)
-    raise typer.Exit(0 if sound else EXIT_UNSOUND)
+    deliver(WrittenAnswer(check_sections(findings, verbose)), content, output_format, output)
+    raise typer.Exit(Exit.ANSWERED if sound else Exit.BROKEN)
 
 
 def _dumped(rows: Iterable[Any]) -> list[dict[str, Any]]:

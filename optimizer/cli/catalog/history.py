@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from optimizer.answers.catalog.diff import difference
+from optimizer.answers.catalog.diff import catalog_diff
 from optimizer.answers.catalog.snapshot import snapshot, snapshot_named
-from optimizer.cli.options import CatalogsOption, Format, FormatOption, OutputOption, write
+from optimizer.cli.options import CatalogsOption, Format, FormatOption, OutputOption, deliver, write
 from optimizer.report.catalog.diff import diff_content, diff_sections, snapshot_section
 from optimizer.report.export import as_json
-from optimizer.report.layout.rendering import rendered
+from optimizer.report.layout.elements import WrittenAnswer
 
 DEFAULT_LIMIT = 20
 
@@ -27,7 +27,7 @@ def snapshot_command(
     if output is not None:
         write(as_json(taken), output)
     content = {"sha256": taken.sha256, **taken.model_dump(mode="json", include={"tables", "files"})}
-    write(rendered([snapshot_section(taken)], content, output_format.value), None)
+    deliver(WrittenAnswer((snapshot_section(taken),)), content, output_format, None)
 
 
 def diff_command(
@@ -38,6 +38,6 @@ def diff_command(
     output: OutputOption = None,
 ) -> None:
     """Prices that moved with percent, offers gone and new, and tables that say something else."""
-    found = difference(snapshot_named(old), snapshot_named(new))
+    found = catalog_diff(snapshot_named(old), snapshot_named(new))
     shown = limit if output_format is Format.TEXT else 0
-    write(rendered(diff_sections(found, shown), diff_content(found), output_format.value), output)
+    deliver(WrittenAnswer(diff_sections(found, shown)), diff_content(found), output_format, output)

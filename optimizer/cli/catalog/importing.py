@@ -1,23 +1,21 @@
 """`optimizer catalog import`: another price list as a folder of own catalog files."""
 
-from collections.abc import Collection, Iterable
-from datetime import date, datetime
+from collections.abc import Collection
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import typer
 
-from optimizer.answers.catalog.importing import Imported, Terms, import_prices
+from optimizer.answers.catalog.importing import ImportedPrices, PriceListTerms, import_prices
+from optimizer.answers.catalog.overlay import write_overlay
 from optimizer.base.errors import Finding, InputError, did_you_mean
-from optimizer.base.model import Strict
-from optimizer.cli.options import CatalogsOption, Format, FormatOption, write
-from optimizer.cli.overlay import write_overlay
+from optimizer.cli.options import CatalogsOption, Format, FormatOption, deliver, written
 from optimizer.inputs.catalog.kinds import Confidence, ProviderKind
 from optimizer.inputs.catalog.loading import load_catalogs
-from optimizer.inputs.catalog.records import Catalogs, Offer, Source
 from optimizer.inputs.importing.price_lists import FORMATS
 from optimizer.report.catalog.importing import import_content, import_sections
-from optimizer.report.layout.rendering import rendered
+from optimizer.report.layout.elements import WrittenAnswer
 
 KINDS = get_args(ProviderKind)
 CONFIDENCES = get_args(Confidence)
@@ -45,21 +43,21 @@ def import_command(
 ) -> None:
     """Another price list as your own catalog files; what can't be told for sure is left out and listed."""
     known = load_catalogs(catalogs)
-    terms = Terms(
+    terms = PriceListTerms(
         source=source,
         as_of=as_of.date() if as_of else None,
         provider=provider,
         provider_kind=_one_of(KINDS, provider_kind, "--provider-kind") if provider_kind else None,
         confidence=_one_of(CONFIDENCES, confidence, "--confidence"),
-        gpus=dict(_pair(each) for each in gpu or ()),
+        gpus=dict(_pair(text) for text in gpu or ()),
+        title=title,
+        licence=licence,
     )
     imported = import_prices(file, known, terms, _one_of(FORMATS, price_list, "--as") if price_list else None)
     _refuse_nothing(file, imported)
-    sources = _new_sources(imported.offers, known, title or file.name, licence)
-    tables: dict[str, Iterable[Strict]] = {"offers": imported.offers} | ({"sources": sources} if sources else {})
-    written = write_overlay(output, tables, afresh=replace)
-    sections, content = import_sections(imported, file.name, written), import_content(imported, file.name, written)
-    write(rendered(sections, content, output_format.value), None)
+    files = written(write_overlay(output, imported.tables, afresh=replace))
+    sections, content = import_sections(imported, file.name, files), import_content(imported, file.name, files)
+    deliver(WrittenAnswer(sections), content, output_format, None)
 
 
 def _one_of(known: Collection[str], value: str, option: str) -> Any:
@@ -79,22 +77,10 @@ def _pair(text: str) -> tuple[str, str]:
     return name, identity
 
 
-def _refuse_nothing(file: Path, imported: Imported) -> None:
+def _refuse_nothing(file: Path, imported: ImportedPrices) -> None:
     """A list of which nothing can be taken in is bad input, with every reason."""
     if not imported.offers:
         raise InputError(
             Finding(str(file), item.first_line, item.about, f"{item.reason} ({item.rows:,} prices)", item.hint)
             for item in imported.left_out
         )
-
-
-def _new_sources(offers: Iterable[Offer], known: Catalogs, title: str, licence: str) -> list[Source]:
-    """A row for every source that the catalogs do not have yet, dated by the newest of its prices."""
-    newest: dict[str, date] = {}
-    for offer in offers:
-        newest[offer.source] = max(offer.as_of, newest.get(offer.source, offer.as_of))
-    return [
-        Source(id=name, title=title, licence=licence, as_of=day)
-        for name, day in sorted(newest.items())
-        if name not in known.sources
-    ]

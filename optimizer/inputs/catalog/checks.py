@@ -51,12 +51,15 @@ class CatalogFinding:
         return SEVERITIES.index(self.severity), self.check, self.subject, self.text
 
 
-def check_catalogs(catalogs: Catalogs, *, max_age_days: int | None = None) -> tuple[CatalogFinding, ...]:
-    """Every remark of every check that needs no prediction, errors first.
+def check_rows(catalogs: Catalogs, *, max_age_days: int | None = None) -> tuple[CatalogFinding, ...]:
+    """Whether catalogs are sound, as far as no prediction is needed.
 
     Args:
         catalogs: What is checked.
         max_age_days: Older prices are errors, counted back from the catalog's date; None allows any age.
+
+    Returns:
+        Every remark of every check, errors first.
     """
     found = {finding for check in CHECKS for finding in check(catalogs)}
     if max_age_days is not None:

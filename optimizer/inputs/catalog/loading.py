@@ -150,6 +150,9 @@ def load_catalogs(overlay: Path | None = None) -> Catalogs:
     Args:
         overlay: A folder with any of the catalogs' files; its rows replace or join the shipped ones.
 
+    Returns:
+        Everything that is known, validated.
+
     Raises:
         InputError: a file is missing, a column or value is wrong, a key stands twice, a reference leads nowhere;
             all problems of all files at once, each with file, line and field.

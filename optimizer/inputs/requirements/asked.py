@@ -8,7 +8,8 @@ from typing import Any, Final, get_args
 
 from optimizer.base.model import Strict
 from optimizer.inputs.requirements.declaration import Requirement, Step, Value
-from optimizer.inputs.requirements.registry import OF_WORKLOADS, REQUIREMENTS
+from optimizer.inputs.requirements.of_workloads import OF_WORKLOADS
+from optimizer.inputs.requirements.registry import REQUIREMENTS
 from optimizer.inputs.scenario.scenario import Latency, Policy, Quota, Scenario, Workload
 
 WAY_OUT_RATIO: Final = 1.05

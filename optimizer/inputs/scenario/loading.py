@@ -68,7 +68,13 @@ class ScenarioFile:
 
 
 def load_scenario(source: str | Path) -> Scenario:
-    """Reads a scenario by path or shipped name, with the trace, profile and plan files that it names.
+    """Reads a scenario, with the trace, profile and plan files that it names.
+
+    Args:
+        source: A YAML or JSON file, or the name of a shipped scenario.
+
+    Returns:
+        The scenario, every field validated.
 
     Raises:
         InputError: every problem found, each with file, line and field.
@@ -77,7 +83,17 @@ def load_scenario(source: str | Path) -> Scenario:
 
 
 def load_scenario_file(source: str | Path) -> ScenarioFile:
-    """As `load_scenario`, keeping the lines for whoever has something to say about a field later."""
+    """Reads a scenario as `load_scenario` does, keeping the lines for whoever has something to say about a field later.
+
+    Args:
+        source: A YAML or JSON file, or the name of a shipped scenario.
+
+    Returns:
+        The scenario and where each of its fields was written.
+
+    Raises:
+        InputError: every problem found, each with file, line and field.
+    """
     path = find_scenario(str(source))
     document = read_document(path)
     if not isinstance(document.content, dict):

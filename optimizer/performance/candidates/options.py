@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
-from optimizer.base.errors import InputError
 from optimizer.base.units import BYTES_PER_GIB, MS_PER_S
 from optimizer.inputs.catalog.quality import QualityEstimate
 from optimizer.inputs.catalog.records import Catalogs, Model
@@ -20,14 +19,7 @@ from optimizer.performance.candidates.blends import (
     face_around,
     split,
 )
-from optimizer.performance.candidates.enumeration import (
-    BoolArray,
-    Kind,
-    configurations_of,
-    fixed_failures,
-    qualities,
-    uncalibrated_engines,
-)
+from optimizer.performance.candidates.enumeration import BoolArray, Kind, configurations_of, fixed_failures, qualities
 from optimizer.performance.candidates.predict import Limits, Mix, OperatingPoint, idle, sustainable_rate
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
 from optimizer.performance.market.market import Market, permitted
@@ -147,14 +139,7 @@ class WorkloadOptions:
 
 
 def evaluate(scenario: Scenario, catalogs: Catalogs, offers: Market) -> tuple[WorkloadOptions, ...]:
-    """All options of every workload with every model it may use, on all that is offered, in the order of `variants`.
-
-    Raises:
-        InputError: the policy asks for an engine on which nothing can be predicted.
-    """
-    findings = uncalibrated_engines(scenario.policy, catalogs)
-    if findings:
-        raise InputError(findings)
+    """All options of every workload with every model it may use, on all that is offered, in the order of `variants`."""
     return tuple(_workload_options(variant, scenario.policy, catalogs, offers) for variant in variants(scenario))
 
 

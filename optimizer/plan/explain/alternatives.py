@@ -78,13 +78,15 @@ def opportunities(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative]:
         yield _compared(kind, f"with {words}", inquiry.under_policy(**changes).solved(), chosen)
 
 
-def insurance(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative]:
-    """What each promise beyond the service levels costs: the plan without it."""
+def insurance(inquiry: Inquiry, chosen: Bought) -> dict[str, Alternative]:
+    """What each promise beyond the service levels costs: by the field that makes it, the plan without."""
     asked = [item for item in asked_of(inquiry.scenario) if item.requirement.promise]
+    priced = {}
     for field, item in {item.requirement.promised_as or item.field: item for item in asked}.items():
         scenario = with_field(inquiry.scenario, field, None if item.requirement.promised_as else item.without)
         words = f"with {item.requirement.promise}{f' of {item.workload}' if item.workload else ''}"
-        yield _compared(field.rpartition(".")[2], words, inquiry.changed(scenario).solved(), chosen)
+        priced[field] = _compared(field.rpartition(".")[2], words, inquiry.changed(scenario).solved(), chosen)
+    return priced
 
 
 def _with(field: str, policy: object, *extra: str) -> dict[str, object]:

@@ -97,18 +97,27 @@ class Facts:
         return max(shares, default=(0.0, ""))
 
 
-def requirements(scenario: Scenario, catalogs: Catalogs, bought: Bought) -> list[Requirement]:
-    """All that is asked and can be measured at the plan, in the registry's order."""
+def requirements(
+    scenario: Scenario, catalogs: Catalogs, bought: Bought, dear: tuple[str, ...] = ()
+) -> list[Requirement]:
+    """All that is asked and can be measured at the plan, in the registry's order.
+
+    Args:
+        scenario: What is asked.
+        catalogs: What is known.
+        bought: The plan.
+        dear: Fields without which another plan costs less: they bind, whatever slack whole numbers leave.
+    """
     facts = Facts(scenario, catalogs, bought)
     return [
-        _record(item, measured)
+        _record(item, measured, bool(dear) and item.field.startswith(dear))
         for item in asked_of(scenario)
         if item.requirement.name in MEASURES
         for measured in MEASURES[item.requirement.name](facts, item)
     ]
 
 
-def _record(item: Asked, measured: Measured) -> Requirement:
+def _record(item: Asked, measured: Measured, is_dear: bool) -> Requirement:
     """Slack is what is left before the requirement breaks, whichever side of the limit that is."""
     limit = measured.limit if measured.limit is not None else float(item.value)
     slack = limit - measured.value if item.requirement.sense == "at_most" else measured.value - limit
@@ -120,7 +129,7 @@ def _record(item: Asked, measured: Measured) -> Requirement:
         value=measured.value,
         slack=slack,
         unit=item.unit,
-        binding=slack <= near if measured.binding is None else measured.binding,
+        binding=is_dear or (slack <= near if measured.binding is None else measured.binding),
         text=measured.text,
     )
 

@@ -1,47 +1,48 @@
 """What the numbers rest on: the estimates with the most money at stake, and the measurement that would settle most."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
 from optimizer.base.arrays import Flags
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
-from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE, Scenario
+from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE, Slo
 from optimizer.performance.candidates.options import PoolOptions, WorkloadOptions
+from optimizer.performance.candidates.predict import Mix
 from optimizer.performance.physics.setup import Configuration
 from optimizer.performance.uncertainty.evidence import not_measured
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.readback.readback import Bought
 from optimizer.plan.record.explanation import Benchmark, Estimate, Exposure
+from optimizer.program.problem.columns import Column
 
-MOST: Final = 3
-"""Estimates told: more would hide which matters."""
+MAX_ESTIMATES: Final = 3
+"""More would hide which matters."""
 MEASURED_S: Final = 600
 """A run of ten minutes holds enough requests for a 95th percentile."""
 WORTH_USD: Final = 0.01
 
 
 @dataclass(frozen=True)
-class Group:
+class Measurable:
     """Configurations of one workload that one measurement speaks for: GPU, precision and engine, in one layout."""
 
-    at: int
+    workload: int
     """Position of the workload's options."""
     configuration: Configuration
 
     @property
-    def kind(self) -> tuple[int, str, str, str]:
+    def key(self) -> tuple[int, str, str, str]:
         """What is measured together: what is learned about one layout tells of the others."""
-        return (self.at, self.configuration.gpu, self.configuration.precision, self.configuration.engine)
+        return (self.workload, self.configuration.gpu, self.configuration.precision, self.configuration.engine)
 
     def rows(self, options: WorkloadOptions) -> Flags:
-        """(P,) the configurations of its kind."""
-        alike = [(self.at, c.gpu, c.precision, c.engine) == self.kind for c in options.configurations]
-        return np.array(alike, dtype=np.bool_)
+        """(P,) the configurations that are measured together."""
+        return np.array([Measurable(self.workload, c).key == self.key for c in options.configurations], dtype=np.bool_)
 
 
 def exposure(inquiry: Inquiry, chosen: Bought) -> Exposure:
@@ -51,23 +52,39 @@ def exposure(inquiry: Inquiry, chosen: Bought) -> Exposure:
         inquiry: The whole question.
         chosen: Its plan.
     """
-    used = [Group(c.workload, inquiry.options[c.workload].configurations[c.configuration]) for c in chosen.columns]
+    used = _measurables(inquiry, chosen.columns)
     few, cost = narrowed(inquiry), float(chosen.monthly_cost_usd)
-    bold = _at_central_prediction(few)
-    in_plan = {group.kind for group in used}
-    performance = [
-        (_performance(few, bold, cost, group, group.kind in in_plan), group) for group in _groups(bold, used)
+    central = _at_central_prediction(few)
+    in_plan = {group.key for group in used}
+    performance = {
+        _performance(few, central, group, cost=cost, in_plan=group.key in in_plan): group
+        for group in _of_either_plan(central, used)
+    }
+    estimates = [*performance, *_prices(few, chosen), *_qualities(few, chosen, used)]
+    worth = sorted((e for e in estimates if e.saves_usd or e.costs_usd), key=_largest_stake_first)
+    best = next((estimate for estimate in worth if estimate in performance), None)
+    benchmark = None if best is None else _benchmark(few, central, best, performance[best])
+    return Exposure(estimates=worth[:MAX_ESTIMATES], benchmark=benchmark)
+
+
+def _largest_stake_first(estimate: Estimate) -> tuple[float, str]:
+    return -max(estimate.saves_usd or 0.0, estimate.costs_usd or 0.0), estimate.what
+
+
+def _of_either_plan(central: Inquiry, used: Sequence[Measurable]) -> list[Measurable]:
+    """What the plan runs, in its layout, and what else a plan on central predictions would run; one of each key."""
+    answer = central.solved()
+    uses = answer.used if answer.solution.outcome == "optimal" else ()
+    others = _measurables(central, [use.column for use in uses])
+    groups = {group.key: group for group in reversed([*used, *others])}
+    return [groups[key] for key in sorted(groups)]
+
+
+def _measurables(inquiry: Inquiry, columns: Iterable[Column]) -> list[Measurable]:
+    return [
+        Measurable(column.workload, inquiry.options[column.workload].configurations[column.configuration])
+        for column in columns
     ]
-    others = [*_prices(few, chosen), *_qualities(few, chosen, used)]
-    estimates = sorted([*(e for e, _ in performance), *others], key=lambda e: (-_stake(e), e.what))
-    measurable = sorted(performance, key=lambda pair: (-_stake(pair[0]), pair[0].what))
-    worth = [estimate for estimate in estimates if _stake(estimate) >= WORTH_USD]
-    best = next((pair for pair in measurable if _stake(pair[0]) >= WORTH_USD), None)
-    return Exposure(estimates=worth[:MOST], benchmark=None if best is None else _benchmark(few, bold, *best))
-
-
-def _stake(estimate: Estimate) -> float:
-    return max(estimate.saves_usd or 0.0, estimate.costs_usd or 0.0)
 
 
 def _at_central_prediction(inquiry: Inquiry) -> Inquiry:
@@ -75,142 +92,162 @@ def _at_central_prediction(inquiry: Inquiry) -> Inquiry:
     return inquiry.changed(inquiry.scenario.model_copy(update={"policy": policy}))
 
 
-def _groups(bold: Inquiry, used: Sequence[Group]) -> list[Group]:
-    """What the plan runs, and what a plan on central predictions would run."""
-    answer = bold.solved()
-    uses = answer.used if answer.solution.outcome == "optimal" else ()
-    columns = [use.column for use in uses]
-    others = [Group(c.workload, bold.options[c.workload].configurations[c.configuration]) for c in columns]
-    kinds = {group.kind: group for group in reversed((*used, *others))}
-    return [kinds[key] for key in sorted(kinds)]
+def _cost(inquiry: Inquiry) -> float | None:
+    return inquiry.solved().solution.cost_usd_per_month
 
 
-def _cost(inquiry: Inquiry, keep: Sequence[Flags] | None = None) -> float | None:
+def _cost_without(inquiry: Inquiry, workload: int, rows: Flags) -> float | None:
+    """What the month costs where one workload cannot use some of its configurations."""
+    keep = [np.ones(len(options.configurations), dtype=np.bool_) for options in inquiry.options]
+    keep[workload] = ~rows
     return inquiry.solved(keep).solution.cost_usd_per_month
 
 
-def _without(inquiry: Inquiry, at: int, rows: Flags) -> list[Flags]:
-    return [
-        ~rows if position == at else np.ones(len(options.configurations), dtype=np.bool_)
-        for position, options in enumerate(inquiry.options)
-    ]
-
-
-def _performance(inquiry: Inquiry, bold: Inquiry, cost: float, group: Group, in_plan: bool) -> Estimate:
-    options, c = inquiry.options[group.at], group.configuration
+def _performance(inquiry: Inquiry, central: Inquiry, group: Measurable, *, cost: float, in_plan: bool) -> Estimate:
+    options, c = inquiry.options[group.workload], group.configuration
     rows = group.rows(options)
-    better = _cost(_partly_bold(inquiry, bold, group.at, rows))
-    worse = _cost(inquiry, _without(inquiry, group.at, rows)) if in_plan else None
     missing = not_measured(inquiry.catalogs, c)
-    known = f"estimated, nobody measured {', '.join(missing)}" if missing else "calibrated on public measurements"
-    what = f"{options.workload.name}: speed of {c.model} {c.precision} on {c.gpu} with {c.engine}"
-    return _estimate("performance", what, known, cost, better, worse, in_plan)
-
-
-def _estimate(
-    kind: str, what: str, known: str, cost: float, better: float | None, worse: float | None, in_plan: bool
-) -> Estimate:
-    saves = None if better is None or cost - better < WORTH_USD else cost - better
-    costs = None if worse is None or worse - cost < WORTH_USD else worse - cost
-    said = [f"if the central prediction is true ${better:,.2f} a month would do (−${saves:,.2f})"] if saves else []
-    said += [f"without it ${worse:,.2f} (+${costs:,.2f})"] if costs else []
-    said += ["without it no plan"] if in_plan and worse is None else []
-    return Estimate.model_validate(
-        {
-            "kind": kind,
-            "what": what,
-            "rests_on": known,
-            "in_plan": in_plan,
-            "saves_usd": saves,
-            "costs_usd": costs,
-            "text": f"{what} ({known}): {'; '.join(said) or 'nothing hangs on it'}",
-        }
+    return _estimate(
+        "performance",
+        f"{options.workload.name}: speed of {c.model} {c.precision} on {c.gpu} with {c.engine}",
+        f"estimated, nobody measured {', '.join(missing)}" if missing else "calibrated on public measurements",
+        cost=cost,
+        better=_cost(_partly_central(inquiry, central, group.workload, rows)),
+        worse=_cost_without(inquiry, group.workload, rows) if in_plan else None,
+        in_plan=in_plan,
     )
 
 
-def _partly_bold(inquiry: Inquiry, bold: Inquiry, at: int, rows: Flags) -> Inquiry:
+def _estimate(
+    kind: Literal["performance", "price", "quality"],
+    what: str,
+    rests_on: str,
+    *,
+    cost: float,
+    better: float | None = None,
+    worse: float | None,
+    in_plan: bool = True,
+) -> Estimate:
+    """What hangs on an estimate.
+
+    Args:
+        kind: Of the estimate.
+        what: What is estimated.
+        rests_on: What the estimate comes from.
+        cost: Of the plan, USD a month; so for the next two.
+        better: Where the central prediction is true; None where there is none.
+        worse: Without what the estimate speaks for; None where that leaves no plan.
+        in_plan: Whether the plan uses what it speaks for.
+    """
+    saves = None if better is None or cost - better < WORTH_USD else cost - better
+    costs = None if worse is None or worse - cost < WORTH_USD else worse - cost
+    effects = [
+        f"if the central prediction is true ${better:,.2f} a month would do (−${saves:,.2f})" if saves else "",
+        f"without it ${worse:,.2f} (+${costs:,.2f})" if costs else "",
+        "without it no plan" if in_plan and worse is None else "",
+    ]
+    return Estimate(
+        kind=kind,
+        what=what,
+        rests_on=rests_on,
+        in_plan=in_plan,
+        saves_usd=saves,
+        costs_usd=costs,
+        text=f"{what} ({rests_on}): {'; '.join(filter(None, effects)) or 'nothing hangs on it'}",
+    )
+
+
+def _partly_central(inquiry: Inquiry, central: Inquiry, workload: int, rows: Flags) -> Inquiry:
     """The inquiry with some of a workload's configurations at their central prediction."""
-    plain, free = inquiry.options[at], bold.options[at]
-    pools = tuple(_mixed(own, other, rows) for own, other in zip(plain.pools, free.pools, strict=True))
-    options = (*inquiry.options[:at], replace(plain, pools=pools), *inquiry.options[at + 1 :])
-    return replace(inquiry, options=options)
+    options = list(inquiry.options)
+    pairs = zip(options[workload].pools, central.options[workload].pools, strict=True)
+    options[workload] = replace(options[workload], pools=tuple(_mixed(own, other, rows) for own, other in pairs))
+    return replace(inquiry, options=tuple(options))
 
 
-def _mixed(plain: PoolOptions, free: PoolOptions, rows: Flags) -> PoolOptions:
+def _mixed(own: PoolOptions, central: PoolOptions, rows: Flags) -> PoolOptions:
     return replace(
-        plain,
-        failed=np.where(rows[:, None], free.failed, plain.failed),
-        value=np.where(rows[:, None], free.value, plain.value),
-        rate_per_s=np.where(rows, free.rate_per_s, plain.rate_per_s),
-        limited_by=np.where(rows, free.limited_by, plain.limited_by),
+        own,
+        failed=np.where(rows[:, None], central.failed, own.failed),
+        value=np.where(rows[:, None], central.value, own.value),
+        rate_per_s=np.where(rows, central.rate_per_s, own.rate_per_s),
+        limited_by=np.where(rows, central.limited_by, own.limited_by),
     )
 
 
 def _prices(inquiry: Inquiry, chosen: Bought) -> Iterator[Estimate]:
     """Prices that are derived, quoted or old: what the month costs where the offer is not to be had."""
     policy, market = inquiry.scenario.policy, inquiry.market
-    for purchase in chosen.purchases:
-        at = next((k for k, offer in enumerate(market.offers) if offer.id == purchase.offer), None)
-        if at is None:
-            continue
-        offer = market.offers[at]
+    positions = {offer.id: position for position, offer in enumerate(market.offers)}
+    for position in (positions[purchase.offer] for purchase in chosen.purchases if purchase.offer in positions):
+        offer = market.offers[position]
         age_days = (inquiry.catalogs.as_of - offer.as_of).days
         doubts = [f"{age_days} days old"] if age_days > policy.flag_price_age_days else []
         doubts += [f"{offer.confidence}, not listed"] if offer.confidence != "listed" else []
         if doubts:
             failed = market.failed.copy()
-            failed[at] = True
-            worse = _cost(replace(inquiry, market=replace(market, failed=failed)))
-            what = f"price of {offer.gpu_count}×{offer.gpu} at {offer.provider} {offer.region}"
-            yield _estimate("price", what, " and ".join(doubts), float(chosen.monthly_cost_usd), None, worse, True)
+            failed[position] = True
+            yield _estimate(
+                "price",
+                f"price of {offer.gpu_count}×{offer.gpu} at {offer.provider} {offer.region}",
+                " and ".join(doubts),
+                cost=float(chosen.monthly_cost_usd),
+                worse=_cost(replace(inquiry, market=replace(market, failed=failed))),
+            )
 
 
-def _qualities(inquiry: Inquiry, chosen: Bought, used: Sequence[Group]) -> Iterator[Estimate]:
+def _qualities(inquiry: Inquiry, chosen: Bought, used: Sequence[Measurable]) -> Iterator[Estimate]:
     """Precisions below 16 bits where quality is asked for: what the month costs where it does not hold."""
-    told = set()
-    for group, deployment in zip(used, chosen.deployments, strict=True):
-        options, key = inquiry.options[group.at], (group.at, deployment.precision)
-        whole = deployment.precision in SIXTEEN_BIT or (deployment.quality or 0) >= 1
-        if options.workload.min_quality is None or whole or key in told:
-            continue
-        told.add(key)
-        rows = np.array([c.precision == deployment.precision for c in options.configurations], dtype=np.bool_)
-        worse = _cost(inquiry, _without(inquiry, group.at, rows))
-        what = f"{options.workload.name}: quality of {deployment.precision}"
-        cost = float(chosen.monthly_cost_usd)
-        yield _estimate("quality", what, deployment.provenance.quality, cost, None, worse, True)
+    quality = {(group.workload, d.precision): d for group, d in zip(used, chosen.deployments, strict=True)}
+    for (workload, precision), d in quality.items():
+        options = inquiry.options[workload]
+        if options.workload.min_quality is not None and precision not in SIXTEEN_BIT and (d.quality or 0) < 1:
+            rows = np.array([c.precision == precision for c in options.configurations], dtype=np.bool_)
+            yield _estimate(
+                "quality",
+                f"{options.workload.name}: quality of {precision}",
+                d.provenance.quality,
+                cost=float(chosen.monthly_cost_usd),
+                worse=_cost_without(inquiry, workload, rows),
+            )
 
 
-def _benchmark(inquiry: Inquiry, bold: Inquiry, estimate: Estimate, group: Group) -> Benchmark:
+def _benchmark(inquiry: Inquiry, central: Inquiry, estimate: Estimate, group: Measurable) -> Benchmark:
     """At the load that a replica carries in the plan that it would confirm, with the room that the policy asks for."""
-    options, rows = inquiry.options[group.at], group.rows(inquiry.options[group.at])
-    confirmed = _partly_bold(inquiry, bold, group.at, rows) if estimate.saves_usd else inquiry
-    answer = confirmed.solved()
-    uses = [use for use in answer.used if use.column.workload == group.at and rows[use.column.configuration]]
+    options, rows = inquiry.options[group.workload], group.rows(inquiry.options[group.workload])
+    answer = (_partly_central(inquiry, central, group.workload, rows) if estimate.saves_usd else inquiry).solved()
+    cost = answer.solution.cost_usd_per_month or 0.0
+    effect = f"a plan of ${cost:,.2f} a month would do" if estimate.saves_usd else "the plan is sure to stand"
+    # the deployment of the group that carries most, at its busiest hours
+    uses = [use for use in answer.used if use.column.workload == group.workload and rows[use.column.configuration]]
     use = max(uses, key=lambda use: use.flow_per_s[use.busiest])
-    c, mix = options.configurations[use.column.configuration], answer.services[answer.used.index(use)][use.busiest].mix
-    carried = use.flow_per_s[use.busiest] / max(use.replicas[use.busiest], 1)
-    rate = carried / inquiry.scenario.policy.max_utilization
+    mix = answer.services[answer.used.index(use)][use.busiest].mix
+    per_replica = use.flow_per_s[use.busiest] / max(use.replicas[use.busiest], 1)
+    rate = per_replica / inquiry.scenario.policy.max_utilization
+    c = options.configurations[use.column.configuration]
+    where = f"{c.model} {c.precision} on {c.tensor_parallel * c.pipeline_parallel}×{c.gpu} with {c.engine}"
+    limits = _limits(options.workload.slo) or "no failed request"
+    return Benchmark(
+        configuration=where,
+        command=_command(options.model.hf_id, mix, rate),
+        settles=estimate.what,
+        text=f"one replica of {where}, KV {c.kv_precision}, at {rate:.3g} req/s: if it keeps {limits}, {effect}",
+    )
+
+
+def _command(model: str, mix: Mix, rate: float) -> str:
     prompt, reply = (round(float(mix.share @ tokens)) for tokens in (mix.input_tokens, mix.output_tokens))
-    command = (
-        f"vllm bench serve --backend openai --base-url http://HOST:8000 --model {options.model.hf_id} "
+    return (
+        f"vllm bench serve --backend openai --base-url http://HOST:8000 --model {model} "
         f"--dataset-name random --random-input-len {prompt} --random-output-len {reply} "
         f"--request-rate {rate:.3g} --num-prompts {max(math.ceil(rate * MEASURED_S), 1)} "
         "--percentile-metrics ttft,tpot,e2el --metric-percentiles 50,90,95,99"
     )
-    where = f"{c.model} {c.precision} on {c.tensor_parallel * c.pipeline_parallel}×{c.gpu} with {c.engine}"
-    kept = _limits(inquiry.scenario, options.workload.name) or "no failed request"
-    cost = answer.solution.cost_usd_per_month or 0.0
-    effect = f"a plan of ${cost:,.2f} a month would do" if estimate.saves_usd else "the plan is sure to stand"
-    text = f"one replica of {where}, KV {c.kv_precision}, at {rate:.3g} req/s: if it keeps {kept}, {effect}"
-    return Benchmark(configuration=where, command=command, settles=estimate.what, text=text)
 
 
-def _limits(scenario: Scenario, name: str) -> str:
-    slo = next(workload.slo for workload in scenario.workloads if workload.name == name)
-    named = (("TTFT", slo.ttft_ms), ("TPOT", slo.tpot_ms), ("end to end", slo.e2e_ms))
+def _limits(slo: Slo) -> str:
     return ", ".join(
         f"{label} {statistic} ≤ {limit:g} ms"
-        for label, latency in named
+        for label, latency in (("TTFT", slo.ttft_ms), ("TPOT", slo.tpot_ms), ("end to end", slo.e2e_ms))
         for statistic, limit in (latency.limits_ms() if latency else {}).items()
     )

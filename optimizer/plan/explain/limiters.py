@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from optimizer.base.arrays import Floats
 from optimizer.performance.candidates.options import PoolOptions, WorkloadOptions
 from optimizer.performance.candidates.predict import Mix
 from optimizer.performance.physics.communication import all_reduces
@@ -29,58 +30,57 @@ def spent_on(choice: WorkloadOptions, pool: PoolOptions, row: int, criterion: st
     elif criterion == "tpot":
         parts = _decode(setup, mix)
     elif criterion in ("ttft", "e2e"):
-        overhead_s = choice.limits.ttft_overhead_s
-        parts = {**_prefill(setup, mix), **({"stages before the model": overhead_s} if overhead_s else {})}
+        parts = {**_prefill(setup, mix), "stages before the model": choice.limits.ttft_overhead_s}
         if criterion == "e2e":
-            steps = float(mix.output_tokens.max())
+            steps = mix.output_tokens.max()
             parts |= {f"{name} of the answer": seconds * steps for name, seconds in _decode(setup, mix).items()}
     else:
         return {}
-    total = sum(parts.values())
-    shares = {name: part / total for name, part in parts.items() if part > 0}
+    # parts are floats or (1,), for the one configuration
+    amounts = {name: float(np.squeeze(part)) for name, part in parts.items()}
+    total = sum(amounts.values())
+    shares = {name: amount / total for name, amount in amounts.items() if amount > 0}
     return dict(sorted(shares.items(), key=lambda item: (-item[1], item[0])))
 
 
-def words(shares: dict[str, float]) -> str:
+def largest_causes(shares: dict[str, float]) -> str:
     """The largest cause, or the largest two where neither takes half."""
     named = list(shares.items())[: 1 if max(shares.values(), default=1.0) >= HALF else 2]
     return " and ".join(f"{name} ({share:.0%})" for name, share in named)
 
 
-def _prefill(setup: Setup, mix: Mix) -> dict[str, float]:
+def _prefill(setup: Setup, mix: Mix) -> dict[str, Floats | float]:
     """Seconds of one prompt alone, by the longer of computing and reading weights."""
-    longest = int(np.argmax(mix.input_tokens))
-    tokens = np.array([float(mix.input_tokens[longest])])
+    tokens = np.array([mix.input_tokens.max()], dtype=np.float64)
     new = tokens * (1 - mix.cached_input_share)
     body = matrices(setup).body
-    reading, computing = float(body.move[0]), float((body.multiply * new)[0])
-    fixed = float((setup.constants["request_overhead_s"] + launch_floor_seconds(setup))[0])
+    computing = body.multiply * new
     return {
-        ("prefill compute" if computing >= reading else "reading the weights"): max(computing, reading),
-        "attention over the prompt": float(prefill_attention_seconds(setup, new, tokens - new)[0]),
-        "the link between the GPUs": float(all_reduces(setup).seconds(new)[0]),
-        "engine overhead": fixed,
+        ("prefill compute" if computing >= body.move else "reading the weights"): np.maximum(computing, body.move),
+        "attention over the prompt": prefill_attention_seconds(setup, new, tokens - new),
+        "the link between the GPUs": all_reduces(setup).seconds(new),
+        "engine overhead": setup.constants["request_overhead_s"] + launch_floor_seconds(setup),
     }
 
 
-def _decode(setup: Setup, mix: Mix) -> dict[str, float]:
+def _decode(setup: Setup, mix: Mix) -> dict[str, Floats | float]:
     """Seconds of one decode step for one sequence."""
-    context = np.array([float((mix.input_tokens + mix.output_tokens / 2).max())])
+    context = np.array([(mix.input_tokens + mix.output_tokens / 2).max()])
     step = step_costs(setup, context).decode(np.ones(1))
     return {
-        "reading the weights": float(step.linear[0]),
-        "reading the KV cache": float(step.attention[0]),
-        "the link between the GPUs": float(step.communication[0]),
-        "engine overhead": float(step.overhead[0]),
+        "reading the weights": step.linear,
+        "reading the KV cache": step.attention,
+        "the link between the GPUs": step.communication,
+        "engine overhead": step.overhead,
     }
 
 
-def _memory(choice: WorkloadOptions, setup: Setup, mix: Mix, row: int) -> dict[str, float]:
+def _memory(choice: WorkloadOptions, setup: Setup, mix: Mix, row: int) -> dict[str, Floats | float]:
     """Bytes of one GPU."""
-    use = choice.memory
-    longest = mix.input_tokens + mix.output_tokens
+    memory = choice.memory
+    context = mix.input_tokens + mix.output_tokens
     return {
-        "weights": float(use.weights[row]),
-        "working space": float(use.activations[row] + use.overhead[row]),
-        "the KV cache of one request": float(kv_bytes_per_sequence(setup, longest).max()),
+        "weights": memory.weights[row],
+        "working space": memory.activations[row] + memory.overhead[row],
+        "the KV cache of one request": kv_bytes_per_sequence(setup, context).max(),
     }

@@ -1,17 +1,21 @@
 """What the report's charts show, as plain arrays: latency over load, roofline positions, who was rejected and why."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import pandas as pd
 
 from optimizer.base.arrays import Flags, Floats
 from optimizer.base.units import MS_PER_S
+from optimizer.inputs.scenario.scenario import Latency
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.predict import operate
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
 from optimizer.performance.physics.roofline import matrices
+from optimizer.plan.explain.rejections import on_admitted_offer
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.readback.readback import Bought
 from optimizer.plan.record.fleet import Deployment
@@ -22,7 +26,7 @@ LOWEST_SHARE: Final = 0.02
 HIGHEST_SHARE: Final = 1.15
 """Latencies are drawn a little beyond the capacity, where they break the limit."""
 
-MOST_GPUS: Final = 28
+MAX_GPUS: Final = 28
 PASSES, IN_PLAN, NOT_OFFERED = "passes", "in the plan", "not offered"
 
 
@@ -88,23 +92,29 @@ def curves(inquiry: Inquiry, plan: Bought) -> Iterator[Curve]:
         options, row = inquiry.options[column.workload], column.configuration
         capacity = d.max_requests_per_second / d.replicas
         rates = np.linspace(LOWEST_SHARE, HIGHEST_SHARE, LOADS) * capacity
+        # one replica of the configuration, once for each of the rates
         point = operate(options.setup.take(np.full(LOADS, row)), mix, rates)
         slo, margins = options.workload.slo, options.limits.margins
-        ttft = next(iter(slo.ttft_ms.limits_ms().items())) if slo.ttft_ms else None
-        tpot = next(iter(slo.tpot_ms.limits_ms().items())) if slo.tpot_ms else None
-        first = point.ttft_s[ttft[0] if ttft else "p95"].max(axis=1) * float(margins.ttft[row])
-        each = point.tpot_s[tpot[0] if tpot else "mean"] * float(margins.tpot[row])
-        broken = np.where(point.stable, 1.0, np.nan)
+        ttft_limit, tpot_limit = _limit(slo.ttft_ms), _limit(slo.tpot_ms)
+        ttft_s = point.ttft_s[ttft_limit[0] if ttft_limit else "p95"].max(axis=1) * margins.ttft[row]
+        tpot_s = point.tpot_s[tpot_limit[0] if tpot_limit else "mean"] * margins.tpot[row]
+        # a gap in the line where the queue grows without end
+        ms = np.where(point.stable, MS_PER_S, np.nan)
         yield Curve(
             label=short(d),
             rate_per_s=rates,
-            ttft_ms=(options.limits.ttft_overhead_s + first) * MS_PER_S * broken,
-            tpot_ms=each * MS_PER_S * broken,
-            ttft_limit=ttft,
-            tpot_limit=tpot,
+            ttft_ms=(options.limits.ttft_overhead_s + ttft_s) * ms,
+            tpot_ms=tpot_s * ms,
+            ttft_limit=ttft_limit,
+            tpot_limit=tpot_limit,
             planned_per_s=d.requests_per_second / d.replicas,
             capacity_per_s=capacity,
         )
+
+
+def _limit(latency: Latency | None) -> tuple[str, float] | None:
+    """The first statistic that is limited, and the limit in ms."""
+    return next(iter(latency.limits_ms().items())) if latency else None
 
 
 def roofline_points(inquiry: Inquiry, plan: Bought) -> Iterator[RooflinePoint]:
@@ -113,48 +123,44 @@ def roofline_points(inquiry: Inquiry, plan: Bought) -> Iterator[RooflinePoint]:
         setup = inquiry.options[column.workload].setup.take(np.array([column.configuration]))
         point = operate(setup, mix, np.array([d.requests_per_second / d.replicas]))
         body = matrices(setup).body
-        move, multiply = float(body.move[0]), float(body.multiply[0])
+        # seconds to read the weights once, and to multiply them with one token
+        reading, per_token = float(body.move[0]), float(body.multiply[0])
         batch = max(float(point.concurrency[0]), 1.0) / d.pipeline_parallel
-        yield RooflinePoint(
-            f"{short(d)}, decode", multiply * batch / move, min(multiply * batch / float(point.step_s[0]), 1.0)
-        )
         prompt = float(mix.share @ mix.input_tokens) * (1 - mix.cached_input_share)
-        busy = multiply * prompt / float(mix.share @ point.prefill_s[0])
-        yield RooflinePoint(f"{short(d)}, prefill", multiply * prompt / move, min(busy, 1.0))
+        for phase, tokens, whole in (
+            ("decode", batch, float(point.step_s[0])),
+            ("prefill", prompt, float(mix.share @ point.prefill_s[0])),
+        ):
+            computing = per_token * tokens
+            yield RooflinePoint(f"{short(d)}, {phase}", computing / reading, min(computing / whole, 1.0))
 
 
 def rejection_maps(inquiry: Inquiry, columns: Sequence[Column]) -> Iterator[RejectionMap]:
     """One map per workload and model, GPUs that come furthest first."""
-    for at, options in enumerate(inquiry.options):
-        on_offer: Flags = np.any(options.fits[:, inquiry.market.admitted], axis=1)[options.kind]
-        used = {options.configurations[c.configuration] for c in columns if c.workload == at}
-        chosen = {(c.gpu, c.precision) for c in used}
-        cells: dict[tuple[str, str], list[int]] = {}
-        for row, c in enumerate(options.configurations):
-            cells.setdefault((c.gpu, c.precision), []).append(row)
-        precisions = tuple(sorted({precision for _, precision in cells}))
-        verdicts = {
-            key: IN_PLAN if key in chosen else _verdict(options, np.array(rows), on_offer)
-            for key, rows in cells.items()
-        }
-        gpus = sorted({gpu for gpu, _ in cells}, key=lambda gpu: _rank(gpu, precisions, verdicts))[:MOST_GPUS]
-        precisions = tuple(
-            p for p in precisions if any(verdicts.get((gpu, p), NOT_OFFERED) != NOT_OFFERED for gpu in gpus)
-        )
-        grid = tuple(tuple(verdicts.get((gpu, p), NOT_OFFERED) for p in precisions) for gpu in gpus)
-        yield RejectionMap(options.workload.name, tuple(gpus), precisions, grid)
+    for workload, options in enumerate(inquiry.options):
+        used = [options.configurations[column.configuration] for column in columns if column.workload == workload]
+        verdicts = _verdicts(options, on_admitted_offer(options, inquiry.market))
+        verdicts |= {(c.gpu, c.precision): IN_PLAN for c in used}
+        # rows: GPUs by name; columns: precisions by name
+        grid = pd.Series(verdicts).unstack(fill_value=NOT_OFFERED)
+        in_plan, passing, missing = ((grid == verdict).sum(axis=1) for verdict in (IN_PLAN, PASSES, NOT_OFFERED))
+        rank = pd.DataFrame({"outside": -in_plan, "behind": missing - 2 * passing})
+        grid = grid.loc[rank.sort_values(["outside", "behind"], kind="stable").index[:MAX_GPUS]]
+        grid = grid.loc[:, (grid != NOT_OFFERED).any()]
+        cells = tuple(grid.itertuples(index=False, name=None))
+        yield RejectionMap(options.workload.name, tuple(grid.index), tuple(grid.columns), cells)
 
 
-def _rank(gpu: str, precisions: Sequence[str], verdicts: dict[tuple[str, str], str]) -> tuple[int, int, str]:
-    found = [verdicts.get((gpu, precision), NOT_OFFERED) for precision in precisions]
-    return (-found.count(IN_PLAN), -found.count(PASSES) * 2 + found.count(NOT_OFFERED), gpu)
-
-
-def _verdict(options: WorkloadOptions, rows: np.ndarray, on_offer: Flags) -> str:
-    """The first criterion that the row with the fewest failures fails, over all pools."""
-    held = rows[on_offer[rows]]
-    if not len(held):
-        return NOT_OFFERED
-    best = min((pool.failed[held] for pool in options.pools), key=lambda failed: int(failed.sum(axis=1).min()))
-    closest = best[int(best.sum(axis=1).argmin())]
-    return CONFIGURATION_CRITERIA[int(closest.argmax())].name if closest.any() else PASSES
+def _verdicts(options: WorkloadOptions, on_offer: Flags) -> dict[tuple[str, str], str]:
+    """By GPU and precision the first criterion that the row with the fewest failures fails, over all pools."""
+    rows_of_cell: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+    verdicts: dict[tuple[str, str], str] = {}
+    for row, c in enumerate(options.configurations):
+        verdicts[c.gpu, c.precision] = NOT_OFFERED
+        if on_offer[row]:
+            rows_of_cell[c.gpu, c.precision].append(row)
+    for cell, rows in rows_of_cell.items():
+        best = min((pool.failed[rows] for pool in options.pools), key=lambda failed: int(failed.sum(axis=1).min()))
+        closest = best[best.sum(axis=1).argmin()]
+        verdicts[cell] = CONFIGURATION_CRITERIA[int(closest.argmax())].name if closest.any() else PASSES
+    return verdicts

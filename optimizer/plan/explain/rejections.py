@@ -1,20 +1,23 @@
 """How many candidates each criterion removed, and which came closest to passing."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from optimizer.base.arrays import Flags
+from optimizer.base.arrays import Flags, Ints
 from optimizer.performance.candidates.options import PoolOptions, WorkloadOptions
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA, OFFER_CRITERIA, Criterion
 from optimizer.performance.market.market import Market
-from optimizer.plan.explain.limiters import spent_on, words
+from optimizer.plan.explain.limiters import largest_causes, spent_on
 from optimizer.plan.record.explanation import NearestMiss, Rejected
 
 NEAREST = 3
-"""Nearest misses told for one criterion: the best GPU may not be to be had."""
+"""Nearest misses shown for one criterion: the best GPU may not be to be had."""
+
+LABELS = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "end to end"}
+VERBS = {"memory": "needs", "context": "asks for"}
+"""Of criteria that are not reached."""
 
 
 @dataclass(frozen=True)
@@ -34,32 +37,37 @@ class Census:
 
 def census(options: Sequence[WorkloadOptions], market: Market) -> Census:
     """Counts every candidate; a configuration counts once per offer that could hold it."""
-    failed: dict[str, int] = defaultdict(int)
-    alone: dict[str, int] = defaultdict(int)
     evaluated = kept = 0
-    faults = market.failed.sum(axis=1)
+    failed, alone = np.zeros((2, len(CONFIGURATION_CRITERIA) + len(OFFER_CRITERIA)), dtype=np.int64)
+    offer_faults = market.failed.sum(axis=1)
     for choice in options:
+        # (kind, offer) -> (configuration,) offers that could hold it, and those of them that are admitted
         fits = choice.fits.astype(np.int64)
-        every, admitted = fits.sum(axis=1)[choice.kind], (fits @ (faults == 0))[choice.kind]
-        offer_failed = (fits @ market.failed)[choice.kind]
-        offer_alone = (fits @ (market.failed & (faults == 1)[:, None]))[choice.kind]
+        offers, admitted = fits.sum(axis=1)[choice.kind], (fits @ (offer_faults == 0))[choice.kind]
+        # (configuration, offer criterion) offers that fail it, and offers that fail nothing else
+        by_offer = (fits @ market.failed)[choice.kind]
+        by_offer_alone = (fits @ (market.failed & (offer_faults == 1)[:, None]))[choice.kind]
         for pool in choice.pools:
-            misses = pool.failed.sum(axis=1)
-            evaluated += int(every.sum())
-            kept += int(admitted[misses == 0].sum())
-            for j, criterion in enumerate(CONFIGURATION_CRITERIA):
-                failed[criterion.name] += int(every[pool.failed[:, j]].sum())
-                alone[criterion.name] += int(admitted[pool.failed[:, j] & (misses == 1)].sum())
-            for j, criterion in enumerate(OFFER_CRITERIA):
-                failed[criterion.name] += int(offer_failed[:, j].sum())
-                alone[criterion.name] += int(offer_alone[misses == 0, j].sum())
-    return Census(
-        evaluated, kept, Rejected(total=evaluated - kept, by_reason=_positive(failed), only_reason=_positive(alone))
-    )
+            faults = pool.failed.sum(axis=1)
+            evaluated += int(offers.sum())
+            kept += int(admitted[faults == 0].sum())
+            # (criterion,) candidates: of configurations, then of offers
+            failed += np.concatenate([offers @ pool.failed, by_offer.sum(axis=0)])
+            single = pool.failed & (faults == 1)[:, None]
+            alone += np.concatenate([admitted @ single, by_offer_alone[faults == 0].sum(axis=0)])
+    rejected = Rejected(total=evaluated - kept, by_reason=_by_name(failed), only_reason=_by_name(alone))
+    return Census(evaluated, kept, rejected)
 
 
-def _positive(counts: dict[str, int]) -> dict[str, int]:
-    return {name: counts[name] for name in sorted(counts) if counts[name]}
+def _by_name(counts: Ints) -> dict[str, int]:
+    names = [criterion.name for criterion in (*CONFIGURATION_CRITERIA, *OFFER_CRITERIA)]
+    return {name: count for name, count in sorted(zip(names, counts.tolist(), strict=True)) if count}
+
+
+def on_admitted_offer(options: WorkloadOptions, market: Market) -> Flags:
+    """(P,) whether some admitted offer could hold a replica of the configuration."""
+    on_offer: Flags = np.any(options.fits[:, market.admitted], axis=1)[options.kind]
+    return on_offer
 
 
 def nearest_misses(options: Sequence[WorkloadOptions], market: Market) -> list[NearestMiss]:
@@ -69,52 +77,50 @@ def nearest_misses(options: Sequence[WorkloadOptions], market: Market) -> list[N
     Among all that fail the criterion, those with the fewest other failures come first; then the smallest excess.
     Misses with more failures than the best of them say nothing that would help and are left out.
     """
-    found = []
+    found: list[NearestMiss] = []
     for choice in options:
-        on_offer: Flags = np.any(choice.fits[:, market.admitted], axis=1)[choice.kind]
+        on_offer = on_admitted_offer(choice, market)
         if not any((pool.passed & on_offer).any() for pool in choice.pools):
             for pool in choice.pools:
-                found += list(_misses_of_pool(choice, pool, on_offer))
+                found += _misses_of_pool(choice, pool, on_offer)
     fewest = min((len(miss.other_failures) for miss in found), default=0)
     return [miss for miss in found if len(miss.other_failures) == fewest]
 
 
 def _misses_of_pool(choice: WorkloadOptions, pool: PoolOptions, on_offer: Flags) -> Iterator[NearestMiss]:
-    misses = pool.failed.sum(axis=1)
+    faults = pool.failed.sum(axis=1)
     for j, criterion in enumerate(CONFIGURATION_CRITERIA):
         candidates = np.flatnonzero(pool.failed[:, j] & on_offer & np.isfinite(pool.value[:, j]))
-        if len(candidates) == 0:
-            continue
         excess = pool.value[candidates, j] / pool.limit[candidates, j]
-        nearest = candidates[np.lexsort((excess, misses[candidates]))].tolist()
-        by_gpu = {choice.configurations[row].gpu: row for row in reversed(nearest)}
-        for best in [row for row in nearest if by_gpu[choice.configurations[row].gpu] == row][:NEAREST]:
-            yield _miss(choice, pool, criterion, best, float(pool.value[best, j]), float(pool.limit[best, j]))
+        # rows of configurations, the nearest first; then the nearest of each GPU
+        nearest = candidates[np.lexsort((excess, faults[candidates]))].tolist()
+        by_gpu: dict[str, int] = {}
+        for row in nearest:
+            by_gpu.setdefault(choice.configurations[row].gpu, row)
+        for row in list(by_gpu.values())[:NEAREST]:
+            yield _miss(choice, pool, criterion, row)
 
 
-def _miss(
-    choice: WorkloadOptions, pool: PoolOptions, criterion: Criterion, row: int, value: float, limit: float
-) -> NearestMiss:
-    c = choice.configurations[row]
+def _miss(choice: WorkloadOptions, pool: PoolOptions, criterion: Criterion, row: int) -> NearestMiss:
+    c, j = choice.configurations[row], CONFIGURATION_CRITERIA.index(criterion)
+    value, limit = float(pool.value[row, j]), float(pool.limit[row, j])
     size = c.tensor_parallel * c.pipeline_parallel
-    name = f"{choice.workload.model} {c.precision} on {size}×{c.gpu} with {c.engine}"
-    others = [
-        other.name for k, other in enumerate(CONFIGURATION_CRITERIA) if pool.failed[row, k] and other is not criterion
-    ]
+    candidate = f"{choice.workload.model} {c.precision} on {size}×{c.gpu} with {c.engine}"
+    faults = [CONFIGURATION_CRITERIA[k].name for k in np.flatnonzero(pool.failed[row])]
+    others = [name for name in faults if name != criterion.name]
     also = f"; it also fails {', '.join(others)}" if others else ""
-    verb = {"memory": "needs", "context": "asks for"}.get(criterion.name, "reaches")
-    label = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "end to end"}.get(criterion.name, criterion.name)
     shares = spent_on(choice, pool, row, criterion.name)
-    cause = f", mostly {words(shares)}" if shares else ""
-    text = f"{choice.workload.name}: {label}: {name} {verb} {value:,.1f} {criterion.unit} of {limit:,.1f}{cause}{also}"
+    cause = f", mostly {largest_causes(shares)}" if shares else ""
+    label, verb = LABELS.get(criterion.name, criterion.name), VERBS.get(criterion.name, "reaches")
+    reached = f"{candidate} {verb} {value:,.1f} {criterion.unit} of {limit:,.1f}"
     return NearestMiss(
         requirement=criterion.field(choice.workload.name),
         criterion=criterion.name,
-        candidate=name,
+        candidate=candidate,
         value=value,
         limit=limit,
         unit=criterion.unit,
         other_failures=others,
         spent_on=shares,
-        text=text,
+        text=f"{choice.workload.name}: {label}: {reached}{cause}{also}",
     )

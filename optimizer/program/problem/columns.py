@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
-from optimizer.inputs.requirements.registry import LIMITS_OF_THE_FLEET
+from optimizer.inputs.requirements.of_policy import LIMITS_OF_THE_FLEET
 from optimizer.inputs.scenario.policy import InForce, Policy
 from optimizer.performance.candidates.blends import Blend, apart, served
 from optimizer.performance.candidates.options import WorkloadOptions
@@ -140,11 +140,7 @@ def replicas_in_force(
     left = list(_in_force(policy))
     for at, column in enumerate(columns if left else ()):
         offer, choice = market.offers[column.offer], options[column.workload]
-        for item in left:
-            place = (offer.provider, offer.region, offer.instance_type, offer.pricing_term)
-            same_place = place == (item.provider, item.region, item.instance_type, item.pricing_term)
-            if same_place and _is_it(item, choice, column.configuration):
-                replicas[at] = item.replicas
-                left.remove(item)
-                break
+        mine = [item for item in left if item.runs_on(offer) and _is_it(item, choice, column.configuration)]
+        replicas[at] = sum(item.replicas for item in mine)
+        left = [item for item in left if item not in mine]
     return replicas, sum(item.replicas for item in left)

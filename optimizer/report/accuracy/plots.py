@@ -9,7 +9,7 @@ import pandas as pd
 
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.extras import optional
-from optimizer.report.layout.figures import COLOURS, MARKERS
+from optimizer.report.layout.figures import series_style
 
 FORMATS: Final[Mapping[str, Mapping[str, None]]] = {
     ".png": {"Software": None},
@@ -56,10 +56,10 @@ def check_plot(path: Path) -> None:
 
 def _panel(axes: Any, points: pd.DataFrame, engines: list[str], label: str) -> None:
     """One metric: points, the line of equality and a band around it."""
-    for at, engine in enumerate(engines):
+    for index, engine in enumerate(engines):
         part = points[points["engine"] == engine]
-        look = {"color": COLOURS[at % len(COLOURS)], "marker": MARKERS[at % len(MARKERS)], "label": engine}
-        axes.scatter(part["measured"], part["predicted"], s=9, alpha=0.55, linewidths=0, zorder=3, **look)
+        style = {**series_style(index), "label": engine}
+        axes.scatter(part["measured"], part["predicted"], s=9, alpha=0.55, linewidths=0, zorder=3, **style)
     if len(points):
         both = points[["measured", "predicted"]].to_numpy(float)
         ends = np.array([both.min() / BAND, both.max() * BAND])

@@ -1,46 +1,46 @@
 """A prediction in words and a table."""
 
-from optimizer.answers.accuracy.prediction import Interval, Prediction, Setting
-from optimizer.report.layout.elements import Section, Table
-from optimizer.report.layout.markdown import section_markdown, table_markdown
+from typing import Final
+
+from optimizer.answers.accuracy.prediction import Prediction, Setting
+from optimizer.report.layout.elements import Section, Table, WrittenAnswer
+from optimizer.report.layout.markdown import answer_markdown
 from optimizer.report.layout.text import section_text
 
-SOURCES = {
-    "measured": "measured: this very configuration is in the public measurements",
-    "calibrated": "calibrated: the model was fitted to measurements of this GPU generation, precision and engine",
-    "estimated": "estimated: nobody measured this combination of GPU generation, precision and engine",
+SOURCES: Final = {
+    "measured": "Measured: this very configuration is in the public measurements.",
+    "calibrated": "Calibrated: the model was fitted to measurements of this GPU generation, precision and engine.",
+    "estimated": "Estimated: nobody measured this combination of GPU generation, precision and engine.",
 }
 """What each source of a prediction means."""
 
 
 def prediction_text(prediction: Prediction) -> str:
-    """The prediction for a terminal, the question in the first line."""
-    return f"{_asked(prediction.setting)}\n\n{section_text(prediction_section(prediction))}\n"
+    """The prediction for a terminal, the question in the first line, however long."""
+    return f"{_question(prediction.setting)}\n\n{section_text(_delivered(prediction))}\n"
 
 
 def prediction_markdown(prediction: Prediction) -> str:
     """The prediction as Markdown."""
-    section = prediction_section(prediction)
-    parts = [f"# {_asked(prediction.setting)}", section_markdown(Section(section.title, section.lines))]
-    parts += [table_markdown(section.table)] if section.table else []
-    return "\n\n".join(parts) + "\n"
+    return answer_markdown(WrittenAnswer((_delivered(prediction),), title=_question(prediction.setting)))
 
 
-def prediction_section(prediction: Prediction) -> Section:
+def _delivered(prediction: Prediction) -> Section:
     """What is delivered, with the interval of each figure, and what the figures rest on."""
-    named = (
-        ("time to first token, mean", prediction.ttft),
-        ("time per output token, mean", prediction.tpot),
-        ("output tokens", prediction.output_throughput),
-        ("requests", prediction.request_throughput),
+    rows = tuple(
+        (what, *map(figure, (interval.predicted, interval.low, interval.high)), interval.unit)
+        for what, interval in (
+            ("time to first token, mean", prediction.ttft),
+            ("time per output token, mean", prediction.tpot),
+            ("output tokens", prediction.output_throughput),
+            ("requests", prediction.request_throughput),
+        )
     )
-    rows = tuple(_row(name, interval) for name, interval in named)
-    table = Table(("", ">predicted", ">90 % low", ">90 % high", "unit"), rows)
-    notes = (f"Assumed: {prediction.note}",) if prediction.note else ()
-    return Section("It delivers", (_sentence(SOURCES[prediction.source]), *notes), table)
+    notes = (SOURCES[prediction.source], f"Assumed: {prediction.note}" if prediction.note else "")
+    return Section("It delivers", notes, Table(("", ">predicted", ">90 % low", ">90 % high", "unit"), rows))
 
 
-def _asked(setting: Setting) -> str:
+def _question(setting: Setting) -> str:
     gpus = setting.tensor_parallel * setting.pipeline_parallel
     layout = f"tensor parallel {setting.tensor_parallel}" if gpus > 1 else ""
     layout += f", pipeline parallel {setting.pipeline_parallel}" if setting.pipeline_parallel > 1 else ""
@@ -52,16 +52,8 @@ def _asked(setting: Setting) -> str:
     return f"{setting.model} {setting.precision} on {where}; {tokens}, {setting.load_value:g} {load}"
 
 
-def _row(name: str, interval: Interval) -> tuple[str, ...]:
-    return (name, figure(interval.predicted), figure(interval.low), figure(interval.high), interval.unit)
-
-
 def figure(value: float) -> str:
     """Three significant digits, and never fewer than the units."""
     if abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3g}"
-
-
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."

@@ -3,170 +3,177 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.quality import quality_share
-from optimizer.inputs.catalog.records import Catalogs, Model, Offer
+from optimizer.inputs.catalog.records import Catalogs, KernelSupport, Model, ModelAlias, Offer
 from optimizer.report.catalog.catalog import LISTINGS, listing_section
-from optimizer.report.layout.elements import Section, Table
+from optimizer.report.layout.columns import Cell, table_of
+from optimizer.report.layout.elements import Section, Table, with_content
 
-SHOWN_OFFERS = 12
-SHOWN_ALIASES = 12
+SHOWN_OFFERS: Final = 12
+SHOWN_ALIASES: Final = 12
+FIGURES: Final[Mapping[str, Cell]] = {
+    "figure": "{figure}",
+    ">value": "{value}",
+    "unit": "{unit}",
+    "status": "{status}",
+    "as of": "{as_of}",
+    "source": "{source}",
+    "note": "{note}",
+}
+KERNELS: Final[Mapping[str, Cell]] = {
+    "architecture": "{architecture}",
+    "support": "{support:words}",
+    "source": "{source}",
+    "note": "{note}",
+}
+SUPPORT: Final = {"native": "native", "weight_only": "only unpacked: saves memory", "none": "not run"}
+
+
+RowsByCatalog = Mapping[str, Sequence[Strict]]
+Description = tuple[tuple[Section, ...], RowsByCatalog]
+"""What the catalogs say of a name: in sections for reading, in rows by catalog for programs."""
 
 
 @dataclass(frozen=True)
-class Entry:
+class CatalogEntry:
     """One name's record with what belongs to it, in sections for reading and in rows for programs."""
 
     kind: str
     name: str
     sections: tuple[Section, ...]
-    rows: Mapping[str, Sequence[Strict]]
+    rows: RowsByCatalog
 
 
-def entries(catalogs: Catalogs, name: str) -> tuple[Entry, ...]:
-    """Every entry of that name, in any case; usually one.
+def catalog_entries(catalogs: Catalogs, name: str) -> tuple[CatalogEntry, ...]:
+    """Everything the catalogs say about one name.
+
+    Args:
+        catalogs: What is known.
+        name: A GPU, model, engine, precision, provider or source, in any case.
+
+    Returns:
+        Every entry of that name; usually one.
 
     Raises:
         InputError: no catalog knows the name; gives the nearest.
     """
-    found = []
+    found, known = [], set[str]()
     for kind, (names, describe) in KINDS.items():
-        folded = {known.casefold(): known for known in names(catalogs)}
+        folded = {own.casefold(): own for own in names(catalogs)}
+        known.update(names(catalogs))
         if name.casefold() in folded:
-            found.append(describe(catalogs, kind, folded[name.casefold()]))
+            own = folded[name.casefold()]
+            found.append(CatalogEntry(kind, own, *describe(catalogs, own)))
     if not found:
-        known = sorted({each for names, _ in KINDS.values() for each in names(catalogs)})
-        hint = did_you_mean(name, known) or "see the names with `optimizer catalog list`"
+        hint = did_you_mean(name, sorted(known)) or "see the names with `optimizer catalog list`"
         raise InputError([Finding("catalogs", 0, "", f"nothing is called '{name}'", hint)])
     return tuple(found)
 
 
-def _gpu(catalogs: Catalogs, kind: str, name: str) -> Entry:
+def _gpu(catalogs: Catalogs, name: str) -> Description:
     gpu = catalogs.gpus[name]
     figures = tuple(figure for figure in catalogs.gpu_figures if figure.gpu == name)
-    cells = tuple((f.figure, f.value, f.unit, f.status, str(f.as_of), f.source, f.note) for f in figures)
-    headings = ("figure", ">value", "unit", "status", "as of", "source", "note")
     kernels = tuple(row for row in catalogs.kernel_support.values() if row.architecture == gpu.architecture)
-    offers = _offers(catalogs, lambda offer: offer.gpu == name)
-    lines = (f"{gpu.vendor}, {gpu.architecture}, linked by {gpu.link}", *([gpu.note] if gpu.note else []))
-    sections = (
-        Section(f"{kind} {name}: {gpu.name}", lines, Table(headings, cells)),
-        Section("Precisions", tuple(_supported(kernels))),
-        *_offer_sections(offers),
-    )
-    return Entry(kind, name, sections, {"gpu": (gpu,), "figures": figures, "kernels": kernels, "offers": offers})
+    offers = tuple(offer for offer in catalogs.offers if offer.gpu == name)
+    about = (f"{gpu.vendor}, {gpu.architecture}, linked by {gpu.link}", gpu.note)
+    sections = [
+        Section(f"GPU {name}: {gpu.name}", about, table_of(figures, FIGURES)),
+        Section("Precisions", tuple(_precisions(kernels))),
+    ]
+    if offers:
+        table = listing_section("offers", _cheapest(offers)[:SHOWN_OFFERS], 0).table
+        sections.append(Section("Cheapest per GPU-hour", (f"of {len(offers)} prices: {_terms(offers)}",), table))
+    return tuple(sections), {"gpu": (gpu,), "figures": figures, "kernels": kernels, "offers": offers}
 
 
-def _supported(kernels: Sequence[Any]) -> Iterator[str]:
+def _precisions(kernels: Sequence[KernelSupport]) -> Iterator[str]:
     """Which precisions run natively, which are only unpacked, which do not run."""
-    for level, words in (("native", "native"), ("weight_only", "only unpacked: saves memory"), ("none", "not run")):
+    for level, meaning in SUPPORT.items():
         schemes = [row.scheme for row in kernels if row.support == level]
         if schemes:
-            yield f"{words}: {', '.join(schemes)}"
+            yield f"{meaning}: {', '.join(schemes)}"
 
 
-def _model(catalogs: Catalogs, kind: str, name: str) -> Entry:
+def _model(catalogs: Catalogs, name: str) -> Description:
     alias = catalogs.aliases.get(name.casefold())
     model = catalogs.model(name)
     aliases = tuple(row for row in catalogs.aliases.values() if row.model == model.id)
     figures = tuple(row for row in catalogs.quality if row.model == model.id)
     hosted = tuple(row for row in catalogs.serverless if row.model == model.id)
-    said = [f"{name} is {model.id}: {alias.relation}. {alias.note}".strip()] if alias is not None else []
-    said += [model.note] if model.note else []
+    about = f"{name} is {model.id}: {alias.relation}. {alias.note}".strip() if alias is not None else ""
     sections = (
-        Section(f"{kind} {model.id}: {model.hf_id}", tuple(said), _fields(model, hidden={"id", "hf_id", "note"})),
-        Section("What precisions keep of the 16-bit score", (), _quality(catalogs, model)),
-        _aliases(aliases),
-        *([listing_section("serverless", hosted, 0)] if hosted else []),
+        Section(f"model {model.id}: {model.hf_id}", (about, model.note), _fields(model, {"id", "hf_id", "note"})),
+        Section("What precisions keep of the 16-bit score", table=_quality(catalogs, model)),
+        Section("Also published as", tuple(_published_names(aliases))),
+        listing_section("serverless", hosted, 0),
     )
     rows = {"model": (model,), "aliases": aliases, "quality": figures, "serverless": hosted}
-    return Entry(kind, name, tuple(section for section in sections if section.lines or section.table), rows)
+    return with_content(sections), rows
 
 
 def _quality(catalogs: Catalogs, model: Model) -> Table:
-    rows = []
-    unknown = []
-    for scheme in catalogs.schemes:
-        estimate = quality_share(catalogs, model.id, scheme)
-        if estimate is None:
-            unknown.append(scheme)
-        else:
-            rows.append((scheme, f"{estimate.share:.1%}", estimate.basis))
-    rows += [(" ".join(unknown), "unknown", "nobody published it")] if unknown else []
+    estimates = {scheme: quality_share(catalogs, model.id, scheme) for scheme in catalogs.schemes}
+    rows = [(scheme, f"{known.share:.1%}", known.basis) for scheme, known in estimates.items() if known is not None]
+    unknown = " ".join(scheme for scheme, known in estimates.items() if known is None)
+    rows += [(unknown, "unknown", "nobody published it")] if unknown else []
     return Table(("precision", ">kept", "basis"), tuple(rows))
 
 
-def _aliases(aliases: Sequence[Any]) -> Section:
+def _published_names(aliases: Sequence[ModelAlias]) -> Iterator[str]:
+    yield from (f"{row.hf_id} ({row.relation})" for row in aliases[:SHOWN_ALIASES])
     rest = len(aliases) - SHOWN_ALIASES
-    names = [f"{row.hf_id} ({row.relation})" for row in aliases[:SHOWN_ALIASES]]
-    more = [f"and {rest} more: optimizer catalog list aliases --filter {aliases[0].model}"] if rest > 0 else []
-    return Section("Also published as", (*names, *more))
+    if rest > 0:
+        yield f"and {rest} more: optimizer catalog list aliases --filter {aliases[0].model}"
 
 
-def _engine(catalogs: Catalogs, kind: str, name: str) -> Entry:
+def _engine(catalogs: Catalogs, name: str) -> Description:
     engine = catalogs.engines[name]
-    lines = (engine.note,) if engine.note else ()
-    table = _fields(engine, hidden={"id", "name", "note"})
-    return Entry(kind, name, (Section(f"{kind} {name}: {engine.name}", lines, table),), {"engine": (engine,)})
+    table = _fields(engine, {"id", "name", "note"})
+    return (Section(f"engine {name}: {engine.name}", (engine.note,), table),), {"engine": (engine,)}
 
 
-def _precision(catalogs: Catalogs, kind: str, name: str) -> Entry:
+def _precision(catalogs: Catalogs, name: str) -> Description:
     scheme = catalogs.schemes[name]
     kernels = tuple(row for row in catalogs.kernel_support.values() if row.scheme == name)
-    headings = ("architecture", "support", "source", "note")
-    cells = tuple((row.architecture, row.support.replace("_", " "), row.source, row.note) for row in kernels)
-    lines = (scheme.note,) if scheme.note else ()
     sections = (
-        Section(f"{kind} {name}", lines, _fields(scheme, hidden={"id", "note"})),
-        Section("Kernels", (), Table(headings, cells)),
+        Section(f"precision {name}", (scheme.note,), _fields(scheme, {"id", "note"})),
+        Section("Kernels", table=table_of(kernels, KERNELS)),
     )
-    return Entry(kind, name, sections, {"precision": (scheme,), "kernels": kernels})
+    return sections, {"precision": (scheme,), "kernels": kernels}
 
 
-def _provider(catalogs: Catalogs, kind: str, name: str) -> Entry:
-    offers = _offers(catalogs, lambda offer: offer.provider == name)
+def _provider(catalogs: Catalogs, name: str) -> Description:
+    offers = tuple(offer for offer in catalogs.offers if offer.provider == name)
     hosted = tuple(row for row in catalogs.serverless if row.provider == name)
     costs = tuple(row for row in catalogs.ancillary if row.provider == name)
     kinds = ", ".join(sorted({offer.provider_kind for offer in offers})) or "hosted models only"
     regions = len({offer.region for offer in offers})
-    about = (kinds, *([f"{len(offers)} prices in {regions} regions: {_terms(offers)}"] if offers else []))
-    sections = [Section(f"{kind} {name}", about)]
-    cheapest = _cheapest(offers)
-    first = {offer.gpu: offer for offer in reversed(cheapest)}
-    each = sorted((first[gpu] for gpu in first), key=lambda offer: offer.gpu)
-    if each:
-        sections.append(Section("Cheapest of each GPU", (), listing_section("offers", each, 0).table))
-    sections += [listing_section("serverless", hosted, 0)] if hosted else []
-    sections += [listing_section("ancillary", costs, 0)] if costs else []
-    return Entry(kind, name, tuple(sections), {"offers": offers, "serverless": hosted, "ancillary": costs})
-
-
-def _source(catalogs: Catalogs, kind: str, name: str) -> Entry:
-    source = catalogs.sources[name]
-    used = Counter(
-        listing
-        for listing in LISTINGS
-        for row in LISTINGS[listing].rows(catalogs)
-        if getattr(row, "source", None) == name
+    prices = f"{len(offers)} prices in {regions} regions: {_terms(offers)}" if offers else ""
+    # the last offer that a GPU's key is given is its cheapest
+    cheapest = {offer.gpu: offer for offer in reversed(_cheapest(offers))}
+    of_each_gpu = [cheapest[gpu] for gpu in sorted(cheapest)]
+    sections = (
+        Section(f"provider {name}", (kinds, prices)),
+        Section("Cheapest of each GPU", table=listing_section("offers", of_each_gpu, 0).table),
+        listing_section("serverless", hosted, 0),
+        listing_section("ancillary", costs, 0),
     )
-    used["GPU figures"] = sum(figure.source == name for figure in catalogs.gpu_figures)
-    lines = [f"{source.licence}; as of {source.as_of}"]
-    lines += [f"{count:,} rows of {listing}" for listing, count in sorted(used.items()) if count]
-    return Entry(kind, name, (Section(f"{kind} {name}: {source.title}", tuple(lines)),), {"source": (source,)})
+    return with_content(sections), {"offers": offers, "serverless": hosted, "ancillary": costs}
 
 
-def _offers(catalogs: Catalogs, wanted: Callable[[Offer], bool]) -> tuple[Offer, ...]:
-    return tuple(offer for offer in catalogs.offers if wanted(offer))
-
-
-def _offer_sections(offers: Sequence[Offer]) -> Iterator[Section]:
-    """The cheapest on-demand offers per GPU-hour, and how many there are on each term."""
-    if offers:
-        table = listing_section("offers", _cheapest(offers)[:SHOWN_OFFERS], 0).table
-        yield Section("Cheapest per GPU-hour", (f"of {len(offers)} prices: {_terms(offers)}",), table)
+def _source(catalogs: Catalogs, name: str) -> Description:
+    source = catalogs.sources[name]
+    held = {listing: shown.rows(catalogs) for listing, shown in LISTINGS.items()} | {
+        "GPU figures": catalogs.gpu_figures
+    }
+    counts = {listing: sum(getattr(row, "source", None) == name for row in rows) for listing, rows in held.items()}
+    used = (f"{count:,} rows of {listing}" for listing, count in sorted(counts.items()) if count)
+    about = (f"{source.licence}; as of {source.as_of}", *used)
+    return (Section(f"source {name}: {source.title}", about),), {"source": (source,)}
 
 
 def _terms(offers: Sequence[Offer]) -> str:
@@ -180,19 +187,25 @@ def _cheapest(offers: Sequence[Offer]) -> list[Offer]:
     return sorted(on_demand, key=lambda offer: (offer.price_usd_per_hour / offer.gpu_count, offer.id))
 
 
-def _fields(row: Strict, hidden: Iterable[str]) -> Table:
+def _fields(row: Strict, hidden: set[str]) -> Table:
     """A record as field and value, unknown ones left out."""
-    values = row.model_dump(mode="json", exclude=set(hidden))
-    told = {name: value for name, value in values.items() if value not in (None, "")}
-    return Table(("field", "value"), tuple((name, _shown(value)) for name, value in told.items()))
+    values = row.model_dump(mode="json", exclude=hidden).items()
+    return Table(
+        ("field", "value"), tuple((name, _written(value)) for name, value in values if value not in (None, ""))
+    )
 
 
-def _shown(value: Any) -> str:
-    if isinstance(value, list):
-        return " ".join(str(item) for item in value)
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.10g}" if isinstance(value, float) else str(value)
+def _written(value: Any) -> str:
+    match value:
+        case list():
+            return " ".join(map(str, value))
+        case bool():
+            return "yes" if value else "no"
+        case int():
+            return f"{value:,}"
+        case float():
+            return f"{value:,.10g}"
+    return str(value)
 
 
 def _model_names(catalogs: Catalogs) -> list[str]:
@@ -205,7 +218,7 @@ def _provider_names(catalogs: Catalogs) -> list[str]:
     return sorted(rented | hosted | {row.provider for row in catalogs.ancillary})
 
 
-KINDS: dict[str, tuple[Callable[[Catalogs], Iterable[str]], Callable[[Catalogs, str, str], Entry]]] = {
+KINDS: Final[Mapping[str, tuple[Callable[[Catalogs], Iterable[str]], Callable[[Catalogs, str], Description]]]] = {
     "GPU": (lambda known: known.gpus, _gpu),
     "model": (_model_names, _model),
     "engine": (lambda known: known.engines, _engine),
@@ -213,4 +226,4 @@ KINDS: dict[str, tuple[Callable[[Catalogs], Iterable[str]], Callable[[Catalogs, 
     "provider": (_provider_names, _provider),
     "source": (lambda known: known.sources, _source),
 }
-"""What can be shown: the names of each kind, and who describes one."""
+"""What can be shown: the names of each kind, and what is said of one."""

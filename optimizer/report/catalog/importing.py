@@ -1,40 +1,51 @@
 """What became of a price list: how many offers, and what was left out and why."""
 
-from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any, Final
 
-from optimizer.answers.catalog.importing import Imported
-from optimizer.report.layout.elements import Section, Table
+from optimizer.answers.catalog.importing import ImportedPrices, LeftOutPrices
+from optimizer.report.layout.amounts import plural
+from optimizer.report.layout.columns import Cell, table_of
+from optimizer.report.layout.elements import Section
 
-SHOWN_REASONS = 20
+SHOWN_REASONS: Final = 20
+REASONS: Final[Mapping[str, Cell]] = {
+    "left out because": "{reason}",
+    "as listed": "{about}",
+    ">prices": "{rows:,}",
+    ">first line": "{first_line}",
+    "to take it in": "{hint}",
+}
 
 
-def import_sections(imported: Imported, file: str, written: Sequence[str]) -> tuple[Section, ...]:
+def import_sections(imported: ImportedPrices, file: str, written: Sequence[str]) -> tuple[Section, ...]:
     """The verdict with the files written, then everything that was left out, most frequent first."""
-    lost = sum(item.rows for item in imported.left_out)
     counts = f"{imported.prices:,} prices of {file}, read as {imported.format_name}"
-    lines = [
-        f"{counts}: {imported.merged:,} of several zones or hosts joined, {lost:,} left out",
-        f"written: {', '.join(written)}",
-    ]
+    left_out = f"{_prices(imported.left_out):,} left out"
+    offers = len(imported.offers)
     verdict = Section(
-        f"{len(imported.offers):,} offer{'' if len(imported.offers) == 1 else 's'} imported", tuple(lines)
+        f"{offers:,} {plural('offer', offers)} imported",
+        (
+            f"{counts}: {imported.merged:,} of several zones or hosts joined, {left_out}",
+            f"written: {', '.join(written)}",
+        ),
     )
     if not imported.left_out:
         return (verdict,)
-    shown = imported.left_out[:SHOWN_REASONS]
-    rows = [(item.reason, item.about, f"{item.rows:,}", str(item.first_line), item.hint) for item in shown]
+    table = table_of(imported.left_out[:SHOWN_REASONS], REASONS)
     rest = imported.left_out[SHOWN_REASONS:]
     if rest:
-        rows.append(
-            (f"and {len(rest):,} more reasons", "", f"{sum(item.rows for item in rest):,}", "", "--format json")
-        )
-    table = Table(("left out because", "as listed", ">prices", ">first line", "to take it in"), tuple(rows))
-    return verdict, Section("Left out", (), table)
+        last = (f"and {len(rest):,} more reasons", "", f"{_prices(rest):,}", "", "--format json")
+        table = replace(table, rows=(*table.rows, last))
+    return verdict, Section("Left out", table=table)
 
 
-def import_content(imported: Imported, file: str, written: Sequence[str]) -> dict[str, Any]:
+def _prices(left_out: Sequence[LeftOutPrices]) -> int:
+    return sum(item.rows for item in left_out)
+
+
+def import_content(imported: ImportedPrices, file: str, written: Sequence[str]) -> dict[str, Any]:
     """The same for machines, every reason included."""
     return {
         "file": file,

@@ -23,6 +23,5 @@ def model_section(model: Model, written: Sequence[str]) -> Section:
         ("KV cache of a full context", f"{full_context_gib:,.3g}", f"GiB at {model.max_context_tokens:,} tokens"),
         ("weights as released", model.native_precision, ""),
     )
-    lines = [f"written: {', '.join(written)}; give the folder with --catalogs"]
-    lines += [model.note] if model.note else []
-    return Section(f"{model.id}: {model.total_params_b:,.4g} B parameters", tuple(lines), Table(("", "is", ""), rows))
+    lines = (f"written: {', '.join(written)}; give the folder with --catalogs", model.note)
+    return Section(f"{model.id}: {model.total_params_b:,.4g} B parameters", lines, Table(("", "is", ""), rows))

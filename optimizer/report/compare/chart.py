@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from optimizer.answers.compare.types import Comparison, HostingFacts
-from optimizer.report.layout.figures import COLOURS, MARKERS, drawn
+from optimizer.report.layout.figures import COLOURS, drawn, series_style
 
 
 def compare_chart(answer: Comparison, top: int) -> str:
@@ -24,11 +24,11 @@ def _spread_chart(answer: Comparison, top: int) -> str:
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
-        for at, row in enumerate(rows):
+        for index, row in enumerate(rows):
             cost, complies = float(row.monthly_cost_usd or 0), row.verdict == "complies"
-            look = {"color": COLOURS[0]} if complies else {"color": "white", "hatch": "//", "edgecolor": COLOURS[1]}
-            axes.barh(at, cost, height=0.6, **look)
-            axes.text(cost, at, f" ${cost:,.0f}{'' if complies else ', not admitted'}", va="center", fontsize=8)
+            style = {"color": COLOURS[0]} if complies else {"color": "white", "hatch": "//", "edgecolor": COLOURS[1]}
+            axes.barh(index, cost, height=0.6, **style)
+            axes.text(cost, index, f" ${cost:,.0f}{'' if complies else ', not admitted'}", va="center", fontsize=8)
         axes.set_yticks(range(len(rows)), [row.choice for row in rows], fontsize=8)
         axes.invert_yaxis()
         axes.set(xlabel="US dollars a month, the best plan under each choice")
@@ -42,17 +42,17 @@ def _break_even_chart(answer: Comparison, facts: HostingFacts) -> str:
     def draw(figure: Any) -> None:
         axes = figure.subplots()
         requests = [point.requests_per_month for point in facts.curve]
-        for at, way in enumerate(facts.curve[0].monthly_cost_usd):
-            found = [point.monthly_cost_usd[way] for point in facts.curve]
-            costs = [np.nan if cost is None else float(cost) for cost in found]
-            axes.plot(requests, costs, color=COLOURS[at], marker=MARKERS[at], markersize=4, label=way)
+        for index, way in enumerate(facts.curve[0].monthly_cost_usd):
+            # a gap in the line where there is no plan: None is NaN as a float
+            costs = np.array([point.monthly_cost_usd[way] for point in facts.curve], dtype=float)
+            axes.plot(requests, costs, **series_style(index), markersize=4, label=way)
         for item in facts.break_evens:
             axes.plot(item.requests_per_month, float(item.monthly_cost_usd), "kx", markersize=8)
             axes.axvline(item.requests_per_month, color="0.7", linewidth=0.8)
         axes.axvline(answer.requests_per_month, color="black", linestyle=":", label="the scenario's demand")
         axes.set(xscale="log", yscale="log", xlabel="requests a month", ylabel="US dollars a month")
         axes.set_title(f"{answer.scenario} by hosting; × marks where the order flips", fontsize=10)
-        axes.grid(visible=True, color="0.85", linewidth=0.5)
-        axes.legend(frameon=False, fontsize=8)
+        axes.grid(visible=True)
+        axes.legend(fontsize=8)
 
     return drawn(3.4, draw)

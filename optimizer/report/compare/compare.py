@@ -2,23 +2,22 @@
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from html import escape
 from itertools import groupby
+from typing import Final
 
-from optimizer.answers.compare.types import Compared, Comparison, HostingFacts, OwnedCost
-from optimizer.plan.record.fields import significant
-from optimizer.report.layout.elements import Section, Table, change, money
-from optimizer.report.layout.html import STYLE, section_html
-from optimizer.report.layout.markdown import answer_markdown
-from optimizer.report.layout.text import answer_text
+from optimizer.answers.compare.types import Compared, Comparison, HostingFacts, OwnedCost, Verdict
+from optimizer.report.layout.amounts import change, money, percent
+from optimizer.report.layout.columns import Cell, table_of
+from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
+from optimizer.report.layout.html import answer_html, section_html
 
-MOST_SHOWN = 15
+MOST_SHOWN: Final = 15
 """Rows of each table when nobody says how many."""
-MOST_NAMED = 8
+MOST_NAMED: Final = 8
 """Choices named behind one requirement that stops them."""
-SHEET_COLUMNS = (
+SHEET_COLUMNS: Final = (
     "rank",
     "choice",
     "verdict",
@@ -38,30 +37,31 @@ SHEET_COLUMNS = (
     "outcome",
     "stopped_by",
 )
+API_COLUMNS: Final[Mapping[str, Cell]] = {
+    "class": "{workload} {request_class}",
+    "API": "{provider}: {api}",
+    ">$/M in": "{usd_per_million_input_tokens:unit_price}",
+    ">cached": "{usd_per_million_cached_input_tokens:unit_price}",
+    ">$/M out": "{usd_per_million_output_tokens:unit_price}",
+    ">$/request": "{usd_per_request:unit_price}",
+    ">$/month": "{monthly_cost_usd:,.2f}",
+}
 
 
-def compare_text(answer: Comparison, top: int | None = None) -> str:
-    """The whole answer as text, ending in a newline."""
-    return answer_text(answer.summary, compare_sections(answer, top))
-
-
-def compare_markdown(answer: Comparison, top: int | None = None) -> str:
-    """The whole answer as one Markdown document."""
-    return answer_markdown(_title(answer), answer.summary, compare_sections(answer, top))
+def compare_answer(answer: Comparison, top: int | None = None) -> WrittenAnswer:
+    """Those that comply, those that the policy bars, those that fail; for hosting what the order rests on."""
+    most = top or MOST_SHOWN
+    sections = [_complying(answer, most), _not_admitted(answer, most), _failing(answer)]
+    sections += _hosting(answer.hosting) if answer.hosting else []
+    sections.append(_basis(answer))
+    return WrittenAnswer(with_content(sections), answer.summary, f"{answer.scenario} by {_dimension(answer)}")
 
 
 def compare_html(answer: Comparison, top: int | None = None) -> str:
     """The whole answer as one self-contained page; nothing is loaded."""
-    title = escape(_title(answer))
-    kind = "answer" if any(row.rank for row in answer.choices) else "answer none"
-    body = [f"<h1>{title}</h1>", f'<p class="{kind}">{escape(answer.summary)}</p>']
-    body += [section_html(section) for section in compare_sections(answer, top)]
-    head = (
-        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{title}</title><style>{STYLE}</style>"
-    )
-    text = "\n".join(body)
-    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>\n{text}\n</body></html>\n'
+    written = compare_answer(answer, top)
+    found = any(row.rank for row in answer.choices)
+    return answer_html(written.title, written.summary, found, map(section_html, written.sections))
 
 
 def compare_csv(answer: Comparison, top: int | None = None) -> str:
@@ -75,115 +75,96 @@ def compare_csv(answer: Comparison, top: int | None = None) -> str:
         fields = row.model_dump(mode="json")
         fields["stopped_by"] = "; ".join(item.requirement or item.text for item in row.stopped_by)
         fields["discounts"] = "; ".join(row.discounts)
-        cells = [fields[name] for name in SHEET_COLUMNS]
-        sheet.writerow((answer.scenario, answer.by, *("" if cell is None else cell for cell in cells)))
+        sheet.writerow((answer.scenario, answer.by, *(fields[name] for name in SHEET_COLUMNS)))
     return out.getvalue()
 
 
-def _title(answer: Comparison) -> str:
-    return f"{answer.scenario} by {answer.by.replace('_', ' ')}"
+def _dimension(answer: Comparison) -> str:
+    """What was compared, in words."""
+    return answer.by.replace("_", " ")
 
 
-def compare_sections(answer: Comparison, top: int | None) -> tuple[Section, ...]:
-    """Those that comply, those that the policy bars, those that fail; for hosting what the order rests on."""
-    most = top or MOST_SHOWN
-    parts = [
-        _complying(answer, most),
-        _not_admitted(answer, most),
-        _failing(answer),
-        *(_hosting(answer.hosting) if answer.hosting else ()),
-        _basis(answer),
-    ]
-    return tuple(part for part in parts if part.lines or (part.table and part.table.rows))
-
-
-def _of(answer: Comparison, verdict: str) -> list[Compared]:
+def _of(answer: Comparison, verdict: Verdict) -> list[Compared]:
     return [row for row in answer.choices if row.verdict == verdict]
 
 
 def _complying(answer: Comparison, most: int) -> Section:
     rows = _of(answer, "complies")
-    hidden = len(rows) - most
-    lines = [f"{hidden} dearer ones are left out; --top {len(rows)} shows them"] if hidden > 0 else []
-    lines += sorted({f"{row.choice}: {text}" for row in rows[:most] for text in row.discounts})
-    what = answer.by.replace("_", " ")
-    headings = (">", what, ">$/month", ">more", ">$/M tokens", ">$/request", ">GPUs", ">price", "plan")
-    lines += _idle(rows[:most])
-    return Section("What complies", tuple(lines), Table(headings, tuple(_row(row) for row in rows[:most])))
+    shown, hidden = rows[:most], len(rows) - most
+    columns: Mapping[str, Cell] = {
+        ">": "{rank}",
+        _dimension(answer): "{choice}",
+        ">$/month": "{monthly_cost_usd:,.2f}",
+        ">more": lambda row: change(row.difference_usd or None),
+        ">$/M tokens": "{cost_per_million_tokens_usd:unit_price}",
+        ">$/request": "{cost_per_request_usd:unit_price}",
+        ">GPUs": lambda row: f"{row.gpus}, {row.idle_gpus} idle" if row.idle_gpus else row.gpus,
+        ">price": _price_basis,
+        "plan": "{summary}",
+    }
+    idle = ", ".join(f"{row.choice} {money(row.idle_gpus_usd)}" for row in shown if row.idle_gpus and row.idle_gpus_usd)
+    lines = [
+        f"{hidden} dearer ones are left out; --top {len(rows)} shows them" if hidden > 0 else "",
+        *sorted({f"{row.choice}: {text}" for row in shown for text in row.discounts}),
+        f"of it for GPUs that nothing runs on: {idle}" if idle else "",
+    ]
+    return Section("What complies", tuple(filter(None, lines)), table_of(shown, columns))
 
 
-def _row(row: Compared) -> tuple[str, ...]:
-    more = "" if not row.difference_usd else change(row.difference_usd)
-    return (str(row.rank), row.choice, f"{row.monthly_cost_usd:,.2f}", more, *_figures(row), row.summary)
-
-
-def _idle(rows: Sequence[Compared]) -> list[str]:
-    """What the idle GPUs of each plan cost, where it has some."""
-    paid = [f"{row.choice} {money(row.idle_gpus_usd)}" for row in rows if row.idle_gpus and row.idle_gpus_usd]
-    return [f"of it for GPUs that nothing runs on: {', '.join(paid)}"] if paid else []
-
-
-def _figures(row: Compared) -> tuple[str, ...]:
-    gpus = f"{row.gpus}, {row.idle_gpus} idle" if row.idle_gpus else str(row.gpus)
-    price = f"{row.price_age_days} d" + ("" if row.price_confidence == "listed" else f", {row.price_confidence}")
-    return (_unit(row.cost_per_million_tokens_usd), _unit(row.cost_per_request_usd), gpus, price)
-
-
-def _unit(amount: Decimal | None) -> str:
-    return "" if amount is None else significant(amount)
+def _price_basis(row: Compared) -> str:
+    """How old the oldest price is, and how sure the least sure."""
+    return f"{row.price_age_days} d" + ("" if row.price_confidence == "listed" else f", {row.price_confidence}")
 
 
 def _not_admitted(answer: Comparison, most: int) -> Section:
     """What would comply if the policy's lists let it in, and which of them keeps it out."""
     rows = _of(answer, "not_admitted")
-    table = [
-        (row.choice, f"{row.monthly_cost_usd:,.2f}", _signed(row.difference_usd), _fields(row), row.summary)
-        for row in rows[:most]
-    ]
     hidden = len(rows) - most
+    columns: Mapping[str, Cell] = {
+        _dimension(answer): "{choice}",
+        ">$/month": "{monthly_cost_usd:,.2f}",
+        ">difference": "{difference_usd:change}",
+        "kept out by": lambda row: ", ".join(dict.fromkeys(item.requirement or "supply" for item in row.stopped_by)),
+        "plan": "{summary}",
+    }
     lines = (f"{hidden} dearer ones are left out",) if hidden > 0 else ()
-    headings = (answer.by.replace("_", " "), ">$/month", ">difference", "kept out by", "plan")
-    return Section("What would comply if the policy admitted it", lines, Table(headings, tuple(table)))
-
-
-def _signed(amount: Decimal | None) -> str:
-    return "" if amount is None else change(amount)
-
-
-def _fields(row: Compared) -> str:
-    return ", ".join(dict.fromkeys(item.requirement or "supply" for item in row.stopped_by))
+    return Section("What would comply if the policy admitted it", lines, table_of(rows[:most], columns))
 
 
 def _failing(answer: Comparison) -> Section:
     """Choices by the first requirement that stops them, with the words of the first of each group."""
-    rows = sorted(_of(answer, "fails"), key=lambda row: (_stop(row), row.choice))
+    rows = sorted(_of(answer, "fails"), key=lambda row: (_first_obstacle(row), row.choice))
     lines = []
-    for _, group in groupby(rows, key=_stop):
-        same = list(group)
-        names = ", ".join(row.choice for row in same[:MOST_NAMED])
-        names += f" and {len(same) - MOST_NAMED} more" if len(same) > MOST_NAMED else ""
-        first = same[0].stopped_by[0].text if same[0].stopped_by else "no plan meets the scenario"
-        which = f" ({same[0].choice})" if len(same) > 1 else ""
-        also = ", ".join(_others(same[0]))
-        lines.append(f"{names}: {first}{which}{f'; also {also}' if also else ''}")
+    for obstacle, group in groupby(rows, key=_first_obstacle):
+        first, *others = group
+        names = _some_names([first.choice, *(row.choice for row in others)])
+        reason = first.stopped_by[0].text if first.stopped_by else "no plan meets the scenario"
+        which = f" ({first.choice})" if others else ""
+        further = dict.fromkeys(item.requirement for item in first.stopped_by[1:])
+        also = ", ".join(name for name in further if name not in ("", obstacle))
+        lines.append(f"{names}: {reason}{which}{f'; also {also}' if also else ''}")
     return Section("What cannot comply, and why", tuple(lines))
 
 
-def _stop(row: Compared) -> str:
+def _first_obstacle(row: Compared) -> str:
     return (row.stopped_by[0].requirement or row.stopped_by[0].text) if row.stopped_by else ""
 
 
-def _others(row: Compared) -> list[str]:
-    return list(dict.fromkeys(i.requirement for i in row.stopped_by[1:] if i.requirement not in ("", _stop(row))))
+def _some_names(names: Sequence[str]) -> str:
+    """The first of them, and how many more there are."""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{', '.join(names[:MOST_NAMED])}{more}"
 
 
-def _hosting(facts: HostingFacts) -> Iterable[Section]:
-    yield Section("Where the order flips", _flips(facts))
-    yield _curve(facts)
-    yield Section("How busy a fleet must be", tuple(item.text for item in facts.utilization))
-    yield _apis(facts)
-    yield Section("Hardware of one's own, a month", tuple(_owned(item) for item in facts.owned))
-    yield Section("Read with care", tuple(facts.notes))
+def _hosting(facts: HostingFacts) -> list[Section]:
+    return [
+        Section("Where the order flips", _flips(facts)),
+        _curve(facts),
+        Section("How busy a fleet must be", tuple(item.text for item in facts.utilization)),
+        Section("By API", table=table_of(facts.apis, API_COLUMNS)),
+        Section("Hardware of one's own, a month", tuple(_owned(item) for item in facts.owned)),
+        Section("Read with care", tuple(facts.notes)),
+    ]
 
 
 def _flips(facts: HostingFacts) -> tuple[str, ...]:
@@ -197,33 +178,16 @@ def _flips(facts: HostingFacts) -> tuple[str, ...]:
 
 def _curve(facts: HostingFacts) -> Section:
     ways = list(facts.curve[0].monthly_cost_usd)
-    rows = [
+    rows = tuple(
         (f"{point.requests_per_month:,.0f}", *(_cost(point.monthly_cost_usd[way]) for way in ways))
         for point in facts.curve
-    ]
+    )
     headings = (">requests a month", *(f">{way}, $/month" for way in ways))
-    return Section("Cost by demand", (), Table(headings, tuple(rows) if ways else ()))
+    return Section("Cost by demand", table=Table(headings, rows if ways else ()))
 
 
 def _cost(amount: Decimal | None) -> str:
     return "no plan" if amount is None else f"{amount:,.2f}"
-
-
-def _apis(facts: HostingFacts) -> Section:
-    rows = [
-        (
-            f"{item.workload} {item.request_class}",
-            f"{item.provider}: {item.api}",
-            _unit(item.usd_per_million_input_tokens),
-            _unit(item.usd_per_million_cached_input_tokens),
-            _unit(item.usd_per_million_output_tokens),
-            _unit(item.usd_per_request),
-            f"{item.monthly_cost_usd:,.2f}",
-        )
-        for item in facts.apis
-    ]
-    headings = ("class", "API", ">$/M in", ">cached", ">$/M out", ">$/request", ">$/month")
-    return Section("By API", (), Table(headings, tuple(rows)))
 
 
 def _owned(item: OwnedCost) -> str:
@@ -235,14 +199,9 @@ def _basis(answer: Comparison) -> Section:
     rows = [row for row in answer.choices if row.rank is not None]
     proven = sum(row.outcome == "optimal" for row in rows)
     lines = [f"{proven} of {len(rows)} plans are proven optimal under their choice"] if rows else []
-    lines += _estimated(rows)
+    estimated = [row.choice for row in rows if row.performance == "estimated"]
+    lines += [f"nobody measured hardware in the plans of {_some_names(estimated)}"] if estimated else []
     as_of = f"prices and facts as of {answer.catalog_as_of.isoformat()}"
-    bound = f"planned on the {answer.confidence * 100:g} % bound"
+    bound = f"planned on the {percent(answer.confidence)} bound"
     lines.append(f"{answer.requests_per_month:,.0f} requests a month; {as_of}; {bound}")
     return Section("How sure", tuple(lines))
-
-
-def _estimated(rows: Sequence[Compared]) -> list[str]:
-    names = [row.choice for row in rows if row.performance == "estimated"]
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return [f"nobody measured hardware in the plans of {', '.join(names[:MOST_NAMED])}{more}"] if names else []

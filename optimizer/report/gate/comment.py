@@ -11,6 +11,7 @@ from optimizer.report.gate.gate import (
     edits_table,
     how_many,
     month,
+    rules_kept,
     scenarios_table,
     verdict_line,
 )
@@ -31,26 +32,27 @@ def _parts(report: GateReport) -> Iterator[str]:
     yield f"### {'❌' if report.verdict == 'broken' else '✅'} {escaped(verdict_line(report))}"
     if report.reasons:
         yield "\n".join(
-            f"- **{each.rule}**: {escaped(each.text)} (`{each.file}:{each.line}`)" for each in report.reasons
+            f"- **{reason.rule}**: {escaped(reason.text)} (`{reason.file}:{reason.line}`)" for reason in report.reasons
         )
     if report.warnings:
-        yield "\n".join(f"- ⚠️ {escaped(each.text)}" for each in report.warnings)
+        yield "\n".join(f"- ⚠️ {escaped(warned.text)}" for warned in report.warnings)
     if report.causes:
         yield table_markdown(causes_table(report.causes))
     if len(report.scenarios) > 1:
         yield table_markdown(scenarios_table(report))
     for gated in report.scenarios:
         yield from _scenario(gated)
-    kept = ", ".join(dict.fromkeys(each.rule for each in report.rules if each.state == "kept"))
     pinned = f" · pinned to `{report.pin}`" if report.pin else ""
-    yield f"<sub>Rules kept: {kept or 'none'} · catalogs of {report.catalogs_as_of}{pinned}</sub>"
+    yield f"<sub>Rules kept: {rules_kept(report)} · catalogs of {report.catalogs_as_of}{pinned}</sub>"
 
 
 def _scenario(gated: Gated) -> Iterator[str]:
     """What moved in a `diff` block, which colours `+` and `-`; all that runs, folded."""
-    moved = [each for each in gated.deployments if each.sign != "="]
-    if gated.baseline is not None and moved:
-        lines = [f"{each.sign} {each.what}, {each.where}: {how_many(each)}, {month(each)} USD" for each in moved]
+    changes = [moved for moved in gated.deployments if moved.sign != "="]
+    if gated.baseline is not None and changes:
+        lines = (
+            f"{moved.sign} {moved.what}, {moved.where}: {how_many(moved)}, {month(moved)} USD" for moved in changes
+        )
         yield "\n".join(("```diff", *(line.replace("```", "") for line in lines), "```"))
     if gated.edits:
         yield table_markdown(edits_table(gated))

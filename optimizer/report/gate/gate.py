@@ -1,24 +1,19 @@
 """A gate's verdict in words and tables: what broke it first, then what changed and what that comes from."""
 
-from collections.abc import Iterator
-from decimal import Decimal
+from collections.abc import Iterable, Iterator
+from typing import Final
 
-from optimizer.answers.gate.types import Cause, Change, Gated, GateReport
-from optimizer.report.layout.elements import Section, Table, change, money
-from optimizer.report.layout.markdown import answer_markdown
-from optimizer.report.layout.text import answer_text
+from optimizer.answers.gate.types import Cause, DeploymentChange, Gated, GateReport
+from optimizer.report.layout.amounts import change, money
+from optimizer.report.layout.columns import table_of
+from optimizer.report.layout.elements import Section, Table, WrittenAnswer
 
-UNKNOWN = "no plan"
-
-
-def gate_text(report: GateReport) -> str:
-    """The verdict for a terminal or a pipeline's log."""
-    return answer_text(verdict_line(report), gate_sections(report))
+UNKNOWN: Final = "no plan"
 
 
-def gate_markdown(report: GateReport) -> str:
-    """The verdict as a document; what a pull request shows is `gate_comment`."""
-    return answer_markdown("Cost gate", verdict_line(report), gate_sections(report))
+def gate_answer(report: GateReport) -> WrittenAnswer:
+    """The verdict for a terminal, a pipeline's log or a document; what a pull request shows is `gate_comment`."""
+    return WrittenAnswer(tuple(_sections(report)), verdict_line(report), "Cost gate")
 
 
 def verdict_line(report: GateReport) -> str:
@@ -33,106 +28,104 @@ def cost_line(report: GateReport | Gated) -> str:
     cost = f"{money(report.after_usd)} a month"
     if report.before_usd is None or report.change_usd is None:
         return cost
-    return f"{cost}, {change(report.change_usd)}{_percent(report.change_percent)} from {money(report.before_usd)}"
+    return f"{cost}, {_change(report)} from {money(report.before_usd)}"
 
 
-def gate_sections(report: GateReport) -> Iterator[Section]:
+def _sections(report: GateReport) -> Iterator[Section]:
     """Every part that has something to say."""
     if report.reasons:
         lines = tuple(f"{reason.rule}: {reason.text} ({reason.file}:{reason.line})" for reason in report.reasons)
         yield Section("What breaks it", lines)
     if report.warnings:
-        yield Section(
-            "Warnings", tuple(f"{each.rule}: {each.text}" if each.rule else each.text for each in report.warnings)
-        )
+        warnings = tuple(f"{warned.rule}: {warned.text}" if warned.rule else warned.text for warned in report.warnings)
+        yield Section("Warnings", warnings)
     if report.causes:
-        yield Section("What the difference comes from", _notes(report), causes_table(report.causes))
+        notes = tuple(dict.fromkeys(note for gated in report.scenarios for note in gated.notes))
+        yield Section("What the difference comes from", notes, causes_table(report.causes))
     if len(report.scenarios) > 1:
-        yield Section("Scenarios", (), scenarios_table(report))
+        yield Section("Scenarios", table=scenarios_table(report))
     for gated in report.scenarios:
         if gated.edits:
-            yield Section(f"Edits of {gated.scenario}", (), edits_table(gated))
+            yield Section(f"Edits of {gated.scenario}", table=edits_table(gated))
         if gated.deployments:
-            yield Section(f"What runs for {gated.scenario}", (), changes_table(gated))
-    kept = tuple(dict.fromkeys(ruling.rule for ruling in report.rules if ruling.state == "kept"))
-    pinned = (f"pinned to {report.pin}",) if report.pin else ()
-    yield Section("Held", (f"rules kept: {', '.join(kept) or 'none'}", f"catalogs of {report.catalogs_as_of}", *pinned))
+            yield Section(f"What runs for {gated.scenario}", table=changes_table(gated))
+    pinned = f"pinned to {report.pin}" if report.pin else ""
+    yield Section("Held", (f"rules kept: {rules_kept(report)}", f"catalogs of {report.catalogs_as_of}", pinned))
 
 
-def causes_table(causes: list[Cause]) -> Table:
+def rules_kept(report: GateReport) -> str:
+    """Their names, each once."""
+    return ", ".join(dict.fromkeys(ruling.rule for ruling in report.rules if ruling.state == "kept")) or "none"
+
+
+def causes_table(causes: Iterable[Cause]) -> Table:
     """Each cause with its share of the difference."""
-    rows = tuple(
-        (" + ".join((each.cause, *each.together_with)), change(each.change_usd), share(each), each.text)
-        for each in causes
+    return table_of(
+        causes,
+        {
+            "cause": lambda cause: " + ".join((cause.cause, *cause.together_with)),
+            ">a month": "{change_usd:change}",
+            ">share": lambda cause: "" if cause.share_percent is None else f"{cause.share_percent:.0f} %",
+            "what happened": "{text}",
+        },
     )
-    return Table(("cause", ">a month", ">share", "what happened"), rows)
 
 
 def scenarios_table(report: GateReport) -> Table:
     """Before and after of every scenario."""
-    rows = tuple((each.scenario, *_before_after(each), each.outcome) for each in report.scenarios)
-    return Table(("scenario", ">before", ">after", ">change", "outcome"), rows)
+    return table_of(
+        report.scenarios,
+        {
+            "scenario": "{scenario}",
+            ">before": lambda gated: money(gated.before_usd, unknown="" if gated.change_usd is None else "new"),
+            ">after": lambda gated: money(gated.after_usd, unknown=UNKNOWN),
+            ">change": _change,
+            "outcome": "{outcome}",
+        },
+    )
 
 
 def edits_table(gated: Gated) -> Table:
     """Fields of the scenario that someone changed."""
-    rows = tuple((each.field, each.before or "—", each.after or "—", str(each.line)) for each in gated.edits)
-    return Table(("field", "before", "after", ">line"), rows)
-
-
-def changes_table(gated: Gated) -> Table:
-    """What runs: new, changed, gone and the same."""
-    compared = gated.baseline is not None
-    rows = tuple(_change(each, compared) for each in gated.deployments)
-    return Table(("", "what", "where", "how many", ">$/month"), rows)
-
-
-def sign(each: Change) -> str:
-    """`+`, `~`, `−`, and nothing for what stays the same."""
-    return {"=": "", "-": "−"}.get(each.sign, each.sign)
-
-
-def how_many(each: Change) -> str:
-    """Before and after; once where nothing moved or one side has none."""
-    return (
-        f"{each.before} → {each.after}"
-        if each.before and each.after and each.before != each.after
-        else (each.after or each.before)
+    return table_of(
+        gated.edits,
+        {
+            "field": "{field}",
+            "before": lambda edit: edit.before or "—",
+            "after": lambda edit: edit.after or "—",
+            ">line": "{line}",
+        },
     )
 
 
-def month(each: Change) -> str:
+def changes_table(gated: Gated) -> Table:
+    """What runs: new, changed, gone and the same; the same without a sign."""
+    signs = {"+": "+", "~": "~", "-": "−"} if gated.baseline is not None else {}
+    return table_of(
+        gated.deployments,
+        {
+            "": lambda moved: signs.get(moved.sign, ""),
+            "what": "{what}",
+            "where": "{where}",
+            "how many": how_many,
+            ">$/month": month,
+        },
+    )
+
+
+def how_many(moved: DeploymentChange) -> str:
+    """Before and after; once where nothing moved or one side has none."""
+    return " → ".join(dict.fromkeys(filter(None, (moved.before, moved.after))))
+
+
+def month(moved: DeploymentChange) -> str:
     """Cost before and after; once where it did not move."""
-    was, now = each.before_usd, each.after_usd
-    if was is None or now is None or was == now:
-        return f"{now if now is not None else was:,.2f}"
-    return f"{was:,.2f} → {now:,.2f}"
+    amounts = dict.fromkeys(amount for amount in (moved.before_usd, moved.after_usd) if amount is not None)
+    return " → ".join(f"{amount:,.2f}" for amount in amounts)
 
 
-def share(cause: Cause) -> str:
-    """Of the whole difference, in percent."""
-    return "" if cause.share_percent is None else f"{cause.share_percent:.0f} %"
-
-
-def usd(amount: Decimal | None) -> str:
-    """Money, or a word where there is none."""
-    return UNKNOWN if amount is None else money(amount)
-
-
-def _before_after(each: Gated) -> tuple[str, str, str]:
-    new = "" if each.change_usd is None else "new"
-    before = new if each.before_usd is None else money(each.before_usd)
-    moved = "" if each.change_usd is None else change(each.change_usd) + _percent(each.change_percent)
-    return before, usd(each.after_usd), moved
-
-
-def _percent(percent: float | None) -> str:
-    return "" if percent is None else f" ({'−' if percent < 0 else '+'}{abs(percent):.1f} %)"
-
-
-def _change(each: Change, compared: bool) -> tuple[str, ...]:
-    return sign(each) if compared else "", each.what, each.where, how_many(each), month(each)
-
-
-def _notes(report: GateReport) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(note for each in report.scenarios for note in each.notes))
+def _change(report: GateReport | Gated) -> str:
+    """In US dollars, and in percent where there is something to compare with."""
+    share = report.change_percent
+    percent = "" if share is None else f" ({'−' if share < 0 else '+'}{abs(share):.1f} %)"
+    return "" if report.change_usd is None else change(report.change_usd) + percent

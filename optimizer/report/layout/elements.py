@@ -1,31 +1,40 @@
-"""What every report is made of: titled sections of lines and a table, and how money is written in them."""
+"""What every report is made of: titled sections of lines and a table."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import Decimal
 
 
 @dataclass(frozen=True)
 class Table:
     """Rows under headings; headings that start with '>' are right-aligned."""
 
-    headings: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    headings: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def columns(self) -> list[tuple[str, bool]]:
+        """Every heading, and whether what stands under it is right-aligned."""
+        return [(heading.lstrip(">"), heading.startswith(">")) for heading in self.headings]
 
 
 @dataclass(frozen=True)
 class Section:
-    """A titled part of a report: lines, then an optional table."""
+    """A titled part of a report: lines, of which empty ones are left out, then a table if it has rows."""
 
     title: str
     lines: tuple[str, ...] = ()
-    table: Table | None = None
+    table: Table = Table()
 
 
-def money(amount: Decimal) -> str:
-    """US dollars and cents with thousands separators."""
-    return f"${amount:,.2f}"
+@dataclass(frozen=True)
+class WrittenAnswer:
+    """A whole report: sections, under the answer in a sentence and a title; a listing has neither of the two."""
+
+    sections: tuple[Section, ...]
+    summary: str = ""
+    title: str = ""
 
 
-def change(amount: Decimal) -> str:
-    """A signed difference in US dollars."""
-    return f"{'−' if amount < 0 else '+'}${abs(amount):,.2f}"
+def with_content(sections: Iterable[Section]) -> tuple[Section, ...]:
+    """The sections that have something to say."""
+    return tuple(section for section in sections if section.lines or section.table.rows)

@@ -10,6 +10,7 @@ COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E
 """Okabe and Ito's palette, told apart under every kind of colour blindness."""
 
 MARKERS: Final = ("o", "^", "s", "D", "v", "P", "X")
+HATCHES: Final = ("", "//", "..", "xx", "\\\\", "++", "oo")
 STYLE: Final = {
     "svg.hashsalt": "optimizer",
     "svg.fonttype": "none",
@@ -19,9 +20,17 @@ STYLE: Final = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "hatch.linewidth": 0.5,
+    "grid.color": "0.85",
+    "grid.linewidth": 0.5,
+    "legend.frameon": False,
 }
 WIDTH: Final = 7.2
 """Inches: readable at the width of a phone and of a printed column."""
+
+
+def series_style(index: int) -> dict[str, str]:
+    """Colour and marker of one of several series."""
+    return {"color": COLOURS[index % len(COLOURS)], "marker": MARKERS[index % len(MARKERS)]}
 
 
 def drawn(height: float, draw: Callable[[Any], None]) -> str:

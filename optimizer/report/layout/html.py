@@ -1,5 +1,6 @@
-"""Sections as HTML, and the one style sheet of every page."""
+"""Answers as self-contained HTML pages, all in one style."""
 
+from collections.abc import Iterable
 from html import escape
 
 from optimizer.report.layout.elements import Section, Table
@@ -18,24 +19,35 @@ img { width: 100%; max-width: 46rem; height: auto; } ul { padding-left: 1.2rem; 
 """
 
 
+def answer_html(title: str, summary: str, found: bool, parts: Iterable[str]) -> str:
+    """One self-contained page, nothing is loaded: the answer, marked where there is none, then parts that are HTML."""
+    name = escape(title)
+    head = (
+        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{name}</title><style>{STYLE}</style>"
+    )
+    answer = f'<p class="{"answer" if found else "answer none"}">{escape(summary)}</p>'
+    body = "\n".join([f"<h1>{name}</h1>", answer, *parts])
+    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n'
+
+
 def section_html(section: Section) -> str:
     """One section: heading, list, table."""
     lines = "".join(f"<li>{escape(line)}</li>" for line in section.lines if line)
-    parts = [f"<h2>{escape(section.title)}</h2>", f"<ul>{lines}</ul>" if lines else ""]
-    if section.table is not None and section.table.rows:
-        parts.append(_table(section.table))
-    return "".join(parts)
+    items = f"<ul>{lines}</ul>" if lines else ""
+    return f"<h2>{escape(section.title)}</h2>{items}{_table(section.table) if section.table.rows else ''}"
 
 
 def _table(table: Table) -> str:
-    right = [heading.startswith(">") for heading in table.headings]
-    head = "".join(_cell("th", text.lstrip(">"), on) for text, on in zip(table.headings, right, strict=True))
-    rows = "".join(
-        f"<tr>{''.join(_cell('td', text.strip(), on) for text, on in zip(row, right, strict=True))}</tr>"
-        for row in table.rows
+    head = _row("th", (heading for heading, _ in table.columns), table)
+    rows = "".join(_row("td", row, table) for row in table.rows)
+    return f'<div class="wide"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'
+
+
+def _row(tag: str, cells: Iterable[str], table: Table) -> str:
+    return "<tr>{}</tr>".format(
+        "".join(
+            f"<{tag}{' class=right' if right else ''}>{escape(cell.strip())}</{tag}>"
+            for cell, (_, right) in zip(cells, table.columns, strict=True)
+        )
     )
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
-
-
-def _cell(tag: str, text: str, right: bool) -> str:
-    return f"<{tag}{' class=right' if right else ''}>{escape(text)}</{tag}>"

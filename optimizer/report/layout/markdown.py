@@ -1,30 +1,25 @@
-"""Sections as Markdown for a design review."""
+"""Answers as Markdown for a design review."""
 
-from collections.abc import Iterable
-
-from optimizer.report.layout.elements import Section, Table
+from optimizer.report.layout.elements import Section, Table, WrittenAnswer
 
 
-def answer_markdown(title: str, summary: str, sections: Iterable[Section]) -> str:
+def answer_markdown(answer: WrittenAnswer) -> str:
     """A title, the answer in a sentence, then its sections."""
-    parts = [f"# {title}", escaped(summary), *(section_markdown(section) for section in sections)]
-    return "\n\n".join(parts) + "\n"
+    head = [f"# {answer.title}" if answer.title else "", escaped(answer.summary)]
+    return "\n\n".join([*filter(None, head), *map(section_markdown, answer.sections)]) + "\n"
 
 
 def section_markdown(section: Section) -> str:
     """One section: heading, bullet lines, table."""
-    parts = [f"## {section.title}"]
-    if any(section.lines):
-        parts.append("\n".join(f"- {escaped(line)}" for line in section.lines if line))
-    if section.table is not None and section.table.rows:
-        parts.append(table_markdown(section.table))
-    return "\n\n".join(parts)
+    bullets = "\n".join(f"- {escaped(line)}" for line in section.lines if line)
+    table = table_markdown(section.table) if section.table.rows else ""
+    return "\n\n".join(filter(None, (f"## {section.title}", bullets, table)))
 
 
 def table_markdown(table: Table) -> str:
     """A pipe table; right-aligned where the heading asks for it."""
-    headings = [heading.lstrip(">") for heading in table.headings]
-    rule = ["---:" if heading.startswith(">") else "---" for heading in table.headings]
+    headings, right = zip(*table.columns, strict=True)
+    rule = ["---:" if on else "---" for on in right]
     rows = [headings, rule, *([escaped(cell.strip()) for cell in row] for row in table.rows)]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 

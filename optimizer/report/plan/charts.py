@@ -1,25 +1,30 @@
 """The report's charts as SVG: colour-blind safe, told apart without colour, with units and titles."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
+from itertools import accumulate, chain, cycle
 from typing import Any, Final
 
 import numpy as np
 
 from optimizer.answers.frontier import Frontier
 from optimizer.base.extras import optional
+from optimizer.base.units import HOURS_PER_DAY, HOURS_PER_WEEK
 from optimizer.plan.explain.pictures import IN_PLAN, NOT_OFFERED, PASSES, Curve, RejectionMap, RooflinePoint, short
 from optimizer.plan.record.fleet import Deployment
 from optimizer.plan.record.report import PlanReport
-from optimizer.report.layout.figures import COLOURS, MARKERS, drawn
+from optimizer.report.layout.figures import COLOURS, HATCHES, drawn, series_style
+from optimizer.report.plan.schedule import by_hour
 
-HATCHES: Final = ("", "//", "..", "xx", "\\\\", "++", "oo")
-HOURS_PER_WEEK: Final = 168
+COST_PARTS: Final = ("planned load", "headroom", "idle GPUs")
 VRAM_PARTS: Final = {
     "weights_gib": "weights",
     "kv_cache_gib": "KV cache in use",
     "activations_gib": "working space",
     "free_gib": "free for bursts",
 }
+DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+SHADES: Final = ("#F5D9C8", "#E3E3E3", "#F3E6B8", "#D9E6F5", "#EAD5E4", "#CFCFCF", "#F0C9A8", "#C9D6E8", "#DDD0C0")
+"""Of the requirements in a map of rejections; what passes is green."""
 
 
 def cost_chart(deployments: Sequence[Deployment]) -> str:
@@ -27,19 +32,18 @@ def cost_chart(deployments: Sequence[Deployment]) -> str:
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
-        for at, d in enumerate(deployments):
-            cost = float(d.monthly_cost_usd)
-            working = d.replicas * d.gpus_per_replica / d.total_gpus * cost
-            parts = (working * d.utilization, working * (1 - d.utilization), cost - working)
-            left = 0.0
-            for part, colour, hatch in zip(parts, COLOURS, HATCHES, strict=False):
-                axes.barh(at, part, left=left, color=colour, hatch=hatch, edgecolor="white", height=0.6)
-                left += part
-            axes.text(left, at, f" ${cost:,.0f}", va="center")
-        names = ("planned load", "headroom", "idle GPUs")
-        handles = [_patch(COLOURS[k], HATCHES[k]) for k in range(len(names))]
-        figure.legend(handles, names, loc="outside lower center", ncols=3, frameon=False)
-        _named_rows(axes, [short(d) for d in deployments])
+        costs = [float(d.monthly_cost_usd) for d in deployments]
+        working = [
+            d.replicas * d.gpus_per_replica / d.total_gpus * cost for d, cost in zip(deployments, costs, strict=True)
+        ]
+        parts = [
+            (part * d.utilization, part * (1 - d.utilization), cost - part)
+            for d, part, cost in zip(deployments, working, costs, strict=True)
+        ]
+        _stacked_bars(axes, deployments, parts)
+        for row, lengths in enumerate(parts):
+            axes.text(sum(lengths), row, f" ${costs[row]:,.0f}", va="center")
+        _legend_of_parts(figure, COST_PARTS, columns=3)
         axes.set(xlabel="US dollars a month")
         axes.margins(x=0.15)
 
@@ -51,18 +55,31 @@ def memory_chart(deployments: Sequence[Deployment]) -> str:
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
-        for at, d in enumerate(deployments):
-            left = 0.0
-            for k, field in enumerate(VRAM_PARTS):
-                part = getattr(d.vram, field)
-                axes.barh(at, part, left=left, color=COLOURS[k], hatch=HATCHES[k], edgecolor="white", height=0.6)
-                left += part
-        handles = [_patch(COLOURS[k], HATCHES[k]) for k in range(len(VRAM_PARTS))]
-        figure.legend(handles, VRAM_PARTS.values(), loc="outside lower center", ncols=2, frameon=False)
-        _named_rows(axes, [short(d) for d in deployments])
+        _stacked_bars(axes, deployments, [[getattr(d.vram, field) for field in VRAM_PARTS] for d in deployments])
+        _legend_of_parts(figure, VRAM_PARTS.values(), columns=2)
         axes.set(xlabel="GiB of one GPU that the engine may use")
 
     return drawn(1.6 + 0.55 * len(deployments), draw)
+
+
+def _stacked_bars(axes: Any, deployments: Sequence[Deployment], parts: Sequence[Sequence[float]]) -> None:
+    """One bar a deployment, its parts one behind the other."""
+    for row, lengths in enumerate(parts):
+        starts = accumulate(lengths, initial=0.0)
+        for left, length, colour, hatch in zip(starts, lengths, COLOURS, HATCHES, strict=False):
+            axes.barh(row, length, left=left, color=colour, hatch=hatch, edgecolor="white", height=0.6)
+    names = [short(d).replace(": ", ":\n", 1) for d in deployments]
+    axes.set_yticks(range(len(names)), names, fontsize=8)
+    axes.invert_yaxis()
+
+
+def _legend_of_parts(figure: Any, names: Collection[str], columns: int) -> None:
+    patches = optional("matplotlib.patches", extra="report")
+    handles = [
+        patches.Patch(facecolor=colour, hatch=hatch, edgecolor="white")
+        for colour, hatch, _ in zip(COLOURS, HATCHES, names, strict=False)
+    ]
+    figure.legend(handles, names, loc="outside lower center", ncols=columns)
 
 
 def latency_chart(curve: Curve) -> str:
@@ -83,7 +100,7 @@ def latency_chart(curve: Curve) -> str:
             axes.axvline(curve.capacity_per_s, color="black", linewidth=0.8, label="capacity planned with")
             axes.set(xlabel="requests/s of one replica", ylabel=f"{name} {limit[0] if limit else usual}, ms")
             axes.set_xlim(left=0)
-            axes.legend(frameon=False, fontsize=8)
+            axes.legend(fontsize=8)
         figure.suptitle(curve.label, fontsize=10)
 
     return drawn(3.2, draw)
@@ -98,14 +115,13 @@ def roofline_chart(points: Sequence[RooflinePoint]) -> str:
         ends = np.array([min([*reach, 0.1]) / 2, max([*reach, 10.0]) * 2])
         line = np.geomspace(float(ends[0]), float(ends[1]), 100)
         axes.plot(line, np.minimum(line, 1.0), color="black", linewidth=1)
-        for at, point in enumerate(points):
-            look = {"color": COLOURS[at % len(COLOURS)], "marker": MARKERS[at % len(MARKERS)]}
-            axes.scatter(point.intensity, point.attained, s=50, zorder=3, label=point.label, **look)
+        for index, point in enumerate(points):
+            axes.scatter(point.intensity, point.attained, s=50, zorder=3, label=point.label, **series_style(index))
         axes.axvline(1, color="0.6", linestyle=":", linewidth=1)
         axes.set(xscale="log", yscale="log", xlabel="work per byte, relative to the balance of bandwidth and peak")
         axes.set(ylabel="share of the peak")
-        axes.grid(visible=True, color="0.85", linewidth=0.5)
-        figure.legend(loc="outside lower center", frameon=False, fontsize=8)
+        axes.grid(visible=True)
+        figure.legend(loc="outside lower center", fontsize=8)
 
     return drawn(3.4 + 0.2 * len(points), draw)
 
@@ -120,41 +136,41 @@ def frontier_chart(frontier: Frontier) -> str:
     def draw(figure: Any) -> None:
         axes = figure.subplots()
         values = sorted(solved)
-        costs = [np.nan if (cost := solved[value]) is None else float(cost) for value in values]
-        axes.plot(values, costs, color=COLOURS[0], marker="o", markersize=3.5, linewidth=1.5)
+        # a gap in the line where there is no plan: None is NaN as a float
+        axes.plot(
+            values,
+            np.array([solved[value] for value in values], dtype=float),
+            color=COLOURS[0],
+            marker="o",
+            markersize=3.5,
+            linewidth=1.5,
+        )
         axes.set(xlabel=f"{sweep.field} ({sweep.unit})" if sweep.unit else sweep.field, ylabel="US dollars a month")
         axes.set_ylim(bottom=0)
-        axes.grid(visible=True, color="0.85", linewidth=0.5)
+        axes.grid(visible=True)
 
     return drawn(3.0, draw)
 
 
 def rejection_chart(found: RejectionMap) -> str:
     """GPU × precision: the first requirement that the closest configuration fails."""
-    words = sorted({verdict for row in found.verdicts for verdict in row})
-    order = [word for word in (IN_PLAN, PASSES) if word in words]
-    order += [word for word in words if word not in (IN_PLAN, PASSES, NOT_OFFERED)]
-    shades: Mapping[str, str] = {
-        IN_PLAN: COLOURS[2],
-        PASSES: "#BFE3D5",
-        NOT_OFFERED: "#FFFFFF",
-        **dict(zip([w for w in order if w not in (IN_PLAN, PASSES)], _SHADES * 4, strict=False)),
-    }
+    criteria = sorted({*chain(*found.verdicts)} - {IN_PLAN, PASSES, NOT_OFFERED})
+    shades = {IN_PLAN: COLOURS[2], PASSES: "#BFE3D5", NOT_OFFERED: "#FFFFFF"} | dict(zip(criteria, cycle(SHADES)))
 
     def draw(figure: Any) -> None:
+        rectangle = optional("matplotlib.patches", extra="report").Rectangle
         axes = figure.subplots()
         for y, row in enumerate(found.verdicts):
             for x, verdict in enumerate(row):
-                axes.add_patch(_box(x, y, shades[verdict]))
-                said = "" if verdict == NOT_OFFERED else verdict.replace("_", " ")
-                axes.text(x + 0.5, y + 0.5, said, ha="center", va="center", fontsize=6.5)
+                axes.add_patch(rectangle((x + 0.02, y + 0.04), 0.96, 0.92, facecolor=shades[verdict], linewidth=0))
+                label = "" if verdict == NOT_OFFERED else verdict.replace("_", " ")
+                axes.text(x + 0.5, y + 0.5, label, ha="center", va="center", fontsize=6.5)
         axes.set(xlim=(0, len(found.precisions)), ylim=(len(found.gpus), 0))
         axes.set_xticks(np.arange(len(found.precisions)) + 0.5, found.precisions)
         axes.set_yticks(np.arange(len(found.gpus)) + 0.5, found.gpus, fontsize=8)
         axes.tick_params(length=0)
         axes.xaxis.tick_top()
-        for side in ("left", "bottom"):
-            axes.spines[side].set_visible(False)
+        axes.spines[["left", "bottom"]].set_visible(False)
 
     return drawn(0.8 + 0.24 * len(found.gpus), draw)
 
@@ -165,19 +181,17 @@ def week_chart(report: PlanReport) -> str:
 
     def draw(figure: Any) -> None:
         panels = figure.subplots(len(workloads), 1, squeeze=False)[:, 0]
+        hours = np.arange(HOURS_PER_WEEK + 1)
         for axes, name in zip(panels, workloads, strict=True):
-            demand, capacity = np.zeros(HOURS_PER_WEEK), np.zeros(HOURS_PER_WEEK)
-            for period in report.periods:
-                for first, last in period.hours_of_week:
-                    demand[first : last + 1] = period.requests_per_second.get(name, 0.0)
-                    capacity[first : last + 1] = _capacity(report, name, period.period)
-            hours = np.arange(HOURS_PER_WEEK + 1)
-            axes.stairs(capacity, hours, color=COLOURS[1], linestyle="--", label="capacity within the limits")
-            axes.stairs(demand, hours, color=COLOURS[0], fill=True, alpha=0.5, label="demand planned for")
+            demand = [period.requests_per_second.get(name, 0.0) for period in report.periods]
+            capacity = [_capacity(report, name, period.period) for period in report.periods]
+            line, area = by_hour(report.periods, capacity), by_hour(report.periods, demand)
+            axes.stairs(line, hours, color=COLOURS[1], linestyle="--", label="capacity within the limits")
+            axes.stairs(area, hours, color=COLOURS[0], fill=True, alpha=0.5, label="demand planned for")
             axes.set(ylabel=f"{name}\nrequests/s", xlim=(0, HOURS_PER_WEEK))
-            axes.set_xticks(np.arange(0, HOURS_PER_WEEK, 24), ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"])
+            axes.set_xticks(np.arange(0, HOURS_PER_WEEK, HOURS_PER_DAY), DAYS)
         handles, labels = panels[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
+        figure.legend(handles, labels, loc="outside lower center", ncols=2)
 
     return drawn(0.8 + 1.9 * len(workloads), draw)
 
@@ -190,21 +204,3 @@ def _capacity(report: PlanReport, workload: str, period: int) -> float:
         for running in d.schedule
         if running.period == period
     )
-
-
-_SHADES: Final = ["#F5D9C8", "#E3E3E3", "#F3E6B8", "#D9E6F5", "#EAD5E4", "#CFCFCF", "#F0C9A8", "#C9D6E8", "#DDD0C0"]
-
-
-def _patch(colour: str, hatch: str) -> Any:
-    patches = optional("matplotlib.patches", extra="report")
-    return patches.Patch(facecolor=colour, hatch=hatch, edgecolor="white")
-
-
-def _box(x: int, y: int, colour: str) -> Any:
-    patches = optional("matplotlib.patches", extra="report")
-    return patches.Rectangle((x + 0.02, y + 0.04), 0.96, 0.92, facecolor=colour, linewidth=0)
-
-
-def _named_rows(axes: Any, names: Sequence[str]) -> None:
-    axes.set_yticks(range(len(names)), [name.replace(": ", ":\n", 1) for name in names], fontsize=8)
-    axes.invert_yaxis()

@@ -1,73 +1,67 @@
-"""A frontier as a table with bars, or as a grid of plans by letter, for text and Markdown."""
+"""A frontier as a table with bars, or as a grid of plans by letter."""
 
 from string import ascii_uppercase
+from typing import Final
 
 from optimizer.answers.frontier import Frontier, FrontierChange, FrontierPoint, SweptField
-from optimizer.report.layout.elements import Section, Table, money
-from optimizer.report.layout.markdown import answer_markdown
-from optimizer.report.layout.text import answer_text
-from optimizer.report.plan.sections import number, unit_of
+from optimizer.report.layout.amounts import number
+from optimizer.report.layout.columns import table_of
+from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
+from optimizer.report.plan.sections import unit_of
 
-BAR_CELLS = 30
+BAR_CELLS: Final = 30
 FULL, EMPTY = "█", "·"
 
 
-def frontier_text(answer: Frontier) -> str:
-    """The whole answer as text, ending in a newline."""
-    return answer_text(answer.summary, frontier_sections(answer))
-
-
-def frontier_markdown(answer: Frontier) -> str:
-    """The whole answer as one Markdown document."""
-    return answer_markdown(f"Frontier of {answer.scenario}", answer.summary, frontier_sections(answer))
-
-
-def frontier_sections(answer: Frontier) -> tuple[Section, ...]:
+def frontier_answer(answer: Frontier) -> WrittenAnswer:
     """The points, the values where the plan changes, and what the letters stand for."""
-    shape = _line(answer) if len(answer.sweeps) == 1 else _grid(answer)
-    turns = Section("Where it changes", tuple(f"{item.text}{_turn(item)}" for item in answer.breakpoints))
-    legend = tuple((_letter(at), plan) for at, plan in enumerate(answer.plans))
-    parts = (shape, turns, Section("Plans", (), Table(("", "plan"), legend)))
-    return tuple(part for part in parts if part.lines or (part.table and part.table.rows))
+    sections = (
+        Section("Frontier", table=_line(answer) if len(answer.sweeps) == 1 else _grid(answer)),
+        Section("Where it changes", tuple(f"{item.text}{_plans(item)}" for item in answer.breakpoints)),
+        Section("Plans", table=Table(("", "plan"), tuple((_letter(at), plan) for at, plan in enumerate(answer.plans)))),
+    )
+    return WrittenAnswer(with_content(sections), answer.summary, f"Frontier of {answer.scenario}")
 
 
-def _turn(item: FrontierChange) -> str:
-    letters = [_letter(at) for at in (item.before_plan, item.after_plan) if at is not None]
+def _plans(item: FrontierChange) -> str:
+    """The letters of the plans on both sides."""
+    letters = [_letter(plan) for plan in (item.before_plan, item.after_plan) if plan is not None]
     return f" ({' → '.join(letters)})"
 
 
 def _axis(sweep: SweptField) -> str:
     """The field with its unit where its name does not say it."""
-    said = sweep.field.endswith(f"_{sweep.unit}") or sweep.field.endswith("requests_per_second")
-    return sweep.field if said else f"{sweep.field}{unit_of(sweep.unit)}"
+    named = sweep.field.endswith(f"_{sweep.unit}") or sweep.field.endswith("requests_per_second")
+    return sweep.field if named else f"{sweep.field}{unit_of(sweep.unit)}"
 
 
-def _line(answer: Frontier) -> Section:
+def _line(answer: Frontier) -> Table:
     (sweep,) = answer.sweeps
     costs = [float(point.monthly_cost_usd) for point in answer.points if point.monthly_cost_usd is not None]
     highest = max(costs, default=1.0)
-    rows = tuple(
-        (number(point.values[sweep.field]), _cost(point), _bar(point, highest), _mark(point)) for point in answer.points
+    return table_of(
+        answer.points,
+        {
+            f">{_axis(sweep)}": lambda point: number(point.values[sweep.field]),
+            ">a month": "{monthly_cost_usd:money|no plan}",
+            "cost": lambda point: _bar(point, highest),
+            "plan": _mark,
+        },
     )
-    return Section("Frontier", (), Table((f">{_axis(sweep)}", ">a month", "cost", "plan"), rows))
 
 
-def _grid(answer: Frontier) -> Section:
+def _grid(answer: Frontier) -> Table:
     first, second = answer.sweeps
     by_values = {(p.values[first.field], p.values[second.field]): p for p in answer.points}
     rows = tuple(
         (number(other), *(_cell(by_values[value, other]) for value in first.values)) for other in second.values
     )
     corner = f">{_axis(second)} ↓ {_axis(first)} →"
-    return Section("Frontier", (), Table((corner, *(f">{number(value)}" for value in first.values)), rows))
+    return Table((corner, *(f">{number(value)}" for value in first.values)), rows)
 
 
 def _cell(point: FrontierPoint) -> str:
     return "–" if point.monthly_cost_usd is None else f"{point.monthly_cost_usd:,.0f} {_mark(point)}"
-
-
-def _cost(point: FrontierPoint) -> str:
-    return "no plan" if point.monthly_cost_usd is None else money(point.monthly_cost_usd)
 
 
 def _bar(point: FrontierPoint, highest: float) -> str:

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from html import escape
 
 from optimizer.answers.page import Page
-from optimizer.report.layout.html import STYLE, section_html
+from optimizer.report.layout.amounts import percent
+from optimizer.report.layout.html import answer_html, section_html
 from optimizer.report.plan.charts import (
     cost_chart,
     frontier_chart,
@@ -15,28 +16,27 @@ from optimizer.report.plan.charts import (
     roofline_chart,
     week_chart,
 )
-from optimizer.report.plan.sections import plan_sections
+from optimizer.report.plan.sections import plan_answer
 
 
 def page_html(page: Page) -> str:
     """The whole page as one document.
 
+    Args:
+        page: A plan with the data of its charts.
+
+    Returns:
+        HTML that loads nothing.
+
     Raises:
         InputError: matplotlib is not installed.
     """
     report = page.report
-    kind = "answer" if report.deployments else "answer none"
-    title = escape(f"Plan for {report.scenario}")
-    sections = [section_html(section) for section in plan_sections(report, verbose=True)]
-    figures = [_figure(name, caption, svg) for name, caption, svg in _charts(page)]
-    head = (
-        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{title}</title><style>{STYLE}</style>"
-    )
-    answer = f'<p class="{kind}">{escape(report.explanation.summary)}</p>'
+    answer = plan_answer(report, verbose=True)
+    first, *others = map(section_html, answer.sections)
+    figures = (_figure(name, caption, svg) for name, caption, svg in _charts(page))
     basis = f"<p>Prices and facts as of {report.catalog_as_of.isoformat()}; every figure re-solved or recomputed.</p>"
-    body = "\n".join([f"<h1>{title}</h1>", answer, basis, sections[0], *figures, *sections[1:]])
-    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n'
+    return answer_html(answer.title, answer.summary, bool(report.deployments), [basis, first, *figures, *others])
 
 
 def _charts(page: Page) -> Iterator[tuple[str, str, str]]:
@@ -44,7 +44,7 @@ def _charts(page: Page) -> Iterator[tuple[str, str, str]]:
     deployments = page.report.deployments
     if deployments:
         yield "Where the money goes", "The month's cost of each deployment.", cost_chart(deployments)
-        share = f"{page.report.confidence * 100:g} %"
+        share = percent(page.report.confidence)
         for at, curve in enumerate(page.curves):
             yield (
                 "Latency against load" if at == 0 else "",

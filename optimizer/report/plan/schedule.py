@@ -1,52 +1,59 @@
 """What runs at which hour: a bar for each hour of a Monday and a Saturday, and what a month of it costs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Final
 
-from optimizer.base.units import HOURS_PER_DAY
+from optimizer.base.units import HOURS_PER_DAY, HOURS_PER_WEEK
 from optimizer.plan.record.fleet import Period
 from optimizer.plan.record.report import PlanReport
+from optimizer.report.layout.amounts import money
 from optimizer.report.layout.elements import Section, Table
 
-BARS = " ▁▂▃▄▅▆▇█"
-SATURDAY = 5
+BARS: Final = " ▁▂▃▄▅▆▇█"
+HEADINGS: Final = ("what", "Monday 0–23 h", "Saturday", ">least", ">most", ">h/month", ">$/month")
+SATURDAY: Final = 5 * HOURS_PER_DAY
+"""The first hour of that day in a week that begins on Monday."""
 
 
 def schedule_section(report: PlanReport) -> Section:
     """Demand and everything that follows it, hour by hour; empty where demand is the same all week."""
     if len(report.periods) < 2:
         return Section("By the hour")
-    headings = ("what", "Monday 0–23 h", "Saturday", ">least", ">most", ">h/month", ">$/month")
-    rows: list[tuple[str, ...]] = []
-    for name in report.periods[0].requests_per_second:
-        demand = [period.requests_per_second[name] for period in report.periods]
-        rows.append((f"{name}: requests/s", *_days(report.periods, demand), *_range(demand), "", ""))
-    for item in report.purchases:
-        counts = [float(part.instances) for part in item.schedule]
-        paid = "paid all month" if item.always_paid else f"{item.instance_hours_per_month:,.0f}"
-        bill = (paid, f"{item.monthly_cost_usd:,.2f}")
-        rows.append((item.offer, *_days(report.periods, counts), *_range(counts), *bill))
-    for hosted in report.hosted:
-        sent = [part.requests_per_second for part in hosted.schedule]
-        what = f"{hosted.workload} {hosted.request_class}: requests/s to {hosted.provider}"
-        rows.append((what, *_days(report.periods, sent), *_range(sent), "", f"{hosted.monthly_cost_usd:,.2f}"))
     start_up = report.costs.start_up_usd if report.costs else 0
     lingering = report.costs.minimum_billing_usd if report.costs else 0
-    line = f"{len(report.periods)} periods of alike hours; ${start_up:,.2f} of the month is for instances that start"
-    line += f", ${lingering:,.2f} for hours billed after they stop." if lingering else "."
-    return Section("By the hour", (line,), Table(headings, tuple(rows)))
+    line = f"{len(report.periods)} periods of alike hours; {money(start_up)} of the month is for instances that start"
+    line += f", {money(lingering)} for hours billed after they stop." if lingering else "."
+    rows = tuple(
+        (what, *_days(report.periods, values), f"{min(values):.3g}", f"{max(values):.3g}", hours, cost)
+        for what, values, hours, cost in _series(report)
+    )
+    return Section("By the hour", (line,), Table(HEADINGS, rows))
+
+
+def _series(report: PlanReport) -> Iterator[tuple[str, Sequence[float], str, str]]:
+    """What is shown: its name, its value in every period, the hours paid and the cost of a month."""
+    for name in report.periods[0].requests_per_second:
+        yield f"{name}: requests/s", [period.requests_per_second[name] for period in report.periods], "", ""
+    for item in report.purchases:
+        hours = "paid all month" if item.always_paid else f"{item.instance_hours_per_month:,.0f}"
+        yield item.offer, [part.instances for part in item.schedule], hours, f"{item.monthly_cost_usd:,.2f}"
+    for hosted in report.hosted:
+        what = f"{hosted.workload} {hosted.request_class}: requests/s to {hosted.provider}"
+        yield what, [part.requests_per_second for part in hosted.schedule], "", f"{hosted.monthly_cost_usd:,.2f}"
+
+
+def by_hour(periods: Sequence[Period], values: Sequence[float]) -> list[float]:
+    """(168,) a value for every hour of the week, Monday 0 h first, from one for every period."""
+    hours = [0.0] * HOURS_PER_WEEK
+    for period, value in zip(periods, values, strict=True):
+        for first, last in period.hours_of_week:
+            hours[first : last + 1] = [value] * (last + 1 - first)
+    return hours
 
 
 def _days(periods: Sequence[Period], values: Sequence[float]) -> tuple[str, str]:
     """A bar for each hour of the two days, to the scale of the highest."""
-    by_hour = [0.0] * HOURS_PER_DAY * 7
-    for period, value in zip(periods, values, strict=True):
-        for first, last in period.hours_of_week:
-            by_hour[first : last + 1] = [value] * (last + 1 - first)
     highest = max(values) or 1.0
-    bars = "".join(BARS[max(value > 0, round(value / highest * (len(BARS) - 1)))] for value in by_hour)
-    saturday = SATURDAY * HOURS_PER_DAY
-    return bars[:HOURS_PER_DAY], bars[saturday : saturday + HOURS_PER_DAY]
-
-
-def _range(values: Sequence[float]) -> tuple[str, str]:
-    return f"{min(values):.3g}", f"{max(values):.3g}"
+    hours = by_hour(periods, values)
+    bars = "".join(BARS[max(value > 0, round(value / highest * (len(BARS) - 1)))] for value in hours)
+    return bars[:HOURS_PER_DAY], bars[SATURDAY : SATURDAY + HOURS_PER_DAY]

@@ -1,16 +1,15 @@
 """Other price lists become offers by recorded names only: nothing is guessed, no zero gets in, the rest is counted."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from support.command import Result, run
+from support.command import Command
 
-from optimizer.answers.catalog.importing import Imported, Terms, import_prices
+from optimizer.answers.catalog.importing import ImportedPrices, PriceListTerms, import_prices
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.catalog.records import Catalogs
@@ -20,15 +19,10 @@ SKYPILOT = "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,GpuInf
 GPUHUNT = "instance_name,location,price,cpu,memory,gpu_count,gpu_name,gpu_memory,spot,disk_size"
 PLAIN = "provider,region,instance_type,gpu,gpu_count,price_usd_per_hour,pricing_term"
 EIGHTY_GB = "\"{'Gpus': [{'Name': 'H100', 'Count': 8.0, 'MemoryInfo': {'SizeInMiB': 81920}}]}\""
-TERMS = Terms(source="list", as_of=date(2026, 11, 20), provider="aws")
+TERMS = PriceListTerms(source="list", as_of=date(2026, 11, 20), provider="aws")
 
 
-@pytest.fixture
-def optimizer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
-    return lambda *arguments: run(monkeypatch, capsys, *arguments)
-
-
-def imported(folder: Path, catalogs: Catalogs, terms: Terms, *lines: str) -> Imported:
+def imported(folder: Path, catalogs: Catalogs, terms: PriceListTerms, *lines: str) -> ImportedPrices:
     (folder / "list.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return import_prices(folder / "list.csv", catalogs, terms)
 
@@ -70,7 +64,7 @@ def test_a_gpuhunt_row_names_its_provider_and_its_memory_decides_between_cards(
 
 def test_own_columns_pass_and_their_dates_and_sources_stay(tmp_path: Path, catalogs: Catalogs) -> None:
     row = "aws,us-east-1,g6.xlarge,NVIDIA-L4,1,0.8,reserved_1y,2026-10-01,litgpt-0.5.13"
-    found = imported(tmp_path, catalogs, Terms(gpus={"nvidia l4": "l4"}), f"{PLAIN},as_of,source", row)
+    found = imported(tmp_path, catalogs, PriceListTerms(gpus={"nvidia l4": "l4"}), f"{PLAIN},as_of,source", row)
     (offer,) = found.offers
     assert (offer.as_of, offer.source, offer.commitment_months) == (date(2026, 10, 1), "litgpt-0.5.13", 12)
 
@@ -110,7 +104,7 @@ def test_a_new_provider_needs_a_kind_and_keeps_its_name(tmp_path: Path, catalogs
 
 def test_source_day_and_provider_are_demanded_where_the_file_is_silent(tmp_path: Path, catalogs: Catalogs) -> None:
     with pytest.raises(InputError) as caught:
-        imported(tmp_path, catalogs, Terms(), SKYPILOT, "g6.xlarge,L4,1,4,16,,0.8,,us-east-1,a")
+        imported(tmp_path, catalogs, PriceListTerms(), SKYPILOT, "g6.xlarge,L4,1,4,16,,0.8,,us-east-1,a")
     assert [finding.field for finding in caught.value.findings] == ["--as-of", "--provider", "--source"]
 
 
@@ -130,7 +124,7 @@ def test_every_alias_leads_to_a_gpu_or_a_provider_of_the_catalog(catalogs: Catal
             assert alias.id in names.provider_kinds
 
 
-def test_the_written_folder_is_an_overlay(optimizer: Callable[..., Result], tmp_path: Path) -> None:
+def test_the_written_folder_is_an_overlay(optimizer: Command, tmp_path: Path) -> None:
     (tmp_path / "vms.csv").write_text(f"{SKYPILOT}\np5.48xlarge,H100,8.0,192,2048,{EIGHTY_GB},40,,us-east-1,a\n")
     arguments = ["catalog", "import", str(tmp_path / "vms.csv"), "--output", str(tmp_path / "own")]
     arguments += ["--source", "our-list", "--as-of", "2026-11-19", "--provider", "aws"]
@@ -150,7 +144,7 @@ def test_the_written_folder_is_an_overlay(optimizer: Callable[..., Result], tmp_
     assert (broken.code, "unknown column 'nonsense'" in broken.err) == (2, True)
 
 
-def test_a_list_of_which_nothing_can_be_taken_is_bad_input(optimizer: Callable[..., Result], tmp_path: Path) -> None:
+def test_a_list_of_which_nothing_can_be_taken_is_bad_input(optimizer: Command, tmp_path: Path) -> None:
     (tmp_path / "vms.csv").write_text(f"{SKYPILOT}\ng6.xlarge,L4,1.0,4,16,,0,,us-east-1,a\n")
     result = optimizer(
         *("catalog", "import", str(tmp_path / "vms.csv"), "--output", str(tmp_path / "own")),

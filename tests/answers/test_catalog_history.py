@@ -2,29 +2,21 @@
 
 import csv
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.command import Result, run
+from support.command import Command
+from support.tables import OFFERS
 
-from optimizer.answers.catalog.diff import difference
+from optimizer.answers.catalog.diff import catalog_diff
 from optimizer.answers.catalog.snapshot import Snapshot, snapshot, snapshot_named
 from optimizer.base.errors import InputError
 from optimizer.report.export import as_json
 
-COLUMNS = (
-    "provider,provider_kind,region,instance_type,gpu,gpu_count,link,price_usd_per_hour,pricing_term,"
-    "as_of,source,confidence"
-)
+COLUMNS = OFFERS.strip()
 L4 = "acme,neocloud,us,box,l4,1,none,0.50,on_demand,2026-11-01,litgpt-0.5.13,listed"
 T4 = "acme,neocloud,us,old,t4,1,none,0.20,on_demand,2026-11-01,litgpt-0.5.13,listed"
 L40S = "acme,neocloud,us,new,l40s,1,none,0.90,on_demand,2026-11-01,litgpt-0.5.13,listed"
-
-
-@pytest.fixture
-def optimizer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
-    return lambda *arguments: run(monkeypatch, capsys, *arguments)
 
 
 def folder(at: Path, *rows: str, columns: str = COLUMNS) -> Path:
@@ -55,17 +47,17 @@ def test_only_the_table_that_says_something_else_has_another_hash(tmp_path: Path
 def test_moves_gone_and_new_are_told_with_percent(tmp_path: Path) -> None:
     old = snapshot_named(str(folder(tmp_path / "old", L4, T4)))
     new = snapshot_named(str(folder(tmp_path / "new", L4.replace("0.50", "0.40"), L40S)))
-    found = difference(old, new)
+    found = catalog_diff(old, new)
     (move,) = found.moves
     assert (move.subject, move.percent) == ("acme/us/box/1xl4/on_demand", pytest.approx(-20))
     assert found.gone == (("offers", "acme/us/old/1xt4/on_demand"),)
     assert found.new == (("offers", "acme/us/new/1xl40s/on_demand"),)
     assert found.tables == {"offers": (2, 2)}
     assert found.one_sided == ()
-    beside_shipped = difference(old, snapshot_named("shipped"))
+    beside_shipped = catalog_diff(old, snapshot_named("shipped"))
     assert {table for table, _ in beside_shipped.new} == {"offers"}
     assert {"models", "serverless"} <= set(beside_shipped.one_sided)
-    assert difference(old, old).moves == ()
+    assert catalog_diff(old, old).moves == ()
 
 
 def test_a_manifest_survives_a_round_trip_and_compares_as_its_folder(tmp_path: Path) -> None:
@@ -81,7 +73,7 @@ def test_the_largest_move_comes_first_and_a_price_that_vanishes_has_no_percent(t
     for name, row in zip(("old", "new"), rows, strict=True):
         (tmp_path / name).mkdir()
         (tmp_path / name / "serverless.csv").write_text(f"{columns}\n{row}\n")
-    found = difference(snapshot_named(str(tmp_path / "old")), snapshot_named(str(tmp_path / "new")))
+    found = catalog_diff(snapshot_named(str(tmp_path / "old")), snapshot_named(str(tmp_path / "new")))
     assert [(move.column, move.percent) for move in found.moves] == [
         ("usd_per_request", None),
         ("usd_per_million_input_tokens", pytest.approx(10)),
@@ -100,7 +92,7 @@ def test_what_is_no_state_of_catalogs_is_refused(content: str | None, words: str
         snapshot_named(str(tmp_path / "empty"))
 
 
-def test_the_commands_answer_in_their_first_line(optimizer: Callable[..., Result], tmp_path: Path) -> None:
+def test_the_commands_answer_in_their_first_line(optimizer: Command, tmp_path: Path) -> None:
     before, after = folder(tmp_path / "old", L4, T4), folder(tmp_path / "new", L4.replace("0.50", "0.55"))
     manifest = tmp_path / "old.json"
     taken = optimizer("catalog", "snapshot", "--catalogs", str(before), "--output", str(manifest))

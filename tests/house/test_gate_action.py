@@ -9,10 +9,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 import yaml
+from support.paths import ROOT
+from support.tables import OFFERS
 
-from optimizer.inputs.catalog.shipped import PACKAGE
-
-ROOT = PACKAGE.parent
 SCRIPT = ROOT / "ci-templates" / "gate.sh"
 SCENARIO = """name: support
 workloads:
@@ -28,10 +27,7 @@ policy:
   gpus: {{allow: [l4, l40s]}}
   regions: {{allow: [us-east-1]}}
 """
-OFFERS = (
-    "provider,provider_kind,region,instance_type,gpu,gpu_count,link,price_usd_per_hour,pricing_term,as_of,source,"
-    "confidence\nacme,neocloud,us-east-1,box,l4,1,none,{price},on_demand,2026-11-01,litgpt-0.5.13,listed\n"
-)
+ROW = "acme,neocloud,us-east-1,box,l4,1,none,{price},on_demand,2026-11-01,litgpt-0.5.13,listed\n"
 
 pytestmark = pytest.mark.skipif(not SCRIPT.is_file(), reason="the action stands in the checkout")
 
@@ -50,7 +46,7 @@ def written(repository: Path, rate: str, price: str) -> str:
     (repository / "scenarios").mkdir(exist_ok=True)
     (repository / "prices").mkdir(exist_ok=True)
     (repository / "scenarios" / "support.yaml").write_text(SCENARIO.format(rate=rate))
-    (repository / "prices" / "offers.csv").write_text(OFFERS.format(price=price))
+    (repository / "prices" / "offers.csv").write_text(OFFERS + ROW.format(price=price))
     git(repository, "add", "scenarios", "prices")
     git(repository, "commit", "--quiet", "--message", f"{rate} requests/s at {price}")
     return git(repository, "rev-parse", "HEAD")
@@ -74,6 +70,7 @@ def gated(repository: Path, base: str, *options: str) -> tuple[int, Path]:
     return call.returncode, output
 
 
+@pytest.mark.slow("plans two commits of a repository through the shell")
 def test_a_pull_request_is_told_what_it_costs_and_what_prices_did(tmp_path: Path) -> None:
     repository = tmp_path / "fleet"
     repository.mkdir()

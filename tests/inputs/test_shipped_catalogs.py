@@ -1,12 +1,11 @@
 """The shipped catalogs hold what they promise: dense peaks, usable memory, exact shapes, sourced and dated rows."""
 
-from collections import Counter
 from functools import cache
 
 import pytest
 
 from optimizer.base.units import BYTES_PER_GB, BYTES_PER_MIB, PARAMS_PER_BILLION
-from optimizer.inputs.catalog.checks import check_catalogs
+from optimizer.inputs.catalog.checks import check_rows
 from optimizer.inputs.catalog.loading import FIGURE_UNITS, load_catalogs
 from optimizer.inputs.catalog.quality import quality_share
 from optimizer.inputs.catalog.records import Catalogs, Model
@@ -30,14 +29,9 @@ def is_plain_dense(model: Model) -> bool:
     return model.moe_experts is None and model.kv_lora_rank is None and not model.linear_state_bytes_per_sequence
 
 
-def test_catalogs_hold_every_row_they_promise() -> None:
+def test_every_known_place_sells_something_and_everything_is_sold_at_a_known_place() -> None:
     catalogs = shipped()
-    confidences = Counter(offer.confidence for offer in catalogs.offers)
-    assert len(catalogs.gpus) == 47
-    assert len(catalogs.models) == 110
-    assert len(catalogs.aliases) == 681
-    assert confidences == {"listed": 2440, "derived": 317, "seed": 110}
-    assert len(catalogs.serverless) == 212
+    assert {(offer.provider, offer.region) for offer in catalogs.offers} == set(catalogs.terms.regions)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +93,7 @@ def test_recalled_and_derived_figures_say_so() -> None:
 def test_decimal_gigabytes_never_exceed_what_a_driver_reports() -> None:
     """Which makes them a safe stand-in where nobody published a driver's listing."""
     listed = {figure.gpu for figure in shipped().gpu_figures if figure.status == "read" and figure.unit == "MiB"}
-    assert len(listed) >= 30
+    assert listed
     for gpu in (shipped().gpus[name] for name in sorted(listed)):
         assert gpu.memory_gb * BYTES_PER_GB / BYTES_PER_MIB <= gpu.usable_memory_mib, gpu.id
 
@@ -199,10 +193,10 @@ def test_articles_prices_stay_apart_from_listed_ones() -> None:
     assert all(offer.confidence == "seed" for offer in shipped().offers if offer.provider == "io.net")
 
 
-def test_single_gpu_offers_have_no_link_and_unknown_links_are_few() -> None:
+def test_single_gpu_offers_have_no_link_and_only_recalled_prices_leave_it_unknown() -> None:
     for offer in shipped().offers:
         assert (offer.gpu_count == 1) == (offer.link == "none"), offer.id
-    assert sum(offer.link is None for offer in shipped().offers) == 4
+        assert offer.link is not None or offer.confidence == "seed", offer.id
 
 
 def test_terms_and_commitments_agree() -> None:
@@ -238,7 +232,7 @@ def test_quality_names_what_it_rests_on() -> None:
 
 
 def test_catalog_check_finds_no_error_in_what_is_shipped() -> None:
-    findings = check_catalogs(shipped())
+    findings = check_rows(shipped())
     assert [finding for finding in findings if finding.severity == "error"] == []
     assert findings == tuple(sorted(findings, key=lambda finding: finding.rank))
     assert {finding.check for finding in findings} >= {"age", "links", "price range", "recalled figures"}

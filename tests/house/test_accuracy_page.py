@@ -2,17 +2,16 @@
 
 import json
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from support.golden import Golden
+from support.paths import ROOT
 
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.catalog.shipped import PACKAGE
 
-ROOT = PACKAGE.parent
 RESULTS = ROOT / "benchmarks" / "results" / "accuracy.json"
 PAGE = ROOT / "docs" / "accuracy.md"
 
@@ -20,21 +19,12 @@ pytestmark = pytest.mark.skipif(not RESULTS.is_file(), reason="the results stand
 
 
 @pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
-    """A module of the benchmarks: they are scripts, no package."""
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    return import_module
-
-
-@pytest.fixture
 def found() -> Any:
     return json.loads(RESULTS.read_text(encoding="utf-8"))
 
 
-def test_the_page_is_what_the_results_say(found: Any, script: Callable[[str], Any]) -> None:
-    assert PAGE.read_text(encoding="utf-8") == script("accuracy_page").page(found), (
-        "python benchmarks/accuracy.py --render"
-    )
+def test_the_page_is_what_the_results_say(found: Any, script: Callable[[str], Any], golden: Golden) -> None:
+    golden(PAGE, script("accuracy_page").page(found))
 
 
 def test_a_miss_is_called_a_miss(found: Any, script: Callable[[str], Any]) -> None:
@@ -83,7 +73,7 @@ def test_the_noise_floor_counts_pairs_of_one_point(script: Callable[[str], Any])
     frame = pd.DataFrame(
         [point | {"engine": engine, "engine_version": version, "tpot_ms_mean": tpot} for engine, version, tpot in runs]
     )
-    said = {row["kind"]: row for row in module.noise_floor(frame)}
-    assert [said[kind]["pairs"] for kind in said] == [1, 1, 3]
-    assert said["same engine and version"]["median_percent"] == pytest.approx(10)
-    assert said["another engine"]["median_percent"] == pytest.approx(100 * np.expm1(np.log(2)))
+    floor = {row["kind"]: row for row in module.noise_floor(frame)}
+    assert [floor[kind]["pairs"] for kind in floor] == [1, 1, 3]
+    assert floor["same engine and version"]["median_percent"] == pytest.approx(10)
+    assert floor["another engine"]["median_percent"] == pytest.approx(100 * np.expm1(np.log(2)))

@@ -1,13 +1,12 @@
 """A config.json becomes the row that the catalog would hold: the same parameters and cache, or a refusal by field."""
 
 import json
-from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.command import Result, run
+from support.command import Command
 
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.loading import load_catalogs
@@ -150,12 +149,7 @@ def test_every_architecture_is_tried_on_a_published_model() -> None:
     assert set(ARCHITECTURES) - tried == {"qwen2_moe"}
 
 
-@pytest.fixture
-def optimizer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
-    return lambda *arguments: run(monkeypatch, capsys, *arguments)
-
-
-def test_the_written_row_can_be_planned_with(optimizer: Callable[..., Result], tmp_path: Path) -> None:
+def test_the_written_row_can_be_planned_with(optimizer: Command, tmp_path: Path) -> None:
     folder = tmp_path / "My Model"
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(CONFIGS["llama-3.1-8b"]))
@@ -172,9 +166,7 @@ def test_the_written_row_can_be_planned_with(optimizer: Callable[..., Result], t
     assert predicted.code == 0
 
 
-def test_a_name_that_is_taken_and_a_folder_without_a_config_are_bad_input(
-    optimizer: Callable[..., Result], tmp_path: Path
-) -> None:
+def test_a_name_that_is_taken_and_a_folder_without_a_config_are_bad_input(optimizer: Command, tmp_path: Path) -> None:
     taken = optimizer("catalog", "add-model", str(tmp_path), "--id", "llama-3.1-8b", "--output", str(tmp_path / "own"))
     assert (taken.code, "is in the catalog already" in taken.err) == (2, True)
     empty = optimizer("catalog", "add-model", str(tmp_path), "--output", str(tmp_path / "own"))

@@ -1,0 +1,95 @@
+"""A model of one's own from its config.json, as rows for a folder of own catalog files."""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Final
+
+from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.model import Strict
+from optimizer.inputs.catalog.records import Catalogs, Model, ModelAlias, Source
+from optimizer.inputs.importing.hf_config import CONFIG_NAME, Naming, model_of_config
+
+HASH_DIGITS: Final = 12
+NOT_IN_AN_ID: Final = re.compile(r"[^a-z0-9.]+")
+
+
+@dataclass(frozen=True)
+class AddedModel:
+    """A model with the rows that name it and say where it is from."""
+
+    model: Model
+    source: Source
+    alias: ModelAlias | None
+
+    @property
+    def tables(self) -> dict[str, tuple[Strict, ...]]:
+        """What `write_overlay` writes."""
+        aliases: dict[str, tuple[Strict, ...]] = {"aliases": (self.alias,)} if self.alias else {}
+        return {"models": (self.model,), "sources": (self.source,), **aliases}
+
+
+def add_model(
+    config: Path,
+    catalogs: Catalogs,
+    *,
+    name: str = "",
+    hf_id: str = "",
+    precision: str = "",
+    licence: str = "not stated",
+    as_of: date | None = None,
+    replace: bool = False,
+) -> AddedModel:
+    """Reads a model's shapes, counted parameters and cache bytes; its weights are not read.
+
+    Args:
+        config: A folder with a Hugging Face config.json, or that file.
+        catalogs: What is known.
+        name: What scenarios call it; the folder's name unless given.
+        hf_id: Its Hugging Face name; scenarios may then use it, too.
+        precision: Of the weights, where the file's own is not understood.
+        licence: Of the weights.
+        as_of: Day of the file; the catalogs' own unless given.
+        replace: Whether it may take a known model's place.
+
+    Returns:
+        Its rows, for `write_overlay`.
+
+    Raises:
+        InputError: the name is taken, the precision is not known, or the configuration cannot be described; all
+            problems at once.
+    """
+    file = config / CONFIG_NAME if config.is_dir() else config
+    name = name or NOT_IN_AN_ID.sub("-", file.absolute().parent.resolve().name.casefold()).strip("-")
+    naming = Naming(
+        id=name,
+        hf_id=hf_id or name,
+        licence=licence,
+        source=f"config-{name}",
+        as_of=as_of or catalogs.as_of,
+        precision=precision,
+    )
+    _check(naming, catalogs, replace)
+    model = model_of_config(config, naming)
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()[:HASH_DIGITS]
+    title = f"{CONFIG_NAME} of {name} (SHA-256 {digest})"
+    return AddedModel(
+        model=model,
+        source=Source(id=naming.source, title=title, licence=licence, as_of=naming.as_of),
+        alias=ModelAlias(hf_id=hf_id, model=name, relation="same") if hf_id else None,
+    )
+
+
+def _check(naming: Naming, catalogs: Catalogs, replace: bool) -> None:
+    """A name that is free, and a precision that the catalogs know."""
+    findings = []
+    if naming.id in catalogs.models and not replace:
+        hint = "choose another --id, or --replace to take its place in this overlay"
+        findings.append(Finding("catalog add-model", 0, "--id", f"'{naming.id}' is in the catalog already", hint))
+    if naming.precision and naming.precision not in catalogs.schemes:
+        hint = did_you_mean(naming.precision, catalogs.schemes)
+        findings.append(Finding("catalog add-model", 0, "--precision", f"unknown '{naming.precision}'", hint))
+    if findings:
+        raise InputError(findings)

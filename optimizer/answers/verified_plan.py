@@ -1,0 +1,18 @@
+"""The plan of a solved question, shown by no answer before independent arithmetic has confirmed it."""
+
+from optimizer.answers.optimize import verified
+from optimizer.plan.question.inquiry import Answer
+from optimizer.plan.readback.readback import Bought, read_back
+
+
+def verified_plan(answer: Answer) -> Bought | None:
+    """What is bought; None where there is no plan.
+
+    Raises:
+        VerificationFailed: the plan did not survive independent arithmetic.
+    """
+    if answer.solution.outcome not in ("optimal", "feasible"):
+        return None
+    bought = read_back(answer)
+    verified(answer.inquiry, bought)
+    return bought

@@ -1,0 +1,125 @@
+"""What each workload may ask for itself, in the order in which plans are explained."""
+
+from typing import Final
+
+from optimizer.inputs.requirements.declaration import Requirement, Step
+
+LATENCY: Final = Step("ratio")
+MANY: Final = 20_000
+"""More replicas than anybody would be offered as a way out."""
+
+OF_WORKLOADS: Final = (
+    Requirement(
+        name="demand",
+        field="workloads[].requests_per_second",
+        also=("workloads[].demand",),
+        sense="at_least",
+        sentence="Each request class gets at least its demand.",
+        label="demand",
+        unit="requests/s",
+        waivable=False,
+        step=LATENCY,
+        over="workload",
+    ),
+    Requirement(
+        name="ttft_ms",
+        field="workloads[].slo.ttft_ms",
+        sense="at_most",
+        sentence="The first token arrives in time.",
+        label="TTFT",
+        unit="ms",
+        step=LATENCY,
+        decides="levels",
+        over="deployment",
+    ),
+    Requirement(
+        name="tpot_ms",
+        field="workloads[].slo.tpot_ms",
+        sense="at_most",
+        sentence="Tokens follow fast enough.",
+        label="TPOT",
+        unit="ms",
+        step=LATENCY,
+        decides="levels",
+        over="deployment",
+    ),
+    Requirement(
+        name="e2e_ms",
+        field="workloads[].slo.e2e_ms",
+        sense="at_most",
+        sentence="The answer is complete in time.",
+        label="end to end",
+        unit="ms",
+        step=LATENCY,
+        decides="levels",
+        over="deployment",
+    ),
+    Requirement(
+        name="min_quality",
+        field="workloads[].min_quality",
+        sense="at_least",
+        sentence="The served precision keeps its share of the 16-bit benchmark score.",
+        label="quality floor",
+        unit="share",
+        step=Step("floors", size=0.005, loosest=0.005),
+        decides="candidates",
+        over="deployment",
+    ),
+    Requirement(
+        name="unknown_quality",
+        field="workloads[].unknown_quality",
+        sense="admits",
+        sentence="No precision is served whose quality nobody published.",
+        without="accept",
+        decides="candidates",
+        over="deployment",
+        only_with="workloads[].min_quality",
+    ),
+    Requirement(
+        name="min_replicas",
+        field="workloads[].min_replicas",
+        sense="at_least",
+        sentence="A workload keeps its least number of replicas running, whatever its demand.",
+        label="least replicas",
+        unit="replicas",
+        without=0,
+        step=Step("whole", loosest=0),
+        over="workload",
+    ),
+    Requirement(
+        name="max_replicas",
+        field="workloads[].max_replicas",
+        sense="at_most",
+        sentence="A workload never runs more replicas than allowed.",
+        label="most replicas",
+        unit="replicas",
+        step=Step("whole", strictest=1, loosest=MANY),
+        over="workload",
+        promise="any number of replicas",
+    ),
+    Requirement(
+        name="own_providers",
+        field="workloads[].providers",
+        sense="admits",
+        sentence="The workload runs at providers that it allows.",
+        decides="candidates",
+        over="deployment",
+    ),
+    Requirement(
+        name="own_regions",
+        field="workloads[].regions",
+        sense="admits",
+        sentence="The workload runs in regions that it allows.",
+        decides="candidates",
+        over="deployment",
+    ),
+    Requirement(
+        name="own_countries",
+        field="workloads[].countries",
+        sense="admits",
+        sentence="The workload runs in countries that it allows.",
+        decides="candidates",
+        over="deployment",
+    ),
+)
+"""What each workload asks for itself."""

@@ -1,0 +1,154 @@
+"""Python is a door like the command line: every command is a typed function of the package, described and silent."""
+
+import importlib.util
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+import optimizer
+from optimizer import Choice, OptimizerError, optimize, why_not
+from optimizer.cli.app import app
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.catalog.shipped import PACKAGE
+from optimizer.inputs.scenario.scenario import Scenario
+
+FUNCTION_OF_COMMAND = {
+    "plan": "optimize",
+    "report": "page",
+    "catalog list": "catalog_rows",
+    "catalog show": "catalog_entries",
+    "catalog check": "check_catalogs",
+    "catalog import": "import_prices",
+    "catalog add-model": "add_model",
+    "catalog snapshot": "snapshot",
+    "catalog diff": "catalog_diff",
+}
+"""Where the name is not the command's own."""
+
+NAMED = {name: getattr(optimizer, name) for name in optimizer.__all__}
+FUNCTIONS = {name: function for name, function in NAMED.items() if inspect.isfunction(function)}
+LONG = ("optimize", "why_not", "frontier", "compare", "gate", "lifecycle", "page")
+USER_SCRIPT = '''
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+
+import optimizer as o
+
+
+def told(step: str) -> None:
+    """Where a caller shows it."""
+
+
+watch: o.Progress = told
+catalogs: o.Catalogs = o.load_catalogs(Path("own"))
+scenario: o.Scenario = o.load_scenario("chat-8b")
+file: o.ScenarioFile = o.load_scenario_file("chat-8b")
+plan: o.PlanReport = o.optimize(scenario, catalogs, time_limit_s=5.0, progress=watch, thorough=True)
+cost: Decimal | None = plan.monthly_cost_usd
+other: o.WhyNot = o.why_not(scenario, catalogs, o.Choice(gpu="l4"), progress=watch)
+curve: o.Frontier = o.frontier(scenario, catalogs, [o.Sweep("ttft_ms", 300, 900, 3)], progress=watch)
+table: o.Comparison = o.compare(scenario, catalogs, "gpu", progress=watch)
+pin: o.Pin = o.pinned("hash", allow_drift=True)
+before: tuple[o.Baseline, ...] = o.read_baselines([Path("main.json")])
+limits = o.GateLimits(max_monthly_usd=Decimal(5), warn_only=("unproven",))
+verdict: o.GateReport = o.gate([file], catalogs, limits, before, pin=pin, progress=watch)
+months: o.LifecycleReport = o.lifecycle(scenario, catalogs, progress=watch)
+drawn: o.Page = o.page(scenario, catalogs, progress=watch)
+html: str = o.page_html(drawn)
+text: str = o.as_json(plan) + o.schema("plan")
+measured = o.load_measurements(Path("measurements.csv"))
+predicted = o.predict(measured, catalogs)["pred_status"]
+setting = o.Setting(
+    model="llama-3.1-8b",
+    gpu="l4",
+    tensor_parallel=1,
+    precision="fp8",
+    engine="vllm",
+    input_tokens=8,
+    output_tokens=8,
+    load_type="concurrency",
+    load_value=1,
+)
+one: o.Prediction = o.predict_setting(setting, catalogs)
+errors: o.Validation = o.validate(measured, catalogs, by=["gpu"])
+picks: o.Decisions = o.validate_decisions(measured, catalogs)
+fitted: o.Fit = o.calibrate(measured, catalogs, start="shipped", as_of=date(2026, 11, 1))
+sound: tuple[o.CatalogFinding, ...] = o.check_catalogs(catalogs, max_age_days=90)
+rows = o.catalog_rows(catalogs, "gpus", "h100*")
+entries: tuple[o.CatalogEntry, ...] = o.catalog_entries(catalogs, "l4")
+terms = o.PriceListTerms(source="contract", as_of=date(2026, 11, 1))
+prices: o.ImportedPrices = o.import_prices(Path("prices.csv"), catalogs, terms)
+model: o.AddedModel = o.add_model(Path("my-model"), catalogs, name="mine")
+written: dict[Path, int] = o.write_overlay(Path("own"), {**prices.tables, **model.tables}, afresh=True)
+state: o.Snapshot = o.snapshot(Path("own"))
+moved: o.CatalogDiff = o.catalog_diff(o.snapshot_named("shipped"), state)
+try:
+    o.load_scenario("nothing")
+except o.InputError as error:
+    found: tuple[o.Finding, ...] = error.findings
+except (o.SolverFailure, o.VerificationFailed, o.OptimizerError):
+    pass
+'''
+
+
+def commands() -> list[str]:
+    main = get_command(app).commands  # type: ignore[attr-defined]
+    catalog = main.pop("catalog").commands
+    return [*main, *(f"catalog {name}" for name in catalog)]
+
+
+def test_every_command_is_a_function() -> None:
+    named = {name: FUNCTION_OF_COMMAND.get(name, name.replace("-", "_")) for name in commands()}
+    assert {name for name, function in named.items() if function not in FUNCTIONS} == set()
+
+
+def test_the_names_are_sorted_and_there() -> None:
+    assert optimizer.__all__ == sorted(optimizer.__all__)
+    assert [name for name in optimizer.__all__ if not hasattr(optimizer, name)] == []
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_says_what_it_takes_and_gives(name: str) -> None:
+    said = inspect.getdoc(FUNCTIONS[name]) or ""
+    taken = inspect.signature(FUNCTIONS[name]).parameters
+    assert [parameter for parameter in taken if f"\n    {parameter}: " not in said] == []
+    assert "\nReturns:\n" in said
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_progress_is_the_same_everywhere(name: str) -> None:
+    progress = inspect.signature(FUNCTIONS[name]).parameters["progress"]
+    assert (progress.annotation, progress.default) == (optimizer.Progress | None, None)
+    assert progress.kind is inspect.Parameter.KEYWORD_ONLY
+
+
+def test_progress_is_told_each_step_and_nothing_prints(
+    catalogs: Catalogs, chat: Scenario, capfd: pytest.CaptureFixture[str]
+) -> None:
+    steps: list[str] = []
+    why_not(chat, catalogs, Choice(gpu="l40s"), progress=steps.append)
+    assert steps == ["predicting", "solving", "comparing"]
+    optimize(chat, catalogs)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_every_error_is_one_to_catch() -> None:
+    raised = [getattr(optimizer, name) for name in ("InputError", "SolverFailure", "VerificationFailed")]
+    assert all(issubclass(error, OptimizerError) for error in raised)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
+def test_a_users_script_is_typed_through(tmp_path: Path) -> None:
+    assert (PACKAGE / "py.typed").is_file()
+    script = tmp_path / "script.py"
+    script.write_text(USER_SCRIPT, encoding="utf-8")
+    used = [name for name in optimizer.__all__ if f"o.{name}" not in USER_SCRIPT]
+    assert used == []
+    check = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", str(script)]
+    ended = subprocess.run(check, check=False, capture_output=True, text=True, cwd=PACKAGE.parent)
+    assert ended.returncode == 0, ended.stdout

@@ -1,0 +1,82 @@
+"""What a reader is told is what was tried: whole conflicts, the cheapest way out, every limit that binds."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from optimizer import optimize
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.record.report import PlanReport
+
+CHAT: dict[str, Any] = {
+    "name": "chat", "model": "llama-3.1-8b", "requests_per_second": 2, "input_tokens": 1024, "output_tokens": 256,
+    "slo": {"ttft_ms": 800, "tpot_ms": 50},
+}  # fmt: skip
+NIGHTS_OFF = {"hourly": [0.0] * 8 + [1.0] * 2 + [0.0] * 14, "peak_requests_per_second": 2}
+
+
+def answered(catalogs: Catalogs, policy: dict[str, Any], **own: Any) -> PlanReport:
+    raw = {"name": "case", "workloads": [CHAT | own], "policy": policy}
+    return optimize(Scenario.model_validate(raw), catalogs)
+
+
+def blamed(report: PlanReport) -> set[str]:
+    return {item.requirement for item in report.explanation.conflict}
+
+
+@pytest.mark.parametrize(
+    ("field", "asked"),
+    [("storage_gb_per_instance", 100), ("egress", {"bytes_per_output_token": 300})],
+)
+def test_a_price_that_nobody_knows_is_part_of_the_conflict(field: str, asked: Any, catalogs: Catalogs) -> None:
+    """gpuhub sells what is wanted; it is the storage, or the egress, whose price nobody knows there."""
+    policy = {"providers": {"allow": ["gpuhub"]}}
+    free = answered(catalogs, policy)
+    report = answered(catalogs, policy | {field: asked})
+    assert blamed(report) == {"policy.providers", f"policy.{field}"}
+    cheapest = report.explanation.relaxations[0]
+    assert [change.field for change in cheapest.changes] == [f"policy.{field}"]
+    assert cheapest.monthly_cost_usd == free.monthly_cost_usd
+
+
+def test_a_least_billed_time_is_part_of_the_conflict_under_a_budget(catalogs: Catalogs) -> None:
+    own = {"requests_per_second": None, "demand": NIGHTS_OFF, "slo": {"tpot_ms": 50}}
+    policy: dict[str, Any] = {"providers": {"allow": ["runpod"]}, "elastic": {"start_up_minutes": 0}}
+    free = answered(catalogs, policy, **own)
+    assert free.monthly_cost_usd is not None
+    policy["elastic"]["minimum_billing_hours"] = 24
+    policy["max_monthly_usd"] = float(free.monthly_cost_usd * Decimal("1.2"))
+    report = answered(catalogs, policy, **own)
+    assert blamed(report) == {"policy.max_monthly_usd", "policy.elastic.minimum_billing_hours"}
+    assert any(
+        [change.field for change in way.changes] == ["policy.elastic.minimum_billing_hours"]
+        and way.monthly_cost_usd == free.monthly_cost_usd
+        for way in report.explanation.relaxations
+    )
+
+
+def test_the_cheapest_way_out_is_no_dearer_than_dropping_what_it_loosens(catalogs: Catalogs) -> None:
+    """The tightest limit with a plan is absurdly dear; the knee and the removal stand beside it."""
+    few = {"providers": {"allow": ["lambda", "nebius", "verda"]}}
+    report = answered(catalogs, few, slo={"ttft_ms": 5, "tpot_ms": 50})
+    dropped = answered(catalogs, few, slo={"tpot_ms": 50}).monthly_cost_usd
+    ways = report.explanation.relaxations
+    assert dropped is not None
+    assert ways[0].monthly_cost_usd <= dropped * Decimal("1.05")
+    assert [way.monthly_cost_usd for way in ways] == sorted(way.monthly_cost_usd for way in ways)
+
+
+def test_nothing_is_said_to_have_failed_where_nothing_was_verified(catalogs: Catalogs) -> None:
+    report = answered(catalogs, {"max_gpus": 0})
+    assert report.outcome == "infeasible"
+    assert report.verification.passed is None
+    assert report.verification.checks == []
+
+
+def test_the_share_of_a_provider_is_among_what_binds(planned: Callable[[str], PlanReport]) -> None:
+    """It costs more than any other limit of the scenario."""
+    binding = {item.requirement for item in planned("three-clouds").explanation.binding}
+    assert "policy.max_provider_share" in binding

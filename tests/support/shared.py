@@ -1,0 +1,141 @@
+"""Fixtures that many tests share: the shipped catalogs, the shipped scenarios' plans, the command, small markets.
+
+A run plans each shipped scenario once. Its processes share plans by files in the run's own temporary folder: tests need
+no mark to find theirs, stay together with their file, and the run is the same under any distribution of the tests.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+from optimizer import load_catalogs, load_scenario
+from optimizer.answers.optimize import optimize
+from optimizer.cli import plan as plan_command
+from optimizer.inputs.catalog.csv_tables import Table
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.catalog.shipped import shipped_dir
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.readback.readback import Bought
+from optimizer.plan.record.report import PlanReport
+from support.command import Command, run
+from support.once import once
+from support.paths import ROOT
+from support.scenarios import proven
+
+settings.register_profile("repeatable", deadline=None, derandomize=True, database=None)
+settings.load_profile("repeatable")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _shipped_tables_are_read_once() -> Iterator[None]:
+    """The shipped files stay as they are while tests run; commands and overlays read them hundreds of times."""
+    shipped, read, known = shipped_dir("catalogs"), Table.read, {}
+
+    def remembered(table: Table[Any], folder: Path, label: str, findings: list[Any]) -> dict[Any, Any]:
+        if folder != shipped or findings:
+            return read(table, folder, label, findings)
+        if table.files not in known:
+            rows = read(table, folder, label, findings)
+            if findings:
+                return rows
+            known[table.files] = rows
+        return dict(known[table.files])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Table, "read", remembered)
+        yield
+
+
+@pytest.fixture(scope="session")
+def catalogs() -> Catalogs:
+    return load_catalogs()
+
+
+@pytest.fixture(scope="session")
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of this run that its processes share."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+@pytest.fixture(scope="session")
+def planned(catalogs: Catalogs, run_folder: Path) -> Callable[[str], PlanReport]:
+    """The plan of a shipped scenario."""
+
+    def plan(name: str) -> PlanReport:
+        return once(run_folder / f"plan-{name}.sqlite", lambda: optimize(load_scenario(name), catalogs))
+
+    return lru_cache(maxsize=None)(plan)
+
+
+@pytest.fixture(scope="session")
+def known(catalogs: Catalogs) -> Callable[[str], Catalogs]:
+    """The catalogs of a shipped scenario: with the example of one's own terms where there is one."""
+
+    def laid_over(name: str) -> Catalogs:
+        overlay = shipped_dir("scenarios") / "overlays" / name
+        return load_catalogs(overlay) if overlay.is_dir() else catalogs
+
+    return lru_cache(maxsize=None)(laid_over)
+
+
+@pytest.fixture(scope="session")
+def asked(known: Callable[[str], Catalogs]) -> Callable[[str], Inquiry]:
+    """The inquiry of a shipped scenario."""
+    return lru_cache(maxsize=None)(lambda name: Inquiry.of(load_scenario(name), known(name)))
+
+
+@pytest.fixture(scope="session")
+def fleet(asked: Callable[[str], Inquiry], run_folder: Path) -> Callable[[str], Bought]:
+    """What the plan of a shipped scenario buys and runs, without what a report compares it with."""
+
+    def bought(name: str) -> Bought:
+        return once(run_folder / f"fleet-{name}.sqlite", lambda: proven(asked(name)))
+
+    return lru_cache(maxsize=None)(bought)
+
+
+@pytest.fixture
+def optimizer(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    catalogs: Catalogs,
+    planned: Callable[[str], PlanReport],
+) -> Command:
+    """The `optimizer` command; plans of shipped scenarios as they are shipped are those of the run."""
+    shipped = {file.stem for file in shipped_dir("scenarios").glob("*.yaml")}
+
+    def remembered(scenario: Scenario, laid_over: Catalogs, **options: Any) -> PlanReport:
+        plain = not options.get("time_limit_s") and not options.get("thorough")
+        if plain and scenario.name in shipped and scenario == load_scenario(scenario.name) and laid_over == catalogs:
+            return planned(scenario.name)
+        return optimize(scenario, laid_over, **options)
+
+    monkeypatch.setattr(plan_command, "optimize", remembered)
+    return lambda *arguments: run(monkeypatch, capsys, *map(str, arguments))
+
+
+@pytest.fixture(scope="session")
+def market_of(catalogs: Catalogs) -> Callable[..., Catalogs]:
+    """The catalogs with the offers of a few providers: enough to choose from, fast to solve many times."""
+    return lambda *providers: replace(catalogs, offers=tuple(o for o in catalogs.offers if o.provider in providers))
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
+    """A module of the benchmarks: they are scripts, no package."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    return import_module
+
+
+@pytest.fixture
+def chat() -> Scenario:
+    return load_scenario("chat-8b")
