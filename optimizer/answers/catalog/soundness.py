@@ -14,11 +14,14 @@ TOKENS = "128"
 
 
 def check_catalogs(catalogs: Catalogs, *, max_age_days: int | None = None) -> tuple[CatalogFinding, ...]:
-    """Every remark on the catalogs, errors first.
+    """Whether catalogs are sound, and whether every plannable engine can be predicted where its row says it runs.
 
     Args:
         catalogs: What is checked.
         max_age_days: Older prices are errors, counted back from the catalog's date; None allows any age.
+
+    Returns:
+        Every remark, errors first.
     """
     found = {*check_rows(catalogs, max_age_days=max_age_days), *_engines(catalogs)}
     return tuple(sorted(found, key=lambda finding: finding.rank))
