@@ -7,7 +7,6 @@ Every command is one function here, typed, and nothing prints. What takes long t
 of each step as it begins.
 """
 
-from optimizer.answers.catalog.soundness import check_catalogs
 from optimizer.answers.accuracy.calibrate import Fit
 from optimizer.answers.accuracy.calibrate import fit as calibrate
 from optimizer.answers.accuracy.decisions import Decisions, validate_decisions
@@ -18,6 +17,7 @@ from optimizer.answers.catalog.importing import ImportedPrices, PriceListTerms, 
 from optimizer.answers.catalog.models import AddedModel, add_model
 from optimizer.answers.catalog.overlay import write_overlay
 from optimizer.answers.catalog.snapshot import Snapshot, snapshot, snapshot_named
+from optimizer.answers.catalog.soundness import check_catalogs
 from optimizer.answers.compare.compare import compare
 from optimizer.answers.compare.types import Comparison
 from optimizer.answers.frontier import Frontier, frontier
