@@ -29,12 +29,13 @@ from optimizer.plan.explain.ways_out import ways_out
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.readback.costs import costs
-from optimizer.plan.readback.readback import Bought, read_back
+from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.explanation import Breakpoint, Explanation, Exposure, MarginalValue
 from optimizer.plan.record.fields import CENT
+from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.origin import inputs_of
 from optimizer.plan.record.report import PlanReport, SolverFacts, Verification
-from optimizer.plan.verify.verify import Claim, verify
+from optimizer.plan.verify.verify import verify
 from optimizer.program.problem.formulate import SAME_PLATFORM
 from optimizer.program.solve import Solution
 
@@ -103,34 +104,24 @@ def optimize(
     with watch.phase("comparing"):
         explanation = _explained(answer, bought, counts)
     with watch.phase("varying"):
-        explanation = explanation.model_copy(update=_variations(inquiry, bought, explanation, thorough))
+        explanation = explanation.model_copy(update=_variations(answer, bought, explanation, thorough))
     return _report(answer, counts, watch, explanation, verification, bought)
 
 
-def verified(inquiry: Inquiry, bought: Bought) -> Verification:
+def verified(inquiry: Inquiry, bought: PlannedFleet) -> Verification:
     """The checks of a plan, all of which hold.
 
     Raises:
         VerificationFailed: one does not.
     """
-    claim = Claim(
-        scenario=inquiry.scenario,
-        catalogs=inquiry.catalogs,
-        deployments=bought.deployments,
-        purchases=bought.purchases,
-        hosted=bought.hosted,
-        periods=bought.periods,
-        migration=bought.migration,
-        monthly_cost_usd=bought.monthly_cost_usd,
-    )
-    verification = verify(claim)
+    verification = verify(inquiry.scenario, inquiry.catalogs, bought)
     if not verification.passed:
         wrong = "; ".join(f"{check.name}: {check.text}" for check in verification.checks if not check.passed)
         raise VerificationFailed(f"the plan for {inquiry.scenario.name} is withheld, it breaks its promises: {wrong}")
     return verification
 
 
-def _explained(answer: Answer, bought: Bought, counts: Census) -> Explanation:
+def _explained(answer: Answer, bought: PlannedFleet, counts: Census) -> Explanation:
     inquiry = answer.inquiry.for_comparison()
     scenario, few = inquiry.scenario, narrowed(inquiry)
     promises = insurance(inquiry, bought)
@@ -161,9 +152,10 @@ def _explained(answer: Answer, bought: Bought, counts: Census) -> Explanation:
 
 
 def _variations(
-    inquiry: Inquiry, bought: Bought, explanation: Explanation, thorough: bool
+    answer: Answer, bought: PlannedFleet, explanation: Explanation, thorough: bool
 ) -> dict[str, list[MarginalValue] | list[Breakpoint] | Exposure]:
     """What a step of a limit costs, how far it may go and what all rests on; less where nobody would wait for it."""
+    inquiry = answer.inquiry
     if inquiry.for_comparison().close_enough and not thorough:
         return {}
     limits, few = explanation.requirements, narrowed(inquiry)
@@ -171,11 +163,11 @@ def _variations(
     moved = every if thorough else worth_moving(every, limits)
     points = [*limit_breakpoints(few, bought, every), *price_breakpoints(few, bought)] if thorough else []
     values = list(marginal_values(few, bought, limits, moved))
-    rests_on = {"exposure": exposure(inquiry, bought)} if thorough else {}
+    rests_on = {"exposure": exposure(answer, bought)} if thorough else {}
     return {"marginal_values": values, "breakpoints": points, **rests_on}
 
 
-def _summary(answer: Answer, bought: Bought) -> str:
+def _summary(answer: Answer, bought: PlannedFleet) -> str:
     proof = "proven optimal" if answer.solution.outcome == "optimal" else f"within {answer.solution.relative_gap:.2%}"
     name = answer.inquiry.scenario.name
     return f"${bought.monthly_cost_usd:,.2f} a month for {name}, {proof}: {summarized(bought)}."
@@ -211,9 +203,9 @@ def _report(
     watch: Stopwatch,
     explanation: Explanation,
     verification: Verification,
-    bought: Bought | None,
+    bought: PlannedFleet | None,
 ) -> PlanReport:
-    solution, inquiry = answer.solution, answer.inquiry
+    solution, inquiry, fleet = answer.solution, answer.inquiry, bought or PlannedFleet()
     total = None if bought is None else bought.monthly_cost_usd
     eliminated = {SAME_PLATFORM: answer.formulation.same_platform, **solution.eliminated}
     return PlanReport(
@@ -235,11 +227,11 @@ def _report(
             rounds=answer.rounds,
             wall_s=round(watch.seconds, 3),
         ),
-        deployments=list(bought.deployments) if bought else [],
-        purchases=list(bought.purchases) if bought else [],
-        hosted=list(bought.hosted) if bought else [],
-        periods=list(bought.periods) if bought else [],
-        migration=bought.migration if bought else None,
+        deployments=fleet.deployments,
+        purchases=fleet.purchases,
+        hosted=fleet.hosted,
+        periods=fleet.periods,
+        migration=fleet.migration,
         costs=costs(bought) if bought else None,
         explanation=explanation,
         verification=verification,

@@ -10,7 +10,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.pictures import Curve, RejectionMap, RooflinePoint, curves, rejection_maps, roofline_points
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.readback.readback import read_back
+from optimizer.plan.readback.readback import read_back, stands_for
 from optimizer.plan.record.report import PlanReport
 from optimizer.plan.variants.frontier import Sweep
 
@@ -19,7 +19,7 @@ FRONTIER_POINTS: Final = 9
 FRONTIER_REACH: Final = 2.0
 """From half of today's limit to twice it."""
 
-SWEPT: Final = (("ttft_ms", "ttft_ms"), ("tpot_ms", "tpot_ms"))
+SWEPT: Final = ("ttft_ms", "tpot_ms")
 
 
 @dataclass(frozen=True)
@@ -61,22 +61,23 @@ def page(
     inquiry = Inquiry.of(scenario, catalogs, time_limit_s)
     if not report.deployments:
         return Page(report, None, (), (), tuple(rejection_maps(inquiry, ())))
-    plan = read_back(inquiry.solved())
+    answer = inquiry.solved()
+    plan = read_back(answer)
     sweep = _sweep(scenario)
     return Page(
         report=report,
         frontier=frontier(scenario, catalogs, [sweep], time_limit_s=time_limit_s) if sweep else None,
-        curves=tuple(curves(inquiry, plan)),
-        roofline=tuple(roofline_points(inquiry, plan)),
-        rejections=tuple(rejection_maps(inquiry, plan.columns)),
+        curves=tuple(curves(answer, plan)),
+        roofline=tuple(roofline_points(answer, plan)),
+        rejections=tuple(rejection_maps(inquiry, [column for column, _ in stands_for(answer)])),
     )
 
 
 def _sweep(scenario: Scenario) -> Sweep | None:
     """The first latency that the first workload with one limits, around today's limit."""
     for workload in scenario.workloads:
-        for field, attribute in SWEPT:
-            latency = getattr(workload.slo, attribute)
+        for field in SWEPT:
+            latency = getattr(workload.slo, field)
             if latency is not None:
                 today = next(iter(latency.limits_ms().values()))
                 name = workload.name if len(scenario.workloads) > 1 else None

@@ -2,10 +2,11 @@
 
 from optimizer.answers.optimize import verified
 from optimizer.plan.question.inquiry import Answer
-from optimizer.plan.readback.readback import Bought, read_back
+from optimizer.plan.readback.readback import read_back
+from optimizer.plan.record.fleet import PlannedFleet
 
 
-def verified_plan(answer: Answer) -> Bought | None:
+def verified_plan(answer: Answer) -> PlannedFleet | None:
     """What is bought; None where there is no plan.
 
     Raises:

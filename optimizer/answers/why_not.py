@@ -17,12 +17,12 @@ from optimizer.plan.explain.conflict import plan_without
 from optimizer.plan.explain.cost_factors import CostFactor, cost_factors
 from optimizer.plan.explain.pricing import SAME_COST, crossing
 from optimizer.plan.explain.ways_out import alone, relaxation, together
-from optimizer.plan.question.forcing import MENDABLE, OF_OFFERS, Choice, forced, is_covered, offers_of, unknown
+from optimizer.plan.question.forcing import MENDABLE, OF_CONFIGURATIONS, OF_OFFERS, Choice, forced, offers_of, unknown
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.readback.readback import Bought, read_back
+from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.explanation import Relaxation
 from optimizer.plan.record.fields import Figure, Usd
-from optimizer.plan.record.fleet import Deployment
+from optimizer.plan.record.fleet import Deployment, PlannedFleet
 from optimizer.plan.variants.shortfalls import Shortfall, shortfalls
 
 SCHEMA_VERSION: Final = 1
@@ -113,19 +113,19 @@ def why_not(
     return _compared(inquiry, choice, chosen, proposed)
 
 
-def _solved(inquiry: Inquiry | None) -> Bought | None:
+def _solved(inquiry: Inquiry | None) -> PlannedFleet | None:
     answer = None if inquiry is None else inquiry.solved()
     found = answer is not None and answer.solution.outcome in ("optimal", "feasible")
     return read_back(answer) if found and answer is not None else None
 
 
-def _compared(inquiry: Inquiry, choice: Choice, chosen: Bought, proposed: Bought) -> WhyNot:
+def _compared(inquiry: Inquiry, choice: Choice, chosen: PlannedFleet, proposed: PlannedFleet) -> WhyNot:
     """Both plans stand: the difference, what makes it, and the price that closes it."""
     difference = proposed.monthly_cost_usd - chosen.monthly_cost_usd
     plan = summarized(proposed)
     cost = f"{choice.words()}: ${proposed.monthly_cost_usd:,.2f} a month"
     if difference <= SAME_COST:
-        already = _covers_all(inquiry, choice, chosen)
+        already = _covers_all(choice, chosen)
         text = f"{cost}: this is the optimal plan, {plan}" if already else f"{cost}, as cheap as the optimum: {plan}"
         verdict: Literal["chosen", "as_cheap"] = "chosen" if already else "as_cheap"
         return _told(inquiry, choice, chosen, proposed, summary=text, verdict=verdict)
@@ -135,17 +135,12 @@ def _compared(inquiry: Inquiry, choice: Choice, chosen: Bought, proposed: Bought
     return _told(inquiry, choice, chosen, proposed, summary=text, verdict="dearer", entries=entries)
 
 
-def _covers_all(inquiry: Inquiry, choice: Choice, chosen: Bought) -> bool:
-    market, options = inquiry.market, inquiry.options
-    if chosen.hosted:
-        return False
-    stands_for = [(options[c.workload], c.configuration, market.offers[c.offer]) for c in chosen.columns]
-    return all(
-        is_covered(choice, option.workload.name, option.configurations[row], offer) for option, row, offer in stands_for
-    )
+def _covers_all(choice: Choice, chosen: PlannedFleet) -> bool:
+    forced_on = [d for d in chosen.deployments if choice.workload in (None, d.workload)]
+    return not chosen.hosted and all(choice.covers(d, {*OF_OFFERS, *OF_CONFIGURATIONS}) for d in forced_on)
 
 
-def _entries(inquiry: Inquiry, choice: Choice, chosen: Bought, proposed: Bought) -> list[EntryPrice]:
+def _entries(inquiry: Inquiry, choice: Choice, chosen: PlannedFleet, proposed: PlannedFleet) -> list[EntryPrice]:
     """Cheaper until it stands in the plan beside others, where only offers were named, and until it carries all."""
     found = []
     if not set(choice.given()) - {*OF_OFFERS}:
@@ -167,7 +162,7 @@ def _entry(way: Literal["beside", "alone"], factor: Decimal, summary: str) -> En
     )
 
 
-def _failing(inquiry: Inquiry, choice: Choice, chosen: Bought | None, proposal: Inquiry) -> WhyNot:
+def _failing(inquiry: Inquiry, choice: Choice, chosen: PlannedFleet | None, proposal: Inquiry) -> WhyNot:
     """No plan on the choice: what its closest candidates fail, what admitting it would cost, what else helps."""
     failed = shortfalls(inquiry, choice)
     liftable = {item.criterion for item in failed} & {*MENDABLE, *(criterion.name for criterion in OFFER_CRITERIA)}
@@ -216,14 +211,14 @@ def _not_offered(choice: Choice, inquiry: Inquiry) -> str:
 def _told(
     inquiry: Inquiry,
     choice: Choice,
-    chosen: Bought | None,
-    proposed: Bought | None,
+    chosen: PlannedFleet | None,
+    proposed: PlannedFleet | None,
     *,
     summary: str,
     verdict: Literal["chosen", "as_cheap", "dearer", "fails", "not_offered", "only_this"],
     entries: Sequence[EntryPrice] = (),
     failed: Sequence[Shortfall] = (),
-    admitted: Bought | None = None,
+    admitted: PlannedFleet | None = None,
     ways: Sequence[Relaxation] = (),
 ) -> WhyNot:
     beside = chosen.deployments if chosen and proposed and verdict != "chosen" else None

@@ -58,9 +58,9 @@ def compare_command(
     check_writable(output)
     _check_chart(chart)
     _check_sheet(output_format, output)
-    asked = question(scenario, catalogs, output)
+    inputs = question(scenario, catalogs, output)
     with watched(PHASES, quiet) as progress:
-        answer = compare(asked.scenario, asked.catalogs, by, time_limit_s=time_limit_s, progress=progress)
+        answer = compare(inputs.scenario, inputs.catalogs, by, time_limit_s=time_limit_s, progress=progress)
     if chart is not None:
         write(compare_chart(answer, top or MOST_SHOWN), chart)
     if output_format is SheetFormat.XLSX and output is not None:

@@ -33,9 +33,9 @@ def frontier_command(
     quiet: QuietOption = False,
 ) -> None:
     """Cost against a requirement or two, each point a proven optimum, and the values where the plan changes."""
-    asked = question(scenario, catalogs, output)
-    sweeps = [sweep_of(text, asked.scenario) for text in sweep]
+    inputs = question(scenario, catalogs, output)
+    sweeps = [sweep_of(text, inputs.scenario) for text in sweep]
     with watched(frontier_steps(sweeps), quiet) as progress:
-        answer = frontier(asked.scenario, asked.catalogs, sweeps, time_limit_s=time_limit_s, progress=progress)
+        answer = frontier(inputs.scenario, inputs.catalogs, sweeps, time_limit_s=time_limit_s, progress=progress)
     deliver(frontier_answer(answer), answer, output_format, output)
     raise typer.Exit(Exit.ANSWERED if answer.plans else Exit.NO_PLAN)

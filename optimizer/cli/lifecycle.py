@@ -30,13 +30,13 @@ def lifecycle_command(
     quiet: QuietOption = False,
 ) -> None:
     """Training and serving cost by month under growth, the crossover, power and carbon."""
-    asked = question(scenario, catalogs, output)
-    months = asked.scenario.lifecycle.months if asked.scenario.lifecycle else 0
+    inputs = question(scenario, catalogs, output)
+    months = inputs.scenario.lifecycle.months if inputs.scenario.lifecycle else 0
     try:
         with watched([phase_of(month) for month in range(1, months + 1)], quiet) as progress:
-            report = lifecycle(asked.scenario, asked.catalogs, time_limit_s=time_limit_s, progress=progress)
+            report = lifecycle(inputs.scenario, inputs.catalogs, time_limit_s=time_limit_s, progress=progress)
     except InputError as error:
-        raise InputError(asked.file.located(error.findings)) from error
+        raise InputError(inputs.file.located(error.findings)) from error
     forms = {Format.JSON: as_json, Format.MARKDOWN: lifecycle_markdown, Format.TEXT: lifecycle_text}
     write(forms[output_format](report), output)
     raise typer.Exit(EXIT_BY_OUTCOME[report.outcome])

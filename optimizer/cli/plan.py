@@ -33,12 +33,12 @@ def plan(
     quiet: QuietOption = False,
 ) -> None:
     """The cheapest plan that meets the scenario, with its proof and explanation."""
-    asked = question(scenario, catalogs, output)
+    inputs = question(scenario, catalogs, output)
     with watched(PHASES, quiet) as progress:
         report = optimize(
-            asked.scenario, asked.catalogs, time_limit_s=time_limit_s, progress=progress, thorough=verbose
+            inputs.scenario, inputs.catalogs, time_limit_s=time_limit_s, progress=progress, thorough=verbose
         )
-    report = located(report, asked.file)
+    report = located(report, inputs.file)
     answer = plan_answer(report, verbose or output_format is Format.MARKDOWN)
     deliver(answer, report, output_format, output)
     raise typer.Exit(EXIT_BY_OUTCOME[report.outcome])

@@ -31,8 +31,8 @@ def report_command(
     """The plan and its explanation as one self-contained page, charts included; tens of seconds."""
     check_writable(output)
     optional("matplotlib", extra="report")
-    asked = question(scenario, catalogs, output)
+    inputs = question(scenario, catalogs, output)
     with watched(PAGE_PHASES, quiet) as progress:
-        found = page(asked.scenario, asked.catalogs, time_limit_s=time_limit_s, progress=progress)
-    write(page_html(replace(found, report=located(found.report, asked.file))), output)
+        found = page(inputs.scenario, inputs.catalogs, time_limit_s=time_limit_s, progress=progress)
+    write(page_html(replace(found, report=located(found.report, inputs.file))), output)
     raise typer.Exit(EXIT_BY_OUTCOME[found.report.outcome])

@@ -38,9 +38,9 @@ def why_not_command(
     quiet: QuietOption = False,
 ) -> None:
     """What a choice would cost against the plan and why, or what it fails, and the price at which it wins."""
-    asked = question(scenario, catalogs, output)
+    inputs = question(scenario, catalogs, output)
     choice = Choice(gpu, provider, precision, tensor_parallel, pricing_term, engine, region, workload)
     with watched(PHASES, quiet) as progress:
-        answer = why_not(asked.scenario, asked.catalogs, choice, time_limit_s=time_limit_s, progress=progress)
+        answer = why_not(inputs.scenario, inputs.catalogs, choice, time_limit_s=time_limit_s, progress=progress)
     deliver(why_not_answer(answer), answer, output_format, output)
     raise typer.Exit(Exit.NO_PLAN if answer.optimal_monthly_cost_usd is None else Exit.ANSWERED)

@@ -25,7 +25,8 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.readback.readback import Bought, read_back
+from optimizer.plan.readback.readback import read_back
+from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.report.compare.compare import SHEET_COLUMNS, compare_answer, compare_csv, compare_html
 from optimizer.report.compare.sheet import write_xlsx
 from optimizer.report.export import as_json, rendered
@@ -42,7 +43,7 @@ def two_clouds() -> Scenario:
 @pytest.mark.parametrize(
     ("name", "by"), [("deepseek-v3", "precision"), ("office-hours", "pricing_term"), ("ci-gate", "provider")]
 )
-def test_the_winner_is_the_plan(name: str, by: str, catalogs: Catalogs, fleet: Callable[[str], Bought]) -> None:
+def test_the_winner_is_the_plan(name: str, by: str, catalogs: Catalogs, fleet: Callable[[str], PlannedFleet]) -> None:
     answer = compare(load_scenario(name), catalogs, by)
     first, plan = answer.choices[0], fleet(name)
     assert (first.rank, first.verdict, first.outcome) == (1, "complies", "optimal")
@@ -85,8 +86,8 @@ def test_what_fails_says_which_limits_of_the_fleet_stop_it(catalogs: Catalogs) -
     assert rows["aws + azure + gcp"].rank == 1
     for provider in ("aws", "azure", "gcp"):
         assert [item.requirement for item in rows[provider].stopped_by] == [
-            "policy.survive",
             "policy.max_provider_share",
+            "policy.survive",
         ]
 
 

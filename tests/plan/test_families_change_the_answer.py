@@ -11,10 +11,10 @@ from optimizer import load_catalogs, load_scenario
 from optimizer.inputs.catalog.shipped import shipped_dir
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.readback.readback import Bought
+from optimizer.plan.record.fleet import PlannedFleet
 
 Asked = Callable[[str], Inquiry]
-Fleet = Callable[[str], Bought]
+Fleet = Callable[[str], PlannedFleet]
 
 WITHOUT: list[tuple[str, str, dict[str, object], str]] = [
     ("office-hours", "demand over time", {"demand": None, "requests_per_second": 24.0}, "dearer"),

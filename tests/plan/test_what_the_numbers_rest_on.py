@@ -9,9 +9,10 @@ import pytest
 from optimizer import load_scenario
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.explain.exposure import exposure
-from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.readback.readback import Bought, read_back
+from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.explanation import Exposure
+from optimizer.plan.record.fleet import PlannedFleet
 
 
 @pytest.fixture(scope="module")
@@ -21,13 +22,18 @@ def asked(catalogs: Catalogs) -> Inquiry:
 
 
 @pytest.fixture(scope="module")
-def plan(asked: Inquiry) -> Bought:
-    return read_back(asked.solved())
+def answer(asked: Inquiry) -> Answer:
+    return asked.solved()
 
 
 @pytest.fixture(scope="module")
-def found(asked: Inquiry, plan: Bought) -> Exposure:
-    return exposure(asked, plan)
+def plan(answer: Answer) -> PlannedFleet:
+    return read_back(answer)
+
+
+@pytest.fixture(scope="module")
+def found(answer: Answer, plan: PlannedFleet) -> Exposure:
+    return exposure(answer, plan)
 
 
 def test_the_largest_stakes_come_first(found: Exposure) -> None:
@@ -38,7 +44,7 @@ def test_the_largest_stakes_come_first(found: Exposure) -> None:
 
 
 def test_a_quality_that_fails_costs_what_the_plan_without_its_precision_costs(
-    found: Exposure, asked: Inquiry, plan: Bought
+    found: Exposure, asked: Inquiry, plan: PlannedFleet
 ) -> None:
     told = [item for item in found.estimates if item.kind == "quality"]
     for item in told:

@@ -6,7 +6,8 @@ from optimizer.answers.optimize import verified
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.readback.readback import Bought, read_back
+from optimizer.plan.readback.readback import read_back
+from optimizer.plan.record.fleet import PlannedFleet
 
 BY_FAMILY = [
     "api-at-night",
@@ -26,7 +27,7 @@ BY_FAMILY = [
 """Planned and verified in test_families_change_the_answer.py, without everything else that a report compares."""
 
 
-def proven(inquiry: Inquiry) -> Bought:
+def proven(inquiry: Inquiry) -> PlannedFleet:
     """The plan, proven optimal and verified."""
     answer = inquiry.solved()
     assert answer.solution.outcome == "optimal"

@@ -23,7 +23,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.readback.readback import Bought
+from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.report import PlanReport
 from support.command import Command, run
 from support.once import once
@@ -94,10 +94,10 @@ def asked(known: Callable[[str], Catalogs]) -> Callable[[str], Inquiry]:
 
 
 @pytest.fixture(scope="session")
-def fleet(asked: Callable[[str], Inquiry], run_folder: Path) -> Callable[[str], Bought]:
+def fleet(asked: Callable[[str], Inquiry], run_folder: Path) -> Callable[[str], PlannedFleet]:
     """What the plan of a shipped scenario buys and runs, without what a report compares it with."""
 
-    def bought(name: str) -> Bought:
+    def bought(name: str) -> PlannedFleet:
         return once(run_folder / f"fleet-{name}.sqlite", lambda: proven(asked(name)))
 
     return lru_cache(maxsize=None)(bought)

@@ -3,29 +3,35 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
-from optimizer.plan.record.fleet import Deployment, Hosted, Purchase, Running
-from optimizer.plan.verify.verify import Claim
+from optimizer.plan.record.fleet import Deployment, Hosted, PeriodReplicas, Purchase
+from optimizer.plan.verify.claim import Claim
 from support.scenarios import with_policy, with_workload
 
 Mutation = Callable[[Claim], Claim]
 
 
+def decided(claim: Claim, **changes: Any) -> Claim:
+    """The same scenario with something else bought, run or charged."""
+    return replace(claim, fleet=replace(claim.fleet, **changes))
+
+
 def first_deployment(claim: Claim, **changes: object) -> Claim:
-    first, *others = claim.deployments
-    return replace(claim, deployments=[first.model_copy(update=changes), *others])
+    first, *others = claim.fleet.deployments
+    return decided(claim, deployments=[first.model_copy(update=changes), *others])
 
 
 def deployments(claim: Claim, change: Callable[[Deployment], Mapping[str, object]]) -> Claim:
-    return replace(claim, deployments=[d.model_copy(update=change(d)) for d in claim.deployments])
+    return decided(claim, deployments=[d.model_copy(update=change(d)) for d in claim.fleet.deployments])
 
 
 def purchases(claim: Claim, change: Callable[[Purchase], Mapping[str, object]]) -> Claim:
-    return replace(claim, purchases=[p.model_copy(update=change(p)) for p in claim.purchases])
+    return decided(claim, purchases=[p.model_copy(update=change(p)) for p in claim.fleet.purchases])
 
 
 def hosted(claim: Claim, change: Callable[[Hosted], Mapping[str, object]]) -> Claim:
-    return replace(claim, hosted=[h.model_copy(update=change(h)) for h in claim.hosted])
+    return decided(claim, hosted=[h.model_copy(update=change(h)) for h in claim.fleet.hosted])
 
 
 def policy(**changes: object) -> Mutation:
@@ -40,10 +46,10 @@ def workload(**changes: object) -> Mutation:
 
 def paying(claim: Claim, month: Callable[[Purchase], Decimal]) -> Claim:
     """Other amounts for what is bought, with a total and shares of deployments that agree with them."""
-    less = sum((p.monthly_cost_usd - month(p) for p in claim.purchases), Decimal(0))
+    less = sum((p.monthly_cost_usd - month(p) for p in claim.fleet.purchases), Decimal(0))
     cheaper = purchases(claim, lambda p: {"monthly_cost_usd": month(p)})
-    shared = first_deployment(cheaper, monthly_cost_usd=claim.deployments[0].monthly_cost_usd - less)
-    return replace(shared, monthly_cost_usd=claim.monthly_cost_usd - less)
+    shared = first_deployment(cheaper, monthly_cost_usd=claim.fleet.deployments[0].monthly_cost_usd - less)
+    return decided(shared, monthly_cost_usd=claim.fleet.monthly_cost_usd - less)
 
 
 def half_runs(claim: Claim) -> Claim:
@@ -64,9 +70,11 @@ def half_runs(claim: Claim) -> Claim:
 
 def one_run_less(claim: Claim) -> Claim:
     """Less is paid for, with hours, amounts and a total that agree."""
-    runs = {p.offer: p.runs[1:] for p in claim.purchases}
-    saved = {p.offer: Decimal(sum(r.hours * r.instances for r in p.runs[:1])) * 730 / 168 for p in claim.purchases}
-    hours = {p.offer: Decimal(repr(p.instance_hours_per_month)) - saved[p.offer] for p in claim.purchases}
+    runs = {p.offer: p.runs[1:] for p in claim.fleet.purchases}
+    saved = {
+        p.offer: Decimal(sum(r.hours * r.instances for r in p.runs[:1])) * 730 / 168 for p in claim.fleet.purchases
+    }
+    hours = {p.offer: Decimal(repr(p.instance_hours_per_month)) - saved[p.offer] for p in claim.fleet.purchases}
     shorter = purchases(claim, lambda p: {"runs": runs[p.offer], "instance_hours_per_month": float(hours[p.offer])})
     return paying(shorter, lambda p: p.monthly_cost_usd - p.price_usd_per_hour * saved[p.offer])
 
@@ -81,7 +89,7 @@ def egress_price(claim: Claim, usd_per_gb: str) -> Claim:
 
 
 def serving_hours_only(claim: Claim) -> Claim:
-    hours = [item.hours_per_month for item in claim.periods]
+    hours = [item.hours_per_month for item in claim.fleet.periods]
 
     def month(p: Purchase) -> Decimal:
         running = sum(entry.instances * hours[entry.period] for entry in p.schedule)
@@ -99,7 +107,7 @@ def flows(claim: Claim, factor: float, period: int | None = None) -> Claim:
     return deployments(claim, entries)
 
 
-def sent_more(entry: Running, factor: float) -> Running:
+def sent_more(entry: PeriodReplicas, factor: float) -> PeriodReplicas:
     by_class = {name: factor * flow for name, flow in entry.requests_per_second_by_class.items()}
     total = factor * entry.requests_per_second
     return entry.model_copy(update={"requests_per_second": total, "requests_per_second_by_class": by_class})
@@ -108,7 +116,7 @@ def sent_more(entry: Running, factor: float) -> Running:
 def faster_replicas(claim: Claim, factor: float) -> Claim:
     """A higher rate claimed of every replica, everywhere it is told."""
 
-    def told(item: Deployment | Running) -> dict[str, object]:
+    def told(item: Deployment | PeriodReplicas) -> dict[str, object]:
         return {
             "max_requests_per_second": factor * item.max_requests_per_second,
             "utilization": item.utilization / factor,
@@ -134,7 +142,7 @@ def longest_class_only(claim: Claim) -> Claim:
 def replicas(claim: Claim, change: Callable[[int, int], int]) -> Claim:
     """Other counts of replicas, from the period and the count there."""
 
-    def entry(e: Running) -> Running:
+    def entry(e: PeriodReplicas) -> PeriodReplicas:
         count = change(e.period, e.replicas)
         most = e.max_requests_per_second * count / e.replicas if e.replicas else 0.0
         return e.model_copy(update={"replicas": count, "max_requests_per_second": most})
@@ -156,7 +164,7 @@ def instances(claim: Claim, change: Callable[[int, int], int]) -> Claim:
 
 
 def idle_period(claim: Claim) -> int:
-    return next(item.period for item in claim.periods if not any(item.requests_per_second.values()))
+    return next(item.period for item in claim.fleet.periods if not any(item.requests_per_second.values()))
 
 
 def asleep(claim: Claim) -> Claim:
@@ -166,7 +174,7 @@ def asleep(claim: Claim) -> Claim:
 
 
 def stocked(claim: Claim, most: int) -> Claim:
-    stock = {p.offer: most for p in claim.purchases}
+    stock = {p.offer: most for p in claim.fleet.purchases}
     terms = replace(claim.catalogs.terms, available_instances=stock)
     return replace(claim, catalogs=replace(claim.catalogs, terms=terms))
 
@@ -181,8 +189,8 @@ def api_price(claim: Claim, factor: Decimal) -> Claim:
         claim,
         lambda h: {"usd_per_request": factor * h.usd_per_request, "monthly_cost_usd": factor * h.monthly_cost_usd},
     )
-    saved = sum((h.monthly_cost_usd for h in claim.hosted), Decimal(0)) * (1 - factor)
-    return replace(cheaper, monthly_cost_usd=claim.monthly_cost_usd - saved)
+    saved = sum((h.monthly_cost_usd for h in claim.fleet.hosted), Decimal(0)) * (1 - factor)
+    return decided(cheaper, monthly_cost_usd=claim.fleet.monthly_cost_usd - saved)
 
 
 def sent(claim: Claim, factor: float) -> Claim:
@@ -197,8 +205,8 @@ def sent(claim: Claim, factor: float) -> Claim:
 
 
 def changes(claim: Claim, **shown: object) -> Claim:
-    assert claim.migration is not None
-    return replace(claim, migration=claim.migration.model_copy(update=shown))
+    assert claim.fleet.migration is not None
+    return decided(claim, migration=claim.fleet.migration.model_copy(update=shown))
 
 
 def longer_prompts(claim: Claim) -> Claim:
@@ -209,18 +217,28 @@ def longer_prompts(claim: Claim) -> Claim:
     return deployments(asked, lambda d: {"classes": [item.model_copy(update=lengths) for item in d.classes]})
 
 
+def more_changes(claim: Claim) -> Claim:
+    """A replica more started than is, and paid for."""
+    assert claim.fleet.migration is not None
+    assert claim.scenario.policy.migration is not None
+    price = Decimal(repr(claim.scenario.policy.migration.usd_per_change))
+    shown = claim.fleet.migration
+    dearer = changes(claim, started=shown.started + 1, one_time_cost_usd=shown.one_time_cost_usd + price)
+    return decided(dearer, monthly_cost_usd=claim.fleet.monthly_cost_usd + price)
+
+
 def unpaid_changes(claim: Claim) -> Claim:
-    assert claim.migration is not None
-    less = claim.monthly_cost_usd - claim.migration.one_time_cost_usd
-    return replace(changes(claim, one_time_cost_usd=Decimal(0)), monthly_cost_usd=less)
+    assert claim.fleet.migration is not None
+    less = claim.fleet.monthly_cost_usd - claim.fleet.migration.one_time_cost_usd
+    return decided(changes(claim, one_time_cost_usd=Decimal(0)), monthly_cost_usd=less)
 
 
 def planned_for(claim: Claim, factor: float) -> Claim:
     def lower(rates: dict[str, float]) -> dict[str, float]:
         return {name: factor * rate for name, rate in rates.items()}
 
-    changed = [p.model_copy(update={"requests_per_second": lower(p.requests_per_second)}) for p in claim.periods]
-    return replace(claim, periods=changed)
+    changed = [p.model_copy(update={"requests_per_second": lower(p.requests_per_second)}) for p in claim.fleet.periods]
+    return decided(claim, periods=changed)
 
 
 def faster(d: Deployment, field: str) -> dict[str, object]:

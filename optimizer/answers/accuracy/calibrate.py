@@ -25,6 +25,7 @@ from optimizer.answers.accuracy.calibration_rows import (
 )
 from optimizer.base.arrays import Floats
 from optimizer.base.extras import optional
+from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import CalibrationEntry, Catalogs
 from optimizer.performance.fit.fitting import (
     FIT,
@@ -42,6 +43,7 @@ from optimizer.performance.physics.constants import Calibration, group_name
 from optimizer.performance.physics.eras import era_of
 
 Start = Literal["priors", "shipped"]
+FIT_PHASES: Final = ("fitting", "leaving out")
 LOCAL: Final = ("engine_bandwidth_factor", "engine_compute_factor")
 """What a few rows may move for the engine era and architecture they were measured on."""
 
@@ -82,6 +84,7 @@ def fit(
     data: str = "",
     as_of: date | None = None,
     near: Sequence[CalibrationEntry] = (),
+    progress: Progress | None = None,
 ) -> Fit:
     """Fit the constants to measurements.
 
@@ -94,6 +97,7 @@ def fit(
         data: What was fitted to, for the notes of the rows.
         as_of: Date of the fitted rows; by default the catalogs' own.
         near: Values that the search begins at instead of the start: how long it takes, not what it looks for.
+        progress: Told the name of each phase (`FIT_PHASES`) as it begins.
 
     Returns:
         All rows of the new calibration, with the errors before and after.
@@ -101,29 +105,32 @@ def fit(
     Raises:
         InputError: no row can be used, or scipy is not installed.
     """
-    settled = Origin(source_of(frame, catalogs), as_of or catalogs.as_of, data or "measurements")
+    begin = progress or silent
+    begin("fitting")
+    origin = Origin(source_of(frame, catalogs), as_of or catalogs.as_of, data or "measurements")
     known, free = _freed(frame, catalogs, start)
     fitted = problem(frame, known, free)
     x = solve(fitted, _moves(fitted, near))
-    moved = moved_rows(fitted, x, settled)
+    moved = moved_rows(fitted, x, origin)
     before = metric_errors(fitted, fitted.parameters.values(fitted.calibration, np.zeros_like(x)))
     after = metric_errors(fitted, np.array([entry.value for entry in moved]))
-    made = [*evidence_rows(fitted, catalogs, settled, keep=start == "shipped"), *error_rows(before, after, settled)]
-    made += interval_rows(fitted, catalogs, x, seed, settled) if intervals else []
-    anew = {entry.parameter for entry in made}
-    entries = ordered([*(entry for entry in moved if entry.parameter not in anew), *made])
+    made = [*evidence_rows(fitted, catalogs, origin, keep=start == "shipped"), *error_rows(before, after, origin)]
+    if intervals:
+        begin("leaving out")
+        made += interval_rows(fitted, catalogs, x, seed, origin)
+    replaced = {entry.parameter for entry in made}
+    entries = ordered([*(entry for entry in moved if entry.parameter not in replaced), *made])
     return Fit(entries, before, after, fitted, x)
 
 
 def _moves(fitted: Problem, near: Sequence[CalibrationEntry]) -> Floats:
     """How far these values are from where each free constant starts, in logarithms, (f,); 0 where they say nothing."""
-    entries, value = fitted.calibration.entries, {(each.parameter, each.group): each.value for each in near}
-    free = [entries[position] for position in fitted.parameters.position]
-    at = [
-        value.get((each.parameter, each.group), start)
-        for each, start in zip(free, fitted.parameters.start, strict=True)
-    ]
-    moves: Floats = np.log(np.array(at) / fitted.parameters.start)
+    value = {(entry.parameter, entry.group): entry.value for entry in near}
+    begun = fitted.parameters.start.copy()
+    for free, position in enumerate(fitted.parameters.position):
+        entry = fitted.calibration.entries[position]
+        begun[free] = value.get((entry.parameter, entry.group), begun[free])
+    moves: Floats = np.log(begun / fitted.parameters.start)
     return moves
 
 
@@ -157,9 +164,9 @@ def _with_local_rows(frame: pd.DataFrame, catalogs: Catalogs) -> Catalogs:
     everything = problem(frame, catalogs)
     index = everything.deployments.setup.constants.index
     added: dict[tuple[str, str], CalibrationEntry] = {}
-    for at, group in enumerate(_local_groups(everything, catalogs)):
+    for row, group in enumerate(_local_groups(everything, catalogs)):
         for parameter in LOCAL:
-            applied = calibration.entries[index[parameter][at]]
+            applied = calibration.entries[index[parameter][row]]
             if (parameter, group) not in calibration.position:
                 added[parameter, group] = applied.model_copy(update={"group": group, "prior": applied.value})
     return replace(catalogs, calibration=ordered([*catalogs.calibration, *added.values()]))
@@ -181,15 +188,16 @@ def _sharpening(frame: pd.DataFrame, catalogs: Catalogs) -> Parameters:
     calibration = Calibration.of(catalogs.calibration)
     used = problem(frame, catalogs)
     index = used.deployments.setup.constants.index
-    local = {index[name][at] for name in LOCAL for at in range(len(used.rows))}
+    # positions in the calibration: of the measured kernels, and of all that a fit may move
+    local = {int(position) for name in LOCAL for position in index[name][: len(used.rows)]}
     free = set(from_priors(calibration).position.tolist())
     little = calibration.lookup(FIT, "sharpened_spread_factor")
     spread = calibration.members(SPREAD)
     spreads = {
-        int(at): spread[name] * (1.0 if at in local else little)
+        int(position): spread[name] * (1.0 if int(position) in local else little)
         for name in sorted(spread)
         if name in index
-        for at in np.unique(index[name])
-        if int(at) in free
+        for position in np.unique(index[name])
+        if int(position) in free
     }
     return drawn_to(calibration, spreads)

@@ -108,8 +108,8 @@ def decided(predicted: pd.DataFrame, catalogs: Catalogs) -> Decisions:
     margins |= {f"flat margin {each:g}": flat(table, each) for each in FLAT_MARGINS}
     rules = []
     for kind in KINDS:
-        asked = list(questions(table, kind))
-        rules += [quality(kind, rule, table, asked, factors) for rule, factors in margins.items()]
+        posed = list(questions(table, kind))
+        rules += [quality(kind, rule, table, posed, factors) for rule, factors in margins.items()]
     return Decisions(
         cases=table["case"].nunique(),
         options=len(table),
@@ -199,14 +199,15 @@ def flat(table: pd.DataFrame, margin: float) -> dict[str, Floats]:
 
 
 def quality(
-    kind: str, rule: str, table: pd.DataFrame, asked: Sequence[Question], margins: Mapping[str, Floats]
+    kind: str, rule: str, table: pd.DataFrame, posed: Sequence[Question], margins: Mapping[str, Floats]
 ) -> DecisionQuality:
     """Answer every question under one rule."""
     held = {name: table[f"predicted_{name}"].to_numpy(float) * margins[name] for name in LIMITED}
     truth = {name: table[name].to_numpy(float) for name in LIMITED}
     expected, cost = table["predicted_cost"].to_numpy(float), table["cost"].to_numpy(float)
+    # one pick a question: the cheapest by prediction of the options that are predicted to keep the limits
     factors, keeps = [], []
-    for question in asked:
+    for question in posed:
         promising = _within(held, question.options, question.limits)
         if len(promising):
             pick = promising[np.argmin(expected[promising])]
@@ -217,8 +218,8 @@ def quality(
     return DecisionQuality(
         targets=kind,
         rule=rule,
-        questions=len(asked),
-        picked_percent=100 * len(factor) / len(asked) if asked else 0.0,
+        questions=len(posed),
+        picked_percent=100 * len(factor) / len(posed) if posed else 0.0,
         kept_percent=100 * _mean(kept),
         cost_factor=_mean(factor[kept]),
         cost_factor_all=_mean(factor),

@@ -140,6 +140,7 @@ def errors(predicted: pd.DataFrame, catalogs: Catalogs) -> pd.DataFrame:
 def _points(metric: str, measured: np.ndarray, predicted: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:
     """The rows of one metric that were measured and predicted."""
     column = PREDICTED[metric]
+    # positions in `predicted` of the points of this metric, (k,)
     finite = np.isfinite(measured) & np.isfinite(predicted[column].to_numpy(float))
     rows = np.flatnonzero(finite & (predicted[column].to_numpy(float) > 0))
     actual, shown = measured[rows], predicted.iloc[rows]

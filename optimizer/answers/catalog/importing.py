@@ -1,7 +1,7 @@
 """A price list made offers of ours: GPUs by recorded names, zero prices refused, and everything left out counted."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal, InvalidOperation
@@ -145,10 +145,10 @@ def import_prices(
 
 def _check_terms(path: Path, listed: Iterable[Listed], terms: PriceListTerms, catalogs: Catalogs) -> None:
     """Whatever some row does not say must have been said by an option."""
-    said = {"source": terms.source, "as_of": terms.as_of, "provider": terms.provider}
+    given = {"source": terms.source, "as_of": terms.as_of, "provider": terms.provider}
     findings = [
         Finding(str(path), 0, f"--{name.replace('_', '-')}", "the file does not say it", "give this option")
-        for name, value in said.items()
+        for name, value in given.items()
         if not value and any(name not in each.cells for each in listed)
     ]
     findings += [
@@ -206,10 +206,7 @@ def _gpu(price: Listed, names: Names, terms: PriceListTerms, provider: str, inst
 
 def _whole_count(price: Listed) -> int:
     text = price.cells.get("gpu_count", "")
-    try:
-        count = Decimal(text)
-    except InvalidOperation as error:
-        raise _Refused("number of GPUs cannot be read", text) from error
+    count = _number(text, "number of GPUs cannot be read")
     if not count.is_finite() or count < 1 or count % 1:
         raise _Refused("not a whole number of GPUs", text)
     return int(count)
@@ -220,12 +217,16 @@ def _check_price(price: Listed) -> None:
     text = price.cells.get("price_usd_per_hour", "")
     if not text:
         raise _Refused("no price", price.cells.get("pricing_term", ""))
-    try:
-        amount = Decimal(text)
-    except InvalidOperation as error:
-        raise _Refused("price cannot be read", text) from error
+    amount = _number(text, "price cannot be read")
     if not amount.is_finite() or amount <= 0:
         raise _Refused("price is not above zero", text)
+
+
+def _number(text: str, problem: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation as error:
+        raise _Refused(problem, text) from error
 
 
 def _kind(provider: str, names: Names, terms: PriceListTerms) -> ProviderKind | str:
@@ -241,18 +242,19 @@ def _kind(provider: str, names: Names, terms: PriceListTerms) -> ProviderKind | 
 def _joined(offers: Iterable[Offer]) -> tuple[Offer, ...]:
     """One price an offer: of several for the same region the upper median, which is one that was listed."""
     same: defaultdict[str, list[Offer]] = defaultdict(list)
-    for offer in offers:
+    for offer in sorted(offers, key=lambda offer: (offer.id, offer.price_usd_per_hour)):
         same[offer.id].append(offer)
-    joined = []
-    for _, group in sorted(same.items()):
-        group.sort(key=lambda offer: offer.price_usd_per_hour)
-        lowest, highest = group[0].price_usd_per_hour, group[-1].price_usd_per_hour
-        middle = group[len(group) // 2]
-        if lowest != highest:
-            told = f"median of {len(group)} listings from {lowest} to {highest}"
-            middle = middle.model_copy(update={"note": f"{middle.note}; {told}" if middle.note else told})
-        joined.append(middle)
-    return tuple(joined)
+    return tuple(map(_upper_median, same.values()))
+
+
+def _upper_median(group: Sequence[Offer]) -> Offer:
+    """Of offers by price; its note says between which it lies."""
+    lowest, middle, highest = group[0], group[len(group) // 2], group[-1]
+    if lowest.price_usd_per_hour == highest.price_usd_per_hour:
+        return middle
+    prices = f"from {lowest.price_usd_per_hour} to {highest.price_usd_per_hour}"
+    spread = f"median of {len(group)} listings {prices}"
+    return middle.model_copy(update={"note": f"{middle.note}; {spread}" if middle.note else spread})
 
 
 def _new_sources(offers: Iterable[Offer], catalogs: Catalogs, terms: PriceListTerms, path: Path) -> tuple[Source, ...]:

@@ -136,6 +136,6 @@ def _summary(scenario: str, by: str, rows: list[Compared]) -> str:
         text += f", dearest of {len(complying)} {others[-1].choice} at ${others[-1].monthly_cost_usd:,.2f}"
     failing = sum(each.verdict == "fails" for each in rows)
     barred = len(rows) - len(complying) - failing
-    told = [f"{barred} not admitted by the policy"] if barred else []
-    told += [f"{failing} cannot comply"] if failing else []
-    return f"{text}{'; ' if told else ''}{', '.join(told)}."
+    left_out = [f"{barred} not admitted by the policy"] if barred else []
+    left_out += [f"{failing} cannot comply"] if failing else []
+    return f"{text}{'; ' if left_out else ''}{', '.join(left_out)}."

@@ -16,8 +16,8 @@ from optimizer.answers.compare.types import (
 )
 from optimizer.base.units import SECONDS_PER_HOUR, WATTS_PER_KILOWATT
 from optimizer.plan.question.inquiry import Answer, Inquiry
-from optimizer.plan.readback.readback import Bought, read_back
-from optimizer.plan.record.fleet import Deployment, Hosted
+from optimizer.plan.readback.readback import read_back
+from optimizer.plan.record.fleet import Deployment, Hosted, PlannedFleet
 from optimizer.plan.variants.choices import Tried
 from optimizer.plan.variants.hosting import (
     HYBRID,
@@ -45,13 +45,13 @@ class Hostings:
     inquiry: Inquiry
     by_way: Mapping[str, Tried]
 
-    def plan(self, way: str) -> Bought | None:
+    def plan(self, way: str) -> PlannedFleet | None:
         """The plan of one way; None where it has none."""
         answer = self.by_way[way].answer
         return None if answer is None else read_back(answer)
 
 
-def hostings(inquiry: Inquiry, answer: Answer, chosen: Bought | None) -> Hostings:
+def hostings(inquiry: Inquiry, answer: Answer, chosen: PlannedFleet | None) -> Hostings:
     """Every way to host at the scenario's demand; the unrestricted plan stands under the way, or the ways, it uses."""
     by_way = tried_ways(inquiry)
     if chosen is not None:
@@ -62,7 +62,7 @@ def hostings(inquiry: Inquiry, answer: Answer, chosen: Bought | None) -> Hosting
     return Hostings(inquiry, by_way)
 
 
-def _used(chosen: Bought) -> list[str]:
+def _used(chosen: PlannedFleet) -> list[str]:
     """The ways to host that a plan mixes."""
     machines = {OWN if d.provider == OWN else RENTED for d in chosen.deployments}
     return sorted(machines | ({SERVERLESS} if chosen.hosted else set()))
@@ -133,8 +133,8 @@ def _owned(found: Hostings) -> Iterator[OwnedCost]:
         if row is None:
             continue
         rated_kw = Decimal(str(catalogs.gpus[row.gpu].tdp_w or 0)) * row.gpu_count / WATTS_PER_KILOWATT
-        told = catalogs.sources[row.source].licence != PRIVATE
-        parts = row.parts_usd_per_month(rated_kw) if told else {}
+        public = catalogs.sources[row.source].licence != PRIVATE
+        parts = row.parts_usd_per_month(rated_kw) if public else {}
         yield OwnedCost(
             offer=item.offer,
             instances=item.instances,
@@ -143,7 +143,7 @@ def _owned(found: Hostings) -> Iterator[OwnedCost]:
         )
 
 
-def _utilizations(found: Hostings, by_api: Bought) -> Iterator[WinningUtilization]:
+def _utilizations(found: Hostings, by_api: PlannedFleet) -> Iterator[WinningUtilization]:
     """A fleet wins where the API would charge more for its requests than the fleet costs.
 
     Wins from: fleet's month ÷ (Σ requests it sustains × API price of a request). Planned: the API's month ÷ the same.
@@ -164,7 +164,7 @@ def _utilizations(found: Hostings, by_api: Bought) -> Iterator[WinningUtilizatio
         )
 
 
-def _worth_at_capacity(fleet: Bought, d: Deployment, prices: Mapping[tuple[str, str], Decimal]) -> Decimal:
+def _worth_at_capacity(fleet: PlannedFleet, d: Deployment, prices: Mapping[tuple[str, str], Decimal]) -> Decimal:
     """What the requests that a deployment sustains in the hours it runs would cost by API."""
     worth = Decimal(0)
     for running, period in zip(d.schedule, fleet.periods, strict=True):

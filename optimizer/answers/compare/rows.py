@@ -14,7 +14,7 @@ from optimizer.performance.candidates.periods import periods
 from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.readback.costs import costs
-from optimizer.plan.readback.readback import Bought
+from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.variants.choices import Stop
 
 CERTAINTY: Final = get_args(Confidence)
@@ -36,10 +36,10 @@ class Ruler:
 
     inquiry: Inquiry
     volume: Volume
-    chosen: Bought | None
+    chosen: PlannedFleet | None
 
     @classmethod
-    def of(cls, inquiry: Inquiry, chosen: Bought | None) -> "Ruler":
+    def of(cls, inquiry: Inquiry, chosen: PlannedFleet | None) -> "Ruler":
         """The ruler of a question."""
         return cls(inquiry, volume_of(inquiry.scenario), chosen)
 
@@ -47,21 +47,19 @@ class Ruler:
 def volume_of(scenario: Scenario) -> Volume:
     """Requests and tokens of a month: hours × requests/s × 3,600, times the classes' mean lengths."""
     week = periods(scenario)
-    hours = week.hours_per_month @ week.demand_requests_per_second
-    requests = [float(each) * SECONDS_PER_HOUR for each in hours]
-    tokens = [(0.0, 0.0)] * len(requests)
-    for at, workload in enumerate(scenario.workloads):
-        classes = workload.classes()
-        prompt = sum(item.share * item.input_tokens for item in classes)
-        tokens[at] = (requests[at] * prompt, requests[at] * sum(item.share * item.output_tokens for item in classes))
-    return Volume(_exact(sum(requests)), _exact(sum(t for t, _ in tokens)), _exact(sum(t for _, t in tokens)))
+    # (workload,) requests of a month
+    requests = [float(hourly) * SECONDS_PER_HOUR for hourly in week.hours_per_month @ week.demand_requests_per_second]
+    by_workload = list(zip(requests, (workload.classes() for workload in scenario.workloads), strict=True))
+    prompt = sum(count * sum(item.share * item.input_tokens for item in classes) for count, classes in by_workload)
+    answer = sum(count * sum(item.share * item.output_tokens for item in classes) for count, classes in by_workload)
+    return Volume(_exact(sum(requests)), _exact(prompt), _exact(answer))
 
 
 def _exact(value: float) -> Decimal:
     return Decimal(repr(value))
 
 
-def row(ruler: Ruler, name: str, answer: Answer, bought: Bought | None, stops: Sequence[Stop] = ()) -> Compared:
+def row(ruler: Ruler, name: str, answer: Answer, bought: PlannedFleet | None, stops: Sequence[Stop] = ()) -> Compared:
     """A choice with its plan; with stops it is one that the policy does not admit."""
     if bought is None:
         return row_without_plan(name, stops)
@@ -85,7 +83,7 @@ def row(ruler: Ruler, name: str, answer: Answer, bought: Bought | None, stops: S
         performance=_performance(bought),
         discounts=_discounts(ruler.inquiry, offers),
         summary=summarized(bought),
-        stopped_by=_told(stops),
+        stopped_by=_stopped_by(stops),
     )
 
 
@@ -109,32 +107,32 @@ def row_without_plan(name: str, stops: Sequence[Stop]) -> Compared:
         performance="",
         discounts=[],
         summary="",
-        stopped_by=_told(stops),
+        stopped_by=_stopped_by(stops),
     )
 
 
-def _told(stops: Sequence[Stop]) -> list[StoppedBy]:
+def _stopped_by(stops: Sequence[Stop]) -> list[StoppedBy]:
     return [StoppedBy(requirement=item.requirement, text=item.text) for item in stops]
 
 
-def _offers(inquiry: Inquiry, bought: Bought) -> list[Offer]:
+def _offers(inquiry: Inquiry, bought: PlannedFleet) -> list[Offer]:
     names = {item.offer for item in bought.purchases}
     return [offer for offer in inquiry.market.offers if offer.id in names]
 
 
-def _oldest(inquiry: Inquiry, bought: Bought, offers: Sequence[Offer]) -> int:
+def _oldest(inquiry: Inquiry, bought: PlannedFleet, offers: Sequence[Offer]) -> int:
     dates = [*(offer.as_of for offer in offers), *(item.price_as_of for item in bought.hosted)]
     return max((inquiry.catalogs.as_of - day).days for day in dates)
 
 
-def _least_certain(inquiry: Inquiry, bought: Bought, offers: Sequence[Offer]) -> str:
+def _least_certain(inquiry: Inquiry, bought: PlannedFleet, offers: Sequence[Offer]) -> str:
     apis = {(item.provider, item.api) for item in bought.hosted}
     rows = [each for each in inquiry.catalogs.serverless if (each.provider, each.provider_model_name) in apis]
     known = [*(offer.confidence for offer in offers), *(row.confidence for row in rows)]
     return max(known, key=CERTAINTY.index)
 
 
-def _performance(bought: Bought) -> str:
+def _performance(bought: PlannedFleet) -> str:
     if any(d.provenance.performance == "estimated" for d in bought.deployments):
         return "estimated"
     return "calibrated" if not bought.hosted else "promised by the API's provider"

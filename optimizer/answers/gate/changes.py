@@ -1,7 +1,7 @@
 """What differs between two plans and between two scenarios: deployments by what they are, fields by their path."""
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Literal
@@ -25,12 +25,12 @@ def changes(before: GatePlan | None, after: GatePlan) -> list[DeploymentChange]:
 
 def _running(plan: GatePlan) -> dict[Key, tuple[str, Decimal]]:
     """What runs: how much of it, and what it costs; deployments that differ in their layout only are added up."""
-    replicas: Counter[Key] = Counter()
-    rates: dict[Key, float] = defaultdict(float)
-    costs: dict[Key, Decimal] = defaultdict(Decimal)
-    for each in plan.deployments:
-        replicas[_key(each)] += each.replicas
-        costs[_key(each)] += each.monthly_cost_usd
+    replicas: defaultdict[Key, int] = defaultdict(int)
+    rates: defaultdict[Key, float] = defaultdict(float)
+    costs: defaultdict[Key, Decimal] = defaultdict(Decimal)
+    for ran in plan.deployments:
+        replicas[_key(ran)] += ran.replicas
+        costs[_key(ran)] += ran.monthly_cost_usd
     for sent in plan.hosted:
         rates[_hosted_key(sent)] += sent.requests_per_month / SECONDS_PER_MONTH
         costs[_hosted_key(sent)] += sent.monthly_cost_usd

@@ -24,9 +24,8 @@ from optimizer.inputs.scenario.scenario import Grid, Lifecycle, Scenario, Worklo
 from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import narrowed
-from optimizer.plan.readback.readback import Bought
 from optimizer.plan.record.fields import Outcome
-from optimizer.plan.record.fleet import Deployment
+from optimizer.plan.record.fleet import Deployment, PlannedFleet
 
 PROVEN_FIRST: Final[tuple[Outcome, ...]] = ("optimal", "feasible", "infeasible", "unproven", "failed")
 Figure = TypeVar("Figure", float, Decimal)
@@ -38,7 +37,7 @@ class FleetAtDemand:
 
     outcome: Outcome
     reason: str
-    bought: Bought | None
+    bought: PlannedFleet | None
 
 
 def lifecycle(

@@ -20,26 +20,26 @@ FROM_SCENARIO: Final = "scenario"
 class PricedRun:
     """A training run of the scenario with its price found."""
 
-    asked: TrainingRun
+    spec: TrainingRun
     run: Training
     offer: Offer | None
 
     @property
     def before_serving_usd(self) -> Decimal:
         """Runs before the first month."""
-        return self.run.cost_usd * self.asked.initial_runs
+        return self.run.cost_usd * self.spec.initial_runs
 
     @property
     def usd_per_month(self) -> Decimal:
         """Runs of every month."""
-        return self.run.cost_usd * exact(self.asked.runs_per_month)
+        return self.run.cost_usd * exact(self.spec.runs_per_month)
 
     def storage_usd(self, month: int) -> Decimal:
         """Checkpoints held in a month, at the price of their storage."""
-        kept = self.asked.checkpoints
+        kept = self.spec.checkpoints
         if kept is None:
             return Decimal(0)
-        held = checkpoints_held(self.asked.initial_runs, exact(self.asked.runs_per_month), kept.keep_months, month)
+        held = checkpoints_held(self.spec.initial_runs, exact(self.spec.runs_per_month), kept.keep_months, month)
         return held * exact(kept.gb_per_run) * exact(kept.usd_per_gb_month)
 
 
@@ -77,26 +77,26 @@ def _cheapest(run: TrainingRun, market: Market) -> Offer:
 
 def training_cost(run: PricedRun, months: int, catalogs: Catalogs, grid: Grid | None) -> TrainingCost:
     """The run as it is told."""
-    asked = run.asked
-    runs = Decimal(asked.initial_runs) + exact(asked.runs_per_month) * months
-    energy = _energy_kwh(asked, catalogs, grid)
-    intensity = grid.intensity_g_per_kwh(asked.region) if grid else None
+    spec = run.spec
+    runs = Decimal(spec.initial_runs) + exact(spec.runs_per_month) * months
+    energy = _energy_kwh(spec, catalogs, grid)
+    intensity = grid.intensity_g_per_kwh(spec.region) if grid else None
     carbon = None if energy is None or intensity is None else energy * intensity / GRAMS_PER_KILOGRAM
     return TrainingCost(
-        name=asked.name,
-        gpus=asked.gpus,
-        gpu=asked.gpu,
-        hours=asked.hours,
+        name=spec.name,
+        gpus=spec.gpus,
+        gpu=spec.gpu,
+        hours=spec.hours,
         usd_per_gpu_hour=run.run.usd_per_gpu_hour,
         price_source=run.offer.id if run.offer else FROM_SCENARIO,
         price_as_of=run.offer.as_of if run.offer else None,
         cost_per_run_usd=run.run.cost_usd,
-        overhead_share=asked.overhead_share,
+        overhead_share=spec.overhead_share,
         runs=float(runs),
         cost_usd=run.run.cost_usd * runs,
         energy_kwh_per_run=energy,
         carbon_kg_per_run=carbon,
-        scaling=list(_sizes(run)) if asked.scaling else [],
+        scaling=list(_sizes(run)) if spec.scaling else [],
     )
 
 
@@ -111,7 +111,7 @@ def _energy_kwh(run: TrainingRun, catalogs: Catalogs, grid: Grid | None) -> floa
 
 def _sizes(run: PricedRun) -> Iterator[RunSize]:
     """The run on every number of GPUs that was tried, fewest first; efficiency against the fewest."""
-    tried = {each.gpus: exact(each.hours) for each in run.asked.scaling}
+    tried = {each.gpus: exact(each.hours) for each in run.spec.scaling}
     tried[run.run.gpus] = run.run.hours
     fewest = min(tried)
     for gpus, hours in sorted(tried.items()):

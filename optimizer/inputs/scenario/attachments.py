@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,10 +19,12 @@ from optimizer.inputs.scenario.yaml_lines import Document, Location
 Record = TypeVar("Record")
 
 PEAK_WINDOW_S = 60.0
-TRACE_COLUMNS = ("arrived_at_s", "input_tokens", "output_tokens")
-PROFILE_COLUMNS = ("hour_of_week", "requests_per_second")
+LENGTHS = ["input_tokens", "output_tokens"]
+TRACE_COLUMNS = ["arrived_at_s", *LENGTHS]
+PROFILE_COLUMNS = ["hour_of_week", "requests_per_second"]
 PROMPT_BINS = 4
 """A trace becomes at most this many classes by prompt length, each split in two by answer length."""
+HOW_TO_WRITE_A_PLAN = "write it with optimizer plan SCENARIO --format json --output FILE"
 
 
 def with_files(scenario: Scenario, document: Document, folder: Path) -> Scenario:
@@ -37,12 +40,12 @@ def with_files(scenario: Scenario, document: Document, folder: Path) -> Scenario
     """
     findings: list[Finding] = []
 
-    def read(record: Record, reader: Callable[[Record, Path], Record], at: Location) -> Record:
+    def read(record: Record, reader: Callable[[Record, Path], Record], location: Location) -> Record:
         try:
             return reader(record, folder)
         except InputError as error:
-            where = document.line(at), document.path(at)
-            findings.extend(Finding(document.file, *where, str(finding)) for finding in error.findings)
+            place = document.file, document.line(location), document.path(location)
+            findings.extend(Finding(*place, str(finding)) for finding in error.findings)
             return record
 
     workloads = tuple(
@@ -68,6 +71,16 @@ def _workload_with_files(workload: Workload, folder: Path) -> Workload:
     return workload
 
 
+def _migration_with_plan(migration: Migration, folder: Path) -> Migration:
+    if migration.from_plan is None:
+        return migration
+    return migration.model_copy(update={"from_plan": None, "in_force": replicas_of_plan(folder / migration.from_plan)})
+
+
+def _error(path: Path, problem: str, *, line: int = 0, field: str = "", hint: str = "") -> InputError:
+    return InputError([Finding(str(path), line, field, problem, hint)])
+
+
 def classes_of_trace(path: Path) -> tuple[float, tuple[RequestClass, ...]]:
     """Peak requests per second and request classes of a trace.
 
@@ -78,59 +91,52 @@ def classes_of_trace(path: Path) -> tuple[float, tuple[RequestClass, ...]]:
         InputError: file or columns missing, rows that are not numbers, an empty trace.
     """
     frame = _numbers(path, TRACE_COLUMNS)
-    if (frame[["input_tokens", "output_tokens"]] < 1).any(axis=None):
-        raise InputError([Finding(str(path), 0, "", "token counts below 1", "drop rows without prompt or answer")])
+    if (frame[LENGTHS] < 1).any(axis=None):
+        raise _error(path, "token counts below 1", hint="drop rows without prompt or answer")
     arrived_s = frame["arrived_at_s"] - frame["arrived_at_s"].min()
     busiest = (arrived_s // PEAK_WINDOW_S).value_counts().max()
     rate = float(busiest) / min(PEAK_WINDOW_S, max(1.0, math.ceil(arrived_s.max())))
     prompt_bin = frame["input_tokens"].rank(method="first", pct=True).mul(PROMPT_BINS).apply(math.ceil)
     long_answer = frame["output_tokens"] > frame.groupby(prompt_bin)["output_tokens"].transform("median")
-    groups = frame.groupby([prompt_bin, long_answer])
-    merged: dict[tuple[int, int], float] = {}
-    for _, group in groups:
-        lengths = (max(1, round(group["input_tokens"].mean())), max(1, round(group["output_tokens"].mean())))
-        merged[lengths] = merged.get(lengths, 0.0) + len(group) / len(frame)
+    # One row a group of requests: mean lengths and share; groups whose lengths round alike are one class
+    groups = frame.groupby([prompt_bin.rename("bin"), long_answer.rename("long")])
+    lengths = groups[LENGTHS].mean().round().clip(lower=1).astype(int)
+    shares = lengths.assign(share=groups.size() / len(frame)).groupby(LENGTHS)["share"].sum().reset_index()
     return rate, tuple(
         RequestClass(share=share, input_tokens=prompt, output_tokens=answer)
-        for (prompt, answer), share in sorted(merged.items())
+        for prompt, answer, share in shares.itertuples(index=False)
     )
 
 
 def _weekly_profile(path: Path) -> tuple[float, ...]:
     frame = _numbers(path, PROFILE_COLUMNS).sort_values("hour_of_week")
     if frame["hour_of_week"].tolist() != list(range(HOURS_PER_WEEK)):
-        raise InputError([Finding(str(path), 0, "hour_of_week", f"must count 0 to {HOURS_PER_WEEK - 1}, each once")])
-    rates = tuple(float(rate) for rate in frame["requests_per_second"])
+        raise _error(path, f"must count 0 to {HOURS_PER_WEEK - 1}, each once", field="hour_of_week")
+    rates = tuple(frame["requests_per_second"].tolist())
     if min(rates) < 0 or max(rates) <= 0:
-        raise InputError([Finding(str(path), 0, "requests_per_second", "rates are ≥ 0 and not all zero")])
+        raise _error(path, "rates are ≥ 0 and not all zero", field="requests_per_second")
     return rates
 
 
-def _numbers(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
+def _numbers(path: Path, columns: list[str]) -> pd.DataFrame:
     """Those columns of a CSV file as finite numbers."""
     try:
         frame = pd.read_csv(path)
     except OSError as error:
-        raise InputError([Finding(str(path), 0, "", f"cannot be read: {error.strerror}")]) from error
+        raise _error(path, f"cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise InputError([Finding(str(path), 0, "", f"cannot be read as CSV: {error}")]) from error
+        raise _error(path, f"cannot be read as CSV: {error}") from error
     missing = [column for column in columns if column not in frame.columns]
     if missing:
-        raise InputError([Finding(str(path), 1, "", f"columns missing: {', '.join(missing)}")])
+        raise _error(path, f"columns missing: {', '.join(missing)}", line=1)
     if frame.empty:
-        raise InputError([Finding(str(path), 1, "", "no rows")])
-    numbers: pd.DataFrame = frame[list(columns)].apply(pd.to_numeric, errors="coerce").astype(float)
+        raise _error(path, "no rows", line=1)
+    numbers: pd.DataFrame = frame[columns].apply(pd.to_numeric, errors="coerce").astype(float)
     bad = ~numbers.map(math.isfinite).all(axis=1)
     if bad.any():
-        first = int(bad.to_numpy().nonzero()[0][0]) + 2
-        raise InputError([Finding(str(path), first, "", f"{int(bad.sum())} rows are not numbers, this is the first")])
+        first = int(bad.to_numpy().argmax()) + 2
+        raise _error(path, f"{int(bad.sum())} rows are not numbers, this is the first", line=first)
     return numbers
-
-
-def _migration_with_plan(migration: Migration, folder: Path) -> Migration:
-    if migration.from_plan is None:
-        return migration
-    return migration.model_copy(update={"from_plan": None, "in_force": replicas_of_plan(folder / migration.from_plan)})
 
 
 def replicas_of_plan(path: Path) -> tuple[InForce, ...]:
@@ -139,37 +145,35 @@ def replicas_of_plan(path: Path) -> tuple[InForce, ...]:
     Raises:
         InputError: no such file, not a plan, or a plan without deployments.
     """
-    deployments = _deployments(path)
     findings: list[Finding] = []
-    counts: dict[tuple[tuple[str, Any], ...], int] = {}
-    known = tuple(InForce.model_fields)
-    for position, deployment in enumerate(deployments):
+    counts = Counter[tuple[tuple[str, Any], ...]]()
+    for position, deployment in enumerate(_deployments(path)):
         try:
-            row = InForce.model_validate({name: deployment[name] for name in known if name in deployment})
+            row = InForce.model_validate(
+                {name: deployment[name] for name in InForce.model_fields if name in deployment}
+            )
         except ValidationError as error:
             findings.extend(_bad_deployment(path, position, error))
-            continue
-        known_by = tuple(row.model_dump(exclude={"replicas"}).items())
-        counts[known_by] = counts.get(known_by, 0) + row.replicas
+        else:
+            counts[tuple(row.model_dump(exclude={"replicas"}).items())] += row.replicas
     if findings:
         raise InputError(findings)
     return tuple(InForce.model_validate({**dict(key), "replicas": count}) for key, count in sorted(counts.items()))
 
 
 def _deployments(path: Path) -> list[dict[str, Any]]:
-    hint = "write it with optimizer plan SCENARIO --format json --output FILE"
     try:
         plan = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError([Finding(str(path), 0, "", f"cannot be read: {error.strerror}", hint)]) from error
+        raise _error(path, f"cannot be read: {error.strerror}", hint=HOW_TO_WRITE_A_PLAN) from error
     except ValueError as error:
-        raise InputError([Finding(str(path), 0, "", f"cannot be read as JSON: {error}", hint)]) from error
+        raise _error(path, f"cannot be read as JSON: {error}", hint=HOW_TO_WRITE_A_PLAN) from error
     deployments = plan.get("deployments") if isinstance(plan, dict) else None
     if not isinstance(deployments, list) or not all(isinstance(item, dict) for item in deployments):
-        raise InputError([Finding(str(path), 0, "deployments", "not a plan", hint)])
+        raise _error(path, "not a plan", field="deployments", hint=HOW_TO_WRITE_A_PLAN)
     if not deployments:
         problem = f"the plan deploys nothing (its outcome is {plan.get('outcome')})"
-        raise InputError([Finding(str(path), 0, "deployments", problem, "leave migration out to start from nothing")])
+        raise _error(path, problem, field="deployments", hint="leave migration out to start from nothing")
     return deployments
 
 

@@ -1,5 +1,7 @@
 """Kinds of value in a scenario: numbers with their range, names, lists of names that are allowed or denied."""
 
+from collections import Counter
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import Annotated, Any
 
@@ -80,6 +82,11 @@ class Countries(AllowDeny):
 
     allow: Codes = ()
     deny: Codes = ()
+
+
+def repeated(values: Iterable[str | int]) -> str:
+    """Those that stand more than once, in words."""
+    return ", ".join(str(value) for value, count in sorted(Counter(values).items()) if count > 1)
 
 
 def _any_match(names: tuple[str, ...], patterns: tuple[str, ...]) -> bool:

@@ -5,7 +5,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from optimizer.base.model import Strict
-from optimizer.inputs.scenario.fields import Name, Number, PositiveWhole, Whole
+from optimizer.inputs.scenario.fields import Name, Number, PositiveWhole, Whole, repeated
 
 MAX_MONTHS = 120
 
@@ -59,10 +59,9 @@ class TrainingRun(Strict):
     def _has_a_price(self) -> Self:
         if self.gpu is None and self.usd_per_gpu_hour is None:
             raise ValueError("give gpu or usd_per_gpu_hour")
-        counts = [run.gpus for run in self.scaling]
-        repeated = sorted({count for count in counts if counts.count(count) > 1})
-        if repeated:
-            raise ValueError(f"{', '.join(map(str, repeated))} GPUs stand twice in scaling")
+        twice = repeated(run.gpus for run in self.scaling)
+        if twice:
+            raise ValueError(f"{twice} GPUs stand twice in scaling")
         return self
 
 
@@ -78,8 +77,7 @@ class Lifecycle(Strict):
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:
-        names = [run.name for run in self.training]
-        repeated = sorted({name for name in names if names.count(name) > 1})
-        if repeated:
-            raise ValueError(f"two training runs are named {', '.join(repeated)}")
+        twice = repeated(run.name for run in self.training)
+        if twice:
+            raise ValueError(f"two training runs are named {twice}")
         return self

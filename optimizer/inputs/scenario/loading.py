@@ -132,25 +132,22 @@ def _is_echo(detail: ErrorDetails) -> bool:
 
 def _finding(document: Document, detail: ErrorDetails) -> Finding:
     """One pydantic error in the words of the person who wrote the file."""
-    location = tuple(step for step in detail["loc"] if not _is_type_tag(step))
-    kind, value = detail["type"], detail.get("input")
-    hint = ""
-    if kind == "extra_forbidden":
-        known = _fields_at(location[:-1])
-        problem = "unknown field"
-        hint = did_you_mean(str(location[-1]), known) or f"known here: {', '.join(sorted(known))}"
-    elif kind == "missing":
-        problem = "missing"
-    elif kind in ("too_short", "too_long"):
-        least, most = detail["ctx"].get("min_length"), detail["ctx"].get("max_length")
-        needed = f"at least {least}" if kind == "too_short" else f"at most {most}"
-        problem = f"takes {needed} entries, not {len(detail['input'])}"
-    else:
-        message = PLAIN_WORDS.get(
-            kind, detail["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-        )
-        shown = "" if kind == "value_error" else f", not {_shown(value)}"
-        problem = message[0].lower() + message[1:] + shown
+    location, hint = tuple(step for step in detail["loc"] if not _is_type_tag(step)), ""
+    match detail["type"]:
+        case "extra_forbidden":
+            known, problem = _fields_at(location[:-1]), "unknown field"
+            hint = did_you_mean(str(location[-1]), known) or f"known here: {', '.join(sorted(known))}"
+        case "missing":
+            problem = "missing"
+        case "too_short":
+            problem = f"takes at least {detail['ctx']['min_length']} entries, not {len(detail['input'])}"
+        case "too_long":
+            problem = f"takes at most {detail['ctx']['max_length']} entries, not {len(detail['input'])}"
+        case kind:
+            message = detail["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+            message = PLAIN_WORDS.get(kind, message)
+            shown = "" if kind == "value_error" else f", not {_shown(detail.get('input'))}"
+            problem = message[0].lower() + message[1:] + shown
     return Finding(document.file, document.line(location), document.path(location), problem, hint)
 
 

@@ -18,6 +18,7 @@ from optimizer.inputs.scenario.fields import (
     Rate,
     Tokens,
     Whole,
+    repeated,
 )
 from optimizer.inputs.scenario.lifecycle import Checkpoints, Lifecycle, MeasuredRun, TrainingRun
 from optimizer.inputs.scenario.policy import (
@@ -221,10 +222,9 @@ class Workload(Strict):
 
     @model_validator(mode="after")
     def _models_are_distinct(self) -> Self:
-        models = [self.model, *(item.model for item in self.alternatives)]
-        repeated = sorted({model for model in models if models.count(model) > 1})
-        if repeated:
-            raise ValueError(f"{', '.join(repeated)} stands twice among model and alternatives")
+        twice = repeated([self.model, *(item.model for item in self.alternatives)])
+        if twice:
+            raise ValueError(f"{twice} stands twice among model and alternatives")
         return self
 
     def classes(self) -> tuple[RequestClass, ...]:
@@ -256,8 +256,7 @@ class Scenario(Strict):
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:
-        names = [workload.name for workload in self.workloads]
-        repeated = sorted({name for name in names if names.count(name) > 1})
-        if repeated:
-            raise ValueError(f"two workloads are named {', '.join(repeated)}")
+        twice = repeated(workload.name for workload in self.workloads)
+        if twice:
+            raise ValueError(f"two workloads are named {twice}")
         return self

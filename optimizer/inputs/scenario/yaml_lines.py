@@ -73,7 +73,7 @@ def parse(text: str, file: str) -> Document:
         raise _error(file, 1, f"a value cannot be read: {problem[:1].lower()}{problem[1:]}") from error
     document = Document(file=file, content=content, lines=lines)
     if remarks:
-        raise InputError(Finding(file, line, document.path(at), *said) for at, line, *said in remarks)
+        raise InputError(Finding(file, line, document.path(place), *texts) for place, line, *texts in remarks)
     return document
 
 
@@ -98,35 +98,29 @@ def _error(file: str, line: int, problem: str, hint: str = "") -> InputError:
     return InputError([Finding(file, line, "", problem, hint)])
 
 
-def _walk(node: yaml.Node, at: Location, remarks: list[Remark]) -> Iterator[tuple[Location, int]]:
+def _walk(node: yaml.Node, location: Location, remarks: list[Remark]) -> Iterator[tuple[Location, int]]:
     """Every field's location and line, depth first; repeated keys and ambiguous numbers become remarks."""
     line = node.start_mark.line + 1
-    yield at, line
+    yield location, line
     if isinstance(node, yaml.ScalarNode) and node.tag in NUMBER_TAGS and AMBIGUOUS_NUMBER.match(node.value):
-        remarks.append(
-            (at, line, f"'{node.value}' is ambiguous", "write the number in plain decimals, or quote the text")
-        )
+        hint = "write the number in plain decimals, or quote the text"
+        remarks.append((location, line, f"'{node.value}' is ambiguous", hint))
     if isinstance(node, yaml.SequenceNode):
         for position, item in enumerate(node.value):
-            yield from _walk(item, (*at, position), remarks)
+            yield from _walk(item, (*location, position), remarks)
     if isinstance(node, yaml.MappingNode):
-        yield from _walk_fields(node, at, remarks)
-
-
-def _walk_fields(node: yaml.MappingNode, at: Location, remarks: list[Remark]) -> Iterator[tuple[Location, int]]:
-    seen: set[str] = set()
-    for key, value in node.value:
-        line = key.start_mark.line + 1
-        if key.value in seen:
-            remarks.append(((*at, key.value), line, "this key stands twice", "keep one"))
-        seen.add(key.value)
-        yield from _walk(value, (*at, key.value), remarks)
-        yield (*at, key.value), line
+        seen: set[str] = set()
+        for key, value in node.value:
+            field, line = (*location, key.value), key.start_mark.line + 1
+            if key.value in seen:
+                remarks.append((field, line, "this key stands twice", "keep one"))
+            seen.add(key.value)
+            yield from _walk(value, field, remarks)
+            yield field, line
 
 
 def _child(node: Any, step: str | int) -> Any:
-    if isinstance(node, dict):
-        return node.get(step)
-    if isinstance(node, list) and isinstance(step, int) and step < len(node):
+    try:
         return node[step]
-    return None
+    except (KeyError, IndexError, TypeError):
+        return None

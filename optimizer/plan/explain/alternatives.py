@@ -12,9 +12,9 @@ from optimizer.inputs.requirements.asked import asked_of, with_field
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
 from optimizer.performance.candidates.options import MIXED, WorkloadOptions
 from optimizer.plan.question.inquiry import Answer, Inquiry
-from optimizer.plan.readback.outline import Outline, outlined
-from optimizer.plan.readback.readback import Bought
+from optimizer.plan.readback.outline import outlined
 from optimizer.plan.record.explanation import Alternative
+from optimizer.plan.record.fleet import Outline, PlannedFleet
 
 LARGE_MODEL_PARAMS_B = 34.0
 """Where the rule of thumb stops trusting one mid-range GPU."""
@@ -23,7 +23,7 @@ EVERYWHERE = "global"
 """The region of offers whose place is not told apart, which says nothing in a phrase."""
 
 
-def next_best(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative]:
+def next_best(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
     """The cheapest plans without the chosen GPUs, without the chosen providers, without the chosen precisions.
 
     The inquiry may be narrowed here, for the rule of thumb and for the central prediction: none of them admits an offer
@@ -56,7 +56,7 @@ def _without(inquiry: Inquiry, field: str, names: Sequence[str]) -> tuple[Flags,
     )
 
 
-def opportunities(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative]:
+def opportunities(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
     """What each thing that the policy leaves out by default would save."""
     policy = inquiry.scenario.policy
     asked: list[tuple[str, str, dict[str, object]]] = []
@@ -78,7 +78,7 @@ def opportunities(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative]:
         yield _compared(kind, f"with {words}", inquiry.under_policy(**changes).solved(), chosen)
 
 
-def insurance(inquiry: Inquiry, chosen: Bought) -> dict[str, Alternative]:
+def insurance(inquiry: Inquiry, chosen: PlannedFleet) -> dict[str, Alternative]:
     """What each promise beyond the service levels costs: by the field that makes it, the plan without."""
     asked = [item for item in asked_of(inquiry.scenario) if item.requirement.promise]
     priced = {}
@@ -93,7 +93,7 @@ def _with(field: str, policy: object, *extra: str) -> dict[str, object]:
     return {field: (*getattr(policy, field), *extra)}
 
 
-def central_prediction(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative]:
+def central_prediction(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
     """What planning on the central prediction would cost: the price of the chosen confidence."""
     confidence = inquiry.scenario.policy.confidence
     if confidence <= CENTRAL_CONFIDENCE:
@@ -104,7 +104,7 @@ def central_prediction(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative
     yield _compared("confidence", words, bold.solved(), chosen)
 
 
-def rule_of_thumb(inquiry: Inquiry, chosen: Bought) -> Iterator[Alternative]:
+def rule_of_thumb(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
     """The articles' decision rule as a baseline: what a plan under the same requirements costs when following it.
 
     Above 34B parameters a quantized model on H100 or A100; else an H100 where the first token is due within 100 ms;
@@ -137,7 +137,7 @@ def _sixteen_bit(choice: WorkloadOptions, row: int) -> bool:
     return choice.configurations[row].precision in SIXTEEN_BIT
 
 
-def _compared(kind: str, change: str, answer: Answer, chosen: Bought) -> Alternative:
+def _compared(kind: str, change: str, answer: Answer, chosen: PlannedFleet) -> Alternative:
     """An alternative beside the chosen plan, in facts and one sentence."""
     if answer.solution.outcome not in ("optimal", "feasible"):
         text = f"{change}: no plan meets the scenario"
@@ -167,11 +167,10 @@ def _signed(amount: Decimal) -> str:
 def summarized(plan: Outline) -> str:
     """The plan in a phrase: how many of which instances run what precision, where."""
     parts = []
-    for item in plan.placed:
-        offer = item.offer
-        term = "" if offer.pricing_term == "on_demand" else f" {offer.pricing_term}"
-        gpus = f"{offer.gpu_count}×{offer.gpu}" if offer.gpu_count > 1 else offer.gpu
-        region = "" if offer.region == EVERYWHERE else f" {offer.region}"
-        parts.append(f"{item.instances}× {gpus} {item.configuration.precision} ({offer.provider}{region}{term})")
+    for d in plan.deployments:
+        term = "" if d.pricing_term == "on_demand" else f" {d.pricing_term}"
+        gpus = f"{d.gpus_per_instance}×{d.gpu}" if d.gpus_per_instance > 1 else d.gpu
+        region = "" if d.region == EVERYWHERE else f" {d.region}"
+        parts.append(f"{d.instances}× {gpus} {d.precision} ({d.provider}{region}{term})")
     parts += [f"{item.model} by the request ({item.provider})" for item in plan.hosted]
     return ", ".join(dict.fromkeys(parts))

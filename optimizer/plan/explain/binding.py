@@ -14,9 +14,8 @@ from optimizer.inputs.requirements.asked import Asked, asked_of
 from optimizer.inputs.scenario.scenario import Quota, Scenario
 from optimizer.performance.market.market import carbon_kg_per_hour
 from optimizer.plan.explain.losses import share_left
-from optimizer.plan.readback.readback import Bought
 from optimizer.plan.record.explanation import Requirement
-from optimizer.plan.record.fleet import Deployment, Purchase
+from optimizer.plan.record.fleet import Deployment, PlannedFleet, Purchase
 
 BINDS_WITHIN: Final = 0.02
 """A limit that is no count binds when less than this share of it is left."""
@@ -48,7 +47,7 @@ class Facts:
 
     scenario: Scenario
     catalogs: Catalogs
-    bought: Bought
+    bought: PlannedFleet
 
     @cached_property
     def offers(self) -> Mapping[str, Offer]:
@@ -98,7 +97,7 @@ class Facts:
 
 
 def requirements(
-    scenario: Scenario, catalogs: Catalogs, bought: Bought, dear: tuple[str, ...] = ()
+    scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet, dear: tuple[str, ...] = ()
 ) -> list[Requirement]:
     """All that is asked and can be measured at the plan, in the registry's order.
 

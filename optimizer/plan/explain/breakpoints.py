@@ -15,10 +15,8 @@ from optimizer.plan.explain.marginal import Varied, bought, no_dearer, varied, v
 from optimizer.plan.explain.pricing import SAME_COST, crossing
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import restricted
-from optimizer.plan.readback.outline import Outline
-from optimizer.plan.readback.readback import Bought
 from optimizer.plan.record.explanation import Breakpoint
-from optimizer.plan.record.fleet import Purchase
+from optimizer.plan.record.fleet import Outline, PlannedFleet, Purchase
 
 PRECISION: Final = 1.01
 """Limits are bracketed to one percent: nobody negotiates a service level finer."""
@@ -27,7 +25,7 @@ PRICE_ENDS: Final = {"dearer": Decimal(4), "cheaper": Decimal("0.25")}
 PRICE_DIGITS: Final = Decimal("0.0001")
 
 
-def limit_breakpoints(inquiry: Inquiry, chosen: Bought, moved: Sequence[Lever]) -> Iterator[Breakpoint]:
+def limit_breakpoints(inquiry: Inquiry, chosen: PlannedFleet, moved: Sequence[Lever]) -> Iterator[Breakpoint]:
     """Bracketed by bisection on the offers of one plan, which is cheap, and proven by solves over all offers.
 
     The side on which the plan holds is proven, not sampled: tightening leaves it the cheapest of fewer plans for as
@@ -41,7 +39,7 @@ def limit_breakpoints(inquiry: Inquiry, chosen: Bought, moved: Sequence[Lever]) 
             yield _looser(inquiry, chosen, lever)
 
 
-def _tighter(inquiry: Inquiry, own: Inquiry, chosen: Bought, lever: Lever) -> Breakpoint:
+def _tighter(inquiry: Inquiry, own: Inquiry, chosen: PlannedFleet, lever: Lever) -> Breakpoint:
     """The tightest value at which the plan's own offers still do at its cost, then what all offers do beyond."""
     end = lever.ends["tighter"]
     if no_dearer(own, lever, chosen, end):
@@ -50,7 +48,7 @@ def _tighter(inquiry: Inquiry, own: Inquiry, chosen: Bought, lever: Lever) -> Br
     return _told(lever, "tighter", holds, changes, varied(inquiry, lever.field, changes))
 
 
-def _looser(inquiry: Inquiry, chosen: Bought, lever: Lever) -> Breakpoint:
+def _looser(inquiry: Inquiry, chosen: PlannedFleet, lever: Lever) -> Breakpoint:
     """From the best plan at the end inwards: where it first saves, whether another already saves before."""
     changes, beyond = lever.ends["looser"], varied(inquiry, lever.field, lever.ends["looser"])
     holds = changes
@@ -64,11 +62,11 @@ def _looser(inquiry: Inquiry, chosen: Bought, lever: Lever) -> Breakpoint:
     return _told(lever, "looser", holds, None, None)
 
 
-def _saves_nothing(inquiry: Inquiry, lever: Lever, chosen: Bought, value: float) -> bool:
+def _saves_nothing(inquiry: Inquiry, lever: Lever, chosen: PlannedFleet, value: float) -> bool:
     return varied_cost_usd(inquiry, lever.field, value) >= float(chosen.monthly_cost_usd - SAME_COST)
 
 
-def _saves(plan: Outline | None, chosen: Bought) -> bool:
+def _saves(plan: Outline | None, chosen: PlannedFleet) -> bool:
     return plan is not None and plan.monthly_cost_usd < chosen.monthly_cost_usd - SAME_COST
 
 
@@ -120,14 +118,16 @@ def _told(lever: Lever, direction: Direction, holds: float, changes: float | Non
     )
 
 
-def price_breakpoints(inquiry: Inquiry, chosen: Bought) -> Iterator[Breakpoint]:
+def price_breakpoints(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Breakpoint]:
     """For every offer that the plan buys, exactly: the price at which another plan costs the same."""
     for purchase in chosen.purchases:
         for direction, end in PRICE_ENDS.items():
             yield _price_breakpoint(inquiry, chosen, purchase, direction, end)
 
 
-def _price_breakpoint(inquiry: Inquiry, chosen: Bought, purchase: Purchase, direction: str, end: Decimal) -> Breakpoint:
+def _price_breakpoint(
+    inquiry: Inquiry, chosen: PlannedFleet, purchase: Purchase, direction: str, end: Decimal
+) -> Breakpoint:
     moved = np.array([offer.id == purchase.offer for offer in inquiry.market.offers], dtype=np.bool_)
     offer = inquiry.market.offers[int(np.flatnonzero(moved)[0])]
     term = "" if offer.pricing_term == "on_demand" else f" {offer.pricing_term}"

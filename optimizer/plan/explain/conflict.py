@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from optimizer.inputs.requirements.asked import Asked, waivable, with_field
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.readback.outline import Outline, outlined
+from optimizer.plan.readback.outline import outlined
+from optimizer.plan.record.fleet import Outline
 
 MAX_CONFLICTS = 4
 """More at once and the scenario is better written anew."""

@@ -14,10 +14,11 @@ from optimizer.performance.candidates.options import PoolOptions, WorkloadOption
 from optimizer.performance.candidates.predict import Mix
 from optimizer.performance.physics.setup import Configuration
 from optimizer.performance.uncertainty.evidence import not_measured
-from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
-from optimizer.plan.readback.readback import Bought
+from optimizer.plan.readback.readback import stands_for
 from optimizer.plan.record.explanation import Benchmark, Estimate, Exposure
+from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.program.problem.columns import Column
 
 MAX_ESTIMATES: Final = 3
@@ -45,14 +46,15 @@ class Measurable:
         return np.array([Measurable(self.workload, c).key == self.key for c in options.configurations], dtype=np.bool_)
 
 
-def exposure(inquiry: Inquiry, chosen: Bought) -> Exposure:
+def exposure(answer: Answer, chosen: PlannedFleet) -> Exposure:
     """Each estimate's stake by re-solve: the plan without what it speaks for, or with it at its central prediction.
 
     Args:
-        inquiry: The whole question.
+        answer: To the whole question.
         chosen: Its plan.
     """
-    used = _measurables(inquiry, chosen.columns)
+    inquiry = answer.inquiry
+    used = _measurables(inquiry, [column for column, _ in stands_for(answer)])
     few, cost = narrowed(inquiry), float(chosen.monthly_cost_usd)
     central = _at_central_prediction(few)
     in_plan = {group.key for group in used}
@@ -175,7 +177,7 @@ def _mixed(own: PoolOptions, central: PoolOptions, rows: Flags) -> PoolOptions:
     )
 
 
-def _prices(inquiry: Inquiry, chosen: Bought) -> Iterator[Estimate]:
+def _prices(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Estimate]:
     """Prices that are derived, quoted or old: what the month costs where the offer is not to be had."""
     policy, market = inquiry.scenario.policy, inquiry.market
     positions = {offer.id: position for position, offer in enumerate(market.offers)}
@@ -196,7 +198,7 @@ def _prices(inquiry: Inquiry, chosen: Bought) -> Iterator[Estimate]:
             )
 
 
-def _qualities(inquiry: Inquiry, chosen: Bought, used: Sequence[Measurable]) -> Iterator[Estimate]:
+def _qualities(inquiry: Inquiry, chosen: PlannedFleet, used: Sequence[Measurable]) -> Iterator[Estimate]:
     """Precisions below 16 bits where quality is asked for: what the month costs where it does not hold."""
     quality = {(group.workload, d.precision): d for group, d in zip(used, chosen.deployments, strict=True)}
     for (workload, precision), d in quality.items():

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from optimizer.inputs.catalog.kinds import SPOT
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.readback.readback import Bought
-from optimizer.plan.record.fleet import Deployment
+from optimizer.plan.record.fleet import Deployment, PlannedFleet
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Loss:
         return max(replicas - lost, 0)
 
 
-def share_left(scenario: Scenario, bought: Bought) -> tuple[float, str]:
+def share_left(scenario: Scenario, bought: PlannedFleet) -> tuple[float, str]:
     """The least share of a class's demand, in any period, that survives any loss named, and the loss in words."""
     losses = sorted(
         {(kind, _place(kind, d)) for kind in scenario.policy.survive.loss_of for d in bought.deployments}
@@ -51,7 +50,7 @@ def _place(kind: str, d: Deployment) -> tuple[str, ...]:
     return (d.provider, d.region, d.instance_type, d.pricing_term)
 
 
-def _shares(scenario: Scenario, bought: Bought, loss: Loss) -> Iterator[float]:
+def _shares(scenario: Scenario, bought: PlannedFleet, loss: Loss) -> Iterator[float]:
     """By period and class what is left at full rate, over what is asked; hosted APIs are sent what they were."""
     robust = scenario.policy.robust
     for t, period in enumerate(bought.periods):

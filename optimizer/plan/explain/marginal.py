@@ -11,10 +11,10 @@ from optimizer.plan.explain.levers import Direction, Lever, is_demand
 from optimizer.plan.explain.pricing import SAME_COST
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import restricted
-from optimizer.plan.readback.outline import Outline, outlined
-from optimizer.plan.readback.readback import Bought
+from optimizer.plan.readback.outline import outlined
 from optimizer.plan.record.explanation import MarginalValue, Requirement
 from optimizer.plan.record.fields import Outcome
+from optimizer.plan.record.fleet import Outline, PlannedFleet
 
 DIRECTIONS: Final[tuple[Direction, ...]] = ("tighter", "looser")
 
@@ -28,7 +28,7 @@ class Varied:
 
 
 def marginal_values(
-    inquiry: Inquiry, chosen: Bought, limits: Sequence[Requirement], moved: Sequence[Lever]
+    inquiry: Inquiry, chosen: PlannedFleet, limits: Sequence[Requirement], moved: Sequence[Lever]
 ) -> Iterator[MarginalValue]:
     """One value per lever and direction.
 
@@ -50,7 +50,7 @@ def marginal_values(
                 yield _marginal_value(chosen, found, lever, direction)
 
 
-def no_dearer(own: Inquiry, lever: Lever, chosen: Bought, value: float) -> bool:
+def no_dearer(own: Inquiry, lever: Lever, chosen: PlannedFleet, value: float) -> bool:
     """Whether the plan's own offers still do at its cost; then a tighter limit leaves it the best of fewer plans."""
     return varied_cost_usd(own, lever.field, value) <= float(chosen.monthly_cost_usd + SAME_COST)
 
@@ -80,7 +80,7 @@ def bought(plan: Outline) -> tuple[tuple[str, int], ...]:
     return (*((purchase.offer, purchase.instances) for purchase in plan.purchases), *apis)
 
 
-def _marginal_value(chosen: Bought, found: Varied, lever: Lever, direction: Direction) -> MarginalValue:
+def _marginal_value(chosen: PlannedFleet, found: Varied, lever: Lever, direction: Direction) -> MarginalValue:
     to, plan = lever.steps[direction], found.plan
     difference = None if plan is None else plan.monthly_cost_usd - chosen.monthly_cost_usd
     unmoved = direction == "looser" and difference is not None and abs(difference) < SAME_COST

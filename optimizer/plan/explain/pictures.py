@@ -16,9 +16,9 @@ from optimizer.performance.candidates.predict import operate
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
 from optimizer.performance.physics.roofline import matrices
 from optimizer.plan.explain.rejections import on_admitted_offer
-from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.readback.readback import Bought
-from optimizer.plan.record.fleet import Deployment
+from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.readback.readback import stands_for
+from optimizer.plan.record.fleet import Deployment, PlannedFleet
 from optimizer.program.problem.columns import Column
 
 LOADS: Final = 40
@@ -86,10 +86,10 @@ def short(d: Deployment) -> str:
     return f"{d.workload}{pool}: {d.gpus_per_replica}×{d.gpu} {d.precision} ({d.engine})"
 
 
-def curves(inquiry: Inquiry, plan: Bought) -> Iterator[Curve]:
+def curves(answer: Answer, plan: PlannedFleet) -> Iterator[Curve]:
     """Latency over load for every deployment."""
-    for column, mix, d in zip(plan.columns, plan.mixes, plan.deployments, strict=True):
-        options, row = inquiry.options[column.workload], column.configuration
+    for (column, mix), d in zip(stands_for(answer), plan.deployments, strict=True):
+        options, row = answer.inquiry.options[column.workload], column.configuration
         capacity = d.max_requests_per_second / d.replicas
         rates = np.linspace(LOWEST_SHARE, HIGHEST_SHARE, LOADS) * capacity
         # one replica of the configuration, once for each of the rates
@@ -117,10 +117,10 @@ def _limit(latency: Latency | None) -> tuple[str, float] | None:
     return next(iter(latency.limits_ms().items())) if latency else None
 
 
-def roofline_points(inquiry: Inquiry, plan: Bought) -> Iterator[RooflinePoint]:
+def roofline_points(answer: Answer, plan: PlannedFleet) -> Iterator[RooflinePoint]:
     """Decode at the planned concurrency and prefill of one prompt, over dense and shared matrices."""
-    for column, mix, d in zip(plan.columns, plan.mixes, plan.deployments, strict=True):
-        setup = inquiry.options[column.workload].setup.take(np.array([column.configuration]))
+    for (column, mix), d in zip(stands_for(answer), plan.deployments, strict=True):
+        setup = answer.inquiry.options[column.workload].setup.take(np.array([column.configuration]))
         point = operate(setup, mix, np.array([d.requests_per_second / d.replicas]))
         body = matrices(setup).body
         # seconds to read the weights once, and to multiply them with one token

@@ -8,7 +8,8 @@ import numpy as np
 
 from optimizer.base.arrays import Flags
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.readback.outline import Outline, outlined
+from optimizer.plan.readback.outline import outlined
+from optimizer.plan.record.fleet import Outline
 
 MAX_LINES: Final = 50
 """Plans tried before giving up; each has a cost line of its own, and a handful is usual."""

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.periods import Periods
-from optimizer.plan.readback.readback import Bought
-from optimizer.plan.record.fleet import Deployment, Purchase
+from optimizer.plan.record.fleet import Deployment, PlannedFleet, Purchase
 
 NOTABLE_ROUNDING = 0.01
 """Share of a workload's requests that rounding hours up may add before it is said."""
@@ -14,7 +13,7 @@ MANY_INSTANCES = 16
 """From here on, whether the provider has that many is a question of its own."""
 
 
-def warnings(scenario: Scenario, bought: Bought, week: Periods) -> list[str]:
+def warnings(scenario: Scenario, bought: PlannedFleet, week: Periods) -> list[str]:
     """One sentence per thing to settle, without repetition, the gravest kind first."""
     deployments = bought.deployments
     kinds = (_not_measured(deployments), _quality(scenario, deployments), _prices(scenario, deployments))
@@ -55,7 +54,7 @@ def _availability(purchases: Sequence[Purchase]) -> Iterator[str]:
             yield f"{purchase.instances} × {purchase.offer}: ask whether so many are to be had, or set a quota"
 
 
-def _hosted(bought: Bought) -> Iterator[str]:
+def _hosted(bought: PlannedFleet) -> Iterator[str]:
     for item in bought.hosted:
         yield (
             f"{item.workload}: {item.api} at {item.provider} is planned by its price alone; "

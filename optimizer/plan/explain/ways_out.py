@@ -10,8 +10,8 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.explain.conflict import conflict_of, conflicts_of, plan_of, plan_without
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.readback.outline import Outline
 from optimizer.plan.record.explanation import ConflictItem, FieldChange, Relaxation
+from optimizer.plan.record.fleet import Outline
 
 KNEE = 1.05
 """The tightest value with a plan is often absurdly dear; the strictest whose plan costs no more than so many times the

@@ -9,11 +9,10 @@ import numpy as np
 
 from optimizer.base.arrays import Flags
 from optimizer.base.errors import Finding, did_you_mean
-from optimizer.inputs.catalog.records import Catalogs, Offer
+from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.candidates.options import WorkloadOptions, re_rated
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA, OFFER_CRITERIA
 from optimizer.performance.market.market import Market
-from optimizer.performance.physics.setup import Configuration
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import taken
 
@@ -137,10 +136,3 @@ def _without(options: WorkloadOptions, lifted: Collection[str], inquiry: Inquiry
     fixed = {name: np.zeros_like(bad) if name in names else bad for name, bad in options.fixed.items()}
     free = replace(options, fixed=fixed)
     return re_rated(free, options.workload, inquiry.scenario.policy.confidence, inquiry.catalogs)
-
-
-def is_covered(choice: Choice, workload: str, configuration: Configuration, offer: Offer) -> bool:
-    """Whether one candidate of a workload is of the proposed kind."""
-    if choice.workload is not None and choice.workload != workload:
-        return True
-    return choice.covers(configuration, OF_CONFIGURATIONS) and choice.covers(offer, OF_OFFERS)

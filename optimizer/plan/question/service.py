@@ -50,7 +50,6 @@ class Service:
         mix: Their lengths and shares.
         rate_per_s: Requests/s of this mix that one replica sustains within the service levels, interruptions included.
         limited_by: Index into `LIMITS` of what stops a higher rate.
-        predicted_as: The pool that is exactly this mix, None for one between pools.
     """
 
     flow_per_class_per_s: tuple[float, ...]
@@ -58,7 +57,6 @@ class Service:
     mix: Mix
     rate_per_s: float
     limited_by: int
-    predicted_as: int | None
 
     @property
     def flow_per_s(self) -> float:
@@ -79,11 +77,11 @@ def services_of(choice: WorkloadOptions, use: Use, serving_share: float) -> tupl
         use: What runs when.
         serving_share: Share of the time in which a replica serves; below 1 where it is interrupted.
     """
-    known: dict[tuple[float, ...], Service] = {}
-    for flows, by_class in zip(use.pool_flow_per_s, flows_by_class(choice, use), strict=True):
-        if flows not in known:
-            known[flows] = _service(choice, use, flows, by_class, serving_share)
-    return tuple(known[flows] for flows in use.pool_flow_per_s)
+    by_flows = dict(zip(use.pool_flow_per_s, flows_by_class(choice, use), strict=True))
+    predicted = {
+        flows: _service(choice, use.column, flows, by_class, serving_share) for flows, by_class in by_flows.items()
+    }
+    return tuple(predicted[flows] for flows in use.pool_flow_per_s)
 
 
 def flows_by_class(choice: WorkloadOptions, use: Use) -> list[tuple[float, ...]]:
@@ -95,35 +93,33 @@ def flows_by_class(choice: WorkloadOptions, use: Use) -> list[tuple[float, ...]]
 
 
 def _service(
-    choice: WorkloadOptions, use: Use, flows: tuple[float, ...], by_class: tuple[float, ...], serving_share: float
+    choice: WorkloadOptions,
+    column: Column,
+    flows: tuple[float, ...],
+    by_class: tuple[float, ...],
+    serving_share: float,
 ) -> Service:
-    pools, row = [choice.pools[p] for p in use.column.pools], use.column.configuration
-    sent = [at for at, flow in enumerate(flows) if flow > 0]
-    if len(sent) < 2:
-        at = sent[0] if sent else 0
-        rate, limited_by = pools[at].rate_per_s[row], pools[at].limited_by[row]
-        classes, mix, exactly = pools[at].pool.classes, pools[at].pool.mix, use.column.pools[at]
+    """One pool's prediction as it is known; what lies between several is predicted at its own mix."""
+    pools, row = [choice.pools[p] for p in column.pools], column.configuration
+    sent = [pool for pool, flow in zip(pools, flows, strict=True) if flow > 0] or pools[:1]
+    if len(sent) == 1:
+        (known,) = sent
+        classes, mix = known.pool.classes, known.pool.mix
+        rate_per_s, limited_by = known.rate_per_s[row], known.limited_by[row]
     else:
-        classes, exactly = tuple(k for k, flow in enumerate(by_class) if flow), None
-        mix = mix_of(choice.workload, classes, np.array([by_class[k] for k in classes]))
-        own = np.array([row])
-        found = sustainable_rate(choice.setup.take(own), mix, choice.limits.take(own))
-        rate, limited_by = found.rate_per_s[0], found.limited_by[0]
-    return Service(
-        flow_per_class_per_s=by_class,
-        classes=classes,
-        mix=mix,
-        rate_per_s=float(rate) * serving_share,
-        limited_by=int(limited_by),
-        predicted_as=exactly,
-    )
+        classes = tuple(np.flatnonzero(by_class).tolist())
+        mix = mix_of(choice.workload, classes, np.array(by_class)[list(classes)])
+        rows = np.array([row])
+        sustainable = sustainable_rate(choice.setup.take(rows), mix, choice.limits.take(rows))
+        rate_per_s, limited_by = sustainable.rate_per_s[0], sustainable.limited_by[0]
+    return Service(by_class, classes, mix, float(rate_per_s) * serving_share, int(limited_by))
 
 
-def overload(policy: Policy, replicas: int, now: Service) -> float:
+def overload(policy: Policy, replicas: int, service: Service) -> float:
     """What a deployment is sent over the most that the policy allows at its mix: utilization, and spare replicas."""
-    asked = now.flow_per_s * policy.robust.demand
-    if not asked:
+    flow_per_s = service.flow_per_s * policy.robust.demand
+    if not flow_per_s:
         return 0.0
-    rate = now.rate_per_s * policy.robust.throughput
-    most = min(policy.max_utilization * replicas, replicas - policy.spare_replicas) * rate
-    return asked / most if most > 0 else float("inf")
+    rate_per_s = service.rate_per_s * policy.robust.throughput
+    most = min(policy.max_utilization * replicas, replicas - policy.spare_replicas) * rate_per_s
+    return flow_per_s / most if most > 0 else float("inf")

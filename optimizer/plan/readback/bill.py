@@ -1,83 +1,83 @@
 """What a solution costs in Decimal, from whole counts in every hour of the week: instances, APIs, egress, changes."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
 
 from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK, MINUTES_PER_HOUR, SECONDS_PER_HOUR
 from optimizer.inputs.catalog.records import Offer
-from optimizer.performance.candidates.periods import Periods
 from optimizer.performance.market.market import egress_usd_per_gb, storage_usd_per_month
 from optimizer.plan.question.inquiry import Answer
 from optimizer.plan.question.service import Use, flows_by_class
-from optimizer.plan.record.fleet import Bought, Hosted, Migration, PaidRun, Period, Purchase, Sent
+from optimizer.plan.record.fleet import BilledRun, Hosted, PeriodInstances, PeriodRequests, Purchase, ReplicaChanges
 from optimizer.program.problem.quantities import busiest_period, deployments_alike
-from optimizer.program.refine import paid_runs as billing
+from optimizer.program.refine.paid_runs import paid_runs
+
+
+def hours_of_week(answer: Answer) -> list[int]:
+    """(T,) hours of a week that each period stands for."""
+    week = answer.formulation.periods
+    hours: list[int] = np.bincount(week.hour_to_period, minlength=week.count).tolist()
+    return hours
 
 
 def hours_per_month(answer: Answer) -> list[Decimal]:
-    """Hours of a month that each period stands for: its hours of the week x 730 / 168."""
-    week = answer.formulation.periods
-    hours = np.bincount(week.hour_to_period, minlength=week.count).tolist()
-    return [Decimal(count * HOURS_PER_MONTH) / HOURS_PER_WEEK for count in hours]
+    """(T,) hours of a month that each period stands for: its hours of the week x 730 / 168."""
+    return [Decimal(hours * HOURS_PER_MONTH) / HOURS_PER_WEEK for hours in hours_of_week(answer)]
 
 
-def purchase(
-    answer: Answer, position: int, instances: Sequence[int], sizes: Sequence[int], uses: Sequence[Use]
-) -> Purchase:
+def purchase(answer: Answer, position: int, instances: Sequence[int], gpus_in_use: Sequence[int]) -> Purchase:
     """The bill for one offer.
 
     Args:
         answer: The solution.
         position: The offer's place in the market.
         instances: (T,) that run.
-        sizes: GPUs per replica of each of `uses`.
-        uses: What runs on them.
+        gpus_in_use: (T,) that hold a replica.
     """
-    market, week = answer.inquiry.market, answer.formulation.periods
-    offer, always = market.offers[position], bool(market.always_paid[position])
-    policy, catalogs = answer.inquiry.scenario.policy, answer.inquiry.catalogs
-    start_up = Decimal(repr(policy.elastic.start_up_minutes)) / MINUTES_PER_HOUR
-    least = 1 if always or week.count == 1 else policy.elastic.billed_hours(offer.provider)
-    runs = billing.paid_runs(week.hour_to_period, np.array(instances), least) if least > 1 else ()
-    hours = paid_hours(week, instances, always, start_up) + lingering_hours(week, instances, runs)
-    storage = _priced(storage_usd_per_month(offer, catalogs, policy.storage_gb_per_instance), offer, "storage")
-    most = max(instances)
-    used = [sum(size * use.replicas[t] for size, use in zip(sizes, uses, strict=True)) for t in range(week.count)]
-    idle = min(offer.gpu_count * n - busy for n, busy in zip(instances, used, strict=True) if n == most)
-    per_hour = storage / HOURS_PER_MONTH
+    inquiry, market = answer.inquiry, answer.inquiry.market
+    offer, always_paid = market.offers[position], bool(market.always_paid[position])
+    runs = () if always_paid else _billed_runs(answer, offer, instances)
+    hours = Decimal(max(instances) * HOURS_PER_MONTH) if always_paid else _paid_hours(answer, instances, runs)
+    storage = storage_usd_per_month(offer, inquiry.catalogs, inquiry.scenario.policy.storage_gb_per_instance)
+    storage_usd_per_hour, most = _priced(storage, offer, "storage") / HOURS_PER_MONTH, max(instances)
     return Purchase(
         offer=offer.id,
         instances=most,
         gpus=offer.gpu_count * most,
-        idle_gpus=idle,
-        always_paid=always,
-        schedule=[Bought(period=t, instances=n) for t, n in enumerate(instances)],
-        runs=[PaidRun(first_hour=r.first_hour, hours=r.hours, instances=r.instances) for r in runs],
+        idle_gpus=min(
+            offer.gpu_count * n - in_use for n, in_use in zip(instances, gpus_in_use, strict=True) if n == most
+        ),
+        always_paid=always_paid,
+        schedule=[PeriodInstances(period=t, instances=n) for t, n in enumerate(instances)],
+        runs=list(runs),
         instance_hours_per_month=float(hours),
         price_usd_per_hour=offer.price_usd_per_hour,
-        storage_usd_per_hour=per_hour,
-        monthly_cost_usd=(offer.price_usd_per_hour + per_hour) * hours,
+        storage_usd_per_hour=storage_usd_per_hour,
+        monthly_cost_usd=(offer.price_usd_per_hour + storage_usd_per_hour) * hours,
     )
 
 
-def paid_hours(week: Periods, instances: Sequence[int], always_paid: bool, start_up_hours: Decimal) -> Decimal:
-    """Instance hours of a month: every hour where always paid, else those that run and those that start."""
-    if always_paid:
-        return Decimal(max(instances) * HOURS_PER_MONTH)
-    by_hour: list[int] = [instances[t] for t in week.hour_to_period.tolist()]
-    started = sum(max(0, later - now) for now, later in zip(by_hour, by_hour[1:] + by_hour[:1], strict=True))
-    return (Decimal(sum(by_hour)) + start_up_hours * Decimal(started)) * HOURS_PER_MONTH / HOURS_PER_WEEK
+def _billed_runs(answer: Answer, offer: Offer, instances: Sequence[int]) -> tuple[BilledRun, ...]:
+    """What is paid for in a week where a provider bills a least time; none where it bills the hours that run."""
+    week, minimum_hours = (
+        answer.formulation.periods,
+        answer.inquiry.scenario.policy.elastic.billed_hours(offer.provider),
+    )
+    if week.count == 1 or minimum_hours == 1:
+        return ()
+    runs = paid_runs(week.hour_to_period, np.array(instances), minimum_hours)
+    return tuple(BilledRun(first_hour=run.first_hour, hours=run.hours, instances=run.instances) for run in runs)
 
 
-@dataclass(frozen=True)
-class SentOut:
-    """What a deployment's answers send out in a month, and what its provider charges for it."""
-
-    gb_per_month: float
-    usd_per_month: Decimal
+def _paid_hours(answer: Answer, instances: Sequence[int], runs: Sequence[BilledRun]) -> Decimal:
+    """Instance hours of a month: those that run, are billed until a least time is over, or are spent on starting."""
+    by_hour = np.array(instances)[answer.formulation.periods.hour_to_period]
+    started = int(np.maximum(by_hour - np.roll(by_hour, 1), 0).sum())
+    paid = sum(run.hours * run.instances for run in runs) or int(by_hour.sum())
+    start_up_hours = Decimal(repr(answer.inquiry.scenario.policy.elastic.start_up_minutes)) / MINUTES_PER_HOUR
+    return (paid + start_up_hours * started) * HOURS_PER_MONTH / HOURS_PER_WEEK
 
 
 def _priced(amount: Decimal | None, offer: Offer, what: str) -> Decimal:
@@ -87,45 +87,39 @@ def _priced(amount: Decimal | None, offer: Offer, what: str) -> Decimal:
     return amount
 
 
-def sent_out(answer: Answer, use: Use) -> SentOut | None:
-    """Requests of each class and period x GB per request x USD/GB; None where the policy does not ask for egress."""
-    egress, inquiry = answer.inquiry.scenario.policy.egress, answer.inquiry
+def egress_gb_per_month(answer: Answer, use: Use) -> Decimal | None:
+    """Requests of each class and period x GB per request; None where the policy does not ask for egress."""
+    egress, choice = answer.inquiry.scenario.policy.egress, answer.inquiry.options[use.column.workload]
     if egress is None:
         return None
-    choice = inquiry.options[use.column.workload]
-    each = [egress.gb_per_request(item.output_tokens) for item in choice.workload.classes()]
-    gb_per_s = (sum(f * gb for f, gb in zip(flows, each, strict=True)) for flows in flows_by_class(choice, use))
-    per_hour = (Decimal(repr(gb)) * h for gb, h in zip(gb_per_s, hours_per_month(answer), strict=True))
-    gb = sum(per_hour, Decimal(0)) * SECONDS_PER_HOUR
-    offer = inquiry.market.offers[use.column.offer]
-    price = _priced(egress_usd_per_gb(offer, inquiry.catalogs), offer, "egress")
-    return SentOut(float(gb), gb * price)
+    gb_per_request = [egress.gb_per_request(item.output_tokens) for item in choice.workload.classes()]
+    gb_per_s = (
+        sum(f * gb for f, gb in zip(flows, gb_per_request, strict=True)) for flows in flows_by_class(choice, use)
+    )
+    by_period = zip(gb_per_s, hours_per_month(answer), strict=True)
+    return sum((Decimal(repr(gb)) * hours for gb, hours in by_period), Decimal(0)) * SECONDS_PER_HOUR
 
 
-def lingering_hours(week: Periods, instances: Sequence[int], runs: Sequence[billing.PaidRun]) -> Decimal:
-    """Instance hours of a month in which nothing runs that still is paid for, since its least time is not over."""
-    if not runs:
-        return Decimal(0)
-    paid = sum(run.hours * run.instances for run in runs)
-    return Decimal(paid - sum(instances[t] for t in week.hour_to_period.tolist())) * HOURS_PER_MONTH / HOURS_PER_WEEK
+def egress_usd(answer: Answer, offer: Offer, gb: Decimal) -> Decimal:
+    """What the offer's provider charges for data sent to the internet."""
+    return gb * _priced(egress_usd_per_gb(offer, answer.inquiry.catalogs), offer, "egress")
 
 
 def hosted_shares(answer: Answer) -> Iterator[Hosted]:
     """What hosted APIs are sent and cost."""
-    sent, asked = answer.solution.api_flow_per_s, answer.inquiry.scenario.policy.robust.demand
-    for at, api in enumerate(answer.formulation.apis):
-        flow = (sent[:, at] / asked).tolist()
-        if not any(flow):
+    flows_per_s = answer.solution.api_flow_per_s.T / answer.inquiry.scenario.policy.robust.demand
+    for api, flows in zip(answer.formulation.apis, flows_per_s.tolist(), strict=True):
+        if not any(flows):
             continue
-        hours = hours_per_month(answer)
-        requests = sum((Decimal(repr(f)) * h * SECONDS_PER_HOUR for f, h in zip(flow, hours, strict=True)), Decimal(0))
+        by_period = zip(flows, hours_per_month(answer), strict=True)
+        requests = sum((Decimal(repr(flow)) * hours * SECONDS_PER_HOUR for flow, hours in by_period), Decimal(0))
         yield Hosted(
             api=api.name,
             provider=api.provider,
             model=api.model,
             workload=api.workload,
             request_class=api.request_class,
-            schedule=[Sent(period=t, requests_per_second=f) for t, f in enumerate(flow)],
+            schedule=[PeriodRequests(period=t, requests_per_second=flow) for t, flow in enumerate(flows)],
             requests_per_month=float(requests),
             usd_per_request=api.usd_per_request,
             monthly_cost_usd=api.usd_per_request * requests,
@@ -134,39 +128,15 @@ def hosted_shares(answer: Answer) -> Iterator[Hosted]:
         )
 
 
-def planned_periods(answer: Answer) -> tuple[Period, ...]:
-    """The periods and what each workload asks in them."""
-    week, workloads = answer.formulation.periods, answer.inquiry.scenario.workloads
-    return tuple(
-        Period(
-            period=t,
-            hours_of_week=_ranges(np.flatnonzero(week.hour_to_period == t).tolist()),
-            hours_per_month=float(hours),
-            requests_per_second={
-                workload.name: float(week.demand_requests_per_second[t, w]) for w, workload in enumerate(workloads)
-            },
-        )
-        for t, hours in enumerate(hours_per_month(answer))
-    )
-
-
-def _ranges(hours: Sequence[int]) -> list[tuple[int, int]]:
-    """Rising hours as runs, the first and last of each."""
-    starts = [hour for hour in hours if hour - 1 not in hours]
-    ends = [hour for hour in hours if hour + 1 not in hours]
-    return list(zip(starts, ends, strict=True))
-
-
-def migration(answer: Answer) -> Migration | None:
+def replica_changes(answer: Answer) -> ReplicaChanges | None:
     """What is started and stopped against the plan in force, in the period with most traffic."""
-    policy = answer.inquiry.scenario.policy.migration
+    policy, problem = answer.inquiry.scenario.policy.migration, answer.formulation.problem
     if policy is None:
         return None
-    problem = answer.formulation.problem
-    alike, in_force = deployments_alike(problem)
-    replicas = answer.solution.replicas[busiest_period(problem)]
-    more = np.bincount(alike, weights=replicas, minlength=len(in_force)).astype(np.int64) - in_force
-    started = int(np.maximum(more, 0).sum())
-    stopped = int(np.maximum(-more, 0).sum()) + answer.formulation.stopped_anyway
+    # (C,) candidate -> its group of equal configurations; (G,) replicas of each group today, then more than today
+    group, in_force = deployments_alike(problem)
+    planned = np.bincount(group, answer.solution.replicas[busiest_period(problem)], len(in_force)).astype(np.int64)
+    started = int(np.maximum(planned - in_force, 0).sum())
+    stopped = int(np.maximum(in_force - planned, 0).sum()) + answer.formulation.stopped_anyway
     cost = Decimal(repr(policy.usd_per_change)) * (started + stopped)
-    return Migration(started=started, stopped=stopped, one_time_cost_usd=cost)
+    return ReplicaChanges(started=started, stopped=stopped, one_time_cost_usd=cost)

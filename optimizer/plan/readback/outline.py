@@ -1,128 +1,121 @@
 """What a solution runs, buys and costs, from whole counts in Decimal; how it performs is not asked."""
 
-from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-import numpy as np
-
-from optimizer.inputs.catalog.records import Offer
-from optimizer.performance.candidates.periods import Periods
-from optimizer.performance.physics.setup import Configuration
+from optimizer.performance.candidates.options import MIXED, WorkloadOptions
 from optimizer.plan.question.inquiry import Answer
 from optimizer.plan.question.service import Use
-from optimizer.plan.readback.bill import SentOut, hosted_shares, migration, purchase, sent_out
+from optimizer.plan.readback.bill import (
+    egress_gb_per_month,
+    egress_usd,
+    hosted_shares,
+    hours_of_week,
+    purchase,
+    replica_changes,
+)
 from optimizer.plan.record.fields import cents
-from optimizer.plan.record.fleet import Hosted, Migration, Purchase
-from optimizer.program.problem.columns import Column
+from optimizer.plan.record.fleet import Outline, Placement, Purchase
 
 
-@dataclass(frozen=True)
-class Placed:
-    """A candidate that runs and what was bought for it.
-
-    Attributes:
-        instances: Of its offer, when it is busiest.
-        gpus: Its replicas' then, and the idle ones where it is the offer's last.
-        monthly_cost_usd: Its part of the offer's bill.
-        egress: What its answers send out beside that; None where the policy does not ask for it.
-    """
-
-    use: Use
-    offer: Offer
-    configuration: Configuration
-    instances: int
-    gpus: int
-    monthly_cost_usd: Decimal
-    egress: SentOut | None
-
-
-@dataclass(frozen=True)
-class Outline:
-    """What a plan runs, buys and costs, without a prediction of how it performs.
-
-    Attributes:
-        placed: What runs, by offer.
-    """
-
-    placed: tuple[Placed, ...]
-    purchases: tuple[Purchase, ...]
-    hosted: tuple[Hosted, ...]
-    migration: Migration | None
-    monthly_cost_usd: Decimal
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """What each of `placed` stands for in the inquiry's options."""
-        return tuple(item.use.column for item in self.placed)
+def uses_by_offer(answer: Answer) -> list[Use]:
+    """What runs, in the order of a plan's deployments."""
+    offers = answer.inquiry.market.offers
+    return sorted(answer.used, key=lambda use: offers[use.column.offer].id)
 
 
 def outlined(answer: Answer) -> Outline:
     """As `read_back`, where only what is bought and its cost are of interest."""
-    market = answer.inquiry.market
-    counts = {
-        int(offer): tuple(column.tolist())
-        for offer, column in zip(answer.formulation.offers, answer.solution.instances.T, strict=True)
-        if column.any()
-    }
-    running: dict[int, list[Use]] = defaultdict(list)
-    for use in answer.used:
-        running[use.column.offer].append(use)
+    offers, running = answer.inquiry.market.offers, uses_by_offer(answer)
+    counts = zip(answer.formulation.offers.tolist(), answer.solution.instances.T.tolist(), strict=True)
+    bought = [(position, instances) for position, instances in counts if any(instances)]
     purchases: list[Purchase] = []
-    placed: list[Placed] = []
-    for position in sorted(counts, key=lambda at: market.offers[at].id):
-        bill, uses = _on_offer(answer, position, counts[position], running[position])
-        purchases.append(bill)
-        placed += uses
-    hosted = tuple(hosted_shares(answer))
-    moved = migration(answer)
-    total = sum((item.monthly_cost_usd for item in purchases), Decimal(0))
-    total += sum((item.egress.usd_per_month for item in placed if item.egress), Decimal(0))
-    total += sum((item.monthly_cost_usd for item in hosted), Decimal(0))
-    total += moved.one_time_cost_usd if moved else Decimal(0)
-    return Outline(tuple(placed), tuple(purchases), hosted, moved, total)
+    deployments: list[Placement] = []
+    for position, instances in sorted(bought, key=lambda pair: offers[pair[0]].id):
+        uses = [use for use in running if use.column.offer == position]
+        gpus_in_use = [sum(gpus) for gpus in zip(*(_gpus(answer, use) for use in uses), strict=True)]
+        purchases.append(purchase(answer, position, instances, gpus_in_use))
+        deployments += _placements(answer, purchases[-1], uses)
+    hosted, migration = tuple(hosted_shares(answer)), replica_changes(answer)
+    return Outline(
+        deployments=tuple(deployments),
+        purchases=tuple(purchases),
+        hosted=hosted,
+        migration=migration,
+        monthly_cost_usd=sum((item.monthly_cost_usd for item in purchases), Decimal(0))
+        + sum((item.egress_usd for item in deployments if item.egress_usd), Decimal(0))
+        + sum((item.monthly_cost_usd for item in hosted), Decimal(0))
+        + (migration.one_time_cost_usd if migration else Decimal(0)),
+    )
 
 
-def _on_offer(
-    answer: Answer, position: int, instances: tuple[int, ...], uses: Sequence[Use]
-) -> tuple[Purchase, list[Placed]]:
-    """The bill for one offer, and what runs on it; idle GPUs are put to the last."""
-    options, offer = answer.inquiry.options, answer.inquiry.market.offers[position]
-    sizes = [_size(answer, use.column) for use in uses]
-    bill = purchase(answer, position, instances, sizes, uses)
-    parts = _split(bill.monthly_cost_usd, _gpu_hours(answer.formulation.periods, bill, sizes, uses))
-    placed = [
-        Placed(
-            use=use,
-            offer=offer,
-            configuration=options[use.column.workload].configurations[use.column.configuration],
-            instances=instances[use.busiest],
-            gpus=size * use.replicas[use.busiest] + (bill.idle_gpus if use is uses[-1] else 0),
-            monthly_cost_usd=part,
-            egress=sent_out(answer, use),
-        )
-        for use, size, part in zip(uses, sizes, parts, strict=True)
-    ]
-    return bill, placed
+def _gpus(answer: Answer, use: Use) -> list[int]:
+    """(T,) GPUs that hold its replicas."""
+    size = int(answer.inquiry.options[use.column.workload].gpus_per_replica[use.column.configuration])
+    return [size * replicas for replicas in use.replicas]
 
 
-def _size(answer: Answer, column: Column) -> int:
-    return int(answer.inquiry.options[column.workload].gpus_per_replica[column.configuration])
-
-
-def _gpu_hours(week: Periods, bill: Purchase, sizes: Sequence[int], uses: Sequence[Use]) -> list[int]:
-    """GPU hours of a week paid for each deployment on one offer: its own, and the idle ones for the last."""
-    hours = np.bincount(week.hour_to_period, minlength=week.count).tolist()
-    replica_hours = [sum(n * h for n, h in zip(use.replicas, hours, strict=True)) for use in uses]
-    own = [size * count for size, count in zip(sizes, replica_hours, strict=True)]
-    per_instance = bill.gpus // bill.instances
-    paid = per_instance * sum(item.instances * hours[item.period] for item in bill.schedule)
-    own[-1] += paid - sum(own)
-    return own
+def _placements(answer: Answer, bill: Purchase, uses: Sequence[Use]) -> Iterator[Placement]:
+    """What runs on one offer with its part of the bill; idle GPUs are put to the last."""
+    gpus, hours = [_gpus(answer, use) for use in uses], hours_of_week(answer)
+    # GPU hours of a week for each deployment, then all that are paid for
+    gpu_hours = [sum(n * h for n, h in zip(by_period, hours, strict=True)) for by_period in gpus]
+    paid = bill.gpus // bill.instances * sum(item.instances * hours[item.period] for item in bill.schedule)
+    parts = _split(bill.monthly_cost_usd, [*gpu_hours[:-1], paid - sum(gpu_hours[:-1])])
+    for use, by_period, part in zip(uses, gpus, parts, strict=True):
+        idle = bill.idle_gpus if use is uses[-1] else 0
+        yield _placement(answer, use, bill.schedule[use.busiest].instances, by_period[use.busiest] + idle, part)
 
 
 def _split(cost: Decimal, shares: Sequence[int]) -> list[Decimal]:
     """A cost in proportion to whole shares, to the cent, adding up exactly."""
     parts = [cents(cost * share / sum(shares)) for share in shares[:-1]]
     return [*parts, cost - sum(parts, Decimal(0))]
+
+
+def _placement(answer: Answer, use: Use, instances: int, gpus: int, part_usd: Decimal) -> Placement:
+    """One candidate that runs.
+
+    Args:
+        answer: The solution.
+        use: What runs when.
+        instances: Of its offer, when it is busiest.
+        gpus: Its replicas' then, and the idle ones where it is the offer's last.
+        part_usd: Its part of the offer's bill.
+    """
+    choice, offer = answer.inquiry.options[use.column.workload], answer.inquiry.market.offers[use.column.offer]
+    configuration, gb = choice.configurations[use.column.configuration], egress_gb_per_month(answer, use)
+    usd = None if gb is None else egress_usd(answer, offer, gb)
+    return Placement(
+        workload=choice.workload.name,
+        pool=_pool(choice, use),
+        model=choice.workload.model,
+        engine=configuration.engine,
+        provider=offer.provider,
+        region=offer.region,
+        instance_type=offer.instance_type,
+        pricing_term=offer.pricing_term,
+        commitment_months=offer.commitment_months,
+        gpu=offer.gpu,
+        gpus_per_instance=offer.gpu_count,
+        gpus_per_replica=configuration.tensor_parallel * configuration.pipeline_parallel,
+        tensor_parallel=configuration.tensor_parallel,
+        pipeline_parallel=configuration.pipeline_parallel,
+        precision=configuration.precision,
+        kv_precision=configuration.kv_precision,
+        replicas=use.replicas[use.busiest],
+        instances=instances,
+        total_gpus=gpus,
+        price_usd_per_hour=offer.price_usd_per_hour,
+        monthly_cost_usd=part_usd + (usd or 0),
+        egress_gb_per_month=None if gb is None else float(gb),
+        egress_usd=usd,
+    )
+
+
+def _pool(choice: WorkloadOptions, use: Use) -> str:
+    """The pool that a deployment is all week, `mixed` where that changes or is none of a class or of all."""
+    pools = zip(*use.pool_flow_per_s, strict=True)
+    sent = [pool for pool, flows in zip(use.column.pools, pools, strict=True) if any(flows)] or use.column.pools[:1]
+    named = len(sent) == 1 and sent[0] <= len(choice.workload.classes())
+    return choice.pools[sent[0]].pool.name if named else MIXED

@@ -23,6 +23,8 @@ def significant(amount: Decimal) -> str:
 Usd = Annotated[Decimal, PlainSerializer(lambda amount: f"{cents(amount):.2f}", return_type=str)]
 UnitUsd = Annotated[Decimal, PlainSerializer(significant, return_type=str)]
 Ms = Annotated[float, PlainSerializer(lambda value: round(value, 3), return_type=float)]
+ByStatistic = dict[str, Ms]
+"""Latencies by statistic: mean, p50, p90, p95, p99."""
 Figure = Annotated[float, PlainSerializer(lambda value: float(f"{value:.6g}"), return_type=float)]
 
 Outcome = Literal["optimal", "feasible", "infeasible", "unproven", "failed"]

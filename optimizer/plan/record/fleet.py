@@ -1,11 +1,12 @@
 """What a plan buys and runs: deployments, purchases, hosted APIs, by period, and the month's bill."""
 
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import Literal
 
 from optimizer.base.model import Strict
-from optimizer.plan.record.fields import Figure, Ms, UnitUsd, Usd
+from optimizer.plan.record.fields import ByStatistic, Figure, UnitUsd, Usd
 
 
 class Vram(Strict):
@@ -31,12 +32,12 @@ class ServedClass(Strict):
     share: Figure
     """Share of this deployment's requests, at the hours in which it is sent most."""
     requests_per_second: Figure
-    ttft_ms: dict[str, Ms]
+    ttft_ms: ByStatistic
     """Predicted at the planned load, pipeline stages before the model included."""
-    ttft_bound_ms: dict[str, Ms]
+    ttft_bound_ms: ByStatistic
     """The same with the margin of the chosen confidence; this is what is held against the limit."""
-    e2e_ms: dict[str, Ms]
-    e2e_bound_ms: dict[str, Ms]
+    e2e_ms: ByStatistic
+    e2e_bound_ms: ByStatistic
 
 
 class Provenance(Strict):
@@ -51,8 +52,8 @@ class Provenance(Strict):
     quality: str
 
 
-class Running(Strict):
-    """What of a deployment runs in a period."""
+class PeriodReplicas(Strict):
+    """Replicas of a deployment in a period, and the requests they are sent."""
 
     period: int
     replicas: int
@@ -64,9 +65,8 @@ class Running(Strict):
     utilization: Figure
 
 
-class Deployment(Strict):
-    """Replicas of one configuration on one offer, at the hours in which they are sent most; latencies and utilization
-    are those of the hours in which a replica has most to do, of every mix of classes that it is sent."""
+class Placement(Strict):
+    """Replicas of one configuration on one offer, at the hours in which they are sent most, and what they cost."""
 
     workload: str
     pool: str
@@ -96,7 +96,13 @@ class Deployment(Strict):
     egress_gb_per_month: Figure | None
     """What its answers send out to the internet; None where the scenario does not ask for egress, so for the next."""
     egress_usd: Usd | None
-    schedule: list[Running]
+
+
+class Deployment(Placement):
+    """Replicas of one configuration on one offer, at the hours in which they are sent most; latencies and utilization
+    are those of the hours in which a replica has most to do, of every mix of classes that it is sent."""
+
+    schedule: list[PeriodReplicas]
     """Period by period; one entry where demand is the same all week."""
     requests_per_second: Figure
     max_requests_per_second: Figure
@@ -106,12 +112,12 @@ class Deployment(Strict):
     concurrency: Figure
     """Requests in flight in one replica."""
     max_concurrency: Figure
-    tpot_ms: dict[str, Ms]
-    tpot_bound_ms: dict[str, Ms]
-    ttft_ms: dict[str, Ms]
+    tpot_ms: ByStatistic
+    tpot_bound_ms: ByStatistic
+    ttft_ms: ByStatistic
     """Of the slowest class it serves."""
-    ttft_bound_ms: dict[str, Ms]
-    e2e_ms: dict[str, Ms]
+    ttft_bound_ms: ByStatistic
+    e2e_ms: ByStatistic
     classes: list[ServedClass]
     vram: Vram
     power_kw: Figure | None
@@ -123,21 +129,21 @@ class Deployment(Strict):
     provenance: Provenance
 
 
-class Bought(Strict):
+class PeriodInstances(Strict):
     """Instances of an offer that run in a period."""
 
     period: int
     instances: int
 
 
-class Sent(Strict):
+class PeriodRequests(Strict):
     """Requests sent to a hosted API in a period."""
 
     period: int
     requests_per_second: Figure
 
 
-class PaidRun(Strict):
+class BilledRun(Strict):
     """Instances that are on the bill for some hours in a row, every week."""
 
     first_hour: int
@@ -156,8 +162,8 @@ class Purchase(Strict):
     idle_gpus: int
     always_paid: bool
     """Paid all month (committed, reserved, owned), used or not."""
-    schedule: list[Bought]
-    runs: list[PaidRun]
+    schedule: list[PeriodInstances]
+    runs: list[BilledRun]
     """What is paid for in a week where an instance is paid for longer than it may run; else empty."""
     instance_hours_per_month: Figure
     """Paid for, start-up included."""
@@ -185,7 +191,7 @@ class Hosted(Strict):
     model: str
     workload: str
     request_class: str
-    schedule: list[Sent]
+    schedule: list[PeriodRequests]
     requests_per_month: Figure
     usd_per_request: UnitUsd
     monthly_cost_usd: Usd
@@ -193,7 +199,7 @@ class Hosted(Strict):
     price_source: str
 
 
-class Migration(Strict):
+class ReplicaChanges(Strict):
     """Replicas started and stopped against the plan in force, in the hours with most traffic."""
 
     started: int
@@ -220,3 +226,23 @@ class Costs(Strict):
     migration_usd: Usd
     """Changes against the plan in force, once."""
     unpriced: list[str]
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What is bought, what runs on it and what it costs, without a prediction of how it performs."""
+
+    deployments: tuple[Placement, ...] = ()
+    """By offer, in the order of the purchases."""
+    purchases: tuple[Purchase, ...] = ()
+    hosted: tuple[Hosted, ...] = ()
+    migration: ReplicaChanges | None = None
+    monthly_cost_usd: Decimal = Decimal(0)
+
+
+@dataclass(frozen=True)
+class PlannedFleet(Outline):
+    """All that was decided, with its promises: what a report shows and what verification checks."""
+
+    deployments: tuple[Deployment, ...] = ()
+    periods: tuple[Period, ...] = ()

@@ -5,7 +5,7 @@ from datetime import date
 from optimizer.base.model import Strict
 from optimizer.plan.record.explanation import Explanation
 from optimizer.plan.record.fields import Figure, Outcome, Usd
-from optimizer.plan.record.fleet import Costs, Deployment, Hosted, Migration, Period, Purchase
+from optimizer.plan.record.fleet import Costs, Deployment, Hosted, Period, Purchase, ReplicaChanges
 from optimizer.plan.record.origin import PlanInputs
 
 SCHEMA_VERSION = 1
@@ -58,11 +58,11 @@ class PlanReport(Strict):
     catalog_as_of: date
     confidence: Figure
     solver: SolverFacts
-    deployments: list[Deployment]
-    purchases: list[Purchase]
-    hosted: list[Hosted]
-    periods: list[Period]
-    migration: Migration | None
+    deployments: tuple[Deployment, ...]
+    purchases: tuple[Purchase, ...]
+    hosted: tuple[Hosted, ...]
+    periods: tuple[Period, ...]
+    migration: ReplicaChanges | None
     costs: Costs | None
     explanation: Explanation
     verification: Verification

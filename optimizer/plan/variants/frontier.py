@@ -12,8 +12,9 @@ from optimizer.inputs.requirements.asked import with_field
 from optimizer.inputs.scenario.scenario import STATISTICS, Scenario, Workload
 from optimizer.plan.explain.pricing import SAME_COST
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.readback.outline import Outline, outlined
+from optimizer.plan.readback.outline import outlined
 from optimizer.plan.record.fields import Outcome
+from optimizer.plan.record.fleet import Outline
 
 SWEEPABLE: Final[Mapping[str, str]] = {
     "ttft_ms": "ms",

@@ -14,7 +14,7 @@ from optimizer.performance.market.criteria import API_CRITERIA
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.readback.outline import outlined
-from optimizer.plan.readback.readback import Bought
+from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.variants.choices import SOLVED, Stop, Tried, stopping_limits
 
 RENTED, SERVERLESS, OWN, HYBRID = "rented", "serverless", "owned", "hybrid"
@@ -220,7 +220,7 @@ def _flip(curves: Mapping[str, Callable[[float], Cost]], order: Sequence[str], l
     return Flip(below, above, low + share * (high - low), cost)
 
 
-def per_request_usd(by_api: Bought) -> dict[tuple[str, str], Decimal]:
+def per_request_usd(by_api: PlannedFleet) -> dict[tuple[str, str], Decimal]:
     """What a request costs by API, by workload and class; the dearest where several serve it."""
     prices: dict[tuple[str, str], Decimal] = {}
     for item in by_api.hosted:

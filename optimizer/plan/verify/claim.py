@@ -1,15 +1,16 @@
 """A plan as it will be shown, with what it must be held against, and how the checks find their way in it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
+from operator import attrgetter
 
 from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK, MINUTES_PER_HOUR
-from optimizer.inputs.catalog.kinds import SPOT
+from optimizer.inputs.catalog.kinds import ALWAYS_PAID, OWNED, SPOT
 from optimizer.inputs.catalog.records import Catalogs, Offer
-from optimizer.inputs.scenario.scenario import Scenario, Workload
-from optimizer.plan.record.fleet import Deployment, Hosted, Migration, Period, Purchase
+from optimizer.inputs.scenario.scenario import Policy, RequestClass, Scenario, Workload
+from optimizer.plan.record.fleet import Deployment, Period, PlannedFleet, Purchase
 
 RATE_TOLERANCE = 1e-6
 """Relative: routing comes from a linear program in floating point."""
@@ -21,31 +22,35 @@ EGRESS_ITEM, EGRESS_UNIT = "egress to the internet", "USD/GB"
 Finding = tuple[bool, str]
 Findings = Iterator[Finding]
 
+PLACE = ("provider", "region", "instance_type", "gpu", "pricing_term", "commitment_months")
+place_of_deployment = attrgetter(*PLACE, "gpus_per_instance")
+place_of_offer = attrgetter(*PLACE, "gpu_count")
+setup_of = attrgetter(
+    *("workload", "model", "engine", "gpu", "precision", "kv_precision", "tensor_parallel", "pipeline_parallel")
+)
+"""What tells the replicas of deployments, or of the plan in force, apart beside their place."""
+
 
 @dataclass(frozen=True)
 class Claim:
-    """Everything that a plan promises, beside the scenario and the catalogs that it must be true for."""
+    """A plan with the scenario and the catalogs that it must be true for."""
 
     scenario: Scenario
     catalogs: Catalogs
-    deployments: Sequence[Deployment]
-    purchases: Sequence[Purchase]
-    hosted: Sequence[Hosted]
-    periods: Sequence[Period]
-    migration: Migration | None
-    monthly_cost_usd: Decimal
+    fleet: PlannedFleet
 
     @cached_property
     def bought(self) -> tuple[tuple[Purchase, Offer], ...]:
         """Each purchase with its offer, looked up in the catalogs again."""
         offers = {offer.id: offer for offer in self.catalogs.offers}
-        return tuple((purchase, offers[purchase.offer]) for purchase in self.purchases if purchase.offer in offers)
+        return tuple((item, offers[item.offer]) for item in self.fleet.purchases if item.offer in offers)
 
     @cached_property
     def placed(self) -> tuple[tuple[Deployment, Purchase, Offer], ...]:
         """Each deployment with the instances that hold it; those that nobody bought are left out."""
-        found = {_place_of_offer(offer): (purchase, offer) for purchase, offer in self.bought}
-        return tuple((d, *found[_place(d)]) for d in self.deployments if _place(d) in found)
+        found = {place_of_offer(offer): (purchase, offer) for purchase, offer in self.bought}
+        pairs = ((d, found.get(place_of_deployment(d))) for d in self.fleet.deployments)
+        return tuple((d, *pair) for d, pair in pairs if pair)
 
     @cached_property
     def workloads(self) -> dict[str, Workload]:
@@ -55,22 +60,26 @@ class Claim:
     @cached_property
     def period_of_hour(self) -> tuple[int, ...]:
         """(168,) the period that the plan puts each hour of the week in, Monday 0 h first."""
-        place = {hour: item.period for item in self.periods for hour in hours_of(item)}
-        return tuple(place[hour] for hour in range(HOURS_PER_WEEK))
+        period_of = {hour: item.period for item in self.fleet.periods for hour in hours_of(item)}
+        return tuple(period_of[hour] for hour in range(HOURS_PER_WEEK))
 
     @property
-    def demand_factor(self) -> float:
-        """What the demand may turn out to be, times what was asked."""
-        return self.scenario.policy.robust.demand
+    def policy(self) -> Policy:
+        """The scenario's policy."""
+        return self.scenario.policy
 
-    @property
-    def throughput_factor(self) -> float:
-        """What a replica may turn out to sustain, times what the plan shows."""
-        return self.scenario.policy.robust.throughput
+    def classes(self, workload: str) -> tuple[RequestClass, ...]:
+        """The request classes of a workload; none where nobody asked for it."""
+        return self.workloads[workload].classes() if workload in self.workloads else ()
+
+    def instances_by_hour(self, purchase: Purchase, offer: Offer) -> list[int]:
+        """(168,) instances in each hour of the week: those that run, or all that are always paid."""
+        by_hour = [purchase.schedule[period].instances for period in self.period_of_hour]
+        return [max(by_hour)] * HOURS_PER_WEEK if offer.pricing_term in ALWAYS_PAID else by_hour
 
     def serving_share(self, offer: Offer) -> float:
         """Share of the time in which a replica serves: on spot the rest goes to interruptions."""
-        spot = self.scenario.policy.spot
+        spot = self.policy.spot
         if spot is None or offer.pricing_term != SPOT:
             return 1.0
         return 1.0 - spot.interruptions_per_month * spot.recovery_minutes / (HOURS_PER_MONTH * MINUTES_PER_HOUR)
@@ -81,33 +90,18 @@ class Claim:
             return (workload.peak_requests_per_second(),) * HOURS_PER_WEEK
         return workload.demand.weekly()
 
+    def disk_prices(self, offer: Offer) -> list[Decimal]:
+        """What the offer's provider asks for a GB of block storage for a month; nothing for one's own hardware."""
+        rows = self.catalogs.ancillary if offer.provider_kind != OWNED else ()
+        return [row.value for row in rows if (row.provider, row.unit) == (offer.provider, DISK_UNIT)]
+
+    def egress_prices(self, offer: Offer) -> list[Decimal]:
+        """What the offer's provider asks for a GB sent to the internet; nothing for one's own site."""
+        rows = self.catalogs.ancillary if offer.provider_kind != OWNED else ()
+        sought = (offer.provider, EGRESS_UNIT, EGRESS_ITEM)
+        return [row.value for row in rows if (row.provider, row.unit, row.item) == sought]
+
 
 def hours_of(period: Period) -> tuple[int, ...]:
     """The hours of the week that a period stands for."""
     return tuple(hour for first, last in period.hours_of_week for hour in range(first, last + 1))
-
-
-def disk_prices(claim: Claim, offer: Offer) -> list[Decimal]:
-    """What the offer's provider asks for a GB of block storage for a month."""
-    return [r.value for r in claim.catalogs.ancillary if (r.provider, r.unit) == (offer.provider, DISK_UNIT)]
-
-
-def egress_prices(claim: Claim, offer: Offer) -> list[Decimal]:
-    """What the offer's provider asks for a GB sent to the internet."""
-    rows = (r for r in claim.catalogs.ancillary if (r.provider, r.unit) == (offer.provider, EGRESS_UNIT))
-    return [row.value for row in rows if row.item == EGRESS_ITEM]
-
-
-def rate_of_replica(deployment: Deployment) -> float:
-    """Requests/s that the plan says one replica sustains within the service levels."""
-    return deployment.max_requests_per_second / deployment.replicas
-
-
-def _place(d: Deployment) -> tuple[str | int, ...]:
-    kind = (d.provider, d.region, d.instance_type, d.gpu, d.gpus_per_instance)
-    return (*kind, d.pricing_term, d.commitment_months)
-
-
-def _place_of_offer(offer: Offer) -> tuple[str | int, ...]:
-    kind = (offer.provider, offer.region, offer.instance_type, offer.gpu, offer.gpu_count)
-    return (*kind, offer.pricing_term, offer.commitment_months)

@@ -6,23 +6,23 @@ from dataclasses import dataclass
 
 from optimizer.inputs.catalog.kinds import SPOT
 from optimizer.inputs.catalog.records import Offer
-from optimizer.plan.record.fleet import Deployment
-from optimizer.plan.verify.claim import RATE_TOLERANCE, Claim, Findings, rate_of_replica
+from optimizer.plan.record.fleet import Deployment, Hosted
+from optimizer.plan.verify.claim import RATE_TOLERANCE, Claim, Finding, Findings
 
 
 def spread(claim: Claim) -> Findings:
     """In every period enough providers and regions have replicas, and none carries more than its share."""
-    policy = claim.scenario.policy
-    for period, planned in enumerate(claim.periods):
+    policy = claim.policy
+    for period, planned in enumerate(claim.fleet.periods):
         running = [(d, offer) for d, _, offer in claim.placed if d.schedule[period].replicas]
         if policy.max_spot_share == 0:
             running = [(d, offer) for d, offer in running if offer.pricing_term != SPOT]
-        providers = {offer.provider for _, offer in running}
-        regions = {(offer.provider, offer.region) for _, offer in running}
+        providers = len({offer.provider for _, offer in running})
+        regions = len({(offer.provider, offer.region) for _, offer in running})
         if policy.min_providers > 1:
-            yield len(providers) >= policy.min_providers, f"{len(providers)} providers, at least {policy.min_providers}"
+            yield providers >= policy.min_providers, f"{providers} providers, at least {policy.min_providers}"
         if policy.min_regions > 1:
-            yield len(regions) >= policy.min_regions, f"{len(regions)} regions, at least {policy.min_regions}"
+            yield regions >= policy.min_regions, f"{regions} regions, at least {policy.min_regions}"
         total = sum(planned.requests_per_second.values())
         if policy.max_spot_share is not None:
             spot = sum(d.schedule[period].requests_per_second for d, offer in running if offer.pricing_term == SPOT)
@@ -32,7 +32,7 @@ def spread(claim: Claim) -> Findings:
                 yield _share(carried, total, policy.max_provider_share, provider)
 
 
-def _share(carried: float, total: float, limit: float, who: str) -> tuple[bool, str]:
+def _share(carried: float, total: float, limit: float, who: str) -> Finding:
     text = f"{who} carries {carried:g} of {total:g} requests/s, at most {limit:g} of them"
     return carried <= total * (limit + RATE_TOLERANCE), text
 
@@ -40,15 +40,14 @@ def _share(carried: float, total: float, limit: float, who: str) -> tuple[bool, 
 def _by_provider(claim: Claim, period: int) -> dict[str, float]:
     """Requests/s that each provider serves in a period."""
     carried: dict[str, float] = defaultdict(float)
-    for d, _, offer in claim.placed:
-        carried[offer.provider] += d.schedule[period].requests_per_second
-    for item in claim.hosted:
+    serving: list[Deployment | Hosted] = [*claim.fleet.deployments, *claim.fleet.hosted]
+    for item in serving:
         carried[item.provider] += item.schedule[period].requests_per_second
     return carried
 
 
 @dataclass(frozen=True)
-class Loss:
+class LossEvent:
     """One thing that may be lost: an instance of an offer, all of an offer, a region or a provider."""
 
     kind: str
@@ -70,47 +69,48 @@ def losses(claim: Claim) -> Findings:
     """
     yield from _spare(claim)
     for loss in _events(claim):
-        for period in range(len(claim.periods)):
+        for period in range(len(claim.fleet.periods)):
             yield from _carried_after(claim, loss, period)
 
 
 def _spare(claim: Claim) -> Findings:
     """Each deployment that serves anything still serves it after losing the spare replicas."""
-    spare = claim.scenario.policy.spare_replicas
-    for d, _, _ in claim.placed if spare else ():
+    spare = claim.policy.spare_replicas
+    for d in claim.fleet.deployments if spare else ():
         for running in d.schedule:
-            flow, left = running.requests_per_second * claim.demand_factor, running.replicas - spare
-            most = running.max_requests_per_second / max(running.replicas, 1) * claim.throughput_factor * left
+            flow, left = running.requests_per_second * claim.policy.robust.demand, running.replicas - spare
+            most = running.max_requests_per_second / max(running.replicas, 1) * claim.policy.robust.throughput * left
             text = f"{d.workload} on {d.gpu}: {left} replicas left after losing {spare}"
             if flow:
                 yield left > 0 and flow <= most * (1 + RATE_TOLERANCE), text
 
 
-def _events(claim: Claim) -> Iterator[Loss]:
+def _events(claim: Claim) -> Iterator[LossEvent]:
     """Only what the plan uses: losing anything else takes nothing away."""
     offers = [offer for _, offer in claim.bought]
-    hosts = {item.provider for item in claim.hosted}
     named = {
         "instance": {offer.id for offer in offers},
         "spot_offer": {offer.id for offer in offers if offer.pricing_term == SPOT},
         "region": {f"{offer.provider}/{offer.region}" for offer in offers},
-        "provider": {offer.provider for offer in offers} | hosts,
+        "provider": {offer.provider for offer in offers} | {item.provider for item in claim.fleet.hosted},
     }
-    return (Loss(kind, name) for kind in claim.scenario.policy.survive.loss_of for name in sorted(named[kind]))
+    return (LossEvent(kind, name) for kind in claim.policy.survive.loss_of for name in sorted(named[kind]))
 
 
-def _carried_after(claim: Claim, loss: Loss, period: int) -> Findings:
+def _carried_after(claim: Claim, loss: LossEvent, period: int) -> Findings:
     carried: dict[tuple[str, str], float] = defaultdict(float)
+    robust = claim.policy.robust
     for d, _, offer in claim.placed:
-        full_rate = rate_of_replica(d) * claim.throughput_factor * loss.left(d, offer, d.schedule[period].replicas)
+        rate_of_replica = d.max_requests_per_second / d.replicas * robust.throughput
+        full_rate = rate_of_replica * loss.left(d, offer, d.schedule[period].replicas)
         for item in d.classes:
             carried[d.workload, item.name] += full_rate * item.share
-    for api in claim.hosted:
+    for api in claim.fleet.hosted:
         if (loss.kind, loss.name) != ("provider", api.provider):
-            carried[api.workload, api.request_class] += api.schedule[period].requests_per_second * claim.demand_factor
+            carried[api.workload, api.request_class] += api.schedule[period].requests_per_second * robust.demand
     for name, workload in claim.workloads.items():
+        planned = claim.fleet.periods[period].requests_per_second[name]
         for asked in workload.classes():
-            needed = claim.periods[period].requests_per_second[name] * asked.share * claim.demand_factor
-            got = carried[name, asked.name]
+            needed, got = planned * asked.share * robust.demand, carried[name, asked.name]
             text = f"after losing {loss.kind} {loss.name}: {got:g} of {needed:g} requests/s of {name} {asked.name}"
             yield got >= needed * (1 - RATE_TOLERANCE), text

@@ -4,29 +4,28 @@ from optimizer.base.units import GRAMS_PER_KILOGRAM, HOURS_PER_MONTH, HOURS_PER_
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID, OWNED
 from optimizer.inputs.catalog.records import Offer
 from optimizer.inputs.scenario.scenario import Policy, Workload
-from optimizer.plan.record.fleet import Deployment, Purchase
-from optimizer.plan.verify.claim import CENT_TOLERANCE, RATE_TOLERANCE, Claim, Findings, disk_prices, egress_prices
+from optimizer.plan.verify.claim import CENT_TOLERANCE, RATE_TOLERANCE, Claim, Findings, setup_of
 
 
 def instances(claim: Claim) -> Findings:
     """In every period each replica placed, largest first, on the first instance with room; no more than there are."""
     for purchase, offer in claim.bought:
-        here = [d for d, its_purchase, _ in claim.placed if its_purchase is purchase]
+        held = [d for d, its_purchase, _ in claim.placed if its_purchase is purchase]
         for running in purchase.schedule:
-            sizes = [d.gpus_per_replica for d in here for _ in range(d.schedule[running.period].replicas)]
-            placed = _placed(sizes, offer.gpu_count, running.instances)
+            sizes = [d.gpus_per_replica for d in held for _ in range(d.schedule[running.period].replicas)]
+            placed = _packed(sizes, offer.gpu_count, running.instances)
             text = f"{placed} of {len(sizes)} replicas fit on {running.instances} × {purchase.offer}"
             yield placed == len(sizes), text
-        counts = [running.instances for running in purchase.schedule]
-        always = offer.pricing_term in ALWAYS_PAID
+        most = max(running.instances for running in purchase.schedule)
         shown = (purchase.instances, purchase.gpus, purchase.always_paid)
-        yield shown == (max(counts), offer.gpu_count * max(counts), always), f"{purchase.offer} is counted as scheduled"
+        own = (most, offer.gpu_count * most, offer.pricing_term in ALWAYS_PAID)
+        yield shown == own, f"{purchase.offer} is counted as scheduled"
         stock = claim.catalogs.terms.available_instances.get(offer.id)
         if stock is not None:
-            yield max(counts) <= stock, f"{max(counts)} of {stock} × {purchase.offer} that there are"
+            yield most <= stock, f"{most} of {stock} × {purchase.offer} that there are"
 
 
-def _placed(sizes: list[int], gpus: int, count: int) -> int:
+def _packed(sizes: list[int], gpus: int, count: int) -> int:
     """How many replicas find a place; falling sizes leave no gap, since every size divides the larger ones."""
     room, placed = [gpus] * count, 0
     for size in sorted(sizes, reverse=True):
@@ -39,15 +38,19 @@ def _placed(sizes: list[int], gpus: int, count: int) -> int:
 
 def offers(claim: Claim) -> Findings:
     """Each offer and each setup on it is one that the policy admits, and the workload's own lists, too."""
-    policy = claim.scenario.policy
+    policy = claim.policy
     for purchase, offer in claim.bought:
-        yield from ((passed, f"{what} of {purchase.offer}") for what, passed in _admitted(claim, policy, offer).items())
+        admitted = _places(claim, policy, offer) | _admitted(claim, offer)
+        yield from ((passed, f"{what} of {purchase.offer}") for what, passed in admitted.items())
     for d, purchase, offer in claim.placed:
         pins = _places(claim, claim.workloads[d.workload], offer)
         yield from ((passed, f"{d.workload}: {what} of {purchase.offer}") for what, passed in pins.items())
-        yield not policy.engines or d.engine in policy.engines, f"engine {d.engine}"
-        yield not policy.precisions or d.precision in policy.precisions, f"precision {d.precision}"
-        yield not policy.kv_precisions or d.kv_precision in policy.kv_precisions, f"KV precision {d.kv_precision}"
+        for what, name, names in (
+            ("engine", d.engine, policy.engines),
+            ("precision", d.precision, policy.precisions),
+            ("KV precision", d.kv_precision, policy.kv_precisions),
+        ):
+            yield not names or name in names, f"{what} {name}"
 
 
 def _places(claim: Claim, lists: Policy | Workload, offer: Offer) -> dict[str, bool]:
@@ -60,68 +63,60 @@ def _places(claim: Claim, lists: Policy | Workload, offer: Offer) -> dict[str, b
     }
 
 
-def _admitted(claim: Claim, policy: Policy, offer: Offer) -> dict[str, bool]:
-    age_days = (claim.catalogs.as_of - offer.as_of).days
-    own = offer.provider_kind == OWNED
-    hosting = "owned" if own else "rented"
+def _admitted(claim: Claim, offer: Offer) -> dict[str, bool]:
+    policy, own = claim.policy, offer.provider_kind == OWNED
+    age_days, hosting = (claim.catalogs.as_of - offer.as_of).days, "owned" if own else "rented"
     return {
-        **_places(claim, policy, offer),
         f"GPU {offer.gpu}": policy.gpus.permits(offer.gpu),
         f"hosting {hosting}": hosting in policy.hosting,
         f"provider kind {offer.provider_kind}": own or offer.provider_kind in policy.provider_kinds,
         f"pricing term {offer.pricing_term}": own or offer.pricing_term in policy.pricing_terms,
         f"price confidence {offer.confidence}": offer.confidence in policy.price_confidence,
         f"price age {age_days} days": policy.max_price_age_days is None or age_days <= policy.max_price_age_days,
-        "price of storage": own or not policy.storage_gb_per_instance or bool(disk_prices(claim, offer)),
-        "price of egress": own or policy.egress is None or bool(egress_prices(claim, offer)),
+        "price of storage": own or not policy.storage_gb_per_instance or bool(claim.disk_prices(offer)),
+        "price of egress": own or policy.egress is None or bool(claim.egress_prices(offer)),
     }
 
 
 def totals(claim: Claim) -> Findings:
     """Limits on money, variety and, in every period, on GPUs and power; carbon over the month."""
-    policy = claim.scenario.policy
+    policy = claim.policy
     if policy.max_monthly_usd is not None:
-        worst = float(claim.monthly_cost_usd) * policy.robust.price
+        worst = float(claim.fleet.monthly_cost_usd) * policy.robust.price
         within = worst <= policy.max_monthly_usd + float(CENT_TOLERANCE)
         yield within, f"{worst:.2f} of {policy.max_monthly_usd:.2f} USD a month"
     if policy.max_distinct_configurations is not None:
-        distinct, most = len({_setup_key(d) for d in claim.deployments}), policy.max_distinct_configurations
+        distinct, most = len({setup_of(d) for d in claim.fleet.deployments}), policy.max_distinct_configurations
         yield distinct <= most, f"{distinct} of at most {most} distinct configurations"
     if policy.max_engines is not None:
-        engines = sorted({d.engine for d in claim.deployments})
+        engines = sorted({d.engine for d in claim.fleet.deployments})
         text = f"{len(engines)} of at most {policy.max_engines} engines: {', '.join(engines)}"
         yield len(engines) <= policy.max_engines, text
     if policy.max_carbon_kg_per_month is not None:
-        emitted = _carbon_kg_per_month(claim)
-        known, most_kg = emitted is not None, policy.max_carbon_kg_per_month
-        within = known and (emitted or 0.0) <= most_kg * (1 + RATE_TOLERANCE)
-        yield within, f"{emitted or 0:g} of {most_kg:g} kg CO₂ a month" if known else "emissions are not known"
-    for period in range(len(claim.periods)):
+        emitted, most_kg = _carbon_kg_per_month(claim), policy.max_carbon_kg_per_month
+        within = emitted is not None and emitted <= most_kg * (1 + RATE_TOLERANCE)
+        text = "emissions are not known" if emitted is None else f"{emitted:g} of {most_kg:g} kg CO₂ a month"
+        yield within, text
+    for period in range(len(claim.fleet.periods)):
         yield from _at_once(claim, period)
 
 
 def _at_once(claim: Claim, period: int) -> Findings:
     """What runs at the same time: GPUs in all and by quota, and power."""
-    policy = claim.scenario.policy
-    running = [(offer, purchase.schedule[period].instances) for purchase, offer in claim.bought]
-    gpus = sum(offer.gpu_count * count for offer, count in running)
+    policy = claim.policy
+    running = [(offer, offer.gpu_count * purchase.schedule[period].instances) for purchase, offer in claim.bought]
     if policy.max_gpus is not None:
+        gpus = sum(count for _, count in running)
         yield gpus <= policy.max_gpus, f"{gpus} of at most {policy.max_gpus} GPUs"
     for quota in policy.quotas:
-        covered = [pair for pair in running if quota.covers(pair[0].provider, pair[0].region, pair[0].gpu)]
-        counted = sum(offer.gpu_count * count for offer, count in covered)
-        yield counted <= quota.max_gpus, f"quota {quota.name}: {counted} of {quota.max_gpus} GPUs"
+        gpus = sum(count for offer, count in running if quota.covers(offer.provider, offer.region, offer.gpu))
+        yield gpus <= quota.max_gpus, f"quota {quota.name}: {gpus} of {quota.max_gpus} GPUs"
     if policy.max_power_kw is not None:
         watts = [claim.catalogs.gpus[offer.gpu].tdp_w for offer, _ in running]
-        drawn = sum((w or 0.0) * offer.gpu_count * n for w, (offer, n) in zip(watts, running, strict=True))
+        drawn = sum((w or 0.0) * count for w, (_, count) in zip(watts, running, strict=True))
         power_kw, known = drawn / WATTS_PER_KILOWATT, None not in watts
         within = known and power_kw <= policy.max_power_kw * (1 + RATE_TOLERANCE)
         yield within, f"{power_kw:g} of {policy.max_power_kw:g} kW"
-
-
-def _setup_key(d: Deployment) -> tuple[str | int, ...]:
-    layout = (d.tensor_parallel, d.pipeline_parallel)
-    return (d.workload, d.model, d.engine, d.gpu, d.precision, d.kv_precision, *layout)
 
 
 def _carbon_kg_per_month(claim: Claim) -> float | None:
@@ -131,20 +126,13 @@ def _carbon_kg_per_month(claim: Claim) -> float | None:
         kg_per_hour = _carbon_kg_per_hour(claim, offer)
         if kg_per_hour is None:
             return None
-        total += kg_per_hour * _running_hours_per_month(claim, purchase, offer)
+        total += kg_per_hour * sum(claim.instances_by_hour(purchase, offer)) * HOURS_PER_MONTH / HOURS_PER_WEEK
     return total
-
-
-def _running_hours_per_month(claim: Claim, purchase: Purchase, offer: Offer) -> float:
-    by_hour = [purchase.schedule[period].instances for period in claim.period_of_hour]
-    if offer.pricing_term in ALWAYS_PAID:
-        return float(max(by_hour) * HOURS_PER_MONTH)
-    return sum(by_hour) * HOURS_PER_MONTH / HOURS_PER_WEEK
 
 
 def _carbon_kg_per_hour(claim: Claim, offer: Offer) -> float | None:
     """One instance: hardware of one's own at its own power and PUE, rented at rated power and the grid's PUE."""
-    grid, own = claim.scenario.policy.grid, claim.catalogs.terms.owned.get(offer.id)
+    grid, own = claim.policy.grid, claim.catalogs.terms.owned.get(offer.id)
     watts = claim.catalogs.gpus[offer.gpu].tdp_w
     grams = grid.intensity_g_per_kwh(offer.region) if grid else None
     rated_kw = None if watts is None else watts * offer.gpu_count / WATTS_PER_KILOWATT

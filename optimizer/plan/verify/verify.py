@@ -6,93 +6,235 @@ and predicts every deployment at its planned loads.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
 
 from optimizer.base.units import HOURS_PER_WEEK
-from optimizer.inputs.scenario.scenario import RequestClass
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.record.fleet import Deployment, Hosted, PlannedFleet, Purchase
 from optimizer.plan.record.report import Check, Verification
 from optimizer.plan.verify.bill import cost, hosted, migration
-from optimizer.plan.verify.claim import RATE_TOLERANCE, Claim, Finding, Findings, hours_of
+from optimizer.plan.verify.claim import RATE_TOLERANCE, Claim, Findings, hours_of
 from optimizer.plan.verify.service import demand, memory, quality, service_levels, utilization, warm
 from optimizer.plan.verify.spread import losses, spread
 from optimizer.plan.verify.supply import instances, offers, totals
 
-__all__ = ["CHECKS", "Claim", "verify"]
 
-
-def verify(claim: Claim) -> Verification:
+def verify(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet) -> Verification:
     """Runs every check; a plan that fails one must not be shown as an answer.
 
     A plan that does not hang together is checked for nothing else.
     """
-    whole = _check("whole", _whole, claim)
-    checks = [whole, *(_check(name, check, claim) for name, check in CHECKS.items())] if whole.passed else [whole]
+    claim = Claim(scenario, catalogs, fleet)
+    whole, *others = CHECKS
+    checks = [_checked(whole, claim)]
+    if checks[0].passed:
+        checks += [_checked(name, claim) for name in others]
     return Verification(passed=all(check.passed for check in checks), checks=checks)
 
 
-def _check(name: str, check: Callable[[Claim], Findings], claim: Claim) -> Check:
-    passed, text = _joined(check(claim))
-    return Check(name=name, passed=passed, text=text)
+def _checked(name: str, claim: Claim) -> Check:
+    """One verdict: all that is wrong, or the last thing that was right."""
+    findings = list(CHECKS[name].findings(claim))
+    wrong = dict.fromkeys(text for passed, text in findings if not passed)
+    held = f"{len(findings)} of {len(findings)} hold" if findings else "the scenario sets no such limit"
+    text = "; ".join(wrong) or (findings[0][1] if len(findings) == 1 else held)
+    return Check(name=name, passed=not wrong, text=text)
 
 
-def _joined(findings: Findings) -> Finding:
-    """One verdict for a check: all that is wrong, or the last thing that was right."""
-    found = list(findings)
-    wrong = dict.fromkeys(text for passed, text in found if not passed)
-    if wrong:
-        return False, "; ".join(wrong)
-    if not found:
-        return True, "the scenario sets no such limit"
-    return True, found[0][1] if len(found) == 1 else f"{len(found)} of {len(found)} hold"
-
-
-def _whole(claim: Claim) -> Findings:
+def whole(claim: Claim) -> Findings:
     """The plan's parts refer to each other, the scenario and the catalogs, and cover each hour of the week once."""
-    hours = sorted(hour for item in claim.periods for hour in hours_of(item))
-    yield hours == list(range(HOURS_PER_WEEK)), f"{len(claim.periods)} periods cover each hour of the week once"
-    numbers = list(range(len(claim.periods)))
-    yield [item.period for item in claim.periods] == numbers, "periods are numbered in order"
-    schedules = [[entry.period for entry in item.schedule] for item in claim.purchases]
-    schedules += [[entry.period for entry in item.schedule] for item in claim.deployments]
-    schedules += [[entry.period for entry in item.schedule] for item in claim.hosted]
-    yield all(told == numbers for told in schedules), f"every schedule tells {len(numbers)} periods in order"
-    yield len(claim.bought) == len(claim.purchases), "all that is bought is in the catalogs"
-    yield len(claim.placed) == len(claim.deployments), "every deployment runs on instances that are bought"
+    yield from _calendar(claim)
+    fleet = claim.fleet
+    yield len(claim.bought) == len(fleet.purchases), "all that is bought is in the catalogs"
+    yield len(claim.placed) == len(fleet.deployments), "every deployment runs on instances that are bought"
     yield len({offer.id for _, offer in claim.bought}) == len(claim.bought), "every offer is bought once"
-    for d in claim.deployments:
-        classes = {(c.name, c.input_tokens, c.output_tokens) for c in _classes(claim, d.workload)}
-        served = {(c.name, c.input_tokens, c.output_tokens) for c in d.classes}
-        whole_mix = math.isclose(sum(c.share for c in d.classes), 1, rel_tol=RATE_TOLERANCE)
-        yield whole_mix and served <= classes, f"{d.workload} on {d.gpu} serves classes of the scenario"
-        running = d.replicas > 0 and any(entry.replicas > 0 for entry in d.schedule)
-        yield running and d.max_requests_per_second > 0, f"{d.workload} on {d.gpu} has replicas that serve"
-        yield (
-            d.gpus_per_replica == d.tensor_parallel * d.pipeline_parallel,
-            f"a replica spans {d.gpus_per_replica} GPUs",
-        )
-    for api in claim.hosted:
-        names = {c.name for c in _classes(claim, api.workload)}
+    for d in fleet.deployments:
+        yield from _deployment(claim, d)
+    for api in fleet.hosted:
+        names = {item.name for item in claim.classes(api.workload)}
         yield api.request_class in names, f"{api.api} serves a class of the scenario"
 
 
-def _classes(claim: Claim, workload: str) -> tuple[RequestClass, ...]:
-    return claim.workloads[workload].classes() if workload in claim.workloads else ()
+def _calendar(claim: Claim) -> Findings:
+    fleet = claim.fleet
+    hours = sorted(hour for item in fleet.periods for hour in hours_of(item))
+    yield hours == list(range(HOURS_PER_WEEK)), f"{len(fleet.periods)} periods cover each hour of the week once"
+    most = claim.policy.elastic.max_periods
+    if len(fleet.periods) > most:
+        yield False, f"{len(fleet.periods)} of at most {most} periods"
+    numbers = list(range(len(fleet.periods)))
+    yield [item.period for item in fleet.periods] == numbers, "periods are numbered in order"
+    scheduled: list[Purchase | Deployment | Hosted] = [*fleet.purchases, *fleet.deployments, *fleet.hosted]
+    in_order = all([entry.period for entry in item.schedule] == numbers for item in scheduled)
+    yield in_order, f"every schedule tells {len(numbers)} periods in order"
 
 
-CHECKS: dict[str, Callable[[Claim], Findings]] = {
-    "cost": cost,
-    "hosted": hosted,
-    "migration": migration,
-    "demand": demand,
-    "warm": warm,
-    "instances": instances,
-    "utilization": utilization,
-    "memory": memory,
-    "service_levels": service_levels,
-    "quality": quality,
-    "offers": offers,
-    "totals": totals,
-    "spread": spread,
-    "losses": losses,
+def _deployment(claim: Claim, d: Deployment) -> Findings:
+    classes = {(c.name, c.input_tokens, c.output_tokens) for c in claim.classes(d.workload)}
+    served = {(c.name, c.input_tokens, c.output_tokens) for c in d.classes}
+    whole_mix = math.isclose(sum(c.share for c in d.classes), 1, rel_tol=RATE_TOLERANCE)
+    yield whole_mix and served <= classes, f"{d.workload} on {d.gpu} serves classes of the scenario"
+    running = d.replicas > 0 and any(entry.replicas > 0 for entry in d.schedule)
+    yield running and d.max_requests_per_second > 0, f"{d.workload} on {d.gpu} has replicas that serve"
+    spans = d.tensor_parallel * d.pipeline_parallel
+    yield d.gpus_per_replica == spans, f"a replica spans {d.gpus_per_replica} GPUs"
+
+
+class Rule(NamedTuple):
+    """One check, and the fields of the scenario that it holds a plan to."""
+
+    findings: Callable[[Claim], Findings]
+    covers: tuple[str, ...] = ()
+
+
+CHECKS: Final[Mapping[str, Rule]] = {
+    "whole": Rule(
+        whole,
+        (
+            "workloads[].input_tokens",
+            "workloads[].output_tokens",
+            "workloads[].request_classes[].input_tokens",
+            "workloads[].request_classes[].output_tokens",
+            "policy.elastic.max_periods",
+        ),
+    ),
+    "cost": Rule(
+        cost,
+        (
+            "policy.elastic.start_up_minutes",
+            "policy.elastic.minimum_billing_hours",
+            "policy.storage_gb_per_instance",
+            "policy.egress.bytes_per_output_token",
+            "policy.egress.bytes_per_request",
+        ),
+    ),
+    "hosted": Rule(
+        hosted,
+        (
+            "workloads[].model",
+            "workloads[].min_quality",
+            "workloads[].unknown_quality",
+            "workloads[].providers",
+            "workloads[].regions",
+            "workloads[].countries",
+            "policy.hosting",
+            "policy.providers",
+            "policy.regions",
+            "policy.countries",
+            "policy.precisions",
+            "policy.kv_precisions",
+            "policy.price_confidence",
+            "policy.max_price_age_days",
+        ),
+    ),
+    "migration": Rule(
+        migration,
+        ("policy.migration.in_force", "policy.migration.max_changes", "policy.migration.usd_per_change"),
+    ),
+    "demand": Rule(
+        demand,
+        (
+            "workloads[].requests_per_second",
+            "workloads[].demand.hourly",
+            "workloads[].demand.weekend_factor",
+            "workloads[].demand.peak_requests_per_second",
+            "workloads[].demand.weekly_requests_per_second",
+            "workloads[].request_classes[].share",
+        ),
+    ),
+    "warm": Rule(warm, ("workloads[].min_replicas", "workloads[].max_replicas", "policy.elastic.start_up_minutes")),
+    "instances": Rule(instances),
+    "utilization": Rule(
+        utilization,
+        ("policy.max_utilization", "policy.robust.demand", "policy.robust.throughput", "policy.mix_classes"),
+    ),
+    "memory": Rule(memory),
+    "service_levels": Rule(
+        service_levels,
+        (
+            "workloads[].cached_input_share",
+            "workloads[].slo.ttft_ms",
+            "workloads[].slo.tpot_ms",
+            "workloads[].slo.e2e_ms",
+            "workloads[].slo.ttft_overhead_ms",
+            "policy.confidence",
+            "policy.spot.interruptions_per_month",
+            "policy.spot.recovery_minutes",
+        ),
+    ),
+    "quality": Rule(
+        quality,
+        (
+            "workloads[].model",
+            "workloads[].alternatives[].model",
+            "workloads[].alternatives[].quality",
+            "workloads[].min_quality",
+            "workloads[].unknown_quality",
+        ),
+    ),
+    "offers": Rule(
+        offers,
+        (
+            "workloads[].providers",
+            "workloads[].regions",
+            "workloads[].countries",
+            "policy.providers",
+            "policy.regions",
+            "policy.countries",
+            "policy.gpus",
+            "policy.hosting",
+            "policy.provider_kinds",
+            "policy.pricing_terms",
+            "policy.price_confidence",
+            "policy.max_price_age_days",
+            "policy.engines",
+            "policy.precisions",
+            "policy.kv_precisions",
+        ),
+    ),
+    "totals": Rule(
+        totals,
+        (
+            "policy.max_monthly_usd",
+            "policy.robust.price",
+            "policy.max_gpus",
+            "policy.quotas[].provider",
+            "policy.quotas[].region",
+            "policy.quotas[].gpu",
+            "policy.quotas[].max_gpus",
+            "policy.max_distinct_configurations",
+            "policy.max_engines",
+            "policy.max_power_kw",
+            "policy.max_carbon_kg_per_month",
+            "policy.grid.g_co2_per_kwh",
+            "policy.grid.pue",
+        ),
+    ),
+    "spread": Rule(
+        spread,
+        ("policy.min_providers", "policy.min_regions", "policy.max_provider_share", "policy.max_spot_share"),
+    ),
+    "losses": Rule(
+        losses, ("policy.spare_replicas", "policy.survive.loss_of", "policy.robust.demand", "policy.robust.throughput")
+    ),
 }
-"""What is checked of a plan whose parts fit together, in the order shown."""
+"""What is checked, in the order shown; all but the first of a plan whose parts fit together.
+
+Fields are paths in the scenario's schema, `[]` standing for each item of a list."""
+
+COVERED: Final = frozenset(field for rule in CHECKS.values() for field in rule.covers)
+"""Every field of the scenario that some check holds a plan to."""
+
+NOT_COVERED: Final[Mapping[str, str]] = {
+    "name": "what the scenario is called",
+    "description": "for people",
+    "lifecycle": "read by `optimizer lifecycle` alone",
+    "workloads[].name": "what the workload is called; deployments refer to it",
+    "workloads[].trace": "read into the rate and the request classes when the scenario is loaded",
+    "workloads[].demand.profile": "read into the weekly rates when the scenario is loaded",
+    "policy.flag_price_age_days": "a warning, which no plan fails",
+    "policy.migration.from_plan": "read into the replicas in force when the scenario is loaded",
+}
+"""Every other field, and why no plan can break it."""
