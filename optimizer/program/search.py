@@ -1,4 +1,4 @@
-"""The search for the cheapest machines: relaxation, incumbent, elimination, final solve; each step a proof."""
+"""The search for the cheapest plan: relaxation, incumbent, elimination, final solve; each step a proof."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,10 +13,10 @@ from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import stands_in_force
 from optimizer.program.problem.traits import GROUPS, candidate_traits, offer_traits
 from optimizer.program.proof.dominance import undominated
-from optimizer.program.proof.relaxation import Bound, bound_from, read_multipliers
-from optimizer.program.proof.state import Found, Ledger
-from optimizer.program.proof.steps import can_beat, close_enough, final_solve, result_of, solve_on
-from optimizer.program.solver import Clock, solve_linear
+from optimizer.program.proof.relaxation import Bound, bound_from, no_bound, read_multipliers
+from optimizer.program.proof.state import SearchResult, SearchState
+from optimizer.program.proof.steps import can_beat, final_solve, result_of, solve_on, within_gap
+from optimizer.program.solver import Clock, SolverResult, solve_linear
 
 INCUMBENT_COLUMNS = 24
 INCUMBENT_NODES = 5
@@ -32,84 +32,85 @@ SEPARATED_STREAMS = 1_000
 """Flows of undominated candidates beyond which workloads that share nothing are searched one by one."""
 
 
-def search(problem: Problem, ledger: Ledger, eliminate: bool = True) -> Found:
-    """The cheapest machines for a sorted problem.
+def search(problem: Problem, state: SearchState, eliminate: bool = True) -> SearchResult:
+    """The cheapest plan for a sorted problem.
 
     Args:
         problem: In canonical order.
-        ledger: Written as the search goes.
+        state: Written as the search goes.
         eliminate: Whether to remove candidates by proof before the final solve; the optimum is the same.
     """
     if not eliminate:
-        return final_solve(problem, np.ones(len(problem.candidates), dtype=np.bool_), None, None, ledger)
-    with ledger.phase("dominance"):
+        return final_solve(problem, np.ones(len(problem.candidates), dtype=np.bool_), no_bound(problem), None, state)
+    with state.phase("dominance"):
         keep = undominated(problem)
-        ledger.eliminated["dominance"] = int((~keep).sum())
+        state.eliminated["dominance"] = int((~keep).sum())
     streams = keep[problem.streams.server].sum()
     if streams > SEPARATED_STREAMS and len(parts := separable_parts(problem, keep)) > 1:
-        return _search_parts(problem, parts, ledger)
+        return _search_parts(problem, parts, state)
     if streams > (MANY_STREAMS_WITH_STARTS if problem.traffic.start_share.any() else MANY_STREAMS):
-        return search_large(problem, keep, ledger)
-    with ledger.phase("relaxation"):
-        bound = _relaxation_bound(problem, keep, ledger)
+        return search_large(problem, keep, state)
+    return _search_small(problem, keep, state)
+
+
+def _search_small(problem: Problem, keep: Flags, state: SearchState) -> SearchResult:
+    """The relaxation's bound, a plan of the most promising candidates, then what may still beat it."""
+    with state.phase("relaxation"):
+        bound = _relaxation_bound(problem, keep, state)
     if bound is None:
-        return final_solve(problem, keep, None, None, ledger)
-    with ledger.phase("incumbent"):
+        return final_solve(problem, keep, no_bound(problem), None, state)
+    with state.phase("incumbent"):
         promising = _promising(problem, keep, bound)
         everything = not (keep & ~promising).any()
-        nodes = ledger.node_limit if everything else INCUMBENT_NODES
-        answer, incumbent = solve_on(problem, promising, ledger, nodes)
-    remaining = keep & can_beat(problem, bound, incumbent, ledger)
-    ledger.eliminated["reduced_cost"] = int((keep & ~remaining).sum())
-    if everything or (answer.status in ("optimal", "infeasible") and not (remaining & ~promising).any()):
-        return result_of(problem, keep, bound, answer, incumbent, ledger)
-    if close_enough(bound, incumbent, ledger):
+        nodes = state.node_limit if everything else INCUMBENT_NODES
+        result, incumbent = solve_on(problem, promising, state, nodes)
+    remaining = keep & can_beat(problem, bound, incumbent, state)
+    state.eliminated["reduced_cost"] = int((keep & ~remaining).sum())
+    if everything or (result.status in ("optimal", "infeasible") and not (remaining & ~promising).any()):
+        return result_of(problem, keep, bound, result, incumbent, state)
+    if within_gap(bound, incumbent, state):
         # what the solver proved holds for the promising candidates alone
-        ended = replace(answer, status="feasible", bound=bound.usd_per_hour)
-        return result_of(problem, keep, bound, ended, incumbent, ledger)
-    return final_solve(problem, keep, bound, incumbent, ledger)
+        return result_of(problem, keep, bound, SolverResult("feasible", bound.usd_per_hour), incumbent, state)
+    return final_solve(problem, keep, bound, incumbent, state)
 
 
-def _search_parts(problem: Problem, parts: Sequence[Sorted], ledger: Ledger) -> Found:
+def _search_parts(problem: Problem, parts: Sequence[Sorted], state: SearchState) -> SearchResult:
     """The same for each part alone in an equal share of the time left, then again for those that ran out of theirs."""
-    founds = [_search_part(part, ledger, len(parts) - number) for number, part in enumerate(parts)]
-    limited, again = ledger.clock.left_s() is not None, replace(ledger, eliminated={}, columns_solved=0)
-    behind = [number for number, found in enumerate(founds) if limited and not _ended(found, ledger)]
-    for left, number in zip(range(len(behind), 0, -1), behind, strict=True):
-        if not ledger.clock.expired:
-            founds[number] = better(founds[number], _search_part(parts[number], again, left))
-    return joined(problem, parts, founds)
+    results = [_search_part(part, state, len(parts) - number) for number, part in enumerate(parts)]
+    limited, again = state.clock.left_s() is not None, replace(state, eliminated={}, columns_solved=0)
+    unfinished = [number for number, result in enumerate(results) if limited and not _ended(result, state)]
+    for left, number in zip(range(len(unfinished), 0, -1), unfinished, strict=True):
+        if not state.clock.expired:
+            results[number] = better(results[number], _search_part(parts[number], again, left))
+    return joined(problem, parts, results)
 
 
-def _search_part(part: Sorted, ledger: Ledger, waiting: int) -> Found:
+def _search_part(part: Sorted, state: SearchState, waiting: int) -> SearchResult:
     """The same for one part while `waiting` parts want the time that is left."""
-    left_s = ledger.clock.left_s()
+    left_s = state.clock.left_s()
     clock = Clock(None if left_s is None else left_s / waiting)
-    inner = replace(ledger, clock=clock, ceiling_usd_per_hour=np.inf, eliminated={}, columns_solved=0)
-    found = search(part.problem, inner)
+    inner = replace(state, clock=clock, cutoff_usd_per_hour=np.inf, eliminated={}, columns_solved=0)
+    result = search(part.problem, inner)
     for argument, count in inner.eliminated.items():
-        ledger.eliminated[argument] = ledger.eliminated.get(argument, 0) + count
-    ledger.columns_solved += inner.columns_solved
-    return found
+        state.eliminated[argument] = state.eliminated.get(argument, 0) + count
+    state.columns_solved += inner.columns_solved
+    return result
 
 
-def _ended(found: Found, ledger: Ledger) -> bool:
+def _ended(result: SearchResult, state: SearchState) -> bool:
     """Whether nothing more is wanted of a search, or no more time would change it."""
-    bound = Bound(found.bound_usd_per_hour, found.with_candidate_usd_per_hour)
-    return found.status in ("optimal", "infeasible") or close_enough(bound, found.machines, ledger)
+    return result.status in ("optimal", "infeasible") or within_gap(result.bound, result.incumbent, state)
 
 
-def _relaxation_bound(problem: Problem, keep: Flags, ledger: Ledger) -> Bound | None:
+def _relaxation_bound(problem: Problem, keep: Flags, state: SearchState) -> Bound | None:
     """Bounds on every plan, and on every plan with a given candidate, infinite for candidates already removed."""
     part = compacted(problem, keep)
     program = build_program(part.problem, relaxed=True)
-    answer = solve_linear(model_proto(program, hourly_cost(program)), ledger.clock)
-    if answer.status != "optimal" or not len(answer.duals):
+    result = solve_linear(model_proto(program, hourly_cost(program)), state.clock)
+    if result.status != "optimal" or not len(result.duals):
         return None
-    bound = bound_from(part.problem, read_multipliers(program, answer.duals))
-    each = np.full(len(problem.candidates), np.inf)
-    each[part.candidates] = bound.with_candidate_usd_per_hour
-    return Bound(bound.usd_per_hour, each)
+    bound = bound_from(part.problem, read_multipliers(program, result.duals))
+    return bound.for_whole(part.candidates, len(problem.candidates))
 
 
 def _promising(problem: Problem, keep: Flags, bound: Bound) -> Flags:

@@ -1,7 +1,7 @@
 """The cheapest plan for a problem, as plain numbers, with what was proven about it."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -9,11 +9,13 @@ import numpy as np
 from optimizer.base.arrays import Floats, Ints
 from optimizer.base.errors import SolverFailure
 from optimizer.base.units import HOURS_PER_MONTH
+from optimizer.program.problem.data import select_labels
 from optimizer.program.problem.problem import Problem, Sorted, sorted_problem
 from optimizer.program.problem.soundness import check
-from optimizer.program.proof.state import EQUAL_COST, Found, Ledger, Machines
+from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchResult, SearchState
+from optimizer.program.proof.steps import within_gap
+from optimizer.program.refine import tie_break
 from optimizer.program.refine.routing import Routed, balanced_flows
-from optimizer.program.refine.tie_break import break_ties
 from optimizer.program.search import search
 from optimizer.program.solver import Clock, IntegerSolver, integer_solver
 
@@ -26,7 +28,6 @@ _REASON: dict[Outcome, str] = {
     "unproven": "the time limit was reached before a plan was found or ruled out",
 }
 
-
 _WITHIN_GAP = "the plan is proven within the gap asked for"
 
 
@@ -37,6 +38,10 @@ class Solution:
     Attributes:
         outcome: `optimal` and `infeasible` are proven for the whole problem.
         reason: Why the search ended so, in one clause.
+        eliminated: Candidates removed before the final solve, by argument.
+        columns_solved: Candidates in the final solve.
+        solver: Which solver proved it.
+        phase_wall_s: Seconds by phase, the only part that differs between runs.
         cost_usd_per_month: Of instances, hosted APIs, starts and changes; None without a plan.
         bound_usd_per_month: No plan costs less; None when nothing is known.
         relative_gap: (cost - bound) / cost as it is, None without a plan; the solver calls a plan optimal up to about
@@ -45,25 +50,21 @@ class Solution:
         replicas: (T, C) replicas placed; empty without a plan.
         flows: Requests/s routed to each candidate with replicas; empty without a plan.
         api_flow_per_s: (T, A) requests/s sent to hosted APIs; empty without a plan.
-        eliminated: Candidates removed before the final solve, by argument.
-        columns_solved: Candidates in the final solve.
-        solver: Which solver proved it.
-        phase_wall_s: Seconds by phase, the only part that differs between runs.
     """
 
     outcome: Outcome
     reason: str
-    cost_usd_per_month: float | None
-    bound_usd_per_month: float | None
-    relative_gap: float | None
-    instances: Ints
-    replicas: Ints
-    flows: tuple[Routed, ...]
-    api_flow_per_s: Floats
     eliminated: Mapping[str, int]
     columns_solved: int
     solver: IntegerSolver
     phase_wall_s: Mapping[str, float]
+    cost_usd_per_month: float | None = None
+    bound_usd_per_month: float | None = None
+    relative_gap: float | None = None
+    instances: Ints = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
+    replicas: Ints = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
+    flows: tuple[Routed, ...] = ()
+    api_flow_per_s: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
     def bounded_by(self, wider: "Solution") -> "Solution":
         """The same plan for a problem with more choices, of which only a bound is known."""
@@ -84,8 +85,8 @@ def solve(
     progress: Callable[[str], None] | None = None,
     relative_gap: float = 0.0,
     node_limit: int | None = None,
-    settle_ties: bool = True,
-    at_most_usd_per_month: float = np.inf,
+    break_ties: bool = True,
+    cutoff_usd_per_month: float = np.inf,
 ) -> Solution:
     """The cheapest plan, its bound and its routing, in the problem's own index order.
 
@@ -98,111 +99,109 @@ def solve(
         progress: Told the name of each phase as it begins.
         relative_gap: Search no further than a plan proven within this of the cheapest; 0 proves it cheapest.
         node_limit: Branch and bound no further than so many nodes; a limit that is the same on every machine.
-        settle_ties: Whether it matters which of several equally cheap plans is found.
-        at_most_usd_per_month: What a known plan costs; where the search ends `infeasible` no plan costs as little.
+        break_ties: Whether it matters which of several equally cheap plans is found.
+        cutoff_usd_per_month: What a known plan costs; where the search ends `infeasible` no plan costs as little.
 
     Raises:
         ValueError: The problem is not one, see `soundness`.
     """
-    ceiling = at_most_usd_per_month / HOURS_PER_MONTH
-    ledger = Ledger(progress or _silent, Clock(time_limit_s), relative_gap, node_limit, ceiling)
-    return _solved(problem, ledger, eliminate=True, settle_ties=settle_ties)
+    state = SearchState(
+        progress=progress or _no_progress,
+        clock=Clock(time_limit_s),
+        relative_gap=relative_gap,
+        node_limit=node_limit,
+        cutoff_usd_per_hour=cutoff_usd_per_month / HOURS_PER_MONTH,
+    )
+    return _solved(problem, state, eliminate=True, break_ties=break_ties)
 
 
 def solve_plainly(problem: Problem) -> Solution:
     """The same without removing any candidate first: slower, and a check on the arguments that remove them."""
-    return _solved(problem, Ledger(_silent, Clock(None)), eliminate=False, settle_ties=True)
+    return _solved(problem, SearchState(_no_progress, Clock(None)), eliminate=False)
 
 
-def _solved(problem: Problem, ledger: Ledger, eliminate: bool, settle_ties: bool) -> Solution:
+def _solved(problem: Problem, state: SearchState, eliminate: bool, break_ties: bool = True) -> Solution:
     check(problem)
-    served = np.asarray(np.any(problem.candidates.rate_per_s > 0, axis=0))
-    served[problem.apis.mix] = True
-    uncovered = ~(problem.traffic.mixes[served] > 0).any(axis=0)
-    if uncovered.any():
-        missing = ", ".join(sorted(np.array(problem.traffic.classes)[uncovered].tolist()))
-        return _without_plan(problem, "infeasible", f"no candidate serves {missing}", None, ledger)
+    if missing := _unserved(problem):
+        return _without_plan(problem, "infeasible", f"no candidate serves {', '.join(missing)}", state)
     order = sorted_problem(problem)
     try:
-        found = _within_ceiling(search(order.problem, ledger, eliminate), ledger)
-        if found.machines is None:
-            outcome: Outcome = "infeasible" if found.status == "infeasible" else "unproven"
-            return _without_plan(problem, outcome, _REASON[outcome], found.bound_usd_per_hour, ledger)
-        machines = found.machines
-        if settle_ties and found.status == "optimal" and not ledger.relative_gap:
-            with ledger.phase("tie_break"):
-                machines = break_ties(order.problem, machines, found.with_candidate_usd_per_hour, ledger)
-        with ledger.phase("routing"):
-            flows = balanced_flows(order.problem, machines)
+        result = _within_cutoff(search(order.problem, state, eliminate), state)
+        plan = result.incumbent
+        if plan is None:
+            return _unfound(problem, result, state)
+        if break_ties and result.status == "optimal" and not state.relative_gap:
+            with state.phase("tie_break"):
+                plan = tie_break.break_ties(order.problem, plan, result.bound.with_candidate_usd_per_hour, state)
+        with state.phase("routing"):
+            flows = balanced_flows(order.problem, plan)
     except SolverFailure as failure:
-        return _without_plan(problem, "failed", str(failure), None, ledger)
-    return _with_plan(problem, order, found, (machines, flows), ledger)
+        return _without_plan(problem, "failed", str(failure), state)
+    return _with_plan(order, result, plan, flows=flows, state=state)
 
 
-def _within_ceiling(found: Found, ledger: Ledger) -> Found:
+def _unserved(problem: Problem) -> list[str]:
+    """The classes that no candidate and no hosted API serves."""
+    served = np.asarray((problem.candidates.rate_per_s > 0).any(axis=0))
+    served[problem.apis.mix] = True
+    uncovered = ~(problem.traffic.mixes[served] > 0).any(axis=0)
+    return sorted(select_labels(problem.traffic.classes, np.flatnonzero(uncovered)))
+
+
+def _within_cutoff(result: SearchResult, state: SearchState) -> SearchResult:
     """A plan that is dearer than what is of interest is none, and proves nothing about dearer plans."""
-    if found.machines is None or found.machines.usd_per_hour <= ledger.ceiling_usd_per_hour * (1 + EQUAL_COST):
-        return found
-    return replace(found, machines=None, status="infeasible" if found.status == "optimal" else "unproven")
+    if result.incumbent is None or result.incumbent.usd_per_hour <= state.cutoff_usd_per_hour * (1 + EQUAL_COST):
+        return result
+    return replace(result, incumbent=None, status="infeasible" if result.status == "optimal" else "unproven")
 
 
 def _with_plan(
-    problem: Problem, order: Sorted, found: Found, plan: tuple[Machines, tuple[Routed, ...]], ledger: Ledger
+    order: Sorted, result: SearchResult, plan: Incumbent, flows: Sequence[Routed], state: SearchState
 ) -> Solution:
     """The solution in the original order; a bound within rounding of the cost is the cost."""
-    machines, flows = plan
-    cost = machines.usd_per_hour
-    bound = min(found.bound_usd_per_hour, cost)
+    cost = plan.usd_per_hour
+    bound = min(result.bound.usd_per_hour, cost)
     if cost - bound <= EQUAL_COST * cost:
         bound = cost
-    proven = bound == cost or (found.status == "optimal" and not ledger.relative_gap)
+    proven = bound == cost or (result.status == "optimal" and not state.relative_gap)
     outcome: Outcome = "optimal" if proven else "feasible"
-    close = ledger.relative_gap and cost - bound <= ledger.relative_gap * cost
-    back_offers, back_candidates = np.argsort(order.offers), np.argsort(order.candidates)
+    reason = _REASON[outcome] if proven or not within_gap(result.bound, plan, state) else _WITHIN_GAP
+    problem, streams = order.problem, order.problem.api_streams
     sent = np.zeros((problem.traffic.periods, len(problem.apis)))
-    streams = order.problem.api_streams
-    sent[streams.period, order.apis[streams.server]] = machines.api_flow_per_s
-    return Solution(
-        outcome=outcome,
-        reason=_WITHIN_GAP if close and not proven else _REASON[outcome],
+    sent[streams.period, order.apis[streams.server]] = plan.api_flow_per_s
+    return replace(
+        _without_plan(problem, outcome, reason, state),
         cost_usd_per_month=cost * HOURS_PER_MONTH,
         bound_usd_per_month=bound * HOURS_PER_MONTH,
         relative_gap=(cost - bound) / cost,
-        instances=machines.instances[:, back_offers],
-        replicas=machines.replicas[:, back_candidates],
+        instances=plan.instances[:, np.argsort(order.offers)],
+        replicas=plan.replicas[:, np.argsort(order.candidates)],
         flows=tuple(
-            Routed(flow.period, int(order.candidates[flow.candidate]), int(order.mixes[flow.mix]), flow.flow_per_s)
+            replace(flow, candidate=int(order.candidates[flow.candidate]), mix=int(order.mixes[flow.mix]))
             for flow in flows
         ),
         api_flow_per_s=sent,
-        eliminated=ledger.eliminated,
-        columns_solved=ledger.columns_solved,
-        solver=integer_solver(problem.traffic.periods),
-        phase_wall_s=ledger.phase_wall_s,
     )
 
 
-def _without_plan(
-    problem: Problem, outcome: Outcome, reason: str, bound_usd_per_hour: float | None, ledger: Ledger
-) -> Solution:
-    known = outcome == "unproven" and bound_usd_per_hour is not None and np.isfinite(bound_usd_per_hour)
-    nothing = np.zeros((0, 0))
+def _unfound(problem: Problem, result: SearchResult, state: SearchState) -> Solution:
+    """The solution where there is no plan, or none was found in time: then with what no plan undercuts, if known."""
+    if result.status == "infeasible":
+        return _without_plan(problem, "infeasible", _REASON["infeasible"], state)
+    solution, bound = _without_plan(problem, "unproven", _REASON["unproven"], state), result.bound.usd_per_hour
+    return replace(solution, bound_usd_per_month=bound * HOURS_PER_MONTH if np.isfinite(bound) else None)
+
+
+def _without_plan(problem: Problem, outcome: Outcome, reason: str, state: SearchState) -> Solution:
     return Solution(
         outcome=outcome,
         reason=reason,
-        cost_usd_per_month=None,
-        bound_usd_per_month=bound_usd_per_hour * HOURS_PER_MONTH if known and bound_usd_per_hour is not None else None,
-        relative_gap=None,
-        instances=nothing.astype(np.int64),
-        replicas=nothing.astype(np.int64),
-        flows=(),
-        api_flow_per_s=nothing,
-        eliminated=ledger.eliminated,
-        columns_solved=ledger.columns_solved,
+        eliminated=state.eliminated,
+        columns_solved=state.columns_solved,
         solver=integer_solver(problem.traffic.periods),
-        phase_wall_s=ledger.phase_wall_s,
+        phase_wall_s=state.phase_wall_s,
     )
 
 
-def _silent(_: str) -> None:
-    """Progress that nobody watches."""
+def _no_progress(_: str) -> None:
+    """No-op progress callback."""

@@ -1,4 +1,4 @@
-"""The only call of a solver: a model in, an answer with an honest reason out, errors translated."""
+"""The only call of a solver: a model in, a result with an honest status out, errors translated."""
 
 import ctypes
 import datetime
@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -38,7 +38,7 @@ _STATUS: dict[mathopt.TerminationReason, Status] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class SolverResult:
     """What the solver found.
 
     Attributes:
@@ -50,8 +50,8 @@ class Answer:
 
     status: Status
     bound: float
-    values: Floats
-    duals: Floats
+    values: Floats = field(default_factory=lambda: np.zeros(0))
+    duals: Floats = field(default_factory=lambda: np.zeros(0))
 
 
 class Clock:
@@ -70,7 +70,7 @@ class Clock:
         return self._end_s is not None and time.monotonic() >= self._end_s
 
 
-def solve_linear(model: model_pb2.ModelProto, clock: Clock) -> Answer:
+def solve_linear(model: model_pb2.ModelProto, clock: Clock) -> SolverResult:
     """Solve a model without integers on GLOP, with duals."""
     return _solve(model, mathopt.SolverType.GLOP, mathopt.SolveParameters(time_limit=_limit(clock)))
 
@@ -86,14 +86,14 @@ def solve_integer(
     solver: IntegerSolver = "highs",
     node_limit: int | None = None,
     relative_gap: float = 0.0,
-    enough: float = -np.inf,
-) -> Answer:
+    objective_target: float = -np.inf,
+) -> SolverResult:
     """Solve a model with integers to the gap asked for, or as far as the limits allow.
 
-    On HiGHS a solution that costs no more than `enough` ends it, too.
+    On HiGHS a solution that costs no more than `objective_target` ends it, too.
     """
     tolerances = {
-        "objective_target": enough,
+        "objective_target": objective_target,
         "mip_feasibility_tolerance": INTEGRALITY_TOLERANCE,
         "primal_feasibility_tolerance": INTEGRALITY_TOLERANCE,
     }
@@ -117,7 +117,9 @@ def _limit(clock: Clock) -> datetime.timedelta | None:
     return None if left_s is None else datetime.timedelta(seconds=left_s)
 
 
-def _solve(proto: model_pb2.ModelProto, solver: mathopt.SolverType, parameters: mathopt.SolveParameters) -> Answer:
+def _solve(
+    proto: model_pb2.ModelProto, solver: mathopt.SolverType, parameters: mathopt.SolveParameters
+) -> SolverResult:
     model = mathopt.Model.from_model_proto(proto)
     try:
         with _standard_output_kept_clean():
@@ -132,7 +134,7 @@ def _solve(proto: model_pb2.ModelProto, solver: mathopt.SolverType, parameters: 
         )
     values = result.variable_values(list(model.variables())) if result.has_primal_feasible_solution() else []
     duals = result.dual_values(list(model.linear_constraints())) if result.has_dual_feasible_solution() else []
-    return Answer(status, result.termination.objective_bounds.dual_bound, np.array(values), np.array(duals))
+    return SolverResult(status, result.termination.objective_bounds.dual_bound, np.array(values), np.array(duals))
 
 
 @contextmanager

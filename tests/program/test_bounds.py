@@ -8,7 +8,7 @@ from support.instances import TINY, problems, tiny_problem
 
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
-from optimizer.program.formulation.variables import tagged
+from optimizer.program.formulation.rows import tagged
 from optimizer.program.problem.problem import Problem, restricted, sorted_problem
 from optimizer.program.problem.quantities import best_rate_per_s, most_replicas
 from optimizer.program.proof.dominance import undominated

@@ -12,7 +12,7 @@ from support.plain import plain_candidates, plain_offers
 
 from optimizer.program import search
 from optimizer.program.large.decomposition import separable_parts
-from optimizer.program.problem.data import Apis, Limits, Traffic, steady_traffic
+from optimizer.program.problem.data import HostedApis, Limits, Traffic, steady_traffic
 from optimizer.program.problem.problem import Problem, sorted_problem
 from optimizer.program.solve import solve, solve_plainly
 
@@ -43,7 +43,7 @@ def neighbours(draw: st.DrawFn) -> Problem:
             always_paid=random.random(offers) < 0.2,
         ),
         limits=Limits(max_utilization=0.9, spare_replicas=draw(st.sampled_from([0, 0, 1]))),
-        apis=Apis(("saas",), np.array([2]), np.array([2e-4]), ("saas",)),
+        apis=HostedApis(("saas",), np.array([2]), np.array([2e-4]), ("saas",)),
     )
 
 

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from support.promises import lingering_hours
 
 from optimizer.inputs.scenario.policy import Elastic
-from optimizer.program.refine.paid_runs import PaidRun, paid_runs
+from optimizer.program.refine.paid_runs import PaidHours, paid_runs
 
 STEADY = settings(max_examples=60)
 
@@ -29,18 +29,18 @@ def test_runs_are_the_cheapest_that_cover_what_runs(running: list[int], least: i
 def test_an_instance_relieves_another_whose_time_is_over() -> None:
     # one starts at hour 2 where two run; at hour 3 the older one leaves, so nothing is paid beyond what runs
     runs = paid_runs(np.array([0, 0, 1, 0, 2, 2, 2, 2]), np.array([1, 2, 0]), 2)
-    assert runs == (PaidRun(0, 3, 1), PaidRun(2, 2, 1))
+    assert runs == (PaidHours(0, 3, 1), PaidHours(2, 2, 1))
 
 
 def test_a_short_gap_is_bridged_and_a_long_one_is_not() -> None:
     hours = np.array([1, 0, 1, 0, 0, 0, 0, 0])
-    assert paid_runs(hours, np.array([0, 1]), 3) == (PaidRun(0, 3, 1),)
+    assert paid_runs(hours, np.array([0, 1]), 3) == (PaidHours(0, 3, 1),)
     apart = np.array([1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0])
-    assert paid_runs(apart, np.array([0, 1]), 3) == (PaidRun(0, 3, 1), PaidRun(6, 3, 1))
+    assert paid_runs(apart, np.array([0, 1]), 3) == (PaidHours(0, 3, 1), PaidHours(6, 3, 1))
 
 
 def test_what_always_runs_is_paid_all_week() -> None:
-    assert paid_runs(np.zeros(8, dtype=np.int64), np.array([2]), 5) == (PaidRun(0, 8, 2),)
+    assert paid_runs(np.zeros(8, dtype=np.int64), np.array([2]), 5) == (PaidHours(0, 8, 2),)
 
 
 def test_hours_are_told_by_provider() -> None:

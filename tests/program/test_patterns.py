@@ -11,7 +11,7 @@ from support.plain import plain_candidates, plain_offers
 
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program import search
-from optimizer.program.large.knapsack import Stock, fill, reduced_cost_floor
+from optimizer.program.large.knapsack import Units, fill, reduced_cost_floor
 from optimizer.program.large.patterns import pattern_bound
 from optimizer.program.problem.data import Limits, steady_traffic
 from optimizer.program.problem.problem import Problem, sorted_problem
@@ -64,24 +64,24 @@ def test_whole_instances_are_filled_with_what_is_worth_most() -> None:
     load = np.where(random.random((2, 3, 4)) < 0.2, np.inf, random.uniform(0.1, 2.0, (2, 3, 4)))
     worth, price = random.uniform(0.0, 3.0, (2, 4)), np.array([1.0, 1.5, 2.0, 0.7])
     # offer 0 is bought by period, the others for both
-    stock = Stock(price, np.array([[0, 2, 3], [1, 2, 3]]), np.array([0, 0, 1, 2]), load)
-    found = fill(stock, worth, price, np.arange(4))
+    units = Units(price, np.array([[0, 2, 3], [1, 2, 3]]), np.array([0, 0, 1, 2]), load)
+    found = fill(units, worth, price, np.arange(4))
     for unit, count, reduced in zip(found.unit, found.count, found.reduced_cost, strict=True):
-        each = [_left(stock, worth, price[unit], unit, n) for n in range(1, 9)]
+        each = [_left(units, worth, price[unit], unit, n) for n in range(1, 9)]
         assert reduced == pytest.approx(min(each))
         assert each[int(count) - 1] == pytest.approx(min(each))
     for dear in (price, 4 * price):
-        floor, exact = reduced_cost_floor(stock, worth, dear), fill(stock, worth, dear, np.arange(4)).reduced_cost
+        floor, exact = reduced_cost_floor(units, worth, dear), fill(units, worth, dear, np.arange(4)).reduced_cost
         assert (exact[floor >= 0] >= floor[floor >= 0] - 1e-12).all()
 
 
-def _left(stock: Stock, worth: np.ndarray, price: float, unit: int, count: int) -> float:
+def _left(units: Units, worth: np.ndarray, price: float, unit: int, count: int) -> float:
     """Price of the instances less the worth of what they hold, by a linear program in each cell."""
     total = price * count
-    for t, o in zip(*np.nonzero(stock.unit == unit), strict=True):
-        served = np.isfinite(stock.load[t, o])
+    for t, o in zip(*np.nonzero(units.unit == unit), strict=True):
+        served = np.isfinite(units.load[t, o])
         if served.any():
-            total += linprog(-worth[t][served], A_ub=[stock.load[t, o][served]], b_ub=[count], bounds=(0, 1)).fun
+            total += linprog(-worth[t][served], A_ub=[units.load[t, o][served]], b_ub=[count], bounds=(0, 1)).fun
     return total
 
 

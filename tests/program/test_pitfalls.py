@@ -9,7 +9,7 @@ from support.promises import faults
 
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program import search
-from optimizer.program.problem.data import Apis, Limits, steady_traffic
+from optimizer.program.problem.data import HostedApis, Limits, steady_traffic
 from optimizer.program.problem.problem import Problem
 from optimizer.program.solve import Solution, solve
 
@@ -81,7 +81,7 @@ def test_routing_counts_what_a_provider_serves_by_its_hosted_api() -> None:
     limits = Limits(1.0, max_provider_share=0.5, min_providers=2)
     problem = fleet([4, 6], [("p", 3, 1), ("q", 3, 1)], [(0, 1), (1, 1)], limits)
     faster = replace(problem.candidates, rate_per_s=problem.candidates.rate_per_s * [[3.0], [1.0]])
-    hosted = replace(problem, candidates=faster, apis=Apis(("api",), np.array([0]), np.array([1e-5]), ("p",)))
+    hosted = replace(problem, candidates=faster, apis=HostedApis(("api",), np.array([0]), np.array([1e-5]), ("p",)))
     assert not faults(hosted, solve(hosted))
 
 
@@ -140,6 +140,6 @@ def test_a_plan_dearer_than_the_one_known_is_none() -> None:
     problem = fleet([1.0, 1.0], [("p", 1, 2.0)], [(0, 0), (0, 1)], Limits(1.0))
     best = solve(problem).cost_usd_per_month or 0.0
     assert best == pytest.approx(4.0 * HOURS_PER_MONTH)
-    assert solve(problem, at_most_usd_per_month=best).cost_usd_per_month == best
-    assert solve(problem, at_most_usd_per_month=0.9 * best).outcome == "infeasible"
-    assert solve(problem, at_most_usd_per_month=1.5 * best).cost_usd_per_month == best
+    assert solve(problem, cutoff_usd_per_month=best).cost_usd_per_month == best
+    assert solve(problem, cutoff_usd_per_month=0.9 * best).outcome == "infeasible"
+    assert solve(problem, cutoff_usd_per_month=1.5 * best).cost_usd_per_month == best

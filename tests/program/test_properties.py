@@ -13,7 +13,7 @@ from support.instances import TINY, neutral, problems, shuffled, tiny_problem
 from support.paths import ROOT, TESTS
 
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
-from optimizer.program.problem.data import Apis
+from optimizer.program.problem.data import HostedApis
 from optimizer.program.problem.problem import Problem, restricted, sorted_problem
 from optimizer.program.solve import Solution, solve
 
@@ -123,7 +123,7 @@ def test_demand_of_any_size_is_proven(scale: float) -> None:
 
 def test_hosted_apis_alone_make_a_plan() -> None:
     problem = tiny_problem()
-    hosted = replace(problem, apis=Apis(("a", "b"), np.array([0, 2]), np.array([1e-4, 1e-4]), ("saas", "saas")))
+    hosted = replace(problem, apis=HostedApis(("a", "b"), np.array([0, 2]), np.array([1e-4, 1e-4]), ("saas", "saas")))
     solution = solve(restricted(hosted, np.zeros(4, dtype=bool)))
     assert solution.outcome == "optimal"
     np.testing.assert_allclose(solution.api_flow_per_s, [[2.0, 5.0]])
@@ -147,7 +147,7 @@ def test_a_malformed_problem_is_refused_with_every_fault() -> None:
     with pytest.raises(ValueError, match="power of two"):
         solve(replace(problem, candidates=odd))
     strangers = replace(problem.traffic, workload=("v", "w"), least_replicas=np.zeros((1, 2), dtype=np.int64))
-    hosted = Apis(("a",), np.array([3]), np.array([np.inf]), ("saas",))
+    hosted = HostedApis(("a",), np.array([3]), np.array([np.inf]), ("saas",))
     with pytest.raises(ValueError, match="a candidate serves several workloads") as refused:
         solve(replace(problem, traffic=strangers, apis=hosted, limits=replace(problem.limits, usd_per_change=-1.0)))
     for fault in ("apis.mix points outside", "an API costs something", "usd_per_change must not be negative"):

@@ -8,7 +8,7 @@ import pytest
 from support.promises import faults
 from support.second_opinion import SecondOpinion, medium_problem
 
-from optimizer.program.problem.data import Billing, Sending
+from optimizer.program.problem.data import Billing, EgressPrices
 from optimizer.program.problem.problem import Problem
 from optimizer.program.solve import solve
 
@@ -37,7 +37,7 @@ def sending(problem: Problem, seed: int) -> Problem:
         name: float(usd) for name, usd in zip("pqr", np.random.default_rng(seed).permutation([0, 30, 90]), strict=True)
     }
     usd_per_gb = np.array([price[name] for name in problem.offers.provider])
-    return replace(problem, sending=Sending(np.array([1e-6, 3e-6, 2e-6]), usd_per_gb))
+    return replace(problem, egress=EgressPrices(np.array([1e-6, 3e-6, 2e-6]), usd_per_gb))
 
 
 def billed(problem: Problem, seed: int) -> Problem:

@@ -11,9 +11,9 @@ from support.plain import plain_candidates, plain_offers
 
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.formulation.model import build_program, hourly_cost
-from optimizer.program.large.patterns import pattern_bound
+from optimizer.program.large.patterns import PatternBound, pattern_bound
 from optimizer.program.large.rolling_horizon import counted_by_period, planned_by_windows
-from optimizer.program.large.start_costs import Week, bound_over_the_week
+from optimizer.program.large.start_costs import bound_over_the_week
 from optimizer.program.problem.data import Limits, steady_traffic
 from optimizer.program.problem.problem import Problem, sorted_problem
 from optimizer.program.solve import solve_plainly
@@ -38,9 +38,9 @@ def _dear_starts(problem: Problem, share: float) -> Problem:
     ).problem
 
 
-def _week(problem: Problem) -> Week:
+def _week(problem: Problem) -> PatternBound:
     week = bound_over_the_week(problem, pattern_bound(problem, NO_LIMIT), NO_LIMIT)
-    assert week is not None
+    assert week.instances is not None
     return week
 
 
@@ -51,7 +51,7 @@ def test_no_plan_costs_less_than_the_bound_with_starts(problem: Problem, share: 
     solution = solve_plainly(problem)
     assume(solution.cost_usd_per_month is not None)
     cost = (solution.cost_usd_per_month or 0.0) / HOURS_PER_MONTH
-    bound = _week(problem).found.bound
+    bound = _week(problem).bound
     assert bound.usd_per_hour <= cost * (1 + 1e-9)
     used = (solution.replicas > 0).any(axis=0)
     assert (bound.with_candidate_usd_per_hour[used] <= cost * (1 + 1e-9)).all()
@@ -64,7 +64,9 @@ def test_a_plan_by_windows_keeps_every_promise(problem: Problem) -> None:
     best = solve_plainly(problem).cost_usd_per_month
     assume(best is not None)
     assert counted_by_period(problem)
-    answer = planned_by_windows(problem, _week(problem).instances, NO_LIMIT, 0.0)
+    estimate = _week(problem).instances
+    assert estimate is not None
+    answer = planned_by_windows(problem, estimate, NO_LIMIT, 0.0)
     if answer is None:
         assert problem.limits.max_gpus is not None
         return
@@ -94,4 +96,4 @@ def test_starts_lift_the_bound() -> None:
     )
     problem = replace(problem, traffic=traffic)
     assert pattern_bound(problem, NO_LIMIT).bound.usd_per_hour == pytest.approx(0.5)
-    assert _week(problem).found.bound.usd_per_hour == pytest.approx(1.0)
+    assert _week(problem).bound.usd_per_hour == pytest.approx(1.0)

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from optimizer.program.problem.data import (
     LOSSES,
-    Apis,
     Billing,
     Candidates,
+    EgressPrices,
+    HostedApis,
     Limits,
     Offers,
-    Quota,
-    Sending,
+    QuotaLimit,
     Traffic,
     steady_traffic,
 )
@@ -58,12 +58,12 @@ def tiny_problem(**limits: Any) -> Problem:
 
 def with_apis(problem: Problem) -> Problem:
     """The same with a hosted API for the long requests."""
-    return replace(problem, apis=Apis(("saas-long",), np.array([0]), np.array([2e-4]), ("saas",)))
+    return replace(problem, apis=HostedApis(("saas-long",), np.array([0]), np.array([2e-4]), ("saas",)))
 
 
 def paying_for_answers(problem: Problem) -> Problem:
     """The same where sending answers costs something but at the second offer."""
-    return replace(problem, sending=Sending(np.array([2e-6, 1e-6]), np.array([90.0, 0.0, 120.0])))
+    return replace(problem, egress=EgressPrices(np.array([2e-6, 1e-6]), np.array([90.0, 0.0, 120.0])))
 
 
 def by_day_and_night(problem: Problem) -> Problem:
@@ -109,7 +109,7 @@ TINY: dict[str, Callable[[], Problem]] = {
     "max_monthly_usd": lambda: with_apis(tiny_problem(max_monthly_usd=7300.0)),
     "max_power_kw": lambda: tiny_problem(max_power_kw=9.0),
     "max_carbon_kg_per_month": lambda: by_day_and_night(tiny_problem(max_carbon_kg_per_month=2190.0)),
-    "quotas": lambda: tiny_problem(quotas=(Quota("aws/east", (0,), 8), Quota("gcp", (1, 2), 6))),
+    "quotas": lambda: tiny_problem(quotas=(QuotaLimit("aws/east", (0,), 8), QuotaLimit("gcp", (1, 2), 6))),
     "availability": lambda: _scarce(tiny_problem()),
     "max_spot_share": lambda: tiny_problem(max_spot_share=0.25),
     "max_provider_share": lambda: with_apis(tiny_problem(max_provider_share=0.75)),
@@ -157,9 +157,9 @@ def problems(draw: st.DrawFn, *families: str, most_candidates: int = 3, several:
     traffic = draw(_traffics(active))
     offers = draw(_offers(active, traffic.periods))
     candidates = draw(_candidates(active, traffic, offers, most_candidates))
-    apis = draw(_apis(traffic)) if "apis" in active else Apis()
+    apis = draw(_apis(traffic)) if "apis" in active else HostedApis()
     limits = draw(_limits(active, len(offers)))
-    sending = draw(_sendings(len(traffic.classes), len(offers))) if "sending" in active else Sending()
+    sending = draw(_sendings(len(traffic.classes), len(offers))) if "sending" in active else EgressPrices()
     billing = draw(_billings(traffic, offers)) if "minimum_billing" in active else Billing()
     return Problem(traffic, candidates, offers, limits, apis, sending, billing)
 
@@ -174,8 +174,8 @@ def _billings(draw: st.DrawFn, traffic: Traffic, offers: Offers) -> Billing:
 
 
 @st.composite
-def _sendings(draw: st.DrawFn, classes: int, offers: int) -> Sending:
-    return Sending(
+def _sendings(draw: st.DrawFn, classes: int, offers: int) -> EgressPrices:
+    return EgressPrices(
         np.array([draw(st.integers(0, 9)) * 1e-6 for _ in range(classes)]),
         np.array([draw(st.sampled_from([0.0, 40.0, 90.0, 200.0])) for _ in range(offers)]),
     )
@@ -269,9 +269,9 @@ def _candidates(draw: st.DrawFn, active: set[str], traffic: Traffic, offers: Off
 
 
 @st.composite
-def _apis(draw: st.DrawFn, traffic: Traffic) -> Apis:
+def _apis(draw: st.DrawFn, traffic: Traffic) -> HostedApis:
     count = draw(st.integers(1, 2))
-    return Apis(
+    return HostedApis(
         ids=tuple(f"h{number}" for number in range(count)),
         mix=np.array([draw(st.integers(0, len(traffic.mixes) - 1)) for _ in range(count)]),
         usd_per_request=np.array([draw(st.integers(1, 12)) * 1e-4 for _ in range(count)]),
@@ -288,7 +288,7 @@ def _limits(draw: st.DrawFn, active: set[str], offers: int) -> Limits:
         "max_power_kw": _tenths(2, 60),
         "max_carbon_kg_per_month": _tenths(2, 60).map(lambda value: value * 730),
         "quotas": st.builds(
-            lambda first, second: (Quota("p", first_two, first), Quota("q", last, second)),
+            lambda first, second: (QuotaLimit("p", first_two, first), QuotaLimit("q", last, second)),
             st.integers(0, 6),
             st.integers(0, 6),
         ),
@@ -327,7 +327,7 @@ def shuffled(problem: Problem, seed: int) -> tuple[Problem, dict[str, np.ndarray
     quotas = tuple(
         replace(quota, offers=tuple(int(offer_at[o]) for o in quota.offers)) for quota in problem.limits.quotas
     )
-    taken = problem.candidates.take(order["candidates"])
+    taken = problem.candidates.select(order["candidates"])
     moved = replace(
         problem,
         traffic=replace(
@@ -338,10 +338,10 @@ def shuffled(problem: Problem, seed: int) -> tuple[Problem, dict[str, np.ndarray
             mixes=traffic.mixes[order["mixes"]][:, order["classes"]],
         ),
         candidates=replace(taken, offer=offer_at[taken.offer], rate_per_s=taken.rate_per_s[:, order["mixes"]]),
-        offers=problem.offers.take(order["offers"]),
-        apis=replace(problem.apis, mix=mix_at[problem.apis.mix]).take(order["apis"]),
+        offers=problem.offers.select(order["offers"]),
+        apis=replace(problem.apis, mix=mix_at[problem.apis.mix]).select(order["apis"]),
         limits=replace(problem.limits, quotas=quotas[::-1]),
-        sending=problem.sending.take(order["classes"], order["offers"]),
-        billing=problem.billing.take(order["offers"]),
+        egress=problem.egress.select(order["classes"], order["offers"]),
+        billing=problem.billing.select(order["offers"]),
     )
     return moved, order

@@ -136,12 +136,12 @@ class Carrying:
 
 def sending_usd_per_request(problem: Problem, candidate: int, mix: int) -> float:
     """What sending the answers of a request costs from where a candidate stands."""
-    if not len(problem.sending.usd_per_gb):
+    if not len(problem.egress.usd_per_gb):
         return 0.0
     gb = sum(
-        share * each for share, each in zip(problem.traffic.mixes[mix], problem.sending.gb_per_request, strict=True)
+        share * each for share, each in zip(problem.traffic.mixes[mix], problem.egress.gb_per_request, strict=True)
     )
-    return float(problem.sending.usd_per_gb[problem.candidates.offer[candidate]] * gb)
+    return float(problem.egress.usd_per_gb[problem.candidates.offer[candidate]] * gb)
 
 
 def is_present(problem: Problem, replicas: Counts) -> bool:
@@ -278,7 +278,7 @@ def faults(problem: Problem, solution: Solution) -> list[str]:
         sent = sending_usd_per_request(problem, flow.candidate, flow.mix) * flow.flow_per_s * SECONDS_PER_HOUR
         api += sent * problem.traffic.share_of_month[flow.period]
     cost = (float(machine_cost(problem, replicas[None], instances[None])[0]) + float(api)) * HOURS_PER_MONTH
-    exactly = CLOSE if problem.sending.charged else 1e-7  # routing may use the slack it leaves for rounding
+    exactly = CLOSE if problem.egress.charged else 1e-7  # routing may use the slack it leaves for rounding
     if abs(cost - (solution.cost_usd_per_month or 0.0)) > exactly * cost:
         found.append(f"costs {cost}, not {solution.cost_usd_per_month}")
     if problem.limits.max_monthly_usd is not None and cost > problem.limits.max_monthly_usd * (1 + 1e-6):

@@ -7,7 +7,7 @@ import numpy as np
 from ortools.math_opt.python import mathopt
 
 from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
-from optimizer.program.problem.data import Apis, Candidates, Limits, Offers, Traffic
+from optimizer.program.problem.data import Candidates, HostedApis, Limits, Offers, Traffic
 from optimizer.program.problem.problem import Problem
 
 
@@ -57,7 +57,7 @@ def medium_problem(seed: int, periods: int, offers: int, candidates: int, **limi
             always_paid=(random.random(offers) < 0.4) & (periods > 1),
         ),
         Limits(0.85, **limits),
-        Apis(("hosted-v", "hosted-w"), np.array([0, 3]), np.array([6e-4, 5e-4]), ("p", "s")),
+        HostedApis(("hosted-v", "hosted-w"), np.array([0, 3]), np.array([6e-4, 5e-4]), ("p", "s")),
     )
 
 
@@ -145,9 +145,9 @@ class SecondOpinion:
             )
             calls = zip(apis.usd_per_request, self.sent[t], strict=True)
             cost += sum(share * SECONDS_PER_HOUR * price * x for price, x in calls)
-            for (c, m), x in self.flow[t].items() if len(self.problem.sending.usd_per_gb) else ():
-                gb = float(traffic.mixes[m] @ self.problem.sending.gb_per_request)
-                price = float(self.problem.sending.usd_per_gb[self.problem.candidates.offer[c]])
+            for (c, m), x in self.flow[t].items() if len(self.problem.egress.usd_per_gb) else ():
+                gb = float(traffic.mixes[m] @ self.problem.egress.gb_per_request)
+                price = float(self.problem.egress.usd_per_gb[self.problem.candidates.offer[c]])
                 cost += share * SECONDS_PER_HOUR * price * gb * x
         cost += sum(self._lingering(o, least) for o, least in enumerate(self.problem.billing.minimum_hours.tolist()))
         for before, after in np.argwhere(traffic.start_share > 0).tolist():

@@ -54,7 +54,7 @@ def exposure(answer: Answer, chosen: PlannedFleet) -> Exposure:
         chosen: Its plan.
     """
     inquiry = answer.inquiry
-    used = _measurables(inquiry, [column for column, _ in stands_for(answer)])
+    used = _measurables(inquiry, (column for column, _ in stands_for(answer)))
     few, cost = narrowed(inquiry), float(chosen.monthly_cost_usd)
     central = _at_central_prediction(few)
     in_plan = {group.key for group in used}

@@ -172,8 +172,8 @@ class Inquiry:
             self.time_limit_s,
             relative_gap=gap,
             node_limit=nodes,
-            settle_ties=not self.any_of_equals,
-            at_most_usd_per_month=np.inf if known_usd_per_month is None else known_usd_per_month,
+            break_ties=not self.any_of_equals,
+            cutoff_usd_per_month=np.inf if known_usd_per_month is None else known_usd_per_month,
         )
         return Answer(self, formulation, solution)
 

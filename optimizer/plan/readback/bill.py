@@ -11,7 +11,7 @@ from optimizer.performance.market.market import egress_usd_per_gb, storage_usd_p
 from optimizer.plan.question.inquiry import Answer
 from optimizer.plan.question.service import Use, flows_by_class
 from optimizer.plan.record.fleet import BilledRun, Hosted, PeriodInstances, PeriodRequests, Purchase, ReplicaChanges
-from optimizer.program.problem.quantities import busiest_period, deployments_alike
+from optimizer.program.problem.quantities import busiest_period, deployments
 from optimizer.program.refine.paid_runs import paid_runs
 
 
@@ -134,7 +134,7 @@ def replica_changes(answer: Answer) -> ReplicaChanges | None:
     if policy is None:
         return None
     # (C,) candidate -> its group of equal configurations; (G,) replicas of each group today, then more than today
-    group, in_force = deployments_alike(problem)
+    group, in_force = deployments(problem)
     planned = np.bincount(group, answer.solution.replicas[busiest_period(problem)], len(in_force)).astype(np.int64)
     started = int(np.maximum(planned - in_force, 0).sum())
     stopped = int(np.maximum(in_force - planned, 0).sum()) + answer.formulation.stopped_anyway

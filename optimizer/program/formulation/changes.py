@@ -3,23 +3,23 @@
 import numpy as np
 
 from optimizer.program.formulation.policy import limit_of
-from optimizer.program.formulation.rows import Rows, at_least, at_most
-from optimizer.program.formulation.variables import Variables, by_period, cell_names, changes_counted, tagged
+from optimizer.program.formulation.rows import Rows, at_least, at_most, family_of, tagged
+from optimizer.program.formulation.variables import Variables, by_period, cell_names, changes_counted
 from optimizer.program.problem.problem import Problem
-from optimizer.program.problem.quantities import busiest_period, deployments_alike, labels, workload_of_candidate
+from optimizer.program.problem.quantities import busiest_period, deployments, labels, workload_of_candidate
 
 
 def starts(problem: Problem, variables: Variables) -> Rows:
     """starts[o, before, after] >= instances[after, o] - instances[before, o] at each change of periods."""
     offer, before, after = variables.elastic_changes.T
-    number = np.arange(len(offer))
+    row = np.arange(len(offer))
     names = [f"{problem.offers.ids[o]}|t{a}|t{b}" for o, a, b in variables.elastic_changes.tolist()]
     return at_least(
         tagged("starts", names),
-        np.zeros(len(names)),
-        (number, variables.starts, np.ones(len(number))),
-        (number, variables.instance_at[after, offer], -np.ones(len(number))),
-        (number, variables.instance_at[before, offer], np.ones(len(number))),
+        0.0,
+        (row, variables.starts, 1.0),
+        (row, variables.instance_at[after, offer], -1.0),
+        (row, variables.instance_at[before, offer], 1.0),
     )
 
 
@@ -29,52 +29,59 @@ def minimum_billing(problem: Problem, variables: Variables) -> Rows:
     paid = instances + lingering, by cell of the week; see `billing_cells` for them and why these are whole runs.
     """
     cells, billing = variables.cells, problem.billing
-    number, ones = np.arange(len(cells)), np.ones(len(cells))
-    here = variables.instance_at[cells.period, cells.offer]
-    before = here[cells.previous]
-    apart = np.flatnonzero(here != before)
-    row, begun = cells.recently_begun(len(billing.hour_to_period), billing.minimum_hours[cells.offer])
-    names = cell_names(problem, cells)
-    return at_least(
-        tagged("minimum_billing", [f"{way}|{name}" for way in ("rise", "kept") for name in names]),
-        np.zeros(2 * len(names)),
-        (number, variables.begun, ones),
-        (number, variables.lingering, -ones),
-        (number, variables.lingering[cells.previous], ones),
-        (apart, here[apart], -ones[apart]),
-        (apart, before[apart], ones[apart]),
-        (len(number) + number, here, ones),
-        (len(number) + number, variables.lingering, ones),
-        (len(number) + row, variables.begun[begun], -np.ones(len(row))),
+    row, names = np.arange(len(cells)), cell_names(problem, cells)
+    # cell -> column of the instances that run in it
+    running = variables.instance_at[cells.period, cells.offer]
+    running_before = running[cells.previous]
+    # instances paid for all month cancel out of their own rise
+    differ = np.flatnonzero(running != running_before)
+    cell, started = cells.recently_started(len(billing.hour_to_period), billing.minimum_hours[cells.offer])
+    return family_of(
+        "minimum_billing",
+        rise=at_least(
+            [f"rise|{name}" for name in names],
+            0.0,
+            (row, variables.billing_starts, 1.0),
+            (row, variables.billed_idle, -1.0),
+            (row, variables.billed_idle[cells.previous], 1.0),
+            (differ, running[differ], -1.0),
+            (differ, running_before[differ], 1.0),
+        ),
+        kept=at_least(
+            [f"kept|{name}" for name in names],
+            0.0,
+            (row, running, 1.0),
+            (row, variables.billed_idle, 1.0),
+            (cell, variables.billing_starts[started], -1.0),
+        ),
     )
 
 
 def least_replicas(problem: Problem, variables: Variables) -> Rows:
     """sum over the candidates of workload w of replicas[t,c] >= least_replicas[t,w]."""
     least, workload = problem.traffic.least_replicas, workload_of_candidate(problem)
-    periods, everyone = least.shape
+    periods, workloads = least.shape
     time = np.arange(periods)[:, None]
     return at_least(
         tagged("least_replicas", by_period(problem, labels(problem.traffic.workload))),
-        least.ravel().astype(float),
-        (workload + time * everyone, variables.replicas, np.ones(variables.replicas.size)),
+        least.ravel(),
+        (workload + time * workloads, variables.replicas, 1.0),
     )
 
 
 def max_replicas(problem: Problem, variables: Variables) -> Rows:
     """sum over the candidates of workload w of replicas[t,c] <= max_replicas[w]."""
-    limits, everyone = dict(problem.limits.max_replicas), labels(problem.traffic.workload)
-    limited = [name for name in everyone if name in limits]
+    limits, workloads = dict(problem.limits.max_replicas), labels(problem.traffic.workload)
+    limited = [name for name in workloads if name in limits]
     # workload -> its row within a period, -1 where it is not limited
-    row_of_workload = np.array([limited.index(name) if name in limits else -1 for name in everyone])
+    row_of_workload = np.array([limited.index(name) if name in limits else -1 for name in workloads])
     row_of_candidate = row_of_workload[workload_of_candidate(problem)]
     counted = np.flatnonzero(row_of_candidate >= 0)
     period = np.arange(problem.traffic.periods)[:, None]
-    replicas = variables.replicas[:, counted]
     return at_most(
         tagged("max_replicas", by_period(problem, limited)),
         np.tile([float(limits[name]) for name in limited], problem.traffic.periods),
-        (row_of_candidate[counted] + period * len(limited), replicas, np.ones(replicas.size)),
+        (row_of_candidate[counted] + period * len(limited), variables.replicas[:, counted], 1.0),
     )
 
 
@@ -84,17 +91,14 @@ def changes(problem: Problem, variables: Variables) -> Rows:
     started[g] >= sum of replicas[c] - in force[g], stopped[g] >= in force[g] - sum of replicas[c]; their sum <=
     max_changes.
     """
-    alike, in_force = deployments_alike(problem)
-    group, force = np.arange(len(in_force)), in_force.astype(float)
+    deployment, in_force = deployments(problem)
+    names, row, force = changes_counted(problem), np.arange(len(in_force)), in_force.astype(float)
     limit = np.inf if problem.limits.max_changes is None else limit_of(problem.limits.max_changes)
-    started, stopped = variables.changed[: len(group)], variables.changed[len(group) :]
-    replicas, each, one = variables.replicas[busiest_period(problem)], np.ones(len(alike)), np.ones(len(group))
-    return at_most(
-        tagged("changes", [*changes_counted(problem), "count"]),
-        np.concatenate([force, -force, [limit]]),
-        (alike, replicas, each),
-        (group, started, -one),
-        (len(group) + alike, replicas, -each),
-        (len(group) + group, stopped, -one),
-        (np.full(2 * len(group), 2 * len(group)), variables.changed, np.ones(2 * len(group))),
+    started, stopped = np.split(variables.changed, 2)
+    replicas = variables.replicas[busiest_period(problem)]
+    return family_of(
+        "changes",
+        started=at_most(names[: len(row)], force, (deployment, replicas, 1.0), (row, started, -1.0)),
+        stopped=at_most(names[len(row) :], -force, (deployment, replicas, -1.0), (row, stopped, -1.0)),
+        count=at_most(["count"], limit, (np.zeros_like(variables.changed), variables.changed, 1.0)),
     )

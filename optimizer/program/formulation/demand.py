@@ -5,11 +5,12 @@ Flows are in units of a stream's reach (see `problem.Streams`), so every coeffic
 
 import numpy as np
 
-from optimizer.base.arrays import Ints
-from optimizer.program.formulation.rows import Rows, Term, at_least, at_most
-from optimizer.program.formulation.variables import Variables, by_period, tagged
+from optimizer.base.arrays import Floats, Ints
+from optimizer.program.formulation.rows import Rows, Term, at_least, at_most, family_of, tagged
+from optimizer.program.formulation.variables import Variables, by_period, stream_names, timed
+from optimizer.program.problem.indices import grouped, matches
 from optimizer.program.problem.problem import Problem, Streams
-from optimizer.program.problem.quantities import best_rate_per_s, streams_per_cell, trimming_groups, wanted_classes
+from optimizer.program.problem.quantities import best_rate_per_s, streams_per_cell, trimming_groups
 
 
 def demand(problem: Problem, variables: Variables) -> Rows:
@@ -19,63 +20,62 @@ def demand(problem: Problem, variables: Variables) -> Rows:
     with capacity put in for the flows. It follows from the two and states the demand in whole numbers, from which the
     solver cuts better.
     """
-    carried = routed_demand(problem, variables)
-    period, request_class = wanted_classes(problem)
+    demands, bought = problem.demands, _bought_shares(problem, variables)
     row, candidate, share = _replica_share(problem)
-    bought = carried.column >= (variables.bought[0] if len(variables.bought) else variables.count)
-    count = len(carried.names)
-    labels = [f"replicas|{problem.traffic.classes[k]}" for k in request_class.tolist()]
-    names = carried.names + tagged("demand", _timed(problem, labels, period))
-    return at_least(
-        names,
-        np.ones(len(names)),
-        (carried.row, carried.column, carried.value),
-        (count + row, variables.replicas[period[row], candidate], share),
-        (count + carried.row[bought], carried.column[bought], carried.value[bought]),
+    replicas = at_least(
+        timed(problem, [f"replicas|{name}" for name in _wanted_classes(problem)], demands.period),
+        1.0,
+        (row, variables.replicas[demands.period[row], candidate], share),
+        bought,
     )
+    return family_of("demand", flows=routed_demand(problem, variables), replicas=replicas)
 
 
 def routed_demand(problem: Problem, variables: Variables) -> Rows:
     """sum over streams of mix[m,k] flow[t,c,m] + bought >= demand[t,k], divided by demand[t,k]."""
-    period, request_class = wanted_classes(problem)
-    names = tagged("demand", _timed(problem, [problem.traffic.classes[k] for k in request_class.tolist()], period))
     row, stream, share = demand_shares(problem, problem.streams)
-    api_row, api, api_share = demand_shares(problem, problem.api_streams)
-    flows = (row, variables.flow[stream], share)
-    return at_least(names, np.ones(len(names)), flows, (api_row, variables.bought[api], api_share))
+    names = timed(problem, _wanted_classes(problem), problem.demands.period)
+    return at_least(names, 1.0, (row, variables.flow[stream], share), _bought_shares(problem, variables))
 
 
-def demand_shares(problem: Problem, streams: Streams) -> Term:
-    """Entries (wanted class, stream, share of its demand that the stream's reach is)."""
-    period, request_class = wanted_classes(problem)
-    number = np.full(problem.traffic.demand_per_s.shape, -1, dtype=np.int64)
-    number[period, request_class] = np.arange(len(period))
+def _wanted_classes(problem: Problem) -> list[str]:
+    """(D,) the class of each demand."""
+    return [problem.traffic.classes[k] for k in problem.demands.request_class.tolist()]
+
+
+def _bought_shares(problem: Problem, variables: Variables) -> Term:
+    """Entries (demand, column of what a hosted API is sent, share of the demand that its reach is)."""
+    row, stream, share = demand_shares(problem, problem.api_streams)
+    return row, variables.bought[stream], share
+
+
+def demand_shares(problem: Problem, streams: Streams) -> tuple[Ints, Ints, Floats]:
+    """Entries (demand, stream, share of the demand that the stream's reach is)."""
     mixes = problem.traffic.mixes[streams.mix]
-    stream, k = np.nonzero(mixes)
-    t = streams.period[stream]
-    wanted = number[t, k] >= 0
-    stream, k, t = stream[wanted], k[wanted], t[wanted]
-    share = mixes[stream, k] * (streams.reach_per_s[stream] / problem.traffic.demand_per_s[t, k])
-    return number[t, k], stream, share
+    stream, request_class = np.nonzero(mixes)
+    row = problem.demands.row[streams.period[stream], request_class]
+    wanted = row >= 0
+    stream, request_class, row = stream[wanted], request_class[wanted], row[wanted]
+    demand_per_s = problem.traffic.demand_per_s[streams.period[stream], request_class]
+    return row, stream, mixes[stream, request_class] * (streams.reach_per_s[stream] / demand_per_s)
 
 
-def _replica_share(problem: Problem) -> Term:
-    """Entries (wanted class, candidate, share of its demand that one replica carries).
+def _replica_share(problem: Problem) -> tuple[Ints, Ints, Floats]:
+    """Entries (demand, candidate, share of the demand that one replica carries).
 
     With one stream for the class it is best_rate; with several the largest max_utilization x rate, which any division
     of the replica among them stays below.
     """
     row, stream, share = demand_shares(problem, problem.streams)
-    candidate = problem.streams.server[stream]
-    reach = problem.streams.reach_per_s
-    plain = problem.limits.max_utilization * problem.rate_of_stream_per_s / reach
-    best = best_rate_per_s(problem) / reach
-    order = np.lexsort((candidate, row))
-    keys = np.stack([row[order], candidate[order]], axis=1)
-    _, first, count = np.unique(keys, axis=0, return_index=True, return_counts=True)
-    most = np.maximum.reduceat((share * plain[stream])[order], first) if len(first) else np.zeros(0)
-    alone = (share * best[stream])[order][first]
-    return keys[first, 0], keys[first, 1], np.where(count == 1, alone, most)
+    candidate, reach = problem.streams.server[stream], problem.streams.reach_per_s
+    plain = share * (problem.limits.max_utilization * problem.rate_of_stream_per_s / reach)[stream]
+    best = share * (best_rate_per_s(problem) / reach)[stream]
+    # one group per (demand, candidate) -> its streams
+    pairs = grouped(row, candidate)
+    most = np.zeros(len(pairs.first))
+    np.maximum.at(most, pairs.number, plain)
+    alone = np.bincount(pairs.number) == 1
+    return row[pairs.first], candidate[pairs.first], np.where(alone, best[pairs.first], most)
 
 
 def capacity(problem: Problem, variables: Variables) -> Rows:
@@ -85,29 +85,30 @@ def capacity(problem: Problem, variables: Variables) -> Rows:
     smaller than one replica or where spare replicas stand by. Lowering it excludes no trimmed plan and tightens the
     relaxation; where it is not lowered and streams share a replica, the joint row alone says it.
     """
-    streams, several = problem.streams, streams_per_cell(problem) > 1
-    plain = problem.limits.max_utilization * problem.rate_of_stream_per_s
-    best, shared = best_rate_per_s(problem), several[streams.period, streams.server]
+    streams, reach, ids = problem.streams, problem.streams.reach_per_s, problem.candidates.ids
+    plain, best = problem.limits.max_utilization * problem.rate_of_stream_per_s, best_rate_per_s(problem)
+    # (period, candidate) -> whether several streams share its replicas
+    several = streams_per_cell(problem) > 1
+    shared = several[streams.period, streams.server]
     single = np.flatnonzero(~shared | (best < plain * (1 - 1e-9)))
+    single_row, joint = np.arange(len(single)), np.flatnonzero(shared)
     period, candidate = np.nonzero(several)
-    number = np.full(several.shape, -1, dtype=np.int64)
-    number[period, candidate] = len(single) + np.arange(len(period))
-    joint = np.flatnonzero(shared)
-    row, cell = np.arange(len(single)), (streams.period[single], streams.server[single])
-    mixes = [f"|m{m}" if s else "" for m, s in zip(streams.mix[single].tolist(), shared[single], strict=True)]
-    names = [f"{problem.candidates.ids[c]}{m}" for c, m in zip(cell[1].tolist(), mixes, strict=True)]
-    names = _timed(problem, names, cell[0]) + _timed(problem, [problem.candidates.ids[c] for c in candidate], period)
-    return at_most(
-        tagged("capacity", names),
-        np.zeros(len(names)),
-        (row, variables.flow[single], streams.reach_per_s[single] / best[single]),
-        (row, variables.replicas[cell], -np.ones(len(row))),
-        (
-            number[streams.period[joint], streams.server[joint]],
-            variables.flow[joint],
-            streams.reach_per_s[joint] / plain[joint],
+    # (period, candidate) -> its row in the joint block
+    joint_row = several.cumsum().reshape(several.shape) - 1
+    return family_of(
+        "capacity",
+        single=at_most(
+            stream_names(problem, single, shared[single]),
+            0.0,
+            (single_row, variables.flow[single], reach[single] / best[single]),
+            (single_row, variables.replicas[streams.period[single], streams.server[single]], -1.0),
         ),
-        (len(single) + np.arange(len(period)), variables.replicas[period, candidate], -np.ones(len(period))),
+        joint=at_most(
+            timed(problem, [ids[c] for c in candidate.tolist()], period),
+            0.0,
+            (joint_row[streams.period[joint], streams.server[joint]], variables.flow[joint], (reach / plain)[joint]),
+            (np.arange(len(period)), variables.replicas[period, candidate], -1.0),
+        ),
     )
 
 
@@ -122,36 +123,25 @@ def packing(problem: Problem, variables: Variables) -> Rows:
     the slots of all replicas of at least s, this one included, do not exceed floor(G/s) n: some instance has a free
     slot, and the replica goes there.
     """
-    size, offer, periods = problem.candidates.gpus_per_replica, problem.candidates.offer, problem.traffic.periods
-    pairs = sorted(set(zip(offer.tolist(), size.tolist(), strict=True)))
-    offers, sizes = np.array([o for o, _ in pairs], dtype=np.int64), np.array([s for _, s in pairs], dtype=np.int64)
-    row, candidate = _larger_on_the_offer(offers, sizes, offer, size)
-    slots = problem.offers.gpus_per_instance[offers] // sizes
-    shift, time = np.arange(periods)[:, None] * len(pairs), np.arange(periods)[:, None]
+    size, offer = problem.candidates.gpus_per_replica, problem.candidates.offer
+    first = grouped(offer, size).first
+    row_offer, row_size = offer[first], size[first]
+    # each candidate in every row of its offer whose size it has at least
+    candidate, row = matches(offer, row_offer)
+    fits = row_size[row] <= size[candidate]
+    candidate, row = candidate[fits], row[fits]
+    slots = problem.offers.gpus_per_instance[row_offer] // row_size
+    # (T, 1): the rows of a period follow those of the one before
+    time = np.arange(problem.traffic.periods)[:, None]
+    shift = time * len(first)
+    ids = [problem.offers.ids[o] for o in row_offer.tolist()]
+    members = by_period(problem, [f"{name}|{s}" for name, s in zip(ids, row_size.tolist(), strict=True)])
     return at_most(
-        tagged("packing", by_period(problem, [f"{problem.offers.ids[o]}|{s}" for o, s in pairs])),
-        np.zeros(periods * len(pairs)),
-        (
-            row + shift,
-            variables.replicas[time, candidate],
-            np.tile(size[candidate] / sizes[row], periods),
-        ),
-        (
-            np.arange(len(pairs)) + shift,
-            variables.instance_at[time, offers],
-            np.tile(-slots.astype(float), periods),
-        ),
+        tagged("packing", members),
+        0.0,
+        (row + shift, variables.replicas[time, candidate], size[candidate] / row_size[row]),
+        (np.arange(len(first)) + shift, variables.instance_at[time, row_offer], -slots),
     )
-
-
-def _larger_on_the_offer(offers: Ints, sizes: Ints, offer: Ints, size: Ints) -> tuple[Ints, Ints]:
-    """Entries (pair of offer and size, candidate on that offer of at least that size)."""
-    first = np.searchsorted(offers, offer, side="left")
-    count = np.searchsorted(offers, offer, side="right") - first
-    candidate = np.repeat(np.arange(len(offer)), count)
-    row = np.repeat(first, count) + np.arange(len(candidate)) - np.repeat(np.cumsum(count) - count, count)
-    fits = sizes[row] <= size[candidate]
-    return row[fits], candidate[fits]
 
 
 def first_instance(problem: Problem, variables: Variables) -> Rows:
@@ -162,29 +152,19 @@ def first_instance(problem: Problem, variables: Variables) -> Rows:
     otherwise assume wherever one instance is more than the demand needs. Where it is not, packing already implies it.
     """
     streams, candidates = problem.streams, problem.candidates
-    group = trimming_groups(problem, candidates.offer)
-    density = best_rate_per_s(problem) / streams.reach_per_s / candidates.gpus_per_replica[streams.server]
-    densest = np.zeros(group.max(initial=-1) + 1)
-    np.maximum.at(densest, group, density)
-    first = np.unique(group, return_index=True)[1]
-    gpus = problem.offers.gpus_per_instance[candidates.offer[streams.server[first]]]
+    groups = trimming_groups(problem, candidates.offer)
+    per_gpu = best_rate_per_s(problem) / streams.reach_per_s / candidates.gpus_per_replica[streams.server]
+    densest = np.zeros(len(groups.first))
+    np.maximum.at(densest, groups.number, per_gpu)
+    gpus = problem.offers.gpus_per_instance[candidates.offer[streams.server[groups.first]]]
+    # groups of which one instance could serve more than everything get a row, in the name of their first stream
     useful = densest * gpus > 1.0
-    row = np.cumsum(useful) - 1
-    member, lead = np.flatnonzero(useful[group]), first[useful]
-    offer, period = candidates.offer[streams.server[lead]], streams.period[lead]
-    alike = (candidates.rate_per_s[streams.server[lead]] > 0).sum(axis=1) > 1
-    leaders = zip(streams.server[lead].tolist(), streams.mix[lead].tolist(), alike, strict=True)
-    names = [f"{candidates.ids[c]}{f'|m{m}' if several else ''}" for c, m, several in leaders]
+    row_of_group, member, lead = np.cumsum(useful) - 1, np.flatnonzero(useful[groups.number]), groups.first[useful]
+    server, period = streams.server[lead], streams.period[lead]
+    serves_several = (candidates.rate_per_s[server] > 0).sum(axis=1) > 1
     return at_most(
-        tagged("first_instance", _timed(problem, names, period)),
-        np.zeros(len(lead)),
-        (row[group[member]], variables.flow[member], np.ones(len(member))),
-        (np.arange(len(lead)), variables.instance_at[period, offer], -np.ones(len(lead))),
+        tagged("first_instance", stream_names(problem, lead, serves_several)),
+        0.0,
+        (row_of_group[groups.number[member]], variables.flow[member], 1.0),
+        (np.arange(len(lead)), variables.instance_at[period, candidates.offer[server]], -1.0),
     )
-
-
-def _timed(problem: Problem, members: list[str], period: Ints) -> list[str]:
-    """Each member with its period where there are several."""
-    if problem.traffic.periods == 1:
-        return members
-    return [f"{name}|t{t}" for name, t in zip(members, period.tolist(), strict=True)]

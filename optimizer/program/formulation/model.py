@@ -1,14 +1,15 @@
 """The model handed to the solver: variables, active families and objective, assembled from arrays."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from ortools.math_opt import model_pb2
 
-from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.base.arrays import Flags, Floats
 from optimizer.program.formulation.objective import cost_usd_per_hour
 from optimizer.program.formulation.registry import active_families
-from optimizer.program.formulation.rows import Rows
+from optimizer.program.formulation.rows import Rows, stacked
 from optimizer.program.formulation.variables import Variables, integers, lay_out, names, upper_bounds
 from optimizer.program.problem.problem import Problem
 
@@ -42,12 +43,18 @@ def hourly_cost(program: Program) -> Floats:
     return cost_usd_per_hour(program.problem, program.variables)
 
 
-def model_proto(program: Program, objective: Floats, *extra: Rows) -> model_pb2.ModelProto:
-    """The model that minimizes `objective` (one coefficient per column) under all families and the extra rows."""
+def model_proto(
+    program: Program, objective: Floats, extra: Mapping[str, Rows] | None = None, whole: Flags | None = None
+) -> model_pb2.ModelProto:
+    """The model that minimizes `objective` (one coefficient per column) under all families and the extra rows.
+
+    The columns where `whole` is true are whole numbers; by default all that the program says, none when relaxed.
+    """
     variables = program.variables
-    whole = integers(variables) & (not program.relaxed)
+    if whole is None:
+        whole = integers(variables) & (not program.relaxed)
     columns = Columns(names(program.problem, variables), upper_bounds(variables, program.relaxed), whole)
-    return assemble(columns, objective, [*program.families.values(), *extra])
+    return assemble(columns, objective, stacked({**program.families, **(extra or {})}))
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +65,14 @@ class Columns:
     upper: Floats
     whole: Flags
 
+    @classmethod
+    def fractions(cls, names: list[str], upper: Floats) -> "Columns":
+        """Variables none of which need be a whole number."""
+        return cls(names, upper, np.zeros(len(names), dtype=np.bool_))
 
-def assemble(columns: Columns, objective: Floats, blocks: list[Rows]) -> model_pb2.ModelProto:
-    """The model that minimizes `objective` under blocks of rows; the same arrays give the same bytes."""
+
+def assemble(columns: Columns, objective: Floats, rows: Rows) -> model_pb2.ModelProto:
+    """The model that minimizes `objective` under the rows; the same arrays give the same bytes."""
     model = model_pb2.ModelProto(name="deployment")
     model.variables.ids.extend(range(len(columns.names)))
     model.variables.names.extend(columns.names)
@@ -70,28 +82,14 @@ def assemble(columns: Columns, objective: Floats, blocks: list[Rows]) -> model_p
     priced = np.flatnonzero(objective)
     model.objective.linear_coefficients.ids.extend(priced.tolist())
     model.objective.linear_coefficients.values.extend(objective[priced].tolist())
-    _write_rows(model, blocks)
+    model.linear_constraints.ids.extend(range(len(rows.names)))
+    model.linear_constraints.names.extend(rows.names)
+    model.linear_constraints.lower_bounds.extend(rows.lower.tolist())
+    model.linear_constraints.upper_bounds.extend(rows.upper.tolist())
+    # entries in the order of rows, then columns; zeros are left out
+    order = np.lexsort((rows.column, rows.row))
+    order = order[rows.value[order] != 0]
+    model.linear_constraint_matrix.row_ids.extend(rows.row[order].tolist())
+    model.linear_constraint_matrix.column_ids.extend(rows.column[order].tolist())
+    model.linear_constraint_matrix.coefficients.extend(rows.value[order].tolist())
     return model
-
-
-def _write_rows(model: model_pb2.ModelProto, blocks: list[Rows]) -> None:
-    offsets = np.cumsum([0, *(len(block.names) for block in blocks)])
-    rows = model.linear_constraints
-    rows.ids.extend(range(int(offsets[-1])))
-    for block in blocks:
-        rows.names.extend(block.names)
-        rows.lower_bounds.extend(block.lower.tolist())
-        rows.upper_bounds.extend(block.upper.tolist())
-    row = np.concatenate([block.row + offset for block, offset in zip(blocks, offsets[:-1], strict=True)])
-    column = np.concatenate([block.column for block in blocks])
-    _write_matrix(model, row, column, np.concatenate([block.value for block in blocks]))
-
-
-def _write_matrix(model: model_pb2.ModelProto, row: Ints, column: Ints, value: Floats) -> None:
-    """Entries in the order of rows, then columns; zeros are left out."""
-    order = np.lexsort((column, row))
-    order = order[value[order] != 0]
-    matrix = model.linear_constraint_matrix
-    matrix.row_ids.extend(row[order].tolist())
-    matrix.column_ids.extend(column[order].tolist())
-    matrix.coefficients.extend(value[order].tolist())

@@ -17,12 +17,12 @@ def cost_usd_per_hour(problem: Problem, variables: Variables) -> Floats:
     """
     cost, price = np.zeros(variables.count), problem.offers.price_usd_per_hour
     cost[variables.instances] = price[variables.instance_offer] * variables.instance_share
-    cost[variables.flow] = sending_cost_usd_per_hour(problem)
+    cost[variables.flow] = egress_cost_usd_per_hour(problem)
     cost[variables.bought] = api_cost_usd_per_hour(problem)
     offer, before, after = variables.elastic_changes.T
     cost[variables.starts] = price[offer] * problem.traffic.start_share[before, after]
     cells = variables.cells
-    cost[variables.lingering] = price[cells.offer] * cells.hours / max(len(problem.billing.hour_to_period), 1)
+    cost[variables.billed_idle] = price[cells.offer] * cells.hours / max(len(problem.billing.hour_to_period), 1)
     cost[variables.changed] = problem.limits.usd_per_change / HOURS_PER_MONTH
     return cost
 
@@ -35,19 +35,19 @@ def api_cost_usd_per_hour(problem: Problem) -> Floats:
     return cost
 
 
-def sending_cost_usd_per_hour(problem: Problem) -> Floats:
+def egress_cost_usd_per_hour(problem: Problem) -> Floats:
     """(N,) what sending out the answers of a stream's reach through its period costs, spread over the month."""
     streams = problem.streams
-    if not problem.sending.charged:
+    if not problem.egress.charged:
         return np.zeros(len(streams))
-    where = (streams.period, problem.candidates.offer[streams.server], streams.mix)
-    cost: Floats = sending_table_usd_per_hour(problem)[where]
+    offer = problem.candidates.offer[streams.server]
+    cost: Floats = egress_table_usd_per_hour(problem)[streams.period, offer, streams.mix]
     return cost
 
 
-def sending_table_usd_per_hour(problem: Problem) -> Floats:
+def egress_table_usd_per_hour(problem: Problem) -> Floats:
     """(T, O, M) the same for every offer: USD/GB x GB per request x requests/h x share of the month."""
-    gb_per_request = problem.traffic.mixes @ problem.sending.gb_per_request
+    gb_per_request = problem.traffic.mixes @ problem.egress.gb_per_request
     requests_per_hour = problem.reach_per_s * SECONDS_PER_HOUR * problem.traffic.share_of_month[:, None]
-    cost: Floats = problem.sending.usd_per_gb[:, None] * (gb_per_request * requests_per_hour)[:, None, :]
+    cost: Floats = problem.egress.usd_per_gb[:, None] * (gb_per_request * requests_per_hour)[:, None, :]
     return cost

@@ -5,8 +5,8 @@ import numpy as np
 from optimizer.base.arrays import Floats, Ints
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.formulation.objective import cost_usd_per_hour
-from optimizer.program.formulation.rows import Rows, at_most, one_row_at_most
-from optimizer.program.formulation.variables import Variables, by_period, tagged
+from optimizer.program.formulation.rows import Rows, at_most, family_of, one_row_at_most, tagged
+from optimizer.program.formulation.variables import Variables, by_period
 from optimizer.program.problem.data import Labels
 from optimizer.program.problem.problem import Problem
 from optimizer.program.problem.quantities import label_numbers, labels, most_replicas, trimming_groups
@@ -61,14 +61,14 @@ def _bought(
     value: Floats,
 ) -> Rows:
     """For each (name, offers, limit) and period: sum over the offers of value x instances <= limit."""
-    periods = problem.traffic.periods
     row = np.repeat(np.arange(len(listed)), [len(offers) for _, offers, _ in listed]).astype(np.int64)
     offer = np.concatenate([np.zeros(0, dtype=np.int64), *(offers for _, offers, _ in listed)])
-    time = np.arange(periods)[:, None]
+    # (T, 1): the rows of a period follow those of the one before
+    time = np.arange(problem.traffic.periods)[:, None]
     return at_most(
         tagged(family, by_period(problem, [name for name, _, _ in listed])),
-        np.tile(np.array([limit for *_, limit in listed], dtype=float), periods),
-        (row + time * len(listed), variables.instance_at[time, offer], np.tile(value[offer], periods)),
+        np.tile([limit for *_, limit in listed], len(time)),
+        (row + time * len(listed), variables.instance_at[time, offer], value[offer]),
     )
 
 
@@ -78,50 +78,44 @@ def max_spot_share(problem: Problem, variables: Variables) -> Rows:
     The share is of demand rather than of flow, so that idle on-demand capacity can't be counted as served to make
     room for more spot.
     """
-    place = np.where(problem.offers.spot, 0, -1)[problem.candidates.offer]
-    return _carried(problem, variables, "max_spot_share", [""], place, limit_of(problem.limits.max_spot_share))
+    spot, no_api = np.where(problem.offers.spot, 0, -1), np.full(len(problem.apis), -1)
+    limit = limit_of(problem.limits.max_spot_share)
+    return _carried(problem, variables, "max_spot_share", limit, [""], spot, no_api)
 
 
 def max_provider_share(problem: Problem, variables: Variables) -> Rows:
     """sum of flow at provider p <= max_provider_share x sum of demand in each period, divided by the sum of demand."""
-    everyone = labels((*problem.offers.provider, *problem.apis.provider))
-    number = {name: at for at, name in enumerate(everyone)}
-    place = np.array([number[p] for p in problem.offers.provider], dtype=np.int64)[problem.candidates.offer]
-    hosted = np.array([number[p] for p in problem.apis.provider], dtype=np.int64)
+    providers = (*problem.offers.provider, *problem.apis.provider)
+    of_offer, of_api = np.split(label_numbers(providers), [len(problem.offers)])
     limit = limit_of(problem.limits.max_provider_share)
-    return _carried(problem, variables, "max_provider_share", list(everyone), place, limit, hosted)
+    return _carried(problem, variables, "max_provider_share", limit, [*labels(providers)], of_offer, of_api)
 
 
 def _carried(
     problem: Problem,
     variables: Variables,
     family: str,
-    members: list[str],
-    place: Ints,
     limit: float,
-    api_place: Ints | None = None,
+    members: list[str],
+    member_of_offer: Ints,
+    member_of_api: Ints,
 ) -> Rows:
-    """For each member and period: the flow of what is placed there as a share of the period's demand <= limit."""
+    """For each member and period: the flow on its offers and APIs as a share of the period's demand <= limit.
+
+    Offers (O,) and APIs (A,) of member -1 belong to none.
+    """
     total = problem.traffic.demand_per_s.sum(axis=1)
-    streams, apis = problem.streams, problem.api_streams
-    member = np.flatnonzero(place[streams.server] >= 0)
-    hosted = np.arange(len(apis)) if api_place is not None else np.zeros(0, dtype=np.int64)
-    at = hosted if api_place is None else api_place[apis.server]
-    period = streams.period[member]
-    return at_most(
-        tagged(family, by_period(problem, members)),
-        np.full(len(members) * problem.traffic.periods, limit),
-        (
-            period * len(members) + place[streams.server[member]],
-            variables.flow[member],
-            streams.reach_per_s[member] / total[period],
-        ),
-        (
-            apis.period[hosted] * len(members) + at,
-            variables.bought[hosted],
-            apis.reach_per_s[hosted] / total[apis.period[hosted]],
-        ),
+    sides = (
+        (problem.streams, variables.flow, member_of_offer[problem.candidates.offer]),
+        (problem.api_streams, variables.bought, member_of_api),
     )
+    entries = []
+    for streams, columns, member_of_server in sides:
+        member, period = member_of_server[streams.server], streams.period
+        counted = member >= 0
+        share = streams.reach_per_s / total[period]
+        entries.append(((period * len(members) + member)[counted], columns[counted], share[counted]))
+    return at_most(tagged(family, by_period(problem, members)), limit, *entries)
 
 
 def max_distinct_configurations(problem: Problem, variables: Variables) -> Rows:
@@ -143,25 +137,26 @@ def max_engines(problem: Problem, variables: Variables) -> Rows:
 
 def _variety(problem: Problem, variables: Variables, family: str, names: Labels, chosen: Ints, limit: float) -> Rows:
     """At most `limit` of the labels have a replica in any period."""
-    streams, label = problem.streams, label_numbers(names)
-    cells = variables.replicas.size
-    group = trimming_groups(problem, label)
-    first = np.unique(group, return_index=True)[1]
-    switch = np.tile(chosen[label], problem.traffic.periods)
-    total = cells + len(first)
-    ids = problem.candidates.ids
-    where = zip(streams.server[first], streams.mix[first], streams.period[first], strict=True)
-    leads = [f"{ids[c]}|m{m}|t{t}" for c, m, t in where]
-    rows = [f"replicas|{name}" for name in by_period(problem, ids)] + [f"flow|{name}" for name in leads] + ["count"]
-    lead = cells + np.arange(len(first))
-    return at_most(
-        tagged(family, rows),
-        np.append(np.zeros(total), limit),
-        (np.arange(cells), variables.replicas, 1.0 / most_replicas(problem)),
-        (np.arange(cells), switch, -np.ones(cells)),
-        (cells + group, variables.flow, np.ones(len(streams))),
-        (lead, chosen[label[streams.server[first]]], -np.ones(len(first))),
-        (np.full_like(chosen, total), chosen, np.ones(len(chosen))),
+    streams, label, ids = problem.streams, label_numbers(names), problem.candidates.ids
+    groups, cell = trimming_groups(problem, label), np.arange(variables.replicas.size)
+    # a group of streams goes by its first one
+    first = groups.first
+    leads = zip(streams.server[first], streams.mix[first], streams.period[first], strict=True)
+    return family_of(
+        family,
+        replicas=at_most(
+            [f"replicas|{name}" for name in by_period(problem, ids)],
+            0.0,
+            (cell, variables.replicas, 1.0 / most_replicas(problem)),
+            (cell, np.tile(chosen[label], problem.traffic.periods), -1.0),
+        ),
+        flow=at_most(
+            [f"flow|{ids[c]}|m{m}|t{t}" for c, m, t in leads],
+            0.0,
+            (groups.number, variables.flow, 1.0),
+            (np.arange(len(first)), chosen[label[streams.server[first]]], -1.0),
+        ),
+        count=at_most(["count"], limit, (np.zeros_like(chosen), chosen, 1.0)),
     )
 
 

@@ -4,12 +4,13 @@ import numpy as np
 
 from optimizer.base.arrays import Ints
 from optimizer.program.formulation.demand import demand_shares
-from optimizer.program.formulation.rows import Rows, at_least, at_most
-from optimizer.program.formulation.variables import Variables, by_period, tagged
+from optimizer.program.formulation.rows import Rows, Term, at_least, at_most, family_of
+from optimizer.program.formulation.variables import Variables, by_period
 from optimizer.program.problem.data import Labels
+from optimizer.program.problem.indices import grouped, positions
 from optimizer.program.problem.losses import best_share_per_replica
 from optimizer.program.problem.problem import Problem
-from optimizer.program.problem.quantities import label_numbers, labels, may_not_serve, streams_per_cell, wanted_classes
+from optimizer.program.problem.quantities import label_numbers, labels, may_not_serve, streams_per_cell
 
 
 def spare_replicas(problem: Problem, variables: Variables) -> Rows:
@@ -19,24 +20,33 @@ def spare_replicas(problem: Problem, variables: Variables) -> Rows:
     The big-M of the second row is reach: no trimmed plan routes more. The third row excludes no plan (a deployment
     with flow has more than s replicas by the first) and tightens the relaxation.
     """
-    streams, spare, cells = problem.streams, problem.limits.spare_replicas, variables.replicas.size
+    streams, spare = problem.streams, problem.limits.spare_replicas
+    ids, every = by_period(problem, problem.candidates.ids), np.arange(variables.replicas.size)
+    # stream -> its candidate in its period
     cell = streams.period * len(problem.candidates) + streams.server
-    every, flows = np.arange(cells), np.arange(len(streams))
-    ids = by_period(problem, problem.candidates.ids)
     several = (streams_per_cell(problem) > 1).ravel()[cell]
-    used = [f"used|{ids[at]}{f'|m{m}' if s else ''}" for at, m, s in zip(cell, streams.mix, several, strict=True)]
-    names = [f"survive|{name}" for name in ids] + used + [f"least|{name}" for name in ids]
-    last = cells + len(flows) + every
-    return at_most(
-        tagged("spare_replicas", names),
-        np.zeros(len(names)),
-        (cell, variables.flow, streams.reach_per_s / problem.rate_of_stream_per_s),
-        (every, variables.used, np.full(cells, float(spare))),
-        (every, variables.replicas, -np.ones(cells)),
-        (cells + flows, variables.flow, np.ones(len(flows))),
-        (cells + flows, variables.used.ravel()[cell], -np.ones(len(flows))),
-        (last, variables.used, np.full(cells, spare + 1.0)),
-        (last, variables.replicas, -np.ones(cells)),
+    flows = [f"{ids[c]}{f'|m{m}' if s else ''}" for c, m, s in zip(cell, streams.mix, several, strict=True)]
+    return family_of(
+        "spare_replicas",
+        survive=at_most(
+            [f"survive|{name}" for name in ids],
+            0.0,
+            (cell, variables.flow, streams.reach_per_s / problem.rate_of_stream_per_s),
+            (every, variables.used, float(spare)),
+            (every, variables.replicas, -1.0),
+        ),
+        used=at_most(
+            [f"used|{name}" for name in flows],
+            0.0,
+            (np.arange(len(flows)), variables.flow, 1.0),
+            (np.arange(len(flows)), variables.used.ravel()[cell], -1.0),
+        ),
+        least=at_most(
+            [f"least|{name}" for name in ids],
+            0.0,
+            (every, variables.used, spare + 1.0),
+            (every, variables.replicas, -1.0),
+        ),
     )
 
 
@@ -48,77 +58,80 @@ def survive(problem: Problem, variables: Variables) -> Rows:
     block says the same in whole replicas, summed over the candidates: it follows from the others and is all that the
     relaxation needs.
     """
-    lost, (period, request_class) = variables.losses, wanted_classes(problem)
-    events, wanted = len(lost.names), len(period)
-    classes = [f"{problem.traffic.classes[k]}|t{t}" for t, k in zip(period, request_class, strict=True)]
-    row, share = _class_rows(problem, variables)
-    counted = [f"replicas|{event}|{name}" for event in lost.names for name in classes]
-    entries = [(row[0], row[1], share)]
+    lost, demands = variables.losses, problem.demands
+    classes = [problem.traffic.classes[k] for k in demands.request_class.tolist()]
+    names = [f"{e}|{k}|t{t}" for e in lost.names for k, t in zip(classes, demands.period.tolist(), strict=True)]
+    bought = _bought_after_loss(problem, variables)
+    counted = at_least([f"replicas|{name}" for name in names], 1.0, _replicas_left(problem, variables), bought)
     if not len(lost.event):
-        return at_least(tagged("survive", counted), np.ones(events * wanted), *entries)
-    flows, block = events * wanted, lost.event * len(problem.streams) + lost.stream
-    position = np.full(events * len(problem.streams), -1, dtype=np.int64)
-    position[block] = np.arange(len(block))
-    at, stream, part = demand_shares(problem, problem.streams)
-    pair = position[np.arange(events)[:, None] * len(problem.streams) + stream]
-    kept = pair >= 0
-    served = np.broadcast_to(flows + at + np.arange(events)[:, None] * wanted, pair.shape)[kept]
-    entries.append((served, variables.failover[pair[kept]], np.broadcast_to(part, pair.shape)[kept]))
-    entries.append(_api_entries(problem, variables, flows))
-    demands = [f"flow|{event}|{name}" for event in lost.names for name in classes]
-    within, names = _within_what_is_left(problem, variables, 2 * flows)
-    lower = np.concatenate([np.ones(2 * flows), np.zeros(len(names))])
-    return at_least(tagged("survive", counted + demands + names), lower, *entries, *within)
+        return family_of("survive", replicas=counted)
+    return family_of(
+        "survive",
+        replicas=counted,
+        flow=at_least([f"flow|{name}" for name in names], 1.0, _flows_after_loss(problem, variables), bought),
+        left=_within_what_is_left(problem, variables),
+        outlasts=_outlasting(problem, variables),
+    )
 
 
-def _class_rows(problem: Problem, variables: Variables) -> tuple[tuple[Ints, Ints], np.ndarray]:
-    """Entries of the first block: what whole replicas that are not lost, and hosted APIs, carry of each class."""
-    lost, (period, request_class) = variables.losses, wanted_classes(problem)
-    number = np.full(problem.traffic.demand_per_s.shape, -1, dtype=np.int64)
-    number[period, request_class] = np.arange(len(period))
-    t, k, candidate, share = best_share_per_replica(problem)
+def _replicas_left(problem: Problem, variables: Variables) -> Term:
+    """Entries of what whole replicas that are not lost carry of each demand, demands within losses."""
+    lost, demands = variables.losses, problem.demands
+    demand, candidate, share = best_share_per_replica(problem)
     event, entry = np.nonzero(~lost.gone[:, candidate])
-    row = event * len(period) + number[t, k][entry]
-    api_row, column, part = _api_entries(problem, variables, 0)
-    columns = np.concatenate([variables.replicas[t, candidate][entry], column])
-    return (np.concatenate([row, api_row]), columns), np.concatenate([share[entry], part])
+    replicas = variables.replicas[demands.period[demand], candidate]
+    return event * len(demands) + demand[entry], replicas[entry], share[entry]
 
 
-def _api_entries(problem: Problem, variables: Variables, shift: int) -> tuple[Ints, Ints, np.ndarray]:
-    """Entries of hosted APIs that are not lost, one block of wanted classes per event."""
-    lost, wanted = variables.losses, len(wanted_classes(problem)[0])
-    row, api, share = demand_shares(problem, problem.api_streams)
-    event, entry = np.nonzero(~lost.api_gone[:, problem.api_streams.server[api]])
-    return shift + event * wanted + row[entry], variables.bought[api[entry]], share[entry]
+def _bought_after_loss(problem: Problem, variables: Variables) -> Term:
+    """Entries of hosted APIs that are not lost."""
+    row, stream, share = demand_shares(problem, problem.api_streams)
+    event, entry = np.nonzero(~variables.losses.api_gone[:, problem.api_streams.server[stream]])
+    return event * len(problem.demands) + row[entry], variables.bought[stream[entry]], share[entry]
 
 
-def _within_what_is_left(
-    problem: Problem, variables: Variables, shift: int
-) -> tuple[list[tuple[Ints, Ints, np.ndarray]], list[str]]:
-    """Rows left[e,c] - sum of flow[e] / rate >= 0, and outlasts - flow[e] >= 0 where an instance is lost."""
-    lost, streams = variables.losses, problem.streams
-    t, c = streams.period[lost.stream], streams.server[lost.stream]
-    keys, row = np.unique(np.stack([lost.event, t, c], axis=1), axis=0, return_inverse=True)
-    event, period, candidate = keys.T
-    row, ids = row.reshape(-1), problem.candidates.ids
-    names = [f"left|{lost.names[e]}|{ids[c]}|t{t}" for e, t, c in keys.tolist()]
-    less = lost.thinned[event, candidate]
-    thin, load = np.flatnonzero(less), streams.reach_per_s / problem.rate_of_stream_per_s
-    entries = [
-        (shift + row, variables.failover, -load[lost.stream]),
-        (shift + np.arange(len(keys)), variables.replicas[period, candidate], np.ones(len(keys))),
-    ]
-    if len(thin):
-        switched = np.flatnonzero(lost.thinned[lost.event, c])
-        after = shift + len(keys) + np.arange(len(switched))
-        entries += [
-            (shift + thin, variables.outlasts[period[thin], candidate[thin]], -less[thin].astype(float)),
-            (after, variables.failover[switched], -np.ones(len(switched))),
-            (after, variables.outlasts[t[switched], c[switched]], np.ones(len(switched))),
-        ]
-        pairs = zip(lost.event[switched], lost.stream[switched], strict=True)
-        names += [f"outlasts|{lost.names[e]}|{ids[streams.server[n]]}|s{n}" for e, n in pairs]
-    return entries, names
+def _flows_after_loss(problem: Problem, variables: Variables) -> Term:
+    """Entries of the flows after each loss."""
+    lost, streams = variables.losses, len(problem.streams)
+    row, stream, share = demand_shares(problem, problem.streams)
+    events = np.arange(len(lost.names))[:, None]
+    # (loss, entry) -> its flow after the loss, -1 where its candidate is lost
+    failover = positions(lost.event * streams + lost.stream, len(events) * streams)[events * streams + stream]
+    event, entry = np.nonzero(failover >= 0)
+    return event * len(problem.demands) + row[entry], variables.failover[failover[event, entry]], share[entry]
+
+
+def _within_what_is_left(problem: Problem, variables: Variables) -> Rows:
+    """left[e,c] - sum of flow[e] / rate >= 0 for each loss, period and candidate that is not lost."""
+    lost, streams, ids = variables.losses, problem.streams, problem.candidates.ids
+    period, server = streams.period[lost.stream], streams.server[lost.stream]
+    cells = grouped(lost.event, period, server)
+    event, t, c = lost.event[cells.first], period[cells.first], server[cells.first]
+    # row -> replicas that one instance may take along
+    taken = lost.thinned[event, c]
+    thinned = np.flatnonzero(taken)
+    load = (streams.reach_per_s / problem.rate_of_stream_per_s)[lost.stream]
+    return at_least(
+        [f"left|{lost.names[e]}|{ids[c]}|t{t}" for e, t, c in zip(event, t, c, strict=True)],
+        0.0,
+        (cells.number, variables.failover, -load),
+        (np.arange(len(event)), variables.replicas[t, c], 1.0),
+        (thinned, variables.outlasts[t[thinned], c[thinned]], -taken[thinned]),
+    )
+
+
+def _outlasting(problem: Problem, variables: Variables) -> Rows:
+    """outlasts - flow[e] >= 0 where an instance is lost."""
+    lost, streams, ids = variables.losses, problem.streams, problem.candidates.ids
+    period, server = streams.period[lost.stream], streams.server[lost.stream]
+    flow = np.flatnonzero(lost.thinned[lost.event, server])
+    row, pairs = np.arange(len(flow)), zip(lost.event[flow], lost.stream[flow], strict=True)
+    return at_least(
+        [f"outlasts|{lost.names[e]}|{ids[streams.server[n]]}|s{n}" for e, n in pairs],
+        0.0,
+        (row, variables.failover[flow], -1.0),
+        (row, variables.outlasts[period[flow], server[flow]], 1.0),
+    )
 
 
 def min_providers(problem: Problem, variables: Variables) -> Rows:
@@ -138,16 +151,21 @@ def _presence(family: str, place: Labels, present: Ints, least: int, problem: Pr
 
     An empty instance does not count: it is bought but serves nobody. In every period.
     """
-    member = np.flatnonzero(~may_not_serve(problem))
+    serving = np.flatnonzero(~may_not_serve(problem))
     columns = variables.used if variables.used.size else variables.replicas
     periods, places = present.shape
-    at = label_numbers(place)[problem.candidates.offer[member]]
+    # candidate -> its place
+    place_of = label_numbers(place)[problem.candidates.offer[serving]]
     time = np.arange(periods)[:, None]
-    number = np.arange(present.size)
-    return at_least(
-        tagged(family, by_period(problem, [*labels(place)]) + by_period(problem, ["count"])),
-        np.append(np.zeros(present.size), np.full(periods, float(least))),
-        (at + time * places, columns[time, member], np.ones(periods * len(member))),
-        (number, present, -np.ones(present.size)),
-        (present.size + np.repeat(np.arange(periods), places), present, np.ones(present.size)),
+    return family_of(
+        family,
+        place=at_least(
+            by_period(problem, labels(place)),
+            0.0,
+            (place_of + time * places, columns[time, serving], 1.0),
+            (np.arange(present.size), present, -1.0),
+        ),
+        count=at_least(
+            by_period(problem, ["count"]), float(least), (np.repeat(np.arange(periods), places), present, 1.0)
+        ),
     )

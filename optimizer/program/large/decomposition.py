@@ -13,21 +13,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from optimizer.base.arrays import Flags, Floats, Ints
-from optimizer.program.problem.data import take_labels
-from optimizer.program.problem.problem import Problem, Sorted, compacted
+from optimizer.base.arrays import Flags, Ints
+from optimizer.program.problem.problem import Problem, Sorted, compacted, with_traffic
 from optimizer.program.problem.quantities import label_numbers, labels, workload_of_candidate
-from optimizer.program.proof.state import Found, Machines
+from optimizer.program.proof.relaxation import Bound
+from optimizer.program.proof.state import Incumbent, SearchResult
+from optimizer.program.proof.steps import cheaper
 from optimizer.program.solver import Status
 
 
 def separable_parts(problem: Problem, keep: Flags) -> list[Sorted]:
     """The parts of a sorted problem, with the candidates where `keep` (C,) is true alone; one where all is joined."""
     part_of = _part_of_workload(problem, keep)
-    parts = []
-    for number in np.unique(part_of).tolist():
-        parts.append(_only(problem, keep, part_of == number))
-    return parts
+    return [_only(problem, keep, part_of == number) for number in np.unique(part_of).tolist()]
 
 
 def _part_of_workload(problem: Problem, keep: Flags) -> Ints:
@@ -35,10 +33,9 @@ def _part_of_workload(problem: Problem, keep: Flags) -> Ints:
     part = np.arange(len(labels(problem.traffic.workload)))
     if any(item.over == "fleet" for item in problem.limits.in_force):
         return np.zeros_like(part)
-    home, workload = problem.candidates.offer[keep], workload_of_candidate(problem)[keep]
-    shared = _may_be_shared(problem, keep)
-    for offer in np.flatnonzero(shared).tolist():
-        together = np.unique(part[workload[home == offer]])
+    offer, workload = problem.candidates.offer[keep], workload_of_candidate(problem)[keep]
+    for shared in np.flatnonzero(_may_be_shared(problem, keep)).tolist():
+        together = np.unique(part[workload[offer == shared]])
         part[np.isin(part, together)] = together[:1].sum()
     return part
 
@@ -54,78 +51,55 @@ def _may_be_shared(problem: Problem, keep: Flags) -> Flags:
     return np.asarray(holds_several | np.isfinite(offers.available) | starts | lent)
 
 
-def _only(problem: Problem, keep: Flags, number: Flags) -> Sorted:
-    """The problem of the workloads where `number` (W,) is true."""
+def _only(problem: Problem, keep: Flags, chosen: Flags) -> Sorted:
+    """The problem of the workloads where `chosen` (W,) is true."""
     traffic = problem.traffic
-    classes = np.flatnonzero(number[label_numbers(traffic.workload)])
+    classes = np.flatnonzero(chosen[label_numbers(traffic.workload)])
     mixes = np.flatnonzero((traffic.mixes[:, classes] > 0).any(axis=1))
     apis = np.flatnonzero(np.isin(problem.apis.mix, mixes))
-    position = np.full(len(traffic.mixes), -1, dtype=np.int64)
-    position[mixes] = np.arange(len(mixes))
-    part = compacted(problem, keep & number[workload_of_candidate(problem)])
-    candidates, hosted = part.problem.candidates, problem.apis.take(apis)
-    return replace(
-        part,
-        problem=replace(
-            part.problem,
-            traffic=replace(
-                traffic,
-                classes=take_labels(traffic.classes, classes),
-                workload=take_labels(traffic.workload, classes),
-                demand_per_s=traffic.demand_per_s[:, classes],
-                mixes=traffic.mixes[np.ix_(mixes, classes)],
-                least_replicas=traffic.least_replicas[:, number],
-            ),
-            candidates=replace(candidates, rate_per_s=candidates.rate_per_s[:, mixes]),
-            apis=replace(hosted, mix=position[hosted.mix]),
-            sending=part.problem.sending.take(classes, np.arange(len(part.offers))),
-        ),
-        classes=classes,
-        mixes=mixes,
-        apis=apis,
-    )
+    part = compacted(problem, keep & chosen[workload_of_candidate(problem)])
+    inner = with_traffic(part.problem, classes, mixes, apis)
+    warm = replace(inner.traffic, least_replicas=traffic.least_replicas[:, chosen])
+    return replace(part, problem=replace(inner, traffic=warm), classes=classes, mixes=mixes, apis=apis)
 
 
-def better(one: Found, other: Found) -> Found:
+def better(one: SearchResult, other: SearchResult) -> SearchResult:
     """What two searches of one problem say together."""
-    known = [found for found in (one, other) if found.machines is not None]
-    best = min(known, key=lambda found: found.machines.usd_per_hour if found.machines else np.inf, default=other)
-    each = np.maximum(one.with_candidate_usd_per_hour, other.with_candidate_usd_per_hour)
+    incumbent = cheaper(one.incumbent, other.incumbent)
+    best = one if incumbent is one.incumbent and incumbent is not None else other
     status = "optimal" if "optimal" in (one.status, other.status) else best.status
-    return Found(status, max(one.bound_usd_per_hour, other.bound_usd_per_hour), best.machines, each)
+    return SearchResult(status, one.bound.raised_to(other.bound), incumbent)
 
 
-def joined(problem: Problem, parts: Sequence[Sorted], founds: Sequence[Found]) -> Found:
+def joined(problem: Problem, parts: Sequence[Sorted], results: Sequence[SearchResult]) -> SearchResult:
     """What the searches of the parts say about the whole."""
-    lower = sum(found.bound_usd_per_hour for found in founds)
-    statuses = {found.status for found in founds}
+    lower = sum(result.bound.usd_per_hour for result in results)
+    statuses = {result.status for result in results}
+    with_candidate = np.full(len(problem.candidates), np.inf)
     if "infeasible" in statuses:
-        return Found("infeasible", lower, None, np.full(len(problem.candidates), np.inf))
-    machines = _together(problem, parts, [found.machines for found in founds])
-    each = np.full(len(problem.candidates), np.inf)
-    for part, found in zip(parts, founds, strict=True):
-        others = lower - found.bound_usd_per_hour
-        alone = found.with_candidate_usd_per_hour
+        return SearchResult("infeasible", Bound(lower, with_candidate), None)
+    incumbent, proven = _together(problem, parts, [result.incumbent for result in results]), statuses == {"optimal"}
+    for part, result in zip(parts, results, strict=True):
+        others, alone = lower - result.bound.usd_per_hour, result.bound.with_candidate_usd_per_hour
         # what could not undercut its part's plan may yet be in a plan that undercuts them all
-        each[part.candidates] = others + np.where(np.isfinite(alone) | (statuses == {"optimal"}), alone, 0.0)
-    proven: Status = "optimal" if statuses == {"optimal"} else "feasible"
-    return Found("unproven" if machines is None else proven, lower, machines, each)
+        with_candidate[part.candidates] = others + np.where(np.isfinite(alone) | proven, alone, 0.0)
+    status: Status = "unproven" if incumbent is None else "optimal" if proven else "feasible"
+    return SearchResult(status, Bound(lower, with_candidate), incumbent)
 
 
-def _together(problem: Problem, parts: Sequence[Sorted], plans: Sequence[Machines | None]) -> Machines | None:
+def _together(problem: Problem, parts: Sequence[Sorted], plans: Sequence[Incumbent | None]) -> Incumbent | None:
     """The plans of all parts as one; None where a part has none."""
-    periods = problem.traffic.periods
+    periods, streams = problem.traffic.periods, problem.api_streams
     instances = np.zeros((periods, len(problem.offers)), dtype=np.int64)
     replicas = np.zeros((periods, len(problem.candidates)), dtype=np.int64)
-    sent: Floats = np.zeros((periods, len(problem.apis)))
-    cost = 0.0
+    # (T, A) requests/s sent to hosted APIs
+    sent, cost = np.zeros((periods, len(problem.apis))), 0.0
     for part, plan in zip(parts, plans, strict=True):
         if plan is None:
             return None
         instances[:, part.offers] += plan.instances
         replicas[:, part.candidates] = plan.replicas
-        streams = part.problem.api_streams
-        sent[streams.period, part.apis[streams.server]] = plan.api_flow_per_s
+        part_streams = part.problem.api_streams
+        sent[part_streams.period, part.apis[part_streams.server]] = plan.api_flow_per_s
         cost += plan.usd_per_hour
-    streams = problem.api_streams
-    return Machines(instances, replicas, sent[streams.period, streams.server], cost)
+    return Incumbent(instances, replicas, sent[streams.period, streams.server], cost)

@@ -13,18 +13,19 @@ be fractions, and what else a policy asks is left out. With s the smallest repli
 row of s says that replicas of g GPUs fill at least g / (s floor(G/s)) of an instance.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
-from optimizer.program.formulation.objective import sending_table_usd_per_hour
+from optimizer.program.formulation.objective import egress_table_usd_per_hour
 from optimizer.program.formulation.variables import instance_columns
+from optimizer.program.problem.indices import positions
 from optimizer.program.problem.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
-class Stock:
+class Units:
     """What can be bought and what it carries; I units, O offers, T periods, M mixes.
 
     Attributes:
@@ -32,31 +33,31 @@ class Stock:
         unit: (T, O) the unit of an offer in a period.
         offer: (I,) the offer of a unit.
         load: (T, O, M) instances filled by the whole reach of a mix; infinite where it is not served.
-        sending_usd_per_hour: (T, O, M) for the answers of the whole reach; None where nothing is charged.
+        egress_usd_per_hour: (T, O, M) for the answers of the whole reach; one 0 for all where nothing is charged.
     """
 
     price_usd_per_hour: Floats
     unit: Ints
     offer: Ints
     load: Floats
-    sending_usd_per_hour: Floats | None = None
+    egress_usd_per_hour: Floats = field(default_factory=lambda: np.zeros((1, 1, 1)))
 
     def net(self, worth: Floats) -> Floats:
         """(T, O, M), or (T, 1, M) where all offers are alike: the worth (T, M) of the reach less what sending costs."""
-        if self.sending_usd_per_hour is None:
-            return worth[:, None, :]
-        return np.asarray(worth[:, None, :] - self.sending_usd_per_hour)
+        return np.asarray(worth[:, None, :] - self.egress_usd_per_hour)
 
     def net_at(self, worth: Floats, period: Ints, offer: Ints) -> Floats:
         """(N, M) the same for N pairs of period and offer."""
-        if self.sending_usd_per_hour is None:
-            return np.asarray(worth[period])
-        return np.asarray(worth[period] - self.sending_usd_per_hour[period, offer])
+        return np.asarray(worth[period] - self.egress_at(period, offer))
+
+    def egress_at(self, period: Ints, offer: Ints) -> Floats:
+        """(N, M) the egress of N pairs of period and offer."""
+        return np.broadcast_to(self.egress_usd_per_hour, self.load.shape)[period, offer]
 
 
 @dataclass(frozen=True, eq=False)
-class Fillings:
-    """The best whole count of some units at given prices.
+class Knapsacks:
+    """The best whole count of some units at given prices, and what they hold.
 
     Attributes:
         unit: (U,) which units.
@@ -75,58 +76,68 @@ class Fillings:
     share: Floats
 
 
-def stock_of(problem: Problem) -> Stock:
+def units_of(problem: Problem) -> Units:
     """The units of a problem."""
-    candidates, gpus = problem.candidates, problem.offers.gpus_per_instance
-    smallest = np.full(len(problem.offers), np.iinfo(np.int64).max)
+    candidates, gpus, offers = problem.candidates, problem.offers.gpus_per_instance, len(problem.offers)
+    smallest = gpus.copy()
     np.minimum.at(smallest, candidates.offer, candidates.gpus_per_replica)
-    smallest = np.minimum(smallest, gpus)
+    # candidate -> replicas that a full instance holds, fractions of them included
     replicas = (smallest * (gpus // smallest))[candidates.offer] / candidates.gpus_per_replica
-    rate = np.zeros((len(problem.offers), len(problem.traffic.mixes)))
+    rate = np.zeros((offers, len(problem.traffic.mixes)))
     np.maximum.at(rate, candidates.offer, candidates.rate_per_s * replicas[:, None] * problem.limits.max_utilization)
     reach = problem.reach_per_s[:, None, :]
     served = (rate > 0) & (reach > 0)
-    load = np.divide(reach, rate, out=np.full(served.shape, np.inf), where=served)
     unit, offer, share = instance_columns(problem)
-    sending = sending_table_usd_per_hour(problem) if problem.sending.charged else None
-    return Stock(problem.offers.price_usd_per_hour[offer] * share, unit, offer, load, sending)
+    return Units(
+        price_usd_per_hour=problem.offers.price_usd_per_hour[offer] * share,
+        unit=unit,
+        offer=offer,
+        load=np.divide(reach, rate, out=np.full(served.shape, np.inf), where=served),
+        egress_usd_per_hour=egress_table_usd_per_hour(problem) if problem.egress.charged else np.zeros((1, 1, 1)),
+    )
 
 
-def reduced_cost_floor(stock: Stock, worth: Floats, price: Floats) -> Floats:
+def reduced_cost_floor(units: Units, worth: Floats, price: Floats) -> Floats:
     """(I,) what an instance full of its dearest mix would cost beyond its worth, found without filling anything.
 
     Where it is not negative, no count of the unit has a smaller reduced cost.
 
     Args:
-        stock: The units.
+        units: The units.
         worth: (T, M) USD/h for the whole reach of a mix.
         price: (I,) USD/h of an instance, with all charges.
     """
     dearest = np.zeros(len(price))
-    np.add.at(dearest, stock.unit, (stock.net(worth) / stock.load).max(axis=2, initial=0.0))
+    np.add.at(dearest, units.unit, (units.net(worth) / units.load).max(axis=2, initial=0.0))
     return np.asarray(price - dearest)
 
 
-def fill(stock: Stock, worth: Floats, price: Floats, units: Ints) -> Fillings:
+def fill(units: Units, worth: Floats, price: Floats, chosen: Ints) -> Knapsacks:
     """The count of each of some units that costs least beyond what it holds, and what it holds.
 
     Args:
-        stock: The units.
+        units: All of them.
         worth: (T, M) USD/h for the whole reach of a mix.
         price: (I,) USD/h of an instance, with all charges.
-        units: (U,) the units to fill.
+        chosen: (U,) the units to fill.
     """
-    position = np.full(len(price), -1, dtype=np.int64)
-    position[units] = np.arange(len(units))
-    period, offer = np.nonzero(position[stock.unit] >= 0)
-    cell_unit = position[stock.unit[period, offer]]
-    pile = _Pile(stock.load[period, offer], stock.net_at(worth, period, offer), cell_unit, len(units))
-    count = pile.best_count(price[units])
-    return Fillings(units, count, price[units] * count - pile.value(count), cell_unit, period, pile.shares(count))
+    number = positions(chosen, len(price))[units.unit]
+    period, offer = np.nonzero(number >= 0)
+    cell_unit = number[period, offer]
+    cells = _SortedCells(units.load[period, offer], units.net_at(worth, period, offer), cell_unit, len(chosen))
+    count = cells.best_count(price[chosen])
+    return Knapsacks(
+        unit=chosen,
+        count=count,
+        reduced_cost=price[chosen] * count - cells.value(count),
+        cell_unit=cell_unit,
+        period=period,
+        share=cells.shares(count),
+    )
 
 
-class _Pile:
-    """Cells sorted by worth per load, for reading off V at any count."""
+class _SortedCells:
+    """Cells with their mixes by falling worth per load, for reading off V at any count."""
 
     def __init__(self, load: Floats, worth: Floats, cell_unit: Ints, units: int) -> None:
         self._cell_unit, self._units = cell_unit, units
@@ -140,12 +151,12 @@ class _Pile:
     def value(self, count: Floats) -> Floats:
         """(U,) worth of what `count` (U,) instances of each unit hold."""
         total = np.zeros(self._units)
-        np.add.at(total, self._cell_unit, (self._taken(count) * self._density).sum(axis=1))
+        np.add.at(total, self._cell_unit, (self._filled(count) * self._density).sum(axis=1))
         return total
 
     def shares(self, count: Floats) -> Floats:
         """(N, M) of the reach of each mix that is carried in each cell."""
-        ordered = np.divide(self._taken(count), self._load, out=np.zeros_like(self._load), where=self._load > 0)
+        ordered = np.divide(self._filled(count), self._load, out=np.zeros_like(self._load), where=self._load > 0)
         share: Floats = np.empty_like(ordered)
         np.put_along_axis(share, self._order, ordered, axis=1)
         return share
@@ -172,7 +183,7 @@ class _Pile:
         np.maximum.at(high, self._cell_unit, np.ceil(np.where(alone, paying, self._load.sum(axis=1))))
         return low, high
 
-    def _taken(self, count: Floats) -> Floats:
+    def _filled(self, count: Floats) -> Floats:
         """(N, M) instances taken up by each mix, in the order of density."""
         room = count[self._cell_unit][:, None] - self._before
         return np.asarray(np.clip(room, 0.0, self._load))

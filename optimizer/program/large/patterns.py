@@ -1,6 +1,6 @@
 """A sharper bound for large problems: what whole instances can be filled with, priced by column generation.
 
-Relaxing the demands y >= 0 and the limits on instances m >= 0 leaves one small problem per unit (see `filling`):
+Relaxing the demands y >= 0 and the limits on instances m >= 0 leaves one knapsack per unit (see `knapsack`):
 
     sum price n + api cost  >=  y.demand - m.limits + sum over units of min(0, min over whole n >= 1 of p n - V(n))
                                 + sum over API streams of min(0, price - worth of the reach)
@@ -20,7 +20,7 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Floats
 from optimizer.program.large.column_generation import Master
-from optimizer.program.large.pricing import Pricing
+from optimizer.program.large.pricing import PricedBound, Pricing
 from optimizer.program.problem.problem import Problem
 from optimizer.program.proof.relaxation import Bound
 from optimizer.program.solver import Clock
@@ -43,11 +43,14 @@ class PatternBound:
         bound: What no plan can undercut.
         mixed: (O,) offers in the master problem's solution.
         worth: (T, M) USD/h for the whole reach of a mix, at the best multipliers.
+        instances: (T, O) fractional counts of a relaxation over all periods, 0 for offers that it did not hold; None
+            where none was solved.
     """
 
     bound: Bound
     mixed: Flags
     worth: Floats
+    instances: Floats | None = None
 
 
 def pattern_bound(problem: Problem, clock: Clock, converged: float = CONVERGED) -> PatternBound:
@@ -59,9 +62,18 @@ def pattern_bound(problem: Problem, clock: Clock, converged: float = CONVERGED) 
         converged: Relative distance to the best possible bound of this kind at which to stop.
     """
     pricing = Pricing(problem)
-    alone = pricing.alone()
-    master = Master(pricing.limits, pricing.api_rows, pricing.api_cost, alone)
-    most = max(PATTERNS_PER_ROUND, int(PATTERNS_PER_DEMAND * len(alone)))
+    best, master = _generated(pricing, clock, converged)
+    mixed = np.zeros(len(problem.offers), dtype=np.bool_)
+    mixed[pricing.units.offer[master.mixed_units()]] = True
+    return PatternBound(pricing.bound(best), mixed, pricing.worth(best.demand))
+
+
+def _generated(pricing: Pricing, clock: Clock, converged: float) -> tuple[PricedBound, Master]:
+    """Column generation: the best multipliers, and the master problem of the patterns that led there."""
+    artificial_cost = pricing.artificial_cost()
+    units = len(pricing.units.price_usd_per_hour)
+    master = Master(units, pricing.limits, pricing.api_rows, pricing.api_cost, artificial_cost)
+    most = max(PATTERNS_PER_ROUND, int(PATTERNS_PER_DEMAND * len(artificial_cost)))
     best, pull = pricing.at(pricing.separable(), np.zeros(len(pricing.limits.upper))), FIRST_PULL
     new = master.add(pricing.closest_patterns(best, most), most, np.inf)
     for _ in range(MOST_ROUNDS):
@@ -69,18 +81,16 @@ def pattern_bound(problem: Problem, clock: Clock, converged: float = CONVERGED) 
         if mixture is None:
             break
         gap, pulled = mixture.value - best.value, pull
-        if gap > converged * mixture.value:
-            trial = pricing.at(
-                pull * best.demand + (1 - pull) * mixture.demand, pull * best.charge + (1 - pull) * mixture.charge
-            )
-            new = master.add(pricing.patterns(trial.fillings), most, gap)
+        closed = gap <= converged * mixture.value
+        if not closed:
+            demand = pull * best.demand + (1 - pull) * mixture.demand
+            trial = pricing.at(demand, pull * best.charge + (1 - pull) * mixture.charge)
+            new = master.add(pricing.patterns(trial.knapsacks), most, gap)
             pull = _next_pull(pull, trial.value > best.value, new)
-            best = max(best, trial, key=lambda point: point.value)
-        if (gap <= converged * mixture.value or (not new and not pulled)) and not master.forbid_alone():
+            best = max(best, trial, key=lambda priced: priced.value)
+        if (closed or (not new and not pulled)) and not master.price_out_artificials():
             break
-    mixed = np.zeros(len(problem.offers), dtype=np.bool_)
-    mixed[pricing.stock.offer[master.mixed_units()]] = True
-    return PatternBound(pricing.bound(best), mixed, pricing.worth(best.demand))
+    return best, master
 
 
 def _next_pull(pull: float, improved: bool, found: int) -> float:

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from optimizer.base.arrays import Flags, Floats, Ints
-from optimizer.program.large.knapsack import Stock, stock_of
+from optimizer.base.arrays import Flags, Floats
+from optimizer.program.large.knapsack import units_of
 from optimizer.program.large.patterns import PatternBound
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import stands_in_force
+from optimizer.program.proof.steps import lowest_bounds
 
 MIXES_PER_CANDIDATE = 5
 NEARLY_PAYS = {3: 0.985, 5: 0.97}
@@ -22,12 +23,8 @@ def promising_part(part: Sorted, found: PatternBound, lowest: int, mixes: int = 
     Any plan for it is a plan for the whole problem.
     """
     problem = part.problem
-    order = np.argsort(found.bound.with_candidate_usd_per_hour, kind="stable")
-    chosen = found.mixed[problem.candidates.offer]
-    chosen |= stands_in_force(problem)
-    chosen[order[:lowest]] = True
-    serves = problem.candidates.rate_per_s[order] > 0
-    chosen[order[serves.argmax(axis=0)[serves.any(axis=0)]]] = True
+    chosen = found.mixed[problem.candidates.offer] | stands_in_force(problem)
+    chosen[lowest_bounds(problem, found.bound, lowest)] = True
     inner = compacted(problem, chosen)
     candidates = inner.problem.candidates
     rate = np.where(_worthwhile(inner.problem, found.worth, mixes), candidates.rate_per_s, 0.0)
@@ -41,21 +38,31 @@ def promising_part(part: Sorted, found: PatternBound, lowest: int, mixes: int = 
 
 def _worthwhile(problem: Problem, worth: Floats, mixes: int) -> Flags:
     """(C, M) the mixes worth keeping with each candidate, in some period."""
-    stock, offer = stock_of(problem), problem.candidates.offer
-    good = np.zeros((len(offer), len(problem.traffic.mixes)), dtype=np.bool_)
-    for t in range(problem.traffic.periods):
-        good |= _fetching_most(stock, t, stock.net(worth)[t], offer, mixes)
-    return good
+    units, offer = units_of(problem), problem.candidates.offer
+    # (T, O, M), also where all offers are alike
+    net = np.broadcast_to(units.net(worth), units.load.shape)
+    kept = [
+        _fetching_most(units.load[t, offer], net[t, offer], units.price_usd_per_hour[units.unit[t, offer]], mixes)
+        for t in range(problem.traffic.periods)
+    ]
+    return np.asarray(np.any(kept, axis=0))
 
 
-def _fetching_most(stock: Stock, period: int, worth: Floats, offer: Ints, mixes: int) -> Flags:
-    """(P, M) mixes that nearly pay for the offer, fill its first instance or are among its best, or it among theirs."""
-    load, served = stock.load[period, offer], np.isfinite(stock.load[period, offer])
-    price = stock.price_usd_per_hour[stock.unit[period, offer]]
-    density = (worth if len(worth) == 1 else worth[offer]) / load / price[:, None]
-    rank = np.argsort(np.argsort(-density, axis=1, kind="stable"), axis=1, kind="stable")
+def _fetching_most(load: Floats, worth: Floats, price: Floats, mixes: int) -> Flags:
+    """(C, M) mixes that nearly pay for the offer, fill its first instance or are among its best, or it among theirs.
+
+    Args:
+        load: (C, M) instances of its offer that the reach of a mix fills, infinite where it is not served.
+        worth: (C, M) USD/h for the reach.
+        price: (C,) USD/h of an instance.
+        mixes: How many are the best.
+    """
+    served, density = np.isfinite(load), worth / load / price[:, None]
+    # rank of a mix among those of its candidate, and of a candidate among those of its mix
+    order = np.argsort(-density, axis=1, kind="stable")
+    rank = np.argsort(order, axis=1, kind="stable")
     place = np.argsort(np.argsort(-density, axis=0, kind="stable"), axis=0, kind="stable")
-    ordered = np.take_along_axis(np.where(served, load, 0.0), np.argsort(-density, axis=1, kind="stable"), axis=1)
+    ordered = np.take_along_axis(np.where(served, load, 0.0), order, axis=1)
     before = np.take_along_axis(np.cumsum(ordered, axis=1) - ordered, rank, axis=1)
     fits = (before < 1.0) | (rank < mixes) | (place < mixes) | (density > NEARLY_PAYS[mixes])
     return np.asarray(fits & served)

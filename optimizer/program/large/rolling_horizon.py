@@ -13,13 +13,14 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.program.formulation.changes import starts
-from optimizer.program.formulation.model import Columns, assemble, build_program, hourly_cost, model_proto
+from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.formulation.objective import cost_usd_per_hour
-from optimizer.program.formulation.rows import Rows
-from optimizer.program.formulation.variables import Variables, lay_out, names, upper_bounds
+from optimizer.program.formulation.rows import between, numbered
+from optimizer.program.formulation.variables import Variables, lay_out
 from optimizer.program.problem.data import Traffic
 from optimizer.program.problem.problem import Problem
-from optimizer.program.solver import Answer, Clock, solve_integer
+from optimizer.program.proof.state import starts_of
+from optimizer.program.solver import Clock, SolverResult, solve_integer
 
 WINDOW, MOST_PASSES = 2, 6
 """Periods chosen together, and how often all are gone through."""
@@ -36,14 +37,16 @@ def counted_by_period(problem: Problem) -> bool:
     return all(item.scope == "period" for item in problem.limits.in_force) and not problem.has_minimum_billing
 
 
-def planned_by_windows(problem: Problem, estimate: Floats, clock: Clock, enough_usd_per_hour: float) -> Answer | None:
+def planned_by_windows(
+    problem: Problem, estimate: Floats, clock: Clock, target_usd_per_hour: float
+) -> SolverResult | None:
     """Values of every column of the program; None where no plan was found.
 
     Args:
         problem: Promising candidates only, `counted_by_period`.
         estimate: (T, O) fractional instances of a relaxation.
         clock: After which the plan so far is taken.
-        enough_usd_per_hour: A plan that costs no more ends the passes.
+        target_usd_per_hour: A plan that costs no more ends the passes.
     """
     periods = problem.traffic.periods
     paid_always = _paid_always(problem, clock)
@@ -57,9 +60,9 @@ def planned_by_windows(problem: Problem, estimate: Floats, clock: Clock, enough_
             if not (found or number):
                 return None
         cost = plan.usd_per_hour
-        if clock.expired or cost <= enough_usd_per_hour or (number and cost > before * (1 - LEAST_FALL)):
+        if clock.expired or cost <= target_usd_per_hour or (number and cost > before * (1 - LEAST_FALL)):
             break
-    return Answer("feasible", -np.inf, plan.values, np.zeros(0))
+    return SolverResult("feasible", -np.inf, plan.values)
 
 
 def _paid_always(problem: Problem, clock: Clock) -> Floats | None:
@@ -68,17 +71,17 @@ def _paid_always(problem: Problem, clock: Clock) -> Floats | None:
     if not problem.offers.always_paid.any():
         return counts
     program = build_program(problem, relaxed=True)
-    variables = program.variables
+    # offer that is always paid -> its column
     always = np.flatnonzero(problem.offers.always_paid)
-    whole = np.zeros(variables.count, dtype=np.bool_)
-    whole[variables.instance_at[0, always]] = True
-    columns = Columns(names(problem, variables), upper_bounds(variables, True), whole)
-    rows = [*program.families.values(), starts(problem, variables)]
-    model = assemble(columns, hourly_cost(program), rows)
-    answer = solve_integer(model, clock, "scip", ROUNDING_NODES, WINDOW_GAP / 10)
-    if not len(answer.values):
+    columns = program.variables.instance_at[0, always]
+    whole = np.zeros(program.variables.count, dtype=np.bool_)
+    whole[columns] = True
+    extra = {"starts": starts(problem, program.variables)}
+    model = model_proto(program, hourly_cost(program), extra, whole)
+    result = solve_integer(model, clock, "scip", node_limit=ROUNDING_NODES, relative_gap=WINDOW_GAP / 10)
+    if not len(result.values):
         return None
-    counts[always] = np.rint(answer.values[variables.instance_at[0, always]])
+    counts[always] = np.rint(result.values[columns])
     return counts
 
 
@@ -99,54 +102,50 @@ class _Plan:
 
     def improve(self, window: Ints, clock: Clock) -> bool:
         """Choose the counts of some periods anew, unless what runs there is cheaper; whether they have a plan now."""
-        traffic, around = self._problem.traffic, self._around(window)
-        fixed = np.isin(around, np.setdiff1d(around, window))
-        part = replace(self._problem, traffic=_excerpt(traffic, around, fixed))
-        program = build_program(part)
-        here = program.variables
+        periods = self._linked(window)
+        fixed = ~np.isin(periods, window)
+        program = build_program(replace(self._problem, traffic=_excerpt(self._problem.traffic, periods, fixed)))
+        # (period, offer) whose count stays; its column in the excerpt, once, and the count there
         stays = fixed[:, None] | self._problem.offers.always_paid
-        held, which = np.unique(here.instance_at[stays], return_index=True)
-        count = self.values[self._variables.instance_at[around]][stays][which]
+        held, first = np.unique(program.variables.instance_at[stays], return_index=True)
+        count = self.values[self._variables.instance_at[periods]][stays][first]
         number = np.arange(len(held))
-        same = Rows([f"same[{at}]" for at in number.tolist()], count, count, number, held, np.ones(len(held)))
+        same = between(numbered("same", len(held)), count, count, (number, held, 1.0))
         cost = hourly_cost(program)
         cost[held] = 0.0
-        answer = solve_integer(model_proto(program, cost, same), clock, "scip", WINDOW_NODES, WINDOW_GAP)
-        if not len(answer.values):
-            return bool(self._planned[window].all())
-        changed = self._with(answer.values, here, around, window)
-        if not self._planned[window].all() or self._cost @ changed < self.usd_per_hour:
+        model = model_proto(program, cost, {"same": same})
+        result = solve_integer(model, clock, "scip", node_limit=WINDOW_NODES, relative_gap=WINDOW_GAP)
+        planned = bool(self._planned[window].all())
+        if not len(result.values):
+            return planned
+        changed = self._with(result.values, program.variables, ~fixed, window)
+        if not planned or self._cost @ changed < self.usd_per_hour:
             self.values = changed
         self._planned[window] = True
         return True
 
-    def _around(self, window: Ints) -> Ints:
+    def _linked(self, window: Ints) -> Ints:
         """The periods of a window and those from or to which a start may be paid."""
         linked = self._problem.traffic.start_share > 0
-        beside = np.flatnonzero(linked[window].any(axis=0) | linked[:, window].any(axis=1))
-        return np.union1d(beside, window)
+        return np.union1d(window, np.flatnonzero(linked[window].any(axis=0) | linked[:, window].any(axis=1)))
 
-    def _with(self, values: Floats, here: Variables, around: Ints, window: Ints) -> Floats:
-        """The plan with what was chosen for the window."""
-        whole, changed = self._variables, self.values.copy()
-        inside = np.isin(around, window)
-        changed[whole.instance_at[window]] = np.rint(values[here.instance_at[inside]])
-        changed[whole.replicas[window]] = np.rint(values[here.replicas[inside]])
-        changed[whole.flow[np.isin(self._problem.streams.period, window)]] = values[here.flow]
-        changed[whole.bought[np.isin(self._problem.api_streams.period, window)]] = values[here.bought]
-        offer, before, after = whole.elastic_changes.T
-        more = changed[whole.instance_at[after, offer]] - changed[whole.instance_at[before, offer]]
-        changed[whole.starts] = np.maximum(more, 0.0)
+    def _with(self, values: Floats, excerpt: Variables, inside: Flags, window: Ints) -> Floats:
+        """The plan with what was chosen for the window, which is `inside` the periods of the excerpt."""
+        whole, problem, changed = self._variables, self._problem, self.values.copy()
+        changed[whole.instance_at[window]] = np.rint(values[excerpt.instance_at[inside]])
+        changed[whole.replicas[window]] = np.rint(values[excerpt.replicas[inside]])
+        changed[whole.flow[np.isin(problem.streams.period, window)]] = values[excerpt.flow]
+        changed[whole.bought[np.isin(problem.api_streams.period, window)]] = values[excerpt.bought]
+        changed[whole.starts] = starts_of(changed, whole)
         return changed
 
 
 def _excerpt(traffic: Traffic, periods: Ints, fixed: Flags) -> Traffic:
     """Some periods of the traffic, of which the fixed ones want nothing: only what runs there counts."""
-    start_share = traffic.start_share[np.ix_(periods, periods)]
+    excerpt, idle = traffic.during(periods), fixed[:, None]
     return replace(
-        traffic,
-        demand_per_s=np.where(fixed[:, None], 0.0, traffic.demand_per_s[periods]),
-        share_of_month=traffic.share_of_month[periods],
-        start_share=np.where(fixed[:, None] & fixed, 0.0, start_share),
-        least_replicas=np.where(fixed[:, None], 0, traffic.least_replicas[periods]),
+        excerpt,
+        demand_per_s=np.where(idle, 0.0, excerpt.demand_per_s),
+        start_share=np.where(idle & fixed, 0.0, excerpt.start_share),
+        least_replicas=np.where(idle, 0, excerpt.least_replicas),
     )

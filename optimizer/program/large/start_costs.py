@@ -12,19 +12,20 @@ function of its counts, which its supporting prices describe. The relaxation of 
 outside it move what they earn back in time as far as a start costs; those that still pay join it in the next round.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.base.arrays import Flags, Floats
 from optimizer.program.formulation.changes import starts
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
-from optimizer.program.formulation.registry import FAMILY
 from optimizer.program.formulation.rows import Rows
 from optimizer.program.large.patterns import PatternBound
 from optimizer.program.large.pricing import Pricing
 from optimizer.program.problem.problem import Problem, compacted
-from optimizer.program.proof.relaxation import Bound
+from optimizer.program.proof.relaxation import prices_of
+from optimizer.program.proof.steps import lowest_bounds
 from optimizer.program.solver import Clock, solve_linear
 
 MOST_ROUNDS = 6
@@ -36,30 +37,23 @@ PAYS = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Week:
-    """The bound with starts, and the relaxation it was found with.
+class _Relaxation:
+    """What the relaxation of some offers says.
 
     Attributes:
-        found: The better of the two bounds, and where to look for a plan.
-        instances: (T, O) fractional counts of the relaxation of the offers that it held, 0 elsewhere.
+        demand, charge: (D,), (F,) prices of demands and limits on instances.
+        start_worth: (O, X) of an offer's starts at a change; 0 for offers that it does not hold.
+        instances: (T, O) fractional counts.
     """
-
-    found: PatternBound
-    instances: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class _Prices:
-    """What the relaxation of some offers says: demand (D,), charge (F,), moved (O, X) by change, instances (T, O)."""
 
     demand: Floats
     charge: Floats
-    moved: Floats
+    start_worth: Floats
     instances: Floats
 
 
-def bound_over_the_week(problem: Problem, found: PatternBound, clock: Clock) -> Week | None:
-    """A bound that starts are part of, from the one that leaves them out; None where no relaxation could be solved.
+def bound_over_the_week(problem: Problem, found: PatternBound, clock: Clock) -> PatternBound:
+    """A bound that starts are part of, from the one that leaves them out; the same where no relaxation was solved.
 
     Args:
         problem: Of several periods.
@@ -69,111 +63,110 @@ def bound_over_the_week(problem: Problem, found: PatternBound, clock: Clock) -> 
     pricing, best = Pricing(problem), None
     chosen = _closest(problem, found)
     for _ in range(MOST_ROUNDS):
-        prices = _relaxed(problem, pricing, chosen, clock)
-        if prices is None:
+        relaxation = _relaxed(pricing, chosen, clock)
+        if relaxation is None:
             break
-        moved = _nowhere_negative(problem, pricing, prices, _moved(problem, pricing, prices, chosen))
-        point = pricing.at(prices.demand, prices.charge, price_of_moving(problem, pricing.stock.unit, moved))
-        if best is None or point.value > best[0].value:
-            best = point, prices
-        earner, earned = pricing.stock.offer[point.fillings.unit], np.minimum(point.fillings.reduced_cost, 0.0)
-        earning = np.bincount(earner, earned, len(chosen))
-        joining = ~chosen & (earning < -PAYS * point.value)
+        moved = _nowhere_negative(pricing, relaxation, _moved(pricing, relaxation, chosen))
+        priced = pricing.at(relaxation.demand, relaxation.charge, _price_of_moving(pricing, moved))
+        if best is None or priced.value > best[0].value:
+            best = priced, relaxation
+        # (O,) what offers earn; those outside that still pay join the relaxation
+        earner, earned = pricing.units.offer[priced.knapsacks.unit], np.minimum(priced.knapsacks.reduced_cost, 0.0)
+        joining = ~chosen & (np.bincount(earner, earned, len(chosen)) < -PAYS * priced.value)
         if not joining.any():
             break
         chosen |= joining
     if best is None:
-        return None
-    point, prices = best
-    each, mixed = pricing.bound(point), (prices.instances > 0).any(axis=0)
-    bound = Bound(
-        max(each.usd_per_hour, found.bound.usd_per_hour),
-        np.maximum(each.with_candidate_usd_per_hour, found.bound.with_candidate_usd_per_hour),
+        return found
+    priced, relaxation = best
+    return PatternBound(
+        bound=pricing.bound(priced).raised_to(found.bound),
+        mixed=found.mixed | (relaxation.instances > 0).any(axis=0),
+        worth=pricing.worth(priced.demand),
+        instances=relaxation.instances,
     )
-    return Week(PatternBound(bound, found.mixed | mixed, pricing.worth(point.demand)), prices.instances)
 
 
 def _closest(problem: Problem, found: PatternBound) -> Flags:
     """(O,) offers of the mixture, those with the lowest bounds, and for every mix one that serves it."""
-    lowest, offer = found.bound.with_candidate_usd_per_hour, problem.candidates.offer
-    order = np.argsort(lowest, kind="stable")
-    serves = problem.candidates.rate_per_s[order] > 0
     chosen = found.mixed.copy()
-    chosen[offer[order[serves.argmax(axis=0)[serves.any(axis=0)]]]] = True
-    chosen[offer[order[:OFFERS]]] = True
+    chosen[problem.candidates.offer[lowest_bounds(problem, found.bound, OFFERS)]] = True
     return chosen
 
 
-def _relaxed(problem: Problem, pricing: Pricing, chosen: Flags, clock: Clock) -> _Prices | None:
-    """The duals and counts of the relaxation of the chosen offers, starts included."""
+def _relaxed(pricing: Pricing, chosen: Flags, clock: Clock) -> _Relaxation | None:
+    """The relaxation of the chosen offers, starts included; None where it is too large or was not solved."""
+    problem = pricing.problem
     part = compacted(problem, chosen[problem.candidates.offer])
     if len(part.problem.streams) > MOST_STREAMS:
         return None
     program = build_program(part.problem, relaxed=True)
     changes = starts(part.problem, program.variables)
-    answer = solve_linear(model_proto(program, hourly_cost(program), changes), clock)
-    if answer.status != "optimal" or not len(answer.duals):
+    result = solve_linear(model_proto(program, hourly_cost(program), {"starts": changes}), clock)
+    if result.status != "optimal" or not len(result.duals):
         return None
-    blocks = dict(program.families) | {"starts": changes}
-    ends = np.cumsum([len(rows.names) for rows in blocks.values()])
-    duals = dict(zip(blocks, np.split(np.abs(answer.duals), ends[:-1]), strict=True))
-    # the second half of the demand rows states the first again
-    demand = duals["demand"].reshape(2, -1).sum(axis=0)
+    families = program.families | {"starts": changes}
+    prices = prices_of(families, result.duals)
     instances = np.zeros((problem.traffic.periods, len(problem.offers)))
-    instances[:, part.offers] = answer.values[program.variables.instance_at]
-    moved = np.zeros((len(problem.offers), len(np.nonzero(problem.traffic.start_share)[0])))
+    instances[:, part.offers] = result.values[program.variables.instance_at]
+    # offers paid by the hour -> what their starts are worth at each change
+    start_worth = np.zeros((len(problem.offers), len(problem.traffic.changes[0])))
     elastic = part.offers[~part.problem.offers.always_paid]
-    moved[elastic] = duals["starts"].reshape(len(elastic), moved.shape[1])
-    return _Prices(demand, _charges(pricing.limits, blocks, duals), moved, instances)
+    start_worth[elastic] = prices["starts"].reshape(-1, start_worth.shape[1])
+    return _Relaxation(
+        demand=prices["demand"][families["demand"].blocks["flows"]],
+        charge=_charges(pricing.limits, families, prices),
+        start_worth=start_worth,
+        instances=instances,
+    )
 
 
-def _charges(limits: Rows, blocks: dict[str, Rows], duals: dict[str, Floats]) -> Floats:
-    """(F,) the duals of limits on instances; a limit of which the relaxation held no offer charges nothing."""
-    number = {name: at for at, name in enumerate(limits.names)}
-    charge = np.zeros(len(limits.names))
-    for family, rows in blocks.items():
-        for name, dual in zip(rows.names, duals[family], strict=True) if FAMILY[family].charges == "instances" else ():
-            charge[number[name]] = dual
-    return charge
+def _charges(limits: Rows, families: Mapping[str, Rows], prices: Mapping[str, Floats]) -> Floats:
+    """(F,) the prices of limits on instances; a limit of which the relaxation held no offer charges nothing."""
+    charges = {name: price for f, rows in families.items() for name, price in zip(rows.names, prices[f], strict=True)}
+    return np.array([charges.get(name, 0.0) for name in limits.names])
 
 
-def _moved(problem: Problem, pricing: Pricing, prices: _Prices, chosen: Flags) -> Floats:
+def _moved(pricing: Pricing, relaxation: _Relaxation, chosen: Flags) -> Floats:
     """(O, X) f by change: the relaxation's for its offers; the rest move what they earn back as far as a start costs.
 
     Going through the changes from the last to the first, twice since a week begins again, what an instance earns in the
     period after is moved to the one before, where it may fill what is missing there.
     """
-    before, after = np.nonzero(problem.traffic.start_share)
-    most = problem.offers.price_usd_per_hour[:, None] * problem.traffic.start_share[before, after]
-    most = np.where(problem.offers.always_paid[:, None], 0.0, most)
-    worth, price = pricing.worth(prices.demand), pricing.price(prices.charge)[pricing.stock.unit]
-    moved = np.where(chosen[:, None], np.clip(prices.moved, 0.0, most), 0.0)
-    left = ~chosen & ~problem.offers.always_paid
-    earned = (pricing.stock.net(worth) / pricing.stock.load).max(axis=2, initial=0.0) - price
-    for change in [*np.argsort(-after, kind="stable").tolist()] * 2:
+    traffic, offers, units = pricing.problem.traffic, pricing.problem.offers, pricing.units
+    before, after = traffic.changes
+    # (O, X) what a start costs
+    most = np.where(offers.always_paid, 0.0, offers.price_usd_per_hour)[:, None] * traffic.start_share[before, after]
+    moved = np.where(chosen[:, None], np.clip(relaxation.start_worth, 0.0, most), 0.0)
+    outside = ~chosen & ~offers.always_paid
+    # (T, O) what an instance full of its dearest mix earns
+    worth, price = pricing.worth(relaxation.demand), pricing.price(relaxation.charge)[units.unit]
+    earned = (units.net(worth) / units.load).max(axis=2, initial=0.0) - price
+    for change in np.argsort(-after, kind="stable").tolist() * 2:
         t, u = before[change], after[change]
-        step = np.where(left, np.clip(np.minimum(earned[u], most[:, change] - moved[:, change]), 0.0, None), 0.0)
+        step = np.where(outside, np.clip(np.minimum(earned[u], most[:, change] - moved[:, change]), 0.0, None), 0.0)
         moved[:, change] += step
         earned[u] -= step
         earned[t] += step
     return np.asarray(moved)
 
 
-def _nowhere_negative(problem: Problem, pricing: Pricing, prices: _Prices, moved: Floats) -> Floats:
+def _nowhere_negative(pricing: Pricing, relaxation: _Relaxation, moved: Floats) -> Floats:
     """(O, X) the same, less for offers that an instance of would be cheaper than free in some period."""
-    before, _ = np.nonzero(problem.traffic.start_share)
-    unit, price = pricing.stock.unit, pricing.price(prices.charge)
-    short = ((price + price_of_moving(problem, unit, moved))[unit] < 0).any(axis=0)
+    unit, charged = pricing.units.unit, pricing.price(relaxation.charge)
+    price = charged[unit]
+    short = ((charged + _price_of_moving(pricing, moved))[unit] < 0).any(axis=0)
+    # (T, O) what is moved out of a period
     out = np.zeros(unit.shape)
-    np.add.at(out, before, moved.T)
-    scale = (price[unit] / np.maximum(out, price[unit])).min(axis=0, initial=1.0)
+    np.add.at(out, pricing.problem.traffic.changes[0], moved.T)
+    scale = (price / np.maximum(out, price)).min(axis=0, initial=1.0)
     return moved * np.where(short, scale, 1.0)[:, None]
 
 
-def price_of_moving(problem: Problem, unit: Ints, moved: Floats) -> Floats:
+def _price_of_moving(pricing: Pricing, moved: Floats) -> Floats:
     """(I,) what f (O, X) adds to the price of each unit: f in the period after a change, -f in the one before."""
-    before, after = np.nonzero(problem.traffic.start_share)
-    price = np.zeros(int(unit.max(initial=-1)) + 1)
-    np.add.at(price, unit[after].T, moved)
-    np.subtract.at(price, unit[before].T, moved)
+    before, after = pricing.problem.traffic.changes
+    price = np.zeros_like(pricing.units.price_usd_per_hour)
+    np.add.at(price, pricing.units.unit[after].T, moved)
+    np.subtract.at(price, pricing.units.unit[before].T, moved)
     return price

@@ -43,21 +43,21 @@ class Cells:
     def __len__(self) -> int:
         return len(self.offer)
 
-    def recently_begun(self, week: int, minimum_hours: Ints) -> tuple[Ints, Ints]:
+    def recently_started(self, week: int, minimum_hours: Ints) -> tuple[Ints, Ints]:
         """Pairs (cell, cell of the same offer that begins in the `minimum_hours` (Q,) up to the first one's beginning).
 
         Args:
             week: Hours of the week.
             minimum_hours: (Q,) of the offer of each cell.
         """
-        row, begun = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+        pairs = [np.zeros((2, 0), dtype=np.int64)]
         for offer in np.unique(self.offer).tolist():
-            mine = np.flatnonzero(self.offer == offer)
-            ago = (self.first_hour[mine, None] - self.first_hour[mine]) % week
-            late, early = np.nonzero(ago < minimum_hours[mine, None])
-            row.append(mine[late])
-            begun.append(mine[early])
-        return np.concatenate(row), np.concatenate(begun)
+            cells = np.flatnonzero(self.offer == offer)
+            # (cell, other cell of the offer) -> hours since the other one began
+            ago = (self.first_hour[cells, None] - self.first_hour[cells]) % week
+            pairs.append(cells[np.stack(np.nonzero(ago < minimum_hours[cells, None]))])
+        cell, started = np.concatenate(pairs, axis=1)
+        return cell, started
 
 
 NO_CELLS = Cells(*(np.zeros(0, dtype=np.int64) for _ in range(5)))

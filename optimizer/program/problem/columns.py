@@ -11,6 +11,7 @@ from optimizer.inputs.scenario.policy import InForce, Policy
 from optimizer.performance.candidates.blends import Blend, apart, served
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.market.market import Market
+from optimizer.program.problem.indices import grouped
 
 
 class Column(NamedTuple):
@@ -31,15 +32,15 @@ def columns_of(
     columns: list[Column] = []
     possible = 0
     for w, choice in enumerate(options):
-        homes = [np.flatnonzero(fits).tolist() for fits in choice.fits & market.admitted]
+        # platform and replica size -> the offers it fits
+        offers = [np.flatnonzero(fits).tolist() for fits in choice.fits & market.admitted]
         blends = choice.blends if may_mix(policy) else apart(len(choice.pools))
         rate = _rates(choice, None if keep is None else keep[w])
         best = _unmatched(choice, blends, rate, policy) | _running_today(policy, choice)[:, None]
-        places = np.array([len(offers) for offers in homes], dtype=np.int64)[choice.kind]
-        possible += int(_deployments(blends, rate > 0) @ places)
+        possible += int(_deployments(blends, rate > 0) @ np.array([len(fitting) for fitting in offers])[choice.kind])
         for c in np.flatnonzero(best.any(axis=1) & (rate > 0).any(axis=1)).tolist():
             parts = served([blend for blend, stays in zip(blends, best[c], strict=True) if stays], rate[c] > 0)
-            columns += [Column(w, part, c, offer) for part in parts for offer in homes[choice.kind[c]]]
+            columns += [Column(w, part, c, offer) for part in parts for offer in offers[choice.kind[c]]]
     return tuple(columns), possible - len(columns)
 
 
@@ -60,10 +61,9 @@ def _rates(choice: WorkloadOptions, keep: Flags | None) -> Floats:
 
 def _deployments(blends: Sequence[Blend], passed: Flags) -> Ints:
     """(P,) how many ways there are for a configuration to serve what it passes."""
-    packed = np.packbits(passed, axis=1)
-    _, first, found = np.unique(packed, axis=0, return_index=True, return_inverse=True)
-    ways = np.array([len(served(blends, pattern)) for pattern in passed[first]], dtype=np.int64)
-    return ways[found.reshape(-1)]
+    patterns = grouped(*np.packbits(passed, axis=1).T)
+    ways = np.array([len(served(blends, pattern)) for pattern in passed[patterns.first]], dtype=np.int64)
+    return ways[patterns.number]
 
 
 def _unmatched(choice: WorkloadOptions, blends: Sequence[Blend], rate: Floats, policy: Policy) -> Flags:
@@ -95,16 +95,16 @@ def _counted_labels(policy: Policy) -> frozenset[str]:
 
 def _fastest_of_group(group: Ints, rate: Floats) -> Flags:
     """(P,) rows that sustain something and that no other one of their group matches in every column."""
-    keep: Flags = np.zeros(len(rate), dtype=bool)
+    keep: Flags = np.zeros(len(rate), dtype=np.bool_)
     serving = np.flatnonzero((rate > 0).any(axis=1))
     order = serving[np.lexsort((serving, -rate[serving].sum(axis=1), group[serving]))]
     first = np.unique(group[order], return_index=True)[1]
     keep[order[first]] = True
     if rate.shape[1] == 1:
         return keep
-    for alike in np.split(order, first[1:]):
+    for members in np.split(order, first[1:]):
         kept: list[int] = []
-        for row in alike.tolist():
+        for row in members.tolist():
             if not (rate[kept] >= rate[row]).all(axis=1).any():
                 kept.append(row)
         keep[kept] = True
@@ -138,9 +138,9 @@ def replicas_in_force(
     """(C,) replicas that run today, each on the first column that describes them, and how many none describes."""
     replicas = np.zeros(len(columns), dtype=np.int64)
     left = list(_in_force(policy))
-    for at, column in enumerate(columns if left else ()):
+    for position, column in enumerate(columns if left else ()):
         offer, choice = market.offers[column.offer], options[column.workload]
         mine = [item for item in left if item.runs_on(offer) and _is_it(item, choice, column.configuration)]
-        replicas[at] = sum(item.replicas for item in mine)
+        replicas[position] = sum(item.replicas for item in mine)
         left = [item for item in left if item not in mine]
     return replicas, sum(item.replicas for item in left)

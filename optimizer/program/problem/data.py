@@ -1,7 +1,7 @@
 """What a purchase problem is made of: the traffic, what may run, what may be bought, and the limits on it all."""
 
-from dataclasses import dataclass, field, fields
-from typing import TypeAlias
+from dataclasses import dataclass, field, fields, replace
+from typing import Self, TypeAlias
 
 import numpy as np
 
@@ -16,7 +16,7 @@ LOSSES = ("instance", "region", "provider", "spot_offer")
 
 
 @dataclass(frozen=True)
-class Quota:
+class QuotaLimit:
     """At most `max_gpus` bought over the offers listed (indices into the problem's offers)."""
 
     name: str
@@ -48,7 +48,7 @@ class Limits:
     survive: tuple[str, ...] = ()
     min_providers: int = 1
     min_regions: int = 1
-    quotas: tuple[Quota, ...] = ()
+    quotas: tuple[QuotaLimit, ...] = ()
     max_changes: int | None = None
     usd_per_change: float = 0.0
     max_replicas: tuple[tuple[str, int], ...] = ()
@@ -98,8 +98,24 @@ class Traffic:
 
     @property
     def periods(self) -> int:
-        """How many periods a month is told apart in."""
+        """How many periods of a month differ."""
         return len(self.share_of_month)
+
+    @property
+    def changes(self) -> tuple[Ints, Ints]:
+        """(X,) the periods before and after each change that a start is paid at."""
+        before, after = np.nonzero(self.start_share)
+        return before, after
+
+    def during(self, periods: Ints) -> "Traffic":
+        """The traffic of some periods, with the starts between them; their shares stay those of the whole month."""
+        return replace(
+            self,
+            demand_per_s=self.demand_per_s[periods],
+            share_of_month=self.share_of_month[periods],
+            start_share=self.start_share[np.ix_(periods, periods)],
+            least_replicas=self.least_replicas[periods],
+        )
 
 
 def steady_traffic(
@@ -125,8 +141,21 @@ def steady_traffic(
     )
 
 
+class Listed:
+    """Arrays and labels with one entry for each of `ids`."""
+
+    ids: Labels
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def select(self, order: Ints) -> Self:
+        """Those listed, in the order listed."""
+        return type(self)(**{name: _selected(values, order) for name, values in vars(self).items()})
+
+
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class Candidates(Listed):
     """What may run: each candidate is one configuration on one offer.
 
     Attributes:
@@ -147,24 +176,9 @@ class Candidates:
     rate_per_s: Floats
     replicas_in_force: Ints
 
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def take(self, order: Ints) -> "Candidates":
-        """Those listed, in the order listed."""
-        return Candidates(
-            ids=take_labels(self.ids, order),
-            offer=self.offer[order],
-            configuration=take_labels(self.configuration, order),
-            engine=take_labels(self.engine, order),
-            gpus_per_replica=self.gpus_per_replica[order],
-            rate_per_s=self.rate_per_s[order],
-            replicas_in_force=self.replicas_in_force[order],
-        )
-
 
 @dataclass(frozen=True, eq=False)
-class Offers:
+class Offers(Listed):
     """What may be bought: whole instances at a price.
 
     Attributes:
@@ -190,28 +204,9 @@ class Offers:
     spot: Flags
     always_paid: Flags
 
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def take(self, order: Ints) -> "Offers":
-        """Those listed, in the order listed."""
-        return Offers(
-            ids=take_labels(self.ids, order),
-            price_usd_per_hour=self.price_usd_per_hour[order],
-            gpus_per_instance=self.gpus_per_instance[order],
-            power_kw=self.power_kw[order],
-            carbon_kg_per_hour=self.carbon_kg_per_hour[order],
-            available=self.available[order],
-            provider=take_labels(self.provider, order),
-            region=take_labels(self.region, order),
-            gpu=take_labels(self.gpu, order),
-            spot=self.spot[order],
-            always_paid=self.always_paid[order],
-        )
-
 
 @dataclass(frozen=True, eq=False)
-class Apis:
+class HostedApis(Listed):
     """Hosted models paid by the request, which need no machine.
 
     Attributes:
@@ -226,21 +221,9 @@ class Apis:
     usd_per_request: Floats = field(default_factory=lambda: np.zeros(0))
     provider: Labels = ()
 
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def take(self, order: Ints) -> "Apis":
-        """Those listed, in the order listed."""
-        return Apis(
-            take_labels(self.ids, order),
-            self.mix[order],
-            self.usd_per_request[order],
-            take_labels(self.provider, order),
-        )
-
 
 @dataclass(frozen=True, eq=False)
-class Sending:
+class EgressPrices:
     """What it costs to send answers out to the internet; empty where nothing is charged.
 
     Attributes:
@@ -256,11 +239,11 @@ class Sending:
         """Whether anything costs anything."""
         return bool(self.gb_per_request.any() and self.usd_per_gb.any())
 
-    def take(self, classes: Ints, offers: Ints) -> "Sending":
+    def select(self, classes: Ints, offers: Ints) -> "EgressPrices":
         """For the classes and offers listed, in the order listed."""
         if not len(self.gb_per_request):
             return self
-        return Sending(self.gb_per_request[classes], self.usd_per_gb[offers])
+        return EgressPrices(self.gb_per_request[classes], self.usd_per_gb[offers])
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,11 +258,15 @@ class Billing:
     minimum_hours: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     hour_to_period: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
-    def take(self, offers: Ints) -> "Billing":
+    def select(self, offers: Ints) -> "Billing":
         """For the offers listed, in the order listed."""
         return Billing(self.minimum_hours[offers], self.hour_to_period) if len(self.minimum_hours) else self
 
 
-def take_labels(names: Labels, order: Ints) -> Labels:
+def select_labels(names: Labels, order: Ints) -> Labels:
     """The labels at the positions listed."""
     return tuple(names[index] for index in order.tolist())
+
+
+def _selected(values: Labels | Flags | Floats | Ints, order: Ints) -> Labels | Flags | Floats | Ints:
+    return select_labels(values, order) if isinstance(values, tuple) else values[order]

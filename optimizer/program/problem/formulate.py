@@ -15,7 +15,16 @@ from optimizer.performance.candidates.periods import Periods, periods
 from optimizer.performance.market.market import Market
 from optimizer.performance.physics.labelled import Labelled
 from optimizer.program.problem.columns import Column, columns_of, replicas_in_force
-from optimizer.program.problem.data import Apis, Billing, Candidates, Limits, Offers, Quota, Sending, Traffic
+from optimizer.program.problem.data import (
+    Billing,
+    Candidates,
+    EgressPrices,
+    HostedApis,
+    Limits,
+    Offers,
+    QuotaLimit,
+    Traffic,
+)
 from optimizer.program.problem.problem import Problem
 
 SAME_PLATFORM = "same_platform"
@@ -70,7 +79,7 @@ def formulate(
         offers=_offers(market, used),
         limits=_limits(scenario, market, used, unmatched),
         apis=_apis(options, apis),
-        sending=_sending(scenario, market, used),
+        egress=_egress(scenario, market, used),
         billing=_billing(scenario, market, used, week),
     )
     return Formulation(problem, tuple(columns), used, tuple(apis), week, same_platform, unmatched)
@@ -83,22 +92,23 @@ def _mixes(options: Sequence[WorkloadOptions]) -> dict[tuple[str, int], int]:
 
 
 def _traffic(scenario: Scenario, options: Sequence[WorkloadOptions], week: Periods) -> Traffic:
-    workloads, robust = scenario.workloads, scenario.policy.robust
-    classes = [(w, k, item) for w, workload in enumerate(workloads) for k, item in enumerate(workload.classes())]
-    index = {(workloads[w].name, k): position for position, (w, k, _) in enumerate(classes)}
-    rows = _mixes(options)
+    workloads, rows = scenario.workloads, _mixes(options)
+    classes = [(w, item) for w, workload in enumerate(workloads) for item in workload.classes()]
+    workload_of_class = np.array([w for w, _ in classes])
+    # workload -> its first class among all
+    first = {workload.name: int((workload_of_class < w).sum()) for w, workload in enumerate(workloads)}
     mixes = np.zeros((len(rows), len(classes)))
     for choice in options:
+        name = choice.workload.name
         for p, known in enumerate(choice.pools):
-            for k, share in zip(known.pool.classes, known.pool.mix.share, strict=True):
-                mixes[rows[choice.workload.name, p], index[choice.workload.name, k]] = share
-    home, share = np.array([w for w, _, _ in classes]), np.array([item.share for _, _, item in classes])
+            mixes[rows[name, p], first[name] + np.array(known.pool.classes)] = known.pool.mix.share
+    share = np.array([item.share for _, item in classes])
     by_name = sorted(range(len(workloads)), key=lambda w: workloads[w].name)
     start_up_hours = scenario.policy.elastic.start_up_minutes / MINUTES_PER_HOUR
     return Traffic(
-        classes=tuple(f"{workloads[w].name}/{item.name}" for w, _, item in classes),
-        workload=tuple(workloads[w].name for w, _, _ in classes),
-        demand_per_s=week.demand_requests_per_second[:, home] * share * robust.demand,
+        classes=tuple(f"{workloads[w].name}/{item.name}" for w, item in classes),
+        workload=tuple(workloads[w].name for w, _ in classes),
+        demand_per_s=week.demand_requests_per_second[:, workload_of_class] * share * scenario.policy.robust.demand,
         mixes=mixes,
         share_of_month=week.hours_per_month / HOURS_PER_MONTH,
         start_share=week.transitions_per_month * start_up_hours / HOURS_PER_MONTH,
@@ -116,21 +126,23 @@ def _candidates(
 ) -> Candidates:
     """The columns in numbers and names; what they have in common is looked up once."""
     runs = Labelled.of([(c.workload, c.configuration) for c in columns])
-    setups, choices = [_setup(options, *run) for run in runs.names], [options[w] for w, _ in runs.names]
-    run, offer = runs.codes.tolist(), np.array([c.offer for c in columns], dtype=np.int64)
     serving = Labelled.of([(c.workload, c.pools) for c in columns])
-    words = [_served(options[w], pools) for w, pools in serving.names]
+    setups = [_setup(options[w], c) for w, c in runs.names]
+    configurations = [f"{options[w].workload.name}|{setup}" for (w, _), setup in zip(runs.names, setups, strict=True)]
+    engines = [options[w].configurations[c].engine for w, c in runs.names]
+    served = [_served(options[w], pools) for w, pools in serving.names]
+    run, offer = runs.codes.tolist(), np.array([c.offer for c in columns], dtype=np.int64)
     planned = market.serving_share[offer] * scenario.policy.robust.throughput
     return Candidates(
         ids=tuple(
-            f"{words[kind]}|{setups[at]}|{market.offers[c.offer].id}"
-            for kind, at, c in zip(serving.codes.tolist(), run, columns, strict=True)
+            f"{served[kind]}|{setups[number]}|{market.offers[c.offer].id}"
+            for kind, number, c in zip(serving.codes.tolist(), run, columns, strict=True)
         ),
         offer=np.searchsorted(used, offer),
-        configuration=tuple(f"{choices[at].workload.name}|{setups[at]}" for at in run),
-        engine=tuple(choices[at].configurations[runs.names[at][1]].engine for at in run),
+        configuration=tuple(configurations[number] for number in run),
+        engine=tuple(engines[number] for number in run),
         gpus_per_replica=np.array([options[w].gpus_per_replica[c] for w, c in runs.names], dtype=np.int64)[runs.codes],
-        rate_per_s=_rates_of(options, columns, serving) * planned.reshape(-1, 1),
+        rate_per_s=_rates_of(options, columns, serving) * planned[:, None],
         replicas_in_force=in_force,
     )
 
@@ -142,9 +154,9 @@ def _rates_of(
     rows, configuration = _mixes(options), np.array([c.configuration for c in columns], dtype=np.int64)
     rate = np.zeros((len(columns), len(rows)))
     for kind, (w, pools) in enumerate(serving.names):
-        mine = np.flatnonzero(serving.codes == kind)
+        candidates, choice = np.flatnonzero(serving.codes == kind), options[w]
         for p in pools:
-            rate[mine, rows[options[w].workload.name, p]] = options[w].pools[p].rate_per_s[configuration[mine]]
+            rate[candidates, rows[choice.workload.name, p]] = choice.pools[p].rate_per_s[configuration[candidates]]
     return rate
 
 
@@ -165,13 +177,13 @@ def _offers(market: Market, used: Ints) -> Offers:
     )
 
 
-def _sending(scenario: Scenario, market: Market, used: Ints) -> Sending:
+def _egress(scenario: Scenario, market: Market, used: Ints) -> EgressPrices:
     """What answers weigh by class, in the order of the traffic's, and what a GB costs by offer."""
     egress = scenario.policy.egress
     if egress is None:
-        return Sending()
+        return EgressPrices()
     classes = [item for workload in scenario.workloads for item in workload.classes()]
-    return Sending(
+    return EgressPrices(
         gb_per_request=np.array([egress.gb_per_request(item.output_tokens) for item in classes]),
         usd_per_gb=market.egress_usd_per_gb[used],
     )
@@ -185,7 +197,7 @@ def _billing(scenario: Scenario, market: Market, used: Ints, week: Periods) -> B
     return Billing(least, week.hour_to_period) if (least > 1).any() else Billing()
 
 
-def _apis(options: Sequence[WorkloadOptions], apis: Sequence[Api]) -> Apis:
+def _apis(options: Sequence[WorkloadOptions], apis: Sequence[Api]) -> HostedApis:
     """Each API on the mix that serves its class alone."""
     rows = _mixes(options)
     alone = {
@@ -194,7 +206,7 @@ def _apis(options: Sequence[WorkloadOptions], apis: Sequence[Api]) -> Apis:
         for p, known in enumerate(choice.pools)
         if len(known.pool.classes) == 1
     }
-    return Apis(
+    return HostedApis(
         ids=tuple(f"{api.workload}/{api.request_class}|{api.provider}/{api.name}" for api in apis),
         mix=np.array([alone[api.workload, api.class_index] for api in apis], dtype=np.int64),
         usd_per_request=np.array([float(api.usd_per_request) for api in apis]),
@@ -207,9 +219,8 @@ def _served(choice: WorkloadOptions, pools: Blend) -> str:
     return f"{choice.workload.name}/{'+'.join(choice.pools[p].pool.name for p in pools)}"
 
 
-def _setup(options: Sequence[WorkloadOptions], workload: int, configuration: int) -> str:
+def _setup(choice: WorkloadOptions, configuration: int) -> str:
     """What operators must keep for a workload: model, GPU, link, layout, engine and precisions."""
-    choice = options[workload]
     c = choice.configurations[configuration]
     layout = f"tp{c.tensor_parallel}pp{c.pipeline_parallel}"
     link = "-".join(str(part) for part in choice.kinds[choice.kind[configuration]][0])
@@ -221,8 +232,8 @@ def _limits(scenario: Scenario, market: Market, used: Ints, stopped_anyway: int)
     offers, migration = [market.offers[o] for o in used], policy.migration
     quotas = []
     for quota in policy.quotas:
-        covered = tuple(at for at, o in enumerate(offers) if quota.covers(o.provider, o.region, o.gpu))
-        quotas.append(Quota(quota.name, covered, quota.max_gpus))
+        covered = tuple(position for position, o in enumerate(offers) if quota.covers(o.provider, o.region, o.gpu))
+        quotas.append(QuotaLimit(quota.name, covered, quota.max_gpus))
     budget = None if policy.max_monthly_usd is None else policy.max_monthly_usd / policy.robust.price
     most_changes = None if migration is None else migration.max_changes
     return Limits(

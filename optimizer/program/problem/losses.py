@@ -1,12 +1,14 @@
 """Losses that a plan must survive: which candidates each takes away and who answers it."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.program.problem.problem import Problem
-from optimizer.program.problem.quantities import labels, lost_with_an_instance, wanted_classes
+from optimizer.program.problem.quantities import labels, lost_with_an_instance
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,50 +31,65 @@ class Losses:
     stream: Ints
 
 
+class _Loss(NamedTuple):
+    """One event: its kind (of `data.LOSSES`), what is lost, (O,) the offers and (A,) the hosted APIs that it hits."""
+
+    kind: str
+    name: str
+    offers: Flags
+    apis: Flags
+
+
 def losses(problem: Problem, detailed: bool = True) -> Losses:
     """Every loss the plan must survive.
 
     Args:
         problem: The problem.
-        detailed: Whether flows after a loss are decided; without, only the totals of `class_after_loss` are kept.
+        detailed: Whether flows after a loss are decided; without, only the totals of whole replicas are kept.
     """
-    offers, where, kinds = problem.offers, problem.candidates.offer, problem.limits.survive
-    events: list[tuple[str, Flags, Flags, Ints]] = []
-    safe, whole = np.zeros(len(problem.apis), dtype=np.bool_), np.zeros(len(where), dtype=np.int64)
-    if "provider" in kinds:
-        at, hosted = np.array(offers.provider, dtype=object)[where], np.array(problem.apis.provider, dtype=object)
-        everyone = labels((*offers.provider, *problem.apis.provider))
-        events += [(f"provider|{name}", at == name, hosted == name, whole) for name in everyone]
-    if "region" in kinds:
-        at = np.array(offers.region, dtype=object)[where]
-        events += [(f"region|{name}", at == name, safe, whole) for name in labels(offers.region)]
-    if "spot_offer" in kinds:
-        taken = np.flatnonzero(offers.spot).tolist()
-        events += [(f"spot_offer|{offers.ids[o]}", where == o, safe, whole) for o in taken]
-    if "instance" in kinds:
-        held, kept = lost_with_an_instance(problem), np.zeros(len(where), dtype=np.bool_)
-        each = enumerate(offers.ids)
-        events += [(f"instance|{name}", kept, safe, np.where(where == o, held, 0)) for o, name in each]
-    gone = np.array([lost for _, lost, _, _ in events], dtype=np.bool_).reshape(len(events), len(where))
-    event, stream = np.nonzero(~gone[:, problem.streams.server]) if detailed else (whole[:0], whole[:0])
+    kinds, offer = problem.limits.survive, problem.candidates.offer
+    events = [loss for loss in _every_loss(problem) if loss.kind in kinds] if kinds else []
+    # (event, candidate) -> whether its offer is hit, with all its instances or with one of them
+    hit = np.array([loss.offers for loss in events], dtype=np.bool_).reshape(len(events), len(problem.offers))[:, offer]
+    one_instance = np.array([loss.kind == "instance" for loss in events], dtype=np.bool_)[:, None]
+    gone = hit & ~one_instance
+    event, stream = np.nonzero(~gone[:, problem.streams.server] & detailed)
     return Losses(
-        names=tuple(name for name, *_ in events),
+        names=tuple(f"{loss.kind}|{loss.name}" for loss in events),
         gone=gone,
-        api_gone=np.array([lost for _, _, lost, _ in events], dtype=np.bool_).reshape(len(events), len(problem.apis)),
-        thinned=np.array([lost for *_, lost in events], dtype=np.int64).reshape(len(events), len(where)),
+        api_gone=np.array([loss.apis for loss in events], dtype=np.bool_).reshape(len(events), len(problem.apis)),
+        thinned=np.where(hit & one_instance, lost_with_an_instance(problem), 0),
         event=event,
         stream=stream,
     )
 
 
-def best_share_per_replica(problem: Problem) -> tuple[Ints, Ints, Ints, Floats]:
-    """The most of each class's demand that one replica carries at full rate, as entries (period, class, candidate).
+def _every_loss(problem: Problem) -> Iterator[_Loss]:
+    """What can be lost, whether or not the plan must survive it."""
+    offers, apis = problem.offers, problem.apis
+    provider, region, hosted = (
+        np.array(names, dtype=object) for names in (offers.provider, offers.region, apis.provider)
+    )
+    itself, no_api = np.eye(len(offers), dtype=np.bool_), np.zeros(len(apis), dtype=np.bool_)
+    for name in labels((*offers.provider, *apis.provider)):
+        yield _Loss("provider", name, provider == name, hosted == name)
+    for name in labels(offers.region):
+        yield _Loss("region", name, region == name, no_api)
+    for offer in np.flatnonzero(offers.spot).tolist():
+        yield _Loss("spot_offer", offers.ids[offer], itself[offer], no_api)
+    for offer, name in enumerate(offers.ids):
+        yield _Loss("instance", name, itself[offer], no_api)
+
+
+def best_share_per_replica(problem: Problem) -> tuple[Ints, Ints, Floats]:
+    """The most of each demand that one replica carries at full rate, as entries (demand, candidate, share).
 
     share = max over mixes m of mixes[m,k] rate[c,m] / demand[t,k], at most 1
     """
-    period, request_class = wanted_classes(problem)
-    mixes, rate = problem.traffic.mixes, problem.candidates.rate_per_s
+    demands, mixes, rate = problem.demands, problem.traffic.mixes, problem.candidates.rate_per_s
+    # (class, candidate) -> the most requests/s of the class
     most = np.stack([(rate * mixes[:, k]).max(axis=1, initial=0.0) for k in range(mixes.shape[1])])
-    share = most[request_class] / problem.traffic.demand_per_s[period, request_class][:, None]
+    demand_per_s = problem.traffic.demand_per_s[demands.period, demands.request_class]
+    share = most[demands.request_class] / demand_per_s[:, None]
     row, candidate = np.nonzero(share)
-    return period[row], request_class[row], candidate, np.minimum(share[row, candidate], 1.0)
+    return row, candidate, np.minimum(share[row, candidate], 1.0)

@@ -7,16 +7,17 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.program.problem.data import (
-    Apis,
     Billing,
     Candidates,
+    EgressPrices,
+    HostedApis,
     Labels,
     Limits,
     Offers,
-    Sending,
     Traffic,
-    take_labels,
+    select_labels,
 )
+from optimizer.program.problem.indices import positions
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +40,23 @@ class Streams:
 
 
 @dataclass(frozen=True, eq=False)
+class Demands:
+    """Every class that is wanted in a period, by period; D of them.
+
+    Attributes:
+        period, request_class: (D,) indices.
+        row: (T, K) the number of each; -1 where nothing is wanted.
+    """
+
+    period: Ints
+    request_class: Ints
+    row: Ints
+
+    def __len__(self) -> int:
+        return len(self.period)
+
+
+@dataclass(frozen=True, eq=False)
 class Problem:
     """What may be bought, what each choice delivers and what must be served."""
 
@@ -46,8 +64,8 @@ class Problem:
     candidates: Candidates
     offers: Offers
     limits: Limits
-    apis: Apis = field(default_factory=Apis)
-    sending: Sending = field(default_factory=Sending)
+    apis: HostedApis = field(default_factory=HostedApis)
+    egress: EgressPrices = field(default_factory=EgressPrices)
     billing: Billing = field(default_factory=Billing)
 
     @cached_property
@@ -65,6 +83,14 @@ class Problem:
             member = mixes[:, k] > 0
             reach[:, member] = np.maximum(reach[:, member], demand[:, k, None] / mixes[member, k])
         return reach
+
+    @cached_property
+    def demands(self) -> Demands:
+        """The rows that the demand has in the program."""
+        demand_per_s = self.traffic.demand_per_s
+        period, request_class = np.nonzero(demand_per_s)
+        row = positions(np.flatnonzero(demand_per_s), demand_per_s.size)
+        return Demands(period, request_class, row.reshape(demand_per_s.shape))
 
     @cached_property
     def streams(self) -> Streams:
@@ -108,31 +134,34 @@ def sorted_problem(problem: Problem) -> Sorted:
     bytes.
     """
     classes, apis = _order(problem.traffic.classes), _order(problem.apis.ids)
-    mixes = problem.traffic.mixes[:, classes]
-    by_row = np.lexsort(mixes.T) if len(mixes) else np.zeros(0, dtype=np.int64)
-    traffic = replace(
-        problem.traffic,
-        classes=take_labels(problem.traffic.classes, classes),
-        workload=take_labels(problem.traffic.workload, classes),
-        demand_per_s=problem.traffic.demand_per_s[:, classes],
-        mixes=mixes[by_row],
-    )
+    mixes = np.lexsort(problem.traffic.mixes[:, classes].T) if len(problem.traffic.mixes) else classes[:0]
     quotas = tuple(sorted(problem.limits.quotas, key=lambda quota: (quota.name, quota.offers, quota.max_gpus)))
-    ordered = replace(
-        problem,
-        traffic=traffic,
-        candidates=replace(problem.candidates, rate_per_s=problem.candidates.rate_per_s[:, by_row]),
-        apis=replace(problem.apis, mix=np.argsort(by_row)[problem.apis.mix]).take(apis),
-        limits=replace(problem.limits, quotas=quotas),
-        sending=problem.sending.take(classes, np.arange(len(problem.offers))),
-    )
+    ordered = replace(with_traffic(problem, classes, mixes, apis), limits=replace(problem.limits, quotas=quotas))
     candidates, offers = _order(problem.candidates.ids), _order(problem.offers.ids)
-    return Sorted(_picked(ordered, candidates, offers), classes, by_row, candidates, offers, apis)
+    return Sorted(_select(ordered, candidates, offers), classes, mixes, candidates, offers, apis)
+
+
+def with_traffic(problem: Problem, classes: Ints, mixes: Ints, apis: Ints) -> Problem:
+    """The problem with the listed classes, mixes and hosted APIs, in the order listed."""
+    traffic, rate = problem.traffic, problem.candidates.rate_per_s
+    return replace(
+        problem,
+        traffic=replace(
+            traffic,
+            classes=select_labels(traffic.classes, classes),
+            workload=select_labels(traffic.workload, classes),
+            demand_per_s=traffic.demand_per_s[:, classes],
+            mixes=traffic.mixes[np.ix_(mixes, classes)],
+        ),
+        candidates=replace(problem.candidates, rate_per_s=rate[:, mixes]),
+        apis=replace(problem.apis, mix=positions(mixes, len(traffic.mixes))[problem.apis.mix]).select(apis),
+        egress=problem.egress.select(classes, np.arange(len(problem.offers))),
+    )
 
 
 def restricted(problem: Problem, keep: Flags) -> Problem:
     """The problem with only the candidates where `keep` (C,) is true; offers and their indices stay."""
-    return _picked(problem, np.flatnonzero(keep), np.arange(len(problem.offers)))
+    return _select(problem, np.flatnonzero(keep), np.arange(len(problem.offers)))
 
 
 def compacted(problem: Problem, keep: Flags) -> Sorted:
@@ -141,25 +170,24 @@ def compacted(problem: Problem, keep: Flags) -> Sorted:
     offers = np.unique(problem.candidates.offer[candidates])
     mixes, classes = (np.arange(count) for count in problem.traffic.mixes.shape)
     apis = np.arange(len(problem.apis))
-    return Sorted(_picked(problem, candidates, offers), classes, mixes, candidates, offers, apis)
+    return Sorted(_select(problem, candidates, offers), classes, mixes, candidates, offers, apis)
 
 
-def _picked(problem: Problem, candidates: Ints, offers: Ints) -> Problem:
+def _select(problem: Problem, candidates: Ints, offers: Ints) -> Problem:
     """The problem with the listed candidates and offers, in the order listed."""
-    position = np.full(len(problem.offers), -1, dtype=np.int64)
-    position[offers] = np.arange(len(offers))
+    position = positions(offers, len(problem.offers))
     quotas = tuple(
-        replace(quota, offers=tuple(sorted(int(position[offer]) for offer in quota.offers if position[offer] >= 0)))
+        replace(quota, offers=tuple(sorted(p for p in position[list(quota.offers)].tolist() if p >= 0)))
         for quota in problem.limits.quotas
     )
-    chosen = problem.candidates.take(candidates)
+    chosen = problem.candidates.select(candidates)
     return replace(
         problem,
         candidates=replace(chosen, offer=position[chosen.offer]),
-        offers=problem.offers.take(offers),
+        offers=problem.offers.select(offers),
         limits=replace(problem.limits, quotas=quotas),
-        sending=problem.sending.take(np.arange(len(problem.traffic.classes)), offers),
-        billing=problem.billing.take(offers),
+        egress=problem.egress.select(np.arange(len(problem.traffic.classes)), offers),
+        billing=problem.billing.select(offers),
     )
 
 

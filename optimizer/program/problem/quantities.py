@@ -11,6 +11,7 @@ The bounds below hold for trimmed plans, so adding them excludes no cost and no 
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.program.problem.indices import Groups, grouped
 from optimizer.program.problem.problem import Problem
 
 ROUNDING_SLACK = 1e-9
@@ -37,7 +38,7 @@ def most_replicas(problem: Problem) -> Ints:
     busy = np.ceil(load / limits.max_utilization * shrink)
     spared = np.ceil(load * shrink) + np.maximum(limits.spare_replicas, lost_with_an_instance(problem))
     least = problem.traffic.least_replicas.max(initial=0)
-    floor = np.maximum(in_force_alike(problem), max(limits.spare_replicas + 1, least))
+    floor = np.maximum(replicas_in_force(problem), max(limits.spare_replicas + 1, least))
     most: Ints = np.maximum(np.maximum(busy, spared), floor).astype(np.int64)
     return most
 
@@ -61,31 +62,29 @@ def best_rate_per_s(problem: Problem) -> Floats:
     return best
 
 
-def deployments_alike(problem: Problem) -> tuple[Ints, Ints]:
+def deployments(problem: Problem) -> tuple[Ints, Ints]:
     """(C,) the group of each candidate, (G,) replicas of each group in force: one configuration on one offer.
 
     Which requests a replica is sent may change without starting or stopping it, so changes are counted by group.
     """
     candidates = problem.candidates
-    keys = np.stack([candidates.offer, label_numbers(candidates.configuration)], axis=1)
-    groups, alike = np.unique(keys, axis=0, return_inverse=True)
-    alike = alike.reshape(-1).astype(np.int64)
-    in_force = np.zeros(len(groups), dtype=np.int64)
-    np.add.at(in_force, alike, candidates.replicas_in_force)
-    return alike, in_force
+    groups = grouped(candidates.offer, label_numbers(candidates.configuration))
+    in_force = np.zeros(len(groups.first), dtype=np.int64)
+    np.add.at(in_force, groups.number, candidates.replicas_in_force)
+    return groups.number, in_force
 
 
-def in_force_alike(problem: Problem) -> Ints:
+def replicas_in_force(problem: Problem) -> Ints:
     """(C,) replicas of a candidate's configuration that run on its offer today, whatever they are sent."""
     if not problem.candidates.replicas_in_force.any():
         return problem.candidates.replicas_in_force
-    alike, in_force = deployments_alike(problem)
-    return in_force[alike]
+    deployment, in_force = deployments(problem)
+    return in_force[deployment]
 
 
 def stands_in_force(problem: Problem) -> Flags:
     """(C,) whether replicas of a candidate's configuration run on its offer today."""
-    stands: Flags = in_force_alike(problem) > 0
+    stands: Flags = replicas_in_force(problem) > 0
     return stands
 
 
@@ -110,8 +109,8 @@ def workload_of_candidate(problem: Problem) -> Ints:
     return found
 
 
-def trimming_groups(problem: Problem, place: Ints) -> Ints:
-    """(N,) group numbers such that in a trimmed plan sum of flow / reach over a group of streams is at most 1.
+def trimming_groups(problem: Problem, place: Ints) -> Groups:
+    """Groups of streams such that in a trimmed plan sum of flow / reach over a group is at most 1.
 
     Streams of one period that serve the same single class share the group of their place; any other is alone.
 
@@ -121,8 +120,7 @@ def trimming_groups(problem: Problem, place: Ints) -> Ints:
     """
     streams, alone = problem.streams, class_alone(problem)[problem.streams.mix]
     several = len(problem.traffic.classes) + np.arange(len(streams))
-    keys = np.stack([streams.period, place[streams.server], np.where(alone >= 0, alone, several)], axis=1)
-    return np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return grouped(streams.period, place[streams.server], np.where(alone >= 0, alone, several))
 
 
 def labels(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -139,12 +137,6 @@ def label_numbers(names: tuple[str, ...]) -> Ints:
 def busiest_period(problem: Problem) -> int:
     """The first period of those with the most requests/s, in which changes are counted."""
     return int(problem.traffic.demand_per_s.sum(axis=1).argmax())
-
-
-def wanted_classes(problem: Problem) -> tuple[Ints, Ints]:
-    """(period, class) of every demand that is not zero, by period."""
-    period, number = np.nonzero(problem.traffic.demand_per_s)
-    return period, number
 
 
 def may_not_serve(problem: Problem) -> Flags:

@@ -37,6 +37,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.program.problem.data import Candidates
+from optimizer.program.problem.indices import grouped
 from optimizer.program.problem.problem import Problem
 from optimizer.program.problem.quantities import stands_in_force
 from optimizer.program.problem.traits import (
@@ -51,20 +53,20 @@ from optimizer.program.problem.traits import (
 MOST_COMPARISONS = 5_000_000
 """Pairs of offers that are looked at; where there are more, the dearest offers stay, as any offer may."""
 
-MANY_RATES, PICKED, RARELY = 200_000, 100, 50
+MANY_RATES, SAMPLED, RARELY = 200_000, 100, 50
 """With more rates than that, this many offers are looked at first; where one in fifty is replaced, no more are."""
 
 
 def undominated(problem: Problem) -> Flags:
     """(C,) which candidates of a sorted problem survive both rules."""
     kind = _replacement_kind(problem)
-    home, fixed = problem.candidates.offer, stands_in_force(problem)
+    offer, fixed = problem.candidates.offer, stands_in_force(problem)
     keep: Flags = _best_on_offer(problem, kind) | fixed
-    if "instance" in problem.limits.survive or not len(home):
+    if "instance" in problem.limits.survive or not len(offer):
         return keep
-    offers = _best_offers(problem, np.flatnonzero(keep), kind)
-    offers[home[fixed]] = True
-    return keep & offers[home]
+    offers = _best_offers(_OfferRule.of(problem, np.flatnonzero(keep), kind))
+    offers[offer[fixed]] = True
+    return keep & offers[offer]
 
 
 def _replacement_kind(problem: Problem) -> Ints:
@@ -86,148 +88,164 @@ def _best_on_offer(problem: Problem, kind: Ints) -> Flags:
     fastest = rate.max(axis=1, initial=0.0)
     order = np.lexsort((np.arange(len(rate)), -fastest, candidates.gpus_per_replica, kind, candidates.offer))
     one_mix = ((rate > 0).sum(axis=1) == 1).tolist()
-    _, number, count = np.unique(np.stack([candidates.offer, kind]), axis=1, return_inverse=True, return_counts=True)
-    keep: Flags = count[number.reshape(-1)] == 1
-    order = order[~keep[order]]
-    offer, kinds, speed = candidates.offer.tolist(), kind.tolist(), fastest.tolist()
-    place, best, kept = (-1, -1), 0.0, list[int]()
-    for candidate in order.tolist():
-        if (offer[candidate], kinds[candidate]) != place:
-            place, best, kept = (offer[candidate], kinds[candidate]), 0.0, []
+    # candidate -> the group of its kind on its offer
+    group = grouped(candidates.offer, kind).number
+    keep: Flags = np.bincount(group)[group] == 1
+    groups, speed = group.tolist(), fastest.tolist()
+    kept: dict[int, list[int]] = {}
+    for candidate in order[~keep[order]].tolist():
+        better = kept.setdefault(groups[candidate], [])
         if one_mix[candidate]:
-            keep[candidate] = speed[candidate] > best
+            # of one mix the last that was kept is the fastest
+            keep[candidate] = not better or speed[candidate] > speed[better[-1]]
         else:
-            keep[candidate] = not (rate[kept] >= rate[candidate]).all(axis=1).any()
+            keep[candidate] = not (rate[better] >= rate[candidate]).all(axis=1).any()
         if keep[candidate]:
-            best = speed[candidate]
-            kept.append(candidate)
+            better.append(candidate)
     return keep
 
 
 @dataclass(frozen=True, eq=False)
-class _Tables:
-    """(O, columns) by kind, size and mix: rates that one candidate of an offer has, and rates to be matched."""
+class _OfferRule:
+    """What the offer rule compares; columns are kinds of candidates by size and mix.
+
+    Attributes:
+        have: (columns, O) rates that one candidate of an offer has; by column, since one is compared at a time.
+        need: (O, columns) rates to be matched.
+        traits: (O, traits) that must be at most the other's.
+        content: (O,) the same number for offers whose candidates are the same in kind, size and rates.
+        scarce: (O,) whether only so many can be had, so that it replaces no other.
+        by_price: Offers with candidates, the cheapest first.
+    """
 
     have: Floats
     need: Floats
+    traits: Floats
+    content: Ints
+    scarce: Flags
+    by_price: Ints
+
+    @classmethod
+    def of(cls, problem: Problem, kept: Ints, kind: Ints) -> "_OfferRule":
+        """The rule for the candidates that the first rule kept."""
+        candidates, kind, price = problem.candidates.select(kept), kind[kept], problem.offers.price_usd_per_hour
+        have, need = _rates(candidates, kind, len(price))
+        by_price = np.lexsort((np.arange(len(price)), price))
+        return cls(
+            have=np.ascontiguousarray(have.T),
+            need=need,
+            traits=_traits(problem),
+            content=_contents(candidates, kind, len(price)),
+            scarce=np.isfinite(problem.offers.available),
+            by_price=by_price[need[by_price].any(axis=1)],
+        )
+
+    def no_worse(self, rivals: Ints, offer: int) -> Ints:
+        """Those of some offers that may replace one as far as its traits go."""
+        rivals = rivals[~self.scarce[rivals]]
+        return np.asarray(rivals[(self.traits[rivals] <= self.traits[offer]).all(axis=1)])
+
+    def any_has(self, rivals: Ints, offer: int) -> bool:
+        """Whether one of some offers has all that another one needs."""
+        need = self.need[offer]
+        for column in np.flatnonzero(need).tolist() if len(rivals) else []:
+            rivals = rivals[self.have[column][rivals] >= need[column]]
+            if not len(rivals):
+                return False
+        return bool(len(rivals))
 
 
-def _best_offers(problem: Problem, kept: Ints, kind: Ints) -> Flags:
+def _best_offers(rule: _OfferRule) -> Flags:
     """(O,) the offer rule: walk the offers by rising price, keep what no kept one replaces.
 
     Most offers are alike but for their price, so the cheapest of those that hold the same candidates is found first.
     """
-    tables, traits, same = _rates(problem, kept, kind), _traits(problem), _contents(problem, kept, kind)
-    price = problem.offers.price_usd_per_hour
-    by_price = np.lexsort((np.arange(len(price)), price))
-    by_price = by_price[tables.need[by_price].any(axis=1)]
-    if tables.need.size > MANY_RATES and _rarely_replaced(problem, tables, traits, same, by_price):
-        keep = np.zeros(len(price), dtype=np.bool_)
-        keep[by_price] = True
+    offers = len(rule.need)
+    keep = np.zeros(offers, dtype=np.bool_)
+    if rule.need.size > MANY_RATES and _rarely_replaced(rule):
+        keep[rule.by_price] = True
         return keep
-    # by column, since a column is what is compared at a time
-    have = np.ascontiguousarray(tables.have.T)
-    order = np.argsort(have, axis=1, kind="stable")
-    may_replace, keep = ~np.isfinite(problem.offers.available), np.zeros(len(price), dtype=np.bool_)
-    rarest, having = _rarest(tables)
-    standing, count, compared = np.zeros(len(price), dtype=np.int64), 0, 0
-    kept_alike: dict[int, list[int]] = {}
-    for offer in _cheapest(problem, np.column_stack([traits, same]), by_price):
-        alike = kept_alike.setdefault(int(same[offer]), [])
-        twins = [twin for twin in alike if may_replace[twin]]
-        if twins and (traits[twins] <= traits[offer]).all(axis=1).any():
+    order = np.argsort(rule.have, axis=1, kind="stable")
+    rarest, having = _rarest(rule)
+    standing, count, compared = np.zeros(offers, dtype=np.int64), 0, 0
+    kept_of_content: dict[int, list[int]] = {}
+    for offer in _cheapest(rule):
+        twins = kept_of_content.setdefault(int(rule.content[offer]), [])
+        if twins and len(rule.no_worse(np.array(twins), offer)):
             continue
-        rivals = standing[:count] if count <= having[offer] else order[rarest[offer], len(price) - having[offer] :]
+        # the fewer of those kept and of those that have what is rarest
+        rivals = standing[:count] if count <= having[offer] else order[rarest[offer], offers - having[offer] :]
         compared += len(rivals)
-        if compared <= MOST_COMPARISONS:
-            rivals = rivals[keep[rivals] & may_replace[rivals]]
-            rivals = rivals[(traits[rivals] <= traits[offer]).all(axis=1)]
-            keep[offer] = not _any_has(have, rivals, tables.need[offer])
-        else:
-            keep[offer] = True
+        keep[offer] = compared > MOST_COMPARISONS or not rule.any_has(rule.no_worse(rivals[keep[rivals]], offer), offer)
         if keep[offer]:
             standing[count] = offer
             count += 1
-            alike.append(offer)
+            twins.append(offer)
     return keep
 
 
-def _cheapest(problem: Problem, what: Floats, by_price: Ints) -> list[int]:
-    """The first offer of those that are what (O, columns) another one is, and every scarce one."""
+def _cheapest(rule: _OfferRule) -> list[int]:
+    """The first offer of those that are the same in content and traits, and every scarce one."""
     cheapest: dict[bytes, int] = {}
-    for offer, row in zip(by_price.tolist(), what[by_price], strict=True):
-        scarce = np.isfinite(problem.offers.available[offer])
-        cheapest.setdefault(row.tobytes() + (b"%d" % offer if scarce else b""), offer)
+    same = np.column_stack([rule.traits, rule.content])
+    for offer in rule.by_price.tolist():
+        cheapest.setdefault(same[offer].tobytes() + (b"%d" % offer if rule.scarce[offer] else b""), offer)
     return list(cheapest.values())
 
 
-def _rarely_replaced(problem: Problem, tables: _Tables, traits: Floats, same: Ints, by_price: Ints) -> bool:
+def _rarely_replaced(rule: _OfferRule) -> bool:
     """Whether hardly any of some offers, evenly picked from all, is replaced by a cheaper one."""
-    have = np.ascontiguousarray(tables.have[by_price].T)
-    places, replaced = np.linspace(0, len(by_price) - 1, PICKED).astype(np.int64), 0
-    may_replace = ~np.isfinite(problem.offers.available[by_price])
-    for place in places.tolist():
-        worse = traits[by_price[:place]] > traits[by_price[place]]
-        rivals = np.flatnonzero(may_replace[:place] & ~worse.any(axis=1))
-        offer = by_price[place]
-        replaced += bool((same[by_price[rivals]] == same[offer]).any()) or _any_has(have, rivals, tables.need[offer])
-    return replaced * RARELY <= PICKED
+    replaced = 0
+    for place in np.linspace(0, len(rule.by_price) - 1, SAMPLED).astype(np.int64).tolist():
+        offer = rule.by_price[place]
+        rivals = rule.no_worse(rule.by_price[:place], offer)
+        replaced += bool((rule.content[rivals] == rule.content[offer]).any()) or rule.any_has(rivals, offer)
+    return replaced * RARELY <= SAMPLED
 
 
-def _any_has(have: Floats, offers: Ints, need: Floats) -> bool:
-    """Whether one of the offers has all that is needed; `have` is (columns, O)."""
-    for column in np.flatnonzero(need).tolist() if len(offers) else []:
-        offers = offers[have[column][offers] >= need[column]]
-        if not len(offers):
-            return False
-    return bool(len(offers))
-
-
-def _contents(problem: Problem, kept: Ints, kind: Ints) -> Ints:
+def _contents(candidates: Candidates, kind: Ints, offers: int) -> Ints:
     """(O,) the same number for offers whose candidates are alike in kind, size and rates: each replaces the other's."""
-    candidates = problem.candidates
-    held: list[list[bytes]] = [[] for _ in range(len(problem.offers))]
-    key = np.stack([kind[kept], candidates.gpus_per_replica[kept]], axis=1)
-    for offer, alike, rate in zip(candidates.offer[kept].tolist(), key, candidates.rate_per_s[kept], strict=True):
-        held[offer].append(alike.tobytes() + rate.tobytes())
+    held: list[list[bytes]] = [[] for _ in range(offers)]
+    keys = np.stack([kind, candidates.gpus_per_replica], axis=1)
+    for offer, key, rate in zip(candidates.offer.tolist(), keys, candidates.rate_per_s, strict=True):
+        held[offer].append(key.tobytes() + rate.tobytes())
     numbers: dict[bytes, int] = {}
-    return np.array([numbers.setdefault(b"".join(sorted(each)), len(numbers)) for each in held], dtype=np.int64)
+    return np.array([numbers.setdefault(b"".join(sorted(parts)), len(numbers)) for parts in held], dtype=np.int64)
 
 
-def _rarest(tables: _Tables) -> tuple[Ints, Ints]:
+def _rarest(rule: _OfferRule) -> tuple[Ints, Ints]:
     """(O,) the column in which the fewest offers have what this one needs, and how many: few rivals to look at."""
-    offers = len(tables.need)
-    having = np.full(tables.need.shape, offers + 1)
-    for column, (have, need) in enumerate(zip(np.sort(tables.have, axis=0).T, tables.need.T, strict=True)):
+    offers = len(rule.need)
+    having = np.full(rule.need.shape, offers + 1)
+    for column, (have, need) in enumerate(zip(np.sort(rule.have, axis=1), rule.need.T, strict=True)):
         having[:, column] = np.where(need > 0, offers - np.searchsorted(have, need), offers + 1)
     rarest: Ints = having.argmin(axis=1)
     return rarest, np.minimum(having[np.arange(offers), rarest], offers)
 
 
-def _rates(problem: Problem, kept: Ints, kind: Ints) -> _Tables:
-    """What every offer can replace and what would have to be replaced.
+def _rates(candidates: Candidates, kind: Ints, offers: int) -> tuple[Floats, Floats]:
+    """(O, columns) what every offer can replace, and what would have to be replaced.
 
     A kind of one mix is replaced by the fastest candidate of at most the size; one of several mixes only by a single
     candidate of the same size, so the first one stands for what the offer has, and several of a size need too much.
     """
-    candidates = problem.candidates
-    rate = candidates.rate_per_s[kept]
-    sizes, size = np.unique(candidates.gpus_per_replica[kept], return_inverse=True)
-    pairs, mixes = np.nonzero(rate)
-    keys, column = np.unique(kind[kept][pairs] * rate.shape[1] + mixes, return_inverse=True)
-    served = np.stack(np.divmod(keys, max(rate.shape[1], 1)), axis=1)
-    shape = (len(problem.offers), len(served), len(sizes))
-    where = (candidates.offer[kept][pairs], column.reshape(-1), size.reshape(-1)[pairs])
-    need, have = np.zeros(shape), np.zeros(shape)
-    np.maximum.at(need, where, rate[pairs, mixes])
-    cells, first = np.unique(np.ravel_multi_index(where, shape), return_index=True)
-    have.ravel()[cells] = rate[pairs, mixes][first]
-    alone = np.bincount(served[:, 0], minlength=1)[served[:, 0]] == 1 if len(served) else np.zeros(0, dtype=np.bool_)
-    several = np.zeros(shape, dtype=np.int64)
-    np.add.at(several, where, 1)
-    need[(several > 1) & ~alone[:, None]] = np.inf
-    have[:, alone] = np.maximum.accumulate(need[:, alone], axis=2)
-    return _Tables(have.reshape(shape[0], -1), need.reshape(shape[0], -1))
+    rate = candidates.rate_per_s
+    candidate, mix = np.nonzero(rate)
+    sizes, size = np.unique(candidates.gpus_per_replica, return_inverse=True)
+    served = grouped(kind[candidate], mix)
+    # (candidate, mix) -> (offer, kind and mix, size)
+    shape = (offers, len(served.first), len(sizes))
+    cell = (candidates.offer[candidate], served.number, size.reshape(-1)[candidate])
+    need, have, several = np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.int64)
+    np.maximum.at(need, cell, rate[candidate, mix])
+    np.add.at(several, cell, 1)
+    cells, first = np.unique(np.ravel_multi_index(cell, shape), return_index=True)
+    have.ravel()[cells] = rate[candidate, mix][first]
+    kind_served = kind[candidate[served.first]]
+    one_mix = np.bincount(kind_served)[kind_served] == 1
+    need[(several > 1) & ~one_mix[:, None]] = np.inf
+    have[:, one_mix] = np.maximum.accumulate(need[:, one_mix], axis=2)
+    return have.reshape(offers, -1), need.reshape(offers, -1)
 
 
 def _traits(problem: Problem) -> Floats:
@@ -236,8 +254,8 @@ def _traits(problem: Problem) -> Floats:
     columns: list[Column] = [*same(offers.gpus_per_instance)]
     if problem.traffic.periods > 1:
         columns += same(offers.always_paid.astype(np.int64))
-    if problem.sending.charged:
-        columns.append(problem.sending.usd_per_gb)
+    if problem.egress.charged:
+        columns.append(problem.egress.usd_per_gb)
     if problem.has_minimum_billing:
         columns.append(problem.billing.minimum_hours)
     for trait in offer_traits(problem.limits):

@@ -24,14 +24,15 @@ down until it holds; a flow's cost comes down with its gain, which counts it as 
 a candidate is the best over a few choices of z and over the periods.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
-from optimizer.program.formulation.model import Program
-from optimizer.program.formulation.objective import api_cost_usd_per_hour, sending_cost_usd_per_hour
+from optimizer.program.formulation.model import Program, hourly_cost
 from optimizer.program.formulation.registry import FAMILY
+from optimizer.program.formulation.rows import Rows, by_name
 from optimizer.program.formulation.variables import instance_columns
 from optimizer.program.problem.problem import Problem
 from optimizer.program.problem.quantities import best_rate_per_s, streams_per_cell, trimming_groups
@@ -73,53 +74,84 @@ class Bound:
     usd_per_hour: float
     with_candidate_usd_per_hour: Floats
 
+    def raised_to(self, other: "Bound") -> "Bound":
+        """What this bound and another one of the same problem say together."""
+        return Bound(
+            max(self.usd_per_hour, other.usd_per_hour),
+            np.maximum(self.with_candidate_usd_per_hour, other.with_candidate_usd_per_hour),
+        )
+
+    def for_whole(self, candidates: Ints, count: int) -> "Bound":
+        """The bound of a part that no other one of `count` candidates is in: infinite for those."""
+        with_candidate = np.full(count, np.inf)
+        with_candidate[candidates] = self.with_candidate_usd_per_hour
+        return Bound(self.usd_per_hour, with_candidate)
+
+
+def no_bound(problem: Problem) -> Bound:
+    """What is known of the cost of plans before anything is solved."""
+    return Bound(0.0, np.zeros(len(problem.candidates)))
+
 
 def read_multipliers(program: Program, duals: Floats) -> Multipliers:
     """Multipliers from the duals of the relaxation, clipped to the signs that make them valid."""
-    problem, columns = program.problem, program.variables
-    worth, price = np.zeros(columns.count), np.zeros(columns.count)
-    _, offer, share = instance_columns(problem)
-    price[columns.instances] = problem.offers.price_usd_per_hour[offer] * share
-    price[columns.bought] = api_cost_usd_per_hour(problem)
-    price[columns.flow] = sending_cost_usd_per_hour(problem)
-    gained, charged, start, group = 0.0, 0.0, 0, np.zeros(columns.count)
-    for name, rows in program.families.items():
-        dual = np.abs(duals[start : start + len(rows.names)])
-        start += len(rows.names)
-        if name == "demand":
-            # both blocks state the same demand, so the second's price may stand on the first
-            first = len(rows.names) // 2
-            dual = np.concatenate([dual[:first] + dual[first:], np.zeros(first)])
-        charges = FAMILY[name].charges
+    columns = program.variables
+    worth, price, group = np.zeros(columns.count), hourly_cost(program), np.zeros(columns.count)
+    gained = charged = 0.0
+    for name, dual in prices_of(program.families, duals).items():
+        rows, charges = program.families[name], FAMILY[name].charges
         if charges in ("flow", "replicas"):
             # what must be there is worth its price, what may not exceed a limit costs it
             least = np.isfinite(rows.lower)
             signed = np.where(least, dual, -dual)
-            np.add.at(worth, rows.column, signed[rows.row] * rows.value)
+            rows.add_products(worth, signed)
             gained += float(signed @ np.where(least, rows.lower, rows.upper))
         elif name == "first_instance":
             on_flow = np.isin(rows.column, columns.flow)
             group[rows.column[on_flow]] = dual[rows.row[on_flow]]
         elif charges == "instances":
-            np.add.at(price, rows.column, dual[rows.row] * rows.value)
+            rows.add_products(price, dual)
             charged += float(dual @ rows.upper)
-    parts = (worth[columns.flow] - price[columns.flow], worth[columns.replicas], worth[columns.bought])
-    return Multipliers(*parts, price[columns.bought], price[columns.instances], gained, charged, group[columns.flow])
+    return Multipliers(
+        flow_worth=worth[columns.flow] - price[columns.flow],
+        replica_worth=worth[columns.replicas],
+        api_worth=worth[columns.bought],
+        api_price=price[columns.bought],
+        instance_price=price[columns.instances],
+        gained=gained,
+        charged=charged,
+        group=group[columns.flow],
+    )
+
+
+def prices_of(families: Mapping[str, Rows], duals: Floats) -> dict[str, Floats]:
+    """What the duals of a relaxation say a unit of each row of each family is worth, never negative.
+
+    Both blocks of the demand state the same, so the price of the second stands on the first.
+    """
+    prices = {name: np.abs(dual) for name, dual in by_name(families, duals).items()}
+    demand, blocks = prices["demand"], families["demand"].blocks
+    demand[blocks["flows"]] += demand[blocks["replicas"]]
+    demand[blocks["replicas"]] = 0.0
+    return prices
 
 
 def bound_from(problem: Problem, multipliers: Multipliers) -> Bound:
     """The bound that the multipliers prove, by the argument in the module's docstring."""
     worth = np.maximum(multipliers.flow_worth, 0.0)
-    zs = (np.zeros_like(worth), np.minimum(multipliers.group, worth), worth)
-    contents = [_contents(problem, worth, multipliers.replica_worth, z) for z in zs]
+    group_prices = (np.zeros_like(worth), np.minimum(multipliers.group, worth), worth)
+    contents = [_contents(problem, worth, multipliers.replica_worth, z) for z in group_prices]
     instance_at, _, _ = instance_columns(problem)
     price, most = multipliers.instance_price, np.min([content.most for content in contents], axis=0)
+    # (I,) worth of a column of instances, over all periods that it runs in
     gathered = np.zeros(len(price))
     np.add.at(gathered, instance_at, most)
     scale = min(1.0, _smallest_ratio(price, gathered), _smallest_ratio(multipliers.api_price, multipliers.api_worth))
     lower = scale * multipliers.gained - multipliers.charged
-    extra, offer = np.zeros((len(most), len(problem.candidates))), problem.candidates.offer
+    # (T, O) what the other periods leave of the price for this one to earn
     left = price[instance_at] - scale * (gathered[instance_at] - most)
+    offer = problem.candidates.offer
+    extra = np.zeros((len(most), len(offer)))
     for content in contents:
         valid = (left >= scale * content.most * (1.0 - 1e-12))[:, offer]
         extra = np.maximum(extra, np.where(valid, left[:, offer] - scale * content.most_with_candidate, 0.0))
@@ -145,27 +177,39 @@ class _Contents:
 
 
 def _contents(problem: Problem, worth: Floats, replica_worth: Floats, group_price: Floats) -> _Contents:
-    streams, candidates = problem.streams, problem.candidates
-    periods, offers = problem.traffic.periods, len(problem.offers)
-    group = trimming_groups(problem, candidates.offer)
-    first = np.unique(group, return_index=True)[1]
+    streams, offer = problem.streams, problem.candidates.offer
+    groups = trimming_groups(problem, offer)
     # within a group one price must serve all: the highest keeps the inequality and lowers no worth below it
-    highest = np.zeros(len(first))
-    np.maximum.at(highest, group, group_price)
-    charge = np.zeros((periods, offers))
-    np.add.at(charge, (streams.period[first], candidates.offer[streams.server[first]]), highest)
-    value = _value_of_replica(problem, np.maximum(worth - highest[group], 0.0)) + replica_worth
-    sizes, number = np.unique(candidates.gpus_per_replica, return_inverse=True)
-    number = number.reshape(-1)
-    place = np.arange(periods)[:, None] * offers + candidates.offer
-    density = np.zeros((periods * offers, len(sizes)))
-    np.maximum.at(density, (place, number), value / candidates.gpus_per_replica)
+    highest = np.zeros(len(groups.first))
+    np.maximum.at(highest, groups.number, group_price)
+    # (T, O) what an offer pays for the groups on it
+    charge = np.zeros((problem.traffic.periods, len(problem.offers)))
+    np.add.at(charge, (streams.period[groups.first], offer[streams.server[groups.first]]), highest)
+    value = _value_of_replica(problem, np.maximum(worth - highest[groups.number], 0.0)) + replica_worth
+    filled, rest = _filled(problem, value)
+    return _Contents(charge + filled, charge[:, offer] + value + rest)
+
+
+def _filled(problem: Problem, value: Floats) -> tuple[Floats, Floats]:
+    """(T, O) the most worth that fits into one instance, and (T, C) beside one replica of a candidate.
+
+    Args:
+        problem: The problem.
+        value: (T, C) worth of a replica.
+    """
+    offer, (periods, candidates), offers = problem.candidates.offer, value.shape, len(problem.offers)
+    sizes, size = np.unique(problem.candidates.gpus_per_replica, return_inverse=True)
+    size = size.reshape(candidates)
+    # (T, C) -> the row of the offer in the period
+    row = np.arange(periods)[:, None] * offers + offer
+    per_gpu = np.zeros((periods * offers, len(sizes)))
+    np.maximum.at(per_gpu, (row, size), value / problem.candidates.gpus_per_replica)
     room = np.tile(sizes * (problem.offers.gpus_per_instance[:, None] // np.maximum(sizes, 1)), (periods, 1))
-    filled = _greedy(density, room.astype(float), sizes.astype(float)).reshape(periods, offers)
-    beside = np.zeros((periods * offers, len(sizes)))
-    for at, taken in enumerate(sizes):
-        beside[:, at] = _greedy(density, room - np.where(sizes <= taken, taken, 0), sizes.astype(float))
-    return _Contents(charge + filled, charge[:, candidates.offer] + value + beside[place, number])
+    # (T x O, sizes) what still fits in once a replica of each size is placed
+    rest = np.zeros_like(per_gpu)
+    for column, placed in enumerate(sizes):
+        rest[:, column] = _greedy(per_gpu, room - np.where(sizes <= placed, placed, 0), sizes)
+    return _greedy(per_gpu, room, sizes).reshape(periods, offers), rest[row, size]
 
 
 def _value_of_replica(problem: Problem, worth: Floats) -> Floats:
@@ -184,6 +228,7 @@ def _room_left(problem: Problem, density: Floats, wanted: Floats) -> Floats:
     """(N,) share of a replica that is left for each stream once those of higher density took what they want."""
     cell: Ints = problem.streams.period * len(problem.candidates) + problem.streams.server
     order = np.lexsort((-density, cell))
+    # what those before it in the replica's order took, first of all streams, then of its own replica
     before = np.cumsum(wanted[order]) - wanted[order]
     starts = np.flatnonzero(np.diff(cell[order], prepend=-1))
     before -= np.repeat(before[starts], np.diff(np.append(starts, len(order))))
@@ -192,7 +237,7 @@ def _room_left(problem: Problem, density: Floats, wanted: Floats) -> Floats:
     return left
 
 
-def _greedy(density: Floats, room: Floats, sizes: Floats) -> Floats:
+def _greedy(density: Floats, room: Ints, sizes: Ints) -> Floats:
     """(P,) most worth in one instance: fill by falling worth per GPU (density) within nested rooms.
 
     Args:
@@ -201,9 +246,10 @@ def _greedy(density: Floats, room: Floats, sizes: Floats) -> Floats:
         sizes: (S,) rising.
     """
     left, total, rows = np.maximum(room, 0.0), np.zeros(len(density)), np.arange(len(density))
-    for place in np.argsort(-density, axis=1, kind="stable").T:
-        counted = sizes[None, :] <= sizes[place][:, None]
-        taken = np.where(counted, left, np.inf).min(axis=1)
-        total += taken * density[rows, place]
-        left = left - np.where(counted, taken[:, None], 0.0)
+    for column in np.argsort(-density, axis=1, kind="stable").T:
+        # a replica takes room of every size up to its own
+        counted = sizes <= sizes[column][:, None]
+        filled = np.where(counted, left, np.inf).min(axis=1)
+        total += filled * density[rows, column]
+        left -= np.where(counted, filled[:, None], 0.0)
     return total

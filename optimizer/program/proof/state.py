@@ -1,4 +1,4 @@
-"""What a search has to its name: the plan it holds, what it proved, what it did on the way."""
+"""What a search has to its name: the incumbent, what it proved, what it did on the way."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -11,16 +11,17 @@ from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.program.formulation.model import Program, hourly_cost
 from optimizer.program.formulation.variables import Variables
 from optimizer.program.problem.problem import Problem, Sorted
-from optimizer.program.problem.quantities import busiest_period, deployments_alike
-from optimizer.program.solver import Answer, Clock, Status
+from optimizer.program.problem.quantities import busiest_period, deployments
+from optimizer.program.proof.relaxation import Bound
+from optimizer.program.solver import Clock, SolverResult, Status
 
 EQUAL_COST = 1e-9
 """Relative difference below which two costs are the same."""
 
 
 @dataclass(frozen=True, eq=False)
-class Machines:
-    """A bought plan of some problem.
+class Incumbent:
+    """The best plan found for some problem.
 
     Attributes:
         instances: (T, O) whole instances that run in each period.
@@ -41,17 +42,17 @@ class Machines:
 
 
 @dataclass(eq=False)
-class Ledger:
+class SearchState:
     """What the search may do and did: where it may end, phases with their wall time, columns removed by argument.
 
-    Only plans of at most `ceiling_usd_per_hour` are of interest; where there is none the search ends infeasible.
+    Only plans of at most `cutoff_usd_per_hour` are of interest; where there is none the search ends infeasible.
     """
 
     progress: Callable[[str], None]
     clock: Clock
     relative_gap: float = 0.0
     node_limit: int | None = None
-    ceiling_usd_per_hour: float = np.inf
+    cutoff_usd_per_hour: float = np.inf
     phase_wall_s: dict[str, float] = field(default_factory=dict)
     eliminated: dict[str, int] = field(default_factory=dict)
     columns_solved: int = 0
@@ -66,53 +67,50 @@ class Ledger:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SearchResult:
     """The end of a search.
 
     Attributes:
         status: Of the whole problem.
-        bound_usd_per_hour: No plan costs less.
-        machines: In the problem's index order; None without a plan.
-        with_candidate_usd_per_hour: (C,) no plan with the candidate costs less; infinite where it is in no plan as
-            cheap as the one found.
+        bound: What no plan undercuts; infinite for a candidate that is in no plan as cheap as the one found.
+        incumbent: In the problem's index order; None without a plan.
     """
 
     status: Status
-    bound_usd_per_hour: float
-    machines: Machines | None
-    with_candidate_usd_per_hour: Floats
+    bound: Bound
+    incumbent: Incumbent | None
 
 
-def machines_of(answer: Answer, program: Program, part: Sorted, problem: Problem) -> Machines | None:
-    """The answer's counts, rounded to the whole numbers they are within the solver's tolerance."""
-    if not len(answer.values):
+def incumbent_of(result: SolverResult, program: Program, part: Sorted, problem: Problem) -> Incumbent | None:
+    """The counts of a part's program, rounded to the whole numbers they are within the solver's tolerance."""
+    if not len(result.values):
         return None
-    variables, periods = program.variables, problem.traffic.periods
+    variables, values, periods = program.variables, result.values.copy(), problem.traffic.periods
+    for counts in (variables.instances, variables.replicas, variables.billed_idle):
+        values[counts] = np.rint(values[counts])
+    # what follows from the counts, whatever slack the solver left there
+    values[variables.starts] = starts_of(values, variables)
+    values[variables.changed] = _changes_of(values, program)
     instances = np.zeros((periods, len(problem.offers)), dtype=np.int64)
     replicas = np.zeros((periods, len(problem.candidates)), dtype=np.int64)
-    instances[:, part.offers] = np.rint(answer.values[variables.instance_at])
-    replicas[:, part.candidates] = np.rint(answer.values[variables.replicas])
-    exact = answer.values.copy()
-    exact[variables.instances] = np.rint(exact[variables.instances])
-    sent = np.maximum(exact[variables.bought], 0.0) * part.problem.api_streams.reach_per_s
-    exact[variables.lingering] = np.rint(exact[variables.lingering])
-    exact[variables.starts] = _starts(exact, variables)
-    exact[variables.changed] = _changed(exact, program)
-    return Machines(instances, replicas, sent, float(exact @ hourly_cost(program)))
+    instances[:, part.offers] = values[variables.instance_at]
+    replicas[:, part.candidates] = values[variables.replicas]
+    sent = np.maximum(values[variables.bought], 0.0) * part.problem.api_streams.reach_per_s
+    return Incumbent(instances, replicas, sent, float(values @ hourly_cost(program)))
 
 
-def _starts(values: Floats, variables: Variables) -> Floats:
-    """What must be started at each change of periods, whatever slack the solver left there."""
+def starts_of(values: Floats, variables: Variables) -> Floats:
+    """(X,) instances that must be started at each change of periods."""
     offer, before, after = variables.elastic_changes.T
     more = values[variables.instance_at[after, offer]] - values[variables.instance_at[before, offer]]
     return np.asarray(np.maximum(more, 0.0))
 
 
-def _changed(values: Floats, program: Program) -> Floats:
-    """Replicas started and stopped against those in force, whatever slack the solver left there."""
+def _changes_of(values: Floats, program: Program) -> Floats:
+    """(2G,) replicas started and stopped against those in force."""
     if not len(program.variables.changed):
         return np.zeros(0)
-    alike, in_force = deployments_alike(program.problem)
-    replicas = np.rint(values[program.variables.replicas[busiest_period(program.problem)]])
-    more = np.bincount(alike, weights=replicas, minlength=len(in_force)) - in_force
-    return np.concatenate([np.maximum(more, 0.0), np.maximum(-more, 0.0)])
+    deployment, in_force = deployments(program.problem)
+    replicas = values[program.variables.replicas[busiest_period(program.problem)]]
+    more = np.bincount(deployment, weights=replicas, minlength=len(in_force)) - in_force
+    return np.maximum([more, -more], 0.0).ravel()

@@ -2,78 +2,90 @@
 
 import numpy as np
 
-from optimizer.base.arrays import Flags
+from optimizer.base.arrays import Flags, Ints
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import stands_in_force
 from optimizer.program.proof.relaxation import Bound
-from optimizer.program.proof.state import EQUAL_COST, Found, Ledger, Machines, machines_of
-from optimizer.program.solver import Answer, integer_solver, solve_integer
+from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchResult, SearchState, incumbent_of
+from optimizer.program.solver import SolverResult, integer_solver, solve_integer
 
 
-def cheaper(one: Machines | None, other: Machines | None) -> Machines | None:
-    known = [machines for machines in (one, other) if machines is not None]
-    return min(known, key=lambda machines: machines.usd_per_hour) if known else None
+def cheaper(*plans: Incumbent | None) -> Incumbent | None:
+    known = [plan for plan in plans if plan is not None]
+    return min(known, key=lambda plan: plan.usd_per_hour, default=None)
 
 
-def close_enough(bound: Bound, incumbent: Machines | None, ledger: Ledger) -> bool:
+def within_gap(bound: Bound, incumbent: Incumbent | None, state: SearchState) -> bool:
     """Whether the plan at hand is already proven within the gap asked for, if one was."""
-    if incumbent is None or not ledger.relative_gap:
+    if incumbent is None or not state.relative_gap:
         return False
-    return incumbent.usd_per_hour - bound.usd_per_hour <= ledger.relative_gap * incumbent.usd_per_hour
+    return incumbent.usd_per_hour - bound.usd_per_hour <= state.relative_gap * incumbent.usd_per_hour
 
 
-def can_beat(problem: Problem, bound: Bound | None, incumbent: Machines | None, ledger: Ledger) -> Flags:
-    """(C,) candidates whose bound does not exceed the cost of a known plan, the budget or what is of interest."""
-    if bound is None:
-        return np.ones(len(problem.candidates), dtype=np.bool_)
-    ceiling = min(ledger.ceiling_usd_per_hour, np.inf if incumbent is None else incumbent.usd_per_hour)
+def can_beat(problem: Problem, bound: Bound, incumbent: Incumbent | None, state: SearchState) -> Flags:
+    """(C,) candidates whose bound does not exceed the cost of a known plan, the budget or the cutoff."""
+    cutoffs = [state.cutoff_usd_per_hour]
+    if incumbent is not None:
+        cutoffs.append(incumbent.usd_per_hour)
     if problem.limits.max_monthly_usd is not None:
-        ceiling = min(ceiling, problem.limits.max_monthly_usd / HOURS_PER_MONTH)
-    return (bound.with_candidate_usd_per_hour <= ceiling * (1 + 10 * EQUAL_COST)) | stands_in_force(problem)
+        cutoffs.append(problem.limits.max_monthly_usd / HOURS_PER_MONTH)
+    return (bound.with_candidate_usd_per_hour <= min(cutoffs) * (1 + 10 * EQUAL_COST)) | stands_in_force(problem)
+
+
+def lowest_bounds(problem: Problem, bound: Bound, count: int) -> Ints:
+    """The so many candidates with the lowest bounds, and for every mix the one of those that serve it."""
+    order = np.argsort(bound.with_candidate_usd_per_hour, kind="stable")
+    serves = problem.candidates.rate_per_s[order] > 0
+    return np.append(order[:count], order[serves.argmax(axis=0)[serves.any(axis=0)]])
 
 
 def solve_on(
-    problem: Problem, keep: Flags, ledger: Ledger, node_limit: int | None, bound_usd_per_hour: float = 0.0
-) -> tuple[Answer, Machines | None]:
-    """Solve the program on some of the candidates; machines in the whole problem's index order.
+    problem: Problem, keep: Flags, state: SearchState, node_limit: int | None, bound_usd_per_hour: float = 0.0
+) -> tuple[SolverResult, Incumbent | None]:
+    """Solve the program on some of the candidates; a plan in the whole problem's index order.
 
     A plan that the gap asked for allows, given what no plan undercuts, ends it.
     """
     if not keep.any() and not len(problem.apis):
-        return Answer("infeasible", np.inf, np.zeros(0), np.zeros(0)), None
-    return solve_part(compacted(problem, keep), problem, ledger, node_limit, bound_usd_per_hour)
+        return SolverResult("infeasible", np.inf), None
+    return solve_part(compacted(problem, keep), problem, state, node_limit, bound_usd_per_hour)
 
 
 def solve_part(
-    part: Sorted, problem: Problem, ledger: Ledger, node_limit: int | None, bound_usd_per_hour: float
-) -> tuple[Answer, Machines | None]:
+    part: Sorted, problem: Problem, state: SearchState, node_limit: int | None, bound_usd_per_hour: float
+) -> tuple[SolverResult, Incumbent | None]:
     """Solve the program of a part of the problem."""
-    ledger.columns_solved = len(part.candidates)
+    state.columns_solved = len(part.candidates)
     program = build_program(part.problem)
-    enough = bound_usd_per_hour / (1 - ledger.relative_gap)
-    model, solver = model_proto(program, hourly_cost(program)), integer_solver(problem.traffic.periods)
-    answer = solve_integer(model, ledger.clock, solver, node_limit, ledger.relative_gap, enough)
-    return answer, machines_of(answer, program, part, problem)
+    result = solve_integer(
+        model_proto(program, hourly_cost(program)),
+        state.clock,
+        integer_solver(problem.traffic.periods),
+        node_limit=node_limit,
+        relative_gap=state.relative_gap,
+        objective_target=bound_usd_per_hour / (1 - state.relative_gap),
+    )
+    return result, incumbent_of(result, program, part, problem)
 
 
 def final_solve(
-    problem: Problem, keep: Flags, bound: Bound | None, incumbent: Machines | None, ledger: Ledger
-) -> Found:
+    problem: Problem, keep: Flags, bound: Bound, incumbent: Incumbent | None, state: SearchState
+) -> SearchResult:
     """Solve the program on every candidate that no argument has removed."""
-    with ledger.phase("final"):
-        known = bound.usd_per_hour if bound is not None else 0.0
-        left = keep & can_beat(problem, bound, incumbent, ledger)
-        answer, machines = solve_on(problem, left, ledger, ledger.node_limit, known)
-    return result_of(problem, keep, bound, answer, cheaper(machines, incumbent), ledger)
+    with state.phase("final"):
+        left = keep & can_beat(problem, bound, incumbent, state)
+        result, plan = solve_on(problem, left, state, state.node_limit, bound.usd_per_hour)
+    return result_of(problem, keep, bound, result, cheaper(plan, incumbent), state)
 
 
 def result_of(
-    problem: Problem, keep: Flags, bound: Bound | None, answer: Answer, machines: Machines | None, ledger: Ledger
-) -> Found:
-    status = answer.status if machines is None or answer.status == "optimal" else "feasible"
-    lower = min(max(answer.bound, bound.usd_per_hour if bound is not None else 0.0), ledger.ceiling_usd_per_hour)
-    each = np.zeros(len(problem.candidates)) if bound is None else bound.with_candidate_usd_per_hour
-    each = np.where(keep & can_beat(problem, bound, machines, ledger), each, np.inf)
-    return Found(status, lower, machines, each)
+    problem: Problem, keep: Flags, bound: Bound, result: SolverResult, incumbent: Incumbent | None, state: SearchState
+) -> SearchResult:
+    """What a solver's last word, with all that was proven before it, says about the problem."""
+    status = result.status if incumbent is None or result.status == "optimal" else "feasible"
+    lower = min(max(result.bound, bound.usd_per_hour), state.cutoff_usd_per_hour)
+    possible = keep & can_beat(problem, bound, incumbent, state)
+    with_candidate = np.where(possible, bound.with_candidate_usd_per_hour, np.inf)
+    return SearchResult(status, Bound(lower, with_candidate), incumbent)

@@ -1,5 +1,6 @@
 """The bill of instances that are paid for a least time once started: the cheapest runs that cover what runs."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,13 +8,13 @@ import numpy as np
 from optimizer.base.arrays import Ints
 from optimizer.base.errors import SolverFailure
 from optimizer.program.formulation.model import Columns, assemble
-from optimizer.program.formulation.rows import at_least
+from optimizer.program.formulation.rows import at_least, numbered, stacked
 from optimizer.program.problem.billing_cells import Cells, cells_of_week
 from optimizer.program.solver import Clock, solve_integer
 
 
 @dataclass(frozen=True)
-class PaidRun:
+class PaidHours:
     """So many instances on the bill from an hour of the week, Monday 0 h first, for so many hours, every week."""
 
     first_hour: int
@@ -21,7 +22,7 @@ class PaidRun:
     instances: int
 
 
-def paid_runs(hour_to_period: Ints, running: Ints, minimum_hours: int) -> tuple[PaidRun, ...]:
+def paid_runs(hour_to_period: Ints, running: Ints, minimum_hours: int) -> tuple[PaidHours, ...]:
     """The runs that cover what runs of one offer in the fewest hours paid for.
 
     Args:
@@ -32,47 +33,55 @@ def paid_runs(hour_to_period: Ints, running: Ints, minimum_hours: int) -> tuple[
     Raises:
         SolverFailure: They were not found.
     """
-    cells = cells_of_week(hour_to_period, minimum_hours)
+    cells, week = cells_of_week(hour_to_period, minimum_hours), len(hour_to_period)
     if len(cells) == 1:
-        return (PaidRun(0, len(hour_to_period), int(running[cells.period[0]])),)
-    n, number = running[cells.period].astype(float), np.arange(len(cells))
-    row, begun = cells.recently_begun(len(hour_to_period), np.full(len(cells), minimum_hours))
-    ones = np.ones(len(cells))
-    rises = at_least(
-        [f"rise[{at}]" for at in number],
-        n - n[cells.previous],
-        (number, len(cells) + number, ones),
-        (number, number, -ones),
-        (number, cells.previous, ones),
-    )
-    kept = at_least(
-        [f"kept[{at}]" for at in number],
-        -n,
-        (number, number, ones),
-        (row, len(cells) + begun, -np.ones(len(row))),
-    )
-    names = [f"{what}[{at}]" for what in ("lingering", "begun") for at in number]
+        return (PaidHours(0, week, int(running[cells.period[0]])),)
+    billed_idle, started = _cheapest_bill(cells, running, week, minimum_hours)
+    return _first_in_first_out(cells, running[cells.period] + billed_idle, started, week)
+
+
+def _cheapest_bill(cells: Cells, running: Ints, week: int, minimum_hours: int) -> Ints:
+    """(2, Q) instances paid for beyond those that run, and put on the bill, for the fewest hours."""
+    instances, cell = running[cells.period].astype(float), np.arange(len(cells))
+    idle, started = cell, len(cells) + cell
+    kept, recent = cells.recently_started(week, np.full(len(cells), minimum_hours))
+    rows = {
+        "rise": at_least(
+            numbered("rise", len(cells)),
+            instances - instances[cells.previous],
+            (cell, started, 1.0),
+            (cell, idle, -1.0),
+            (cell, idle[cells.previous], 1.0),
+        ),
+        "kept": at_least(numbered("kept", len(cells)), -instances, (cell, idle, 1.0), (kept, started[recent], -1.0)),
+    }
+    names = numbered("billed_idle", len(cells)) + numbered("started", len(cells))
     columns = Columns(names, np.full(len(names), np.inf), np.ones(len(names), dtype=np.bool_))
-    answer = solve_integer(assemble(columns, np.append(cells.hours, 0 * ones), [rises, kept]), Clock(None))
-    if answer.status != "optimal":
-        raise SolverFailure(f"hours paid beyond those that run: {answer.status}")
-    lingering, starts = np.rint(answer.values).astype(np.int64).reshape(2, -1)
-    return _first_in_first_out(cells, running[cells.period] + lingering, starts, len(hour_to_period))
+    hours = np.append(cells.hours.astype(float), np.zeros(len(cells)))
+    result = solve_integer(assemble(columns, hours, stacked(rows)), Clock(None))
+    if result.status != "optimal":
+        raise SolverFailure(f"hours paid beyond those that run: {result.status}")
+    return np.rint(result.values).astype(np.int64).reshape(2, -1)
 
 
-def _first_in_first_out(cells: Cells, paid: Ints, begun: Ints, week: int) -> tuple[PaidRun, ...]:
-    """The runs of a repeating week: what was begun first leaves first."""
-    if not begun.any():
-        return (PaidRun(0, week, int(paid[0])),) if paid.any() else ()
-    weeks = int(paid.max()) // int(begun.sum()) + 3
+def _first_in_first_out(cells: Cells, paid: Ints, started: Ints, week: int) -> tuple[PaidHours, ...]:
+    """The runs of a repeating week: what was put on the bill first leaves first.
+
+    Args:
+        cells: Of the week.
+        paid, started: (Q,) instances on the bill in a cell, and put on it as the cell begins.
+        week: Its hours.
+    """
+    if not started.any():
+        return (PaidHours(0, week, int(paid[0])),) if paid.any() else ()
+    # so many weeks that whatever was on the bill before the first has left in the last
+    weeks = int(paid.max()) // int(started.sum()) + 3
     queue: list[int | None] = [None] * int(paid[-1])
-    found: dict[tuple[int, int], int] = {}
+    runs: Counter[tuple[int, int]] = Counter()
     for number in range(weeks):
-        for at, hour in enumerate((cells.first_hour + number * week).tolist()):
-            for _ in range(int(paid[at - 1] + begun[at] - paid[at])):
-                started = queue.pop(0)
-                if number == weeks - 1 and started is not None:
-                    run = (started % week, hour - started)
-                    found[run] = found.get(run, 0) + 1
-            queue += [hour] * int(begun[at])
-    return tuple(PaidRun(*run, count) for run, count in sorted(found.items()))
+        for cell, hour in enumerate((cells.first_hour + number * week).tolist()):
+            leaving = int(paid[cell - 1] + started[cell] - paid[cell])
+            if number == weeks - 1:
+                runs.update((begin % week, hour - begin) for begin in queue[:leaving] if begin is not None)
+            queue = queue[leaving:] + [hour] * int(started[cell])
+    return tuple(PaidHours(*run, count) for run, count in sorted(runs.items()))

@@ -12,19 +12,21 @@ import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
 from optimizer.base.errors import SolverFailure
-from optimizer.program.formulation.demand import demand_shares
+from optimizer.program.formulation.demand import routed_demand
 from optimizer.program.formulation.model import Columns, assemble
-from optimizer.program.formulation.objective import sending_cost_usd_per_hour
-from optimizer.program.formulation.rows import Rows, Term, at_least, at_most
-from optimizer.program.problem.problem import Problem, compacted
-from optimizer.program.problem.quantities import labels, wanted_classes
-from optimizer.program.proof.state import Machines
-from optimizer.program.solver import Answer, Clock, solve_linear
+from optimizer.program.formulation.objective import egress_cost_usd_per_hour
+from optimizer.program.formulation.policy import max_provider_share, max_spot_share
+from optimizer.program.formulation.rows import Rows, at_most, numbered, one_row_at_most, stacked
+from optimizer.program.formulation.variables import lay_out
+from optimizer.program.problem.indices import positions
+from optimizer.program.problem.problem import Problem, Sorted, compacted
+from optimizer.program.proof.state import Incumbent
+from optimizer.program.solver import Clock, SolverResult, solve_linear
 
 ROUTING_TOLERANCE = 1e-6
 """Relative excess over a capacity that is put down to floating point when whole counts are re-checked."""
 
-DUST = 1e-8
+MIN_FLOW_SHARE = 1e-8
 """Share of a stream's reach that is put down to floating point and sent nowhere."""
 
 
@@ -38,7 +40,7 @@ class Routed:
     flow_per_s: float
 
 
-def balanced_flows(problem: Problem, machines: Machines) -> tuple[Routed, ...]:
+def balanced_flows(problem: Problem, plan: Incumbent) -> tuple[Routed, ...]:
     """Flows that meet the demand with lexicographically smallest utilizations, the largest first.
 
     Minimizes t over sum of flow / rate <= t replicas by rounds: deployments whose row has a dual can't all be less
@@ -47,139 +49,133 @@ def balanced_flows(problem: Problem, machines: Machines) -> tuple[Routed, ...]:
     Raises:
         SolverFailure: The counts do not carry the demand within `ROUTING_TOLERANCE`.
     """
-    part = compacted(problem, machines.used)
-    cost = sending_cost_usd_per_hour(part.problem)
     routed: list[Routed] = []
     for period in range(problem.traffic.periods):
-        board = _Board.of(part.problem, machines.replicas[period, part.candidates], machines.api_flow_per_s, period)
-        flow = board.cheapest(cost).balanced() if cost.any() else board.balanced()
-        streams = part.problem.streams
-        for n, value in zip(board.stream.tolist(), flow.tolist(), strict=True):
-            candidate = int(part.candidates[streams.server[n]])
-            routed.append(Routed(period, candidate, int(streams.mix[n]), value * float(streams.reach_per_s[n])))
+        part, router = _router(problem, plan, period)
+        flow_per_s = (router.balanced() * part.problem.streams.reach_per_s).tolist()
+        server = part.candidates[part.problem.streams.server].tolist()
+        sent = zip(server, part.problem.streams.mix.tolist(), flow_per_s, strict=True)
+        routed += [Routed(period, candidate, mix, flow) for candidate, mix, flow in sent]
     return tuple(routed)
 
 
 @dataclass(frozen=True, eq=False)
-class _Board:
-    """One period: the streams of deployments that run in it (S), what they must add up to, and who is how large.
+class _Router:
+    """One period of the deployments that run in it: D deployments, N streams, in units of their reach.
 
     Attributes:
-        stream: (S,) positions in the problem's streams.
-        deployment: (S,) which of the D deployments serves it.
-        load: (S,) share of the deployment's full capacity that the reach of the stream takes.
-        spare_room: (D,) share of full capacity that may be used so that spare replicas stand by.
+        deployments: How many.
+        deployment: (N,) which of the deployments serves a stream.
+        load: (N,) share of the deployment's full capacity that the reach of the stream takes.
+        unspared: (D,) share of full capacity that may be used so that spare replicas stand by; None without any.
+        max_utilization: What no deployment's load may exceed.
+        open_rows: What the flows must add up to.
     """
 
-    problem: Problem
-    stream: Ints
+    deployments: int
     deployment: Ints
     load: Floats
-    spare_room: Floats
-    promises: tuple[Rows, ...]
+    unspared: Floats | None
+    max_utilization: float
+    open_rows: Rows
 
-    @classmethod
-    def of(cls, problem: Problem, replicas: Ints, api_flow_per_s: Floats, period: int) -> "_Board":
-        streams, spare = problem.streams, problem.limits.spare_replicas
-        stream = np.flatnonzero((streams.period == period) & (replicas[streams.server] > 0))
-        candidate, deployment = np.unique(streams.server[stream], return_inverse=True)
-        deployment = deployment.reshape(-1)
-        load = streams.reach_per_s[stream] / (problem.rate_of_stream_per_s[stream] * replicas[streams.server[stream]])
-        room = np.maximum(replicas[candidate] - spare, 0) / replicas[candidate]
-        promises = _promises(problem, stream, api_flow_per_s, period)
-        return cls(problem, stream, deployment, load, room, promises)
-
-    def cheapest(self, cost: Floats) -> "_Board":
+    def cheapest(self, cost: Floats) -> "_Router":
         """The same that may send its answers only as cheaply as its machines allow.
 
         Args:
-            cost: (N,) USD/h for the answers of the reach of each of the problem's streams.
+            cost: (N,) USD/h for the answers of the reach of each stream.
         """
-        here = cost[self.stream]
-        if not here.any():
+        if not cost.any():
             return self
-        share, number = here / here.max(), np.arange(len(here))
-        most = self.problem.limits.max_utilization * (1 + ROUTING_TOLERANCE / 10)
-        answer = self._solved(np.full(len(self.spare_room), np.nan), np.append(share, 0.0), most)
-        least = float(share @ answer.values[:-1]) + DUST / 10
-        row = at_most(["sending[]"], np.array([least]), (np.zeros_like(number), number, share))
-        return replace(self, promises=(*self.promises, row))
+        share, stream = cost / cost.max(), np.arange(len(cost))
+        most = self.max_utilization * (1 + ROUTING_TOLERANCE / 10)
+        result = self._solved(np.full(self.deployments, np.nan), np.append(share, 0.0), most)
+        least = float(share @ result.values[:-1]) + MIN_FLOW_SHARE / 10
+        egress = one_row_at_most("egress[]", least, stream, share)
+        return replace(self, open_rows=stacked({"open": self.open_rows, "egress": egress}))
 
     def balanced(self) -> Floats:
-        """(S,) flows in units of their reach."""
-        level, share = np.full(len(self.spare_room), np.nan), np.zeros(len(self.stream))
+        """(N,) flows in units of their reach."""
+        # deployment -> the utilization that it is fixed at, NaN where it may still fall
+        level, share = np.full(self.deployments, np.nan), np.zeros(len(self.load))
         while np.isnan(level).any():
-            answer = self._solved(level, np.append(np.zeros(len(self.stream)), 1.0))
-            share, busiest = answer.values[:-1], float(answer.values[-1])
-            if busiest > self.problem.limits.max_utilization * (1 + ROUTING_TOLERANCE):
+            result = self._solved(level, np.append(np.zeros(len(self.load)), 1.0))
+            share, busiest = result.values[:-1], float(result.values[-1])
+            if busiest > self.max_utilization * (1 + ROUTING_TOLERANCE):
                 raise SolverFailure(f"whole counts would be used to {busiest:.9f} of what they sustain")
             free = np.isnan(level)
-            stuck = free & (np.abs(answer.duals[: len(level)]) > ROUTING_TOLERANCE)
+            stuck = free & (np.abs(result.duals) > ROUTING_TOLERANCE)
             level[stuck if stuck.any() else free] = busiest
-        return np.where(share > DUST, share, 0.0)
+        return np.where(share > MIN_FLOW_SHARE, share, 0.0)
 
-    def _solved(self, level: Floats, objective: Floats, most: float = np.inf) -> Answer:
-        """Minimize an objective over flows and, last, the highest utilization of deployments without a level (NaN)."""
-        number, free = np.arange(len(self.stream)), np.isnan(level)
-        everyone = np.arange(len(level))
-        names = [f"utilization[{at}]" for at in everyone]
-        busy = at_most(
-            names,
-            np.where(free, 0.0, np.nan_to_num(level) * (1 + ROUTING_TOLERANCE / 10)),
-            (self.deployment, number, self.load),
-            (everyone[free], np.full(int(free.sum()), len(number)), -np.ones(int(free.sum()))),
-        )
-        standing_by = at_most(
-            [f"spare[{at}]" for at in everyone],
-            self.spare_room * (1 + ROUTING_TOLERANCE),
-            (self.deployment, number, self.load),
-        )
-        upper = np.append(np.full(len(number), np.inf), most)
-        columns = Columns(
-            [*(f"flow[{at}]" for at in number), "utilization[]"], upper, np.zeros(len(upper), dtype=np.bool_)
-        )
-        rows = [busy, *([standing_by] if self.problem.limits.spare_replicas else []), *self.promises]
-        answer = solve_linear(assemble(columns, objective, rows), Clock(None))
-        if answer.status != "optimal":
-            raise SolverFailure(f"whole counts do not carry the demand: routing is {answer.status}")
-        return answer
+    def _solved(self, level: Floats, objective: Floats, most: float = np.inf) -> SolverResult:
+        """Minimize an objective over flows and, last, the highest utilization of deployments without a level (NaN).
+
+        The duals are those of the utilization of each deployment.
+        """
+        stream, free = np.arange(len(self.load)), np.flatnonzero(np.isnan(level))
+        load = (self.deployment, stream, self.load)
+        blocks = {
+            "utilization": at_most(
+                numbered("utilization", self.deployments),
+                np.nan_to_num(level) * (1 + ROUTING_TOLERANCE / 10),
+                load,
+                (free, np.array(len(stream)), -1.0),
+            ),
+        }
+        if self.unspared is not None:
+            spare = numbered("spare", self.deployments)
+            blocks["spare"] = at_most(spare, self.unspared * (1 + ROUTING_TOLERANCE), load)
+        rows = stacked(blocks | {"open": self.open_rows})
+        names = [*numbered("flow", len(stream)), "utilization[]"]
+        columns = Columns.fractions(names, np.append(np.full(len(stream), np.inf), most))
+        result = solve_linear(assemble(columns, objective, rows), Clock(None))
+        if result.status != "optimal":
+            raise SolverFailure(f"whole counts do not carry the demand: routing is {result.status}")
+        return replace(result, duals=result.duals[rows.blocks["utilization"]])
 
 
-def _promises(problem: Problem, stream: Ints, api_flow_per_s: Floats, period: int) -> tuple[Rows, ...]:
-    """The rows on flows that bought machines leave open: demand, and the shares of spot and of providers."""
-    offers, streams, limits = problem.offers, problem.streams, problem.limits
-    at_home = np.flatnonzero(np.isin(np.arange(len(streams)), stream))
-    position = np.full(len(streams), -1, dtype=np.int64)
-    position[at_home] = np.arange(len(at_home))
-    row, entry, share = demand_shares(problem, streams)
-    here = position[entry] >= 0
-    periods, _ = wanted_classes(problem)
-    wanted = np.flatnonzero(periods == period)
-    first = wanted[0] if len(wanted) else 0
-    needed = np.ones(len(wanted))
-    api_row, api, api_share = demand_shares(problem, problem.api_streams)
-    now = periods[api_row] == period
-    sent = api_flow_per_s[api[now]] / problem.api_streams.reach_per_s[api[now]]
-    np.subtract.at(needed, api_row[now] - first, api_share[now] * sent)
-    demand = at_least(
-        [f"demand[{at}]" for at in range(len(wanted))],
-        needed - ROUTING_TOLERANCE / 10,
-        (row[here] - first, position[entry[here]], share[here]),
+def _router(problem: Problem, plan: Incumbent, period: int) -> tuple[Sorted, _Router]:
+    """The router of a period, among the cheapest flows alone where sending answers costs something."""
+    during = replace(problem, traffic=problem.traffic.during(np.array([period])))
+    serving = np.zeros(len(problem.candidates), dtype=np.bool_)
+    serving[during.streams.server] = True
+    part = compacted(during, serving & (plan.replicas[period] > 0))
+    streams, replicas = part.problem.streams, plan.replicas[period, part.candidates]
+    spare, bought_per_s = problem.limits.spare_replicas, plan.api_flow_per_s[problem.api_streams.period == period]
+    router = _Router(
+        deployments=len(replicas),
+        deployment=streams.server,
+        load=streams.reach_per_s / (part.problem.rate_of_stream_per_s * replicas[streams.server]),
+        unspared=np.maximum(replicas - spare, 0) / replicas if spare else None,
+        max_utilization=problem.limits.max_utilization,
+        open_rows=_open_rows(part.problem, bought_per_s),
     )
-    part = streams.reach_per_s[stream] / problem.traffic.demand_per_s[period].sum()
-    where = problem.candidates.offer[streams.server[stream]]
-    rows = [demand]
+    return part, router.cheapest(egress_cost_usd_per_hour(part.problem))
+
+
+def _open_rows(problem: Problem, bought_per_s: Floats) -> Rows:
+    """The rows on flows that bought machines leave open: demand, and the shares of spot and of providers.
+
+    They are the program's own, with what hosted APIs are sent moved to the other side.
+    """
+    variables, limits = lay_out(problem, relaxed=True), problem.limits
+    blocks = {"demand": routed_demand(problem, variables)}
     if limits.max_spot_share is not None:
-        spot: Term = (np.zeros(len(stream), dtype=np.int64), np.arange(len(stream)), part * offers.spot[where])
-        rows.append(at_most(["spot[]"], np.array([limits.max_spot_share + ROUTING_TOLERANCE / 10]), spot))
+        blocks["spot"] = max_spot_share(problem, variables)
     if limits.max_provider_share is not None:
-        providers = labels((*offers.provider, *problem.apis.provider))
-        most = np.full(len(providers), limits.max_provider_share + ROUTING_TOLERANCE / 10)
-        place = {name: at for at, name in enumerate(providers)}
-        at = np.array([place[name] for name in offers.provider], dtype=np.int64)[where]
-        now = problem.api_streams.period == period
-        for server, sent in zip(problem.api_streams.server[now], api_flow_per_s[now], strict=True):
-            most[place[problem.apis.provider[server]]] -= sent / problem.traffic.demand_per_s[period].sum()
-        names = [f"provider[{number}]" for number in range(len(providers))]
-        rows.append(at_most(names, most, (at, np.arange(len(stream)), part)))
-    return tuple(rows)
+        blocks["provider"] = max_provider_share(problem, variables)
+    rows = stacked(blocks)
+    # entry -> its stream, of candidates and of hosted APIs; -1 where it is one of the other
+    flow, bought = (positions(v, variables.count)[rows.column] for v in (variables.flow, variables.bought))
+    sent = np.zeros(len(rows.names))
+    hosted, share = bought >= 0, bought_per_s / problem.api_streams.reach_per_s
+    np.add.at(sent, rows.row[hosted], rows.value[hosted] * share[bought[hosted]])
+    return replace(
+        rows,
+        lower=rows.lower - sent - ROUTING_TOLERANCE / 10,
+        upper=rows.upper - sent + ROUTING_TOLERANCE / 10,
+        row=rows.row[~hosted],
+        column=flow[~hosted],
+        value=rows.value[~hosted],
+    )

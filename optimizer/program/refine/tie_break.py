@@ -11,11 +11,11 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Floats
 from optimizer.base.units import SECONDS_PER_HOUR
-from optimizer.program.formulation.model import Program, build_program, hourly_cost, model_proto
-from optimizer.program.formulation.rows import Rows, one_row_at_most
+from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
+from optimizer.program.formulation.rows import Rows, between, numbered, one_row_at_most
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import stands_in_force
-from optimizer.program.proof.state import EQUAL_COST, Ledger, Machines, machines_of
+from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchState, incumbent_of
 from optimizer.program.solver import integer_solver, solve_integer
 
 TIE_BREAK_CANDIDATES = 24
@@ -23,113 +23,124 @@ TIE_BREAK_NODES = 5
 """How far plans of equal cost are searched: candidates with the lowest bounds, and branch-and-bound nodes."""
 
 
-def break_ties(problem: Problem, machines: Machines, with_candidate_usd_per_hour: Floats, ledger: Ledger) -> Machines:
-    """The preferred one among the plans that cost as little as `machines`.
+def break_ties(problem: Problem, plan: Incumbent, with_candidate_usd_per_hour: Floats, state: SearchState) -> Incumbent:
+    """The preferred one among the plans that cost as little as `plan`.
 
     Args:
         problem: In canonical order.
-        machines: A cheapest plan.
+        plan: A cheapest one.
         with_candidate_usd_per_hour: (C,) lower bound on plans with the candidate; infinite if in none as cheap.
-        ledger: Its clock limits the search.
+        state: Its clock limits the search.
     """
-    possible = np.isfinite(with_candidate_usd_per_hour) | machines.used
-    promising = machines.used.copy()
+    possible = np.isfinite(with_candidate_usd_per_hour) | plan.used
+    promising = plan.used.copy()
     promising[np.argsort(with_candidate_usd_per_hour, kind="stable")[:TIE_BREAK_CANDIDATES]] = True
-    bought = _fewest_gpus(problem, machines, possible & promising, ledger)
-    if (bought.instances > 0).any(axis=0).sum() > 1:
-        bought = _one_offer(problem, bought, possible & promising, ledger)
-    on_bought = np.any(bought.instances > 0, axis=0)[problem.candidates.offer]
-    return _fewest_replicas(problem, bought, possible & on_bought, ledger)
+    plan = _fewest_gpus(problem, plan, possible & promising, state)
+    if _offers_used(plan) > 1:
+        plan = _one_offer(problem, plan, possible & promising, state)
+    on_bought = np.any(plan.instances > 0, axis=0)[problem.candidates.offer]
+    return _fewest_replicas(problem, plan, possible & on_bought, state)
 
 
-def _fewest_gpus(problem: Problem, machines: Machines, possible: Flags, ledger: Ledger) -> Machines:
+class _EqualCost:
+    """Solves for plans of some candidates, and of those in force, that cost no more than a plan does."""
+
+    def __init__(self, problem: Problem, plan: Incumbent, possible: Flags, state: SearchState) -> None:
+        self._problem, self._state = problem, state
+        # changes are counted against those in force
+        self.part = compacted(problem, possible | stands_in_force(problem))
+        self.program = build_program(self.part.problem)
+        self._cutoff = plan.usd_per_hour * (1 + EQUAL_COST)
+
+    def cheapest(self, objective: Floats, same: Rows | None = None, count: Rows | None = None) -> Incumbent | None:
+        """The plan with the least objective, under more rows if any; None where none was found in time."""
+        cost = hourly_cost(self.program)
+        equal_cost = one_row_at_most("equal_cost[]", self._cutoff, np.arange(len(cost)), cost)
+        rows = {"same": same, "equal_cost": equal_cost, "count": count}
+        extra = {name: block for name, block in rows.items() if block is not None}
+        model = model_proto(self.program, objective, extra)
+        solver = integer_solver(self._problem.traffic.periods)
+        result = solve_integer(model, self._state.clock, solver, node_limit=TIE_BREAK_NODES)
+        plan = incumbent_of(result, self.program, self.part, self._problem)
+        return None if plan is None or plan.usd_per_hour > self._cutoff else plan
+
+
+def _fewest_gpus(problem: Problem, plan: Incumbent, possible: Flags, state: SearchState) -> Incumbent:
     """Fewest GPU hours, then instance hours: one objective, since a plan has no more instances than GPUs."""
-    part = _with_those_in_force(problem, possible)
-    if _one_candidate(part) and possible[machines.used].all():
-        return machines
-    program = build_program(part.problem)
-    variables, objective = program.variables, np.zeros(program.variables.count)
-    solver = integer_solver(problem.traffic.periods)
-    weight = (float((machines.instances @ problem.offers.gpus_per_instance).max()) + 1.0) * (
-        problem.offers.gpus_per_instance
-    ) + 1.0
-    objective[variables.instances] = weight[part.offers][variables.instance_offer] * variables.instance_share
-    equal_cost = _equal_cost(program, machines)
-    answer = solve_integer(model_proto(program, objective, equal_cost), ledger.clock, solver, TIE_BREAK_NODES)
-    found = machines_of(answer, program, part, problem)
-    if found is None or found.usd_per_hour > _ceiling(machines):
-        return machines
-    share = problem.traffic.share_of_month
-    before, after = (float(share @ (plan.instances @ weight)) for plan in (machines, found))
-    simpler = (found.instances > 0).any(axis=0).sum() < (machines.instances > 0).any(axis=0).sum()
-    return found if after < before * (1 - EQUAL_COST) or (after <= before * (1 + EQUAL_COST) and simpler) else machines
+    equals = _EqualCost(problem, plan, possible, state)
+    if _one_candidate(equals.part) and possible[plan.used].all():
+        return plan
+    gpus, share = problem.offers.gpus_per_instance, problem.traffic.share_of_month
+    weight = (float((plan.instances @ gpus).max()) + 1.0) * gpus + 1.0
+    variables = equals.program.variables
+    objective = np.zeros(variables.count)
+    objective[variables.instances] = weight[equals.part.offers][variables.instance_offer] * variables.instance_share
+    found = equals.cheapest(objective)
+    if found is None:
+        return plan
+    before, after = (float(share @ (p.instances @ weight)) for p in (plan, found))
+    simpler = after <= before * (1 + EQUAL_COST) and _offers_used(found) < _offers_used(plan)
+    return found if simpler or after < before * (1 - EQUAL_COST) else plan
 
 
-def _one_offer(problem: Problem, machines: Machines, possible: Flags, ledger: Ledger) -> Machines:
+def _offers_used(plan: Incumbent) -> int:
+    """How many offers ever run."""
+    return int((plan.instances > 0).any(axis=0).sum())
+
+
+def _one_offer(problem: Problem, plan: Incumbent, possible: Flags, state: SearchState) -> Incumbent:
     """The first offer, in order of ids, that alone makes a plan with the same cost and no more GPUs or instances.
 
     Only for demand that is the same all month: what an offer alone would cost is then a whole number of instances and
     the sending of every answer.
     """
-    if problem.traffic.periods > 1 or machines.api_flow_per_s.any():
-        return machines
-    cost, price, size = machines.usd_per_hour, problem.offers.price_usd_per_hour, problem.offers.gpus_per_instance
-    gpus, instances = machines.instances[0] @ size, machines.instances.sum()
-    left = cost - _sending_alone(problem)
-    count = np.round(left / price)
-    equal = np.abs(count * price - left) <= EQUAL_COST * cost
-    alike = equal & (count >= 1) & (count <= instances) & (count * size <= gpus)
-    for offer in np.flatnonzero(alike).tolist():
+    if problem.traffic.periods > 1 or plan.api_flow_per_s.any():
+        return plan
+    price, size = problem.offers.price_usd_per_hour, problem.offers.gpus_per_instance
+    instances, cost_of_instances = plan.instances[0], plan.usd_per_hour - _egress_alone(problem)
+    count = np.round(cost_of_instances / price)
+    equal = np.abs(count * price - cost_of_instances) <= EQUAL_COST * plan.usd_per_hour
+    no_more = (count <= instances.sum()) & (count * size <= instances @ size)
+    for offer in np.flatnonzero(equal & (count >= 1) & no_more).tolist():
         alone = possible & (problem.candidates.offer == offer)
         if alone.any():
-            found = _fewest_gpus(problem, machines, alone, ledger)
-            if found is not machines and (found.instances > 0).sum() == 1:
+            found = _fewest_gpus(problem, plan, alone, state)
+            if found is not plan and _offers_used(found) == 1:
                 return found
-    return machines
+    return plan
 
 
-def _sending_alone(problem: Problem) -> Floats:
+def _egress_alone(problem: Problem) -> Floats:
     """(O,) USD/h for sending all answers from one offer."""
-    if not problem.sending.charged:
+    if not problem.egress.charged:
         return np.zeros(len(problem.offers))
-    gb_per_s = float((problem.traffic.demand_per_s[0] * problem.sending.gb_per_request).sum())
-    return problem.sending.usd_per_gb * (gb_per_s * SECONDS_PER_HOUR)
+    gb_per_s = float((problem.traffic.demand_per_s[0] * problem.egress.gb_per_request).sum())
+    return problem.egress.usd_per_gb * (gb_per_s * SECONDS_PER_HOUR)
 
 
-def _fewest_replicas(problem: Problem, machines: Machines, possible: Flags, ledger: Ledger) -> Machines:
+def _fewest_replicas(problem: Problem, plan: Incumbent, possible: Flags, state: SearchState) -> Incumbent:
     """Fewest replica hours on the instances bought, then the lowest ranks."""
-    part = _with_those_in_force(problem, possible)
+    equals = _EqualCost(problem, plan, possible, state)
+    part, variables = equals.part, equals.program.variables
     if not len(part.candidates):
-        return machines
-    program = build_program(part.problem)
-    variables, solver = program.variables, integer_solver(problem.traffic.periods)
+        return plan
+    # column of instances -> as many as the plan has
     bought = np.zeros(len(variables.instances))
-    bought[variables.instance_at] = machines.instances[:, part.offers]
+    bought[variables.instance_at] = plan.instances[:, part.offers]
     number = np.arange(len(bought))
-    same = Rows([f"same[{at}]" for at in number], bought, bought, number, variables.instances, np.ones(len(bought)))
-    equal_cost = _equal_cost(program, machines)
-    counting, ranking = np.zeros(variables.count), np.zeros(variables.count)
+    same = between(numbered("same", len(bought)), bought, bought, (number, variables.instances, 1.0))
     hours = problem.traffic.share_of_month[:, None] * problem.traffic.periods
-    counting[variables.replicas] = hours
-    ranking[variables.replicas] = hours * (1.0 + np.arange(len(part.candidates)))
-    answer = solve_integer(model_proto(program, counting, same, equal_cost), ledger.clock, solver, TIE_BREAK_NODES)
-    fewest = machines_of(answer, program, part, problem)
-    if fewest is None or fewest.usd_per_hour > _ceiling(machines):
-        return machines
+    replica_hours, ranks = np.zeros(variables.count), np.zeros(variables.count)
+    replica_hours[variables.replicas] = hours
+    ranks[variables.replicas] = hours * (1.0 + np.arange(len(part.candidates)))
+    fewest = equals.cheapest(replica_hours, same=same)
+    if fewest is None:
+        return plan
     if _one_candidate(part):
         return fewest
-    total = float((fewest.replicas * hours).sum()) * (1 + EQUAL_COST)
-    count = one_row_at_most("fewest[]", total, variables.replicas.ravel(), counting[variables.replicas].ravel())
-    answer = solve_integer(
-        model_proto(program, ranking, same, equal_cost, count), ledger.clock, solver, TIE_BREAK_NODES
-    )
-    ranked = machines_of(answer, program, part, problem)
-    return fewest if ranked is None or ranked.usd_per_hour > _ceiling(machines) else ranked
-
-
-def _with_those_in_force(problem: Problem, possible: Flags) -> Sorted:
-    """The possible candidates and those with replicas in force, against which changes are counted."""
-    return compacted(problem, possible | stands_in_force(problem))
+    total, columns = float((fewest.replicas * hours).sum()) * (1 + EQUAL_COST), variables.replicas.ravel()
+    count = one_row_at_most("fewest[]", total, columns, replica_hours[columns])
+    return equals.cheapest(ranks, same=same, count=count) or fewest
 
 
 def _one_candidate(part: Sorted) -> bool:
@@ -137,11 +148,3 @@ def _one_candidate(part: Sorted) -> bool:
     problem = part.problem
     alone = len(part.candidates) == 1 and not len(problem.apis)
     return alone and problem.traffic.periods == 1 and not problem.candidates.replicas_in_force.any()
-
-
-def _ceiling(machines: Machines) -> float:
-    return machines.usd_per_hour * (1 + EQUAL_COST)
-
-
-def _equal_cost(program: Program, machines: Machines) -> Rows:
-    return one_row_at_most("equal_cost[]", _ceiling(machines), np.arange(program.variables.count), hourly_cost(program))

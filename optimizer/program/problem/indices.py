@@ -1,0 +1,36 @@
+"""Index arithmetic: entries grouped by their keys, and where numbers stand in a list."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from optimizer.base.arrays import Ints
+
+
+class Groups(NamedTuple):
+    """Entries that are the same in some keys: (N,) the number of each one's group, (G,) the first entry of each."""
+
+    number: Ints
+    first: Ints
+
+
+def grouped(*keys: Ints) -> Groups:
+    """Groups of entries with the same keys (N,) each, in the order of the keys."""
+    _, first, number = np.unique(np.stack(keys, axis=1), axis=0, return_index=True, return_inverse=True)
+    return Groups(number.reshape(-1).astype(np.int64), first)
+
+
+def positions(listed: Ints, count: int) -> Ints:
+    """(count,) where each number stands in a list of some; -1 where it does not."""
+    position = np.full(count, -1, dtype=np.int64)
+    position[listed] = np.arange(len(listed))
+    return position
+
+
+def matches(keys: Ints, rising: Ints) -> tuple[Ints, Ints]:
+    """Pairs (i, j) with keys[i] = rising[j], by i."""
+    first = np.searchsorted(rising, keys, side="left")
+    count = np.searchsorted(rising, keys, side="right") - first
+    i = np.repeat(np.arange(len(keys)), count)
+    j = np.repeat(first - np.cumsum(count) + count, count) + np.arange(len(i))
+    return i, j
