@@ -16,7 +16,7 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.rejections import census
 from optimizer.plan.question.forcing import Choice
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.readback.readback import Bought
+from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.variants.shortfalls import shortfalls
 
 ENGINES = (
@@ -60,7 +60,9 @@ def setting(gpu: str, engine: str = "turbo") -> Setting:
     )
 
 
-def test_other_engines_plan_as_before(chat: Scenario, uncalibrated: Catalogs, fleet: Callable[[str], Bought]) -> None:
+def test_other_engines_plan_as_before(
+    chat: Scenario, uncalibrated: Catalogs, fleet: Callable[[str], PlannedFleet]
+) -> None:
     inquiry = Inquiry.of(chat, uncalibrated)
     solution = inquiry.solved().solution
     assert solution.cost_usd_per_month == pytest.approx(float(fleet("chat-8b").monthly_cost_usd), abs=0.01)
