@@ -17,7 +17,7 @@ from optimizer.answers.catalog.importing import ImportedPrices, PriceListTerms, 
 from optimizer.answers.catalog.models import AddedModel, add_model
 from optimizer.answers.catalog.overlay import write_overlay
 from optimizer.answers.catalog.snapshot import Snapshot, snapshot, snapshot_named
-from optimizer.answers.catalog.soundness import soundness as check_catalogs
+from optimizer.answers.catalog.soundness import check_catalogs
 from optimizer.answers.compare.compare import compare
 from optimizer.answers.compare.types import Comparison
 from optimizer.answers.frontier import Frontier, frontier

@@ -9,14 +9,14 @@ from support.command import run
 
 from optimizer import load_catalogs, predict
 from optimizer.answers.accuracy.prediction import Setting, predict_setting
-from optimizer.answers.catalog.soundness import soundness
+from optimizer.answers.catalog.soundness import check_catalogs
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.rejections import census
 from optimizer.plan.question.forcing import Choice
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.readback.readback import Bought
+from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.variants.shortfalls import shortfalls
 
 ENGINES = (
@@ -60,7 +60,9 @@ def setting(gpu: str, engine: str = "turbo") -> Setting:
     )
 
 
-def test_other_engines_plan_as_before(chat: Scenario, uncalibrated: Catalogs, fleet: Callable[[str], Bought]) -> None:
+def test_other_engines_plan_as_before(
+    chat: Scenario, uncalibrated: Catalogs, fleet: Callable[[str], PlannedFleet]
+) -> None:
     inquiry = Inquiry.of(chat, uncalibrated)
     solution = inquiry.solved().solution
     assert solution.cost_usd_per_month == pytest.approx(float(fleet("chat-8b").monthly_cost_usd), abs=0.01)
@@ -96,7 +98,7 @@ def test_an_engine_calibrated_on_some_gpus_is_planned_on_those(overlay: Path, ch
     passing = {options.configurations[row].gpu for row in options.pools[0].passed.nonzero()[0]}
     assert passing
     assert {half.gpus[gpu].vendor for gpu in passing} == {"nvidia"}
-    findings = [finding for finding in soundness(half) if finding.check == "engines"]
+    findings = [finding for finding in check_catalogs(half) if finding.check == "engines"]
     assert [finding.text.split(": ")[2] for finding in findings] == ["turbo is not calibrated on amd"]
 
 
@@ -128,7 +130,7 @@ def test_rows_of_other_engines_in_the_same_file_are_predicted(uncalibrated: Cata
 
 
 def test_catalog_check_tries_every_engine_and_names_its_row(overlay: Path, uncalibrated: Catalogs) -> None:
-    findings = [finding for finding in soundness(uncalibrated) if finding.check == "engines"]
+    findings = [finding for finding in check_catalogs(uncalibrated) if finding.check == "engines"]
     assert [finding.subject for finding in findings] == ["turbo", "turbo"]
     assert {finding.severity for finding in findings} == {"warning"}
     start = f"{overlay}/engines.csv:2: no plan can use it on "
@@ -137,10 +139,10 @@ def test_catalog_check_tries_every_engine_and_names_its_row(overlay: Path, uncal
 
 
 def test_every_shipped_engine_can_be_predicted_where_its_row_says_it_runs() -> None:
-    assert [finding for finding in soundness(load_catalogs()) if finding.check == "engines"] == []
+    assert [finding for finding in check_catalogs(load_catalogs()) if finding.check == "engines"] == []
 
 
 def test_rows_of_its_own_make_it_an_engine_like_any_other(overlay: Path) -> None:
     known = calibrated(overlay, "turbo")
     assert predict_setting(setting("mi300x"), known).tpot.predicted > 0
-    assert [finding for finding in soundness(known) if finding.check == "engines"] == []
+    assert [finding for finding in check_catalogs(known) if finding.check == "engines"] == []

@@ -7,7 +7,7 @@ import pytest
 from support.tables import OFFERS, SOURCES
 
 from optimizer.base.errors import Finding, InputError
-from optimizer.inputs.catalog.checks import check_catalogs
+from optimizer.inputs.catalog.checks import check_rows
 from optimizer.inputs.catalog.loading import TABLES, load_catalogs
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
@@ -224,7 +224,7 @@ def test_catalog_check_names_spot_above_on_demand_outliers_and_unknown_links(tmp
     absurd = OFFER.replace("box", "gold").replace(",0.5,", ",99,")
     unlinked = OFFER.replace("box", "pair").replace(",1,none,", ",2,,")
     (tmp_path / "offers.csv").write_text(offers(OFFER, dear_spot, absurd, unlinked))
-    named = {(found.severity, found.check, found.subject) for found in check_catalogs(load_catalogs(tmp_path))}
+    named = {(found.severity, found.check, found.subject) for found in check_rows(load_catalogs(tmp_path))}
     assert ("error", "discounts", "acme/us/box/1xl4/spot") in named
     assert ("warning", "price range", "acme/us/gold/1xl4/on_demand") in named
     assert ("warning", "links", "acme/us/pair/2xl4/on_demand") in named
@@ -240,11 +240,11 @@ def test_catalog_check_names_spellings_zero_prices_and_prices_too_old(tmp_path: 
         "acme,free,0,million tokens,2026-11-01,litgpt-0.5.13,listed\n"
     )
     known = load_catalogs(tmp_path)
-    named = {(found.severity, found.check, found.subject) for found in check_catalogs(known)}
+    named = {(found.severity, found.check, found.subject) for found in check_rows(known)}
     assert ("warning", "duplicates", "acme/us/b_o_x/1xl4/on_demand") in named
     assert ("warning", "price range", "acme/us/box/1xh200-nvl/on_demand") in named
     assert ("warning", "zero price", "acme/free") in named
     assert ("note", "prices by GPU", "l4") in named
-    too_old = {found.subject for found in check_catalogs(known, max_age_days=365) if found.severity == "error"}
+    too_old = {found.subject for found in check_rows(known, max_age_days=365) if found.severity == "error"}
     assert "acme/us/old/1xl4/on_demand" in too_old
     assert "acme/us/box/1xl4/on_demand" not in too_old

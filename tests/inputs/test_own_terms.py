@@ -9,7 +9,7 @@ import pytest
 from support.tables import OWNED, SOURCES
 
 from optimizer.base.errors import Finding, InputError
-from optimizer.inputs.catalog.checks import check_catalogs
+from optimizer.inputs.catalog.checks import check_rows
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.catalog.records import Catalogs
@@ -251,7 +251,7 @@ def test_every_shipped_region_is_placed_or_says_why_not(catalogs: Catalogs) -> N
 
 
 def test_catalog_check_names_the_providers_whose_country_is_not_known(catalogs: Catalogs) -> None:
-    found = {each.subject: each for each in check_catalogs(catalogs) if each.check == "places"}
+    found = {each.subject: each for each in check_rows(catalogs) if each.check == "places"}
     assert found["verda"].severity == "note"
     assert "in global" in found["verda"].text
     assert not {"aws", "azure", "gcp"} & set(found)

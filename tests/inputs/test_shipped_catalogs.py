@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 
 from optimizer.base.units import BYTES_PER_GB, BYTES_PER_MIB, PARAMS_PER_BILLION
-from optimizer.inputs.catalog.checks import check_catalogs
+from optimizer.inputs.catalog.checks import check_rows
 from optimizer.inputs.catalog.loading import FIGURE_UNITS, load_catalogs
 from optimizer.inputs.catalog.quality import quality_share
 from optimizer.inputs.catalog.records import Catalogs, Model
@@ -232,7 +232,7 @@ def test_quality_names_what_it_rests_on() -> None:
 
 
 def test_catalog_check_finds_no_error_in_what_is_shipped() -> None:
-    findings = check_catalogs(shipped())
+    findings = check_rows(shipped())
     assert [finding for finding in findings if finding.severity == "error"] == []
     assert findings == tuple(sorted(findings, key=lambda finding: finding.rank))
     assert {finding.check for finding in findings} >= {"age", "links", "price range", "recalled figures"}

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from optimizer.inputs.catalog.checks import CatalogFinding, check_catalogs
+from optimizer.inputs.catalog.checks import CatalogFinding, check_rows
 from optimizer.inputs.catalog.records import Catalogs, Engine, Gpu
 from optimizer.performance.measured.batch import predict_batch
 
@@ -13,14 +13,17 @@ TOKENS = "128"
 """Of prompt and answer in the prediction that is tried."""
 
 
-def soundness(catalogs: Catalogs, *, max_age_days: int | None = None) -> tuple[CatalogFinding, ...]:
-    """Every remark on the catalogs, errors first.
+def check_catalogs(catalogs: Catalogs, *, max_age_days: int | None = None) -> tuple[CatalogFinding, ...]:
+    """Whether catalogs are sound, and whether every plannable engine can be predicted where its row says it runs.
 
     Args:
         catalogs: What is checked.
         max_age_days: Older prices are errors, counted back from the catalog's date; None allows any age.
+
+    Returns:
+        Every remark, errors first.
     """
-    found = {*check_catalogs(catalogs, max_age_days=max_age_days), *_engines(catalogs)}
+    found = {*check_rows(catalogs, max_age_days=max_age_days), *_engines(catalogs)}
     return tuple(sorted(found, key=lambda finding: finding.rank))
 
 

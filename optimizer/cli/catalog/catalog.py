@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from optimizer.answers.catalog.soundness import soundness
+from optimizer.answers.catalog.soundness import check_catalogs
 from optimizer.cli.options import CatalogsOption, Exit, Format, FormatOption, OutputOption, deliver
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.report.catalog.catalog import LISTINGS, catalog_rows, check_sections, listing_section, overview_section
@@ -65,7 +65,7 @@ def check(
 ) -> None:
     """Whether the catalogs are sound, and how old they are; exit code 1 when a plan on them would be wrong."""
     known = load_catalogs(catalogs)
-    findings = soundness(known, max_age_days=max_age_days)
+    findings = check_catalogs(known, max_age_days=max_age_days)
     sound = all(finding.severity != "error" for finding in findings)
     content = {"as_of": str(known.as_of), "sound": sound, "findings": [vars(finding) for finding in findings]}
     deliver(WrittenAnswer(check_sections(findings, verbose)), content, output_format, output)

@@ -51,8 +51,8 @@ class CatalogFinding:
         return SEVERITIES.index(self.severity), self.check, self.subject, self.text
 
 
-def check_catalogs(catalogs: Catalogs, *, max_age_days: int | None = None) -> tuple[CatalogFinding, ...]:
-    """Every remark of every check that needs no prediction, errors first.
+def check_rows(catalogs: Catalogs, *, max_age_days: int | None = None) -> tuple[CatalogFinding, ...]:
+    """Whether catalogs are sound, as far as no prediction is needed.
 
     Args:
         catalogs: What is checked.

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from optimizer.base.arrays import Flags
-from optimizer.base.errors import Finding
+from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog.kinds import Link
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT, QualityEstimate, quality_share
 from optimizer.inputs.catalog.records import Catalogs, Engine, Model
@@ -34,7 +34,14 @@ _DECISIVE: Final = ("engine", "precision", "kv_precision", *_LINKED)
 def configurations_of(
     name: str, catalogs: Catalogs, platforms: Mapping[Platform, int], policy: Policy
 ) -> list[tuple[Configuration, Kind]]:
-    """Engine × precision × KV precision × parallel degrees on every platform, in a fixed order, each with its kind."""
+    """Engine × precision × KV precision × parallel degrees on every platform, in a fixed order, each with its kind.
+
+    Raises:
+        InputError: the policy asks by name for an engine that is calibrated on no GPU.
+    """
+    findings = uncalibrated_engines(policy, catalogs)
+    if findings:
+        raise InputError(findings)
     model = catalogs.model(name)
     layouts_on: dict[Platform, list[tuple[int, int]]] = {}
     for platform, widest in sorted(platforms.items(), key=str):

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimizer.base.arrays import Flags, Floats, Ints
-from optimizer.base.errors import InputError
 from optimizer.base.units import BYTES_PER_GIB, MS_PER_S
 from optimizer.inputs.catalog.quality import QualityEstimate
 from optimizer.inputs.catalog.records import Catalogs, Model
@@ -18,7 +17,6 @@ from optimizer.performance.candidates.enumeration import (
     configurations_of,
     fixed_failures,
     qualities,
-    uncalibrated_engines,
 )
 from optimizer.performance.candidates.predict import LatencyLimits, Mix, OperatingPoint, idle, sustainable_rate
 from optimizer.performance.candidates.triangulation import Simplex, triangulated
@@ -118,14 +116,7 @@ class WorkloadOptions(Variant):
 
 
 def evaluate(scenario: Scenario, catalogs: Catalogs, offers: Market) -> tuple[WorkloadOptions, ...]:
-    """All options of every workload with every model it may use, on all that is offered, in the order of `variants`.
-
-    Raises:
-        InputError: the policy asks for an engine on which nothing can be predicted.
-    """
-    findings = uncalibrated_engines(scenario.policy, catalogs)
-    if findings:
-        raise InputError(findings)
+    """All options of every workload with every model it may use, on all that is offered, in the order of `variants`."""
     return tuple(_workload_options(variant, scenario.policy, catalogs, offers) for variant in variants(scenario))
 
 
