@@ -18,14 +18,14 @@ from optimizer.plan.explain.alternatives import (
     rule_of_thumb,
     summarized,
 )
-from optimizer.plan.explain.binding import requirements
+from optimizer.plan.explain.binding import requirements, with_deciding
 from optimizer.plan.explain.breakpoints import limit_breakpoints, price_breakpoints
-from optimizer.plan.explain.exposure import exposure
 from optimizer.plan.explain.levers import levers
 from optimizer.plan.explain.marginal import marginal_values, worth_moving
-from optimizer.plan.explain.rejections import Census, census, nearest_misses
-from optimizer.plan.explain.warnings import warnings
 from optimizer.plan.explain.ways_out import ways_out
+from optimizer.plan.grounds.exposure import exposure
+from optimizer.plan.grounds.rejections import Census, census, nearest_misses
+from optimizer.plan.grounds.warnings import warnings
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.readback.costs import costs
@@ -125,8 +125,7 @@ def _explained(answer: Answer, bought: PlannedFleet, counts: Census) -> Explanat
     inquiry = answer.inquiry.for_comparison()
     scenario, few = inquiry.scenario, narrowed(inquiry)
     promises = insurance(inquiry, bought)
-    dear = tuple(field for field, without in promises.items() if (without.difference_usd or 0) < 0)
-    limits = requirements(scenario, inquiry.catalogs, bought, dear)
+    limits = with_deciding(few, bought, requirements(scenario, inquiry.catalogs, bought), promises)
     return Explanation(
         summary=_summary(answer, bought),
         binding=[item for item in limits if item.binding],

@@ -8,7 +8,7 @@ from optimizer.answers.optimize import PHASES, optimize
 from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.explain.pictures import Curve, RejectionMap, RooflinePoint, curves, rejection_maps, roofline_points
+from optimizer.plan.grounds.pictures import Curve, RejectionMap, RooflinePoint, curves, rejection_maps, roofline_points
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.readback.readback import read_back, stands_for
 from optimizer.plan.record.report import PlanReport

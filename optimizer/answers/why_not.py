@@ -14,9 +14,9 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.market.criteria import CRITERIA, OFFER_CRITERIA
 from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.explain.conflict import plan_without
-from optimizer.plan.explain.cost_factors import CostFactor, cost_factors
 from optimizer.plan.explain.pricing import SAME_COST, crossing
 from optimizer.plan.explain.ways_out import alone, relaxation, together
+from optimizer.plan.grounds.cost_factors import CostFactor, cost_factors
 from optimizer.plan.question.forcing import MENDABLE, OF_CONFIGURATIONS, OF_OFFERS, Choice, forced, offers_of, unknown
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.readback.readback import read_back

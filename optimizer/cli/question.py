@@ -22,7 +22,7 @@ from optimizer.performance.candidates.enumeration import uncalibrated_engines
 
 
 @dataclass(frozen=True)
-class Question:
+class CommandInputs:
     """A scenario that still knows its lines, and what is known."""
 
     file: ScenarioFile
@@ -34,7 +34,7 @@ class Question:
         return self.file.scenario
 
 
-def question(scenario: str, catalogs: Path | None, output: Path | None) -> Question:
+def question(scenario: str, catalogs: Path | None, output: Path | None) -> CommandInputs:
     """A scenario by file or shipped name, and the shipped catalogs under the user's own.
 
     Raises:
@@ -46,7 +46,7 @@ def question(scenario: str, catalogs: Path | None, output: Path | None) -> Quest
     findings = (*check_scenario(file.scenario, known), *uncalibrated_engines(file.scenario.policy, known))
     if findings:
         raise InputError(file.located(findings))
-    return Question(file, known)
+    return CommandInputs(file, known)
 
 
 @contextmanager

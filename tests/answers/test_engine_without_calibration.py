@@ -13,7 +13,7 @@ from optimizer.answers.catalog.soundness import check_catalogs
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.explain.rejections import census
+from optimizer.plan.grounds.rejections import census
 from optimizer.plan.question.forcing import Choice
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.fleet import PlannedFleet

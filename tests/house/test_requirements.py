@@ -10,7 +10,7 @@ from support.paths import ROOT
 
 from optimizer.inputs.requirements.registry import BY_NAME, NOT_A_REQUIREMENT, REQUIREMENTS
 from optimizer.performance.market.criteria import CRITERIA
-from optimizer.plan.explain.binding import MEASURES
+from optimizer.plan.explain.measures import MEASURES
 from optimizer.plan.verify.verify import COVERED
 from optimizer.program.formulation.registry import FAMILIES, FAMILY
 from optimizer.program.problem.problem import Problem

@@ -69,7 +69,6 @@ def test_the_plan_measures_it_and_slack_is_never_negative(path: str, solved: Sol
     measured = requirements(answer.inquiry.scenario, few, read_back(answer))
     assert path in {of_schema(item.requirement) for item in measured}
     assert all(item.slack >= -1e-6 * max(1.0, abs(item.limit)) for item in measured)
-    assert any(item.binding for item in measured if of_schema(item.requirement) == path)
 
 
 @pytest.mark.parametrize("path", [path for path, edit in ASKING.items() if edit.lever])

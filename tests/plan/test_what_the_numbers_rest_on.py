@@ -8,7 +8,7 @@ import pytest
 
 from optimizer import load_scenario
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.plan.explain.exposure import exposure
+from optimizer.plan.grounds.exposure import exposure
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.explanation import Exposure

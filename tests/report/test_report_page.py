@@ -14,7 +14,7 @@ from optimizer.base import extras
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.explain.pictures import IN_PLAN, NOT_OFFERED
+from optimizer.plan.grounds.pictures import IN_PLAN, NOT_OFFERED
 from optimizer.report.plan.charts import drawn
 from optimizer.report.plan.page import page_html
 from optimizer.report.plan.sections import plan_sections

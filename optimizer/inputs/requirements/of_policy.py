@@ -1,12 +1,10 @@
 """What a policy may ask of the whole fleet, in the order in which plans are explained."""
 
-from typing import Final, get_args
+from typing import Final
 
-from optimizer.inputs.catalog.kinds import Confidence, PricingTerm, ProviderKind
 from optimizer.inputs.requirements.declaration import Requirement, Step
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
 
-ANY_AGE_DAYS: Final = 36_500
 MANY: Final = 20_000
 """More GPUs or changes than anybody would be offered as a way out."""
 
@@ -182,68 +180,6 @@ LIMITS_OF_THE_FLEET: Final = (
 )
 """Numbers that limit the fleet as a whole or each deployment of it."""
 
-LISTS: Final = (
-    Requirement(
-        name="providers",
-        field="policy.providers",
-        sense="admits",
-        sentence="Only providers that are allowed sell to the plan.",
-        decides="offers",
-    ),
-    Requirement(
-        name="regions",
-        field="policy.regions",
-        sense="admits",
-        sentence="Only regions that are allowed are used.",
-        decides="offers",
-    ),
-    Requirement(
-        name="countries",
-        field="policy.countries",
-        sense="admits",
-        sentence="Only countries that are allowed are used.",
-        decides="offers",
-        promise="any country",
-    ),
-    Requirement(
-        name="hosting",
-        field="policy.hosting",
-        sense="admits",
-        sentence="Only hardware and APIs of the ownership asked for are used.",
-        decides="offers",
-        opens=True,
-    ),
-    Requirement(
-        name="gpus",
-        field="policy.gpus",
-        sense="admits",
-        sentence="Only GPUs that are allowed are used.",
-        decides="candidates",
-    ),
-    Requirement(
-        name="engines",
-        field="policy.engines",
-        sense="admits",
-        sentence="Only the engines named serve.",
-        decides="candidates",
-    ),
-    Requirement(
-        name="precisions",
-        field="policy.precisions",
-        sense="admits",
-        sentence="Only the precisions named are served.",
-        decides="candidates",
-    ),
-    Requirement(
-        name="kv_precisions",
-        field="policy.kv_precisions",
-        sense="admits",
-        sentence="Only the KV-cache precisions named are used.",
-        decides="candidates",
-    ),
-)
-"""Lists of names, which can only be dropped."""
-
 PROMISES: Final = (
     Requirement(
         name="survive",
@@ -318,44 +254,3 @@ PROMISES: Final = (
     ),
 )
 """What must hold or be paid for beyond today's demand and prices, and can only be dropped whole."""
-
-KINDS_OF_OFFERS: Final = (
-    Requirement(
-        name="provider_kinds",
-        field="policy.provider_kinds",
-        sense="admits",
-        sentence="One can sign a contract with the provider.",
-        without=get_args(ProviderKind),
-        decides="offers",
-        opens=True,
-    ),
-    Requirement(
-        name="pricing_terms",
-        field="policy.pricing_terms",
-        sense="admits",
-        sentence="Instances are rented on the terms asked for.",
-        without=get_args(PricingTerm),
-        decides="offers",
-        opens=True,
-    ),
-    Requirement(
-        name="price_confidence",
-        field="policy.price_confidence",
-        sense="admits",
-        sentence="Prices come from a price list.",
-        without=get_args(Confidence),
-        decides="offers",
-        opens=True,
-    ),
-    Requirement(
-        name="max_price_age_days",
-        field="policy.max_price_age_days",
-        sense="admits",
-        sentence="Prices are recent enough.",
-        unit="days",
-        without=ANY_AGE_DAYS,
-        decides="offers",
-        opens=True,
-    ),
-)
-"""What is left out by default, with all there is where nothing is."""

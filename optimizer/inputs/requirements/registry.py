@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from optimizer.inputs.requirements.declaration import Requirement
-from optimizer.inputs.requirements.of_policy import KINDS_OF_OFFERS, LIMITS_OF_THE_FLEET, LISTS, PROMISES
+from optimizer.inputs.requirements.of_offers import KINDS_OF_OFFERS, LISTS
+from optimizer.inputs.requirements.of_policy import LIMITS_OF_THE_FLEET, PROMISES
 from optimizer.inputs.requirements.of_workloads import OF_WORKLOADS
 
 REQUIREMENTS: Final = (*OF_WORKLOADS, *LIMITS_OF_THE_FLEET, *LISTS, *PROMISES, *KINDS_OF_OFFERS)

@@ -1,347 +1,70 @@
 """Every requirement at the finished plan: its value, its slack in its own unit, and whether it binds."""
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
-from functools import cached_property, partial
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from optimizer.base.units import WATTS_PER_KILOWATT
-from optimizer.inputs.catalog.kinds import SPOT
-from optimizer.inputs.catalog.records import Catalogs, Offer
-from optimizer.inputs.requirements.asked import Asked, asked_of
-from optimizer.inputs.scenario.scenario import Quota, Scenario
-from optimizer.performance.market.market import carbon_kg_per_hour
-from optimizer.plan.explain.losses import share_left
-from optimizer.plan.record.explanation import Requirement
-from optimizer.plan.record.fleet import Deployment, PlannedFleet, Purchase
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.requirements.asked import Asked, asked_of, waivable
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.explain.conflict import plan_without
+from optimizer.plan.explain.measures import BINDS_WITHIN, MEASURES, Facts, Measured
+from optimizer.plan.explain.pricing import SAME_COST
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.record.explanation import Alternative, MeasuredRequirement
+from optimizer.plan.record.fleet import PlannedFleet
 
-BINDS_WITHIN: Final = 0.02
-"""A limit that is no count binds when less than this share of it is left."""
-LATENCY_NAMES: Final = {"ttft_ms": "TTFT", "tpot_ms": "TPOT", "e2e_ms": "end-to-end time"}
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What a plan makes of a requirement.
-
-    Attributes:
-        value: In the requirement's unit.
-        text: The same in words, the limit included.
-        limit: Where it is not the number asked for.
-        binding: Where slack alone does not tell.
-        field: Where it is not the requirement's own.
-    """
-
-    value: float
-    text: str
-    limit: float | None = None
-    binding: bool | None = None
-    field: str = ""
+BUDGET: Final = "policy.max_monthly_usd"
+"""Rules out only plans that are dearer, so no plan without it costs less."""
 
 
-@dataclass(frozen=True)
-class Facts:
-    """The plan, and what it is held against."""
-
-    scenario: Scenario
-    catalogs: Catalogs
-    bought: PlannedFleet
-
-    @cached_property
-    def offers(self) -> Mapping[str, Offer]:
-        """The offers bought, by id."""
-        wanted = {purchase.offer for purchase in self.bought.purchases}
-        return {offer.id: offer for offer in self.catalogs.offers if offer.id in wanted}
-
-    @property
-    def periods(self) -> range:
-        """The numbers of the periods."""
-        return range(len(self.bought.periods))
-
-    def serving(self, workload: str) -> list[Deployment]:
-        """The deployments of a workload."""
-        return [d for d in self.bought.deployments if d.workload == workload]
-
-    def served(self, workload: str) -> list[float]:
-        """Requests/s of a workload, hosted APIs included, by period."""
-        by_api = [api for api in self.bought.hosted if api.workload == workload]
-        return [
-            sum(d.schedule[t].requests_per_second for d in self.serving(workload))
-            + sum(api.schedule[t].requests_per_second for api in by_api)
-            for t in self.periods
-        ]
-
-    def replicas(self, workload: str) -> list[int]:
-        """Of a workload, by period."""
-        return [sum(d.schedule[t].replicas for d in self.serving(workload)) for t in self.periods]
-
-    def most_at_once(self, of_instance: Callable[[Offer], float]) -> float:
-        """The highest sum over the instances that run in one period."""
-        amounts = [(purchase, of_instance(self.offers[purchase.offer])) for purchase in self.bought.purchases]
-        return max(sum(amount * p.schedule[t].instances for p, amount in amounts) for t in self.periods)
-
-    def highest_share(self, carrier: Callable[[Deployment], str]) -> tuple[float, str]:
-        """The largest share of a period's demand that one carrier serves, and which; hosted APIs go by provider."""
-        shares: list[tuple[float, str]] = []
-        for t, period in zip(self.periods, self.bought.periods, strict=True):
-            carried: dict[str, float] = defaultdict(float)
-            for d in self.bought.deployments:
-                carried[carrier(d)] += d.schedule[t].requests_per_second
-            for api in self.bought.hosted:
-                carried[api.provider] += api.schedule[t].requests_per_second
-            total = sum(period.requests_per_second.values())
-            shares += [(flow / total, name) for name, flow in carried.items() if name and total]
-        return max(shares, default=(0.0, ""))
-
-
-def requirements(
-    scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet, dear: tuple[str, ...] = ()
-) -> list[Requirement]:
-    """All that is asked and can be measured at the plan, in the registry's order.
-
-    Args:
-        scenario: What is asked.
-        catalogs: What is known.
-        bought: The plan.
-        dear: Fields without which another plan costs less: they bind, whatever slack whole numbers leave.
-    """
+def requirements(scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet) -> list[MeasuredRequirement]:
+    """All that is asked and can be measured at the plan, in the registry's order."""
     facts = Facts(scenario, catalogs, bought)
     return [
-        _record(item, measured, bool(dear) and item.field.startswith(dear))
+        _record(item, measured)
         for item in asked_of(scenario)
         if item.requirement.name in MEASURES
         for measured in MEASURES[item.requirement.name](facts, item)
     ]
 
 
-def _record(item: Asked, measured: Measured, is_dear: bool) -> Requirement:
+def with_deciding(
+    inquiry: Inquiry, chosen: PlannedFleet, limits: Sequence[MeasuredRequirement], promises: Mapping[str, Alternative]
+) -> list[MeasuredRequirement]:
+    """The same where a limit without which another plan costs less binds, too: whole replicas leave slack under it.
+
+    Args:
+        inquiry: The question.
+        chosen: Its plan.
+        limits: As measured.
+        promises: What plans without each promise cost, by field; only other limits on the fleet are solved without.
+    """
+    priced = {field: without.difference_usd for field, without in promises.items()}
+    deciding = [field for field, difference_usd in priced.items() if (difference_usd or 0) < 0]
+    slack = tuple(item.requirement for item in limits if not item.binding)
+    for item in waivable(inquiry.scenario) if slack else ():
+        is_limit = item.requirement.decides == "fleet" and item.requirement.step and item.written
+        if is_limit and item.field in slack and not item.field.startswith((*priced, BUDGET)):
+            plan = plan_without(inquiry, [item])
+            deciding += [item.field] if plan and plan.monthly_cost_usd < chosen.monthly_cost_usd - SAME_COST else []
+    return [
+        item.model_copy(update={"binding": item.binding or item.requirement.startswith(tuple(deciding))})
+        for item in limits
+    ]
+
+
+def _record(item: Asked, measured: Measured) -> MeasuredRequirement:
     """Slack is what is left before the requirement breaks, whichever side of the limit that is."""
     limit = measured.limit if measured.limit is not None else float(item.value)
     slack = limit - measured.value if item.requirement.sense == "at_most" else measured.value - limit
     step = item.requirement.step
     near = 0.0 if step is not None and step.kind == "whole" else BINDS_WITHIN * abs(limit)
-    return Requirement(
+    return MeasuredRequirement(
         requirement=measured.field or item.field,
         limit=limit,
         value=measured.value,
         slack=slack,
         unit=item.unit,
-        binding=is_dear or (slack <= near if measured.binding is None else measured.binding),
+        binding=slack <= near if measured.binding is None else measured.binding,
         text=measured.text,
     )
-
-
-def _demand(facts: Facts, item: Asked) -> Iterable[Measured]:
-    workload = next(each for each in facts.scenario.workloads if each.name == item.workload)
-    serving = facts.serving(item.workload)
-    peak, capacity = workload.peak_requests_per_second(), sum(d.max_requests_per_second for d in serving)
-    served = max(facts.served(item.workload))
-    text = f"{item.workload}: {peak:g} req/s must be served; the replicas sustain {capacity:.3g} within the limits"
-    yield Measured(served, text, limit=peak, binding=True)
-
-
-def _latency(facts: Facts, item: Asked) -> Iterable[Measured]:
-    """At the planned load; it binds as well where it stops a replica at the rate that it sustains."""
-    serving, limit, metric = facts.serving(item.workload), float(item.value), item.requirement.name
-    if not serving:
-        return
-    value = max(_bound(d, metric, item.statistic) for d in serving)
-    capping = [d for d in serving if f"{d.limited_by}_ms" == metric]
-    effect = ""
-    if capping:
-        rate = capping[0].max_requests_per_second / capping[0].replicas
-        effect = f"; it stops a replica on {capping[0].gpu} at {rate:.3g} req/s"
-    what = f"{item.workload}: {LATENCY_NAMES[metric]} {item.statistic} ≤ {limit:g} ms"
-    text = f"{what}: {value:.1f} ms at the planned load, {limit - value:.1f} ms to spare{effect}"
-    yield Measured(value, text, binding=bool(capping) or value >= limit * (1 - BINDS_WITHIN))
-
-
-def _bound(deployment: Deployment, metric: str, statistic: str) -> float:
-    if metric == "ttft_ms":
-        return deployment.ttft_bound_ms[statistic]
-    if metric == "tpot_ms":
-        return deployment.tpot_bound_ms[statistic]
-    return max(item.e2e_bound_ms[statistic] for item in deployment.classes)
-
-
-def _quality(facts: Facts, item: Asked) -> Iterable[Measured]:
-    known = [d.quality for d in facts.serving(item.workload) if d.quality is not None]
-    what = f"{item.workload}: quality ≥ {item.value:g}"
-    if known:
-        yield Measured(min(known), f"{what}: {min(known):.4f} of the 16-bit score", binding=False)
-    else:
-        accepted = f"{what}: not published for the chosen precision, accepted"
-        yield Measured(0.0, accepted, limit=float(item.value), binding=False)
-
-
-def _min_replicas(facts: Facts, item: Asked) -> Iterable[Measured]:
-    least = min(facts.replicas(item.workload))
-    yield Measured(least, f"{item.workload}: at least {item.value:g} replicas in every hour: {least}")
-
-
-def _max_replicas(facts: Facts, item: Asked) -> Iterable[Measured]:
-    most = max(facts.replicas(item.workload))
-    yield Measured(most, f"{item.workload}: at most {item.value:g} replicas at once: {most}")
-
-
-def _utilization(facts: Facts, item: Asked) -> Iterable[Measured]:
-    busiest = max((d.utilization for d in facts.bought.deployments), default=0.0)
-    text = f"utilization ≤ {item.value:.0%}: the busiest deployment runs at {busiest:.1%} of its maximum"
-    yield Measured(busiest, text)
-
-
-def _gpus(facts: Facts, item: Asked) -> Iterable[Measured]:
-    gpus = facts.most_at_once(lambda offer: offer.gpu_count)
-    yield Measured(gpus, f"at most {item.value:g} GPUs: {gpus:g} are bought")
-
-
-def _budget(facts: Facts, item: Asked) -> Iterable[Measured]:
-    limit, factor = float(item.value), facts.scenario.policy.robust.price
-    cost = float(facts.bought.monthly_cost_usd * Decimal(repr(factor)))
-    at_worst = f" with prices × {factor:g}" if factor != 1 else ""
-    text = f"at most ${limit:,.2f} a month: ${cost:,.2f}{at_worst}, ${limit - cost:,.2f} to spare"
-    yield Measured(cost, text)
-
-
-def _quotas(facts: Facts, _: Asked) -> Iterable[Measured]:
-    for quota in facts.scenario.policy.quotas:
-        used = facts.most_at_once(partial(_counted, quota))
-        text = f"quota {quota.name}: {used:g} of {quota.max_gpus} GPUs"
-        yield Measured(used, text, limit=quota.max_gpus, field=f"policy.quotas[{quota.name}].max_gpus")
-
-
-def _counted(quota: Quota, offer: Offer) -> float:
-    """GPUs of an instance that count against the quota."""
-    return offer.gpu_count if quota.covers(offer.provider, offer.region, offer.gpu) else 0
-
-
-def _configurations(facts: Facts, item: Asked) -> Iterable[Measured]:
-    count = len({_setup(d) for d in facts.bought.deployments})
-    yield Measured(count, f"at most {item.value:g} distinct configurations: {count}")
-
-
-def _setup(d: Deployment) -> tuple[str, ...]:
-    layout = f"tp{d.tensor_parallel}pp{d.pipeline_parallel}"
-    return (d.workload, d.model, d.engine, d.gpu, d.precision, d.kv_precision, layout)
-
-
-def _engines(facts: Facts, item: Asked) -> Iterable[Measured]:
-    engines = sorted({d.engine for d in facts.bought.deployments})
-    yield Measured(len(engines), f"at most {item.value:g} engines: {', '.join(engines)}")
-
-
-def _power(facts: Facts, item: Asked) -> Iterable[Measured]:
-    gpus = facts.catalogs.gpus
-    power = facts.most_at_once(lambda offer: (gpus[offer.gpu].tdp_w or 0.0) * offer.gpu_count) / WATTS_PER_KILOWATT
-    yield Measured(power, f"at most {item.value:g} kW: {power:.1f} kW of GPU power")
-
-
-def _carbon(facts: Facts, item: Asked) -> Iterable[Measured]:
-    emitted = sum(_carbon_kg_per_month(facts, purchase) for purchase in facts.bought.purchases)
-    yield Measured(emitted, f"at most {item.value:g} kg CO₂ a month: {emitted:.1f} kg")
-
-
-def _carbon_kg_per_month(facts: Facts, purchase: Purchase) -> float:
-    """Of the instances while they run, those that are always paid for all month."""
-    kg_per_hour = carbon_kg_per_hour(facts.offers[purchase.offer], facts.catalogs, facts.scenario.policy.grid)
-    hours = (
-        period.hours_per_month * running.instances
-        for period, running in zip(facts.bought.periods, purchase.schedule, strict=True)
-    )
-    return float(kg_per_hour or 0) * sum(hours)
-
-
-def _spot_share(facts: Facts, item: Asked) -> Iterable[Measured]:
-    share, _ = facts.highest_share(lambda d: SPOT if d.pricing_term == SPOT else "")
-    yield Measured(share, f"at most {item.value:.0%} of the demand on spot: {share:.1%}")
-
-
-def _provider_share(facts: Facts, item: Asked) -> Iterable[Measured]:
-    share, provider = facts.highest_share(lambda d: d.provider)
-    yield Measured(share, f"at most {item.value:.0%} of the demand at one provider: {provider} serves {share:.1%}")
-
-
-def _spare(facts: Facts, item: Asked) -> Iterable[Measured]:
-    kept = min(_spare_of(d) for d in facts.bought.deployments)
-    yield Measured(kept, f"{item.value:g} replica(s) of any deployment may fail within the service levels")
-
-
-def _spare_of(deployment: Deployment) -> int:
-    """Replicas whose loss still leaves enough to serve the planned load at full rate."""
-    per_replica = deployment.max_requests_per_second / deployment.replicas
-    left, needed = deployment.replicas, deployment.requests_per_second
-    while left and (left - 1) * per_replica >= needed * (1 - 1e-6):
-        left -= 1
-    return deployment.replicas - left
-
-
-def _providers(facts: Facts, item: Asked) -> Iterable[Measured]:
-    count = _fewest_places(facts, lambda d: d.provider)
-    yield Measured(count, f"at least {item.value:g} providers: {count}")
-
-
-def _regions(facts: Facts, item: Asked) -> Iterable[Measured]:
-    count = _fewest_places(facts, lambda d: f"{d.provider} {d.region}")
-    yield Measured(count, f"at least {item.value:g} regions: {count}")
-
-
-def _fewest_places(facts: Facts, place: Callable[[Deployment], str]) -> int:
-    """In the period in which replicas run in the fewest."""
-    running: Iterator[Sequence[Deployment]] = (
-        [d for d in facts.bought.deployments if d.schedule[t].replicas] for t in facts.periods
-    )
-    return min(len({place(d) for d in there}) for there in running)
-
-
-def _changes(facts: Facts, item: Asked) -> Iterable[Measured]:
-    if facts.bought.migration is not None:
-        changed = facts.bought.migration.started + facts.bought.migration.stopped
-        yield Measured(changed, f"at most {item.value:g} replicas started or stopped: {changed}")
-
-
-def _survive(facts: Facts, item: Asked) -> Iterable[Measured]:
-    left, worst = share_left(facts.scenario, facts.bought)
-    yield Measured(left, f"{item.value} leaves {left:.1%} of the demand served, the least after losing {worst}", 1.0)
-
-
-def _robust(facts: Facts, _: Asked) -> Iterable[Measured]:
-    """How much more than planned every deployment could be sent, or how much less it could sustain."""
-    policy = facts.scenario.policy
-    rooms = [
-        policy.max_utilization * running.max_requests_per_second / running.requests_per_second
-        for d in facts.bought.deployments
-        for running in d.schedule
-        if running.requests_per_second
-    ]
-    asked, room = policy.robust.demand / policy.robust.throughput, min(rooms, default=1.0)
-    yield Measured(room, f"{policy.robust.words}: the tightest deployment takes × {room:.3g} of × {asked:.3g}", asked)
-
-
-MEASURES: Final[Mapping[str, Callable[[Facts, Asked], Iterable[Measured]]]] = {
-    "demand": _demand,
-    "ttft_ms": _latency,
-    "tpot_ms": _latency,
-    "e2e_ms": _latency,
-    "min_quality": _quality,
-    "min_replicas": _min_replicas,
-    "max_replicas": _max_replicas,
-    "max_utilization": _utilization,
-    "max_gpus": _gpus,
-    "max_monthly_usd": _budget,
-    "quotas": _quotas,
-    "max_distinct_configurations": _configurations,
-    "max_power_kw": _power,
-    "max_engines": _engines,
-    "max_spot_share": _spot_share,
-    "max_provider_share": _provider_share,
-    "max_carbon_kg_per_month": _carbon,
-    "spare_replicas": _spare,
-    "min_providers": _providers,
-    "min_regions": _regions,
-    "max_changes": _changes,
-    "survive": _survive,
-    "robust": _robust,
-}
-"""How each requirement that is a number or a promise is measured, by its name."""

@@ -12,7 +12,7 @@ from optimizer.plan.explain.pricing import SAME_COST
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import restricted
 from optimizer.plan.readback.outline import outlined
-from optimizer.plan.record.explanation import MarginalValue, Requirement
+from optimizer.plan.record.explanation import MarginalValue, MeasuredRequirement
 from optimizer.plan.record.fields import Outcome
 from optimizer.plan.record.fleet import Outline, PlannedFleet
 
@@ -28,7 +28,7 @@ class Varied:
 
 
 def marginal_values(
-    inquiry: Inquiry, chosen: PlannedFleet, limits: Sequence[Requirement], moved: Sequence[Lever]
+    inquiry: Inquiry, chosen: PlannedFleet, limits: Sequence[MeasuredRequirement], moved: Sequence[Lever]
 ) -> Iterator[MarginalValue]:
     """One value per lever and direction.
 
@@ -55,7 +55,7 @@ def no_dearer(own: Inquiry, lever: Lever, chosen: PlannedFleet, value: float) ->
     return varied_cost_usd(own, lever.field, value) <= float(chosen.monthly_cost_usd + SAME_COST)
 
 
-def worth_moving(moved: Sequence[Lever], limits: Sequence[Requirement]) -> tuple[Lever, ...]:
+def worth_moving(moved: Sequence[Lever], limits: Sequence[MeasuredRequirement]) -> tuple[Lever, ...]:
     """The levers of what binds, and the demand."""
     binding = {item.requirement for item in limits if item.binding}
     return tuple(lever for lever in moved if lever.field in binding or is_demand(lever.field))

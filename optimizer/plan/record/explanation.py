@@ -8,7 +8,7 @@ from optimizer.base.model import Strict
 from optimizer.plan.record.fields import Figure, Outcome, Usd
 
 
-class Requirement(Strict):
+class MeasuredRequirement(Strict):
     """One limit of the scenario at the plan: its value, and the slack in its own unit."""
 
     requirement: str
@@ -162,8 +162,8 @@ class Explanation(Strict):
     """Facts about the plan, each with the words that say it."""
 
     summary: str
-    binding: list[Requirement]
-    requirements: list[Requirement]
+    binding: list[MeasuredRequirement]
+    requirements: list[MeasuredRequirement]
     alternatives: list[Alternative]
     opportunities: list[Alternative]
     baselines: list[Alternative]

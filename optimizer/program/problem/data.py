@@ -141,7 +141,7 @@ def steady_traffic(
     )
 
 
-class Listed:
+class Indexed:
     """Arrays and labels with one entry for each of `ids`."""
 
     ids: Labels
@@ -155,7 +155,7 @@ class Listed:
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates(Listed):
+class Candidates(Indexed):
     """What may run: each candidate is one configuration on one offer.
 
     Attributes:
@@ -178,7 +178,7 @@ class Candidates(Listed):
 
 
 @dataclass(frozen=True, eq=False)
-class Offers(Listed):
+class Offers(Indexed):
     """What may be bought: whole instances at a price.
 
     Attributes:
@@ -206,7 +206,7 @@ class Offers(Listed):
 
 
 @dataclass(frozen=True, eq=False)
-class HostedApis(Listed):
+class HostedApis(Indexed):
     """Hosted models paid by the request, which need no machine.
 
     Attributes:

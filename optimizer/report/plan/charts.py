@@ -9,7 +9,7 @@ import numpy as np
 from optimizer.answers.frontier import Frontier
 from optimizer.base.extras import optional
 from optimizer.base.units import HOURS_PER_DAY, HOURS_PER_WEEK
-from optimizer.plan.explain.pictures import IN_PLAN, NOT_OFFERED, PASSES, Curve, RejectionMap, RooflinePoint, short
+from optimizer.plan.grounds.pictures import IN_PLAN, NOT_OFFERED, PASSES, Curve, RejectionMap, RooflinePoint, short
 from optimizer.plan.record.fleet import Deployment
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.layout.figures import COLOURS, HATCHES, drawn, series_style

@@ -9,7 +9,7 @@ from optimizer.base.arrays import Flags, Ints
 from optimizer.performance.candidates.options import PoolOptions, WorkloadOptions
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA, OFFER_CRITERIA, Criterion
 from optimizer.performance.market.market import Market
-from optimizer.plan.explain.limiters import largest_causes, spent_on
+from optimizer.plan.grounds.limiters import largest_causes, spent_on
 from optimizer.plan.record.explanation import NearestMiss, Rejected
 
 NEAREST = 3

@@ -15,7 +15,7 @@ from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.predict import operate
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
 from optimizer.performance.physics.roofline import matrices
-from optimizer.plan.explain.rejections import on_admitted_offer
+from optimizer.plan.grounds.rejections import on_admitted_offer
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.readback.readback import stands_for
 from optimizer.plan.record.fleet import Deployment, PlannedFleet
