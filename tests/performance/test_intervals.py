@@ -123,3 +123,8 @@ def test_what_is_known_less_has_a_wider_interval(catalogs: Catalogs) -> None:
     for metric in METRICS:
         assert all(calibration.lookup(UNSEEN, f"{metric}@{kind}") >= 0 for kind in NOVELTIES)
         assert sum(calibration.lookup(UNSEEN, f"{metric}@{kind}") > 0 for kind in NOVELTIES) >= 3
+
+
+def test_there_are_no_margins_where_there_are_no_configurations(catalogs: Catalogs) -> None:
+    """A model of which the limits leave nothing has none."""
+    assert margins(catalogs, [], 0.9).ttft.shape == (0,)

@@ -66,7 +66,7 @@ def margins(catalogs: Catalogs, configurations: Sequence[Configuration], confide
     calibration = Calibration.of(catalogs.calibration)
     kinds = Categorical.joined(*categorical(configurations, _DECISIVE_FIELDS).values())
     # kind -> its fields, one column each
-    fields = dict(zip(_DECISIVE_FIELDS, zip(*kinds.categories, strict=True), strict=True))
+    fields = {name: [kind[at] for kind in kinds.categories] for at, name in enumerate(_DECISIVE_FIELDS)}
     missing = unseen(calibration, named_pairs(catalogs, **{name: fields[name] for name in PAIRED}))
     degrees = np.array(fields["tensor_parallel"], dtype=np.float64)
     missing[HOST_LINK] = host_linked(catalogs, fields["gpu"], degrees, fields["link"])
