@@ -103,6 +103,7 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, catalogs: Catalog
     monkeypatch.setattr(optimizer, "load_catalogs", lambda overlay=None: read(overlay) if overlay else catalogs)
 
 
+@pytest.mark.slow("runs every command as a function, as the page shows it")
 @pytest.mark.usefixtures("workplace")
 @pytest.mark.parametrize("page", PYTHON_PAGES, ids=lambda page: page.name)
 def test_the_python_shown_runs(page: Path, capsys: pytest.CaptureFixture[str]) -> None:

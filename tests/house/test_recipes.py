@@ -26,7 +26,18 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
+CODE = ("add-a-command", "add-a-requirement", "add-an-explanation")
+FOLLOWED = [
+    pytest.param(
+        path,
+        id=path.stem,
+        marks=pytest.mark.slow("edits a copy of the package and plans with it") if path.stem in CODE else (),
+    )
+    for path in RECIPES
+]
+
+
+@pytest.mark.parametrize("recipe", FOLLOWED)
 def test_following_a_recipe_gives_what_it_promises(recipe: Path, checkout: Path) -> None:
     assert {"sh", "text"} < set(follow(recipe.read_text(encoding="utf-8"), checkout))
 
