@@ -1,7 +1,7 @@
 """From evaluated options and admitted offers to the purchase problem, remembering what every column stands for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -232,30 +232,20 @@ def _setup(choice: WorkloadOptions, configuration: int) -> str:
 
 
 def _limits(scenario: Scenario, market: Market, used: Ints, stopped_anyway: int) -> Limits:
-    policy = scenario.policy
-    offers, migration = [market.offers[o] for o in used], policy.migration
+    """The policy's limits, most of them as they stand there, and those of workloads."""
+    policy, offers = scenario.policy, [market.offers[o] for o in used]
     quotas = []
     for quota in policy.quotas:
         covered = tuple(position for position, o in enumerate(offers) if quota.covers(o.provider, o.region, o.gpu))
         quotas.append(QuotaLimit(quota.name, covered, quota.max_gpus))
-    budget = None if policy.max_monthly_usd is None else policy.max_monthly_usd / policy.robust.price
-    most_changes = None if migration is None else migration.max_changes
-    return Limits(
-        max_utilization=policy.max_utilization,
-        max_gpus=policy.max_gpus,
-        max_monthly_usd=budget,
-        max_distinct_configurations=policy.max_distinct_configurations,
-        max_engines=policy.max_engines,
-        max_power_kw=policy.max_power_kw,
-        max_carbon_kg_per_month=policy.max_carbon_kg_per_month,
-        max_spot_share=policy.max_spot_share,
-        max_provider_share=policy.max_provider_share,
-        spare_replicas=policy.spare_replicas,
-        survive=tuple(sorted(policy.survive.loss_of)),
-        min_providers=policy.min_providers,
-        min_regions=policy.min_regions,
-        quotas=tuple(quotas),
-        max_changes=None if most_changes is None else most_changes - stopped_anyway,
-        usd_per_change=0.0 if migration is None else migration.usd_per_change,
-        max_replicas=tuple((w.name, w.max_replicas) for w in scenario.workloads if w.max_replicas is not None),
-    )
+    as_they_are = {item.name: getattr(policy, item.name) for item in fields(Limits) if hasattr(policy, item.name)}
+    limits = Limits(**as_they_are | {"quotas": tuple(quotas), "survive": tuple(sorted(policy.survive.loss_of))})
+    replicas = tuple((w.name, w.max_replicas) for w in scenario.workloads if w.max_replicas is not None)
+    if policy.max_monthly_usd is not None:
+        # the budget holds at the prices that the plan must be robust against
+        limits = replace(limits, max_monthly_usd=policy.max_monthly_usd / policy.robust.price)
+    if policy.migration is not None:
+        most = policy.migration.max_changes
+        changes = None if most is None else most - stopped_anyway
+        limits = replace(limits, max_changes=changes, usd_per_change=policy.migration.usd_per_change)
+    return replace(limits, max_replicas=replicas)
