@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -20,7 +20,6 @@ from optimizer.inputs.catalog.records import Offer, ServerlessPrice
 from optimizer.plan.record.fleet import Deployment, Hosted, PeriodReplicas, PeriodRequests, Purchase
 from optimizer.plan.verify.claim import (
     CENT_TOLERANCE,
-    RATE_TOLERANCE,
     Claim,
     Finding,
     Findings,
@@ -39,31 +38,39 @@ def cost(claim: Claim) -> Findings:
     instances, egress, by_request = Fraction(0), Fraction(0), Fraction(0)
     for purchase, offer in claim.bought:
         hours = _paid_hours_per_month(claim, purchase, offer)
-        usd = (Fraction(offer.price_usd_per_hour) + _disk_usd_per_hour(claim, offer)) * hours
+        usd = (Fraction(offer.price_usd_per_hour) + disk_usd_per_hour(claim, offer)) * hours
         instances += usd
-        told = math.isclose(hours, purchase.instance_hours_per_month, rel_tol=RATE_TOLERANCE)
+        told = math.isclose(hours, purchase.instance_hours_per_month, rel_tol=claim.precision.figure)
         yield told, f"{purchase.offer} is paid for {float(hours):g} hours a month"
         yield from _runs(claim, purchase, offer)
         yield _same(usd, purchase.monthly_cost_usd, f"{purchase.offer} at catalog prices")
     for item in fleet.hosted:
-        usd = _requests_per_month(claim, item.schedule) * Fraction(item.usd_per_request)
+        requests = _requests_per_month(claim, item.schedule)
+        usd = requests * _usd_a_request(claim, item)
         by_request += usd
-        yield _same(usd, item.monthly_cost_usd, f"{item.api} by the request")
+        yield _same(usd, item.monthly_cost_usd, f"{item.api} by the request", claim.flow_usd(usd))
+        yield (
+            claim.same(float(requests), item.requests_per_month),
+            f"{item.api} gets {float(requests):g} requests a month",
+        )
     for d, _, offer in claim.placed:
         usd = _egress_usd_per_month(claim, d, offer)
         egress += usd
         yield (d.egress_usd is None) == (claim.policy.egress is None), "egress is paid where it is asked for"
-        yield _same(usd, d.egress_usd or Decimal(0), f"{d.workload} from {offer.id} to the internet")
+        yield _same(
+            usd, d.egress_usd or Decimal(0), f"{d.workload} from {offer.id} to the internet", claim.flow_usd(usd)
+        )
     others = by_request + Fraction(fleet.migration.one_time_cost_usd if fleet.migration else 0)
     shares = sum((Fraction(d.monthly_cost_usd) for d in fleet.deployments), Fraction(0))
-    yield _same(instances + egress + others, fleet.monthly_cost_usd, "all that is bought")
-    yield _same(shares + others, fleet.monthly_cost_usd, "deployments, hosted APIs and changes")
+    rounded, by_flow = claim.precision.share_usd * len(fleet.deployments), claim.flow_usd(egress + by_request)
+    yield _same(instances + egress + others, fleet.monthly_cost_usd, "all that is bought", by_flow)
+    yield _same(shares + others, fleet.monthly_cost_usd, "deployments, hosted APIs and changes", rounded + by_flow)
     yield from _by_the_request(claim)
 
 
-def _same(own: Fraction, shown: Decimal, what: str) -> Finding:
+def _same(own: Fraction, shown: Decimal, what: str, slack_usd: Decimal = Decimal(0)) -> Finding:
     text = f"{what}: {float(own):.2f} USD a month, the plan says {float(shown):.2f}"
-    return abs(own - Fraction(shown)) <= CENT_TOLERANCE, text
+    return abs(own - Fraction(shown)) <= CENT_TOLERANCE + slack_usd, text
 
 
 def _by_the_request(claim: Claim) -> Findings:
@@ -73,7 +80,7 @@ def _by_the_request(claim: Claim) -> Findings:
         if requests:
             own = Fraction(d.monthly_cost_usd) / requests
             text = f"{d.workload} on {d.gpu} costs {float(own):g} USD a request"
-            yield math.isclose(own, d.cost_per_request_usd or 0, rel_tol=RATE_TOLERANCE), text
+            yield math.isclose(own, d.cost_per_request_usd or 0, rel_tol=claim.precision.unit_price), text
 
 
 def _paid_hours_per_month(claim: Claim, purchase: Purchase, offer: Offer) -> Fraction:
@@ -105,7 +112,7 @@ def _least_hours(claim: Claim, offer: Offer) -> int:
     return next((hours for pattern, hours in by_provider if fnmatchcase(offer.provider, pattern)), 1)
 
 
-def _disk_usd_per_hour(claim: Claim, offer: Offer) -> Fraction:
+def disk_usd_per_hour(claim: Claim, offer: Offer) -> Fraction:
     """Block storage of one instance at its provider's cheapest price; hardware of one's own holds its own disks."""
     size_gb, prices = claim.policy.storage_gb_per_instance, claim.disk_prices(offer)
     return Fraction(repr(size_gb)) * Fraction(min(prices, default=0)) / HOURS_PER_MONTH
@@ -140,19 +147,36 @@ def hosted(claim: Claim) -> Findings:
 
 def _listed(claim: Claim, item: Hosted) -> Finding:
     """Whether the catalogs have that price for the provider and the model, among those that the policy trusts."""
+    sources = claim.catalogs.sources
+    text = f"{item.api} costs {float(item.usd_per_request):g} USD a request of {item.request_class}"
+    return any(
+        _is_price(claim, price, item)
+        and (row.as_of, sources[row.source].title) == (item.price_as_of, item.price_source)
+        for row, price in _prices(claim, item)
+    ), text
+
+
+def _usd_a_request(claim: Claim, item: Hosted) -> Fraction:
+    """The catalogs' price that is shown; what is shown where they know none."""
+    known = (price for _, price in _prices(claim, item) if _is_price(claim, price, item))
+    return next(known, Fraction(item.usd_per_request))
+
+
+def _is_price(claim: Claim, price: Fraction, item: Hosted) -> bool:
+    return abs(price - Fraction(item.usd_per_request)) <= price * Fraction(claim.precision.unit_price)
+
+
+def _prices(claim: Claim, item: Hosted) -> Iterator[tuple[ServerlessPrice, Fraction]]:
+    """What the catalogs say a request of that class costs."""
     policy, model, workload = claim.policy, claim.catalogs.model(item.model).id, claim.workloads[item.workload]
     (asked,) = (c for c in workload.classes() if c.name == item.request_class)
-    youngest, prices = policy.max_price_age_days, []
+    youngest = policy.max_price_age_days
     for row in claim.catalogs.serverless:
         named = (row.provider, row.provider_model_name, row.model) == (item.provider, item.api, model)
         young = youngest is None or (claim.catalogs.as_of - row.as_of).days <= youngest
         fits = row.max_input_tokens is None or asked.input_tokens <= row.max_input_tokens
         if named and young and fits and row.confidence in policy.price_confidence:
-            lengths = asked.input_tokens, asked.output_tokens
-            prices.append(_usd_per_request(row, *lengths, workload.cached_input_share))
-    shown = Fraction(item.usd_per_request)
-    text = f"{item.api} costs {float(shown):g} USD a request of {item.request_class}"
-    return any(abs(price - shown) <= price * Fraction(RATE_TOLERANCE) for price in prices), text
+            yield row, _usd_per_request(row, asked.input_tokens, asked.output_tokens, workload.cached_input_share)
 
 
 def _usd_per_request(row: ServerlessPrice, prompt: int, answer: int, cached_share: float) -> Fraction:
@@ -192,7 +216,7 @@ def migration(claim: Claim) -> Findings:
         yield policy is None and shown is None, "changes are counted where a plan is in force"
         return
     peaks = [sum(item.requests_per_second.values()) for item in claim.fleet.periods]
-    busiest = [period for period, peak in enumerate(peaks) if peak >= max(peaks) * (1 - RATE_TOLERANCE)]
+    busiest = [period for period, peak in enumerate(peaks) if peak >= max(peaks) * (1 - claim.precision.figure)]
     own = [_changes(claim, period) for period in busiest]
     total = shown.started + shown.stopped
     text = f"{max(map(sum, own))} replicas started or stopped, the plan says {total}"

@@ -1,8 +1,10 @@
 """A plan as it will be shown, with what it must be held against, and how the checks find their way in it."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
 from operator import attrgetter
 
@@ -12,8 +14,6 @@ from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.inputs.scenario.scenario import Policy, RequestClass, Scenario, Workload
 from optimizer.plan.record.fleet import Deployment, Period, PlannedFleet, Purchase
 
-RATE_TOLERANCE = 1e-6
-"""Relative: routing comes from a linear program in floating point."""
 CENT_TOLERANCE = Decimal("0.01")
 
 DISK_UNIT = "USD/GB-month"
@@ -32,12 +32,61 @@ setup_of = attrgetter(
 
 
 @dataclass(frozen=True)
+class Precision:
+    """How exactly a plan states its figures, so how far an honest one may be from what is computed from it.
+
+    Attributes:
+        figure: Relative, of figures and of what is computed from a few of them.
+        latency: Relative, of what is predicted at a stated load: a queue answers a rounded load by more than it.
+        latency_ms: Absolute, beside it.
+        unit_price: Relative, of prices by the request or the token.
+        flow: Relative, of money that is counted from flows.
+        share_usd: By how much each share of a sum may be rounded.
+    """
+
+    figure: float
+    latency: float
+    latency_ms: float
+    unit_price: float
+    flow: float
+    share_usd: Decimal
+
+
+EXACT = Precision(figure=1e-6, latency=1e-6, latency_ms=0.0, unit_price=1e-6, flow=0.0, share_usd=Decimal(0))
+"""Of plans in memory: routing comes from a linear program in floating point."""
+
+WRITTEN = Precision(
+    figure=2e-5, latency=1e-4, latency_ms=0.0005, unit_price=1e-3, flow=1e-5, share_usd=Decimal("0.005")
+)
+"""Of plan files: figures to six digits, latencies to three decimals, prices by the request to four digits, money to the
+cent (`plan/record/fields.py`)."""
+
+
+@dataclass(frozen=True)
 class Claim:
     """A plan with the scenario and the catalogs that it must be true for."""
 
     scenario: Scenario
     catalogs: Catalogs
     fleet: PlannedFleet
+    precision: Precision = EXACT
+
+    def same(self, own: float, shown: float) -> bool:
+        """Whether a figure is what is computed, as exactly as the plan states it."""
+        return math.isclose(own, shown, rel_tol=self.precision.figure)
+
+    def flow_usd(self, amount: Fraction) -> Decimal:
+        """How far an amount may be off that is counted from flows."""
+        return Decimal(repr(float(amount) * self.precision.flow))
+
+    def predicted_same(self, own: float, shown: float) -> bool:
+        """Whether a figure is what is predicted at a load, which the plan states only so exactly."""
+        return math.isclose(own, shown, rel_tol=self.precision.latency)
+
+    def same_latency(self, own_ms: float, shown_ms: float) -> bool:
+        """Whether a latency is what is predicted, as exactly as the plan states it and the load."""
+        precision = self.precision
+        return abs(own_ms - shown_ms) <= precision.latency_ms + precision.latency * abs(own_ms)
 
     @cached_property
     def bought(self) -> tuple[tuple[Purchase, Offer], ...]:

@@ -1,27 +1,17 @@
-"""What is delivered, again: demand in every hour of the week, and every deployment predicted at its planned loads."""
+"""What is delivered, again: demand in every hour of the week, replicas and their load, memory, quality."""
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-
-import numpy as np
+from collections.abc import Mapping
 
 from optimizer.base.units import BYTES_PER_GIB, MINUTES_PER_HOUR, MS_PER_S, SECONDS_PER_HOUR
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT, quality_share
 from optimizer.inputs.catalog.records import Offer
 from optimizer.inputs.scenario.scenario import Latency, Workload
-from optimizer.performance.candidates.predict import STATISTICS, Mix, OperatingPoint, operate
-from optimizer.performance.physics.memory import memory_use
+from optimizer.performance.physics.memory import MemoryUse, memory_use
 from optimizer.performance.physics.setup import Configuration, gather
-from optimizer.performance.uncertainty.evidence import margins
 from optimizer.plan.record.fleet import Deployment, PeriodReplicas
-from optimizer.plan.verify.claim import RATE_TOLERANCE, Claim, Findings, hours_of
-
-Shares = tuple[float, ...]
-"""Of each of a deployment's classes in its requests."""
-
-SHARE_DIGITS = 12
-"""To which shares of classes are the same mix."""
+from optimizer.plan.verify.claim import Claim, Findings, hours_of
 
 
 def demand(claim: Claim) -> Findings:
@@ -32,7 +22,7 @@ def demand(claim: Claim) -> Findings:
         for period in claim.fleet.periods:
             highest, planned = max(asked_per_s[hour] for hour in hours_of(period)), period.requests_per_second[name]
             text = f"{name}: period {period.period} is planned for {planned:g} of {highest:g} requests/s"
-            yield math.isclose(planned, highest, rel_tol=RATE_TOLERANCE), text
+            yield math.isclose(planned, highest, rel_tol=claim.precision.figure), text
         for item in workload.classes():
             got_per_s = [served[name, item.name, period] for period in claim.period_of_hour]
             missing, got, needed, hour = max(
@@ -40,7 +30,7 @@ def demand(claim: Claim) -> Findings:
                 for hour, (asked, got) in enumerate(zip(asked_per_s, got_per_s, strict=True))
             )
             text = f"{name} {item.name}: {got:g} of {needed:g} requests/s served in hour {hour} of the week"
-            yield missing <= needed * RATE_TOLERANCE, text
+            yield missing <= needed * claim.precision.figure, text
 
 
 def _served_per_s(claim: Claim) -> Mapping[tuple[str, str, int], float]:
@@ -77,7 +67,7 @@ def _waits_for_a_start(claim: Claim, workload: Workload) -> bool:
     if any(item.workload == workload.name for item in claim.fleet.hosted):
         return True
     slo, start_up_minutes = workload.slo, claim.policy.elastic.start_up_minutes
-    tightest_ms = min([*_limits_ms(slo.ttft_ms).values(), *_limits_ms(slo.e2e_ms).values()], default=math.inf)
+    tightest_ms = min([*limits_ms(slo.ttft_ms).values(), *limits_ms(slo.e2e_ms).values()], default=math.inf)
     return start_up_minutes * SECONDS_PER_HOUR / MINUTES_PER_HOUR * MS_PER_S + slo.ttft_overhead_ms <= tightest_ms
 
 
@@ -90,7 +80,7 @@ def utilization(claim: Claim) -> Findings:
         shown = (d.replicas, d.requests_per_second, d.max_requests_per_second, d.utilization)
         most = max(item.utilization for item in d.schedule)
         own = (busiest.replicas, busiest.requests_per_second, busiest.max_requests_per_second, most)
-        same = all(math.isclose(*pair, rel_tol=RATE_TOLERANCE) for pair in zip(shown, own, strict=True))
+        same = all(math.isclose(*pair, rel_tol=claim.precision.figure) for pair in zip(shown, own, strict=True))
         yield same, f"{d.workload} on {d.gpu} is shown at its busiest"
 
 
@@ -100,13 +90,13 @@ def _load(claim: Claim, d: Deployment, running: PeriodReplicas) -> Findings:
     highest = claim.policy.max_utilization
     worst = sent * claim.policy.robust.demand / claim.policy.robust.throughput
     text = f"{d.workload} on {d.gpu} runs at {worst / full if full else math.inf:.3f} of {highest:g}"
-    yield worst <= highest * full * (1 + RATE_TOLERANCE), text
+    yield worst <= highest * full * (1 + claim.precision.figure), text
     share = sent / full if full else 0.0
-    yield math.isclose(running.utilization, share, rel_tol=RATE_TOLERANCE), f"{d.workload}: {share:.3f} shown"
+    yield math.isclose(running.utilization, share, rel_tol=claim.precision.figure), f"{d.workload}: {share:.3f} shown"
     flows = running.requests_per_second_by_class
     total = sum(flows.values())
     known = set(flows) <= {item.name for item in d.classes} and min(flows.values(), default=0.0) >= 0
-    whole = math.isclose(total, sent, rel_tol=RATE_TOLERANCE) or not sent
+    whole = math.isclose(total, sent, rel_tol=claim.precision.figure) or not sent
     yield known and whole, f"{d.workload} on {d.gpu} is sent {total:g} requests/s of classes it is shown with"
     if total and not _may_meet(claim, d.workload, flows):
         yield False, f"{d.workload} on {d.gpu} is sent a mix of {', '.join(flows)}"
@@ -121,13 +111,14 @@ def _may_meet(claim: Claim, workload: str, flows: Mapping[str, float]) -> bool:
     if policy.mix_classes and not policy.survive.loss_of:
         return True
     distances = [abs(flows.get(item.name, 0.0) / total - item.share) for item in claim.classes(workload)]
-    return sum(flow > 0 for flow in flows.values()) == 1 or max(distances) <= RATE_TOLERANCE
+    return sum(flow > 0 for flow in flows.values()) == 1 or max(distances) <= claim.precision.figure
 
 
 def memory(claim: Claim) -> Findings:
     """Something is left for the KV cache beside the weights, and the longest request fits the model's context."""
     for d, _, offer in claim.placed:
-        use = memory_use(gather(claim.catalogs, [_configuration(d, offer)]))
+        use = memory_use(gather(claim.catalogs, [configuration(d, offer)]))
+        yield from _vram(claim, d, use)
         free_gib = float(use.kv_capacity[0]) / BYTES_PER_GIB
         yield free_gib > 0, f"{d.model} {d.precision} leaves {free_gib:.1f} GiB for KV cache on {d.gpu}"
         longest = max(item.input_tokens + item.output_tokens for item in d.classes)
@@ -135,102 +126,27 @@ def memory(claim: Claim) -> Findings:
         yield longest <= context, f"{d.model} holds {longest} of {context} tokens"
 
 
-def service_levels(claim: Claim) -> Findings:
-    """Each limit at the load and mix of each period, and at the full rate that utilization is counted from."""
-    for d, _, offer in claim.placed:
-        for shares, running in _by_mix(d).items():
-            yield from _levels_at(claim, d, offer, shares, running)
-
-
-def _by_mix(d: Deployment) -> Mapping[Shares, Sequence[PeriodReplicas]]:
-    """The periods in which a deployment runs, by the shares of its classes that it is sent; standing by, its own."""
-    by_mix: dict[Shares, list[PeriodReplicas]] = defaultdict(list)
-    for running in d.schedule:
-        flows = [running.requests_per_second_by_class.get(item.name, 0.0) for item in d.classes]
-        shares = [flow / sum(flows) for flow in flows] if any(flows) else [item.share for item in d.classes]
-        if running.replicas:
-            by_mix[tuple(round(share, SHARE_DIGITS) for share in shares)].append(running)
-    return by_mix
-
-
-def _levels_at(
-    claim: Claim, d: Deployment, offer: Offer, shares: Shares, running: Sequence[PeriodReplicas]
-) -> Findings:
-    """The limits at one mix of classes, over the periods that have it."""
-    configuration, workload = _configuration(d, offer), claim.workloads[d.workload]
-    room = margins(claim.catalogs, [configuration], claim.policy.confidence)
-    slower = float(room.ttft[0]), float(room.tpot[0])
-    loads = [item.requests_per_second / item.replicas for item in running]
-    worst = [load * claim.policy.robust.demand / claim.policy.robust.throughput for load in loads]
-    full = max(item.max_requests_per_second / item.replicas for item in running) * float(room.throughput[0])
-    # One row for each period at its worst load, one at the full rate, one at the highest load that is planned
-    rates = np.array([*worst, full * (1 - RATE_TOLERANCE), max(loads)]) / claim.serving_share(offer)
-    setup = gather(claim.catalogs, [configuration]).take(np.zeros(len(rates), dtype=np.int64))
-    point = operate(setup, _mix(workload, d, shares), rates)
-    for row, rate in enumerate(rates[:-1].tolist()):
-        yield bool(point.stable[row]), f"{d.workload} on {d.gpu} keeps up with {rate:g} requests/s a replica"
-        yield from _within_limits(workload, point, row, slower)
-    if max(loads) or not d.requests_per_second:
-        yield from _as_shown(workload, d, point, slower)
-
-
-def _within_limits(workload: Workload, point: OperatingPoint, row: int, slower: tuple[float, float]) -> Findings:
-    """TTFT, TPOT and E2E of the slowest class, with the margin of the chosen confidence."""
-    slo = workload.slo
-    for what, latency in (("TTFT", slo.ttft_ms), ("TPOT", slo.tpot_ms), ("end to end", slo.e2e_ms)):
-        for statistic, limit in _limits_ms(latency).items():
-            worst = _latencies_ms(workload, point, row, statistic, slower)[f"bound of {what}"]
-            text = f"{workload.name}: {what} {statistic} {worst:.2f} of {limit:g} ms"
-            yield worst <= limit * (1 + RATE_TOLERANCE), text
-
-
-def _as_shown(workload: Workload, d: Deployment, point: OperatingPoint, slower: tuple[float, float]) -> Findings:
-    """The latencies that the plan shows are no lower than those predicted at its highest load, the last row."""
-    figures = {
-        "TTFT": d.ttft_ms,
-        "bound of TTFT": d.ttft_bound_ms,
-        "TPOT": d.tpot_ms,
-        "bound of TPOT": d.tpot_bound_ms,
-        "end to end": d.e2e_ms,
+def _vram(claim: Claim, d: Deployment, use: MemoryUse) -> Findings:
+    """The parts that no load changes; how much of the KV cache the load fills is predicted with its latencies."""
+    own = {
+        "usable": (use.usable, d.vram.usable_gib),
+        "weights": (use.weights, d.vram.weights_gib),
+        "activations": (use.activations + use.overhead, d.vram.activations_gib),
+        "KV cache": (use.kv_capacity, d.vram.kv_cache_gib + d.vram.free_gib),
     }
-    for statistic in STATISTICS:
-        predicted = _latencies_ms(workload, point, -1, statistic, slower)
-        for what, shown in figures.items():
-            text = f"{workload.name}: {what} {statistic} is {predicted[what]:.2f} ms, shown {shown[statistic]:.2f}"
-            yield shown[statistic] >= predicted[what] * (1 - RATE_TOLERANCE), text
+    for what, (needed, shown_gib) in own.items():
+        own_gib = float(needed[0]) / BYTES_PER_GIB
+        yield (
+            claim.same(own_gib, shown_gib),
+            f"{d.workload} on {d.gpu}: {what} {own_gib:.2f} GiB, shown {shown_gib:.2f}",
+        )
 
 
-def _latencies_ms(
-    workload: Workload, point: OperatingPoint, row: int, statistic: str, slower: tuple[float, float]
-) -> dict[str, float]:
-    """One statistic of the slowest class, as predicted and with the margins on TTFT and TPOT."""
-    before, predicted = workload.slo.ttft_overhead_ms, (point.ttft_s, point.tpot_s, point.e2e_s)
-    first, token, last = (MS_PER_S * float(seconds[statistic][row].max()) for seconds in predicted)
-    return {
-        "TTFT": before + first,
-        "bound of TTFT": before + slower[0] * first,
-        "TPOT": token,
-        "bound of TPOT": slower[1] * token,
-        "end to end": before + last,
-        "bound of end to end": before + max(slower) * last,
-    }
-
-
-def _mix(workload: Workload, d: Deployment, shares: Shares) -> Mix:
-    served = [item for item, share in zip(d.classes, shares, strict=True) if share]
-    return Mix(
-        input_tokens=np.array([item.input_tokens for item in served], dtype=float),
-        output_tokens=np.array([item.output_tokens for item in served], dtype=float),
-        share=np.array([share for share in shares if share]),
-        cached_input_share=workload.cached_input_share,
-    )
-
-
-def _limits_ms(latency: Latency | None) -> Mapping[str, float]:
+def limits_ms(latency: Latency | None) -> Mapping[str, float]:
     return latency.limits_ms() if latency else {}
 
 
-def _configuration(d: Deployment, offer: Offer) -> Configuration:
+def configuration(d: Deployment, offer: Offer) -> Configuration:
     link, speed = ("none", None) if d.gpus_per_replica == 1 else (offer.link, offer.link_gb_per_s)
     return Configuration(
         d.engine, d.model, d.gpu, d.precision, d.kv_precision, d.tensor_parallel, d.pipeline_parallel, link, speed

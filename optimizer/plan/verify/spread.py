@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from optimizer.inputs.catalog.kinds import SPOT
 from optimizer.inputs.catalog.records import Offer
 from optimizer.plan.record.fleet import Deployment, Hosted
-from optimizer.plan.verify.claim import RATE_TOLERANCE, Claim, Finding, Findings
+from optimizer.plan.verify.claim import Claim, Finding, Findings
 
 
 def spread(claim: Claim) -> Findings:
@@ -26,15 +26,15 @@ def spread(claim: Claim) -> Findings:
         total = sum(planned.requests_per_second.values())
         if policy.max_spot_share is not None:
             spot = sum(d.schedule[period].requests_per_second for d, offer in running if offer.pricing_term == SPOT)
-            yield _share(spot, total, policy.max_spot_share, "spot")
+            yield _share(claim, spot, total, policy.max_spot_share, "spot")
         if policy.max_provider_share is not None:
             for provider, carried in sorted(_by_provider(claim, period).items()):
-                yield _share(carried, total, policy.max_provider_share, provider)
+                yield _share(claim, carried, total, policy.max_provider_share, provider)
 
 
-def _share(carried: float, total: float, limit: float, who: str) -> Finding:
+def _share(claim: Claim, carried: float, total: float, limit: float, who: str) -> Finding:
     text = f"{who} carries {carried:g} of {total:g} requests/s, at most {limit:g} of them"
-    return carried <= total * (limit + RATE_TOLERANCE), text
+    return carried <= total * (limit + claim.precision.figure), text
 
 
 def _by_provider(claim: Claim, period: int) -> dict[str, float]:
@@ -82,7 +82,7 @@ def _spare(claim: Claim) -> Findings:
             most = running.max_requests_per_second / max(running.replicas, 1) * claim.policy.robust.throughput * left
             text = f"{d.workload} on {d.gpu}: {left} replicas left after losing {spare}"
             if flow:
-                yield left > 0 and flow <= most * (1 + RATE_TOLERANCE), text
+                yield left > 0 and flow <= most * (1 + claim.precision.figure), text
 
 
 def _events(claim: Claim) -> Iterator[LossEvent]:
@@ -113,4 +113,4 @@ def _carried_after(claim: Claim, loss: LossEvent, period: int) -> Findings:
         for asked in workload.classes():
             needed, got = planned * asked.share * robust.demand, carried[name, asked.name]
             text = f"after losing {loss.kind} {loss.name}: {got:g} of {needed:g} requests/s of {name} {asked.name}"
-            yield got >= needed * (1 - RATE_TOLERANCE), text
+            yield got >= needed * (1 - claim.precision.figure), text

@@ -4,7 +4,7 @@ from optimizer.base.units import GRAMS_PER_KILOGRAM, HOURS_PER_MONTH, HOURS_PER_
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID, OWNED
 from optimizer.inputs.catalog.records import Offer
 from optimizer.inputs.scenario.scenario import Policy, Workload
-from optimizer.plan.verify.claim import CENT_TOLERANCE, RATE_TOLERANCE, Claim, Findings, setup_of
+from optimizer.plan.verify.claim import CENT_TOLERANCE, Claim, Findings, setup_of
 
 
 def instances(claim: Claim) -> Findings:
@@ -94,7 +94,7 @@ def totals(claim: Claim) -> Findings:
         yield len(engines) <= policy.max_engines, text
     if policy.max_carbon_kg_per_month is not None:
         emitted, most_kg = _carbon_kg_per_month(claim), policy.max_carbon_kg_per_month
-        within = emitted is not None and emitted <= most_kg * (1 + RATE_TOLERANCE)
+        within = emitted is not None and emitted <= most_kg * (1 + claim.precision.figure)
         text = "emissions are not known" if emitted is None else f"{emitted:g} of {most_kg:g} kg CO₂ a month"
         yield within, text
     for period in range(len(claim.fleet.periods)):
@@ -115,7 +115,7 @@ def _at_once(claim: Claim, period: int) -> Findings:
         watts = [claim.catalogs.gpus[offer.gpu].tdp_w for offer, _ in running]
         drawn = sum((w or 0.0) * count for w, (_, count) in zip(watts, running, strict=True))
         power_kw, known = drawn / WATTS_PER_KILOWATT, None not in watts
-        within = known and power_kw <= policy.max_power_kw * (1 + RATE_TOLERANCE)
+        within = known and power_kw <= policy.max_power_kw * (1 + claim.precision.figure)
         yield within, f"{power_kw:g} of {policy.max_power_kw:g} kW"
 
 

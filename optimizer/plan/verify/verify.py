@@ -15,18 +15,20 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.record.fleet import Deployment, Hosted, PlannedFleet, Purchase
 from optimizer.plan.record.report import Check, Verification
 from optimizer.plan.verify.bill import cost, hosted, migration
-from optimizer.plan.verify.claim import RATE_TOLERANCE, Claim, Findings, hours_of
-from optimizer.plan.verify.service import demand, memory, quality, service_levels, utilization, warm
+from optimizer.plan.verify.claim import EXACT, Claim, Findings, Precision, hours_of
+from optimizer.plan.verify.figures import figures
+from optimizer.plan.verify.latencies import service_levels
+from optimizer.plan.verify.service import demand, memory, quality, utilization, warm
 from optimizer.plan.verify.spread import losses, spread
 from optimizer.plan.verify.supply import instances, offers, totals
 
 
-def verify(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet) -> Verification:
+def verify(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet, precision: Precision = EXACT) -> Verification:
     """Runs every check; a plan that fails one must not be shown as an answer.
 
     A plan that does not hang together is checked for nothing else.
     """
-    claim = Claim(scenario, catalogs, fleet)
+    claim = Claim(scenario, catalogs, fleet, precision)
     whole, *others = CHECKS
     checks = [_checked(whole, claim)]
     if checks[0].passed:
@@ -74,7 +76,7 @@ def _calendar(claim: Claim) -> Findings:
 def _deployment(claim: Claim, d: Deployment) -> Findings:
     classes = {(c.name, c.input_tokens, c.output_tokens) for c in claim.classes(d.workload)}
     served = {(c.name, c.input_tokens, c.output_tokens) for c in d.classes}
-    whole_mix = math.isclose(sum(c.share for c in d.classes), 1, rel_tol=RATE_TOLERANCE)
+    whole_mix = math.isclose(sum(c.share for c in d.classes), 1, rel_tol=claim.precision.figure)
     yield whole_mix and served <= classes, f"{d.workload} on {d.gpu} serves classes of the scenario"
     running = d.replicas > 0 and any(entry.replicas > 0 for entry in d.schedule)
     yield running and d.max_requests_per_second > 0, f"{d.workload} on {d.gpu} has replicas that serve"
@@ -216,6 +218,7 @@ CHECKS: Final[Mapping[str, Rule]] = {
         spread,
         ("policy.min_providers", "policy.min_regions", "policy.max_provider_share", "policy.max_spot_share"),
     ),
+    "figures": Rule(figures),
     "losses": Rule(
         losses, ("policy.spare_replicas", "policy.survive.loss_of", "policy.robust.demand", "policy.robust.throughput")
     ),

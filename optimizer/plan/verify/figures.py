@@ -1,0 +1,180 @@
+"""Figures that a plan shows beside its promises, again: counts, prices, energy, quality, and where each comes from."""
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+
+from optimizer.base.units import (
+    HOURS_PER_MONTH,
+    HOURS_PER_WEEK,
+    SECONDS_PER_HOUR,
+    TOKENS_PER_MILLION,
+    WATTS_PER_KILOWATT,
+)
+from optimizer.inputs.catalog.quality import SIXTEEN_BIT, quality_share
+from optimizer.inputs.catalog.records import Offer
+from optimizer.performance.uncertainty.evidence import not_measured
+from optimizer.plan.record.fleet import Deployment, Purchase
+from optimizer.plan.verify.bill import WEEKS_PER_MONTH, disk_usd_per_hour
+from optimizer.plan.verify.claim import CENT_TOLERANCE, Claim, Finding, Findings, hours_of
+from optimizer.plan.verify.service import configuration
+
+
+def figures(claim: Claim) -> Findings:
+    """Everything that is shown of periods, purchases and deployments and that no other check computes."""
+    for item in claim.fleet.periods:
+        own = len(hours_of(item)) * HOURS_PER_MONTH / HOURS_PER_WEEK
+        yield claim.same(own, item.hours_per_month), f"period {item.period} has {own:g} hours a month"
+    for purchase, offer in claim.bought:
+        yield from _purchase(claim, purchase, offer)
+    for d, purchase, offer in claim.placed:
+        name = f"{d.workload} on {d.gpu}"
+        yield d.price_usd_per_hour == offer.price_usd_per_hour, f"{name} costs {offer.price_usd_per_hour} USD an hour"
+        yield _instances(claim, d, purchase, name)
+        yield _power(claim, d, offer, name)
+        yield from _classes(claim, d, name)
+        yield from _by_the_token(claim, d, name)
+        yield from _sources(claim, d, offer, name)
+        yield _quality(claim, d, name)
+
+
+def _purchase(claim: Claim, purchase: Purchase, offer: Offer) -> Findings:
+    """The catalog's price, and GPUs without a replica; what runs on it is shown with all GPUs that are bought."""
+    listed = offer.price_usd_per_hour
+    yield purchase.price_usd_per_hour == listed, f"{purchase.offer} costs {listed} USD an hour"
+    disk = disk_usd_per_hour(claim, offer)
+    shown = claim.same(float(disk), float(purchase.storage_usd_per_hour))
+    yield shown, f"{purchase.offer} pays {float(disk):g} USD an hour for storage"
+    held = [d for d, its_purchase, _ in claim.placed if its_purchase is purchase]
+    idle = min(
+        offer.gpu_count * running.instances
+        - sum(d.gpus_per_replica * d.schedule[running.period].replicas for d in held)
+        for running in purchase.schedule
+        if running.instances == max(item.instances for item in purchase.schedule)
+    )
+    yield purchase.idle_gpus == idle, f"{purchase.offer} has {idle} GPUs without a replica"
+    yield from _shares(claim, purchase, held)
+
+
+def _shares(claim: Claim, purchase: Purchase, held: list[Deployment]) -> Findings:
+    """GPUs and money by deployment: those of its replicas over the week, what idles with the last."""
+    if not held:
+        yield False, f"{purchase.offer} holds a replica"
+        return
+    *others, last = held
+    counts = [d.gpus_per_replica * d.replicas for d in others]
+    counts.append(last.gpus_per_replica * last.replicas + purchase.idle_gpus)
+    shown = [d.total_gpus for d in held]
+    yield shown == counts, f"{purchase.offer}: GPUs by deployment {counts}, shown {shown}"
+    per_instance = purchase.gpus // purchase.instances
+    paid = per_instance * sum(purchase.schedule[period].instances for period in claim.period_of_hour)
+    for d in others:
+        used = d.gpus_per_replica * sum(d.schedule[period].replicas for period in claim.period_of_hour)
+        usd = Fraction(purchase.monthly_cost_usd) * used / paid + Fraction(d.egress_usd or 0)
+        text = f"{d.workload} on {d.gpu} bears {float(usd):.2f} USD a month, shown {float(d.monthly_cost_usd):.2f}"
+        slack = CENT_TOLERANCE + claim.precision.share_usd * len(held)
+        yield abs(usd - Fraction(d.monthly_cost_usd)) <= slack, text
+
+
+def _instances(claim: Claim, d: Deployment, purchase: Purchase, name: str) -> Finding:
+    """Those of its offer in a period in which it is sent most."""
+    busiest = max((item.requests_per_second, item.replicas) for item in d.schedule)
+    counts = {
+        purchase.schedule[item.period].instances
+        for item in d.schedule
+        if item.replicas == busiest[1] and claim.same(busiest[0], item.requests_per_second)
+    }
+    return d.instances in counts, f"{name} is held by {sorted(counts)} instances, shown {d.instances}"
+
+
+def _power(claim: Claim, d: Deployment, offer: Offer, name: str) -> Finding:
+    """Rated power of its GPUs; none where the GPU's is not known."""
+    watts = claim.catalogs.gpus[offer.gpu].tdp_w
+    if watts is None or d.power_kw is None:
+        return watts is d.power_kw, f"{name}: nobody knows its power"
+    own_kw = watts * d.total_gpus / WATTS_PER_KILOWATT
+    return claim.same(own_kw, d.power_kw), f"{name} draws {own_kw:g} kW"
+
+
+def _classes(claim: Claim, d: Deployment, name: str) -> Findings:
+    """Shares of classes are those of a period in which it is sent most, and its pool is named after its classes."""
+    for item in d.classes:
+        own = d.requests_per_second * item.share
+        yield claim.same(own, item.requests_per_second), f"{name} is sent {own:g} requests/s of {item.name}"
+    sent = [entry for entry in d.schedule if entry.requests_per_second]
+    flows = [entry.requests_per_second_by_class for entry in sent]
+    busiest = (
+        entry.requests_per_second_by_class
+        for entry in sent
+        if claim.same(entry.requests_per_second, d.requests_per_second)
+    )
+    own_shares = {item.name: item.share for item in d.classes}
+    text = f"{name}: shares of classes are those of its busiest hours"
+    yield not sent or any(_are_shares(claim, by_class, own_shares) for by_class in busiest), text
+    asked = {item.name: item.share for item in claim.classes(d.workload)}
+    if d.pool in asked:
+        yield all(set(by_class) == {d.pool} for by_class in flows), f"{name} serves {d.pool} alone"
+    elif d.pool == "all":
+        yield all(_are_shares(claim, by_class, asked) for by_class in flows), f"{name} serves every class in its share"
+
+
+def _are_shares(claim: Claim, flows: dict[str, float], shares: dict[str, float]) -> bool:
+    total = sum(flows.values())
+    return all(
+        math.isclose(flows.get(name, 0.0) / total, share, abs_tol=claim.precision.figure)
+        for name, share in shares.items()
+    )
+
+
+def _by_the_token(claim: Claim, d: Deployment, name: str) -> Findings:
+    """What a million tokens cost, answers alone and with prompts."""
+    lengths = {item.name: (item.input_tokens, item.output_tokens) for item in d.classes}
+    by_class = (d.schedule[period].requests_per_second_by_class for period in claim.period_of_hour)
+    flows = [pair for hour in by_class for pair in hour.items()]
+    month = SECONDS_PER_HOUR * WEEKS_PER_MONTH / TOKENS_PER_MILLION
+    prompts, answers = (
+        sum((Fraction(repr(flow)) * lengths[sort][column] for sort, flow in flows if sort in lengths), Fraction(0))
+        * month
+        for column in (0, 1)
+    )
+    shown = (
+        ("output", answers, d.cost_per_million_output_tokens_usd),
+        ("prompt and output", prompts + answers, d.cost_per_million_tokens_usd),
+    )
+    for what, millions, price in shown:
+        if not millions or price is None:
+            yield not millions and price is None, f"{name} has a price of tokens where it serves any"
+            continue
+        own = float(Fraction(d.monthly_cost_usd) / millions)
+        text = f"{name} costs {own:g} USD a million {what} tokens"
+        yield math.isclose(own, price, rel_tol=claim.precision.unit_price), text
+
+
+def _sources(claim: Claim, d: Deployment, offer: Offer, name: str) -> Findings:
+    """Where the price comes from and how old it is, and what nobody measured."""
+    shown, catalogs = d.provenance, claim.catalogs
+    age_days = (catalogs.as_of - offer.as_of).days
+    yield shown.price_as_of == offer.as_of, f"{name}: the price is of {offer.as_of}"
+    yield shown.price_age_days == age_days, f"{name}: the price is {age_days} days old"
+    yield shown.price_confidence == offer.confidence, f"{name}: the price is {offer.confidence}"
+    yield shown.price_source == catalogs.sources[offer.source].title, f"{name}: the price is from {offer.source}"
+    missing = not_measured(catalogs, configuration(d, offer))
+    said = all(what in shown.performance_note for what in missing)
+    estimated = (shown.performance == "estimated") == bool(missing)
+    yield estimated and said, f"{name}: nobody measured {', '.join(missing) or 'less than is said'}"
+
+
+def _quality(claim: Claim, d: Deployment, name: str) -> Finding:
+    """The share of the first model's score that is kept; none where nobody published it."""
+    kept = quality_share(claim.catalogs, d.model, d.precision) if d.kv_precision in SIXTEEN_BIT else None
+    factor = next(iter(_factors(claim, d)), 1.0)
+    if kept is None or d.quality is None:
+        known = kept is None and d.quality is None and d.provenance.quality == "unknown"
+        return known, f"{name}: the quality of {d.precision} is {'unknown' if kept is None else 'known'}"
+    text = f"{name} keeps {factor * kept.share:g} of the score: {kept.basis}"
+    return claim.same(factor * kept.share, d.quality) and d.provenance.quality.endswith(kept.basis), text
+
+
+def _factors(claim: Claim, d: Deployment) -> Iterator[float]:
+    """What an alternative model scores, as the scenario says."""
+    return (item.quality for item in claim.workloads[d.workload].alternatives if item.model == d.model)

@@ -1,0 +1,172 @@
+"""Every deployment predicted again at its planned loads: what users wait for against the limits, and what is shown."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from optimizer.base.units import BYTES_PER_GIB, MS_PER_S
+from optimizer.inputs.catalog.records import Offer
+from optimizer.inputs.scenario.scenario import Workload
+from optimizer.performance.candidates.predict import STATISTICS, Mix, OperatingPoint, operate
+from optimizer.performance.physics.memory import memory_use
+from optimizer.performance.physics.setup import gather
+from optimizer.performance.uncertainty.evidence import margins
+from optimizer.plan.record.fleet import Deployment, PeriodReplicas
+from optimizer.plan.verify.claim import Claim, Findings
+from optimizer.plan.verify.service import configuration, limits_ms
+
+Shares = tuple[float, ...]
+"""Of each of a deployment's classes in its requests."""
+
+SHARE_DIGITS = 12
+"""To which shares of classes are the same mix."""
+
+
+def service_levels(claim: Claim) -> Findings:
+    """Each limit at the load and mix of each period, and at the full rate that utilization is counted from; then what
+    the plan shows of it."""
+    for d, _, offer in claim.placed:
+        by_mix = _by_mix(d)
+        for shares, running in by_mix.items():
+            yield from _levels_at(claim, d, offer, shares, running)
+        yield from _as_shown(claim, d, offer, by_mix)
+
+
+def _by_mix(d: Deployment) -> Mapping[Shares, Sequence[PeriodReplicas]]:
+    """The periods in which a deployment runs, by the shares of its classes that it is sent; standing by, its own."""
+    by_mix: dict[Shares, list[PeriodReplicas]] = defaultdict(list)
+    for running in d.schedule:
+        flows = [running.requests_per_second_by_class.get(item.name, 0.0) for item in d.classes]
+        shares = [flow / sum(flows) for flow in flows] if any(flows) else [item.share for item in d.classes]
+        if running.replicas:
+            by_mix[tuple(round(share, SHARE_DIGITS) for share in shares)].append(running)
+    return by_mix
+
+
+def _levels_at(
+    claim: Claim, d: Deployment, offer: Offer, shares: Shares, running: Sequence[PeriodReplicas]
+) -> Findings:
+    """The limits at one mix of classes, over the periods that have it."""
+    of, workload = configuration(d, offer), claim.workloads[d.workload]
+    room = margins(claim.catalogs, [of], claim.policy.confidence)
+    slower = float(room.ttft[0]), float(room.tpot[0])
+    loads = [item.requests_per_second / item.replicas for item in running]
+    worst = [load * claim.policy.robust.demand / claim.policy.robust.throughput for load in loads]
+    full = max(item.max_requests_per_second / item.replicas for item in running) * float(room.throughput[0])
+    # One row for each period at its worst load, one at the full rate
+    rates = np.array([*worst, full * (1 - claim.precision.figure)]) / claim.serving_share(offer)
+    setup = gather(claim.catalogs, [of]).take(np.zeros(len(rates), dtype=np.int64))
+    point = operate(setup, _mix(workload, d, shares), rates)
+    for row, rate in enumerate(rates.tolist()):
+        yield bool(point.stable[row]), f"{d.workload} on {d.gpu} keeps up with {rate:g} requests/s a replica"
+        yield from _within_limits(claim, workload, point, row, slower)
+
+
+def _within_limits(
+    claim: Claim, workload: Workload, point: OperatingPoint, row: int, slower: tuple[float, float]
+) -> Findings:
+    """TTFT, TPOT and E2E of the slowest class, with the margin of the chosen confidence."""
+    slo, margin_of_last = workload.slo, max(slower)
+    bounds = (
+        ("TTFT", slo.ttft_ms, point.ttft_s, slo.ttft_overhead_ms, slower[0]),
+        ("TPOT", slo.tpot_ms, point.tpot_s, 0.0, slower[1]),
+        ("end to end", slo.e2e_ms, point.e2e_s, slo.ttft_overhead_ms, margin_of_last),
+    )
+    for what, latency, seconds, before_ms, margin in bounds:
+        for statistic, limit in limits_ms(latency).items():
+            worst = before_ms + margin * MS_PER_S * float(seconds[statistic][row].max())
+            text = f"{workload.name}: {what} {statistic} {worst:.2f} of {limit:g} ms"
+            yield worst <= limit * (1 + claim.precision.latency), text
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """A deployment at one mix of classes, at the highest load of it.
+
+    Attributes:
+        classes: Names of those that it is sent, in the order of the point's columns.
+        load_per_s: Requests/s of a replica.
+        fullness: Of what it sustains of this mix.
+        point: One row.
+    """
+
+    classes: tuple[str, ...]
+    load_per_s: float
+    fullness: float
+    point: OperatingPoint
+
+
+def _predicted(
+    claim: Claim, d: Deployment, offer: Offer, by_mix: Mapping[Shares, Sequence[PeriodReplicas]]
+) -> Iterator[Predicted]:
+    """Each mix that a deployment is sent; of a standby one, those that it waits for."""
+    setup, workload = gather(claim.catalogs, [configuration(d, offer)]), claim.workloads[d.workload]
+    idle = not any(item.requests_per_second for item in d.schedule)
+    for shares, running in by_mix.items():
+        load = max(item.requests_per_second / item.replicas for item in running)
+        if load or idle:
+            point = operate(setup, _mix(workload, d, shares), np.array([load / claim.serving_share(offer)]))
+            names = tuple(item.name for item, share in zip(d.classes, shares, strict=True) if share)
+            fullness = max(item.requests_per_second / item.max_requests_per_second for item in running)
+            yield Predicted(names, load, fullness, point)
+
+
+def _as_shown(claim: Claim, d: Deployment, offer: Offer, by_mix: Mapping[Shares, Sequence[PeriodReplicas]]) -> Findings:
+    """Latencies are those of the slowest mix; concurrency and KV cache those of the fullest."""
+    mixes = list(_predicted(claim, d, offer, by_mix))
+    room = margins(claim.catalogs, [configuration(d, offer)], claim.policy.confidence)
+    first, token = float(room.ttft[0]), float(room.tpot[0])
+    before_ms = claim.workloads[d.workload].slo.ttft_overhead_ms
+    for statistic in STATISTICS:
+        tpot_ms = max(MS_PER_S * float(mix.point.tpot_s[statistic][0]) for mix in mixes)
+        # Class -> its slowest time to the first and to the last token, ms
+        ttft_ms, e2e_ms = defaultdict[str, float](float), defaultdict[str, float](float)
+        for mix in mixes:
+            for column, name in enumerate(mix.classes):
+                ttft_ms[name] = max(ttft_ms[name], MS_PER_S * float(mix.point.ttft_s[statistic][0, column]))
+                e2e_ms[name] = max(e2e_ms[name], MS_PER_S * float(mix.point.e2e_s[statistic][0, column]))
+        last = max(first, token)
+        figures = [
+            ("TTFT", before_ms + max(ttft_ms.values()), d.ttft_ms),
+            ("bound of TTFT", before_ms + first * max(ttft_ms.values()), d.ttft_bound_ms),
+            ("TPOT", tpot_ms, d.tpot_ms),
+            ("bound of TPOT", token * tpot_ms, d.tpot_bound_ms),
+            ("end to end", before_ms + max(e2e_ms.values()), d.e2e_ms),
+        ]
+        for item in d.classes:
+            figures += [
+                (f"TTFT of {item.name}", before_ms + ttft_ms[item.name], item.ttft_ms),
+                (f"bound of TTFT of {item.name}", before_ms + first * ttft_ms[item.name], item.ttft_bound_ms),
+                (f"end to end of {item.name}", before_ms + e2e_ms[item.name], item.e2e_ms),
+                (f"bound of end to end of {item.name}", before_ms + last * e2e_ms[item.name], item.e2e_bound_ms),
+            ]
+        for what, own_ms, shown_ms in figures:
+            text = f"{d.workload}: {what} {statistic} is {own_ms:.2f} ms, shown {shown_ms.get(statistic, math.nan):.2f}"
+            yield statistic in shown_ms and claim.same_latency(own_ms, shown_ms[statistic]), text
+    yield _filled(claim, d, offer, mixes)
+
+
+def _filled(claim: Claim, d: Deployment, offer: Offer, mixes: Sequence[Predicted]) -> tuple[bool, str]:
+    """Requests in flight and the KV cache they fill where a replica has most to do; several mixes may fill it alike."""
+    cache_gib = float(memory_use(gather(claim.catalogs, [configuration(d, offer)])).kv_capacity[0]) / BYTES_PER_GIB
+    highest = max(mix.fullness for mix in mixes)
+    fullest = [mix.point for mix in mixes if mix.fullness >= highest * (1 - claim.precision.figure)]
+    shown = d.concurrency, d.max_concurrency, d.vram.kv_cache_gib
+    own = [
+        (float(p.concurrency[0]), float(p.max_concurrency[0]), cache_gib * float(p.kv_utilization[0])) for p in fullest
+    ]
+    text = f"{d.workload} on {d.gpu}: {own[0][0]:g} requests in flight fill {own[0][2]:.2f} GiB of KV cache"
+    return any(all(map(claim.predicted_same, each, shown)) for each in own), text
+
+
+def _mix(workload: Workload, d: Deployment, shares: Shares) -> Mix:
+    served = [item for item, share in zip(d.classes, shares, strict=True) if share]
+    return Mix(
+        input_tokens=np.array([item.input_tokens for item in served], dtype=float),
+        output_tokens=np.array([item.output_tokens for item in served], dtype=float),
+        share=np.array([share for share in shares if share]),
+        cached_input_share=workload.cached_input_share,
+    )
