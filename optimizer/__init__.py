@@ -30,6 +30,7 @@ from optimizer.answers.lifecycle.lifecycle import lifecycle
 from optimizer.answers.lifecycle.types import LifecycleReport
 from optimizer.answers.optimize import optimize
 from optimizer.answers.page import Page, page
+from optimizer.answers.verify import verify_plan
 from optimizer.answers.why_not import WhyNot, why_not
 from optimizer.base.errors import Finding, InputError, OptimizerError, SolverFailure, VerificationFailed
 from optimizer.base.progress import Progress
@@ -41,7 +42,7 @@ from optimizer.inputs.scenario.loading import ScenarioFile, load_scenario, load_
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.measured.batch import predict_batch as predict
 from optimizer.plan.question.forcing import Choice
-from optimizer.plan.record.report import PlanReport
+from optimizer.plan.record.report import PlanReport, Verification
 from optimizer.plan.variants.frontier import Sweep
 from optimizer.report.catalog.catalog import catalog_rows
 from optimizer.report.catalog.entry import CatalogEntry, catalog_entries
@@ -80,6 +81,7 @@ __all__ = [
     "SolverFailure",
     "Sweep",
     "Validation",
+    "Verification",
     "VerificationFailed",
     "WhyNot",
     "add_model",
@@ -110,6 +112,7 @@ __all__ = [
     "snapshot_named",
     "validate",
     "validate_decisions",
+    "verify_plan",
     "why_not",
     "write_overlay",
 ]

@@ -20,6 +20,7 @@ from optimizer.cli.options import Exit
 from optimizer.cli.plan import plan
 from optimizer.cli.report import report_command
 from optimizer.cli.schema import schema_command
+from optimizer.cli.verify import verify_command
 from optimizer.cli.why_not import why_not_command
 
 app = typer.Typer(
@@ -36,6 +37,7 @@ app.command("frontier")(frontier_command)
 app.command("gate")(gate_command)
 app.command("compare")(compare_command)
 app.command("report")(report_command)
+app.command("verify")(verify_command)
 app.command("predict")(predict)
 app.command("calibrate")(calibrate)
 app.command("validate")(validate)

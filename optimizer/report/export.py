@@ -14,7 +14,7 @@ from optimizer.answers.why_not import WhyNot
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.record.explanation import Explanation
-from optimizer.plan.record.report import PlanReport
+from optimizer.plan.record.report import PlanReport, Verification
 from optimizer.report.layout.elements import WrittenAnswer
 from optimizer.report.layout.markdown import answer_markdown
 from optimizer.report.layout.text import DEFAULT_WIDTH, answer_text
@@ -27,6 +27,7 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "lifecycle": LifecycleReport,
     "plan": PlanReport,
     "scenario": Scenario,
+    "verify": Verification,
     "why-not": WhyNot,
 }
 

@@ -19,6 +19,7 @@ from optimizer.inputs.scenario.scenario import Scenario
 FUNCTION_OF_COMMAND = {
     "plan": "optimize",
     "report": "page",
+    "verify": "verify_plan",
     "catalog list": "catalog_rows",
     "catalog show": "catalog_entries",
     "catalog check": "check_catalogs",
@@ -61,6 +62,7 @@ months: o.LifecycleReport = o.lifecycle(scenario, catalogs, progress=watch)
 drawn: o.Page = o.page(scenario, catalogs, progress=watch)
 html: str = o.page_html(drawn)
 text: str = o.as_json(plan) + o.schema("plan")
+kept: o.Verification = o.verify_plan(Path("plan.json"), catalogs)
 measured = o.load_measurements(Path("measurements.csv"))
 predicted = o.predict(measured, catalogs)["pred_status"]
 setting = o.Setting(

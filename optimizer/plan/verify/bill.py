@@ -37,7 +37,7 @@ def cost(claim: Claim) -> Findings:
     fleet = claim.fleet
     instances, egress, by_request = Fraction(0), Fraction(0), Fraction(0)
     for purchase, offer in claim.bought:
-        hours = _paid_hours_per_month(claim, purchase, offer)
+        hours = paid_hours_per_month(claim, purchase, offer)
         usd = (Fraction(offer.price_usd_per_hour) + disk_usd_per_hour(claim, offer)) * hours
         instances += usd
         told = math.isclose(hours, purchase.instance_hours_per_month, rel_tol=claim.precision.figure)
@@ -54,8 +54,11 @@ def cost(claim: Claim) -> Findings:
             f"{item.api} gets {float(requests):g} requests a month",
         )
     for d, _, offer in claim.placed:
-        usd = _egress_usd_per_month(claim, d, offer)
+        sent_gb = _egress_gb_per_month(claim, d)
+        usd = sent_gb * Fraction(min(claim.egress_prices(offer), default=0))
         egress += usd
+        shown = claim.same(float(sent_gb), d.egress_gb_per_month or 0)
+        yield shown, f"{d.workload} on {d.gpu} sends {float(sent_gb):g} GB a month"
         yield (d.egress_usd is None) == (claim.policy.egress is None), "egress is paid where it is asked for"
         yield _same(
             usd, d.egress_usd or Decimal(0), f"{d.workload} from {offer.id} to the internet", claim.flow_usd(usd)
@@ -83,13 +86,18 @@ def _by_the_request(claim: Claim) -> Findings:
             yield math.isclose(own, d.cost_per_request_usd or 0, rel_tol=claim.precision.unit_price), text
 
 
-def _paid_hours_per_month(claim: Claim, purchase: Purchase, offer: Offer) -> Fraction:
+def paid_hours_per_month(claim: Claim, purchase: Purchase, offer: Offer) -> Fraction:
     """All hours of the month where always paid, else those that instances run and start in."""
     running = claim.instances_by_hour(purchase, offer)
     serving = sum(run.hours * run.instances for run in purchase.runs) or sum(running)
+    return (serving + started_hours_per_week(claim, purchase, offer)) * WEEKS_PER_MONTH
+
+
+def started_hours_per_week(claim: Claim, purchase: Purchase, offer: Offer) -> Fraction:
+    """Hours of a week that are paid for while instances start; none where they always run."""
+    running = claim.instances_by_hour(purchase, offer)
     started = sum(max(0, running[hour] - running[hour - 1]) for hour in range(HOURS_PER_WEEK))
-    start_up = Fraction(repr(claim.policy.elastic.start_up_minutes)) / MINUTES_PER_HOUR
-    return (serving + started * start_up) * WEEKS_PER_MONTH
+    return started * Fraction(repr(claim.policy.elastic.start_up_minutes)) / MINUTES_PER_HOUR
 
 
 def _runs(claim: Claim, purchase: Purchase, offer: Offer) -> Findings:
@@ -118,10 +126,10 @@ def disk_usd_per_hour(claim: Claim, offer: Offer) -> Fraction:
     return Fraction(repr(size_gb)) * Fraction(min(prices, default=0)) / HOURS_PER_MONTH
 
 
-def _egress_usd_per_month(claim: Claim, d: Deployment, offer: Offer) -> Fraction:
-    """The bytes of each class's answers at the provider's cheapest price; one's own site pays for its own line."""
-    egress, prices = claim.policy.egress, claim.egress_prices(offer)
-    if egress is None or not prices:
+def _egress_gb_per_month(claim: Claim, d: Deployment) -> Fraction:
+    """The bytes of each class's answers; none where the scenario does not ask for egress."""
+    egress = claim.policy.egress
+    if egress is None:
         return Fraction(0)
     tokens = {item.name: item.output_tokens for item in d.classes}
     per_token, per_request = Fraction(repr(egress.bytes_per_output_token)), Fraction(repr(egress.bytes_per_request))
@@ -130,7 +138,7 @@ def _egress_usd_per_month(claim: Claim, d: Deployment, offer: Offer) -> Fraction
         for period in claim.period_of_hour
         for name, flow in d.schedule[period].requests_per_second_by_class.items()
     )
-    return sum(sent, Fraction(0)) * SECONDS_PER_HOUR * WEEKS_PER_MONTH * Fraction(min(prices)) / BYTES_PER_GB
+    return sum(sent, Fraction(0)) * SECONDS_PER_HOUR * WEEKS_PER_MONTH / BYTES_PER_GB
 
 
 def _requests_per_month(claim: Claim, schedule: Sequence[PeriodReplicas] | Sequence[PeriodRequests]) -> Fraction:
@@ -199,7 +207,7 @@ def _api_may_serve(claim: Claim, item: Hosted) -> Findings:
         yield lists.providers.permits(item.provider), f"the {who} admits {item.provider}"
         unplaced = lists.regions.restricts or lists.countries.restricts
         yield not unplaced, f"{item.provider} does not say where it serves, and the {who} asks for places"
-    yield item.model in [workload.model, *(a.model for a in workload.alternatives)], f"{item.api} may serve it"
+    yield item.model in claim.models(item.workload), f"{item.api} may serve it"
     blind = not (policy.precisions or policy.kv_precisions) and policy.max_carbon_kg_per_month is None
     yield blind, f"nobody knows what precision {item.api} serves and what it emits"
     alias = claim.catalogs.aliases.get(item.model.casefold())

@@ -121,6 +121,17 @@ class Claim:
         """The request classes of a workload; none where nobody asked for it."""
         return self.workloads[workload].classes() if workload in self.workloads else ()
 
+    def knows_model(self, name: str) -> bool:
+        """Whether the catalogs have a model of that name."""
+        return name in self.catalogs.models or name.casefold() in self.catalogs.aliases
+
+    def models(self, workload: str) -> dict[str, float]:
+        """The models that may serve a workload with their score against the first; none where nobody asked for it."""
+        if workload not in self.workloads:
+            return {}
+        asked = self.workloads[workload]
+        return {asked.model: 1.0} | {item.model: item.quality for item in asked.alternatives}
+
     def instances_by_hour(self, purchase: Purchase, offer: Offer) -> list[int]:
         """(168,) instances in each hour of the week: those that run, or all that are always paid."""
         by_hour = [purchase.schedule[period].instances for period in self.period_of_hour]

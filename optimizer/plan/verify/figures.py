@@ -1,7 +1,6 @@
 """Figures that a plan shows beside its promises, again: counts, prices, energy, quality, and where each comes from."""
 
 import math
-from collections.abc import Iterator
 from fractions import Fraction
 
 from optimizer.base.units import (
@@ -167,14 +166,9 @@ def _sources(claim: Claim, d: Deployment, offer: Offer, name: str) -> Findings:
 def _quality(claim: Claim, d: Deployment, name: str) -> Finding:
     """The share of the first model's score that is kept; none where nobody published it."""
     kept = quality_share(claim.catalogs, d.model, d.precision) if d.kv_precision in SIXTEEN_BIT else None
-    factor = next(iter(_factors(claim, d)), 1.0)
+    factor = claim.models(d.workload).get(d.model, math.nan)
     if kept is None or d.quality is None:
         known = kept is None and d.quality is None and d.provenance.quality == "unknown"
         return known, f"{name}: the quality of {d.precision} is {'unknown' if kept is None else 'known'}"
     text = f"{name} keeps {factor * kept.share:g} of the score: {kept.basis}"
     return claim.same(factor * kept.share, d.quality) and d.provenance.quality.endswith(kept.basis), text
-
-
-def _factors(claim: Claim, d: Deployment) -> Iterator[float]:
-    """What an alternative model scores, as the scenario says."""
-    return (item.quality for item in claim.workloads[d.workload].alternatives if item.model == d.model)

@@ -156,8 +156,7 @@ def configuration(d: Deployment, offer: Offer) -> Configuration:
 def quality(claim: Claim) -> Findings:
     """What the model and its precision keep of the first model's score, against the workload's floor."""
     for d in claim.fleet.deployments:
-        workload = claim.workloads[d.workload]
-        models = {workload.model: 1.0} | {other.model: other.quality for other in workload.alternatives}
+        workload, models = claim.workloads[d.workload], claim.models(d.workload)
         yield d.model in models, f"{d.workload} is served by {d.model}"
         if workload.min_quality is None or d.model not in models:
             continue

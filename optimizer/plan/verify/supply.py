@@ -13,7 +13,7 @@ def instances(claim: Claim) -> Findings:
         held = [d for d, its_purchase, _ in claim.placed if its_purchase is purchase]
         for running in purchase.schedule:
             sizes = [d.gpus_per_replica for d in held for _ in range(d.schedule[running.period].replicas)]
-            placed = _packed(sizes, offer.gpu_count, running.instances)
+            placed = _packed(sizes, offer.gpu_count, min(running.instances, len(sizes)))
             text = f"{placed} of {len(sizes)} replicas fit on {running.instances} × {purchase.offer}"
             yield placed == len(sizes), text
         most = max(running.instances for running in purchase.schedule)

@@ -30,15 +30,15 @@ def verify(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet, precisio
     """
     claim = Claim(scenario, catalogs, fleet, precision)
     whole, *others = CHECKS
-    checks = [_checked(whole, claim)]
+    checks = [checked(whole, CHECKS[whole].findings(claim))]
     if checks[0].passed:
-        checks += [_checked(name, claim) for name in others]
+        checks += [checked(name, CHECKS[name].findings(claim)) for name in others]
     return Verification(passed=all(check.passed for check in checks), checks=checks)
 
 
-def _checked(name: str, claim: Claim) -> Check:
+def checked(name: str, found: Findings) -> Check:
     """One verdict: all that is wrong, or the last thing that was right."""
-    findings = list(CHECKS[name].findings(claim))
+    findings = list(found)
     wrong = dict.fromkeys(text for passed, text in findings if not passed)
     held = f"{len(findings)} of {len(findings)} hold" if findings else "the scenario sets no such limit"
     text = "; ".join(wrong) or (findings[0][1] if len(findings) == 1 else held)
@@ -52,22 +52,29 @@ def whole(claim: Claim) -> Findings:
     yield len(claim.bought) == len(fleet.purchases), "all that is bought is in the catalogs"
     yield len(claim.placed) == len(fleet.deployments), "every deployment runs on instances that are bought"
     yield len({offer.id for _, offer in claim.bought}) == len(claim.bought), "every offer is bought once"
+    for purchase in fleet.purchases:
+        counts = purchase.instances, purchase.gpus, *(item.instances + 1 for item in purchase.schedule)
+        yield min(counts) > 0, f"{purchase.offer} is bought"
     for d in fleet.deployments:
         yield from _deployment(claim, d)
     for api in fleet.hosted:
         names = {item.name for item in claim.classes(api.workload)}
         yield api.request_class in names, f"{api.api} serves a class of the scenario"
+        yield claim.knows_model(api.model), f"{api.api} serves a model of the catalogs"
 
 
 def _calendar(claim: Claim) -> Findings:
     fleet = claim.fleet
-    hours = sorted(hour for item in fleet.periods for hour in hours_of(item))
+    of_week = all(0 <= hour < HOURS_PER_WEEK for item in fleet.periods for pair in item.hours_of_week for hour in pair)
+    hours = sorted(hour for item in fleet.periods for hour in hours_of(item)) if of_week else []
     yield hours == list(range(HOURS_PER_WEEK)), f"{len(fleet.periods)} periods cover each hour of the week once"
     most = claim.policy.elastic.max_periods
     if len(fleet.periods) > most:
         yield False, f"{len(fleet.periods)} of at most {most} periods"
     numbers = list(range(len(fleet.periods)))
     yield [item.period for item in fleet.periods] == numbers, "periods are numbered in order"
+    named = all(set(item.requests_per_second) == set(claim.workloads) for item in fleet.periods)
+    yield named, "every period tells the demand of each workload"
     scheduled: list[Purchase | Deployment | Hosted] = [*fleet.purchases, *fleet.deployments, *fleet.hosted]
     in_order = all([entry.period for entry in item.schedule] == numbers for item in scheduled)
     yield in_order, f"every schedule tells {len(numbers)} periods in order"
@@ -80,8 +87,14 @@ def _deployment(claim: Claim, d: Deployment) -> Findings:
     yield whole_mix and served <= classes, f"{d.workload} on {d.gpu} serves classes of the scenario"
     running = d.replicas > 0 and any(entry.replicas > 0 for entry in d.schedule)
     yield running and d.max_requests_per_second > 0, f"{d.workload} on {d.gpu} has replicas that serve"
+    sustained = all((item.max_requests_per_second > 0) == (item.replicas > 0) for item in d.schedule)
+    yield sustained, f"{d.workload} on {d.gpu} sustains something where a replica runs"
     spans = d.tensor_parallel * d.pipeline_parallel
-    yield d.gpus_per_replica == spans, f"a replica spans {d.gpus_per_replica} GPUs"
+    spread = d.gpus_per_replica == spans and min(d.tensor_parallel, d.pipeline_parallel) > 0
+    yield spread, f"a replica spans {d.gpus_per_replica} GPUs"
+    known = d.engine in claim.catalogs.engines and {d.precision, d.kv_precision} <= set(claim.catalogs.schemes)
+    known = known and claim.knows_model(d.model)
+    yield known, f"{d.model} {d.precision} with {d.kv_precision} KV cache on {d.engine} is in the catalogs"
 
 
 class Rule(NamedTuple):

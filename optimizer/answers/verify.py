@@ -1,0 +1,111 @@
+"""Whether every promise and figure of a plan file holds, computed again from the scenario in it and the catalogs."""
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from optimizer.base.errors import Finding, InputError
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.checks import check_scenario
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.performance.candidates.enumeration import uncalibrated_engines
+from optimizer.plan.record.origin import inputs_of
+from optimizer.plan.record.report import SCHEMA_VERSION, PlanReport, Verification
+from optimizer.plan.verify.report import verify_report
+
+WRITTEN_BY: Final = "write it with optimizer plan SCENARIO --format json --output FILE"
+MOST_FINDINGS: Final = 10
+"""Of a file that is no plan: one mistake in a list is often one in each of its items."""
+
+
+def verify_plan(path: Path, catalogs: Catalogs) -> Verification:
+    """Holds a plan file to everything it says, as exactly as a file says it; no solver is asked.
+
+    Args:
+        path: A file that `optimizer plan SCENARIO --format json --output FILE` wrote.
+        catalogs: Those that it was made from.
+
+    Returns:
+        Every check with its verdict; `passed` when all hold.
+
+    Raises:
+        InputError: the file cannot be read, is no plan of this version or holds none, its scenario does not fit the
+            catalogs, or it was made from others.
+    """
+    report = _read(path)
+    scenario = _scenario(path, report, catalogs)
+    _check_catalogs(path, report, scenario, catalogs)
+    return verify_report(report, scenario, catalogs)
+
+
+def _read(path: Path) -> PlanReport:
+    """The answer that a file holds, in which there is a plan."""
+    content = _content(path)
+    if not isinstance(content, dict) or "schema_version" not in content:
+        raise InputError([Finding(str(path), 0, "", "not a plan: a plan says its schema_version", WRITTEN_BY)])
+    version = content["schema_version"]
+    if version != SCHEMA_VERSION:
+        problem = f"a plan of schema version {version!r}, not {SCHEMA_VERSION}"
+        hint = f"verify it with the version of optimizer that wrote it, or {WRITTEN_BY}"
+        raise InputError([Finding(str(path), 0, "schema_version", problem, hint)])
+    try:
+        report = PlanReport.model_validate(content)
+    except ValidationError as error:
+        raise InputError(_findings(path, "", "not a plan", error)) from error
+    if report.monthly_cost_usd is None:
+        problem = f"there is no plan to verify: the outcome is {report.outcome}"
+        raise InputError([Finding(str(path), 0, "monthly_cost_usd", problem, "verify a file with a plan")])
+    return report
+
+
+def _content(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise InputError([Finding(str(path), error.lineno, "", f"not JSON: {error.msg}", WRITTEN_BY)]) from error
+    except RecursionError as error:
+        raise InputError([Finding(str(path), 0, "", "not a plan: nested too deeply", WRITTEN_BY)]) from error
+    except (OSError, ValueError) as error:
+        raise InputError([Finding(str(path), 0, "", f"cannot be read: {error}", WRITTEN_BY)]) from error
+
+
+def _scenario(path: Path, report: PlanReport, catalogs: Catalogs) -> Scenario:
+    """The scenario that a plan was made for, known to fit the catalogs."""
+    try:
+        scenario = Scenario.model_validate(report.inputs.scenario)
+    except ValidationError as error:
+        raise InputError(_findings(path, "inputs.scenario", "not a scenario", error)) from error
+    findings = (*check_scenario(scenario, catalogs), *uncalibrated_engines(scenario.policy, catalogs))
+    if findings:
+        where = "inputs.scenario."
+        raise InputError(Finding(str(path), 0, f"{where}{f.field}", f.problem, f.hint) for f in findings)
+    return scenario
+
+
+def _check_catalogs(path: Path, report: PlanReport, scenario: Scenario, catalogs: Catalogs) -> None:
+    """That the catalogs are those that the plan was made from: other prices break no promise of it."""
+    made_from, at_hand = report.inputs, inputs_of(scenario, catalogs)
+    hint = "give the catalogs of then with --catalogs, or plan again"
+    findings = [
+        Finding(str(path), 0, f"inputs.{field}", f"made from {what} than the catalogs hold", hint)
+        for field, what in (
+            ("prices_sha256", "other prices"),
+            ("catalog_sha256", "another catalog"),
+            ("calibration_sha256", "another calibration"),
+        )
+        if getattr(made_from, field) != getattr(at_hand, field)
+    ]
+    if findings:
+        raise InputError(findings)
+
+
+def _findings(path: Path, under: str, what: str, error: ValidationError) -> list[Finding]:
+    """The first few problems, each with its field."""
+    return [
+        Finding(
+            str(path), 0, ".".join(filter(None, (under, *map(str, each["loc"])))), f"{what}: {each['msg']}", WRITTEN_BY
+        )
+        for each in error.errors()[:MOST_FINDINGS]
+    ]

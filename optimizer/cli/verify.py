@@ -1,0 +1,24 @@
+"""`optimizer verify`: whether every promise and figure of a plan file holds."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optimizer.answers.verify import verify_plan
+from optimizer.cli.options import CatalogsOption, Exit, Format, FormatOption, OutputOption, check_writable, deliver
+from optimizer.inputs.catalog.loading import load_catalogs
+from optimizer.report.verify import verification_answer
+
+
+def verify_command(
+    plan: Annotated[Path, typer.Argument(help="A plan (JSON) as `optimizer plan --format json` writes it.")],
+    output_format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    catalogs: CatalogsOption = None,
+) -> None:
+    """Whether every promise and figure of a plan file holds, computed again without a solver; exit code 1 if not."""
+    check_writable(output)
+    found = verify_plan(plan, load_catalogs(catalogs))
+    deliver(verification_answer(found), found, output_format, output)
+    raise typer.Exit(Exit.ANSWERED if found.passed else Exit.BROKEN)
