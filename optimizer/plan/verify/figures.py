@@ -115,6 +115,8 @@ def _classes(claim: Claim, d: Deployment, name: str) -> Findings:
         yield all(set(by_class) == {d.pool} for by_class in flows), f"{name} serves {d.pool} alone"
     elif d.pool == "all":
         yield all(_are_shares(claim, by_class, asked) for by_class in flows), f"{name} serves every class in its share"
+    else:
+        yield d.pool == "mixed" and len(asked) > 1, f"{name} serves a mix of classes"
 
 
 def _are_shares(claim: Claim, flows: dict[str, float], shares: dict[str, float]) -> bool:
@@ -158,7 +160,7 @@ def _sources(claim: Claim, d: Deployment, offer: Offer, name: str) -> Findings:
     yield shown.price_confidence == offer.confidence, f"{name}: the price is {offer.confidence}"
     yield shown.price_source == catalogs.sources[offer.source].title, f"{name}: the price is from {offer.source}"
     missing = not_measured(catalogs, configuration(d, offer))
-    said = all(what in shown.performance_note for what in missing)
+    said = not missing or shown.performance_note == f"nobody measured {', '.join(missing)}"
     estimated = (shown.performance == "estimated") == bool(missing)
     yield estimated and said, f"{name}: nobody measured {', '.join(missing) or 'less than is said'}"
 

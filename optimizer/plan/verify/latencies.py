@@ -104,7 +104,7 @@ def _predicted(
 ) -> Iterator[Predicted]:
     """Each mix that a deployment is sent; of a standby one, those that it waits for."""
     setup, workload = gather(claim.catalogs, [configuration(d, offer)]), claim.workloads[d.workload]
-    idle = not any(item.requests_per_second for item in d.schedule)
+    idle = not any(item.requests_per_second for running in by_mix.values() for item in running)
     for shares, running in by_mix.items():
         load = max(item.requests_per_second / item.replicas for item in running)
         if load or idle:

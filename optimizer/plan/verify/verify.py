@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from optimizer.base.units import HOURS_PER_WEEK
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.record.fleet import Deployment, Hosted, PlannedFleet, Purchase
+from optimizer.plan.record.fleet import Deployment, Hosted, PeriodReplicas, PlannedFleet, Purchase
 from optimizer.plan.record.report import Check, Verification
 from optimizer.plan.verify.bill import cost, hosted, migration
 from optimizer.plan.verify.claim import EXACT, Claim, Findings, Precision, hours_of
@@ -87,14 +87,22 @@ def _deployment(claim: Claim, d: Deployment) -> Findings:
     yield whole_mix and served <= classes, f"{d.workload} on {d.gpu} serves classes of the scenario"
     running = d.replicas > 0 and any(entry.replicas > 0 for entry in d.schedule)
     yield running and d.max_requests_per_second > 0, f"{d.workload} on {d.gpu} has replicas that serve"
-    sustained = all((item.max_requests_per_second > 0) == (item.replicas > 0) for item in d.schedule)
-    yield sustained, f"{d.workload} on {d.gpu} sustains something where a replica runs"
+    yield all(map(_hangs_together, d.schedule)), f"{d.workload} on {d.gpu} is sent requests where a replica runs"
+    yield min(d.instances, d.total_gpus) > 0, f"{d.workload} on {d.gpu} has GPUs"
     spans = d.tensor_parallel * d.pipeline_parallel
     spread = d.gpus_per_replica == spans and min(d.tensor_parallel, d.pipeline_parallel) > 0
     yield spread, f"a replica spans {d.gpus_per_replica} GPUs"
     known = d.engine in claim.catalogs.engines and {d.precision, d.kv_precision} <= set(claim.catalogs.schemes)
     known = known and claim.knows_model(d.model)
     yield known, f"{d.model} {d.precision} with {d.kv_precision} KV cache on {d.engine} is in the catalogs"
+
+
+def _hangs_together(entry: PeriodReplicas) -> bool:
+    """Replicas sustain something, and what they are sent is of some class."""
+    flows = entry.requests_per_second_by_class.values()
+    counts = entry.replicas, entry.requests_per_second, entry.max_requests_per_second, *flows
+    runs, sent = entry.replicas > 0, entry.requests_per_second > 0
+    return min(counts) >= 0 and (entry.max_requests_per_second > 0) == runs and sent == any(flows)
 
 
 class Rule(NamedTuple):
