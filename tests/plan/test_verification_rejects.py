@@ -110,6 +110,24 @@ BROKEN: dict[str, tuple[str, Mutation, str]] = {
     "fewer requests sent to an API": ("api-at-night", lambda c: sent(c, 0.9), "demand"),
     "a lower peak planned for": ("three-clouds", lambda c: planned_for(c, 0.5), "demand"),
     "a higher peak planned for": ("three-clouds", lambda c: planned_for(c, 2.0), "demand"),
+    "a cheaper price shown": ("chat-8b", lambda c: deployments(c, lambda _: {"price_usd_per_hour": CENT}), "figures"),
+    "a cheaper offer shown": ("chat-8b", lambda c: purchases(c, lambda _: {"price_usd_per_hour": CENT}), "figures"),
+    "more GPUs shown": ("chat-8b", lambda c: deployments(c, lambda d: {"total_gpus": d.total_gpus + 1}), "figures"),
+    "a higher latency shown": (
+        "chat-8b",
+        lambda c: deployments(c, lambda d: {"e2e_ms": {name: 1.1 * ms for name, ms in d.e2e_ms.items()}}),
+        "service_levels",
+    ),
+    "fewer requests in flight shown": (
+        "chat-8b",
+        lambda c: deployments(c, lambda d: {"concurrency": 0.9 * d.concurrency}),
+        "service_levels",
+    ),
+    "lighter weights shown": (
+        "chat-8b",
+        lambda c: deployments(c, lambda d: {"vram": d.vram.model_copy(update={"weights_gib": 1.0})}),
+        "memory",
+    ),
     "no replica at night": ("office-hours", asleep, "warm"),
     "fewer instances in a period": (
         "office-hours",

@@ -121,7 +121,7 @@ def _classes(claim: Claim, d: Deployment, name: str) -> Findings:
 
 def _are_shares(claim: Claim, flows: dict[str, float], shares: dict[str, float]) -> bool:
     total = sum(flows.values())
-    return all(
+    return total > 0 and all(
         math.isclose(flows.get(name, 0.0) / total, share, abs_tol=claim.precision.figure)
         for name, share in shares.items()
     )

@@ -87,7 +87,7 @@ def _deployment(claim: Claim, d: Deployment) -> Findings:
     yield whole_mix and served <= classes, f"{d.workload} on {d.gpu} serves classes of the scenario"
     running = d.replicas > 0 and any(entry.replicas > 0 for entry in d.schedule)
     yield running and d.max_requests_per_second > 0, f"{d.workload} on {d.gpu} has replicas that serve"
-    yield all(map(_hangs_together, d.schedule)), f"{d.workload} on {d.gpu} is sent requests where a replica runs"
+    yield all(map(_hangs_together, d.schedule)), f"{d.workload} on {d.gpu} sustains something where a replica runs"
     yield min(d.instances, d.total_gpus) > 0, f"{d.workload} on {d.gpu} has GPUs"
     spans = d.tensor_parallel * d.pipeline_parallel
     spread = d.gpus_per_replica == spans and min(d.tensor_parallel, d.pipeline_parallel) > 0
@@ -98,11 +98,10 @@ def _deployment(claim: Claim, d: Deployment) -> Findings:
 
 
 def _hangs_together(entry: PeriodReplicas) -> bool:
-    """Replicas sustain something, and what they are sent is of some class."""
+    """Replicas sustain something, and nothing is less than none."""
     flows = entry.requests_per_second_by_class.values()
     counts = entry.replicas, entry.requests_per_second, entry.max_requests_per_second, *flows
-    runs, sent = entry.replicas > 0, entry.requests_per_second > 0
-    return min(counts) >= 0 and (entry.max_requests_per_second > 0) == runs and sent == any(flows)
+    return min(counts) >= 0 and (entry.max_requests_per_second > 0) == (entry.replicas > 0)
 
 
 class Rule(NamedTuple):
