@@ -42,7 +42,7 @@ def test_a_plan_file_holds_as_it_was_written(name: str, written: Written, catalo
     assert broken(verify_plan(written(name), catalogs)) == {}
 
 
-@pytest.mark.slow
+@pytest.mark.slow("plans every shipped scenario")
 @pytest.mark.parametrize("name", OTHERS)
 def test_every_other_plan_file_holds(name: str, written: Written, catalogs: Catalogs) -> None:
     assert broken(verify_plan(written(name), catalogs)) == {}
