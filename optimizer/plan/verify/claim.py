@@ -52,8 +52,8 @@ class Precision:
     share_usd: Decimal
 
 
-EXACT = Precision(figure=1e-6, latency=1e-6, latency_ms=0.0, unit_price=1e-6, flow=0.0, share_usd=Decimal(0))
-"""Of plans in memory: routing comes from a linear program in floating point."""
+EXACT = Precision(figure=1e-6, latency=1e-5, latency_ms=0.0, unit_price=1e-6, flow=0.0, share_usd=Decimal(0))
+"""Of plans in memory: routing comes from a linear program in floating point, concurrency from a bisection."""
 
 WRITTEN = Precision(
     figure=2e-5, latency=1e-4, latency_ms=0.0005, unit_price=1e-3, flow=1e-5, share_usd=Decimal("0.005")

@@ -79,7 +79,7 @@ def _within_limits(
         for statistic, limit in limits_ms(latency).items():
             worst = before_ms + margin * MS_PER_S * float(seconds[statistic][row].max())
             text = f"{workload.name}: {what} {statistic} {worst:.2f} of {limit:g} ms"
-            yield worst <= limit * (1 + claim.precision.latency), text
+            yield worst <= limit * (1 + claim.precision.figure), text
 
 
 @dataclass(frozen=True)
