@@ -8,10 +8,14 @@ import numpy as np
 import pandas as pd
 
 from optimizer.base.arrays import Floats, Ints
-from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK, MINUTES_PER_HOUR, MS_PER_S
+from optimizer.base.units import HOURS_PER_DAY, HOURS_PER_MONTH, HOURS_PER_WEEK, MINUTES_PER_HOUR, MS_PER_S
 from optimizer.inputs.scenario.scenario import Latency, Scenario, Workload
 
 WEEKS_PER_MONTH = HOURS_PER_MONTH / HOURS_PER_WEEK
+SAME_SHARE = 1e-12
+"""Shares of a workload's peak that differ by no more, relatively, are equal but for rounding."""
+SAME_PRICE = 1e-9
+"""Prices of joining periods, in hours of peak, that differ by no more are equal but for rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,13 +49,36 @@ class Periods:
 def periods(scenario: Scenario) -> Periods:
     """The scenario's week in at most `policy.elastic.max_periods` periods, the same for all workloads.
 
-    Exact while the week has no more different hours than that. Otherwise the two periods are joined, again and again,
-    for which rounding both up to their element-wise maximum adds least demand, counted in hours of each workload's
-    peak; what lifts all workloads together above the week's own highest hour counts as if it lasted the whole week,
-    as the machines bought for it do. Every hour stays covered, and the peak of every workload keeps its exact value.
+    Demand is exact while the week has no more different hours than that. Otherwise the two periods are joined, again
+    and again, for which rounding both up to their element-wise maximum adds least demand, counted in hours of each
+    workload's peak; what lifts all workloads together above the week's own highest hour counts as if it lasted the
+    whole week, as the machines bought for it do. Every hour stays covered, and the peak of every workload keeps its
+    exact value. A profile times any factor is grouped alike.
+
+    **Hours that run the same machines.** All hours of a period do. Where idling through a dip never costs less than
+    starting again (`Elastic.idling_can_pay`), hours of equal demand are one period. With one offer paid by the hour
+    nothing is lost: to run more instances than an hour needs saves at most one start for each idle hour, and a start
+    costs no more than that hour. With several offers, an hour may be served at a higher price by what a neighbouring
+    hour runs anyway. That saves less than all starts cost in the cheapest plan that ignores them: such a plan serves
+    hours of equal demand alike, and no plan runs for less.
+
+    Elsewhere a period is a run of hours of equal demand, one after the other: each run of the week where they fit into
+    `max_periods`, else each run within a day, one for all days of the same profile; where there are still more, those
+    of equal demand are joined first. With each run of the week a period and starts the only link between hours,
+    nothing is lost: let all hours of a run do what its cheapest hour does, and neither the hours nor the starts cost
+    more, for from before the run to what that hour runs and on to what follows, instances rise by no more than they did
+    over all its hours. Lost is, in all groupings: what one hour spends less of a limit over the month (carbon) for
+    another of equal demand to spend more. With runs: machines changed within a run, when a least billed time is over.
+    With runs of days: to do on a Friday what a Monday does not.
     """
     week = np.array([weekly_requests_per_second(workload) for workload in scenario.workloads]).T
-    hour_to_period = _clustered(week, scenario.policy.elastic.max_periods)
+    elastic = scenario.policy.elastic
+    return grouped(scenario, _hour_to_period(week, elastic.max_periods, by_runs=elastic.idling_can_pay))
+
+
+def grouped(scenario: Scenario, hour_to_period: Ints) -> Periods:
+    """The scenario's week in given periods: (168,) of each hour, numbered by their first hour."""
+    week = np.array([weekly_requests_per_second(workload) for workload in scenario.workloads]).T
     count = int(hour_to_period.max()) + 1
     demand = np.array([week[hour_to_period == period].max(axis=0) for period in range(count)])
     following = np.roll(hour_to_period, -1)
@@ -95,21 +122,69 @@ def _floor(scenario: Scenario, demand: Floats) -> Ints:
     return kept
 
 
-def _clustered(week: Floats, max_periods: int) -> Ints:
+def _hour_to_period(week: Floats, max_periods: int, *, by_runs: bool) -> Ints:
     """(168,) the period of each hour; periods are numbered by their first hour.
 
     Args:
         week: (168, W) demand by hour.
         max_periods: Periods allowed.
+        by_runs: Whether hours of equal demand are one period only within a run of them.
     """
-    # distinct hours, each a period of its own at first, and the period of each hour
-    highest, group = np.unique(week / week.max(axis=0), axis=0, return_inverse=True)
-    peak, group = float(highest.sum(axis=1).max()), group.reshape(-1).astype(np.int64)
+    share = _levelled(week / week.max(axis=0))
+    # hour -> number of its demand, in the order of demands
+    demand = np.unique(share, axis=0, return_inverse=True)[1].reshape(-1)
+    keys = demand[:, None]
+    if by_runs:
+        runs = _runs_of_week(demand)
+        runs = runs if runs.max() < max_periods else _runs_of_days(demand)
+        # shorter runs of a demand first, so that those of like length are joined where all are too many
+        keys = np.stack([demand, np.bincount(runs)[runs], runs], axis=1)
+    _, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    return _joined(share[first], group.reshape(-1).astype(np.int64), max_periods)
+
+
+def _levelled(share: Floats) -> Floats:
+    """(168, W) shares of the peak, with those of a workload that differ by rounding alone made equal."""
+    levels = np.empty_like(share)
+    for workload, own in enumerate(share.T):
+        distinct, position = np.unique(own, return_inverse=True)
+        # distinct share -> the first of those that stand as near one to the next as rounding does
+        leads = np.diff(distinct, prepend=-1.0) > SAME_SHARE * distinct
+        levels[:, workload] = distinct[leads][np.cumsum(leads) - 1][position.reshape(-1)]
+    return levels
+
+
+def _runs_of_week(demand: Ints) -> Ints:
+    """(168,) the run of each hour: hours of equal demand, one after the other around the week."""
+    run = np.cumsum(demand != np.roll(demand, 1))
+    # Monday's first hours go on with what Sunday ends with
+    run[run == 0] = run[-1]
+    return np.unique(run, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def _runs_of_days(demand: Ints) -> Ints:
+    """(168,) the run of each hour within its day, the same for all days of the same profile."""
+    days = demand.reshape(-1, HOURS_PER_DAY)
+    profile = np.unique(days, axis=0, return_inverse=True)[1].reshape(-1, 1)
+    run = np.cumsum(np.diff(days, axis=1, prepend=days[:, :1]) != 0, axis=1)
+    return np.unique(profile * HOURS_PER_DAY + run, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def _joined(highest: Floats, group: Ints, max_periods: int) -> Ints:
+    """(168,) the period of each hour, once so many groups are joined that they fit.
+
+    Args:
+        highest: (N, W) demand of each group as a share of the workload's peak.
+        group: (168,) of each hour.
+        max_periods: Periods allowed.
+    """
+    peak = float(highest.sum(axis=1).max())
     hours = np.bincount(group).astype(float)
     alive = np.ones(len(hours), dtype=bool)
     price = _joining_prices(highest, hours, peak)
     for _ in range(len(hours) - max_periods):
-        kept, gone = divmod(int(np.argmin(price)), len(hours))
+        # prices that differ by rounding alone are equal: the first of them, whatever the scale
+        kept, gone = divmod(int(np.argmax(price <= price.min() + SAME_PRICE)), len(hours))
         highest[kept] = np.maximum(highest[kept], highest[gone])
         hours[kept] += hours[gone]
         group[group == gone] = kept
