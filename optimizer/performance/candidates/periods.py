@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from optimizer.base.arrays import Floats, Ints
-from optimizer.base.units import HOURS_PER_DAY, HOURS_PER_MONTH, HOURS_PER_WEEK, MINUTES_PER_HOUR, MS_PER_S
+from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK, MINUTES_PER_HOUR, MS_PER_S
 from optimizer.inputs.scenario.scenario import Latency, Scenario, Workload
 
 WEEKS_PER_MONTH = HOURS_PER_MONTH / HOURS_PER_WEEK
@@ -62,14 +62,16 @@ def periods(scenario: Scenario) -> Periods:
     hour runs anyway. That saves less than all starts cost in the cheapest plan that ignores them: such a plan serves
     hours of equal demand alike, and no plan runs for less.
 
-    Elsewhere a period is a run of hours of equal demand, one after the other: each run of the week where they fit into
-    `max_periods`, else each run within a day, one for all days of the same profile; where there are still more, those
-    of equal demand are joined first. With each run of the week a period and starts the only link between hours,
-    nothing is lost: let all hours of a run do what its cheapest hour does, and neither the hours nor the starts cost
-    more, for from before the run to what that hour runs and on to what follows, instances rise by no more than they did
-    over all its hours. Lost is, in all groupings: what one hour spends less of a limit over the month (carbon) for
-    another of equal demand to spend more. With runs: machines changed within a run, when a least billed time is over.
-    With runs of days: to do on a Friday what a Monday does not.
+    Elsewhere a period is a run of hours of equal demand, one after the other around the week, if `max_periods` has room
+    for all of them. Then nothing is lost while starts are the only link between hours: let all hours of a run do what
+    its cheapest hour does, and neither the hours nor the starts cost more, for from before the run to what that hour
+    runs and on to what follows, instances rise by no more than they did over all its hours. Of more runs, those of
+    equal length and demand are one period that have such neighbours, too, as far on both sides as there is room for:
+    Tuesday's noon is Wednesday's. What these might do differently is lost. Where even they are too many, periods of
+    equal demand are joined first, so that no plan is dearer than if all hours of equal demand were one period.
+
+    Lost in every grouping: that one hour spends less of a limit over the month (carbon) for another of equal demand to
+    spend more; and machines changed within a run, when a least billed time is over.
     """
     week = np.array([weekly_requests_per_second(workload) for workload in scenario.workloads]).T
     elastic = scenario.policy.elastic
@@ -133,13 +135,8 @@ def _hour_to_period(week: Floats, max_periods: int, *, by_runs: bool) -> Ints:
     share = _levelled(week / week.max(axis=0))
     # hour -> number of its demand, in the order of demands
     demand = np.unique(share, axis=0, return_inverse=True)[1].reshape(-1)
-    keys = demand[:, None]
-    if by_runs:
-        runs = _runs_of_week(demand)
-        runs = runs if runs.max() < max_periods else _runs_of_days(demand)
-        # shorter runs of a demand first, so that those of like length are joined where all are too many
-        keys = np.stack([demand, np.bincount(runs)[runs], runs], axis=1)
-    _, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    kind = _kinds_of_runs(demand, max_periods) if by_runs else np.zeros_like(demand)
+    _, first, group = np.unique(np.stack([demand, kind], axis=1), axis=0, return_index=True, return_inverse=True)
     return _joined(share[first], group.reshape(-1).astype(np.int64), max_periods)
 
 
@@ -154,20 +151,30 @@ def _levelled(share: Floats) -> Floats:
     return levels
 
 
-def _runs_of_week(demand: Ints) -> Ints:
-    """(168,) the run of each hour: hours of equal demand, one after the other around the week."""
+def _kinds_of_runs(demand: Ints, max_periods: int) -> Ints:
+    """(168,) the kind of run that each hour is in: hours of equal demand, one after the other around the week.
+
+    Each run is a kind of its own if so many fit. Else runs are of one kind whose demand and length are equal, and whose
+    neighbours' are, and theirs, as far on both sides as there is room to tell runs apart.
+    """
     run = np.cumsum(demand != np.roll(demand, 1))
     # Monday's first hours go on with what Sunday ends with
     run[run == 0] = run[-1]
-    return np.unique(run, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    _, first, run = np.unique(run, return_index=True, return_inverse=True)
+    if len(first) <= max_periods:
+        return run.astype(np.int64)
+    # run -> its kind; runs in the order of the week, shorter ones of a demand numbered first
+    order = np.argsort(first)
+    position = np.argsort(order)[run]
+    kind, finer = np.zeros(0, dtype=np.int64), _numbered(demand[first[order]], np.bincount(position))
+    while not len(kind) or kind.max() < finer.max() < max_periods:
+        kind, finer = finer, _numbered(finer, np.roll(finer, 1), np.roll(finer, -1))
+    return kind[position]
 
 
-def _runs_of_days(demand: Ints) -> Ints:
-    """(168,) the run of each hour within its day, the same for all days of the same profile."""
-    days = demand.reshape(-1, HOURS_PER_DAY)
-    profile = np.unique(days, axis=0, return_inverse=True)[1].reshape(-1, 1)
-    run = np.cumsum(np.diff(days, axis=1, prepend=days[:, :1]) != 0, axis=1)
-    return np.unique(profile * HOURS_PER_DAY + run, return_inverse=True)[1].reshape(-1).astype(np.int64)
+def _numbered(*keys: Ints) -> Ints:
+    """(N,) a number for each different combination of keys (N,) each, in their order."""
+    return np.unique(np.stack(keys, axis=1), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def _joined(highest: Floats, group: Ints, max_periods: int) -> Ints:
@@ -183,8 +190,10 @@ def _joined(highest: Floats, group: Ints, max_periods: int) -> Ints:
     alive = np.ones(len(hours), dtype=bool)
     price = _joining_prices(highest, hours, peak)
     for _ in range(len(hours) - max_periods):
-        # prices that differ by rounding alone are equal: the first of them, whatever the scale
-        kept, gone = divmod(int(np.argmax(price <= price.min() + SAME_PRICE)), len(hours))
+        # equal demand is joined first, at no price at all; prices that differ by rounding alone count as equal, and
+        # the first of them is taken whatever the scale
+        lowest = float(price.min())
+        kept, gone = divmod(int(np.argmax(price <= lowest + SAME_PRICE * (lowest > 0))), len(hours))
         highest[kept] = np.maximum(highest[kept], highest[gone])
         hours[kept] += hours[gone]
         group[group == gone] = kept
