@@ -66,7 +66,7 @@ def periods(scenario: Scenario) -> Periods:
     for all of them. Then nothing is lost while starts are the only link between hours: let all hours of a run do what
     its cheapest hour does, and neither the hours nor the starts cost more, for from before the run to what that hour
     runs and on to what follows, instances rise by no more than they did over all its hours. Of more runs, those of
-    equal length and demand are one period that have such neighbours, too, as far on both sides as there is room for:
+    equal length and demand are one period, told apart by their neighbours, and these by theirs, while there is room:
     Tuesday's noon is Wednesday's. What these might do differently is lost. Where even they are too many, periods of
     equal demand are joined first, so that no plan is dearer than if all hours of equal demand were one period.
 
@@ -154,8 +154,8 @@ def _levelled(share: Floats) -> Floats:
 def _kinds_of_runs(demand: Ints, max_periods: int) -> Ints:
     """(168,) the kind of run that each hour is in: hours of equal demand, one after the other around the week.
 
-    Each run is a kind of its own if so many fit. Else runs are of one kind whose demand and length are equal, and whose
-    neighbours' are, and theirs, as far on both sides as there is room to tell runs apart.
+    Each run is a kind of its own if so many fit. Else runs are of one kind whose demand and length are equal, and kinds
+    are split by the kinds of the neighbours, again and again, as long as there is room.
     """
     run = np.cumsum(demand != np.roll(demand, 1))
     # Monday's first hours go on with what Sunday ends with
@@ -163,13 +163,19 @@ def _kinds_of_runs(demand: Ints, max_periods: int) -> Ints:
     _, first, run = np.unique(run, return_index=True, return_inverse=True)
     if len(first) <= max_periods:
         return run.astype(np.int64)
-    # run -> its kind; runs in the order of the week, shorter ones of a demand numbered first
+    # runs in the order of the week -> demand, hours and kind; shorter runs of a demand are numbered first
     order = np.argsort(first)
     position = np.argsort(order)[run]
-    kind, finer = np.zeros(0, dtype=np.int64), _numbered(demand[first[order]], np.bincount(position))
-    while not len(kind) or kind.max() < finer.max() < max_periods:
-        kind, finer = finer, _numbered(finer, np.roll(finer, 1), np.roll(finer, -1))
-    return kind[position]
+    hours = np.bincount(position)
+    kind = _numbered(demand[first[order]], hours)
+    while True:
+        coarse, finer = kind, _numbered(kind, np.roll(kind, 1), np.roll(kind, -1))
+        # short runs first: dips worth idling through are short
+        for number in dict.fromkeys(coarse[np.argsort(hours, kind="stable")].tolist()):
+            split = _numbered(kind, np.where(coarse == number, finer, 0))
+            kind = split if split.max() < max_periods else kind
+        if kind.max() == coarse.max():
+            return kind[position]
 
 
 def _numbered(*keys: Ints) -> Ints:
