@@ -8,7 +8,7 @@ from optimizer.base.errors import InputError
 from optimizer.base.model import Strict
 from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.requirements.asked import waivable
+from optimizer.inputs.requirements.stated import waivable
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.market.criteria import CRITERIA, OFFER_CRITERIA

@@ -13,7 +13,7 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.fleet import PlannedFleet
 
-Asked = Callable[[str], Inquiry]
+StatedRequirement = Callable[[str], Inquiry]
 Fleet = Callable[[str], PlannedFleet]
 
 WITHOUT: list[tuple[str, str, dict[str, object], str]] = [
@@ -70,7 +70,7 @@ def test_the_plan_is_proven_verified_and_described(name: str, fleet: Fleet) -> N
 
 @pytest.mark.parametrize(("name", "family", "fields", "effect"), WITHOUT, ids=[f"{w[0]}-{w[1]}" for w in WITHOUT])
 def test_without_the_family_the_plan_is_another(
-    name: str, family: str, fields: dict[str, object], effect: str, asked: Asked, fleet: Fleet
+    name: str, family: str, fields: dict[str, object], effect: str, asked: StatedRequirement, fleet: Fleet
 ) -> None:
     with_it = fleet(name).monthly_cost_usd
     without = proven(asked(name).changed(changed(asked(name).scenario, fields))).monthly_cost_usd

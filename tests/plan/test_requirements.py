@@ -8,7 +8,7 @@ import pytest
 from support.asking import ASKING, few_offers
 
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.requirements.asked import asked_of
+from optimizer.inputs.requirements.stated import stated_requirements
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.binding import requirements
 from optimizer.plan.explain.levers import levers
@@ -54,8 +54,8 @@ def cost(answer: Answer) -> float:
 
 @pytest.mark.parametrize("path", ASKING)
 def test_it_is_seen_when_it_is_asked_and_makes_a_difference(path: str, solved: Solve) -> None:
-    asked = {of_schema(item.field): item.value for item in asked_of(scenario_of(path, True))}
-    before = {of_schema(item.field): item.value for item in asked_of(scenario_of(path, False))}
+    asked = {of_schema(item.field): item.value for item in stated_requirements(scenario_of(path, True))}
+    before = {of_schema(item.field): item.value for item in stated_requirements(scenario_of(path, False))}
     assert path in asked
     assert asked[path] != before.get(path)
     assert cost(solved(path, True)) > cost(solved(path, False)) * (1 + 1e-6)
@@ -100,5 +100,5 @@ def test_under_a_budget_between_it_stands_in_the_conflict_or_on_a_way_out(
     blamed = {of_schema(item.requirement) for item in conflict}
     led = {of_schema(change.field) for way in ways for change in way.changes}
     assert path in blamed | led or path == "workloads[].requests_per_second"
-    written = {of_schema(item.field) for item in asked_of(scenario) if item.written}
+    written = {of_schema(item.field) for item in stated_requirements(scenario) if item.written}
     assert path in blamed or path not in written or path == "workloads[].requests_per_second"

@@ -9,7 +9,7 @@ from support.scenarios import monthly_cost
 
 from optimizer import optimize
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.requirements.asked import with_field
+from optimizer.inputs.requirements.stated import with_field
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.readback.readback import read_back

@@ -10,7 +10,7 @@ from support.scenarios import monthly_cost, proven
 
 from optimizer import optimize
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.requirements.asked import rounded_up, waivable, with_field
+from optimizer.inputs.requirements.stated import rounded_up, waivable, with_field
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.report import PlanReport

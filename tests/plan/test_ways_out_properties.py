@@ -8,7 +8,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.requirements.asked import waivable, with_field
+from optimizer.inputs.requirements.stated import waivable, with_field
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.ways_out import ways_out
 from optimizer.plan.question.inquiry import Inquiry

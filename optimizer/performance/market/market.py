@@ -12,7 +12,7 @@ from optimizer.base.arrays import Flags, Floats
 from optimizer.base.units import GRAMS_PER_KILOGRAM
 from optimizer.inputs.catalog.kinds import OWNED, SPOT
 from optimizer.inputs.catalog.records import AncillaryCost, Catalogs, Offer
-from optimizer.inputs.requirements.asked import policy_fields
+from optimizer.inputs.requirements.stated import policy_fields
 from optimizer.inputs.scenario.scenario import Grid, Policy, Workload
 from optimizer.performance.market.criteria import OFFER_CRITERIA
 from optimizer.performance.market.supply import Platform, Supply, power_kw, supply

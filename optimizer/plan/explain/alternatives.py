@@ -8,7 +8,7 @@ import numpy as np
 from optimizer.base.arrays import Flags
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.inputs.catalog.records import Model
-from optimizer.inputs.requirements.asked import asked_of, with_field
+from optimizer.inputs.requirements.stated import stated_requirements, with_field
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
 from optimizer.performance.candidates.options import MIXED, WorkloadOptions
 from optimizer.plan.question.inquiry import Answer, Inquiry
@@ -80,7 +80,7 @@ def opportunities(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternativ
 
 def insurance(inquiry: Inquiry, chosen: PlannedFleet) -> dict[str, Alternative]:
     """What each promise beyond the service levels costs: by the field that makes it, the plan without."""
-    asked = [item for item in asked_of(inquiry.scenario) if item.requirement.promise]
+    asked = [item for item in stated_requirements(inquiry.scenario) if item.requirement.promise]
     priced = {}
     for field, item in {item.requirement.promised_as or item.field: item for item in asked}.items():
         scenario = with_field(inquiry.scenario, field, None if item.requirement.promised_as else item.without)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.requirements.asked import Asked, asked_of, waivable
+from optimizer.inputs.requirements.stated import StatedRequirement, stated_requirements, waivable
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.conflict import plan_without
 from optimizer.plan.explain.measures import BINDS_WITHIN, MEASURES, Facts, Measured
@@ -22,7 +22,7 @@ def requirements(scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet) -
     facts = Facts(scenario, catalogs, bought)
     return [
         _record(item, measured)
-        for item in asked_of(scenario)
+        for item in stated_requirements(scenario)
         if item.requirement.name in MEASURES
         for measured in MEASURES[item.requirement.name](facts, item)
     ]
@@ -53,7 +53,7 @@ def with_deciding(
     ]
 
 
-def _record(item: Asked, measured: Measured) -> MeasuredRequirement:
+def _record(item: StatedRequirement, measured: Measured) -> MeasuredRequirement:
     """Slack is what is left before the requirement breaks, whichever side of the limit that is."""
     limit = measured.limit if measured.limit is not None else float(item.value)
     slack = limit - measured.value if item.requirement.sense == "at_most" else measured.value - limit

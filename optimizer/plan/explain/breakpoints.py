@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from optimizer.inputs.requirements.asked import shown
+from optimizer.inputs.requirements.stated import shown
 from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.explain.levers import Direction, Lever
 from optimizer.plan.explain.marginal import Varied, bought, no_dearer, varied, varied_cost_usd

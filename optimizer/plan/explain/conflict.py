@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from optimizer.inputs.requirements.asked import Asked, waivable, with_field
+from optimizer.inputs.requirements.stated import StatedRequirement, waivable, with_field
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.readback.outline import outlined
@@ -12,7 +12,7 @@ MAX_CONFLICTS = 4
 """More at once and the scenario is better written anew."""
 
 
-def conflict_of(inquiry: Inquiry, beside: Iterable[Asked] = ()) -> tuple[Asked, ...]:
+def conflict_of(inquiry: Inquiry, beside: Iterable[StatedRequirement] = ()) -> tuple[StatedRequirement, ...]:
     """A minimal set of requirements without any plan; empty when even the bare demand has none.
 
     Starting from all that the scenario asks, each requirement is left out in turn; it stays out if there is still no
@@ -39,9 +39,9 @@ def conflict_of(inquiry: Inquiry, beside: Iterable[Asked] = ()) -> tuple[Asked, 
     return tuple(reversed(conflict))
 
 
-def conflicts_of(inquiry: Inquiry) -> list[tuple[Asked, ...]]:
+def conflicts_of(inquiry: Inquiry) -> list[tuple[StatedRequirement, ...]]:
     """Independent conflicts, up to `MAX_CONFLICTS`: no two share a requirement, and each alone rules out every plan."""
-    found: list[tuple[Asked, ...]] = []
+    found: list[tuple[StatedRequirement, ...]] = []
     while len(found) < MAX_CONFLICTS:
         before = [item for conflict in found for item in conflict]
         if found and plan_without(inquiry, before) is not None:
@@ -53,7 +53,7 @@ def conflicts_of(inquiry: Inquiry) -> list[tuple[Asked, ...]]:
     return found
 
 
-def plan_without(inquiry: Inquiry, left_out: Iterable[Asked]) -> Outline | None:
+def plan_without(inquiry: Inquiry, left_out: Iterable[StatedRequirement]) -> Outline | None:
     """The cheapest plan when those requirements are not asked; None when there is none."""
     scenario = inquiry.scenario
     for item in left_out:

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from optimizer.inputs.requirements.asked import Asked, asked_of
 from optimizer.inputs.requirements.declaration import Requirement
 from optimizer.inputs.requirements.registry import BY_NAME
+from optimizer.inputs.requirements.stated import StatedRequirement, stated_requirements
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.plan.record.fleet import Deployment
@@ -63,7 +63,7 @@ def levers(scenario: Scenario, options: Sequence[WorkloadOptions], chosen: Seque
         options: Whose precisions say which quality floors there are.
         chosen: The plan, whose instances say what one more means to a limit on GPUs.
     """
-    asked = asked_of(scenario)
+    asked = stated_requirements(scenario)
     own = [lever for item in asked if item.workload for lever in _of_workload(item, scenario, options)]
     numbers = [item for item in asked if not item.workload and item.number is not None and item.requirement.step]
     limits = [_moved(item.requirement, item.field, item.label, float(item.value), chosen) for item in numbers]
@@ -81,7 +81,7 @@ def is_demand(field: str) -> bool:
     return field.endswith("requests_per_second")
 
 
-def _of_workload(item: Asked, scenario: Scenario, options: Sequence[WorkloadOptions]) -> Iterator[Lever]:
+def _of_workload(item: StatedRequirement, scenario: Scenario, options: Sequence[WorkloadOptions]) -> Iterator[Lever]:
     """A demand by the hour is moved by its peak; a profile given hour by hour has no one number to move."""
     requirement = item.requirement
     if requirement.name == "min_quality":
@@ -154,7 +154,7 @@ def _whole(requirement: Requirement, field: str, what: str, value: int, size: in
     return Lever(requirement, field, what, value, steps, ends)
 
 
-def _floors(item: Asked, options: Sequence[WorkloadOptions]) -> Lever:
+def _floors(item: StatedRequirement, options: Sequence[WorkloadOptions]) -> Lever:
     """The floors at which the next precision falls out or comes in."""
     floor = float(item.value)
     estimates = (estimate for choice in options for estimate in choice.quality)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from optimizer.inputs.requirements.asked import shown, with_field
+from optimizer.inputs.requirements.stated import shown, with_field
 from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.explain.levers import Direction, Lever, is_demand
 from optimizer.plan.explain.pricing import SAME_COST

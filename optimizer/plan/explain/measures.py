@@ -10,7 +10,7 @@ from typing import Final
 from optimizer.base.units import WATTS_PER_KILOWATT
 from optimizer.inputs.catalog.kinds import SPOT
 from optimizer.inputs.catalog.records import Catalogs, Offer
-from optimizer.inputs.requirements.asked import Asked
+from optimizer.inputs.requirements.stated import StatedRequirement
 from optimizer.inputs.scenario.scenario import Quota, Scenario
 from optimizer.performance.market.market import carbon_kg_per_hour
 from optimizer.plan.explain.losses import share_left
@@ -96,7 +96,7 @@ class Facts:
         return max(shares, default=(0.0, ""))
 
 
-def _demand(facts: Facts, item: Asked) -> Iterable[Measured]:
+def _demand(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     """In the busiest hours, where hosted APIs may serve beside the replicas."""
     workload = next(each for each in facts.scenario.workloads if each.name == item.workload)
     peak, served = workload.peak_requests_per_second(), facts.served(item.workload)
@@ -109,7 +109,7 @@ def _demand(facts: Facts, item: Asked) -> Iterable[Measured]:
     yield Measured(served[busiest], text, limit=peak, binding=True)
 
 
-def _latency(facts: Facts, item: Asked) -> Iterable[Measured]:
+def _latency(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     """At the planned load; it binds as well where it stops a replica at the rate that it sustains."""
     serving, limit, metric = facts.serving(item.workload), float(item.value), item.requirement.name
     if not serving:
@@ -133,7 +133,7 @@ def _bound(deployment: Deployment, metric: str, statistic: str) -> float:
     return max(item.e2e_bound_ms[statistic] for item in deployment.classes)
 
 
-def _quality(facts: Facts, item: Asked) -> Iterable[Measured]:
+def _quality(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     known = [d.quality for d in facts.serving(item.workload) if d.quality is not None]
     what = f"{item.workload}: quality ≥ {item.value:g}"
     if known:
@@ -143,28 +143,28 @@ def _quality(facts: Facts, item: Asked) -> Iterable[Measured]:
         yield Measured(0.0, accepted, limit=float(item.value), binding=False)
 
 
-def _min_replicas(facts: Facts, item: Asked) -> Iterable[Measured]:
+def _min_replicas(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     least = min(facts.replicas(item.workload))
     yield Measured(least, f"{item.workload}: at least {item.value:g} replicas in every hour: {least}")
 
 
-def _max_replicas(facts: Facts, item: Asked) -> Iterable[Measured]:
+def _max_replicas(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     most = max(facts.replicas(item.workload))
     yield Measured(most, f"{item.workload}: at most {item.value:g} replicas at once: {most}")
 
 
-def _utilization(facts: Facts, item: Asked) -> Iterable[Measured]:
+def _utilization(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     busiest = max((d.utilization for d in facts.bought.deployments), default=0.0)
     text = f"utilization ≤ {item.value:.0%}: the busiest deployment runs at {busiest:.1%} of its maximum"
     yield Measured(busiest, text)
 
 
-def _gpus(facts: Facts, item: Asked) -> Iterable[Measured]:
+def _gpus(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     gpus = facts.most_at_once(lambda offer: offer.gpu_count)
     yield Measured(gpus, f"at most {item.value:g} GPUs: {gpus:g} are bought")
 
 
-def _budget(facts: Facts, item: Asked) -> Iterable[Measured]:
+def _budget(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     limit, factor = float(item.value), facts.scenario.policy.robust.price
     cost = float(facts.bought.monthly_cost_usd * Decimal(repr(factor)))
     at_worst = f" with prices × {factor:g}" if factor != 1 else ""
@@ -172,7 +172,7 @@ def _budget(facts: Facts, item: Asked) -> Iterable[Measured]:
     yield Measured(cost, text)
 
 
-def _quotas(facts: Facts, _: Asked) -> Iterable[Measured]:
+def _quotas(facts: Facts, _: StatedRequirement) -> Iterable[Measured]:
     for quota in facts.scenario.policy.quotas:
         used = facts.most_at_once(partial(_counted, quota))
         text = f"quota {quota.name}: {used:g} of {quota.max_gpus} GPUs"
@@ -184,7 +184,7 @@ def _counted(quota: Quota, offer: Offer) -> float:
     return offer.gpu_count if quota.covers(offer.provider, offer.region, offer.gpu) else 0
 
 
-def _configurations(facts: Facts, item: Asked) -> Iterable[Measured]:
+def _configurations(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     count = len({_setup(d) for d in facts.bought.deployments})
     yield Measured(count, f"at most {item.value:g} distinct configurations: {count}")
 
@@ -194,18 +194,18 @@ def _setup(d: Deployment) -> tuple[str, ...]:
     return (d.workload, d.model, d.engine, d.gpu, d.precision, d.kv_precision, layout)
 
 
-def _engines(facts: Facts, item: Asked) -> Iterable[Measured]:
+def _engines(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     engines = sorted({d.engine for d in facts.bought.deployments})
     yield Measured(len(engines), f"at most {item.value:g} engines: {', '.join(engines)}")
 
 
-def _power(facts: Facts, item: Asked) -> Iterable[Measured]:
+def _power(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     gpus = facts.catalogs.gpus
     power = facts.most_at_once(lambda offer: (gpus[offer.gpu].tdp_w or 0.0) * offer.gpu_count) / WATTS_PER_KILOWATT
     yield Measured(power, f"at most {item.value:g} kW: {power:.1f} kW of GPU power")
 
 
-def _carbon(facts: Facts, item: Asked) -> Iterable[Measured]:
+def _carbon(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     emitted = sum(_carbon_kg_per_month(facts, purchase) for purchase in facts.bought.purchases)
     yield Measured(emitted, f"at most {item.value:g} kg CO₂ a month: {emitted:.1f} kg")
 
@@ -220,17 +220,17 @@ def _carbon_kg_per_month(facts: Facts, purchase: Purchase) -> float:
     return float(kg_per_hour or 0) * sum(hours)
 
 
-def _spot_share(facts: Facts, item: Asked) -> Iterable[Measured]:
+def _spot_share(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     share, _ = facts.highest_share(lambda d: SPOT if d.pricing_term == SPOT else "")
     yield Measured(share, f"at most {item.value:.0%} of the demand on spot: {share:.1%}")
 
 
-def _provider_share(facts: Facts, item: Asked) -> Iterable[Measured]:
+def _provider_share(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     share, provider = facts.highest_share(lambda d: d.provider)
     yield Measured(share, f"at most {item.value:.0%} of the demand at one provider: {provider} serves {share:.1%}")
 
 
-def _spare(facts: Facts, item: Asked) -> Iterable[Measured]:
+def _spare(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     kept = min(_spare_of(d) for d in facts.bought.deployments)
     yield Measured(kept, f"{item.value:g} replica(s) of any deployment may fail within the service levels")
 
@@ -244,12 +244,12 @@ def _spare_of(deployment: Deployment) -> int:
     return deployment.replicas - left
 
 
-def _providers(facts: Facts, item: Asked) -> Iterable[Measured]:
+def _providers(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     count = _fewest_places(facts, lambda d: d.provider)
     yield Measured(count, f"at least {item.value:g} providers: {count}")
 
 
-def _regions(facts: Facts, item: Asked) -> Iterable[Measured]:
+def _regions(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     count = _fewest_places(facts, lambda d: f"{d.provider} {d.region}")
     yield Measured(count, f"at least {item.value:g} regions: {count}")
 
@@ -262,18 +262,18 @@ def _fewest_places(facts: Facts, place: Callable[[Deployment], str]) -> int:
     return min(len({place(d) for d in there}) for there in running)
 
 
-def _changes(facts: Facts, item: Asked) -> Iterable[Measured]:
+def _changes(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     if facts.bought.migration is not None:
         changed = facts.bought.migration.started + facts.bought.migration.stopped
         yield Measured(changed, f"at most {item.value:g} replicas started or stopped: {changed}")
 
 
-def _survive(facts: Facts, item: Asked) -> Iterable[Measured]:
+def _survive(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     left, worst = share_left(facts.scenario, facts.bought)
     yield Measured(left, f"{item.value} leaves {left:.1%} of the demand served, the least after losing {worst}", 1.0)
 
 
-def _robust(facts: Facts, _: Asked) -> Iterable[Measured]:
+def _robust(facts: Facts, _: StatedRequirement) -> Iterable[Measured]:
     """How much more than planned every deployment could be sent, or how much less it could sustain."""
     policy = facts.scenario.policy
     rooms = [
@@ -286,7 +286,7 @@ def _robust(facts: Facts, _: Asked) -> Iterable[Measured]:
     yield Measured(room, f"{policy.robust.words}: the tightest deployment takes × {room:.3g} of × {asked:.3g}", asked)
 
 
-MEASURES: Final[Mapping[str, Callable[[Facts, Asked], Iterable[Measured]]]] = {
+MEASURES: Final[Mapping[str, Callable[[Facts, StatedRequirement], Iterable[Measured]]]] = {
     "demand": _demand,
     "ttft_ms": _latency,
     "tpot_ms": _latency,

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from optimizer.inputs.requirements.asked import Asked, shown, waivable, with_field
 from optimizer.inputs.requirements.declaration import Value
+from optimizer.inputs.requirements.stated import StatedRequirement, shown, waivable, with_field
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.explain.conflict import conflict_of, conflicts_of, plan_of, plan_without
@@ -24,7 +24,7 @@ WORTH_OFFERING = 0.98
 class WayOut:
     """Askeds set to new values, and the plan that they allow."""
 
-    changes: tuple[tuple[Asked, Value | bool | None], ...]
+    changes: tuple[tuple[StatedRequirement, Value | bool | None], ...]
     plan: Outline
     strictest: bool = True
     """Whether nothing stricter has a plan; looser ways stand beside it because they save a lot."""
@@ -42,7 +42,7 @@ def ways_out(inquiry: Inquiry) -> tuple[list[ConflictItem], list[Relaxation]]:
     return told, [relaxation(way) for way in sorted(ways, key=lambda way: (way.plan.monthly_cost_usd, _words(way)))]
 
 
-def alone(inquiry: Inquiry, item: Asked) -> Iterator[WayOut]:
+def alone(inquiry: Inquiry, item: StatedRequirement) -> Iterator[WayOut]:
     """One requirement loosened as little as restores a plan, then to the knee of its cost, then dropped."""
     removed = plan_without(inquiry, [item])
     if removed is None:
@@ -56,13 +56,13 @@ def alone(inquiry: Inquiry, item: Asked) -> Iterator[WayOut]:
             cheapest = way.plan.monthly_cost_usd
 
 
-def _knee(inquiry: Inquiry, item: Asked, removed: Outline) -> WayOut:
+def _knee(inquiry: Inquiry, item: StatedRequirement, removed: Outline) -> WayOut:
     """The strictest value beyond which loosening saves next to nothing."""
     worth = removed.monthly_cost_usd * Decimal(KNEE)
     return replace(_tightened(inquiry, inquiry.scenario, item, removed, worth), strictest=False)
 
 
-def together(inquiry: Inquiry, conflict: Sequence[Asked]) -> list[WayOut]:
+def together(inquiry: Inquiry, conflict: Sequence[StatedRequirement]) -> list[WayOut]:
     """All requirements of all conflicts loosened at once, then each tightened again as far as the others allow."""
     loose = list(conflict)
     while (plan := plan_without(inquiry, loose)) is None:
@@ -88,7 +88,7 @@ def together(inquiry: Inquiry, conflict: Sequence[Asked]) -> list[WayOut]:
 
 
 def _tightened(
-    inquiry: Inquiry, scenario: Scenario, item: Asked, removed: Outline, most_usd: Decimal | None = None
+    inquiry: Inquiry, scenario: Scenario, item: StatedRequirement, removed: Outline, most_usd: Decimal | None = None
 ) -> WayOut:
     """The strictest value of a requirement that still allows a plan, by bisection over the looser values.
 
@@ -129,13 +129,13 @@ def _words(way: WayOut) -> str:
     return " and ".join(_said(item, to) for item, to in way.changes)
 
 
-def _said(item: Asked, to: Value | bool | None) -> str:
+def _said(item: StatedRequirement, to: Value | bool | None) -> str:
     if to is None:
         return f"remove {item.field} ({shown(item.value, item.unit)})"
     return f"set {item.field} to {shown(to, item.unit)} (now {shown(item.value, item.unit)})"
 
 
-def _told(conflicts: Sequence[Sequence[Asked]], ways: Sequence[WayOut]) -> list[ConflictItem]:
+def _told(conflicts: Sequence[Sequence[StatedRequirement]], ways: Sequence[WayOut]) -> list[ConflictItem]:
     """Each requirement with what the rest of the scenario would need of it, where one way out moves it alone."""
     needed = {item.field: to for way in reversed(ways) for item, to in way.changes if way.strictest}
     told = []

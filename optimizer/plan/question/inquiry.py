@@ -9,7 +9,7 @@ import numpy as np
 
 from optimizer.base.arrays import Flags
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.requirements.asked import own_fields, policy_fields
+from optimizer.inputs.requirements.stated import own_fields, policy_fields
 from optimizer.inputs.scenario.scenario import Policy, Scenario
 from optimizer.performance.candidates.apis import apis
 from optimizer.performance.candidates.mixes import OverloadedMix, with_mixes_apart, with_mixes_predicted

@@ -7,8 +7,8 @@ from typing import Final, Literal
 import numpy as np
 
 from optimizer.inputs.catalog.kinds import OWNED
-from optimizer.inputs.requirements.asked import waivable
 from optimizer.inputs.requirements.registry import BY_NAME
+from optimizer.inputs.requirements.stated import waivable
 from optimizer.performance.market.criteria import OFFER_CRITERIA
 from optimizer.plan.explain.conflict import plan_without
 from optimizer.plan.question.forcing import Choice, forced

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from optimizer.inputs.requirements.asked import with_field
+from optimizer.inputs.requirements.stated import with_field
 from optimizer.inputs.scenario.scenario import STATISTICS, Scenario, Workload
 from optimizer.plan.explain.pricing import SAME_COST
 from optimizer.plan.question.inquiry import Inquiry

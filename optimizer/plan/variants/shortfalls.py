@@ -8,7 +8,7 @@ import numpy as np
 from optimizer.base.arrays import Flags, Ints
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.records import Catalogs, Offer
-from optimizer.inputs.requirements.asked import shown
+from optimizer.inputs.requirements.stated import shown
 from optimizer.inputs.scenario.scenario import Policy
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA, OFFER_CRITERIA, Criterion

@@ -20,7 +20,7 @@ PATH_STEP: Final = re.compile(r"\[[^\]]*\]|[^.\[\]]+")
 
 
 @dataclass(frozen=True)
-class Asked:
+class StatedRequirement:
     """A requirement as one scenario states it.
 
     Attributes:
@@ -79,23 +79,23 @@ def looser_values(requirement: Requirement, step: Step, value: float) -> tuple[f
     return tuple(round(value + (step.size if up else -step.size) * (k + 1), 6) for k in range(count))
 
 
-def asked_of(scenario: Scenario) -> tuple[Asked, ...]:
+def stated_requirements(scenario: Scenario) -> tuple[StatedRequirement, ...]:
     """Everything that is asked, in the registry's order: each workload's own, then the policy's, defaults included."""
     own = (
         item
         for workload in scenario.workloads
         for requirement in OF_WORKLOADS
-        for item in _asked(requirement, scenario, workload)
+        for item in _stated(requirement, scenario, workload)
     )
-    return (*own, *(item for each in REQUIREMENTS if not each.of_workload for item in _asked(each, scenario, None)))
+    return (*own, *(item for each in REQUIREMENTS if not each.of_workload for item in _stated(each, scenario, None)))
 
 
-def waivable(scenario: Scenario) -> tuple[Asked, ...]:
+def waivable(scenario: Scenario) -> tuple[StatedRequirement, ...]:
     """What could be done without: all but the demand."""
-    return tuple(item for item in asked_of(scenario) if item.requirement.waivable)
+    return tuple(item for item in stated_requirements(scenario) if item.requirement.waivable)
 
 
-def _asked(requirement: Requirement, scenario: Scenario, workload: Workload | None) -> Iterator[Asked]:
+def _stated(requirement: Requirement, scenario: Scenario, workload: Workload | None) -> Iterator[StatedRequirement]:
     """The requirement as it is stated: nothing where it asks nothing, one item a statistic of a latency."""
     name = "" if workload is None else workload.name
     if requirement.only_with and not _stands(requirement.only_with, scenario, workload):
@@ -107,9 +107,9 @@ def _asked(requirement: Requirement, scenario: Scenario, workload: Workload | No
         path = field.replace("[]", f"[{name}]", 1)
         if isinstance(value, Latency):
             for statistic, limit in value.limits_ms().items():
-                yield Asked(requirement, f"{path}.{statistic}", limit, True, statistic, name)
+                yield StatedRequirement(requirement, f"{path}.{statistic}", limit, statistic=statistic, workload=name)
             continue
-        yield Asked(requirement, path, _in_words(value), value != default, "", name)
+        yield StatedRequirement(requirement, path, _in_words(value), written=value != default, workload=name)
 
 
 def _value(field: str, scenario: Scenario, workload: Workload | None) -> Any:
