@@ -108,3 +108,71 @@ def test_a_replica_stays_warm_where_starting_one_takes_too_long(ttft_ms: float |
 def test_the_floor_holds_in_every_period() -> None:
     nights_off = ([0.0] * 8 + [4.0] * 16) * 7
     assert periods(scenario(nights_off, min_replicas=2)).min_replicas.tolist() == [[2], [2]]
+
+
+@settings(max_examples=40)
+@given(weeks, weeks, st.integers(1, 30), st.floats(1e-3, 1e3), st.floats(1e-3, 1e3), st.booleans())
+def test_a_profile_times_any_factor_is_grouped_alike(
+    one: list[float], other: list[float], most: int, factor: float, other_factor: float, dear: bool
+) -> None:
+    # values of few digits, as people write them, tie often; those below them are not scaled within rounding
+    first, second = [round(rate, 1) + 1 for rate in one], [round(rate, 1) + 1 for rate in other]
+    scaled = [rate * factor for rate in first], [rate * other_factor for rate in second]
+    minutes = 90 if dear else 10
+    written = hours_of(first, second, max_periods=most, start_up_minutes=minutes)
+    assert hours_of(*scaled, max_periods=most, start_up_minutes=minutes) == written
+
+
+def test_equal_steps_are_joined_alike_at_every_scale() -> None:
+    """Every two levels next to each other are as dear to join as any other two."""
+    week = [float(1 + hour % 12) for hour in range(168)]
+    groupings = {tuple(hours_of([rate * k / 100 for rate in week], max_periods=7)) for k in range(1, 101)}
+    assert len(groupings) == 1
+
+
+def hours_of(*weekly: list[float], **elastic: float) -> list[int]:
+    return periods(elastic_scenario(*weekly, **elastic)).hour_to_period.tolist()
+
+
+def elastic_scenario(*weekly: list[float], **elastic: float) -> Scenario:
+    asked = scenario(*weekly)
+    return Scenario.model_validate(asked.model_dump() | {"policy": {"elastic": elastic}})
+
+
+DIPS = [1.0] * 8 + [4.0] * 4 + [2.0] * 1 + [4.0] * 5 + [1.0] * 6
+
+
+@pytest.mark.parametrize("elastic", [{"start_up_minutes": 60}, {"minimum_billing_hours": 1}])
+def test_hours_of_equal_demand_are_one_period_where_idling_never_pays(elastic: dict[str, float]) -> None:
+    assert periods(elastic_scenario(DIPS * 7, **elastic)).count == 3
+
+
+@pytest.mark.parametrize("elastic", [{"start_up_minutes": 61}, {"minimum_billing_hours": {"aws": 2}}])
+def test_a_run_of_equal_hours_is_a_period_where_idling_can_pay(elastic: dict[str, float]) -> None:
+    day, night = [0] * 8 + [1] * 4 + [2] + [3] * 5, [0] * 6
+    assert hours_of(DIPS * 7, **elastic) == (day + night) * 7
+    every_run = periods(elastic_scenario(DIPS * 7, max_periods=28, **elastic))
+    assert every_run.count == 28
+    assert every_run.hour_to_period[-6:].tolist() == night
+    assert (every_run.added_share == 0).all()
+
+
+def test_runs_are_told_apart_by_their_neighbours_as_far_as_there_is_room() -> None:
+    """Of the days of a working week with a short dip, the first and the last differ from those between."""
+    week = DIPS * 5 + [1.0] * 48
+    counts = {most: len({*hours_of(week, max_periods=most, start_up_minutes=90)}) for most in (3, 5, 6, 7, 11, 20)}
+    assert counts == {3: 3, 5: 5, 6: 6, 7: 7, 11: 11, 20: 20}
+    hours = hours_of(week, max_periods=7, start_up_minutes=90)
+    assert hours[24:48] == hours[48:72] == hours[72:96]
+    assert hours[8] != hours[32]
+    assert hours[4 * 24 + 17] != hours[3 * 24 + 17]
+
+
+@settings(max_examples=40)
+@given(weeks, st.integers(1, 30))
+def test_runs_add_no_more_demand_than_equal_hours_do(week: list[float], most: int) -> None:
+    equal = periods(elastic_scenario(week, max_periods=most))
+    runs = periods(elastic_scenario(week, max_periods=most, start_up_minutes=90))
+    assert equal.count <= runs.count <= most
+    assert runs.added_share == pytest.approx(equal.added_share)
+    assert len({*zip(equal.hour_to_period.tolist(), runs.hour_to_period.tolist(), strict=True)}) == runs.count

@@ -179,6 +179,11 @@ class Elastic(Strict):
         found = (hours for pattern, hours in self.minimum_billing_hours.items() if fnmatchcase(provider, pattern))
         return next(found, 1)
 
+    @property
+    def idling_can_pay(self) -> bool:
+        """Whether an instance may cost less in an hour without work than stopped for it and started again."""
+        return self.start_up_minutes > MINUTES_PER_HOUR or any(h > 1 for h in self.minimum_billing_hours.values())
+
 
 class Egress(Strict):
     """How many bytes the answers send out to the internet; what a provider charges for them is in the catalogs."""

@@ -12,6 +12,10 @@ from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK, MINUTES_PER_HO
 from optimizer.inputs.scenario.scenario import Latency, Scenario, Workload
 
 WEEKS_PER_MONTH = HOURS_PER_MONTH / HOURS_PER_WEEK
+SAME_SHARE = 1e-12
+"""Shares of a workload's peak that differ by no more, relatively, are equal but for rounding."""
+SAME_PRICE = 1e-9
+"""Prices of joining periods, in hours of peak, that differ by no more are equal but for rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,13 +49,38 @@ class Periods:
 def periods(scenario: Scenario) -> Periods:
     """The scenario's week in at most `policy.elastic.max_periods` periods, the same for all workloads.
 
-    Exact while the week has no more different hours than that. Otherwise the two periods are joined, again and again,
-    for which rounding both up to their element-wise maximum adds least demand, counted in hours of each workload's
-    peak; what lifts all workloads together above the week's own highest hour counts as if it lasted the whole week,
-    as the machines bought for it do. Every hour stays covered, and the peak of every workload keeps its exact value.
+    Demand is exact while the week has no more different hours than that. Otherwise the two periods are joined, again
+    and again, for which rounding both up to their element-wise maximum adds least demand, counted in hours of each
+    workload's peak; what lifts all workloads together above the week's own highest hour counts as if it lasted the
+    whole week, as the machines bought for it do. Every hour stays covered, and the peak of every workload keeps its
+    exact value. A profile times any factor is grouped alike.
+
+    **Hours that run the same machines.** All hours of a period do. Where idling through a dip never costs less than
+    starting again (`Elastic.idling_can_pay`), hours of equal demand are one period. With one offer paid by the hour
+    nothing is lost: to run more instances than an hour needs saves at most one start for each idle hour, and a start
+    costs no more than that hour. With several offers, an hour may be served at a higher price by what a neighbouring
+    hour runs anyway. That saves less than all starts cost in the cheapest plan that ignores them: such a plan serves
+    hours of equal demand alike, and no plan runs for less.
+
+    Elsewhere a period is a run of hours of equal demand, one after the other around the week, if `max_periods` has room
+    for all of them. Then nothing is lost while starts are the only link between hours: let all hours of a run do what
+    its cheapest hour does, and neither the hours nor the starts cost more, for from before the run to what that hour
+    runs and on to what follows, instances rise by no more than they did over all its hours. Of more runs, those of
+    equal length and demand are one period, told apart by their neighbours, and these by theirs, while there is room:
+    Tuesday's noon is Wednesday's. What these might do differently is lost. Where even they are too many, periods of
+    equal demand are joined first, so that no plan is dearer than if all hours of equal demand were one period.
+
+    Lost in every grouping: that one hour spends less of a limit over the month (carbon) for another of equal demand to
+    spend more; and machines changed within a run, when a least billed time is over.
     """
     week = np.array([weekly_requests_per_second(workload) for workload in scenario.workloads]).T
-    hour_to_period = _clustered(week, scenario.policy.elastic.max_periods)
+    elastic = scenario.policy.elastic
+    return grouped(scenario, _hour_to_period(week, elastic.max_periods, by_runs=elastic.idling_can_pay))
+
+
+def grouped(scenario: Scenario, hour_to_period: Ints) -> Periods:
+    """The scenario's week in given periods: (168,) of each hour, numbered by their first hour."""
+    week = np.array([weekly_requests_per_second(workload) for workload in scenario.workloads]).T
     count = int(hour_to_period.max()) + 1
     demand = np.array([week[hour_to_period == period].max(axis=0) for period in range(count)])
     following = np.roll(hour_to_period, -1)
@@ -95,21 +124,82 @@ def _floor(scenario: Scenario, demand: Floats) -> Ints:
     return kept
 
 
-def _clustered(week: Floats, max_periods: int) -> Ints:
+def _hour_to_period(week: Floats, max_periods: int, *, by_runs: bool) -> Ints:
     """(168,) the period of each hour; periods are numbered by their first hour.
 
     Args:
         week: (168, W) demand by hour.
         max_periods: Periods allowed.
+        by_runs: Whether hours of equal demand are one period only within a run of them.
     """
-    # distinct hours, each a period of its own at first, and the period of each hour
-    highest, group = np.unique(week / week.max(axis=0), axis=0, return_inverse=True)
-    peak, group = float(highest.sum(axis=1).max()), group.reshape(-1).astype(np.int64)
+    share = _levelled(week / week.max(axis=0))
+    # hour -> number of its demand, in the order of demands
+    demand = np.unique(share, axis=0, return_inverse=True)[1].reshape(-1)
+    kind = _kinds_of_runs(demand, max_periods) if by_runs else np.zeros_like(demand)
+    _, first, group = np.unique(np.stack([demand, kind], axis=1), axis=0, return_index=True, return_inverse=True)
+    return _joined(share[first], group.reshape(-1).astype(np.int64), max_periods)
+
+
+def _levelled(share: Floats) -> Floats:
+    """(168, W) shares of the peak, with those of a workload that differ by rounding alone made equal."""
+    levels = np.empty_like(share)
+    for workload, own in enumerate(share.T):
+        distinct, position = np.unique(own, return_inverse=True)
+        # distinct share -> the first of those that stand as near one to the next as rounding does
+        leads = np.diff(distinct, prepend=-1.0) > SAME_SHARE * distinct
+        levels[:, workload] = distinct[leads][np.cumsum(leads) - 1][position.reshape(-1)]
+    return levels
+
+
+def _kinds_of_runs(demand: Ints, max_periods: int) -> Ints:
+    """(168,) the kind of run that each hour is in: hours of equal demand, one after the other around the week.
+
+    Each run is a kind of its own if so many fit. Else runs are of one kind whose demand and length are equal, and kinds
+    are split by the kinds of the neighbours, again and again, as long as there is room.
+    """
+    run = np.cumsum(demand != np.roll(demand, 1))
+    # Monday's first hours go on with what Sunday ends with
+    run[run == 0] = run[-1]
+    _, first, run = np.unique(run, return_index=True, return_inverse=True)
+    if len(first) <= max_periods:
+        return run.astype(np.int64)
+    # runs in the order of the week -> demand, hours and kind; shorter runs of a demand are numbered first
+    order = np.argsort(first)
+    position = np.argsort(order)[run]
+    hours = np.bincount(position)
+    kind = _numbered(demand[first[order]], hours)
+    while True:
+        coarse, finer = kind, _numbered(kind, np.roll(kind, 1), np.roll(kind, -1))
+        # short runs first: dips worth idling through are short
+        for number in dict.fromkeys(coarse[np.argsort(hours, kind="stable")].tolist()):
+            split = _numbered(kind, np.where(coarse == number, finer, 0))
+            kind = split if split.max() < max_periods else kind
+        if kind.max() == coarse.max():
+            return kind[position]
+
+
+def _numbered(*keys: Ints) -> Ints:
+    """(N,) a number for each different combination of keys (N,) each, in their order."""
+    return np.unique(np.stack(keys, axis=1), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def _joined(highest: Floats, group: Ints, max_periods: int) -> Ints:
+    """(168,) the period of each hour, once so many groups are joined that they fit.
+
+    Args:
+        highest: (N, W) demand of each group as a share of the workload's peak.
+        group: (168,) of each hour.
+        max_periods: Periods allowed.
+    """
+    peak = float(highest.sum(axis=1).max())
     hours = np.bincount(group).astype(float)
     alive = np.ones(len(hours), dtype=bool)
     price = _joining_prices(highest, hours, peak)
     for _ in range(len(hours) - max_periods):
-        kept, gone = divmod(int(np.argmin(price)), len(hours))
+        # equal demand is joined first, at no price at all; prices that differ by rounding alone count as equal, and
+        # the first of them is taken whatever the scale
+        lowest = float(price.min())
+        kept, gone = divmod(int(np.argmax(price <= lowest + SAME_PRICE * (lowest > 0))), len(hours))
         highest[kept] = np.maximum(highest[kept], highest[gone])
         hours[kept] += hours[gone]
         group[group == gone] = kept
