@@ -197,9 +197,10 @@ def _joined(highest: Floats, group: Ints, max_periods: int) -> Ints:
     price = _joining_prices(highest, hours, peak)
     for _ in range(len(hours) - max_periods):
         # equal demand is joined first, at no price at all; prices that differ by rounding alone count as equal, and
-        # the first of them is taken whatever the scale
+        # of those the join that lifts fewest hours is taken, then the first, whatever the scale
         lowest = float(price.min())
-        kept, gone = divmod(int(np.argmax(price <= lowest + SAME_PRICE * (lowest > 0))), len(hours))
+        cheapest = np.argwhere(np.triu(price <= lowest + SAME_PRICE * (lowest > 0)))
+        kept, gone = min(cheapest.tolist(), key=lambda pair: _hours_lifted(highest, hours, *pair))
         highest[kept] = np.maximum(highest[kept], highest[gone])
         hours[kept] += hours[gone]
         group[group == gone] = kept
@@ -210,6 +211,12 @@ def _joined(highest: Floats, group: Ints, max_periods: int) -> Ints:
         price[kept, kept] = np.inf
     period: Ints = pd.factorize(group)[0].astype(np.int64)
     return period
+
+
+def _hours_lifted(highest: Floats, hours: Floats, one: int, other: int) -> float:
+    """Hours of the week whose demand is rounded up where two periods are joined."""
+    joined = np.maximum(highest[one], highest[other])
+    return float(sum(hours[period] for period in (one, other) if (highest[period] < joined).any()))
 
 
 def _joining_prices(highest: Floats, hours: Floats, peak: float) -> Floats:
