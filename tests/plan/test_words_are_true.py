@@ -1,14 +1,19 @@
 """What a reader is told is what was tried: whole conflicts, the cheapest way out, every limit that binds."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from support.scenarios import with_policy
 
 from optimizer import optimize
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.explain.binding import requirements
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.report import PlanReport
 
 CHAT: dict[str, Any] = {
@@ -80,3 +85,18 @@ def test_the_share_of_a_provider_is_among_what_binds(planned: Callable[[str], Pl
     """It costs more than any other limit of the scenario."""
     binding = {item.requirement for item in planned("three-clouds").explanation.binding}
     assert "policy.max_provider_share" in binding
+
+
+def test_hosted_apis_are_neither_spot_nor_replicas(
+    asked: Callable[[str], Inquiry], fleet: Callable[[str], PlannedFleet]
+) -> None:
+    """They serve most of the night here; a plan of nothing else has no replica to spare."""
+    inquiry, plan = asked("api-at-night"), fleet("api-at-night")
+    assert plan.hosted
+    scenario = with_policy(inquiry.scenario, max_spot_share=0.5, spare_replicas=1)
+    measured = {item.requirement: item.value for item in requirements(scenario, inquiry.catalogs, plan)}
+    assert measured["policy.max_spot_share"] == 0
+    by_apis = replace(plan, deployments=(), purchases=())
+    fields = {item.requirement for item in requirements(scenario, inquiry.catalogs, by_apis)}
+    assert "policy.spare_replicas" not in fields
+    assert "policy.max_spot_share" in fields

@@ -26,7 +26,7 @@ def agrees(problem: Problem) -> None:
         return
     assert solution.outcome == "optimal", solution.reason
     assert not faults(problem, solution)
-    assert solution.cost_usd_per_month == pytest.approx(expected * HOURS_PER_MONTH, rel=1e-6)
+    assert solution.cost_usd_per_month == pytest.approx(expected * HOURS_PER_MONTH, rel=1e-7)
     assert solution.bound_usd_per_month == pytest.approx(solution.cost_usd_per_month, rel=1e-6)
 
 

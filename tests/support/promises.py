@@ -114,7 +114,9 @@ class Carrying:
         price[:block] = [sending_usd_per_request(problem, c, m) * SECONDS_PER_HOUR for c, m in pairs]
         free = [(0.0, None)] * (width - hosted)
         at_api = [(0.0, None)] * hosted if sent is None else [(float(x), float(x)) for x in sent]
-        allowed = np.array(right) + CLOSE / 100 * np.maximum(1.0, np.abs(right)) * (1 if sent is None else 100)
+        # an optimum may use what it is allowed to miss, so that is a share of each row; a given plan has rounding in it
+        slack = CLOSE / 100 * np.abs(right) if sent is None else CLOSE * np.maximum(1.0, np.abs(right))
+        allowed = np.array(right) + slack
         found = linprog(price, A_ub=np.array(rows), b_ub=allowed, bounds=free + at_api, method="highs")
         return float(found.fun) if found.status == 0 else np.inf
 

@@ -42,9 +42,10 @@ def with_deciding(
     priced = {field: without.difference_usd for field, without in promises.items()}
     deciding = [field for field, difference_usd in priced.items() if (difference_usd or 0) < 0]
     slack = tuple(item.requirement for item in limits if not item.binding)
-    for item in waivable(inquiry.scenario) if slack else ():
-        is_limit = item.requirement.decides == "fleet" and item.requirement.step and item.written
-        if is_limit and item.field in slack and not item.field.startswith((*priced, BUDGET)):
+    unpriced = [item for item in waivable(inquiry.scenario) if not item.field.startswith((*priced, BUDGET))]
+    written = [item for item in unpriced if item.written and item.requirement.step]
+    for item in (item for item in written if item.requirement.decides == "fleet"):
+        if any(field.startswith(item.field) for field in slack):
             plan = plan_without(inquiry, [item])
             deciding += [item.field] if plan and plan.monthly_cost_usd < chosen.monthly_cost_usd - SAME_COST else []
     return [

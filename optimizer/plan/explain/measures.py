@@ -14,7 +14,7 @@ from optimizer.inputs.requirements.stated import StatedRequirement
 from optimizer.inputs.scenario.scenario import Quota, Scenario
 from optimizer.performance.market.market import carbon_kg_per_hour
 from optimizer.plan.explain.losses import share_left
-from optimizer.plan.record.fleet import Deployment, PlannedFleet, Purchase
+from optimizer.plan.record.fleet import Deployment, Hosted, PlannedFleet, Purchase
 
 BINDS_WITHIN: Final = 0.02
 """A limit that is no count binds when less than this share of it is left."""
@@ -82,15 +82,14 @@ class Facts:
         amounts = [(purchase, of_instance(self.offers[purchase.offer])) for purchase in self.bought.purchases]
         return max(sum(amount * p.schedule[t].instances for p, amount in amounts) for t in self.periods)
 
-    def highest_share(self, carrier: Callable[[Deployment], str]) -> tuple[float, str]:
-        """The largest share of a period's demand that one carrier serves, and which; hosted APIs go by provider."""
+    def highest_share(self, carrier: Callable[[Deployment | Hosted], str]) -> tuple[float, str]:
+        """The largest share of a period's demand that one carrier serves, and which; those without a name are none."""
         shares: list[tuple[float, str]] = []
         for t, period in zip(self.periods, self.bought.periods, strict=True):
             carried: dict[str, float] = defaultdict(float)
-            for d in self.bought.deployments:
-                carried[carrier(d)] += d.schedule[t].requests_per_second
-            for api in self.bought.hosted:
-                carried[api.provider] += api.schedule[t].requests_per_second
+            serving: list[Deployment | Hosted] = [*self.bought.deployments, *self.bought.hosted]
+            for each in serving:
+                carried[carrier(each)] += each.schedule[t].requests_per_second
             total = sum(period.requests_per_second.values())
             shares += [(flow / total, name) for name, flow in carried.items() if name and total]
         return max(shares, default=(0.0, ""))
@@ -221,7 +220,7 @@ def _carbon_kg_per_month(facts: Facts, purchase: Purchase) -> float:
 
 
 def _spot_share(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
-    share, _ = facts.highest_share(lambda d: SPOT if d.pricing_term == SPOT else "")
+    share, _ = facts.highest_share(lambda d: SPOT if isinstance(d, Deployment) and d.pricing_term == SPOT else "")
     yield Measured(share, f"at most {item.value:.0%} of the demand on spot: {share:.1%}")
 
 
@@ -231,8 +230,10 @@ def _provider_share(facts: Facts, item: StatedRequirement) -> Iterable[Measured]
 
 
 def _spare(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
-    kept = min(_spare_of(d) for d in facts.bought.deployments)
-    yield Measured(kept, f"{item.value:g} replica(s) of any deployment may fail within the service levels")
+    """Where nothing but hosted APIs serves, no replica can fail."""
+    if facts.bought.deployments:
+        kept = min(_spare_of(d) for d in facts.bought.deployments)
+        yield Measured(kept, f"{item.value:g} replica(s) of any deployment may fail within the service levels")
 
 
 def _spare_of(deployment: Deployment) -> int:
@@ -270,7 +271,8 @@ def _changes(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
 
 def _survive(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     left, worst = share_left(facts.scenario, facts.bought)
-    yield Measured(left, f"{item.value} leaves {left:.1%} of the demand served, the least after losing {worst}", 1.0)
+    effect = f"the least after losing {worst}" if worst else "since the plan runs on nothing that may be lost so"
+    yield Measured(left, f"{item.value} leaves {left:.1%} of the demand served, {effect}", limit=1.0)
 
 
 def _robust(facts: Facts, _: StatedRequirement) -> Iterable[Measured]:
