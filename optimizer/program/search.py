@@ -9,7 +9,7 @@ from optimizer.base.arrays import Flags, Ints
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.large.decomposition import better, joined, separable_parts
 from optimizer.program.large.search import search_large
-from optimizer.program.problem.instance_contents import affordable
+from optimizer.program.problem.instance_contents import affordable, places_instances
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import stands_in_force
 from optimizer.program.problem.traits import GROUPS, candidate_traits, offer_traits
@@ -49,7 +49,7 @@ def search(problem: Problem, state: SearchState, eliminate: bool = True) -> Sear
     streams = keep[problem.streams.server].sum()
     if streams > SEPARATED_STREAMS and len(parts := separable_parts(problem, keep)) > 1:
         return _search_parts(problem, parts, state)
-    if problem.limits.survive:
+    if problem.limits.survive or places_instances(problem):
         # the bound by patterns knows of no loss
         return _search_small(problem, keep, state)
     if streams > (MANY_STREAMS_WITH_STARTS if problem.traffic.start_share.any() else MANY_STREAMS):

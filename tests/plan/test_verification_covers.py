@@ -141,6 +141,7 @@ BREAKS: dict[tuple[str, str], Break] = {
     ("spread", "policy.max_provider_share"): Break("three-clouds", 0.35),
     ("spread", "policy.max_spot_share"): Break("spot-summaries", 0.1),
     ("placement", "policy.survive.loss_of"): Break("chat-8b", ["instance"]),
+    ("placement", "policy.spare_on_other_instances"): Break("chat-8b", True),
     ("placement", "policy.robust.demand"): Break("own-rack", 3.0),
     ("placement", "policy.robust.throughput"): Break("own-rack", 0.3),
     ("losses", "policy.spare_replicas"): Break("chat-8b", 50),

@@ -66,7 +66,7 @@ def test_formulation_page_is_the_registry(golden: Golden) -> None:
 def test_a_family_that_is_not_used_adds_nothing(name: str) -> None:
     assert [family.name for family in active_families(tiny_problem())] == list(ALWAYS)
     # what stands on which instance matters where the loss of one must be survived
-    with_it = {"survive"} if name == "placement" else set()
+    with_it = {"placement": {"survive"}, "spare_on_other_instances": {"placement"}}.get(name, set())
     assert set(build_program(TINY[name]()).families) == {*ALWAYS, name, *with_it}
     bare = build_program(tiny_problem()).variables.groups()
     assert all(bare[group].size == 0 for group in (*BINARIES, "bought", "starts", "changed", "carried", "placed"))

@@ -105,6 +105,7 @@ ASKING: Final[Mapping[str, Edit]] = {
     "policy.max_distinct_configurations": number(workloads=[CHAT, LONG], rule={"max_distinct_configurations": 1}),
     "policy.max_engines": number(workloads=[SWIFT, LARGE], rule={"max_engines": 1}),
     "policy.spare_replicas": number(rule={"spare_replicas": 2}),
+    "policy.spare_on_other_instances": Edit(rule={"spare_on_other_instances": True}),
     "policy.survive": Edit(rule={"survive": {"loss_of": ["provider"]}}, explained=True),
     "policy.min_providers": number(workloads=[SPREAD], rule={"min_providers": 2}),
     "policy.min_regions": number(workloads=[SPREAD], rule={"min_regions": 2}),

@@ -69,7 +69,7 @@ def _states(problem: Problem, period: int) -> Iterator[tuple[Counts, Counts]]:
 
     ceilings = [_most(problem, t) for t in range(problem.traffic.periods)]
     top = instances(tuple(max(each) for each in zip(*ceilings, strict=True)))
-    idle, apart = bool(problem.traffic.start_share.any()), "instance" in problem.limits.survive
+    idle, apart = bool(problem.traffic.start_share.any()), _apart(problem)
     for replicas in product(*(range(ceiling + 1) for ceiling in ceilings[period])):
         if not is_present(problem, replicas):
             continue
@@ -82,6 +82,11 @@ def _states(problem: Problem, period: int) -> Iterator[tuple[Counts, Counts]]:
         yield from ((replicas, extra) for extra in product(*more))
 
 
+def _apart(problem: Problem) -> bool:
+    """Whether it matters which replicas stand on one instance."""
+    return "instance" in problem.limits.survive or problem.limits.spare_on_other_instances
+
+
 def _most(problem: Problem, period: int) -> Counts:
     """Replicas of each candidate beyond which more are of no use to anyone."""
     traffic, limits, most = problem.traffic, problem.limits, []
@@ -90,7 +95,7 @@ def _most(problem: Problem, period: int) -> Counts:
         for m in np.flatnonzero(rates):
             load += max(traffic.demand_per_s[period, k] / s for k, s in enumerate(traffic.mixes[m]) if s > 0) / rates[m]
         room = problem.offers.gpus_per_instance[problem.candidates.offer[c]] // problem.candidates.gpus_per_replica[c]
-        held = int(room) * ("instance" in limits.survive)
+        held = int(room) * _apart(problem)
         whole = int(np.ceil(load - 1e-9))
         useful = max(int(np.ceil(load / limits.max_utilization - 1e-9)), whole + limits.spare_replicas, whole + held)
         floor = max(1 + limits.spare_replicas * (limits.spare_replicas > 0), int(traffic.least_replicas.max()))

@@ -48,9 +48,15 @@ def full_rate_per_s(problem: Problem) -> np.ndarray:
     return rate
 
 
+def what_one_instance_takes(problem: Problem) -> np.ndarray:
+    """(C, K + C) what the loss of a replica takes: requests/s of each class, and itself; 0 where it is no matter."""
+    survived, spared = "instance" in problem.limits.survive, problem.limits.spare_on_other_instances
+    return np.hstack([survived * full_rate_per_s(problem), spared * np.eye(len(problem.candidates))])
+
+
 def least_losses(problem: Problem, replicas: Counts, instances: Counts) -> list[tuple[float, ...]]:
-    """By class the most requests/s that the loss of one instance takes, for each placement that none beats."""
-    home, full = problem.candidates.offer.tolist(), full_rate_per_s(problem)
+    """The most that the loss of one instance takes of each class and candidate, for each placement that none beats."""
+    home, full = problem.candidates.offer.tolist(), what_one_instance_takes(problem)
     worst = [(0.0,) * full.shape[1]]
     for o, count in enumerate(instances):
         there = tuple((c, n) for c, n in enumerate(replicas) if home[c] == o and n)
@@ -105,7 +111,7 @@ class Carrying:
 
     def api_cost(self, replicas: Counts, instances: Counts) -> float:
         """Infinite where the replicas do not carry the traffic whatever is sent to the APIs."""
-        if "instance" in self.problem.limits.survive:
+        if self.problem.limits.spare_on_other_instances or "instance" in self.problem.limits.survive:
             worst = least_losses(self.problem, replicas, instances)
             return min((self.least(replicas, lost=lost) for lost in worst), default=np.inf)
         if any(all(r <= h for r, h in zip(replicas, known, strict=True)) for known in self.hopeless):
@@ -118,7 +124,8 @@ class Carrying:
     def least(self, replicas: Counts, sent: np.ndarray | None = None, lost: tuple[float, ...] | None = None) -> float:
         """The linear program: flows and API calls, then flows after each loss of a place beside the same API calls.
 
-        What the loss of an instance takes is `lost` requests/s of each class, of what all replicas carry at full rate.
+        What the loss of an instance takes is `lost`: requests/s of each class, of what all replicas carry at full rate,
+        then replicas of each candidate.
         """
         problem, apis, pairs = self.problem, self.problem.apis, self.pairs
         block, hosted = len(pairs), len(apis)
@@ -147,15 +154,17 @@ class Carrying:
 
         limits = problem.limits
         need(None, lambda _: True)
-        within(0, lambda c: min(limits.max_utilization * replicas[c], max(replicas[c] - limits.spare_replicas, 0)))
+        taken = lost or (0.0,) * (len(self.demand) + len(replicas))
+        spare = [max(limits.spare_replicas, n) for n in taken[len(self.demand) :]]
+        within(0, lambda c: min(limits.max_utilization * replicas[c], max(replicas[c] - spare[c], 0)))
         for number, loss in enumerate(self.losses, start=1):
             need(number, lambda a, loss=loss: a not in loss.hosts)
             within(number, lambda c, loss=loss: 0.0 if c in loss.gone else replicas[c])
-        for k, taken in enumerate(lost or ()):
+        for k, carried in enumerate(taken[: len(self.demand)] if "instance" in limits.survive else ()):
             row = np.zeros(width)
             row[width - hosted :] = -problem.traffic.mixes[apis.mix, k]
             rows.append(row)
-            right.append(float(replicas @ full_rate_per_s(problem)[:, k]) - taken - self.demand[k])
+            right.append(float(np.array(replicas) @ full_rate_per_s(problem)[:, k]) - carried - self.demand[k])
         for members, share in self.shares():
             row = np.zeros(width)
             row[:block] = [members("candidate", c) for c, _ in pairs]
@@ -352,7 +361,8 @@ def _shares_broken(problem: Problem, solution: Solution, period: int) -> Iterato
 
 def _misplaced(problem: Problem, solution: Solution, period: int) -> Iterator[str]:
     """What is wrong with what stands on which instance, and with the loss of any one of them."""
-    if "instance" not in problem.limits.survive:
+    survived, spared = "instance" in problem.limits.survive, problem.limits.spare_on_other_instances
+    if not (survived or spared):
         return
     now = solution.placed.period == period
     offer, count, held = (values[now] for values in list(vars(solution.placed).values())[1:])
@@ -364,6 +374,15 @@ def _misplaced(problem: Problem, solution: Solution, period: int) -> Iterator[st
         yield f"an instance holds more than it can in period {period}"
     if (held * (problem.candidates.offer != offer[:, None])).any():
         yield f"a replica stands on an instance of another offer in period {period}"
+    if spared:
+        load = np.zeros(len(problem.candidates))
+        for flow in solution.flows:
+            if flow.period == period:
+                load[flow.candidate] += flow.flow_per_s / problem.candidates.rate_per_s[flow.candidate, flow.mix]
+        if (load > (solution.replicas[period] - held.max(axis=0, initial=0)) * (1 + 2 * CLOSE) + CLOSE).any():
+            yield f"a candidate needs what stands on one instance in period {period}"
+    if not survived:
+        return
     full = full_rate_per_s(problem)
     by_api = solution.api_flow_per_s[period] @ problem.traffic.mixes[problem.apis.mix] if len(problem.apis) else 0.0
     left = solution.replicas[period] @ full + by_api - held @ full

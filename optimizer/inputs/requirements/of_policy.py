@@ -182,6 +182,15 @@ LIMITS_OF_THE_FLEET: Final = (
 
 PROMISES: Final = (
     Requirement(
+        name="spare_on_other_instances",
+        field="policy.spare_on_other_instances",
+        sense="promise",
+        sentence="Each deployment still serves its flow within the SLA after losing any one instance.",
+        without=False,
+        over="deployment",
+        promise="spare replicas on the same instance",
+    ),
+    Requirement(
         name="survive",
         field="policy.survive",
         sense="promise",

@@ -231,6 +231,8 @@ class Policy(Strict):
     max_engines: PositiveWhole | None = None
     """Distinct serving engines that operators must keep."""
     spare_replicas: Annotated[int, Number, Field(ge=0, le=100)] = 0
+    spare_on_other_instances: bool = False
+    """Whether each deployment must serve what it is sent without any one instance, whatever stands on it."""
     survive: Survive = Survive()
     min_providers: Annotated[int, Number, Field(ge=1, le=20)] = 1
     min_regions: Annotated[int, Number, Field(ge=1, le=50)] = 1

@@ -18,6 +18,7 @@ def warnings(scenario: Scenario, bought: PlannedFleet, week: Periods) -> list[st
     deployments = bought.deployments
     kinds = (_not_measured(deployments), _quality(scenario, deployments), _prices(scenario, deployments))
     found = [text for kind in kinds for text in kind]
+    found += [*_together(scenario, deployments)]
     found += [*_hosted(bought), *_interrupted(scenario, deployments), *_availability(bought.purchases)]
     return list(dict.fromkeys([*found, *_rounded_up(scenario, week)]))
 
@@ -46,6 +47,21 @@ def _prices(scenario: Scenario, deployments: Sequence[Deployment]) -> Iterator[s
         doubts += [f"{price.price_confidence}, not listed"] if price.price_confidence != "listed" else []
         if doubts:
             yield f"{what} is {' and '.join(doubts)}: ask for a quote"
+
+
+def _together(scenario: Scenario, deployments: Sequence[Deployment]) -> Iterator[str]:
+    """Two replicas on one instance are no spare for each other when it is the instance that fails."""
+    policy = scenario.policy
+    if policy.spare_on_other_instances or "instance" in policy.survive.loss_of:
+        return
+    for d in deployments if policy.spare_replicas else ():
+        # some instance has at least as many
+        together = -(-d.replicas // d.instances)
+        if together > policy.spare_replicas:
+            yield (
+                f"{d.workload} on {d.gpu}: {together} of its {d.replicas} replicas share one {d.instance_type}, so its "
+                f"spare replicas are no help when the instance fails; spare_on_other_instances asks for others"
+            )
 
 
 def _availability(purchases: Sequence[Purchase]) -> Iterator[str]:

@@ -11,9 +11,10 @@ Carried = dict[tuple[str, str], float]
 
 
 def placement(claim: Claim) -> Findings:
-    """The placement that the plan lists, where the loss of an instance must be survived; nowhere else is one shown."""
+    """The placement that the plan lists, where the loss of an instance matters; nowhere else is one shown."""
     placed = claim.fleet.placement
-    if "instance" not in claim.policy.survive.loss_of:
+    survived, spared = "instance" in claim.policy.survive.loss_of, claim.policy.spare_on_other_instances
+    if not (survived or spared):
         if placed:
             yield False, "a placement is shown where no instance need be lost"
         return
@@ -24,7 +25,10 @@ def placement(claim: Claim) -> Findings:
     for period in range(len(claim.fleet.periods)):
         now = [item for item in placed if item.period == period]
         yield from _adds_up(claim, period, now)
-        yield from _outlasts_each(claim, period, now)
+        if survived:
+            yield from _outlasts_each(claim, period, now)
+        if spared:
+            yield from _serves_without_each(claim, period, now)
 
 
 def _known(claim: Claim, item: PlacedInstances) -> bool:
@@ -76,6 +80,19 @@ def _outlasts_each(claim: Claim, period: int, placed: Sequence[PlacedInstances])
             got = carried[name, asked] - lost[name, asked]
             text = f"after losing an instance of {item.instance}: {got:g} of {wanted:g} requests/s of {name} {asked}"
             yield got >= wanted * (1 - claim.precision.figure), text
+
+
+def _serves_without_each(claim: Claim, period: int, placed: Sequence[PlacedInstances]) -> Findings:
+    """Without its replicas on any one instance a deployment at full rate still serves what it is sent."""
+    robust = claim.policy.robust
+    for number, d in enumerate(claim.fleet.deployments):
+        running = d.schedule[period]
+        together = [each.replicas for item in placed for each in item.contents if each.deployment == number]
+        left = running.replicas - max(together, default=0)
+        most = d.max_requests_per_second / d.replicas * robust.throughput * left
+        sent = running.requests_per_second * robust.demand
+        text = f"{d.workload} on {d.gpu}: {left} of {running.replicas} replicas serve {most:g} of {sent:g} requests/s"
+        yield sent <= most * (1 + claim.precision.figure), f"{text} without the fullest instance"
 
 
 def _needed(claim: Claim, period: int) -> Carried:

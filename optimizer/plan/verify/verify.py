@@ -240,7 +240,15 @@ CHECKS: Final[Mapping[str, Rule]] = {
         ("policy.min_providers", "policy.min_regions", "policy.max_provider_share", "policy.max_spot_share"),
     ),
     "figures": Rule(figures),
-    "placement": Rule(placement, ("policy.survive.loss_of", "policy.robust.demand", "policy.robust.throughput")),
+    "placement": Rule(
+        placement,
+        (
+            "policy.survive.loss_of",
+            "policy.spare_on_other_instances",
+            "policy.robust.demand",
+            "policy.robust.throughput",
+        ),
+    ),
     "losses": Rule(
         losses, ("policy.spare_replicas", "policy.survive.loss_of", "policy.robust.demand", "policy.robust.throughput")
     ),

@@ -198,6 +198,18 @@ FAMILIES: tuple[Family, ...] = (
         in_relaxation=False,
     ),
     Family(
+        name="spare_on_other_instances",
+        requirement="spare_on_other_instances",
+        algebra=(
+            "sum over m of flow[t,c,m] / rate[c,m] <= replicas[t,c] - sum over n of stacked[t,c,n];"
+            " placed[t,p] <= most[t,p] * stacked[t,c,n]   for a content p with n replicas of c;"
+            " stacked[t,c,n] <= stacked[t,c,n-1]"
+        ),
+        unit="replicas",
+        rows=resilience_constraints.spare_on_other_instances,
+        in_relaxation=False,
+    ),
+    Family(
         name="survive",
         requirement="survive",
         algebra=(

@@ -5,9 +5,10 @@ import numpy as np
 from optimizer.base.arrays import Ints
 from optimizer.program.formulation.demand import demand_shares
 from optimizer.program.formulation.rows import Rows, at_least, at_most, family_of
-from optimizer.program.formulation.variables import Variables, by_period, demand_names
+from optimizer.program.formulation.variables import Variables, by_period, cell_ids, demand_names
 from optimizer.program.problem.data import Labels
 from optimizer.program.problem.indices import grouped
+from optimizer.program.problem.loss_levels import LossLevels
 from optimizer.program.problem.losses import full_rate_shares
 from optimizer.program.problem.problem import Problem
 from optimizer.program.problem.quantities import label_numbers, labels, may_not_serve, streams_per_cell
@@ -62,10 +63,12 @@ def survive(problem: Problem, variables: Variables) -> Rows:
     blocks = {"carried": _carried(problem, variables), "left": _without_the_lost(problem, variables)}
     if "instance" in problem.limits.survive:
         blocks["spread"] = _spread_over_instances(problem, variables)
-    if len(variables.levels):
+    levels = variables.demand_levels
+    if len(levels):
+        names = demand_names(problem, levels.of)
         blocks["instance"] = _without_an_instance(problem, variables)
-        blocks["exposed"] = _exposed(problem, variables)
-        blocks["rising"] = _rising(problem, variables)
+        blocks["exposed"] = _may_be_lost(levels, variables.exposed, variables.placed, names)
+        blocks["rising"] = _rising(levels, variables.exposed, names)
     return family_of("survive", **blocks)
 
 
@@ -141,38 +144,64 @@ def _spread_over_instances(problem: Problem, variables: Variables) -> Rows:
 
 def _without_an_instance(problem: Problem, variables: Variables) -> Rows:
     """carried - sum of step exposed >= 1 for each demand: what the fullest instance carries of it may be lost."""
-    demands, number = variables.levels.demand, np.arange(len(problem.demands))
+    levels, number = variables.demand_levels, np.arange(len(problem.demands))
     return at_least(
         [f"instance|{name}" for name in demand_names(problem, number)],
         1.0,
         (number, variables.carried, 1.0),
-        (demands, variables.exposed, -variables.levels.step),
+        (levels.of, variables.exposed, -levels.step),
     )
 
 
-def _exposed(problem: Problem, variables: Variables) -> Rows:
-    """placed[t,p] <= most[t,p] exposed: what stands on an instance may be lost."""
-    levels, number = variables.levels, np.arange(len(variables.levels.level))
-    demand = levels.demand[levels.level]
-    wanted = demand_names(problem, demand)
+def _may_be_lost(levels: LossLevels, reached: Ints, placed: Ints, names: list[str]) -> Rows:
+    """placed[t,p] <= most[t,p] reached: what stands on an instance may be lost.
+
+    Args:
+        levels: Of what may be lost.
+        reached: (L,) columns, whether each level may be lost.
+        placed: (T, P) columns of the instances by what stands on them.
+        names: (L,) of the levels.
+    """
+    row, of_level = np.arange(len(levels.level)), levels.level.tolist()
     return at_most(
-        [f"exposed|{name}|p{p}" for name, p in zip(wanted, levels.content.tolist(), strict=True)],
+        [f"lost|{names[level]}|p{p}" for level, p in zip(of_level, levels.content.tolist(), strict=True)],
         0.0,
-        (number, variables.placed[problem.demands.period[demand], levels.content], 1.0),
-        (number, variables.exposed[levels.level], -levels.most.astype(float)),
+        (row, placed[levels.period, levels.content], 1.0),
+        (row, reached[levels.level], -levels.most.astype(float)),
     )
 
 
-def _rising(problem: Problem, variables: Variables) -> Rows:
-    """exposed at a level <= exposed at the level before: who may lose more may lose less."""
-    upper = variables.levels.follows
+def _rising(levels: LossLevels, reached: Ints, names: list[str]) -> Rows:
+    """reached at a level <= reached at the level before: who may lose more may lose less."""
+    upper = levels.follows
     row = np.arange(len(upper))
-    wanted = demand_names(problem, variables.levels.demand[upper])
     return at_most(
-        [f"rising|{name}|l{level}" for name, level in zip(wanted, upper.tolist(), strict=True)],
+        [f"rising|{names[level]}|l{level}" for level in upper.tolist()],
         0.0,
-        (row, variables.exposed[upper], 1.0),
-        (row, variables.exposed[upper - 1], -1.0),
+        (row, reached[upper], 1.0),
+        (row, reached[upper - 1], -1.0),
+    )
+
+
+def spare_on_other_instances(problem: Problem, variables: Variables) -> Rows:
+    """sum of flow / rate <= replicas - sum of step stacked: each candidate serves its flow without any one instance."""
+    streams, levels = problem.streams, variables.replica_levels
+    ids, names = by_period(problem, problem.candidates.ids), cell_ids(problem, levels.of)
+    return family_of(
+        "spare_on_other_instances",
+        left=at_most(
+            [f"left|{name}" for name in ids],
+            0.0,
+            (
+                streams.period * len(problem.candidates) + streams.server,
+                variables.flow,
+                streams.reach_per_s / problem.rate_of_stream_per_s,
+            ),
+            (levels.of, variables.stacked, levels.step),
+            (np.arange(variables.replicas.size), variables.replicas, -1.0),
+        ),
+        stacked=_may_be_lost(levels, variables.stacked, variables.placed, names),
+        rising=_rising(levels, variables.stacked, names),
     )
 
 

@@ -8,12 +8,12 @@ from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.program.formulation.rows import tagged
 from optimizer.program.problem.billing_cells import NO_CELLS, Cells, billing_cells
 from optimizer.program.problem.instance_contents import NO_CONTENTS, InstanceContents, instance_contents
-from optimizer.program.problem.loss_levels import LossLevels, loss_levels
+from optimizer.program.problem.loss_levels import LossLevels, demand_levels, replica_levels
 from optimizer.program.problem.losses import Losses, losses
 from optimizer.program.problem.problem import Problem
 from optimizer.program.problem.quantities import deployments, labels
 
-BINARIES = ("used", "exposed", "chosen", "engine_chosen", "provider_present", "region_present")
+BINARIES = ("used", "exposed", "stacked", "chosen", "engine_chosen", "provider_present", "region_present")
 FRACTIONS = ("flow", "bought", "carried", "starts", "changed")
 """Decisions that take any value from 0; a whole number follows for `starts` and `changed` where others are whole."""
 
@@ -36,6 +36,7 @@ class Variables:
         carried: (D,) or empty, the share of a demand that all replicas at full rate and hosted APIs carry.
         placed: (T, P) or empty, instances by what stands on them, see `InstanceContents`.
         exposed: (L,) or empty, whether the loss of an instance takes as much of a demand as a level says.
+        stacked: (S,) or empty, whether as many replicas of a candidate stand on one instance as a level says.
         chosen: (L,) or empty, whether any candidate of a configuration label ever has a replica.
         engine_chosen: (E,) or empty, whether any candidate of an engine ever has a replica.
         provider_present: (T, P) or empty, whether the provider counts as used.
@@ -46,7 +47,7 @@ class Variables:
         cells: (Q) the hours of the week that `billed_idle` and `billing_starts` count.
         losses: Of places, that must be survived.
         contents: What `placed` counts.
-        levels: The levels of `exposed`.
+        demand_levels, replica_levels: The levels of `exposed` and of `stacked`.
     """
 
     instances: Ints
@@ -61,6 +62,7 @@ class Variables:
     placed: Ints
     used: Ints
     exposed: Ints
+    stacked: Ints
     chosen: Ints
     engine_chosen: Ints
     provider_present: Ints
@@ -72,7 +74,8 @@ class Variables:
     cells: Cells
     losses: Losses
     contents: InstanceContents
-    levels: LossLevels
+    demand_levels: LossLevels
+    replica_levels: LossLevels
 
     @property
     def count(self) -> int:
@@ -97,14 +100,15 @@ def lay_out(problem: Problem, relaxed: bool) -> Variables:
     instance_at, instance_offer, instance_share = instance_columns(problem)
     changes, cells = _elastic_changes(problem), NO_CELLS if relaxed else billing_cells(problem)
     contents = NO_CONTENTS if relaxed else instance_contents(problem)
-    levels = loss_levels(problem, contents)
+    demand, replica = demand_levels(problem, contents), replica_levels(problem, contents)
     shapes = _shapes(problem) | {
         "instances": (len(instance_offer),),
         "starts": (len(changes),),
         "billed_idle": (len(cells),),
         "billing_starts": (len(cells),),
         "placed": (problem.traffic.periods, len(contents)),
-        "exposed": (len(levels),),
+        "exposed": (len(demand),),
+        "stacked": (len(replica),),
     }
     columns, start = {}, 0
     for name in GROUPS:
@@ -121,7 +125,8 @@ def lay_out(problem: Problem, relaxed: bool) -> Variables:
         cells=cells,
         losses=losses(problem),
         contents=contents,
-        levels=levels,
+        demand_levels=demand,
+        replica_levels=replica,
     )
 
 
@@ -183,7 +188,8 @@ def names(problem: Problem, variables: Variables) -> list[str]:
         "used": per_candidate,
         "carried": demand_names(problem, np.arange(len(problem.demands))),
         "placed": by_period(problem, _content_names(problem, variables.contents)),
-        "exposed": _level_names(problem, variables.levels),
+        "exposed": _numbered(demand_names(problem, variables.demand_levels.of)),
+        "stacked": _numbered(cell_ids(problem, variables.replica_levels.of)),
         "chosen": list(labels(candidates.configuration)),
         "engine_chosen": list(labels(candidates.engine)),
         "provider_present": by_period(problem, labels(offers.provider)),
@@ -220,9 +226,15 @@ def _content_names(problem: Problem, contents: InstanceContents) -> list[str]:
     return [f"{problem.offers.ids[o]}|p{p}" for p, o in enumerate(contents.offer.tolist())]
 
 
-def _level_names(problem: Problem, levels: LossLevels) -> list[str]:
-    """(L,) the demand and number of each level."""
-    return [f"{name}|l{number}" for number, name in enumerate(demand_names(problem, levels.demand))]
+def cell_ids(problem: Problem, cells: Ints) -> list[str]:
+    """The candidate of each period x candidates + candidate listed, with the period where there are several."""
+    names = by_period(problem, problem.candidates.ids)
+    return [names[cell] for cell in cells.tolist()]
+
+
+def _numbered(members: list[str]) -> list[str]:
+    """Each level's member with the number of the level."""
+    return [f"{name}|l{number}" for number, name in enumerate(members)]
 
 
 def stream_names(problem: Problem, stream: Ints, mixed: Flags) -> list[str]:

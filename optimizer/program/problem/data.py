@@ -29,6 +29,7 @@ class Limits:
     """What the scenario's policy allows; None and the neutral values add nothing to the program.
 
     Attributes:
+        spare_on_other_instances: Whether each candidate still serves its flow after the loss of any one instance.
         survive: Losses (of `LOSSES`) after which the rest still carries the whole demand at full rate.
         max_changes: Replicas that may be started or stopped against those in force.
         usd_per_change: What each of these costs, once, counted in the month.
@@ -45,6 +46,7 @@ class Limits:
     max_spot_share: float | None = None
     max_provider_share: float | None = None
     spare_replicas: int = 0
+    spare_on_other_instances: bool = False
     survive: tuple[str, ...] = ()
     min_providers: int = 1
     min_regions: int = 1

@@ -1,4 +1,4 @@
-"""What may stand on one instance, where the loss of any one instance must be survived.
+"""What may stand on one instance, where the loss of any one instance matters.
 
 A loss takes exactly what stands on the instance, so the program counts the instances of each offer by their contents:
 how many replicas of each candidate. Contents are listed with all their parts, the empty one left out, so every plan has
@@ -8,7 +8,9 @@ them. Only as many replicas of a candidate are listed on one instance as are eve
 
 Proof. Let more stand on an instance, and take one away. What stays on it carries the whole reach of the candidate, in
 use as well as at full rate and with the spare replicas unused, so demand and every loss but its own are served as
-before; after its own loss nothing is missing that was there before. No limit but one on the least number of replicas is
+before; after its own loss nothing is missing that was there before. If the candidate must serve what it is sent without
+any one instance, it has as many replicas beside the fullest instance as before or, where this one was and stays the
+fullest of several, those on this one. No limit but one on the least number of replicas is
 harder to keep with fewer.
 """
 
@@ -82,7 +84,7 @@ NOTHING_PLACED = Placed()
 
 def places_instances(problem: Problem) -> bool:
     """Whether it matters which replicas stand on one instance."""
-    return "instance" in problem.limits.survive
+    return "instance" in problem.limits.survive or problem.limits.spare_on_other_instances
 
 
 def instance_contents(problem: Problem) -> InstanceContents:

@@ -1,4 +1,4 @@
-"""What the loss of one instance takes of each demand: the shares of all contents, in rising levels."""
+"""What the loss of one instance takes, in rising levels: of each demand, and of the replicas of each candidate."""
 
 from dataclasses import dataclass
 
@@ -17,50 +17,75 @@ SAME_SHARE = 9
 
 @dataclass(frozen=True, eq=False)
 class LossLevels:
-    """The levels of all demands, rising within each; L of them.
+    """The levels of everything that may be lost, rising within each; L of them.
 
     Attributes:
-        demand: (L,) index into the problem's demands.
-        step: (L,) by how much the share of the demand that is lost rises from the level before, or from nothing.
-        level, content: (N,) entries: the loss of an instance with the content takes the share of the level.
-        most: (N,) instances with the content that are of any use in the demand's period.
+        of: (L,) what is lost: the index of a demand, or period x candidates + candidate.
+        step: (L,) by how much the loss rises from the level before, or from nothing.
+        level, period, content: (N,) entries: in the period the loss of an instance with the content is that of the
+            level.
+        most: (N,) instances with the content that are of any use in the period.
     """
 
-    demand: Ints
+    of: Ints
     step: Floats
     level: Ints
+    period: Ints
     content: Ints
     most: Ints
 
     def __len__(self) -> int:
-        return len(self.demand)
+        return len(self.of)
 
     @property
     def follows(self) -> Ints:
-        """Levels that have one before them of the same demand."""
-        return np.flatnonzero(np.diff(self.demand, prepend=-1) == 0)
+        """Levels that have one before them of the same."""
+        return np.flatnonzero(np.diff(self.of, prepend=-1) == 0)
 
 
-def loss_levels(problem: Problem, contents: InstanceContents) -> LossLevels:
-    """The levels of what instances with these contents carry at full rate."""
-    row, candidate, each = full_rate_shares(problem)
-    share = np.zeros((len(problem.demands), len(problem.candidates)))
-    share[row, candidate] = each
+def demand_levels(problem: Problem, contents: InstanceContents) -> LossLevels:
+    """The share of each demand that instances with these contents carry at full rate; none where none must be left."""
+    demands = problem.demands
     # (demand, content) -> the share that is lost with it
-    lost = np.zeros((len(problem.demands), len(contents)))
-    np.add.at(lost.T, contents.content, (share[:, contents.candidate] * contents.count).T)
+    lost = np.zeros((len(demands), len(contents)))
+    if "instance" in problem.limits.survive and len(contents):
+        row, candidate, each = full_rate_shares(problem)
+        share = np.zeros((len(demands), len(problem.candidates)))
+        share[row, candidate] = each
+        np.add.at(lost.T, contents.content, (share[:, contents.candidate] * contents.count).T)
     demand, content = np.nonzero(lost)
-    levels = grouped(demand, np.rint(lost[demand, content] * 10**SAME_SHARE).astype(np.int64))
+    return _levels(problem, contents, demand, demands.period[demand], content, lost[demand, content])
+
+
+def replica_levels(problem: Problem, contents: InstanceContents) -> LossLevels:
+    """The replicas of each candidate on one instance, by period; none where each may stand with any others."""
+    periods = problem.traffic.periods if problem.limits.spare_on_other_instances else 0
+    entries = len(contents.content)
+    period = np.repeat(np.arange(periods), entries)
+    candidate, content, count = (
+        np.tile(part, periods) for part in (contents.candidate, contents.content, contents.count)
+    )
+    return _levels(
+        problem, contents, period * len(problem.candidates) + candidate, period, content, count.astype(float)
+    )
+
+
+def _levels(
+    problem: Problem, contents: InstanceContents, of: Ints, period: Ints, content: Ints, lost: Floats
+) -> LossLevels:
+    """The levels of entries (N,) that say what is lost of what, when, with which content."""
+    levels = grouped(of, np.rint(lost * 10**SAME_SHARE).astype(np.int64))
     highest = np.zeros(len(levels.first))
-    np.maximum.at(highest, levels.number, lost[demand, content])
-    of_level = demand[levels.first]
-    before = np.where(np.diff(of_level, prepend=-1) == 0, np.append(0.0, highest[:-1])[: len(highest)], 0.0)
+    np.maximum.at(highest, levels.number, lost)
+    of_level = of[levels.first]
+    lower = np.append(0.0, highest[:-1])[: len(highest)]
     return LossLevels(
-        demand=of_level,
-        step=highest - before,
+        of=of_level,
+        step=highest - np.where(np.diff(of_level, prepend=-1) == 0, lower, 0.0),
         level=levels.number,
+        period=period,
         content=content,
-        most=_most_instances(problem, contents)[problem.demands.period[demand], content],
+        most=_most_instances(problem, contents)[period, content],
     )
 
 

@@ -46,7 +46,7 @@ def most_replicas(problem: Problem) -> Ints:
     After the loss of its whole place none is left, however many there were.
     """
     useful = useful_replicas(problem)
-    if "instance" not in problem.limits.survive:
+    if not ("instance" in problem.limits.survive or problem.limits.spare_on_other_instances):
         return useful
     carrying = np.ceil(_load(problem) * (1.0 - ROUNDING_SLACK)).astype(np.int64)
     most: Ints = np.maximum(useful, carrying + held_by_instance(problem))

@@ -142,16 +142,27 @@ def _router(problem: Problem, plan: Incumbent, period: int) -> tuple[Sorted, _Ro
     serving[during.streams.server] = True
     part = compacted(during, serving & (plan.replicas[period] > 0))
     streams, replicas = part.problem.streams, plan.replicas[period, part.candidates]
-    spare, bought_per_s = problem.limits.spare_replicas, plan.api_flow_per_s[problem.api_streams.period == period]
+    spare = _spare(problem, plan, period)[part.candidates]
+    bought_per_s = plan.api_flow_per_s[problem.api_streams.period == period]
     router = _Router(
         deployments=len(replicas),
         deployment=streams.server,
         load=streams.reach_per_s / (part.problem.rate_of_stream_per_s * replicas[streams.server]),
-        unspared=np.maximum(replicas - spare, 0) / replicas if spare else None,
+        unspared=np.maximum(replicas - spare, 0) / replicas if spare.any() else None,
         max_utilization=problem.limits.max_utilization,
         open_rows=_open_rows(part.problem, bought_per_s),
     )
     return part, router.cheapest(egress_cost_usd_per_hour(part.problem))
+
+
+def _spare(problem: Problem, plan: Incumbent, period: int) -> Ints:
+    """(C,) replicas of each candidate that its flow must do without."""
+    spare = np.full(len(problem.candidates), problem.limits.spare_replicas)
+    if not problem.limits.spare_on_other_instances:
+        return spare
+    together = plan.placed.replicas[plan.placed.period == period]
+    without: Ints = np.maximum(spare, together.max(axis=0, initial=0))
+    return without
 
 
 def _open_rows(problem: Problem, bought_per_s: Floats) -> Rows:

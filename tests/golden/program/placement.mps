@@ -51,20 +51,20 @@ ROWS
  G  survive[spread|128|chat/short]
  G  survive[instance|chat/long]
  G  survive[instance|chat/short]
- L  survive[exposed|chat/long|p0]
- L  survive[exposed|chat/long|p1]
- L  survive[exposed|chat/long|p2]
- L  survive[exposed|chat/long|p3]
- L  survive[exposed|chat/long|p4]
- L  survive[exposed|chat/long|p5]
- L  survive[exposed|chat/long|p6]
- L  survive[exposed|chat/long|p8]
- L  survive[exposed|chat/long|p9]
- L  survive[exposed|chat/short|p0]
- L  survive[exposed|chat/short|p1]
- L  survive[exposed|chat/short|p3]
- L  survive[exposed|chat/short|p5]
- L  survive[exposed|chat/short|p7]
+ L  survive[lost|chat/long|p0]
+ L  survive[lost|chat/long|p1]
+ L  survive[lost|chat/long|p2]
+ L  survive[lost|chat/long|p3]
+ L  survive[lost|chat/long|p4]
+ L  survive[lost|chat/long|p5]
+ L  survive[lost|chat/long|p6]
+ L  survive[lost|chat/long|p8]
+ L  survive[lost|chat/long|p9]
+ L  survive[lost|chat/short|p0]
+ L  survive[lost|chat/short|p1]
+ L  survive[lost|chat/short|p3]
+ L  survive[lost|chat/short|p5]
+ L  survive[lost|chat/short|p7]
  L  survive[rising|chat/long|l1]
  L  survive[rising|chat/long|l2]
  L  survive[rising|chat/long|l3]
@@ -127,51 +127,51 @@ COLUMNS
     replicas[c-tp1-long]            demand[replicas|chat/long]              0.6  capacity[c-tp1-long]                     -1
     replicas[c-tp1-long]            packing[c|1]                              1  survive[carried|chat/long]             0.75
     replicas[c-tp1-long]            placement[held|c-tp1-long]                1
-    placed[a|p0]                    survive[exposed|chat/long|p0]             1  survive[exposed|chat/short|p0]            1
+    placed[a|p0]                    survive[lost|chat/long|p0]                1  survive[lost|chat/short|p0]               1
     placed[a|p0]                    placement[held|a-tp2-mixed]              -1  placement[bought|a]                       1
-    placed[a|p1]                    survive[exposed|chat/long|p1]             1  survive[exposed|chat/short|p1]            1
+    placed[a|p1]                    survive[lost|chat/long|p1]                1  survive[lost|chat/short|p1]               1
     placed[a|p1]                    placement[held|a-tp2-mixed]              -2  placement[bought|a]                       1
-    placed[a|p2]                    survive[exposed|chat/long|p2]             1  placement[held|a-tp1-long]               -1
+    placed[a|p2]                    survive[lost|chat/long|p2]                1  placement[held|a-tp1-long]               -1
     placed[a|p2]                    placement[bought|a]                       1
-    placed[a|p3]                    survive[exposed|chat/long|p3]             1  survive[exposed|chat/short|p3]            1
+    placed[a|p3]                    survive[lost|chat/long|p3]                1  survive[lost|chat/short|p3]               1
     placed[a|p3]                    placement[held|a-tp1-long]               -1  placement[held|a-tp2-mixed]              -1
     placed[a|p3]                    placement[bought|a]                       1
-    placed[a|p4]                    survive[exposed|chat/long|p4]             1  placement[held|a-tp1-long]               -2
+    placed[a|p4]                    survive[lost|chat/long|p4]                1  placement[held|a-tp1-long]               -2
     placed[a|p4]                    placement[bought|a]                       1
-    placed[a|p5]                    survive[exposed|chat/long|p5]             1  survive[exposed|chat/short|p5]            1
+    placed[a|p5]                    survive[lost|chat/long|p5]                1  survive[lost|chat/short|p5]               1
     placed[a|p5]                    placement[held|a-tp1-long]               -2  placement[held|a-tp2-mixed]              -1
     placed[a|p5]                    placement[bought|a]                       1
-    placed[a|p6]                    survive[exposed|chat/long|p6]             1  placement[held|a-tp1-long]               -3
+    placed[a|p6]                    survive[lost|chat/long|p6]                1  placement[held|a-tp1-long]               -3
     placed[a|p6]                    placement[bought|a]                       1
-    placed[b|p7]                    survive[exposed|chat/short|p7]            1  placement[held|b-tp1-short]              -1
+    placed[b|p7]                    survive[lost|chat/short|p7]               1  placement[held|b-tp1-short]              -1
     placed[b|p7]                    placement[bought|b]                       1
-    placed[c|p8]                    survive[exposed|chat/long|p8]             1  placement[held|c-tp1-long]               -1
+    placed[c|p8]                    survive[lost|chat/long|p8]                1  placement[held|c-tp1-long]               -1
     placed[c|p8]                    placement[bought|c]                       1
-    placed[c|p9]                    survive[exposed|chat/long|p9]             1  placement[held|c-tp1-long]               -2
+    placed[c|p9]                    survive[lost|chat/long|p9]                1  placement[held|c-tp1-long]               -2
     placed[c|p9]                    placement[bought|c]                       1
-    exposed[chat/long|l0]           survive[instance|chat/long]            -0.5  survive[exposed|chat/long|p2]            -5
+    exposed[chat/long|l0]           survive[instance|chat/long]            -0.5  survive[lost|chat/long|p2]               -5
     exposed[chat/long|l0]           survive[rising|chat/long|l1]             -1
-    exposed[chat/long|l1]           survive[instance|chat/long]            -0.2  survive[exposed|chat/long|p0]            -5
+    exposed[chat/long|l1]           survive[instance|chat/long]            -0.2  survive[lost|chat/long|p0]               -5
     exposed[chat/long|l1]           survive[rising|chat/long|l1]              1  survive[rising|chat/long|l2]             -1
-    exposed[chat/long|l2]           survive[instance|chat/long]           -0.05  survive[exposed|chat/long|p8]            -4
+    exposed[chat/long|l2]           survive[instance|chat/long]           -0.05  survive[lost|chat/long|p8]               -4
     exposed[chat/long|l2]           survive[rising|chat/long|l2]              1  survive[rising|chat/long|l3]             -1
-    exposed[chat/long|l3]           survive[instance|chat/long]           -0.25  survive[exposed|chat/long|p4]            -2
+    exposed[chat/long|l3]           survive[instance|chat/long]           -0.25  survive[lost|chat/long|p4]               -2
     exposed[chat/long|l3]           survive[rising|chat/long|l3]              1  survive[rising|chat/long|l4]             -1
-    exposed[chat/long|l4]           survive[instance|chat/long]            -0.2  survive[exposed|chat/long|p3]            -5
+    exposed[chat/long|l4]           survive[instance|chat/long]            -0.2  survive[lost|chat/long|p3]               -5
     exposed[chat/long|l4]           survive[rising|chat/long|l4]              1  survive[rising|chat/long|l5]             -1
-    exposed[chat/long|l5]           survive[instance|chat/long]            -0.2  survive[exposed|chat/long|p1]            -2
+    exposed[chat/long|l5]           survive[instance|chat/long]            -0.2  survive[lost|chat/long|p1]               -2
     exposed[chat/long|l5]           survive[rising|chat/long|l5]              1  survive[rising|chat/long|l6]             -1
-    exposed[chat/long|l6]           survive[instance|chat/long]            -0.1  survive[exposed|chat/long|p6]            -1
-    exposed[chat/long|l6]           survive[exposed|chat/long|p9]            -2  survive[rising|chat/long|l6]              1
+    exposed[chat/long|l6]           survive[instance|chat/long]            -0.1  survive[lost|chat/long|p6]               -1
+    exposed[chat/long|l6]           survive[lost|chat/long|p9]               -2  survive[rising|chat/long|l6]              1
     exposed[chat/long|l6]           survive[rising|chat/long|l7]             -1
-    exposed[chat/long|l7]           survive[instance|chat/long]            -0.2  survive[exposed|chat/long|p5]            -2
+    exposed[chat/long|l7]           survive[instance|chat/long]            -0.2  survive[lost|chat/long|p5]               -2
     exposed[chat/long|l7]           survive[rising|chat/long|l7]              1
-    exposed[chat/short|l8]          survive[instance|chat/short]          -0.42  survive[exposed|chat/short|p0]           -5
-    exposed[chat/short|l8]          survive[exposed|chat/short|p3]           -5  survive[exposed|chat/short|p5]           -2
+    exposed[chat/short|l8]          survive[instance|chat/short]          -0.42  survive[lost|chat/short|p0]              -5
+    exposed[chat/short|l8]          survive[lost|chat/short|p3]              -5  survive[lost|chat/short|p5]              -2
     exposed[chat/short|l8]          survive[rising|chat/short|l9]            -1
-    exposed[chat/short|l9]          survive[instance|chat/short]          -0.38  survive[exposed|chat/short|p7]           -3
+    exposed[chat/short|l9]          survive[instance|chat/short]          -0.38  survive[lost|chat/short|p7]              -3
     exposed[chat/short|l9]          survive[rising|chat/short|l9]             1  survive[rising|chat/short|l10]           -1
-    exposed[chat/short|l10]         survive[instance|chat/short]          -0.04  survive[exposed|chat/short|p1]           -2
+    exposed[chat/short|l10]         survive[instance|chat/short]          -0.04  survive[lost|chat/short|p1]              -2
     exposed[chat/short|l10]         survive[rising|chat/short|l10]            1
   INTEND    'MARKER'                            'INTEND'
     flow[a-tp1-long]                demand[chat/long]                         1  capacity[a-tp1-long]                    2.5
@@ -225,13 +225,13 @@ RHS
     RHS                             survive[spread|64|chat/long]        1.03175  survive[spread|64|chat/short]       1.03175
     RHS                             survive[spread|128|chat/long]       1.01575  survive[spread|128|chat/short]      1.01575
     RHS                             survive[instance|chat/long]               1  survive[instance|chat/short]              1
-    RHS                             survive[exposed|chat/long|p0]             0  survive[exposed|chat/long|p1]             0
-    RHS                             survive[exposed|chat/long|p2]             0  survive[exposed|chat/long|p3]             0
-    RHS                             survive[exposed|chat/long|p4]             0  survive[exposed|chat/long|p5]             0
-    RHS                             survive[exposed|chat/long|p6]             0  survive[exposed|chat/long|p8]             0
-    RHS                             survive[exposed|chat/long|p9]             0  survive[exposed|chat/short|p0]            0
-    RHS                             survive[exposed|chat/short|p1]            0  survive[exposed|chat/short|p3]            0
-    RHS                             survive[exposed|chat/short|p5]            0  survive[exposed|chat/short|p7]            0
+    RHS                             survive[lost|chat/long|p0]                0  survive[lost|chat/long|p1]                0
+    RHS                             survive[lost|chat/long|p2]                0  survive[lost|chat/long|p3]                0
+    RHS                             survive[lost|chat/long|p4]                0  survive[lost|chat/long|p5]                0
+    RHS                             survive[lost|chat/long|p6]                0  survive[lost|chat/long|p8]                0
+    RHS                             survive[lost|chat/long|p9]                0  survive[lost|chat/short|p0]               0
+    RHS                             survive[lost|chat/short|p1]               0  survive[lost|chat/short|p3]               0
+    RHS                             survive[lost|chat/short|p5]               0  survive[lost|chat/short|p7]               0
     RHS                             survive[rising|chat/long|l1]              0  survive[rising|chat/long|l2]              0
     RHS                             survive[rising|chat/long|l3]              0  survive[rising|chat/long|l4]              0
     RHS                             survive[rising|chat/long|l5]              0  survive[rising|chat/long|l6]              0
