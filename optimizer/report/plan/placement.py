@@ -5,23 +5,21 @@ from collections.abc import Sequence
 from typing import Final
 
 from optimizer.plan.record.fleet import Deployment, PlacedInstances
-from optimizer.plan.record.report import PlanReport
 from optimizer.report.layout.elements import Section, Table
 
 HEADINGS: Final = ("instance", ">how many", "replicas on each")
 NOTE: Final = "What stands on one instance is lost with it; placed like this, the loss of any one of them is survived."
 
 
-def placement_section(report: PlanReport) -> Section:
+def placement_section(placed: Sequence[PlacedInstances], deployments: Sequence[Deployment], periods: int) -> Section:
     """The instances by what stands on them, with how many there are at least and at most over the week."""
-    placed = report.placement
     if not placed:
         return Section("What stands where")
-    counts = _counts(placed, len(report.periods))
+    counts = _counts(placed, periods)
     rows = []
     for (instance, contents), by_period in sorted(counts.items()):
         low, high = min(by_period), max(by_period)
-        rows.append((instance, f"{high}" if low == high else f"{low}–{high}", _words(report.deployments, contents)))
+        rows.append((instance, f"{high}" if low == high else f"{low}–{high}", _words(deployments, contents)))
     return Section("What stands where", (NOTE,), Table(HEADINGS, tuple(rows)))
 
 

@@ -96,7 +96,7 @@ def _reasons(report: PlanReport, verbose: bool) -> Iterator[Section]:
     explained = report.explanation
     yield deployments_section(report.deployments, report.confidence)
     yield schedule_section(report)
-    yield placement_section(report)
+    yield placement_section(report.placement, report.deployments, len(report.periods))
     yield Section("Before you sign", tuple(explained.warnings))
     limits = explained.requirements if verbose else explained.binding
     yield Section("Requirements" if verbose else "What binds", tuple(item.text for item in limits))
