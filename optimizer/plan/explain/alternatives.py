@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
+from functools import partial
 
 import numpy as np
 
@@ -32,20 +33,22 @@ def next_best(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
     or lifts a criterion that service levels do not decide.
     """
     gpus = sorted({d.gpu for d in chosen.deployments})
-    yield _compared("gpu", f"without {', '.join(gpus)}", chosen, inquiry, _without(inquiry, "gpu", gpus))
+    yield _compared("gpu", f"without {', '.join(gpus)}", chosen, lambda: inquiry, _without(inquiry, "gpu", gpus))
     providers = sorted({d.provider for d in chosen.deployments})
     denied = (*inquiry.scenario.policy.providers.deny, *providers)
     lists = inquiry.scenario.policy.providers.model_copy(update={"deny": denied}).model_dump()
-    yield _compared("provider", f"without {', '.join(providers)}", chosen, inquiry.under_policy(providers=lists))
+    yield _compared(
+        "provider", f"without {', '.join(providers)}", chosen, partial(inquiry.under_policy, providers=lists)
+    )
     precisions = sorted({d.precision for d in chosen.deployments})
     without = _without(inquiry, "precision", precisions)
-    yield _compared("precision", f"without {', '.join(precisions)}", chosen, inquiry, without)
+    yield _compared("precision", f"without {', '.join(precisions)}", chosen, lambda: inquiry, without)
     workloads = len(inquiry.scenario.workloads)
     if len(chosen.deployments) > workloads and not inquiry.close_enough:
-        uniform = inquiry.under_policy(max_distinct_configurations=workloads)
+        uniform = partial(inquiry.under_policy, max_distinct_configurations=workloads)
         yield _compared("configurations", "with one configuration per workload", chosen, uniform)
     if any(d.pool == MIXED for d in chosen.deployments):
-        apart = inquiry.under_policy(mix_classes=False)
+        apart = partial(inquiry.under_policy, mix_classes=False)
         yield _compared("mix_classes", "with one class, or all in their shares, on a replica", chosen, apart)
 
 
@@ -75,7 +78,7 @@ def opportunities(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternativ
         years = f"prices older than {policy.max_price_age_days} days"
         asked.append(("old_prices", years, {"max_price_age_days": None}))
     for kind, words, changes in asked:
-        yield _compared(kind, f"with {words}", chosen, inquiry.under_policy(**changes))
+        yield _compared(kind, f"with {words}", chosen, partial(inquiry.under_policy, **changes))
 
 
 def insurance(inquiry: Inquiry, chosen: PlannedFleet) -> dict[str, Alternative]:
@@ -85,7 +88,7 @@ def insurance(inquiry: Inquiry, chosen: PlannedFleet) -> dict[str, Alternative]:
     for field, item in {item.requirement.promised_as or item.field: item for item in asked}.items():
         scenario = with_field(inquiry.scenario, field, None if item.requirement.promised_as else item.without)
         words = f"with {item.requirement.promise}{f' of {item.workload}' if item.workload else ''}"
-        priced[field] = _compared(field.rpartition(".")[2], words, chosen, inquiry.changed(scenario))
+        priced[field] = _compared(field.rpartition(".")[2], words, chosen, partial(inquiry.changed, scenario))
     return priced
 
 
@@ -99,7 +102,7 @@ def central_prediction(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alter
     if confidence <= CENTRAL_CONFIDENCE:
         return
     policy = inquiry.scenario.policy.model_copy(update={"confidence": CENTRAL_CONFIDENCE})
-    bold = inquiry.under_levels(inquiry.scenario.model_copy(update={"policy": policy}))
+    bold = partial(inquiry.changed, inquiry.scenario.model_copy(update={"policy": policy}))
     words = f"planning on the central prediction instead of the {confidence * 100:g} % bound"
     yield _compared("confidence", words, chosen, bold)
 
@@ -116,7 +119,7 @@ def rule_of_thumb(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternativ
         for choice, (_, allowed) in zip(inquiry.options, rules, strict=True)
     )
     words = "; ".join(dict.fromkeys(text for text, _ in rules))
-    yield _compared("rule_of_thumb", f"rule of thumb: {words}", chosen, inquiry, keep)
+    yield _compared("rule_of_thumb", f"rule of thumb: {words}", chosen, lambda: inquiry, keep)
 
 
 def _rule(model: Model, choice: WorkloadOptions) -> tuple[str, Callable[[WorkloadOptions, int], bool]]:
@@ -138,11 +141,11 @@ def _sixteen_bit(choice: WorkloadOptions, row: int) -> bool:
 
 
 def _compared(
-    kind: str, change: str, chosen: PlannedFleet, inquiry: Inquiry, keep: Sequence[Flags] | None = None
+    kind: str, change: str, chosen: PlannedFleet, asked: Callable[[], Inquiry], keep: Sequence[Flags] | None = None
 ) -> Alternative:
-    """An alternative beside the chosen plan, solved and told in facts and one sentence."""
+    """An alternative beside the chosen plan, predicted if it must be, solved, and told in facts and one sentence."""
     try:
-        answer = inquiry.solved(keep)
+        answer = asked().solved(keep)
     except LimitReached as reached:
         return _without_plan(kind, change, "unproven", f"not compared, {reached}")
     if answer.solution.outcome not in ("optimal", "feasible"):

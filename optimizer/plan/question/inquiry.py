@@ -174,6 +174,7 @@ class Inquiry:
         return replace(self, options=options)
 
     def _solved(self, keep: Sequence[Flags] | None, known_usd_per_month: float | None = None) -> Answer:
+        self._still_wanted()
         hosted = apis(self.scenario, self.catalogs).admitted if "serverless" in self.scenario.policy.hosting else ()
         formulation = formulate(self.scenario, self.options, self.market, keep, hosted)
         gap, nodes = (COMPARISON_GAP, COMPARISON_NODES) if self.close_enough else (0.0, None)
@@ -189,6 +190,11 @@ class Inquiry:
         if solution.ended_by is not None and not self.insists and solution.outcome not in ("optimal", "infeasible"):
             raise LimitReached(solution.ended_by)
         return Answer(self, formulation, solution)
+
+    def _still_wanted(self) -> None:
+        """Stop before anything is worked out that nobody insists on and for which nothing is left."""
+        if not self.insists and (limit := self.clock.reached) is not None:
+            raise LimitReached(limit)
 
     def _told(self, usd_per_hour: float | None, bound_usd_per_hour: float) -> None:
         """Tell whoever watches what is known, in USD a month."""
@@ -207,6 +213,7 @@ class Inquiry:
 
     def changed(self, scenario: Scenario) -> "Inquiry":
         """The inquiry for another scenario over the same catalogs, predicting again only what the change touches."""
+        self._still_wanted()
         if _asked(scenario) != _asked(self.scenario):
             offers = market(self.catalogs, scenario.policy)
             return replace(self, scenario=scenario, market=offers, options=evaluate(scenario, self.catalogs, offers))
