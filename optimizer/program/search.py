@@ -10,6 +10,7 @@ from optimizer.base.clock import Clock
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.large.decomposition import better, joined, separable_parts
 from optimizer.program.large.search import search_large
+from optimizer.program.problem.instance_contents import affordable
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.relaxation import Bound, bound_from, no_bound, read_multipliers
@@ -57,6 +58,9 @@ def search(problem: Problem, state: SearchState, eliminate: bool = True) -> Sear
     streams = keep[problem.streams.server].sum()
     if streams > SEPARATED_STREAMS and len(parts := separable_parts(problem, keep)) > 1:
         return _search_parts(problem, parts, state)
+    if problem.limits.survive:
+        # the bound by patterns knows of no loss
+        return _search_small(problem, keep, state)
     if streams > (MANY_STREAMS_WITH_STARTS if problem.traffic.start_share.any() else MANY_STREAMS):
         return search_large(problem, keep, state)
     return _search_small(problem, keep, state)
@@ -70,7 +74,8 @@ def _search_small(problem: Problem, keep: Flags, state: SearchState) -> SearchRe
         return final_solve(problem, keep, no_bound(problem), None, state)
     state.best_and_bound(None, bound.usd_per_hour)
     with state.phase("incumbent"):
-        promising = promising_candidates(problem, keep, bound.with_candidate_usd_per_hour, INCUMBENT_COLUMNS)
+        cost = bound.with_candidate_usd_per_hour
+        promising = affordable(problem, promising_candidates(problem, keep, cost, INCUMBENT_COLUMNS), cost)
         everything = not (keep & ~promising).any()
         nodes = state.node_limit if everything else INCUMBENT_NODES
         result, incumbent = solve_on(problem, promising, state, nodes)

@@ -82,9 +82,9 @@ def _between_mixes(answer: Answer) -> str:
 
 
 def _not_reached(answer: Answer) -> str:
-    limit = answer.solution.ended_by
-    ended = limit is not None and answer.solution.outcome in ("feasible", "unproven")
-    return f"plans that the search had not reached or ruled out when the {limit} was" if ended else ""
+    limit, proven = answer.solution.ended_by, answer.solution.outcome not in ("feasible", "unproven")
+    when = f"when the {limit} was" if limit else "when it ended"
+    return "" if proven else f"plans that the search had not reached or ruled out {when}"
 
 
 ROWS: Final = (

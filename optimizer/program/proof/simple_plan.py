@@ -11,6 +11,7 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Floats
 from optimizer.base.clock import Clock
+from optimizer.program.problem.instance_contents import affordable
 from optimizer.program.problem.problem import Problem
 from optimizer.program.proof.state import Incumbent, SearchState
 from optimizer.program.proof.steps import promising_candidates, solve_on
@@ -38,25 +39,34 @@ def simple_plan(problem: Problem, state: SearchState) -> Incumbent | None:
 
 
 def _few_candidates(problem: Problem) -> Iterator[Flags]:
-    """(C,) twice: one kind of machine for each mix, then some more of each that limits look at."""
-    cost, everything = _cost_alone(problem), np.ones(len(problem.candidates), dtype=np.bool_)
-    yield promising_candidates(problem, everything, cost, FEW, but=("configuration",))
-    yield promising_candidates(problem, everything, cost, MORE)
+    """(C,) twice: one kind of machine for each mix, then more, and what spends least of all else that is limited."""
+    offers, everything = problem.offers, np.ones(len(problem.candidates), dtype=np.bool_)
+    cost = _spent_alone(problem, offers.price_usd_per_hour)
+    yield affordable(problem, promising_candidates(problem, everything, cost, FEW, but=("configuration",)), cost)
+    chosen = promising_candidates(problem, everything, cost, MORE)
+    for spent in (offers.gpus_per_instance, offers.power_kw, offers.carbon_kg_per_hour):
+        least = _spent_alone(problem, np.asarray(spent, dtype=np.float64))
+        chosen |= promising_candidates(problem, everything, least, FEW, but=("configuration",))
+    yield affordable(problem, chosen, cost)
 
 
-def _cost_alone(problem: Problem) -> Floats:
-    """(C,) what whole instances for all of a mix cost over the cheapest that serve it, for the best of its mixes."""
+def _spent_alone(problem: Problem, of_instance: Floats) -> Floats:
+    """(C,) what whole instances for all of a mix spend over the least that serves it, for the best of its mixes.
+
+    Args:
+        problem: In canonical order.
+        of_instance: (O,) what an instance spends: dollars, GPUs, power, carbon; NaN where unknown.
+    """
     candidates, offers = problem.candidates, problem.offers
     reach_per_s = problem.reach_per_s.max(axis=0, initial=0.0)
-    # (C, M) replicas, whole instances of the offer that hold them, and their price
+    # (C, M) replicas, whole instances of the offer that hold them, and what they spend
     with np.errstate(divide="ignore", invalid="ignore"):
         replicas = np.ceil(reach_per_s / (candidates.rate_per_s * problem.limits.max_utilization))
     held = (offers.gpus_per_instance[candidates.offer] // candidates.gpus_per_replica)[:, None]
     instances = np.ceil((replicas + problem.limits.spare_replicas) / held)
-    to_be_had = (candidates.rate_per_s > 0) & (instances <= offers.available[candidates.offer][:, None])
-    cost = np.where(to_be_had, instances * offers.price_usd_per_hour[candidates.offer][:, None], np.inf)
-    cheapest = cost.min(axis=0, initial=np.inf)
-    over_cheapest = np.divide(
-        cost, cheapest, out=np.full_like(cost, np.inf), where=np.isfinite(cheapest) & (cheapest > 0)
-    )
-    return np.asarray(over_cheapest.min(axis=1, initial=np.inf))
+    known = np.isfinite(of_instance)[candidates.offer][:, None]
+    to_be_had = known & (candidates.rate_per_s > 0) & (instances <= offers.available[candidates.offer][:, None])
+    spent = np.where(to_be_had, instances * of_instance[candidates.offer][:, None], np.inf)
+    least = spent.min(axis=0, initial=np.inf)
+    over_least = np.divide(spent, least, out=np.full_like(spent, np.inf), where=np.isfinite(least) & (least > 0))
+    return np.asarray(over_least.min(axis=1, initial=np.inf))
