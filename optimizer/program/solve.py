@@ -9,14 +9,14 @@ import numpy as np
 from optimizer.base.arrays import Floats, Ints
 from optimizer.base.errors import SolverFailure
 from optimizer.base.units import HOURS_PER_MONTH
+from optimizer.program.laid_out import preferred, search_laid_out
 from optimizer.program.problem.data import select_labels
 from optimizer.program.problem.problem import Problem, Sorted, sorted_problem
 from optimizer.program.problem.soundness import check
 from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchResult, SearchState
 from optimizer.program.proof.steps import within_gap
-from optimizer.program.refine import tie_break
+from optimizer.program.refine.loading import Loaded, loaded
 from optimizer.program.refine.routing import Routed, balanced_flows
-from optimizer.program.search import search
 from optimizer.program.solver import Clock, IntegerSolver, integer_solver
 
 Outcome: TypeAlias = Literal["optimal", "feasible", "infeasible", "unproven", "failed"]
@@ -50,6 +50,7 @@ class Solution:
         replicas: (T, C) replicas placed; empty without a plan.
         flows: Requests/s routed to each candidate with replicas; empty without a plan.
         api_flow_per_s: (T, A) requests/s sent to hosted APIs; empty without a plan.
+        loaded: What the instances hold of each offer that runs several configurations over the week.
     """
 
     outcome: Outcome
@@ -65,6 +66,7 @@ class Solution:
     replicas: Ints = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
     flows: tuple[Routed, ...] = ()
     api_flow_per_s: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    loaded: tuple[Loaded, ...] = ()
 
     def bounded_by(self, wider: "Solution") -> "Solution":
         """The same plan for a problem with more choices, of which only a bound is known."""
@@ -126,18 +128,27 @@ def _solved(problem: Problem, state: SearchState, eliminate: bool, break_ties: b
         return _without_plan(problem, "infeasible", f"no candidate serves {', '.join(missing)}", state)
     order = sorted_problem(problem)
     try:
-        result = _within_cutoff(search(order.problem, state, eliminate), state)
+        found = search_laid_out(order.problem, state, eliminate)
+        result = _within_cutoff(found.result, state)
         plan = result.incumbent
         if plan is None:
             return _unfound(problem, result, state)
         if break_ties and result.status == "optimal" and not state.relative_gap:
             with state.phase("tie_break"):
-                plan = tie_break.break_ties(order.problem, plan, result.bound.with_candidate_usd_per_hour, state)
+                plan = preferred(found, plan, state)
         with state.phase("routing"):
             flows = balanced_flows(order.problem, plan)
+        arranged = loaded(order.problem, plan)
     except SolverFailure as failure:
         return _without_plan(problem, "failed", str(failure), state)
-    return _with_plan(order, result, plan, flows=flows, state=state)
+    return replace(_with_plan(order, result, plan, flows=flows, state=state), loaded=_in_order_of(order, arranged))
+
+
+def _in_order_of(order: Sorted, arranged: Sequence[Loaded]) -> tuple[Loaded, ...]:
+    """What is loaded, in the original order."""
+    return tuple(
+        replace(each, offer=int(order.offers[each.offer]), groups=order.candidates[each.groups]) for each in arranged
+    )
 
 
 def _unserved(problem: Problem) -> list[str]:

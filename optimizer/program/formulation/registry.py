@@ -9,10 +9,12 @@ import numpy as np
 from optimizer.inputs.requirements.registry import BY_NAME
 from optimizer.program.formulation import changes as change_constraints
 from optimizer.program.formulation import demand as constraints
+from optimizer.program.formulation import layouts as layout_constraints
 from optimizer.program.formulation import policy as policy_constraints
 from optimizer.program.formulation import resilience as resilience_constraints
 from optimizer.program.formulation.rows import Rows
 from optimizer.program.formulation.variables import Variables
+from optimizer.program.problem.layouts import holds_layouts
 from optimizer.program.problem.problem import Problem
 
 
@@ -295,6 +297,22 @@ FAMILIES: tuple[Family, ...] = (
         unit="instances",
         used_when=lambda problem: problem.has_minimum_billing,
         rows=change_constraints.minimum_billing,
+        in_relaxation=False,
+    ),
+    Family(
+        name="layouts",
+        requirement="repartition_minutes",
+        algebra=(
+            "paid all month: sum over c in g of replicas[t,c] <= loaded[g], which fit like `packing`;"
+            " else: sum over c in g of replicas[t,c] <= sum over l of contents[l,g] * standing[t,l];"
+            " sum over l of standing[t,l] <= instances[t,o]; risen[t,u,l] >= standing[u,l] - standing[t,l];"
+            " sum over l of risen[t,u,l] <= starts[o,t,u] + rested[t,o]"
+            "   for each period t, configuration g on an offer o that may hold several, and layout l of it;"
+            " rested = instances[t,o] - sum over l of standing[t,l] where machines may be repartitioned, else 0"
+        ),
+        unit="replicas",
+        used_when=holds_layouts,
+        rows=layout_constraints.layouts,
         in_relaxation=False,
     ),
     Family(
