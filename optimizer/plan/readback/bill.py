@@ -124,7 +124,8 @@ def _paid_hours(
     week = answer.formulation.periods.hour_to_period
     by_hour = np.array(instances)[week]
     # (layouts, 168) instances that hold each
-    held = np.array([[item.instances for item in each.schedule] for each in layouts]).reshape(len(layouts), -1)[:, week]
+    counts = [[item.instances for item in layout.schedule] for layout in layouts]
+    held = np.array(counts, dtype=np.int64).reshape(len(counts), len(instances))[:, week]
     turned = np.maximum(held - np.roll(held, 1, axis=1), 0).sum(axis=0)
     rested = np.roll(by_hour - held.sum(axis=0), 1) if layouts else 0
     started = int(np.maximum(np.maximum(by_hour - np.roll(by_hour, 1), turned - rested), 0).sum())

@@ -185,7 +185,7 @@ class Purchase(Strict):
     schedule: list[PeriodInstances]
     runs: list[BilledRun]
     """What is paid for in a week where an instance is paid for longer than it may run; else empty."""
-    layouts: list[InstanceLayout]
+    layouts: list[InstanceLayout] = []
     """What is loaded where several configurations run on the offer over the week; else empty."""
     instance_hours_per_month: Figure
     """Paid for, start-up included."""
