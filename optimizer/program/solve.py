@@ -11,6 +11,7 @@ from optimizer.base.errors import SolverFailure
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.laid_out import preferred, search_laid_out
 from optimizer.program.problem.data import select_labels
+from optimizer.program.problem.instance_contents import NOTHING_PLACED, Placed
 from optimizer.program.problem.problem import Problem, Sorted, sorted_problem
 from optimizer.program.problem.soundness import check
 from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchResult, SearchState
@@ -51,6 +52,7 @@ class Solution:
         flows: Requests/s routed to each candidate with replicas; empty without a plan.
         api_flow_per_s: (T, A) requests/s sent to hosted APIs; empty without a plan.
         loaded: What the instances hold of each offer that runs several configurations over the week.
+        placed: What stands on which instance, where that matters; else empty.
     """
 
     outcome: Outcome
@@ -67,6 +69,7 @@ class Solution:
     flows: tuple[Routed, ...] = ()
     api_flow_per_s: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     loaded: tuple[Loaded, ...] = ()
+    placed: Placed = NOTHING_PLACED
 
     def bounded_by(self, wider: "Solution") -> "Solution":
         """The same plan for a problem with more choices, of which only a bound is known."""
@@ -192,6 +195,7 @@ def _with_plan(
             for flow in flows
         ),
         api_flow_per_s=sent,
+        placed=plan.placed.for_whole(order.offers, order.candidates, len(problem.candidates)),
     )
 
 

@@ -14,6 +14,7 @@ from optimizer.program.formulation import policy as policy_constraints
 from optimizer.program.formulation import resilience as resilience_constraints
 from optimizer.program.formulation.rows import Rows
 from optimizer.program.formulation.variables import Variables
+from optimizer.program.problem.instance_contents import places_instances
 from optimizer.program.problem.layouts import holds_layouts
 from optimizer.program.problem.problem import Problem
 
@@ -202,15 +203,28 @@ FAMILIES: tuple[Family, ...] = (
         name="survive",
         requirement="survive",
         algebra=(
-            "sum over c left and m of mix[m,k] * failover[e,t,c,m] + sum over a left of mix[m(a),k] * bought[t,a]"
-            " >= demand[t,k]; sum over m of failover[e,t,c,m] / rate[c,m] <= left[e,t,c];"
-            " left[e,t,c] = replicas[t,c], 0 where its place is lost,"
-            " replicas[t,c] - held[c] * outlasts[t,c] where an instance is;"
-            " failover[e,t,c,m] <= reach[t,m] * outlasts[t,c] there   for each loss e, class k and period t"
+            "carried[t,k] <= sum over c of full[t,c,k] * replicas[t,c] + sum over a of mix[m(a),k] * bought[t,a]"
+            " / demand[t,k]; carried[t,k] - what the replicas and APIs of a place carry of it >= 1 for each place that"
+            " may be lost; where an instance may be: carried[t,k] - sum over levels l of step[l] * exposed[t,k,l] >= 1;"
+            " placed[t,p] <= most[t,p] * exposed[t,k,l(p)]; exposed[t,k,l] <= exposed[t,k,l-1];"
+            " carried[t,k] + N / (n (n-1)) + 2 / (n-1) * bought >= (n+1) / (n-1) for some n, N the instances that may"
+            " serve k   for each class k and period t"
         ),
         unit="share of the demand",
         rows=resilience_constraints.survive,
         charges="flow",
+    ),
+    Family(
+        name="placement",
+        says="Every replica stands on one instance, and what stands together is lost together.",
+        algebra=(
+            "replicas[t,c] <= sum over p of count[p,c] * placed[t,p]; sum over p on o of placed[t,p] <= instances[t,o]"
+            "   for each candidate c, offer o, period t, and every content p that an instance of o may have"
+        ),
+        unit="replicas",
+        used_when=places_instances,
+        rows=resilience_constraints.placement,
+        in_relaxation=False,
     ),
     Family(
         name="max_distinct_configurations",
@@ -303,12 +317,10 @@ FAMILIES: tuple[Family, ...] = (
         name="layouts",
         requirement="repartition_minutes",
         algebra=(
-            "paid all month: sum over c in g of replicas[t,c] <= loaded[g], which fit like `packing`;"
-            " else: sum over c in g of replicas[t,c] <= sum over l of contents[l,g] * standing[t,l];"
-            " sum over l of standing[t,l] <= instances[t,o]; risen[t,u,l] >= standing[u,l] - standing[t,l];"
-            " sum over l of risen[t,u,l] <= starts[o,t,u] + rested[t,o]"
-            "   for each period t, configuration g on an offer o that may hold several, and layout l of it;"
-            " rested = instances[t,o] - sum over l of standing[t,l] where machines may be repartitioned, else 0"
+            "sum over c in g of replicas[t,c] <= loaded[g], which fit like `packing`, on o paid all month; else"
+            " <= sum over l of contents[l,g] * standing[t,l]; sum over l of standing[t,l] <= instances[t,o];"
+            " sum over l of max(0, standing[u,l] - standing[t,l]) <= starts[o,t,u] + rested[t,o]   for each period t,"
+            " configuration g on an offer o that may hold several, and layout l of an instance of it"
         ),
         unit="replicas",
         used_when=holds_layouts,
