@@ -29,7 +29,7 @@ SWIFT: Final = CHAT | {"slo": {"ttft_ms": 4000, "tpot_ms": 12}, "providers": {"d
 SPREAD: Final = CHAT | {"requests_per_second": 3}
 BY_DAY: Final = CHAT | {
     "name": "day", "requests_per_second": None,
-    "demand": {"hourly": [0.0] * 8 + [1.0] * 12 + [0.0] * 4, "peak_requests_per_second": 50}, "min_replicas": 0,
+    "demand": {"hourly": [0.0] * 8 + [1.0] * 12 + [0.0] * 4, "peak_requests_per_second": 200},
     "slo": {"tpot_ms": 40},
 }  # fmt: skip
 BY_NIGHT: Final = BY_DAY | {
