@@ -126,6 +126,7 @@ def frontier(
     first, second = _axes(scenario, sweeps)
     whole = Inquiry.of(scenario, catalogs, time_limit_s)
     inquiry = whole if any(sweep.field == "min_quality" for sweep in sweeps) else narrowed(whole)
+    inquiry = inquiry.for_variations()
     begin, steps = progress or silent, iter(frontier_steps(sweeps))
 
     def begin_next() -> None:

@@ -126,6 +126,7 @@ def _explained(answer: Answer, bought: PlannedFleet, counts: Census) -> Explanat
     scenario, few = inquiry.scenario, narrowed(inquiry)
     promises = insurance(inquiry, bought)
     limits = with_deciding(few, bought, requirements(scenario, inquiry.catalogs, bought), promises)
+    proven = answer.solution.outcome == "optimal"
     return Explanation(
         summary=_summary(answer, bought),
         binding=[item for item in limits if item.binding],
@@ -146,7 +147,7 @@ def _explained(answer: Answer, bought: PlannedFleet, counts: Census) -> Explanat
         marginal_values=[],
         breakpoints=[],
         exposure=None,
-        warnings=warnings(scenario, bought, answer.formulation.periods),
+        warnings=warnings(scenario, bought, None if proven else answer.formulation.periods),
     )
 
 

@@ -68,12 +68,18 @@ class Solution:
 
     def bounded_by(self, wider: "Solution") -> "Solution":
         """The same plan for a problem with more choices, of which only a bound is known."""
+        return self.above(min(wider.bound_usd_per_month or 0.0, self.bound_usd_per_month or 0.0))
+
+    def above(self, bound_usd_per_month: float) -> "Solution":
+        """The same plan where no plan of a problem with more choices costs less than a bound."""
         cost = self.cost_usd_per_month or 0.0
-        bound = min(wider.bound_usd_per_month or 0.0, self.bound_usd_per_month or 0.0)
+        proven = cost - bound_usd_per_month <= EQUAL_COST * cost
+        bound = cost if proven else bound_usd_per_month
+        outcome: Outcome = "optimal" if proven else "feasible"
         return replace(
             self,
-            outcome="feasible",
-            reason=_REASON["feasible"],
+            outcome=outcome,
+            reason=_REASON[outcome],
             bound_usd_per_month=bound,
             relative_gap=(cost - bound) / cost,
         )

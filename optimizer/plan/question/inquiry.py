@@ -7,13 +7,14 @@ from functools import cached_property
 
 import numpy as np
 
-from optimizer.base.arrays import Flags
+from optimizer.base.arrays import Flags, Ints
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import own_fields, policy_fields
 from optimizer.inputs.scenario.scenario import Policy, Scenario
 from optimizer.performance.candidates.apis import apis
 from optimizer.performance.candidates.mixes import OverloadedMix, with_mixes_apart, with_mixes_predicted
 from optimizer.performance.candidates.options import WorkloadOptions, evaluate, re_rated, variants
+from optimizer.performance.candidates.periods import Periods, exact_hours, grouped, periods, told_apart
 from optimizer.performance.market.market import Market, admits_by, market, under
 from optimizer.plan.question.service import LOAD_TOLERANCE, Service, Use, overload, services_of
 from optimizer.program.problem.columns import may_mix
@@ -31,6 +32,12 @@ COMPARISON_GAP = 0.01
 COMPARISON_NODES = 50
 """Where the search ends for plans with demand over time that are only compared with the chosen, proven one."""
 
+EXACT_NODES = 500
+"""Where the search over a week of many periods ends, the same on every machine; most end at the first node."""
+
+MOST_TIDIED = 24
+"""Periods of a plan for which ties are broken anew."""
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -41,6 +48,12 @@ class Answer:
     solution: Solution
     rounds: int = 1
     """Solves until every deployment held at the mix that the plan sends it, see `Inquiry.solved`."""
+
+    @property
+    def running_alike(self) -> Ints:
+        """(168,) the period of each hour where hours that run the same instances are one."""
+        state = np.unique(self.solution.instances, axis=0, return_inverse=True)[1].reshape(-1)
+        return told_apart(state[self.formulation.periods.hour_to_period])
 
     @cached_property
     def used(self) -> tuple[Use, ...]:
@@ -110,6 +123,10 @@ class Inquiry:
     """Whether answers are compared only, so that proof may stop at `COMPARISON_GAP` or `COMPARISON_NODES`."""
     any_of_equals: bool = False
     """Whether it does not matter which of several equally cheap plans is found."""
+    hour_to_period: Ints | None = None
+    """(168,) the periods that a variation of a plan is made of; None where it takes as many as lose no plan."""
+    node_limit: int | None = None
+    """For each solve; without one it goes on until every answer is proven."""
 
     @classmethod
     def of(cls, scenario: Scenario, catalogs: Catalogs, time_limit_s: float | None = None) -> "Inquiry":
@@ -118,23 +135,83 @@ class Inquiry:
         return cls(scenario, catalogs, offers, evaluate(scenario, catalogs, offers), time_limit_s)
 
     def solved(self, keep: Sequence[Flags] | None = None) -> Answer:
-        """The optimum, optionally over a part of the configurations, that holds at the mixes it runs.
+        """The optimum, optionally over a part of the configurations.
+
+        A week of few periods, whose demand is rounded up, is solved first; then one of as many periods as lose no plan.
+        The cheaper plan is the answer, with what is proven of every plan. Few periods do for a plan that is compared or
+        varied; that there is none is said of every plan alone.
+        """
+        week, enough = self.week, self.close_enough or self.hour_to_period is not None
+        asked = self if week.exact or enough else replace(self, node_limit=EXACT_NODES)
+        coarse = asked._over_mixes(keep)
+        if week.exact or (enough and coarse.solution.cost_usd_per_month is not None):
+            return coarse
+        every = replace(
+            coarse.inquiry, hour_to_period=exact_hours(self.scenario), node_limit=EXACT_NODES, any_of_equals=True
+        )
+        return self._shown(coarse, every._over_mixes(keep, coarse.solution.cost_usd_per_month))
+
+    def _shown(self, coarse: Answer, exact: Answer) -> Answer:
+        """The cheaper of two plans, of equals the one of fewer periods, with what is proven of every plan.
+
+        Variations of it are made of the few periods, told apart where hours of the plan run different instances.
+        """
+        few, every = coarse.solution.cost_usd_per_month, exact.solution.cost_usd_per_month
+        hours = coarse.formulation.periods.hour_to_period
+        if few is None and every is None:
+            return replace(exact, inquiry=self)
+        if few is None or (every is not None and every < few * (1 - EQUAL_COST)):
+            shown = self._tidied(exact)
+            hours = told_apart(hours, shown.running_alike)
+        else:
+            proven = exact.solution.outcome in ("optimal", "infeasible")
+            bound = few if proven else exact.solution.bound_usd_per_month or 0.0
+            shown = replace(coarse, solution=coarse.solution.above(bound))
+        varied = replace(shown.inquiry, hour_to_period=hours, node_limit=self.node_limit)
+        return replace(shown, inquiry=replace(varied, any_of_equals=self.any_of_equals))
+
+    def _tidied(self, exact: Answer) -> Answer:
+        """The plan in periods of hours that run the same instances, ties broken among its own configurations.
+
+        It stays as it is where these periods are many, or where they cost more: what is sent to hosted APIs follows the
+        demand of each hour.
+        """
+        hours, cost_usd = exact.running_alike, exact.solution.cost_usd_per_month or 0.0
+        if hours.max() >= MOST_TIDIED:
+            return exact
+        own = tuple(np.zeros(len(choice.configurations), dtype=np.bool_) for choice in exact.inquiry.options)
+        for use in exact.used:
+            own[use.column.workload][use.column.configuration] = True
+        alike = replace(exact.inquiry, hour_to_period=hours, any_of_equals=self.any_of_equals)
+        tidy = alike._over_mixes(own, cost_usd)
+        if tidy.solution.cost_usd_per_month is None or tidy.solution.cost_usd_per_month > cost_usd * (1 + EQUAL_COST):
+            return exact
+        return replace(tidy, solution=tidy.solution.above(exact.solution.bound_usd_per_month or 0.0))
+
+    def _over_mixes(self, keep: Sequence[Flags] | None, known_usd: float | None = None) -> Answer:
+        """The optimum in this week that holds at the mixes it runs, or that there is none as cheap as a known plan.
 
         Every deployment is predicted again at the mix that the plan sends it. Where one does not hold, its mix becomes
         one of the predicted ones and the program is solved again, after `MOST_ROUNDS` with nothing added up between
         predicted mixes, which always holds. The best plan without any mixing, which is found soon, is a ceiling.
         """
         if not self.mixes_between():
-            return self._solved(keep)
-        apart = self.apart()._solved(keep)
-        known_usd = apart.solution.cost_usd_per_month
+            return self._solved(keep, known_usd)
+        apart = None if known_usd is not None else self.apart()._solved(keep)
+        known_usd = known_usd if apart is None else apart.solution.cost_usd_per_month
         inquiry, rounds = self, 1
         answer = inquiry._solved(keep, known_usd)
         while broken := answer.broken():
             mixing, rounds = rounds < MOST_ROUNDS, rounds + 1
             inquiry = inquiry.with_predicted(broken) if mixing else inquiry.apart()
             answer = inquiry._solved(keep, known_usd)
-        return replace(_better(apart, answer), rounds=rounds)
+        return replace(answer if apart is None else _better(apart, answer), rounds=rounds)
+
+    @property
+    def week(self) -> Periods:
+        """The periods that plans are made of."""
+        hours = self.hour_to_period
+        return periods(self.scenario) if hours is None else grouped(self.scenario, hours)
 
     def mixes_between(self) -> int:
         """How many predicted mixes there are between which capacity is added up by shares; 0 where none is."""
@@ -161,8 +238,8 @@ class Inquiry:
 
     def _solved(self, keep: Sequence[Flags] | None, known_usd_per_month: float | None = None) -> Answer:
         hosted = apis(self.scenario, self.catalogs).admitted if "serverless" in self.scenario.policy.hosting else ()
-        formulation = formulate(self.scenario, self.options, self.market, keep, hosted)
-        gap, nodes = (COMPARISON_GAP, COMPARISON_NODES) if self.close_enough else (0.0, None)
+        formulation = formulate(self.scenario, self.options, self.market, keep, hosted, self.week)
+        gap, nodes = (COMPARISON_GAP, COMPARISON_NODES) if self.close_enough else (0.0, self.node_limit)
         solution = solve(
             formulation.problem,
             self.time_limit_s,
@@ -178,10 +255,15 @@ class Inquiry:
         several = any(workload.demand is not None for workload in self.scenario.workloads)
         return replace(self, close_enough=several, any_of_equals=True)
 
+    def for_variations(self) -> "Inquiry":
+        """The same question, whose changes are all answered in periods that tell hours apart as its own plan does."""
+        return self if self.week.exact else self.solved().inquiry
+
     def changed(self, scenario: Scenario) -> "Inquiry":
         """The inquiry for another scenario over the same catalogs, predicting again only what the change touches."""
         if _asked(scenario) != _asked(self.scenario):
-            return Inquiry.of(scenario, self.catalogs, self.time_limit_s)
+            anew = Inquiry.of(scenario, self.catalogs, self.time_limit_s)
+            return replace(anew, hour_to_period=self.hour_to_period)
         levels = _levels(scenario) != _levels(self.scenario)
         options = self.under_levels(scenario).options if levels else self.options
         options = tuple(replace(o, workload=v.workload) for o, v in zip(options, variants(scenario), strict=True))
