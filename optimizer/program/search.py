@@ -15,7 +15,7 @@ from optimizer.program.problem.traits import GROUPS, candidate_traits, offer_tra
 from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.relaxation import Bound, bound_from, no_bound, read_multipliers
 from optimizer.program.proof.state import SearchResult, SearchState
-from optimizer.program.proof.steps import can_beat, final_solve, result_of, solve_on, within_gap
+from optimizer.program.proof.steps import can_beat, final_solve, ready_for_final, result_of, solve_on, within_gap
 from optimizer.program.solver import Clock, SolverResult, solve_linear
 
 INCUMBENT_COLUMNS = 24
@@ -59,6 +59,8 @@ def _search_small(problem: Problem, keep: Flags, state: SearchState) -> SearchRe
         bound = _relaxation_bound(problem, keep, state)
     if bound is None:
         return final_solve(problem, keep, no_bound(problem), None, state)
+    if ready_for_final(problem, keep, bound, state):
+        return final_solve(problem, keep, bound, None, state)
     with state.phase("incumbent"):
         promising = _promising(problem, keep, bound)
         everything = not (keep & ~promising).any()
