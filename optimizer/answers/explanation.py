@@ -46,6 +46,7 @@ def explained(answer: Answer, beside: Inquiry, bought: PlannedFleet, counts: Cen
     offered = [*promises.values(), *opportunities(inquiry, bought), *central_prediction(few, bought)]
     rules = list(rule_of_thumb(few, bought))
     uncompared = [item.text for item in (*others, *offered, *rules) if item.outcome == "unproven"]
+    proven = answer.solution.outcome == "optimal"
     return Explanation(
         summary=_summary(answer, bought),
         binding=[item for item in limits if item.binding],
@@ -60,7 +61,7 @@ def explained(answer: Answer, beside: Inquiry, bought: PlannedFleet, counts: Cen
         marginal_values=[],
         breakpoints=[],
         exposure=None,
-        warnings=warnings(scenario, bought, answer.formulation.periods),
+        warnings=warnings(scenario, bought, None if proven else answer.formulation.periods),
         not_worked_out=[*_stopped("which other limits bind", limit), *uncompared],
     )
 

@@ -136,6 +136,7 @@ def swept(
     first, second = _axes(scenario, sweeps)
     whole = Inquiry.of(scenario, catalogs, clock)
     inquiry = whole if any(sweep.field == "min_quality" for sweep in sweeps) else narrowed(whole)
+    inquiry = inquiry.for_variations()
     begin, steps = progress or silent, iter(frontier_steps(sweeps))
 
     def begin_next() -> None:

@@ -20,6 +20,7 @@ from optimizer.program.proof.steps import (
     can_beat,
     final_solve,
     promising_candidates,
+    ready_for_final,
     result_of,
     solve_on,
     within_gap,
@@ -77,6 +78,8 @@ def _search_small(problem: Problem, keep: Flags, state: SearchState) -> SearchRe
     if bound is None:
         return final_solve(problem, keep, no_bound(problem), None, state)
     state.best_and_bound(None, bound.usd_per_hour)
+    if ready_for_final(problem, keep, bound, state):
+        return final_solve(problem, keep, bound, None, state)
     with state.phase("incumbent"):
         cost = bound.with_candidate_usd_per_hour
         promising = affordable(problem, promising_candidates(problem, keep, cost, INCUMBENT_COLUMNS), cost)

@@ -85,13 +85,19 @@ class Solution:
 
     def bounded_by(self, wider: "Solution") -> "Solution":
         """The same plan for a problem with more choices, of which only a bound is known."""
+        return self.above(min(wider.bound_usd_per_month or 0.0, self.bound_usd_per_month or 0.0), wider.ended_by)
+
+    def above(self, bound_usd_per_month: float, ended_by: Limit | None) -> "Solution":
+        """The same plan where no plan of a problem with more choices costs less than a bound."""
         cost = self.cost_usd_per_month or 0.0
-        bound = min(wider.bound_usd_per_month or 0.0, self.bound_usd_per_month or 0.0)
+        proven = cost - bound_usd_per_month <= EQUAL_COST * cost
+        bound = cost if proven else bound_usd_per_month
+        outcome: Outcome = "optimal" if proven else "feasible"
         return replace(
             self,
-            outcome="feasible",
-            reason=_CUT_SHORT["feasible"].format(limit=wider.ended_by) if wider.ended_by else _REASON["feasible"],
-            ended_by=wider.ended_by or self.ended_by,
+            outcome=outcome,
+            reason=_CUT_SHORT[outcome].format(limit=ended_by) if ended_by else _REASON[outcome],
+            ended_by=ended_by or self.ended_by,
             bound_usd_per_month=bound,
             relative_gap=(cost - bound) / cost,
         )

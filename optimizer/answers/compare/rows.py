@@ -7,11 +7,11 @@ from typing import Final, get_args
 
 from optimizer.answers.compare.types import Compared, StoppedBy
 from optimizer.base.clock import Limit
-from optimizer.base.units import SECONDS_PER_HOUR, TOKENS_PER_MILLION
+from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK, SECONDS_PER_HOUR, TOKENS_PER_MILLION
 from optimizer.inputs.catalog.kinds import Confidence
 from optimizer.inputs.catalog.records import Offer
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.performance.candidates.periods import periods
+from optimizer.performance.candidates.periods import weekly_requests_per_second
 from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.readback.costs import costs
@@ -47,9 +47,9 @@ class Ruler:
 
 def volume_of(scenario: Scenario) -> Volume:
     """Requests and tokens of a month: hours × requests/s × 3,600, times the classes' mean lengths."""
-    week = periods(scenario)
-    # (workload,) requests of a month
-    requests = [float(hourly) * SECONDS_PER_HOUR for hourly in week.hours_per_month @ week.demand_requests_per_second]
+    # requests/s by hour of the week -> (workload,) requests of a month
+    weeks = [weekly_requests_per_second(workload) for workload in scenario.workloads]
+    requests = [sum(week) / HOURS_PER_WEEK * HOURS_PER_MONTH * SECONDS_PER_HOUR for week in weeks]
     by_workload = list(zip(requests, (workload.classes() for workload in scenario.workloads), strict=True))
     prompt = sum(count * sum(item.share * item.input_tokens for item in classes) for count, classes in by_workload)
     answer = sum(count * sum(item.share * item.output_tokens for item in classes) for count, classes in by_workload)

@@ -75,7 +75,7 @@ def lifecycle(
         raise InputError(findings)
     inquiry = Inquiry.of(scenario, catalogs, Clock(time_limit_s, work_limit))
     runs = [priced(run, inquiry.market) for run in life.training]
-    months = _added_up(runs, list(_months(narrowed(inquiry), life, runs, progress or silent)))
+    months = _added_up(runs, list(_months(narrowed(inquiry).for_variations(), life, runs, progress or silent)))
     training = [training_cost(run, life.months, catalogs, scenario.policy.grid) for run in runs]
     return _report(inquiry, life, runs, training, months)
 

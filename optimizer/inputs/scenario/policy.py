@@ -170,7 +170,8 @@ class Elastic(Strict):
     start_up_minutes: Minutes = DEFAULT_START_UP_MINUTES
     """From starting an instance to its first answer; a workload is only scaled to zero if its TTFT limit allows it."""
     max_periods: Annotated[int, Number, Field(ge=1, le=168)] = DEFAULT_MAX_PERIODS
-    """Different hours of the week that are told apart; more of them are rounded up to their neighbours."""
+    """Different hours of the week that the first plan tells apart, more of them rounded up to their neighbours; it is
+    then held against the best plan of every hour."""
     minimum_billing_hours: Annotated[dict[str, BilledHours], BeforeValidator(_everywhere)] = Field(default_factory=dict)
     """Hours for which an instance that comes and goes is paid once started: one number, or numbers by provider with
     wildcards; the first pattern that matches counts, others are paid by the hour that they run."""

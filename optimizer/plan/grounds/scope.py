@@ -13,9 +13,6 @@ from optimizer.plan.question.inquiry import Answer
 from optimizer.plan.record.report import BoundOf, Scope
 from optimizer.program.problem.columns import may_mix
 
-NOTABLE_SHARE: Final = 1e-9
-"""Of a workload's requests: what less is added by rounding hours up is the last digit of a sum."""
-
 
 @dataclass(frozen=True)
 class ScopeRow:
@@ -48,18 +45,10 @@ def _nothing(_: Answer) -> str:
     return ""
 
 
-def _periods(answer: Answer) -> str:
-    week = answer.formulation.periods
-    return f"{week.count} periods of a week" if week.count > 1 else ""
-
-
-def _joined_hours(answer: Answer) -> str:
-    """Hours of different demand that share a period are planned for the highest of them."""
-    week = answer.formulation.periods
-    added = float(week.added_share.max(initial=0.0))
-    if added <= NOTABLE_SHARE:
-        return ""
-    return f"plans that tell apart hours joined into {week.count} periods, which adds up to {added:.1%} to the demand"
+def _hours(answer: Answer) -> str:
+    """However few periods a plan is shown in, it was held against the best plan of every hour."""
+    varies = any(workload.demand is not None for workload in answer.inquiry.scenario.workloads)
+    return "every hour of the week as it is asked for" if varies else ""
 
 
 def _mixes(answer: Answer) -> str:
@@ -90,7 +79,7 @@ def _not_reached(answer: Answer) -> str:
 ROWS: Final = (
     ScopeRow(_configurations, _nothing),
     ScopeRow(_offers, _nothing),
-    ScopeRow(_periods, _joined_hours),
+    ScopeRow(_hours, _nothing),
     ScopeRow(_mixes, _between_mixes),
     ScopeRow(_nothing, _not_reached, narrows_bound=False),
 )

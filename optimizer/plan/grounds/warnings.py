@@ -13,14 +13,20 @@ MANY_INSTANCES = 16
 """From here on, whether the provider has that many is a question of its own."""
 
 
-def warnings(scenario: Scenario, bought: PlannedFleet, week: Periods) -> list[str]:
-    """One sentence per thing to settle, without repetition, the gravest kind first."""
+def warnings(scenario: Scenario, bought: PlannedFleet, unproven: Periods | None) -> list[str]:
+    """One sentence per thing to settle, without repetition, the gravest kind first.
+
+    Args:
+        scenario: What was asked.
+        bought: The plan.
+        unproven: Its periods where another plan of the week may cost less.
+    """
     deployments = bought.deployments
     kinds = (_not_measured(deployments), _quality(scenario, deployments), _prices(scenario, deployments))
     found = [text for kind in kinds for text in kind]
     found += [*_together(scenario, deployments)]
     found += [*_hosted(bought), *_interrupted(scenario, deployments), *_availability(bought.purchases)]
-    return list(dict.fromkeys([*found, *_rounded_up(scenario, week)]))
+    return list(dict.fromkeys([*found, *_rounded_up(scenario, unproven)]))
 
 
 def _not_measured(deployments: Sequence[Deployment]) -> Iterator[str]:
@@ -83,10 +89,12 @@ def _interrupted(scenario: Scenario, deployments: Sequence[Deployment]) -> Itera
         yield "spot instances count as if they were never interrupted; say how often in policy.spot"
 
 
-def _rounded_up(scenario: Scenario, week: Periods) -> Iterator[str]:
+def _rounded_up(scenario: Scenario, week: Periods | None) -> Iterator[str]:
+    if week is None:
+        return
     for workload, added in zip(scenario.workloads, week.added_share.tolist(), strict=True):
         if added >= NOTABLE_ROUNDING:
             yield (
                 f"{workload.name}: {week.count} periods stand for the week and plan {added:.1%} more than is asked; "
-                "policy.elastic.max_periods tells more hours apart"
+                "a plan that tells more hours apart may cost less and was not found within the limits of the search"
             )

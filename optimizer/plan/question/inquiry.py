@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from optimizer.base.arrays import Flags
+from optimizer.base.arrays import Flags, Ints
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.progress import BestAndBound
 from optimizer.base.units import HOURS_PER_MONTH
@@ -17,6 +17,7 @@ from optimizer.inputs.scenario.scenario import Policy, Scenario
 from optimizer.performance.candidates.apis import apis
 from optimizer.performance.candidates.mixes import OverloadedMix, with_mixes_apart, with_mixes_predicted
 from optimizer.performance.candidates.options import WorkloadOptions, evaluate, re_rated, variants
+from optimizer.performance.candidates.periods import Periods, exact_hours, grouped, periods, told_apart
 from optimizer.performance.market.market import Market, admits_by, market, under
 from optimizer.plan.question.service import LOAD_TOLERANCE, Service, Use, overload, services_of
 from optimizer.program.problem.columns import may_mix
@@ -37,6 +38,15 @@ COMPARISON_GAP = 0.01
 COMPARISON_NODES = 50
 """Where the search ends for plans with demand over time that are only compared with the chosen, proven one."""
 
+EXACT_NODES = 500
+"""Where the search over a week of many periods ends, the same on every machine; most end at the first node."""
+
+SHARE_OF_FEW_PERIODS = 0.5
+"""Of what is left of a limit, for the first plan of a week."""
+
+MOST_TIDIED = 24
+"""Periods of a plan for which ties are broken anew."""
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -47,6 +57,12 @@ class Answer:
     solution: Solution
     rounds: int = 1
     """Solves until every deployment held at the mix that the plan sends it, see `Inquiry.solved`."""
+
+    @property
+    def running_alike(self) -> Ints:
+        """(168,) the period of each hour where hours that run the same instances are one."""
+        state = np.unique(self.solution.instances, axis=0, return_inverse=True)[1].reshape(-1)
+        return told_apart(state[self.formulation.periods.hour_to_period])
 
     @cached_property
     def used(self) -> tuple[Use, ...]:
@@ -120,6 +136,10 @@ class Inquiry:
     """Whether answers are compared only, so that proof may stop at `COMPARISON_GAP` or `COMPARISON_NODES`."""
     any_of_equals: bool = False
     """Whether it does not matter which of several equally cheap plans is found."""
+    hour_to_period: Ints | None = None
+    """(168,) the periods that a variation of a plan is made of; None where it takes as many as lose no plan."""
+    node_limit: int | None = None
+    """For each solve; without one it goes on until every answer is proven."""
 
     @classmethod
     def of(cls, scenario: Scenario, catalogs: Catalogs, clock: Clock | None = None) -> "Inquiry":
@@ -128,27 +148,90 @@ class Inquiry:
         return cls(scenario, catalogs, offers, evaluate(scenario, catalogs, offers), clock or Clock())
 
     def solved(self, keep: Sequence[Flags] | None = None) -> Answer:
-        """The optimum, optionally over a part of the configurations, that holds at the mixes it runs.
+        """The optimum, optionally over a part of the configurations.
+
+        A week of few periods, whose demand is rounded up, is solved first; then one of as many periods as lose no plan.
+        The cheaper plan is the answer, with what is proven of every plan. Few periods do for a plan that is compared or
+        varied; that there is none is said of every plan alone.
+        """
+        week, enough = self.week, self.close_enough or self.hour_to_period is not None
+        first = self.clock.share(SHARE_OF_FEW_PERIODS)
+        asked = self if week.exact or enough else replace(self, node_limit=EXACT_NODES, clock=first)
+        coarse = asked._over_mixes(keep)
+        if week.exact or (enough and coarse.solution.cost_usd_per_month is not None):
+            return coarse
+        whole = replace(coarse.inquiry, clock=self.clock, hour_to_period=exact_hours(self.scenario))
+        every = replace(whole, node_limit=EXACT_NODES, any_of_equals=True)
+        return self._shown(coarse, every._over_mixes(keep, coarse.solution.cost_usd_per_month))
+
+    def _shown(self, coarse: Answer, exact: Answer) -> Answer:
+        """The cheaper of two plans, of equals the one of fewer periods, with what is proven of every plan.
+
+        Variations of it are made of the few periods, told apart where hours of the plan run different instances.
+        """
+        few, every = coarse.solution.cost_usd_per_month, exact.solution.cost_usd_per_month
+        hours = coarse.formulation.periods.hour_to_period
+        if few is None and every is None:
+            return replace(exact, inquiry=self)
+        if few is None or (every is not None and every < few * (1 - EQUAL_COST)):
+            shown = self._tidied(exact)
+            hours = told_apart(hours, shown.running_alike)
+        else:
+            proven = exact.solution.outcome in ("optimal", "infeasible")
+            bound = few if proven else exact.solution.bound_usd_per_month or 0.0
+            shown = replace(coarse, solution=coarse.solution.above(bound, exact.solution.ended_by))
+        varied = replace(shown.inquiry, clock=self.clock, hour_to_period=hours, node_limit=self.node_limit)
+        return replace(shown, inquiry=replace(varied, any_of_equals=self.any_of_equals))
+
+    def _tidied(self, exact: Answer) -> Answer:
+        """The plan in periods of hours that run the same instances, ties broken among its own configurations.
+
+        It stays as it is where these periods are many, or where they cost more: what is sent to hosted APIs follows the
+        demand of each hour.
+        """
+        hours, cost_usd = exact.running_alike, exact.solution.cost_usd_per_month or 0.0
+        if hours.max() >= MOST_TIDIED:
+            return exact
+        own = tuple(np.zeros(len(choice.configurations), dtype=np.bool_) for choice in exact.inquiry.options)
+        for use in exact.used:
+            own[use.column.workload][use.column.configuration] = True
+        alike = replace(exact.inquiry, hour_to_period=hours, any_of_equals=self.any_of_equals)
+        tidy = alike._over_mixes(own, cost_usd)
+        if tidy.solution.cost_usd_per_month is None or tidy.solution.cost_usd_per_month > cost_usd * (1 + EQUAL_COST):
+            return exact
+        bound_usd = exact.solution.bound_usd_per_month or 0.0
+        return replace(tidy, solution=tidy.solution.above(bound_usd, exact.solution.ended_by))
+
+    def _over_mixes(self, keep: Sequence[Flags] | None, known_usd: float | None = None) -> Answer:
+        """The optimum in this week that holds at the mixes it runs, or that there is none as cheap as a known plan.
 
         Every deployment is predicted again at the mix that the plan sends it. Where one does not hold, its mix becomes
         one of the predicted ones and the program is solved again, after `MOST_ROUNDS` with nothing added up between
         predicted mixes, which always holds. The best plan without any mixing, which is found soon, is a ceiling.
         """
         if not self.mixes_between():
-            return self._solved(keep)
-        apart = replace(self.apart(), clock=self.clock.share(SHARE_WITHOUT_MIXING))._solved(keep)
-        known_usd = apart.solution.cost_usd_per_month
+            return self._solved(keep, known_usd)
+        apart = None
+        if known_usd is None:
+            apart = replace(self.apart(), clock=self.clock.share(SHARE_WITHOUT_MIXING))._solved(keep)
+            known_usd = apart.solution.cost_usd_per_month
         inquiry, rounds = self, 1
         answer = inquiry._solved(keep, known_usd)
         while broken := answer.broken():
-            if self.clock.expired and apart.solution.cost_usd_per_month is not None:
+            if self.clock.expired and apart is not None and apart.solution.cost_usd_per_month is not None:
                 return replace(
                     apart, inquiry=inquiry, solution=apart.solution.bounded_by(answer.solution), rounds=rounds
                 )
             mixing, rounds = rounds < MOST_ROUNDS, rounds + 1
             inquiry = inquiry.with_predicted(broken) if mixing else inquiry.apart()
             answer = inquiry._solved(keep, known_usd)
-        return replace(_better(apart, answer), rounds=rounds)
+        return replace(answer if apart is None else _better(apart, answer), rounds=rounds)
+
+    @property
+    def week(self) -> Periods:
+        """The periods that plans are made of."""
+        hours = self.hour_to_period
+        return periods(self.scenario) if hours is None else grouped(self.scenario, hours)
 
     def mixes_between(self) -> int:
         """How many predicted mixes there are between which capacity is added up by shares; 0 where none is."""
@@ -176,8 +259,8 @@ class Inquiry:
     def _solved(self, keep: Sequence[Flags] | None, known_usd_per_month: float | None = None) -> Answer:
         self._still_wanted()
         hosted = apis(self.scenario, self.catalogs).admitted if "serverless" in self.scenario.policy.hosting else ()
-        formulation = formulate(self.scenario, self.options, self.market, keep, hosted)
-        gap, nodes = (COMPARISON_GAP, COMPARISON_NODES) if self.close_enough else (0.0, None)
+        formulation = formulate(self.scenario, self.options, self.market, keep, hosted, self.week)
+        gap, nodes = (COMPARISON_GAP, COMPARISON_NODES) if self.close_enough else (0.0, self.node_limit)
         solution = solve(
             formulation.problem,
             self.clock,
@@ -210,6 +293,10 @@ class Inquiry:
         """The same question for answers beside a plan: any of several equals, close enough where proof takes long."""
         several = any(workload.demand is not None for workload in self.scenario.workloads)
         return replace(self, close_enough=several, any_of_equals=True)
+
+    def for_variations(self) -> "Inquiry":
+        """The same question, whose changes are all answered in periods that tell hours apart as its own plan does."""
+        return self if self.week.exact else self.solved().inquiry
 
     def changed(self, scenario: Scenario) -> "Inquiry":
         """The inquiry for another scenario over the same catalogs, predicting again only what the change touches."""

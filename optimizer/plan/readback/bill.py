@@ -37,6 +37,16 @@ def hours_per_month(answer: Answer) -> list[Decimal]:
     return [Decimal(hours * HOURS_PER_MONTH) / HOURS_PER_WEEK for hours in hours_of_week(answer)]
 
 
+def asked_hours_per_month(answer: Answer, workload: int) -> list[Decimal]:
+    """(T,) hours of a month at a period's demand in which as much is asked of a workload as in all its hours.
+
+    Money goes by what is asked in each hour; a period is planned for its highest, and what is sent where keeps its
+    proportions in the others.
+    """
+    share = answer.formulation.periods.asked_share[:, workload].tolist()
+    return [Decimal(repr(part)) * hours for part, hours in zip(share, hours_per_month(answer), strict=True)]
+
+
 def purchase(answer: Answer, position: int, instances: Sequence[int], gpus_in_use: Sequence[int]) -> Purchase:
     """The bill for one offer.
 
@@ -142,7 +152,7 @@ def _priced(amount: Decimal | None, offer: Offer, what: str) -> Decimal:
 
 
 def egress_gb_per_month(answer: Answer, use: Use) -> Decimal | None:
-    """Requests of each class and period x GB per request; None where the policy does not ask for egress."""
+    """Requests asked of each class and period x GB per request; None where the policy does not ask for egress."""
     egress, choice = answer.inquiry.scenario.policy.egress, answer.inquiry.options[use.column.workload]
     if egress is None:
         return None
@@ -150,7 +160,7 @@ def egress_gb_per_month(answer: Answer, use: Use) -> Decimal | None:
     gb_per_s = (
         sum(f * gb for f, gb in zip(flows, gb_per_request, strict=True)) for flows in flows_by_class(choice, use)
     )
-    by_period = zip(gb_per_s, hours_per_month(answer), strict=True)
+    by_period = zip(gb_per_s, asked_hours_per_month(answer, choice.workload_index), strict=True)
     return sum((Decimal(repr(gb)) * hours for gb, hours in by_period), Decimal(0)) * SECONDS_PER_HOUR
 
 
@@ -165,7 +175,7 @@ def hosted_shares(answer: Answer) -> Iterator[Hosted]:
     for api, flows in zip(answer.formulation.apis, flows_per_s.tolist(), strict=True):
         if not any(flows):
             continue
-        by_period = zip(flows, hours_per_month(answer), strict=True)
+        by_period = zip(flows, asked_hours_per_month(answer, api.workload_index), strict=True)
         requests = sum((Decimal(repr(flow)) * hours * SECONDS_PER_HOUR for flow, hours in by_period), Decimal(0))
         yield Hosted(
             api=api.name,

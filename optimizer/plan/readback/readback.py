@@ -12,7 +12,7 @@ from optimizer.performance.market.supply import power_kw
 from optimizer.performance.uncertainty.evidence import not_measured
 from optimizer.plan.question.inquiry import Answer
 from optimizer.plan.question.service import Service, Use
-from optimizer.plan.readback.bill import hours_per_month
+from optimizer.plan.readback.bill import asked_hours_per_month, hours_per_month
 from optimizer.plan.readback.latencies import Latencies, latencies_of
 from optimizer.plan.readback.outline import outlined, uses_by_offer
 from optimizer.plan.record.fleet import (
@@ -134,7 +134,7 @@ UnitCosts = tuple[Decimal, Decimal, Decimal] | tuple[None, None, None]
 
 def _unit_costs(answer: Answer, choice: WorkloadOptions, services: Sequence[Service], cost: Decimal) -> UnitCosts:
     """USD a request, a million output tokens and a million tokens; None for a standby."""
-    hours = np.array(hours_per_month(answer), dtype=float)
+    hours = np.array(asked_hours_per_month(answer, choice.workload_index), dtype=float)
     requests = hours @ np.array([service.flow_per_class_per_s for service in services]) * SECONDS_PER_HOUR
     total = float(requests.sum())
     if total == 0:

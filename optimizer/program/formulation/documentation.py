@@ -7,7 +7,8 @@ _INTRODUCTION = """# The program in plain algebra
 
 Written from the registry of constraint families by `program.formulation.documentation`; a test keeps it so.
 
-**Given**: periods t of the month with hours[t], which sum to 730; request classes k with demand[t,k] in requests/s,
+**Given**: periods t of the month with hours[t], which sum to 730; request classes k with demand[t,k] in requests/s, the
+highest of the period's hours, of which asked[t,m] is the average over them as a share (one for all classes of a mix),
 each of a workload w that keeps least[t,w] replicas running; mixes m of requests with mix[m,k] requests of class k each;
 offers o with price[o] in USD/h, G[o] GPUs, power[o] in kW and carbon[o] in kg/h per whole instance, paid by the hour
 that an instance runs or always (committed, owned), and egress[o] in USD per GB sent to the internet where the scenario
@@ -21,8 +22,8 @@ Everything else (used[t,c], carried[t,k], placed[t,p], exposed[t,k,l], stacked[t
 starts[o,t,u], lingering[o,h], begun[o,h], started[c], stopped[c]) exists only where a family below needs it.
 
 **Minimized**, in USD/month: sum over t and o of hours[t] * price[o] * instances[t,o]
-+ sum over t, c and m of 3600 * hours[t] * gb[m] * egress[o(c)] * flow[t,c,m]
-+ sum over t and a of 3600 * hours[t] * price[a] * bought[t,a]
++ sum over t, c and m of 3600 * hours[t] * asked[t,m] * gb[m] * egress[o(c)] * flow[t,c,m]
++ sum over t and a of 3600 * hours[t] * asked[t,m(a)] * price[a] * bought[t,a]
 + sum over o and changes from period t to u of price[o] * start_up_hours * changes_per_month[t,u] * starts[o,t,u]
 + sum over o and hours h of the week of weeks_per_month * price[o] * lingering[o,h]
 + usd_per_change * sum over c of (started[c] + stopped[c]).

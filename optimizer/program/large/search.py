@@ -11,7 +11,15 @@ from optimizer.program.large.rolling_horizon import counted_by_period, planned_b
 from optimizer.program.large.start_costs import bound_over_the_week
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.proof.state import Incumbent, SearchResult, SearchState, incumbent_of
-from optimizer.program.proof.steps import can_beat, cheaper, final_solve, result_of, solve_part, within_gap
+from optimizer.program.proof.steps import (
+    can_beat,
+    cheaper,
+    final_solve,
+    ready_for_final,
+    result_of,
+    solve_part,
+    within_gap,
+)
 from optimizer.program.solver import SolverResult, Status
 
 WEEK_COLUMNS = 12
@@ -30,6 +38,8 @@ def search_large(problem: Problem, keep: Flags, state: SearchState) -> SearchRes
             found = bound_over_the_week(part.problem, found, state.clock)
         bound = found.bound.for_whole(part.candidates, len(problem.candidates))
     state.best_and_bound(None, bound.usd_per_hour)
+    if ready_for_final(problem, keep, bound, state) and not state.clock.expired:
+        return final_solve(problem, keep, bound, None, state)
     with state.phase("incumbent"):
         incumbent = _planned_over_the_week(part, found, problem, state)
         for candidates, nodes, mixes in LARGE_PARTS if state.relative_gap else LARGE_PARTS[:1]:

@@ -88,6 +88,8 @@ class Traffic:
         start_share: (T, T) share of a month billed for the start of one instance more in the second period than in
             the first: changes from the first to the second x start-up hours / hours of a month.
         least_replicas: (T, W) that a workload keeps running whatever its demand.
+        paid_share: (T, K) requests that are asked, and paid for where money goes by the request, as a share of
+            `demand_per_s`: on average over a period's hours, which are planned for their highest. Empty where all are.
     """
 
     classes: Labels
@@ -97,6 +99,7 @@ class Traffic:
     share_of_month: Floats
     start_share: Floats
     least_replicas: Ints
+    paid_share: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
     @property
     def periods(self) -> int:
@@ -117,6 +120,7 @@ class Traffic:
             share_of_month=self.share_of_month[periods],
             start_share=self.start_share[np.ix_(periods, periods)],
             least_replicas=self.least_replicas[periods],
+            paid_share=self.paid_share[periods] if self.paid_share.size else self.paid_share,
         )
 
 

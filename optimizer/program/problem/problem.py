@@ -87,6 +87,12 @@ class Problem:
         return reach
 
     @cached_property
+    def paid_share_of_mix(self) -> Floats:
+        """(T, M) `paid_share` of a mix, whose classes are all of one workload and so asked for alike."""
+        traffic, shape = self.traffic, (self.traffic.periods, len(self.traffic.mixes))
+        return traffic.paid_share[:, traffic.mixes.argmax(axis=1)] if traffic.paid_share.size else np.ones(shape)
+
+    @cached_property
     def demands(self) -> Demands:
         """The rows that the demand has in the program."""
         demand_per_s = self.traffic.demand_per_s
@@ -153,6 +159,7 @@ def with_traffic(problem: Problem, classes: Ints, mixes: Ints, apis: Ints) -> Pr
             classes=select_labels(traffic.classes, classes),
             workload=select_labels(traffic.workload, classes),
             demand_per_s=traffic.demand_per_s[:, classes],
+            paid_share=traffic.paid_share[:, classes] if traffic.paid_share.size else traffic.paid_share,
             mixes=traffic.mixes[np.ix_(mixes, classes)],
         ),
         candidates=replace(problem.candidates, rate_per_s=rate[:, mixes]),

@@ -25,6 +25,7 @@ def _shape_faults(problem: Problem) -> Iterator[str]:
         "demand_per_s": (periods, classes),
         "start_share": (periods, periods),
         "least_replicas": (periods, len(set(traffic.workload))),
+        "paid_share": (periods, classes) if traffic.paid_share.size else (0, 0),
         "rate_per_s": (candidates, mixes),
         "mixes": (mixes, classes),
         "classes": (classes,),
@@ -76,6 +77,7 @@ def _traffic_faults(problem: Problem) -> dict[str, Flags]:
         | ~np.isclose(mixes.sum(axis=1), 1.0),
         "start_share must not be negative": traffic.start_share < 0,
         "least_replicas must not be negative": traffic.least_replicas < 0,
+        "paid_share must lie in (0, 1]": ~((traffic.paid_share > 0) & (traffic.paid_share <= 1)),
     }
 
 

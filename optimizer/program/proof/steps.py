@@ -15,6 +15,9 @@ from optimizer.program.proof.relaxation import Bound
 from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchResult, SearchState, incumbent_of
 from optimizer.program.solver import SolverResult, integer_solver, solve_integer
 
+FEW_COLUMNS = 48
+"""Candidates whose final solve costs little more than that of the most promising among them."""
+
 
 def cheaper(*plans: Incumbent | None) -> Incumbent | None:
     known = [plan for plan in plans if plan is not None]
@@ -36,6 +39,15 @@ def can_beat(problem: Problem, bound: Bound, incumbent: Incumbent | None, state:
     if problem.limits.max_monthly_usd is not None:
         cutoffs.append(problem.limits.max_monthly_usd / HOURS_PER_MONTH)
     return (bound.with_candidate_usd_per_hour <= min(cutoffs) * (1 + 10 * EQUAL_COST)) | stands_in_force(problem)
+
+
+def ready_for_final(problem: Problem, keep: Flags, bound: Bound, state: SearchState) -> bool:
+    """Whether a first plan would help little: a known one's cost is the cutoff and leaves few candidates."""
+    left = keep & can_beat(problem, bound, None, state)
+    ready = bool(np.isfinite(state.cutoff_usd_per_hour) and left.sum() <= FEW_COLUMNS)
+    if ready:
+        state.eliminated["reduced_cost"] = int((keep & ~left).sum())
+    return ready
 
 
 def lowest_bounds(problem: Problem, bound: Bound, count: int) -> Ints:
