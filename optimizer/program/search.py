@@ -49,7 +49,7 @@ def search(problem: Problem, state: SearchState, eliminate: bool = True) -> Sear
     if streams > SEPARATED_STREAMS and len(parts := separable_parts(problem, keep)) > 1:
         return _search_parts(problem, parts, state)
     if streams > (MANY_STREAMS_WITH_STARTS if problem.traffic.start_share.any() else MANY_STREAMS):
-        return search_large(problem, keep, state)
+        return search_large(problem, keep, state, search)
     return _search_small(problem, keep, state)
 
 
