@@ -25,6 +25,9 @@ IntegerSolver: TypeAlias = Literal["highs", "scip"]
 INTEGRALITY_TOLERANCE = 1e-7
 """How far a count may be from a whole number, and a row from its bound, inside the solver."""
 
+THREADS = 1
+"""Of each solver, whatever the machine has: the same input is to give the same bytes. HiGHS is told `parallel` off."""
+
 _STATUS: dict[mathopt.TerminationReason, Status] = {
     mathopt.TerminationReason.OPTIMAL: "optimal",
     mathopt.TerminationReason.FEASIBLE: "feasible",
@@ -72,7 +75,7 @@ class Clock:
 
 def solve_linear(model: model_pb2.ModelProto, clock: Clock) -> SolverResult:
     """Solve a model without integers on GLOP, with duals."""
-    return _solve(model, mathopt.SolverType.GLOP, mathopt.SolveParameters(time_limit=_limit(clock)))
+    return _solve(model, mathopt.SolverType.GLOP, mathopt.SolveParameters(time_limit=_limit(clock), threads=THREADS))
 
 
 def integer_solver(periods: int) -> IntegerSolver:
@@ -97,7 +100,7 @@ def solve_integer(
         "mip_feasibility_tolerance": INTEGRALITY_TOLERANCE,
         "primal_feasibility_tolerance": INTEGRALITY_TOLERANCE,
     }
-    highs = highs_pb2.HighsOptionsProto(double_options=tolerances)
+    highs = highs_pb2.HighsOptionsProto(double_options=tolerances, string_options={"parallel": "off"})
     scip = gscip_pb2.GScipParameters(real_params={"numerics/feastol": INTEGRALITY_TOLERANCE})
     parameters = mathopt.SolveParameters(
         time_limit=_limit(clock),
@@ -105,6 +108,7 @@ def solve_integer(
         relative_gap_tolerance=relative_gap,
         absolute_gap_tolerance=0.0,
         random_seed=0,
+        threads=THREADS if solver == "scip" else None,
         highs=highs,
         gscip=scip,
     )

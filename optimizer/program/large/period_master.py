@@ -90,8 +90,8 @@ def mixture_of(problem: Problem, plans: list[PeriodPlan], clock: Clock) -> Perio
     price, moved = np.zeros((periods, len(offers))), np.zeros((len(offers), len(changes)))
     price[:, always] = np.maximum(result.duals[rows.blocks["count"]], 0.0).reshape(periods, len(always))
     moved[elastic] = np.maximum(result.duals[rows.blocks["starts"]], 0.0).reshape(start.shape)
-    runs = (instances[result.values[:first_count] > IN_MIXTURE] > 0).any(axis=0)
-    return PeriodMixture(float(objective @ result.values), price, moved, runs)
+    mixed = np.asarray((instances[result.values[:first_count] > IN_MIXTURE] > 0).any(axis=0))
+    return PeriodMixture(float(objective @ result.values), price, moved, mixed)
 
 
 def _at_changes(plan: Ints, period: Ints, changes: list[Ints]) -> tuple[Ints, Ints]:
