@@ -20,6 +20,7 @@ import numpy as np
 from instances import Instance, heavy_tailed, problem_of, small_steps, unrelated
 from ortools.math_opt.python import mathopt
 
+from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.formulation.model import Columns, assemble
 from optimizer.program.formulation.rows import at_least, at_most, numbered, stacked
@@ -70,7 +71,7 @@ def main() -> int:
             instance = kind(100, 24, 100.0, seed)
             rival = solve_split(instance, LIMIT_S, GAP)
             start_s = time.process_time()
-            ours = solve(problem_of(instance), LIMIT_S, relative_gap=GAP)
+            ours = solve(problem_of(instance), Clock(LIMIT_S), relative_gap=GAP)
             cpu_s = time.process_time() - start_s
             cost = (ours.cost_usd_per_month or np.inf) / HOURS_PER_MONTH
             print(

@@ -4,12 +4,13 @@ import numpy as np
 from hypothesis import given, settings
 from support.instances import problems, tiny_problem
 
+from optimizer.base.clock import Clock
 from optimizer.program.formulation.implied import must_be_whole
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.formulation.rows import stacked
 from optimizer.program.formulation.variables import integers
 from optimizer.program.problem.problem import Problem, sorted_problem
-from optimizer.program.solver import Clock, integer_solver, solve_integer
+from optimizer.program.solver import integer_solver, solve_integer
 
 
 @settings(max_examples=40)

@@ -5,6 +5,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.instances import by_day_and_night, problems, tiny_problem
 
+from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.large.patterns import pattern_bound
 from optimizer.program.large.period_master import PeriodPlan, mixture_of
@@ -13,11 +14,10 @@ from optimizer.program.problem.problem import Problem, sorted_problem
 from optimizer.program.proof.state import SearchState
 from optimizer.program.search import search
 from optimizer.program.solve import solve_plainly
-from optimizer.program.solver import Clock
 
 
 def _state() -> SearchState:
-    return SearchState(lambda _: None, Clock(None))
+    return SearchState(Clock(None))
 
 
 def _any_prices(problem: Problem, random: np.random.Generator) -> Prices:

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.base.clock import Clock
 from optimizer.program.formulation.model import Columns, assemble
 from optimizer.program.formulation.rows import at_least, between, numbered, stacked
 from optimizer.program.large.column_generation import IN_MIXTURE
 from optimizer.program.problem.problem import Problem
-from optimizer.program.solver import Clock, solve_linear
+from optimizer.program.solver import solve_linear
 
 
 @dataclass(frozen=True, eq=False)

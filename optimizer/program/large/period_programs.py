@@ -173,6 +173,7 @@ def _own_state(state: SearchState) -> SearchState:
     """A state for one period, in which the plan of the week is of no matter."""
     return replace(
         state,
+        progress=None,
         relative_gap=PERIOD_GAP,
         node_limit=PERIOD_NODES,
         cutoff_usd_per_hour=np.inf,

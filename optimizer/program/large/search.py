@@ -9,7 +9,7 @@ from optimizer.program.formulation.model import Program
 from optimizer.program.formulation.variables import lay_out
 from optimizer.program.large.patterns import PatternBound, pattern_bound
 from optimizer.program.large.period_programs import MOST_PERIODS, Search, bound_by_periods, first_prices
-from optimizer.program.large.restriction import promising_part
+from optimizer.program.large.restriction import promising_part, with_one_group
 from optimizer.program.large.rolling_horizon import counted_by_period, planned_by_windows
 from optimizer.program.large.start_costs import bound_over_the_week
 from optimizer.program.problem.problem import Problem, Sorted, compacted
@@ -24,6 +24,9 @@ WEEK_COLUMNS = 12
 WIDE_GAP = 2e-3
 """Relative gap beyond which each period gets a program of its own."""
 
+SHARE_OF_PERIODS = 0.5
+"""Of what is left on the clock: what programs of single periods may use."""
+
 LARGE_PARTS = ((0, 200, 3), (100, 200, 5), (400, 400, 5))
 """The same for a large problem: parts tried for a first plan, by candidates besides the mixture, nodes and mixes."""
 
@@ -36,22 +39,26 @@ def search_large(problem: Problem, keep: Flags, state: SearchState, search: Sear
         if problem.traffic.start_share.any():
             found = bound_over_the_week(part.problem, found, state.clock)
         bound = found.bound.for_whole(part.candidates, len(problem.candidates))
+    state.best_and_bound(None, bound.usd_per_hour)
     with state.phase("incumbent"):
         incumbent = _planned_over_the_week(part, found, problem, state)
         for candidates, nodes, mixes in LARGE_PARTS if state.relative_gap else LARGE_PARTS[:1]:
-            if within_gap(bound, incumbent, state):
+            if within_gap(bound, incumbent, state) or state.clock.expired:
                 break
             promising = promising_part(part, found, candidates, mixes)
             _, plan = solve_part(promising, problem, state, nodes, bound.usd_per_hour)
             incumbent = cheaper(plan, incumbent)
+            state.best_and_bound(incumbent, bound.usd_per_hour)
     if _worth_parting(problem, bound, incumbent, state):
         with state.phase("periods"):
             prices, known = first_prices(part.problem, found), _within(part, incumbent)
-            lower, runs = bound_by_periods(part.problem, prices, known, state, search)
+            own = replace(state, clock=state.clock.share(SHARE_OF_PERIODS))
+            lower, runs = bound_by_periods(part.problem, prices, known, own, search)
             found = replace(found, mixed=found.mixed | runs)
             bound = bound.raised_to(Bound(lower, np.full(len(problem.candidates), lower)))
         with state.phase("incumbent"):
             incumbent = cheaper(_planned_over_the_week(part, found, problem, state), incumbent)
+        state.best_and_bound(incumbent, bound.usd_per_hour)
     remaining = keep & can_beat(problem, bound, incumbent, state)
     state.eliminated["reduced_cost"] = int((keep & ~remaining).sum())
     if within_gap(bound, incumbent, state) or state.clock.expired:
@@ -80,6 +87,8 @@ def _planned_over_the_week(part: Sorted, found: PatternBound, problem: Problem, 
     if found.instances is None or not counted_by_period(problem):
         return None
     inner = promising_part(part, found, WEEK_COLUMNS)
+    lowest = found.bound.for_whole(part.candidates, len(problem.candidates)).with_candidate_usd_per_hour
+    inner = with_one_group(inner, lowest[inner.candidates])
     estimate = found.instances[:, np.searchsorted(part.offers, inner.offers)]
     target = found.bound.usd_per_hour / (1 - state.relative_gap)
     result = planned_by_windows(inner.problem, estimate, state.clock, target)
