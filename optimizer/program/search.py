@@ -67,7 +67,7 @@ def search(problem: Problem, state: SearchState, eliminate: bool = True) -> Sear
         # the bound by patterns knows of no loss
         return _search_small(problem, keep, state)
     if streams > (MANY_STREAMS_WITH_STARTS if problem.traffic.start_share.any() else MANY_STREAMS):
-        return search_large(problem, keep, state)
+        return search_large(problem, keep, state, search)
     return _search_small(problem, keep, state)
 
 

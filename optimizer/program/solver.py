@@ -28,6 +28,9 @@ INTEGRALITY_TOLERANCE = 1e-7
 SCIP_WITHOUT = {"misc/allowstrongdualreds": False, "misc/allowweakdualreds": False}
 """Dual reductions of SCIP, which cut off the optimum of a week with starts and called a plan 2.4 % dearer optimal; see
 `benchmarks/weeks.py`, seed 0, and the test of it."""
+THREADS = 1
+"""Of each solver, whatever the machine has: the same input is to give the same bytes. HiGHS is told `parallel` off."""
+
 OVERRUN = 0.1
 """Share of the time left that is not given to a solver: reading a model in and its last heuristic overrun a limit."""
 
@@ -65,7 +68,7 @@ class SolverResult:
 
 def solve_linear(model: model_pb2.ModelProto, clock: Clock) -> SolverResult:
     """Solve a model without integers on GLOP, with duals."""
-    parameters = mathopt.SolveParameters(time_limit=_seconds(clock), iteration_limit=clock.left_work())
+    parameters = mathopt.SolveParameters(time_limit=_seconds(clock), iteration_limit=clock.left_work(), threads=THREADS)
     return _solve(model, mathopt.SolverType.GLOP, parameters, clock)
 
 
@@ -94,12 +97,15 @@ def solve_integer(
     highs = highs_pb2.HighsOptionsProto(double_options=tolerances)
     feasibility = {"numerics/feastol": INTEGRALITY_TOLERANCE}
     scip = gscip_pb2.GScipParameters(real_params=feasibility, bool_params=SCIP_WITHOUT)
+    highs = highs_pb2.HighsOptionsProto(double_options=tolerances, string_options={"parallel": "off"})
+    scip = gscip_pb2.GScipParameters(real_params={"numerics/feastol": INTEGRALITY_TOLERANCE})
     parameters = mathopt.SolveParameters(
         time_limit=_seconds(clock),
         node_limit=min((each for each in (node_limit, _nodes(clock)) if each is not None), default=None),
         relative_gap_tolerance=relative_gap,
         absolute_gap_tolerance=0.0,
         random_seed=0,
+        threads=THREADS if solver == "scip" else None,
         highs=highs,
         gscip=scip,
     )

@@ -16,10 +16,13 @@ from optimizer.program.problem.instance_contents import NOTHING_PLACED, Placed, 
 from optimizer.program.problem.problem import Problem, Sorted
 from optimizer.program.problem.quantities import busiest_period, deployments
 from optimizer.program.proof.relaxation import Bound
-from optimizer.program.solver import SolverResult, Status
+from optimizer.program.solver import INTEGRALITY_TOLERANCE, SolverResult, Status
 
 EQUAL_COST = 1e-9
 """Relative difference below which two costs are the same."""
+
+ROUNDED_OFF = 10 * INTEGRALITY_TOLERANCE
+"""How far above a whole number a count is still that number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,9 +102,10 @@ def incumbent_of(result: SolverResult, program: Program, part: Sorted, problem: 
     if not len(result.values):
         return None
     variables, values, periods = program.variables, result.values.copy(), problem.traffic.periods
-    whole = (variables.instances, variables.replicas, variables.billed_idle, variables.standing, variables.placed)
-    for counts in whole:
+    for counts in (variables.instances, variables.billed_idle, variables.standing, variables.placed):
         values[counts] = np.rint(values[counts])
+    # whole within the solver's tolerance, or a fraction that `implied` allows to be rounded up
+    values[variables.replicas] = np.ceil(values[variables.replicas] - ROUNDED_OFF)
     # what follows from the counts, whatever slack the solver left there
     values[variables.starts] = starts_of(values, variables)
     cost, restarts = hourly_cost(program), values[variables.starts] - rises_of(values, variables)

@@ -6,6 +6,7 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.units import HOURS_PER_MONTH
+from optimizer.program.formulation.implied import must_be_whole
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.problem.instance_contents import affordable
 from optimizer.program.problem.problem import Problem, Sorted, compacted
@@ -101,8 +102,9 @@ def solve_part(
     """Solve the program of a part of the problem."""
     state.columns_solved = len(part.candidates)
     program = build_program(part.problem)
+    cost = hourly_cost(program)
     result = solve_integer(
-        model_proto(program, hourly_cost(program)),
+        model_proto(program, cost, whole=must_be_whole(program, cost)),
         state.clock,
         integer_solver(problem.traffic.periods),
         node_limit=node_limit,
