@@ -230,6 +230,7 @@ def _report(
         purchases=fleet.purchases,
         hosted=fleet.hosted,
         periods=fleet.periods,
+        placement=fleet.placement,
         migration=fleet.migration,
         costs=costs(bought) if bought else None,
         explanation=explanation,

@@ -9,6 +9,7 @@ from optimizer.base.arrays import Flags, Ints
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.large.decomposition import better, joined, separable_parts
 from optimizer.program.large.search import search_large
+from optimizer.program.problem.instance_contents import affordable
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import stands_in_force
 from optimizer.program.problem.traits import GROUPS, candidate_traits, offer_traits
@@ -48,6 +49,9 @@ def search(problem: Problem, state: SearchState, eliminate: bool = True) -> Sear
     streams = keep[problem.streams.server].sum()
     if streams > SEPARATED_STREAMS and len(parts := separable_parts(problem, keep)) > 1:
         return _search_parts(problem, parts, state)
+    if problem.limits.survive:
+        # the bound by patterns knows of no loss
+        return _search_small(problem, keep, state)
     if streams > (MANY_STREAMS_WITH_STARTS if problem.traffic.start_share.any() else MANY_STREAMS):
         return search_large(problem, keep, state)
     return _search_small(problem, keep, state)
@@ -60,7 +64,7 @@ def _search_small(problem: Problem, keep: Flags, state: SearchState) -> SearchRe
     if bound is None:
         return final_solve(problem, keep, no_bound(problem), None, state)
     with state.phase("incumbent"):
-        promising = _promising(problem, keep, bound)
+        promising = affordable(problem, _promising(problem, keep, bound), bound.with_candidate_usd_per_hour)
         everything = not (keep & ~promising).any()
         nodes = state.node_limit if everything else INCUMBENT_NODES
         result, incumbent = solve_on(problem, promising, state, nodes)

@@ -10,6 +10,7 @@ from optimizer.base.arrays import Floats, Ints
 from optimizer.base.errors import SolverFailure
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.problem.data import select_labels
+from optimizer.program.problem.instance_contents import NOTHING_PLACED, Placed
 from optimizer.program.problem.problem import Problem, Sorted, sorted_problem
 from optimizer.program.problem.soundness import check
 from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchResult, SearchState
@@ -50,6 +51,7 @@ class Solution:
         replicas: (T, C) replicas placed; empty without a plan.
         flows: Requests/s routed to each candidate with replicas; empty without a plan.
         api_flow_per_s: (T, A) requests/s sent to hosted APIs; empty without a plan.
+        placed: What stands on which instance, where that matters; else empty.
     """
 
     outcome: Outcome
@@ -65,6 +67,7 @@ class Solution:
     replicas: Ints = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
     flows: tuple[Routed, ...] = ()
     api_flow_per_s: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    placed: Placed = NOTHING_PLACED
 
     def bounded_by(self, wider: "Solution") -> "Solution":
         """The same plan for a problem with more choices, of which only a bound is known."""
@@ -181,6 +184,7 @@ def _with_plan(
             for flow in flows
         ),
         api_flow_per_s=sent,
+        placed=plan.placed.for_whole(order.offers, order.candidates, len(problem.candidates)),
     )
 
 

@@ -114,7 +114,8 @@ TINY: dict[str, Callable[[], Problem]] = {
     "max_spot_share": lambda: tiny_problem(max_spot_share=0.25),
     "max_provider_share": lambda: with_apis(tiny_problem(max_provider_share=0.75)),
     "spare_replicas": lambda: tiny_problem(spare_replicas=1),
-    "survive": lambda: with_apis(tiny_problem(survive=("instance", "provider"))),
+    "survive": lambda: with_apis(tiny_problem(survive=("provider",))),
+    "placement": lambda: with_apis(tiny_problem(survive=("instance",))),
     "max_distinct_configurations": lambda: tiny_problem(max_distinct_configurations=1),
     "max_engines": lambda: tiny_problem(max_engines=1),
     "min_providers": lambda: tiny_problem(min_providers=2),
@@ -143,7 +144,7 @@ def neutral(problem: Problem, family: str) -> Problem:
         field = {"least_replicas": "least_replicas", "starts": "start_share"}[family]
         nothing = np.zeros_like(getattr(problem.traffic, field))
         return replace(problem, traffic=replace(problem.traffic, **{field: nothing}))
-    fields = ("max_changes", "usd_per_change") if family == "changes" else (family,)
+    fields = {"changes": ("max_changes", "usd_per_change"), "placement": ("survive",)}.get(family, (family,))
     free_limits = Limits(problem.limits.max_utilization)
     return replace(problem, limits=replace(problem.limits, **{name: getattr(free_limits, name) for name in fields}))
 
@@ -252,7 +253,9 @@ def _candidates(draw: st.DrawFn, active: set[str], traffic: Traffic, offers: Off
     index = [draw(st.integers(0, len(offers) - 1)) for _ in range(count)]
     rate = np.zeros((count, len(traffic.mixes)))
     for c in range(count):
-        several = "mixed_replicas" in active and "workloads" not in active and draw(st.booleans())
+        # a problem with losses to survive has candidates of one mix each
+        one_mix = active & {"workloads", "survive", "placement"}
+        several = "mixed_replicas" in active and not one_mix and draw(st.booleans())
         for m in range(len(traffic.mixes)) if several else [draw(st.integers(0, len(traffic.mixes) - 1))]:
             rate[c, m] = draw(_tenths(8, 40))
     force = [draw(st.integers(0, 2)) if "changes" in active else 0 for _ in range(count)]
@@ -305,6 +308,8 @@ def _limits(draw: st.DrawFn, active: set[str], offers: int) -> Limits:
         ),
     }
     chosen = {name: draw(strategy) for name, strategy in choices.items() if name in active}
+    if "placement" in active:
+        chosen["survive"] = tuple(sorted({"instance", *chosen.get("survive", ())}))
     if "changes" in active:
         chosen["usd_per_change"] = draw(st.sampled_from([0.0, 50.0, 2000.0]))
         capped = st.integers(0, 6)

@@ -183,6 +183,26 @@ class Period(Strict):
     requests_per_second: dict[str, Figure]
 
 
+class ReplicasTogether(Strict):
+    """Replicas of one deployment that stand on the same instance."""
+
+    deployment: int
+    """Position among the plan's deployments, the first is 0."""
+    workload: str
+    replicas: int
+
+
+class PlacedInstances(Strict):
+    """Instances of an offer with the same replicas on them, in one period."""
+
+    period: int
+    instance: str
+    """The offer, as in `purchases`."""
+    count: int
+    """How many instances have just these contents; others of the offer are empty."""
+    contents: list[ReplicasTogether]
+
+
 class Hosted(Strict):
     """Requests of one class sent to a hosted API, paid by the request. Its latency is the provider's promise."""
 
@@ -246,3 +266,5 @@ class PlannedFleet(Outline):
 
     deployments: tuple[Deployment, ...] = ()
     periods: tuple[Period, ...] = ()
+    placement: tuple[PlacedInstances, ...] = ()
+    """What stands on which instance, where the loss of an instance is survived; else empty."""

@@ -5,7 +5,7 @@ from datetime import date
 from optimizer.base.model import Strict
 from optimizer.plan.record.explanation import Explanation
 from optimizer.plan.record.fields import Figure, Outcome, Usd
-from optimizer.plan.record.fleet import Costs, Deployment, Hosted, Period, Purchase, ReplicaChanges
+from optimizer.plan.record.fleet import Costs, Deployment, Hosted, Period, PlacedInstances, Purchase, ReplicaChanges
 from optimizer.plan.record.origin import PlanInputs
 
 SCHEMA_VERSION = 1
@@ -62,6 +62,8 @@ class PlanReport(Strict):
     purchases: tuple[Purchase, ...]
     hosted: tuple[Hosted, ...]
     periods: tuple[Period, ...]
+    placement: tuple[PlacedInstances, ...] = ()
+    """What stands on which instance, by period, where the loss of an instance is survived; else empty."""
     migration: ReplicaChanges | None
     costs: Costs | None
     explanation: Explanation

@@ -32,6 +32,7 @@ def verify_report(report: PlanReport, scenario: Scenario, catalogs: Catalogs) ->
         migration=report.migration,
         monthly_cost_usd=report.monthly_cost_usd or Decimal(0),
         periods=report.periods,
+        placement=report.placement,
     )
     checks = verify(scenario, catalogs, fleet, WRITTEN).checks
     if len(checks) > 1:

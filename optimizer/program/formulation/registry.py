@@ -13,6 +13,7 @@ from optimizer.program.formulation import policy as policy_constraints
 from optimizer.program.formulation import resilience as resilience_constraints
 from optimizer.program.formulation.rows import Rows
 from optimizer.program.formulation.variables import Variables
+from optimizer.program.problem.instance_contents import places_instances
 from optimizer.program.problem.problem import Problem
 
 
@@ -200,15 +201,28 @@ FAMILIES: tuple[Family, ...] = (
         name="survive",
         requirement="survive",
         algebra=(
-            "sum over c left and m of mix[m,k] * failover[e,t,c,m] + sum over a left of mix[m(a),k] * bought[t,a]"
-            " >= demand[t,k]; sum over m of failover[e,t,c,m] / rate[c,m] <= left[e,t,c];"
-            " left[e,t,c] = replicas[t,c], 0 where its place is lost,"
-            " replicas[t,c] - held[c] * outlasts[t,c] where an instance is;"
-            " failover[e,t,c,m] <= reach[t,m] * outlasts[t,c] there   for each loss e, class k and period t"
+            "carried[t,k] <= sum over c of full[t,c,k] * replicas[t,c] + sum over a of mix[m(a),k] * bought[t,a]"
+            " / demand[t,k]; carried[t,k] - what the replicas and APIs of a place carry of it >= 1 for each place that"
+            " may be lost; where an instance may be: carried[t,k] - sum over levels l of step[l] * exposed[t,k,l] >= 1;"
+            " placed[t,p] <= most[t,p] * exposed[t,k,l(p)]; exposed[t,k,l] <= exposed[t,k,l-1];"
+            " carried[t,k] + N / (n (n-1)) + 2 / (n-1) * bought >= (n+1) / (n-1) for some n, N the instances that may"
+            " serve k   for each class k and period t"
         ),
         unit="share of the demand",
         rows=resilience_constraints.survive,
         charges="flow",
+    ),
+    Family(
+        name="placement",
+        says="Every replica stands on one instance, and what stands together is lost together.",
+        algebra=(
+            "replicas[t,c] <= sum over p of count[p,c] * placed[t,p]; sum over p on o of placed[t,p] <= instances[t,o]"
+            "   for each candidate c, offer o, period t, and every content p that an instance of o may have"
+        ),
+        unit="replicas",
+        used_when=places_instances,
+        rows=resilience_constraints.placement,
+        in_relaxation=False,
     ),
     Family(
         name="max_distinct_configurations",

@@ -7,12 +7,14 @@ import numpy as np
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.program.formulation.rows import tagged
 from optimizer.program.problem.billing_cells import NO_CELLS, Cells, billing_cells
+from optimizer.program.problem.instance_contents import NO_CONTENTS, InstanceContents, instance_contents
+from optimizer.program.problem.loss_levels import LossLevels, loss_levels
 from optimizer.program.problem.losses import Losses, losses
 from optimizer.program.problem.problem import Problem
 from optimizer.program.problem.quantities import deployments, labels
 
-BINARIES = ("used", "outlasts", "chosen", "engine_chosen", "provider_present", "region_present")
-FRACTIONS = ("flow", "bought", "failover", "starts", "changed")
+BINARIES = ("used", "exposed", "chosen", "engine_chosen", "provider_present", "region_present")
+FRACTIONS = ("flow", "bought", "carried", "starts", "changed")
 """Decisions that take any value from 0; a whole number follows for `starts` and `changed` where others are whole."""
 
 
@@ -31,17 +33,20 @@ class Variables:
         changed: (2G,) or empty, replicas started (first G) and stopped (last G) against those in force, by group of
             `deployments`.
         used: (T, C) or empty, whether a candidate serves anything.
-        outlasts: (T, C) or empty, whether a candidate has at least the replicas that one instance may take along.
+        carried: (D,) or empty, the share of a demand that all replicas at full rate and hosted APIs carry.
+        placed: (T, P) or empty, instances by what stands on them, see `InstanceContents`.
+        exposed: (L,) or empty, whether the loss of an instance takes as much of a demand as a level says.
         chosen: (L,) or empty, whether any candidate of a configuration label ever has a replica.
         engine_chosen: (E,) or empty, whether any candidate of an engine ever has a replica.
         provider_present: (T, P) or empty, whether the provider counts as used.
         region_present: (T, R) or empty, whether the region counts as used.
-        failover: (F,) flow of a stream after a loss, in units of its reach, see `Losses`.
         instance_at: (T, O) the column of `instances` that an offer has in a period.
         instance_offer, instance_share: (I,) the offer of such a column and the share of a month it is paid for.
         elastic_changes: (X, 3) offer, period before, period after of each of `starts`.
         cells: (Q) the hours of the week that `billed_idle` and `billing_starts` count.
-        losses: What `failover` answers.
+        losses: Of places, that must be survived.
+        contents: What `placed` counts.
+        levels: The levels of `exposed`.
     """
 
     instances: Ints
@@ -52,19 +57,22 @@ class Variables:
     billed_idle: Ints
     billing_starts: Ints
     changed: Ints
+    carried: Ints
+    placed: Ints
     used: Ints
-    outlasts: Ints
+    exposed: Ints
     chosen: Ints
     engine_chosen: Ints
     provider_present: Ints
     region_present: Ints
-    failover: Ints
     instance_at: Ints
     instance_offer: Ints
     instance_share: Floats
     elastic_changes: Ints
     cells: Cells
     losses: Losses
+    contents: InstanceContents
+    levels: LossLevels
 
     @property
     def count(self) -> int:
@@ -78,23 +86,25 @@ class Variables:
 
 GROUPS = (
     *("instances", "replicas", "flow", "bought", "starts", "billed_idle", "billing_starts", "changed"),
-    *(*BINARIES, "failover"),
+    *("carried", "placed", *BINARIES),
 )
 MODEL_NAMES = {"billed_idle": "lingering", "billing_starts": "begun"}
 """What model files and the page on the formulation call a decision, where it is not its name here."""
 
 
 def lay_out(problem: Problem, relaxed: bool) -> Variables:
-    """Number the columns; a relaxed program has no binary column and no detail of what follows a loss."""
+    """Number the columns; a relaxed program has no binary column and does not know what stands on which instance."""
     instance_at, instance_offer, instance_share = instance_columns(problem)
     changes, cells = _elastic_changes(problem), NO_CELLS if relaxed else billing_cells(problem)
-    lost = losses(problem, detailed=not relaxed)
+    contents = NO_CONTENTS if relaxed else instance_contents(problem)
+    levels = loss_levels(problem, contents)
     shapes = _shapes(problem) | {
         "instances": (len(instance_offer),),
         "starts": (len(changes),),
         "billed_idle": (len(cells),),
         "billing_starts": (len(cells),),
-        "failover": (len(lost.stream),),
+        "placed": (problem.traffic.periods, len(contents)),
+        "exposed": (len(levels),),
     }
     columns, start = {}, 0
     for name in GROUPS:
@@ -109,7 +119,9 @@ def lay_out(problem: Problem, relaxed: bool) -> Variables:
         instance_share=instance_share,
         elastic_changes=changes,
         cells=cells,
-        losses=lost,
+        losses=losses(problem),
+        contents=contents,
+        levels=levels,
     )
 
 
@@ -123,8 +135,8 @@ def _shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
         "flow": (len(problem.streams),),
         "bought": (len(problem.api_streams),),
         "changed": (len(changes_counted(problem)),),
+        "carried": (len(problem.demands),) if limits.survive else none,
         "used": per_candidate if limits.spare_replicas else (0, 0),
-        "outlasts": per_candidate if "instance" in limits.survive else (0, 0),
         "chosen": none if limits.max_distinct_configurations is None else (len(labels(candidates.configuration)),),
         "engine_chosen": none if limits.max_engines is None else (len(labels(candidates.engine)),),
         "provider_present": (periods, len(labels(offers.provider))) if limits.min_providers > 1 else none,
@@ -155,7 +167,7 @@ def _elastic_changes(problem: Problem) -> Ints:
 
 def names(problem: Problem, variables: Variables) -> list[str]:
     """The name of each column, `decision[what]`, with the period after a bar where there are several."""
-    candidates, offers, apis, lost = problem.candidates, problem.offers, problem.api_streams, variables.losses
+    candidates, offers, apis = problem.candidates, problem.offers, problem.api_streams
     per_candidate, cells = by_period(problem, candidates.ids), cell_names(problem, variables.cells)
     serves_several = (candidates.rate_per_s > 0).sum(axis=1) > 1
     flow = stream_names(problem, np.arange(len(problem.streams)), serves_several[problem.streams.server])
@@ -169,14 +181,13 @@ def names(problem: Problem, variables: Variables) -> list[str]:
         "billing_starts": cells,
         "changed": changes_counted(problem),
         "used": per_candidate,
-        "outlasts": per_candidate,
+        "carried": demand_names(problem, np.arange(len(problem.demands))),
+        "placed": by_period(problem, _content_names(problem, variables.contents)),
+        "exposed": _level_names(problem, variables.levels),
         "chosen": list(labels(candidates.configuration)),
         "engine_chosen": list(labels(candidates.engine)),
         "provider_present": by_period(problem, labels(offers.provider)),
         "region_present": by_period(problem, labels(offers.region)),
-        "failover": [
-            f"{lost.names[e]}|{flow[n]}" for e, n in zip(lost.event.tolist(), lost.stream.tolist(), strict=True)
-        ],
     }
     numbers = variables.groups()
     return [
@@ -196,6 +207,22 @@ def _instance_names(problem: Problem, variables: Variables) -> list[str]:
         name if paid else timed_name
         for name, timed_name, paid in zip(ids, timed(problem, ids, period), always, strict=True)
     ]
+
+
+def demand_names(problem: Problem, demands: Ints) -> list[str]:
+    """The class of each demand listed, with its period where there are several."""
+    classes = [problem.traffic.classes[k] for k in problem.demands.request_class[demands].tolist()]
+    return timed(problem, classes, problem.demands.period[demands])
+
+
+def _content_names(problem: Problem, contents: InstanceContents) -> list[str]:
+    """(P,) the offer and number of each content."""
+    return [f"{problem.offers.ids[o]}|p{p}" for p, o in enumerate(contents.offer.tolist())]
+
+
+def _level_names(problem: Problem, levels: LossLevels) -> list[str]:
+    """(L,) the demand and number of each level."""
+    return [f"{name}|l{number}" for number, name in enumerate(demand_names(problem, levels.demand))]
 
 
 def stream_names(problem: Problem, stream: Ints, mixed: Flags) -> list[str]:
@@ -250,6 +277,6 @@ def upper_bounds(variables: Variables, relaxed: bool) -> Floats:
     The relaxation has no bound on flows: demand's dual alone then tells what a request is worth.
     """
     upper = np.full(variables.count, np.inf)
-    for name in BINARIES if relaxed else (*BINARIES, "flow", "bought", "failover"):
+    for name in BINARIES if relaxed else (*BINARIES, "flow", "bought"):
         upper[getattr(variables, name)] = 1.0
     return upper

@@ -86,6 +86,9 @@ def _choice_faults(problem: Problem) -> dict[str, Flags]:
         "gpus_per_replica exceeds the instance": size > offers.gpus_per_instance[candidates.offer],
         "a candidate serves several workloads": _workloads_served(problem) > 1,
         "replicas_in_force must not be negative": candidates.replicas_in_force < 0,
+        "a candidate serves several mixes where losses must be survived": np.array(
+            bool(problem.limits.survive) and bool(((candidates.rate_per_s > 0).sum(axis=1) > 1).any())
+        ),
         "an API costs something per request": _no_amount(apis.usd_per_request) | (apis.usd_per_request == 0),
         "apis.mix points outside the mixes": _outside(apis.mix, len(problem.traffic.mixes)),
     }

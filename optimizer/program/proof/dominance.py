@@ -1,17 +1,14 @@
 """Candidates and offers that another one replaces at no more cost: removed before anything is solved.
 
 Candidate rule. On one offer, c' replaces c when it serves every mix that c serves at no lower rate, has no more GPUs
-per replica (as many, where the loss of an instance must be survived) and, under a limit on distinct configurations or
-engines, the same label. A candidate whose configuration has replicas in force on its offer is never replaced, since
-changes are counted against them.
+per replica and, under a limit on distinct configurations or engines, the same label. A candidate whose configuration
+has replicas in force on its offer is never replaced, since changes are counted against them.
 
 Offer rule. o' replaces o when it costs no more, is paid the same way, holds as many GPUs, is no worse in whatever an
 active family looks at (same provider or region where places are counted, limited or lost, not spot unless o is, no
 more power or carbon under a limit on it, in no quota that o is not in, not scarce), sends answers out at no higher
 price, is paid for no longer once started, and every candidate of o has a replacement by the candidate rule on o'. An
-offer with replicas in force is never replaced, nor is any where the loss of an instance must be survived: instances of
-two offers are not lost together, and what one takes along is counted by what it could hold, so two offers may do with
-fewer.
+offer with replicas in force is never replaced.
 
 Proof, by exchange. Take a plan that uses what is replaced; turn every instance of o into one of o' (nothing to do for
 the candidate rule) and every replica of c, with its flows, into one of c'. Several may turn into the same c'.
@@ -23,8 +20,9 @@ the candidate rule) and every replica of c, with its flows, into one of c'. Seve
 - packing: the old replicas fitted; each becomes no larger, in an instance of the same size, so the new ones fit;
 - spare_replicas: flow <= rate (r - s used) summed over those that turn into c' is at most rate' (sum r - s), since at
   least one of them was used or no flow is added; replicas >= (s + 1) used holds likewise;
-- survive: what is lost with a place is the same share of flows and replicas, for the place is the same; on one offer
-  an instance takes as many replicas along, so several that turn into one have, together, no fewer left;
+- survive: what is left after the loss of a place is what was left, each replica no slower, for the place is the same;
+  so after the loss of an instance, for what stood on the others stands there still;
+- placement: each instance holds what it held, no larger;
 - changes: who replaces is started as often as who is replaced no longer is, or is in force and stopped less;
 - max_distinct_configurations, max_engines: labels stay the same; quotas, availability, max_power_kw, max_carbon,
   max_spot_share, max_provider_share, min_providers, min_regions: o' was required to be no worse, and a candidate that
@@ -62,7 +60,7 @@ def undominated(problem: Problem) -> Flags:
     kind = _replacement_kind(problem)
     offer, fixed = problem.candidates.offer, stands_in_force(problem)
     keep: Flags = _best_on_offer(problem, kind) | fixed
-    if "instance" in problem.limits.survive or not len(offer):
+    if not len(offer):
         return keep
     offers = _best_offers(_OfferRule.of(problem, np.flatnonzero(keep), kind))
     offers[offer[fixed]] = True

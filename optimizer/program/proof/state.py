@@ -10,6 +10,7 @@ import numpy as np
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.program.formulation.model import Program, hourly_cost
 from optimizer.program.formulation.variables import Variables
+from optimizer.program.problem.instance_contents import NOTHING_PLACED, Placed, placed_of
 from optimizer.program.problem.problem import Problem, Sorted
 from optimizer.program.problem.quantities import busiest_period, deployments
 from optimizer.program.proof.relaxation import Bound
@@ -28,12 +29,14 @@ class Incumbent:
         replicas: (T, C).
         api_flow_per_s: (B,) requests/s sent to hosted APIs, in the order of the problem's API streams.
         usd_per_hour: The month's bill divided by its hours.
+        placed: What stands on which instance, where that matters.
     """
 
     instances: Ints
     replicas: Ints
     api_flow_per_s: Floats
     usd_per_hour: float
+    placed: Placed = NOTHING_PLACED
 
     @property
     def used(self) -> Flags:
@@ -86,7 +89,7 @@ def incumbent_of(result: SolverResult, program: Program, part: Sorted, problem: 
     if not len(result.values):
         return None
     variables, values, periods = program.variables, result.values.copy(), problem.traffic.periods
-    for counts in (variables.instances, variables.replicas, variables.billed_idle):
+    for counts in (variables.instances, variables.replicas, variables.billed_idle, variables.placed):
         values[counts] = np.rint(values[counts])
     # what follows from the counts, whatever slack the solver left there
     values[variables.starts] = starts_of(values, variables)
@@ -96,7 +99,10 @@ def incumbent_of(result: SolverResult, program: Program, part: Sorted, problem: 
     instances[:, part.offers] = values[variables.instance_at]
     replicas[:, part.candidates] = values[variables.replicas]
     sent = np.maximum(values[variables.bought], 0.0) * part.problem.api_streams.reach_per_s
-    return Incumbent(instances, replicas, sent, float(values @ hourly_cost(program)))
+    holding, running = (values[counted].astype(np.int64) for counted in (variables.placed, variables.replicas))
+    placed = placed_of(variables.contents, holding, running)
+    placed = placed.for_whole(part.offers, part.candidates, len(problem.candidates))
+    return Incumbent(instances, replicas, sent, float(values @ hourly_cost(program)), placed)
 
 
 def starts_of(values: Floats, variables: Variables) -> Floats:

@@ -5,6 +5,7 @@ import numpy as np
 from optimizer.base.arrays import Flags, Ints
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
+from optimizer.program.problem.instance_contents import affordable
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import stands_in_force
 from optimizer.program.proof.relaxation import Bound
@@ -76,7 +77,11 @@ def final_solve(
     """Solve the program on every candidate that no argument has removed."""
     with state.phase("final"):
         left = keep & can_beat(problem, bound, incumbent, state)
-        result, plan = solve_on(problem, left, state, state.node_limit, bound.usd_per_hour)
+        solved = affordable(problem, left, bound.with_candidate_usd_per_hour)
+        result, plan = solve_on(problem, solved, state, state.node_limit, bound.usd_per_hour)
+    if (left & ~solved).any():
+        # what the solver proved holds for a part of what may beat the best plan
+        result = SolverResult("unproven" if plan is None else "feasible", bound.usd_per_hour)
     return result_of(problem, keep, bound, result, cheaper(plan, incumbent), state)
 
 

@@ -13,6 +13,7 @@ from optimizer.base.arrays import Flags, Floats
 from optimizer.base.units import SECONDS_PER_HOUR
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.formulation.rows import Rows, between, numbered, one_row_at_most
+from optimizer.program.problem.instance_contents import affordable
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import stands_in_force
 from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchState, incumbent_of
@@ -35,11 +36,14 @@ def break_ties(problem: Problem, plan: Incumbent, with_candidate_usd_per_hour: F
     possible = np.isfinite(with_candidate_usd_per_hour) | plan.used
     promising = plan.used.copy()
     promising[np.argsort(with_candidate_usd_per_hour, kind="stable")[:TIE_BREAK_CANDIDATES]] = True
+    preference = np.where(plan.used, -np.inf, with_candidate_usd_per_hour)
+    promising = affordable(problem, promising, preference)
     plan = _fewest_gpus(problem, plan, possible & promising, state)
     if _offers_used(plan) > 1:
         plan = _one_offer(problem, plan, possible & promising, state)
     on_bought = np.any(plan.instances > 0, axis=0)[problem.candidates.offer]
-    return _fewest_replicas(problem, plan, possible & on_bought, state)
+    preference = np.where(plan.used, -np.inf, with_candidate_usd_per_hour)
+    return _fewest_replicas(problem, plan, affordable(problem, possible & on_bought, preference), state)
 
 
 class _EqualCost:

@@ -11,6 +11,7 @@ from optimizer.plan.record.report import PlanReport
 from optimizer.report.layout.amounts import money, number, percent
 from optimizer.report.layout.columns import Cell, filled, table_of
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
+from optimizer.report.plan.placement import placement_section
 from optimizer.report.plan.schedule import schedule_section
 
 PROOF_WORDS: Final = {
@@ -95,6 +96,7 @@ def _reasons(report: PlanReport, verbose: bool) -> Iterator[Section]:
     explained = report.explanation
     yield deployments_section(report.deployments, report.confidence)
     yield schedule_section(report)
+    yield placement_section(report)
     yield Section("Before you sign", tuple(explained.warnings))
     limits = explained.requirements if verbose else explained.binding
     yield Section("Requirements" if verbose else "What binds", tuple(item.text for item in limits))
