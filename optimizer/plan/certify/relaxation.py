@@ -1,12 +1,13 @@
 """The linear relaxation of a part of the plans: what it would buy, and what it would pay for one more of each promise.
 
-Its rows are those whose multipliers the checker's arithmetic takes as prices, in floating point: what one replica draws,
-what one instance holds, what all of an offer is credited with, and every promise.
+Its rows are those whose multipliers the checker's arithmetic takes as prices, in floating point: what one replica
+draws, what one instance holds, what all of an offer is credited with, and every promise.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 
@@ -86,7 +87,9 @@ class _Relaxation:
         self.there = [[c for c in some if c in keep] for some in region.possible(problem)]
         self.every = [c for some in self.there for c in some]
         self.instances = {
-            o: self.model.column(self._usd(problem.offers[o]["usd_per_hour"])) for o, some in enumerate(self.there) if some
+            o: self.model.column(self._usd(problem.offers[o]["usd_per_hour"]))
+            for o, some in enumerate(self.there)
+            if some
         }
         self.replicas = {c: self.model.column() for c in self.every}
         self.hosted = [
@@ -122,7 +125,7 @@ class _Relaxation:
                 self.model.row(-np.inf, 0.0, [*taken, (column, -float(self.problem.offers[o]["gpus"] // size))])
 
     def _serve(self, name: str, loss: Loss | None) -> dict[tuple[int, int], int]:
-        """The demand of every class, met by what replicas are sent and by hosted APIs; the flows by candidate and mix."""
+        """The demand of every class, met by replicas and hosted APIs; what each candidate is sent of each mix."""
         problem, flows = self.problem, dict[tuple[int, int], int]()
         for o in self.instances:
             kept = self._kept(o, loss)
@@ -147,7 +150,7 @@ class _Relaxation:
     def _flows(self, o: int, kept: float, after_loss: bool) -> dict[tuple[int, int], int]:
         """What the candidates of an offer are sent, in shares of each mix's reach, within what replicas draw."""
         problem, flows = self.problem, dict[tuple[int, int], int]()
-        utilization = 1 if after_loss else problem.limits["max_utilization"]
+        utilization = Fraction(1) if after_loss else Fraction(problem.limits["max_utilization"])
         spare = 0 if after_loss else problem.spare
         egress = {} if after_loss else problem.offers[o].get("egress_usd_per_request", {})
         of_mix = defaultdict[int, list[int]](list)
@@ -162,7 +165,9 @@ class _Relaxation:
                 self.model.row(-np.inf, 0.0, [(flow, 1.0), (self.replicas[c], -drawn / float(reach))])
                 shared.append((flow, float(reach / (utilization * rate)) / kept))
                 of_mix[m].append(flow)
-                dense[m] = max(dense[m], drawn / float(reach) * (problem.offers[o]["gpus"] // problem.candidates[c]["gpus"]))
+                dense[m] = max(
+                    dense[m], drawn / float(reach) * (problem.offers[o]["gpus"] // problem.candidates[c]["gpus"])
+                )
             if len(shared) > 1:
                 self.model.row(-np.inf, 0.0, [*shared, (self.replicas[c], -1.0)])
         for m, columns in of_mix.items():
@@ -258,7 +263,9 @@ class _Relaxation:
 
     def _prices(self, duals: Floats) -> dict[str, float]:
         """Of every promise, none negative; a lean is the share of what a change costs that one more replica would."""
-        named = [(name, dual / unit) for (name, unit), dual in zip(self.model.units, duals.tolist(), strict=True) if name]
+        named = [
+            (name, dual / unit) for (name, unit), dual in zip(self.model.units, duals.tolist(), strict=True) if name
+        ]
         prices = {name: abs(dual) for name, dual in named if not name.startswith("lean ")}
         limits = self.problem.limits
         change = prices.get("max_changes", 0.0) + self._usd(limits.get("usd_per_change", 0)) / HOURS_PER_MONTH

@@ -59,16 +59,14 @@ def _tells_more(problem: Stated, region: Region, each: Sum) -> bool:
         return False
     if each.over == "instances":
         return "instance" in limits.get("survive", ())
-    if problem.spare:
-        return True
-    return False
+    return bool(problem.spare)
 
 
 def _sets(problem: Stated, found: Relaxed) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Offers at least as dear, large or cheap for their size as one that is bought, and all with something in common."""
+    """Offers at least as dear, large or cheap for their size as one bought; and what has something in common."""
     offers, some = problem.offers, sorted(found.instances)
     bought = [o for o in some if found.instances[o] > FRACTION]
-    size = {o: max(float(max(problem.candidates[c]["rates_per_s"].values())) / problem.candidates[c]["gpus"] for c in problem.on_offer[o]) * offers[o]["gpus"] for o in some}
+    size = {o: _fastest(problem, o) * offers[o]["gpus"] for o in some}
     yield "instances", tuple(some)
     price = {o: float(offers[o]["usd_per_hour"]) for o in some}
     for of_offer in (price, size, {o: size[o] / max(price[o], 1e-9) for o in some}):
@@ -91,3 +89,9 @@ def _grouped(over: str, key: dict[int, Hashable], counts: dict[int, float]) -> I
     for members in groups.values():
         if sum(counts[m] for m in members) > FRACTION:
             yield over, tuple(members)
+
+
+def _fastest(problem: Stated, offer: int) -> float:
+    """Requests/s of a GPU there at best, of any mix."""
+    there = [problem.candidates[c] for c in problem.on_offer[offer]]
+    return max(float(max(each["rates_per_s"].values()) / each["gpus"]) for each in there)

@@ -1,4 +1,4 @@
-"""The purchase problem in the fields of a certificate: what the checker is told, in numbers that are read as written."""
+"""The purchase problem in the fields of a certificate: what the checker is told, in plain numbers."""
 
 from typing import Any
 
@@ -25,9 +25,7 @@ def statement(problem: Problem) -> dict[str, Any]:
     classes = zip(traffic.classes, traffic.workload, traffic.demand_per_s[0].tolist(), strict=True)
     return {
         "classes": [{"name": name, "workload": w, "demand_per_s": demand} for name, w, demand in classes],
-        "mixes": [
-            {traffic.classes[k]: float(mix[k]) for k in np.flatnonzero(mix).tolist()} for mix in traffic.mixes
-        ],
+        "mixes": [{traffic.classes[k]: float(mix[k]) for k in np.flatnonzero(mix).tolist()} for mix in traffic.mixes],
         "offers": _offers(problem),
         "candidates": _candidates(problem),
         "apis": [
@@ -53,7 +51,7 @@ def _offers(problem: Problem) -> list[dict[str, Any]]:
     offers, stated = problem.offers, []
     gb_per_request = problem.traffic.mixes @ problem.egress.gb_per_request if problem.egress.charged else None
     for o, name in enumerate(offers.ids):
-        offer = {
+        offer: dict[str, Any] = {
             "id": name,
             "usd_per_hour": float(offers.price_usd_per_hour[o]),
             "gpus": int(offers.gpus_per_instance[o]),

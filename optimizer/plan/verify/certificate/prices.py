@@ -84,7 +84,8 @@ class _Appraiser:
             earned -= charged
             for c, usd in by_candidate.items():
                 flat[c] -= usd
-        earned -= sum((self._price(limit.name) * limit.most for limit in (*problem.caps, *problem.shares)), NOTHING)
+        limits = [(cap.name, cap.most) for cap in problem.caps] + [(share.name, share.most) for share in problem.shares]
+        earned -= sum((self._price(name) * most for name, most in limits), NOTHING)
         for number, split in enumerate(region.splits):
             if split.over == "instances":
                 earned += (1 if split.side == "least" else -1) * self._price(f"split {number}") * split.count
@@ -234,21 +235,34 @@ class _Appraiser:
         return costs
 
     def _left_of_offer(self, o: int, usd: Fraction, promises: list[_Promise], flat: Amounts) -> Fraction:
-        """What an instance costs beyond what it earns, some shares of promises credited to all of the offer, see (4)."""
+        """What an instance costs beyond what it earns; where that is less than nothing, promises are credited by (4).
+
+        Any share of a promise may be. What is left bends where one candidate begins to earn more for its size than
+        another one, or than nothing, so the best share is one of those, or all.
+        """
         gain = {c: flat[c] + sum((p.by_candidate.get(c, NOTHING) for p in promises), NOTHING) for c in self.there[o]}
         left = usd - self._most_held(o, gain)
-        for promise in promises if left < 0 else ():
-            mine = {c: promise.by_candidate[c] for c in gain if promise.by_candidate.get(c)}
-            # where a share more makes a candidate worth nothing, or all is credited
-            shares = {gain[c] / each for c, each in mine.items() if 0 < gain[c] < each} | {Fraction(1)}
-            for share in sorted(shares) if mine else ():
-                less = {c: each - share * mine.get(c, NOTHING) for c, each in gain.items()}
-                other = usd - share * promise.by_offer[o] - self._most_held(o, less)
-                if other > left:
-                    best, left = (less, share * promise.by_offer[o]), other
-            if mine and left > usd - self._most_held(o, gain):
-                gain, usd = best[0], usd - best[1]
+        here = [promise for promise in promises if any(promise.by_candidate.get(c) for c in gain)]
+        open_share = dict.fromkeys(range(len(here)), Fraction(1))
+        for number, promise in [*enumerate(here)] * 2 if left < 0 else ():
+            tried = [(left, NOTHING)]
+            for share in self._bends(gain, promise, open_share[number]):
+                rest = {c: usd_ - share * promise.by_candidate.get(c, NOTHING) for c, usd_ in gain.items()}
+                tried.append((usd - share * promise.by_offer[o] - self._most_held(o, rest), share))
+            left, share = max(tried)
+            open_share[number] -= share
+            usd -= share * promise.by_offer[o]
+            gain = {c: usd_ - share * promise.by_candidate.get(c, NOTHING) for c, usd_ in gain.items()}
         return left
+
+    def _bends(self, gain: Amounts, promise: _Promise, most: Fraction) -> list[Fraction]:
+        """The shares of a promise, up to what is not credited yet, at which the best use of room may change."""
+        size = {c: self.problem.candidates[c]["gpus"] for c in gain}
+        lines = {(usd / size[c], promise.by_candidate.get(c, NOTHING) / size[c]) for c, usd in gain.items()}
+        lines.add((NOTHING, NOTHING))
+        pairs = ((a, b, c, d) for a, b in lines for c, d in lines if b > d)
+        shares = {(a - c) / (b - d) for a, b, c, d in pairs}
+        return sorted({share for share in shares if 0 < share < most} | {most})
 
     def _most_held(self, o: int, gain: Amounts) -> Fraction:
         """The most that replicas within one instance earn.

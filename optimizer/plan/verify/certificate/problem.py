@@ -77,7 +77,9 @@ class Stated:
         """Refuses what the proof's arguments do not hold for."""
         gpus = [offer["gpus"] for offer in self.offers]
         wrong = [c["id"] for c in self.candidates if c["gpus"] < 1 or c["gpus"] & (c["gpus"] - 1)]
-        wrong += [c["id"] for c in self.candidates if not (0 <= c["offer"] < len(gpus) and c["gpus"] <= gpus[c["offer"]])]
+        wrong += [
+            c["id"] for c in self.candidates if not (0 <= c["offer"] < len(gpus) and c["gpus"] <= gpus[c["offer"]])
+        ]
         wrong += [c["id"] for c in self.candidates if min(c["rates_per_s"].values()) <= 0 or c["in_force"] < 0]
         wrong += [item["name"] for item in self.classes if item["demand_per_s"] <= 0]
         wrong += [item["id"] for item in self.offers if item["usd_per_hour"] < 0]

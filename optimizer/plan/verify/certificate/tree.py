@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from optimizer.plan.verify.certificate.prices import appraise
 from optimizer.plan.verify.certificate.problem import HOURS_PER_MONTH, Refused, Stated
@@ -111,5 +111,5 @@ def sides(problem: Stated, over: str, members: list[int], count: int) -> tuple[S
     some = frozenset(members)
     if not all(isinstance(m, int) and 0 <= m < known for m in some) or not isinstance(count, int) or count < 0:
         raise Refused("a split of what is not there")
-    kind = "instances" if over == "instances" else "replicas"
+    kind: Literal["instances", "replicas"] = "instances" if over == "instances" else "replicas"
     return Split(kind, some, "most", count), Split(kind, some, "least", count + 1)
