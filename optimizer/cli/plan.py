@@ -11,6 +11,7 @@ from optimizer.answers.located import located
 from optimizer.answers.optimize import PHASES, optimize
 from optimizer.cli.options import (
     EXIT_BY_OUTCOME,
+    TIME_LIMIT_S,
     CatalogsOption,
     Format,
     FormatOption,
@@ -18,6 +19,7 @@ from optimizer.cli.options import (
     QuietOption,
     ScenarioArgument,
     TimeLimitOption,
+    WorkLimitOption,
     check_writable,
     deliver,
     write,
@@ -32,7 +34,8 @@ def plan(
     output_format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     catalogs: CatalogsOption = None,
-    time_limit_s: TimeLimitOption = None,
+    time_limit_s: TimeLimitOption = TIME_LIMIT_S,
+    work_limit: WorkLimitOption = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="All of it; varies every limit and price, which takes tens of seconds.")
     ] = False,
@@ -49,7 +52,13 @@ def plan(
         check_certifiable(inputs.scenario)
     with watched(PHASES, quiet) as progress:
         report = optimize(
-            inputs.scenario, inputs.catalogs, time_limit_s=time_limit_s, progress=progress, thorough=verbose
+            inputs.scenario,
+            inputs.catalogs,
+            time_limit_s=time_limit_s,
+            work_limit=work_limit,
+            progress=progress,
+            best_and_bound=progress.best_and_bound if progress else None,
+            thorough=verbose,
         )
     report = located(report, inputs.file)
     answer = plan_answer(report, verbose or output_format is Format.MARKDOWN)

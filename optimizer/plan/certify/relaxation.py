@@ -12,13 +12,14 @@ from fractions import Fraction
 import numpy as np
 
 from optimizer.base.arrays import Floats
+from optimizer.base.clock import Clock
 from optimizer.base.errors import SolverFailure
 from optimizer.plan.verify.certificate.prices import most_drawn
 from optimizer.plan.verify.certificate.problem import HOURS_PER_MONTH, SECONDS_PER_HOUR, Loss, Stated
 from optimizer.plan.verify.certificate.region import Region
 from optimizer.program.formulation.model import Columns, assemble
 from optimizer.program.formulation.rows import Rows, numbered
-from optimizer.program.solver import Clock, solve_linear
+from optimizer.program.solver import solve_linear
 
 UNMET = 1e3
 """What meeting every promise by magic costs, in plans as dear as claimed: so dear that a part without plans is told
@@ -250,7 +251,7 @@ class _Relaxation:
         lower, upper = np.array(model.bounds).T
         rows = Rows(numbered("r", len(lower)), lower, upper, row, column, value.astype(float))
         columns = Columns.fractions(numbered("x", len(model.cost)), np.array(model.upper))
-        result = solve_linear(assemble(columns, np.array(model.cost), rows), Clock(None))
+        result = solve_linear(assemble(columns, np.array(model.cost), rows), Clock())
         if not len(result.values) or not len(result.duals):
             raise SolverFailure("the relaxation of a part of the plans has no solution that the solver vouches for")
         values = result.values.tolist()
