@@ -14,7 +14,7 @@ from optimizer.plan.certify.certificate import TOLERANCE_USD, Certificate, certi
 from optimizer.plan.certify.statement import statement
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.report import Check, PlanReport
-from optimizer.plan.verify.certificate.problem import Refused
+from optimizer.plan.verify.certificate.problem import NotProven
 from optimizer.plan.verify.certificate.tree import Proven, check, read_certificate
 from optimizer.program.problem.problem import Problem
 
@@ -67,8 +67,8 @@ def checks_of(path: Path, report: PlanReport, scenario: Scenario, catalogs: Cata
     try:
         content = read_certificate(text)
         proven = check(content)
-    except Refused as refusal:
-        yield Check(name="certificate", passed=False, text=str(refusal))
+    except NotProven as error:
+        yield Check(name="certificate", passed=False, text=str(error))
         return
     yield Check(name="certificate", passed=True, text=f"{_words(proven)}, in {proven.leaves} parts, in exact fractions")
     here = json.loads(json.dumps(statement(_problem(report, scenario, catalogs))))

@@ -16,7 +16,7 @@ from support.instances import TINY, problems
 
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.plan.certify.certificate import TOLERANCE_USD, certified
-from optimizer.plan.verify.certificate.problem import Refused
+from optimizer.plan.verify.certificate.problem import NotProven
 from optimizer.plan.verify.certificate.tree import Proven, check, read_certificate
 from optimizer.program.problem.problem import Problem
 from optimizer.program.solve import solve
@@ -192,7 +192,7 @@ def test_a_changed_certificate_is_refused(certificate: dict[str, Any], change: A
     content = copy.deepcopy(certificate)
     assert proven(content).usd_per_month is not None
     change(content)
-    with pytest.raises(Refused):
+    with pytest.raises(NotProven):
         proven(content)
 
 
@@ -209,7 +209,7 @@ def test_whatever_prices_are_changed_the_optimum_is_not_exceeded(
     content["claim"]["no_plan_costs_less_than_usd_per_month"] = data.draw(st.integers(1, 40_000))
     try:
         usd = proven(content).usd_per_month
-    except Refused:
+    except NotProven:
         return
     assert usd is not None
     assert usd <= Fraction(str(optimum + 1e-3))

@@ -14,9 +14,9 @@ import numpy as np
 from optimizer.base.arrays import Floats
 from optimizer.base.clock import Clock
 from optimizer.base.errors import SolverFailure
+from optimizer.plan.verify.certificate.branch import Branch
 from optimizer.plan.verify.certificate.prices import most_drawn
-from optimizer.plan.verify.certificate.problem import HOURS_PER_MONTH, SECONDS_PER_HOUR, Loss, Stated
-from optimizer.plan.verify.certificate.region import Region
+from optimizer.plan.verify.certificate.problem import HOURS_PER_MONTH, SECONDS_PER_HOUR, LossAtOnce, Stated
 from optimizer.program.formulation.model import Columns, assemble
 from optimizer.program.formulation.rows import Rows, numbered
 from optimizer.program.solver import solve_linear
@@ -66,7 +66,7 @@ class _Model:
         self.entries += [(number, column, value / unit) for column, value in terms]
 
 
-def relaxed(problem: Stated, region: Region, keep: frozenset[int], usd_per_hour: float | None) -> Relaxed:
+def relaxed(problem: Stated, region: Branch, keep: frozenset[int], usd_per_hour: float | None) -> Relaxed:
     """The relaxation of the plans of a region that use only the candidates to keep.
 
     Args:
@@ -78,11 +78,11 @@ def relaxed(problem: Stated, region: Region, keep: frozenset[int], usd_per_hour:
     Raises:
         SolverFailure: the solver does not vouch for its result.
     """
-    return _Relaxation(problem, region, keep, usd_per_hour).solved()
+    return _Rows(problem, region, keep, usd_per_hour).solved()
 
 
-class _Relaxation:
-    def __init__(self, problem: Stated, region: Region, keep: frozenset[int], usd_per_hour: float | None) -> None:
+class _Rows:
+    def __init__(self, problem: Stated, region: Branch, keep: frozenset[int], usd_per_hour: float | None) -> None:
         self.problem, self.region, self.at_cost = problem, region, usd_per_hour is not None
         self.model = _Model()
         self.there = [[c for c in some if c in keep] for some in region.possible(problem)]
@@ -125,7 +125,7 @@ class _Relaxation:
                 taken = [(self.replicas[c], float(gpus // size)) for c, gpus in size_of.items() if gpus >= size]
                 self.model.row(-np.inf, 0.0, [*taken, (column, -float(self.problem.offers[o]["gpus"] // size))])
 
-    def _serve(self, name: str, loss: Loss | None) -> dict[tuple[int, int], int]:
+    def _serve(self, name: str, loss: LossAtOnce | None) -> dict[tuple[int, int], int]:
         """The demand of every class, met by replicas and hosted APIs; what each candidate is sent of each mix."""
         problem, flows = self.problem, dict[tuple[int, int], int]()
         for o in self.instances:
@@ -142,7 +142,7 @@ class _Relaxation:
             self._promise(f"{name} {k}", float(amount), served[k])
         return flows
 
-    def _kept(self, offer: int, loss: Loss | None) -> float:
+    def _kept(self, offer: int, loss: LossAtOnce | None) -> float:
         if loss is None or offer not in loss.offers:
             return 1.0
         most = self.region.most_instances.get(offer)

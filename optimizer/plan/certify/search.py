@@ -12,9 +12,9 @@ import numpy as np
 from optimizer.base.arrays import Flags
 from optimizer.plan.certify.relaxation import Relaxed, relaxed
 from optimizer.plan.certify.splits import Sum, sums_between
+from optimizer.plan.verify.certificate.branch import Branch
 from optimizer.plan.verify.certificate.prices import Appraisal, appraise
 from optimizer.plan.verify.certificate.problem import Stated
-from optimizer.plan.verify.certificate.region import Region
 from optimizer.plan.verify.certificate.tree import sides
 
 MOST_RELAXATIONS: Final = 600
@@ -51,7 +51,7 @@ class Found:
 class _Part:
     """A node of the tree that is neither split nor proven yet, to be written into."""
 
-    region: Region
+    region: Branch
     relaxed: Relaxed
     node: dict[str, Any]
 
@@ -116,7 +116,7 @@ class _Prover:
 
         An instance that costs so much more than it can earn that the gap is filled is in no plan cheaper than claimed.
         """
-        root = Region()
+        root = Branch()
         part = _Part(root, self._relaxed(root), node)
         if self.claim is None or part.relaxed.usd_per_hour >= float(self.claim):
             return part
@@ -134,7 +134,7 @@ class _Prover:
         region = root.within(without)
         return _Part(region, self._relaxed(region), rest)
 
-    def _relaxed(self, region: Region) -> Relaxed:
+    def _relaxed(self, region: Branch) -> Relaxed:
         self.relaxations += 1
         return relaxed(self.problem, region, self.keep, None if self.claim is None else float(self.claim))
 
@@ -179,7 +179,7 @@ class _Prover:
         part.node["most"], part.node["least"] = (each.node for each in parts)
         return parts
 
-    def _priced(self, region: Region, found: Relaxed) -> tuple[dict[str, Fraction], Appraisal]:
+    def _priced(self, region: Branch, found: Relaxed) -> tuple[dict[str, Fraction], Appraisal]:
         """The prices of a relaxation, what is earned lowered a little where something is worth more than it costs."""
         prices = {name: _nearest(Fraction(price)) for name, price in found.prices.items() if abs(price) > PROVEN}
         appraisal = self._appraised(region, prices)
@@ -199,7 +199,7 @@ class _Prover:
                 break
         return prices, appraisal
 
-    def _appraised(self, region: Region, prices: Mapping[str, Fraction]) -> Appraisal:
+    def _appraised(self, region: Branch, prices: Mapping[str, Fraction]) -> Appraisal:
         return appraise(self.problem, region, prices, at_cost=self.claim is not None)
 
 
@@ -209,7 +209,7 @@ def _excess(left: Mapping[int, Fraction], nothing: Mapping[int, Fraction], alone
     return max((missing / max(gain, missing) for missing, gain in short), default=Fraction(0))
 
 
-def _is_earned(region: Region, name: str) -> bool:
+def _is_earned(region: Branch, name: str) -> bool:
     if name.startswith("split "):
         return region.splits[int(name.removeprefix("split "))].side == "least"
     return name.startswith(WORTHS)

@@ -6,8 +6,8 @@ from math import floor
 from typing import NamedTuple
 
 from optimizer.plan.certify.relaxation import Relaxed
+from optimizer.plan.verify.certificate.branch import Branch
 from optimizer.plan.verify.certificate.problem import Stated
-from optimizer.plan.verify.certificate.region import Region
 
 FRACTION = 1e-6
 """How far from a whole number a sum is between two."""
@@ -27,7 +27,7 @@ class Sum(NamedTuple):
         return abs(self.value - round(self.value))
 
 
-def sums_between(problem: Stated, region: Region, found: Relaxed) -> list[Sum]:
+def sums_between(problem: Stated, region: Branch, found: Relaxed) -> list[Sum]:
     """Sums that are between two whole numbers, or whose going no further would tell more; the most open first."""
     found_labels = list(_labels(problem, region, found))
     distinct: dict[tuple[str, tuple[int, ...]], Sum] = {}
@@ -40,7 +40,7 @@ def sums_between(problem: Stated, region: Region, found: Relaxed) -> list[Sum]:
     return [*found_labels, *sorted(distinct.values(), key=lambda each: (-each.fraction, -len(each.members), each))]
 
 
-def _labels(problem: Stated, region: Region, found: Relaxed) -> Iterator[Sum]:
+def _labels(problem: Stated, region: Branch, found: Relaxed) -> Iterator[Sum]:
     """Where more labels are in use than may be: the replicas of each, of which there are none or some."""
     for most, label, named in region.labels(problem):
         groups = defaultdict[str, list[int]](list)
@@ -52,7 +52,7 @@ def _labels(problem: Stated, region: Region, found: Relaxed) -> Iterator[Sum]:
             yield from (Sum("replicas", tuple(groups[name]), -count, 0) for count, name in running if name not in named)
 
 
-def _tells_more(problem: Stated, region: Region, each: Sum) -> bool:
+def _tells_more(problem: Stated, region: Branch, each: Sum) -> bool:
     """Whether knowing that there are no more of them lowers what one earns, or rules others out."""
     limits, known = problem.limits, region.most_instances if each.over == "instances" else region.most_replicas
     if all(known.get(m, each.most + 1) <= each.most for m in each.members):

@@ -24,8 +24,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
 
-from optimizer.plan.verify.certificate.problem import HOURS_PER_MONTH, NOTHING, SECONDS_PER_HOUR, Loss, Refused, Stated
-from optimizer.plan.verify.certificate.region import Region
+from optimizer.plan.verify.certificate.branch import Branch
+from optimizer.plan.verify.certificate.problem import (
+    HOURS_PER_MONTH,
+    NOTHING,
+    SECONDS_PER_HOUR,
+    LossAtOnce,
+    NotProven,
+    Stated,
+)
 
 Amounts = Mapping[int, Fraction]
 
@@ -59,17 +66,17 @@ class _Promise:
     by_offer: Amounts
 
 
-def appraise(problem: Stated, region: Region, prices: Mapping[str, Fraction], at_cost: bool = True) -> Appraisal:
+def appraise(problem: Stated, region: Branch, prices: Mapping[str, Fraction], at_cost: bool = True) -> Appraisal:
     """What the prices prove of the plans of a region; of whether there are any, where costs do not count.
 
     Raises:
-        Refused: a price is negative, or of no promise that there is.
+        NotProven: a price is negative, or of no promise that there is.
     """
     return _Appraiser(problem, region, prices, at_cost).appraisal()
 
 
 class _Appraiser:
-    def __init__(self, problem: Stated, region: Region, prices: Mapping[str, Fraction], at_cost: bool) -> None:
+    def __init__(self, problem: Stated, region: Branch, prices: Mapping[str, Fraction], at_cost: bool) -> None:
         self.problem, self.region, self.at_cost = problem, region, at_cost
         self.there = region.possible(problem)
         self.every = [c for some in self.there for c in some]
@@ -94,14 +101,14 @@ class _Appraiser:
         }
         left_of_api = {a: self._left_of_api(a) for a in range(len(problem.apis))}
         if unknown := set(self._prices) - self._read:
-            raise Refused(f"a price of what is not promised: {min(unknown)}")
+            raise NotProven(f"a price of what is not promised: {min(unknown)}")
         return Appraisal(earned, left_of_offer, left_of_api)
 
     def _price(self, name: str) -> Fraction:
         self._read.add(name)
         price = self._prices.get(name, NOTHING)
         if price < 0:
-            raise Refused(f"a negative price: {name}")
+            raise NotProven(f"a negative price: {name}")
         return price
 
     def _promises(self) -> Iterator[_Promise]:
@@ -119,7 +126,7 @@ class _Appraiser:
             if split.over == "replicas" and split.side == "least":
                 yield self._counted(f"split {number}", (c for c in self.every if c in split.members), split.count)
 
-    def _served(self, name: str, loss: Loss | None) -> Iterator[_Promise]:
+    def _served(self, name: str, loss: LossAtOnce | None) -> Iterator[_Promise]:
         """The demand of every class, met always or after a loss: what it earns, then who earns it, mix by mix."""
         problem, price = self.problem, {k: self._price(f"{name} {k}") for k in self.problem.demand}
         earned = sum((price[k] * amount for k, amount in problem.demand.items()), NOTHING)
@@ -143,7 +150,7 @@ class _Appraiser:
         for mixes, each in by_candidate.items():
             yield _Promise(NOTHING, each, by_offer[mixes])
 
-    def _kept(self, offer: int, loss: Loss | None) -> Fraction:
+    def _kept(self, offer: int, loss: LossAtOnce | None) -> Fraction:
         """The share of its replicas that an offer keeps, see (3)."""
         if loss is None or offer not in loss.offers:
             return Fraction(1)
@@ -218,7 +225,7 @@ class _Appraiser:
         self._read.add(name)
         lean = self._prices.get(name, NOTHING)
         if abs(lean) > 1:
-            raise Refused(f"not between -1 and 1: {name}")
+            raise NotProven(f"not between -1 and 1: {name}")
         return lean
 
     def _instance_costs(self) -> list[Fraction]:

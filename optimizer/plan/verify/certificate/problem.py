@@ -29,12 +29,12 @@ LIMITS: Final = frozenset(
 )
 
 
-class Refused(Exception):
+class NotProven(Exception):
     """What is wrong with a certificate, in one sentence."""
 
 
 @dataclass(frozen=True)
-class Loss:
+class LossAtOnce:
     """What is lost at once: `one` instance or all of some offers, and hosted APIs."""
 
     name: str
@@ -87,7 +87,7 @@ class Stated:
         wrong += [name for mix in self.mixes for name, share in mix.items() if share <= 0]
         wrong += sorted(set(self.limits) - LIMITS)
         if wrong:
-            raise Refused(f"not a purchase problem: {', '.join(wrong[:3])}")
+            raise NotProven(f"not a purchase problem: {', '.join(wrong[:3])}")
 
     @cached_property
     def demand(self) -> dict[str, Fraction]:
@@ -113,16 +113,16 @@ class Stated:
         return there
 
     @cached_property
-    def losses(self) -> list[Loss]:
+    def losses(self) -> list[LossAtOnce]:
         """What must be survived, one at a time."""
         found = []
         for kind in self.limits.get("survive", ()):
             if kind not in LOSSES:
-                raise Refused(f"nobody knows what it means to survive the loss of {kind}")
+                raise NotProven(f"nobody knows what it means to survive the loss of {kind}")
             for name in self.labels(kind):
                 offers = frozenset(o for o, offer in enumerate(self.offers) if _label(offer, kind) == name)
                 apis = frozenset(a for a, api in enumerate(self.apis) if kind == "provider" and api["provider"] == name)
-                found.append(Loss(f"{kind} {name}", offers, apis, one=kind == "instance"))
+                found.append(LossAtOnce(f"{kind} {name}", offers, apis, one=kind == "instance"))
         return found
 
     @cached_property

@@ -18,7 +18,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Region:
+class Branch:
     """The plans on one side of each of some splits.
 
     Attributes:
@@ -30,13 +30,13 @@ class Region:
     most_instances: Mapping[int, int] = field(default_factory=dict)
     most_replicas: Mapping[int, int] = field(default_factory=dict)
 
-    def within(self, split: Split) -> "Region":
+    def within(self, split: Split) -> "Branch":
         """The part of it on one side of a split; of members of which at most k are had none has more than k."""
         most = {"instances": dict(self.most_instances), "replicas": dict(self.most_replicas)}
         if split.side == "most":
             kept = most[split.over]
             kept.update({m: min(split.count, kept.get(m, split.count)) for m in split.members})
-        return Region((*self.splits, split), most["instances"], most["replicas"])
+        return Branch((*self.splits, split), most["instances"], most["replicas"])
 
     def possible(self, problem: Stated) -> list[list[int]]:
         """The candidates of each offer that may have replicas."""
