@@ -11,6 +11,7 @@ from optimizer.base.clock import Clock, Limit
 from optimizer.base.errors import SolverFailure
 from optimizer.base.progress import BestAndBound
 from optimizer.base.units import HOURS_PER_MONTH
+from optimizer.program.laid_out import LaidOut, preferred, search_laid_out
 from optimizer.program.problem.data import select_labels
 from optimizer.program.problem.instance_contents import NOTHING_PLACED, Placed
 from optimizer.program.problem.problem import Problem, Sorted, sorted_problem
@@ -18,9 +19,8 @@ from optimizer.program.problem.soundness import check
 from optimizer.program.proof.simple_plan import simple_plan
 from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchResult, SearchState
 from optimizer.program.proof.steps import within_gap
-from optimizer.program.refine import tie_break
+from optimizer.program.refine.loading import Loaded, loaded
 from optimizer.program.refine.routing import Routed, balanced_flows
-from optimizer.program.search import search
 from optimizer.program.solver import IntegerSolver, integer_solver
 
 Outcome: TypeAlias = Literal["optimal", "feasible", "infeasible", "unproven", "failed"]
@@ -62,6 +62,7 @@ class Solution:
         replicas: (T, C) replicas placed; empty without a plan.
         flows: Requests/s routed to each candidate with replicas; empty without a plan.
         api_flow_per_s: (T, A) requests/s sent to hosted APIs; empty without a plan.
+        loaded: What the instances hold of each offer that runs several configurations over the week.
         placed: What stands on which instance, where that matters; else empty.
     """
 
@@ -79,6 +80,7 @@ class Solution:
     replicas: Ints = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
     flows: tuple[Routed, ...] = ()
     api_flow_per_s: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    loaded: tuple[Loaded, ...] = ()
     placed: Placed = NOTHING_PLACED
 
     def bounded_by(self, wider: "Solution") -> "Solution":
@@ -142,30 +144,40 @@ def _solved(problem: Problem, state: SearchState, eliminate: bool, break_ties: b
         return _without_plan(problem, "infeasible", f"no candidate serves {', '.join(missing)}", state)
     order = sorted_problem(problem)
     try:
-        result = _within_cutoff(_searched(order.problem, state, eliminate), state)
+        found = _searched(order.problem, state, eliminate)
+        result = _within_cutoff(found.result, state)
         plan = result.incumbent
         if plan is None:
             return _unfound(problem, result, state)
         untied = break_ties and result.status == "optimal" and not state.relative_gap
         if untied and state.ended_by is None:
             with state.phase("tie_break"):
-                plan = tie_break.break_ties(order.problem, plan, result.bound.with_candidate_usd_per_hour)
+                plan = preferred(found, plan)
         with state.phase("routing"):
             flows = balanced_flows(order.problem, plan)
+        arranged = loaded(order.problem, plan)
     except SolverFailure as failure:
         return _without_plan(problem, "failed", str(failure), state)
-    return _with_plan(order, result, plan, flows=flows, state=state)
+    return replace(_with_plan(order, result, plan, flows=flows, state=state), loaded=_in_order_of(order, arranged))
 
 
-def _searched(problem: Problem, state: SearchState, eliminate: bool) -> SearchResult:
-    """The search's result, with a simple plan where it was cut short before it found any."""
-    result = search(problem, state, eliminate)
+def _in_order_of(order: Sorted, arranged: Sequence[Loaded]) -> tuple[Loaded, ...]:
+    """What is loaded, in the original order."""
+    return tuple(
+        replace(each, offer=int(order.offers[each.offer]), groups=order.candidates[each.groups]) for each in arranged
+    )
+
+
+def _searched(problem: Problem, state: SearchState, eliminate: bool) -> LaidOut:
+    """The end of the search, with a simple plan where it was cut short before it found any."""
+    found = search_laid_out(problem, state, eliminate)
+    result = found.result
     state.ended_by = state.clock.reached
     state.best_and_bound(result.incumbent, result.bound.usd_per_hour)
     if result.incumbent is not None or result.status != "unproven" or state.cutoff_usd_per_hour < np.inf:
-        return result
+        return found
     plan = simple_plan(problem, state)
-    return result if plan is None else replace(result, incumbent=plan, status="feasible")
+    return found if plan is None else found._replace(result=replace(result, incumbent=plan, status="feasible"))
 
 
 def _unserved(problem: Problem) -> list[str]:

@@ -54,6 +54,9 @@ BREAKS: dict[tuple[str, str], Break] = {
     ("whole", "policy.elastic.max_periods"): Break("office-hours", 1),
     ("cost", "policy.elastic.start_up_minutes"): Break("office-hours", 60),
     ("cost", "policy.elastic.minimum_billing_hours"): Break("office-hours", 12),
+    ("layouts", "policy.elastic.repartition_minutes"): Break(
+        "two-shifts", "never", {"policy.elastic.repartition_minutes": 0}
+    ),
     ("cost", "policy.storage_gb_per_instance"): Break("eu-residency", 5000),
     ("cost", "policy.egress.bytes_per_output_token"): Break("token-scores", 1300),
     ("cost", "policy.egress.bytes_per_request"): Break("token-scores", 1e6),

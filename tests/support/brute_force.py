@@ -12,7 +12,16 @@ import numpy as np
 
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.problem.problem import Problem
-from support.promises import Carrying, Counts, bought, fewest_bins, is_present, keeps_limits, machine_cost
+from support.promises import (
+    Carrying,
+    Counts,
+    bought,
+    fewest_bins,
+    is_present,
+    keeps_limits,
+    machine_cost,
+    restarts_usd_per_hour,
+)
 
 MOST_COMBINATIONS = 60_000
 
@@ -31,7 +40,7 @@ def cheapest_by_enumeration(problem: Problem) -> float | None:
     replicas = np.stack([np.array([r for r, _ in each])[chosen[:, t]] for t, each in enumerate(states)], axis=1)
     instances = np.stack([np.array([n for _, n in each])[chosen[:, t]] for t, each in enumerate(states)], axis=1)
     replicas = replicas.reshape(len(chosen), len(states), len(problem.candidates))
-    instances = bought(problem, instances)
+    instances = bought(problem, replicas, instances)
     kept = keeps_limits(problem, replicas, instances)
     replicas, instances, cost = replicas[kept], instances[kept], machine_cost(problem, replicas, instances)[kept]
     traffic = [Carrying(problem, t) for t in range(problem.traffic.periods)]
@@ -45,7 +54,8 @@ def cheapest_by_enumeration(problem: Problem) -> float | None:
             total += share * known[t](tuple(replicas[at, t].tolist()), tuple(instances[at, t].tolist()))
             if total >= best:
                 break
-        best = min(best, total)
+        if total < best:
+            best = min(best, total + restarts_usd_per_hour(problem, replicas[at], instances[at]))
     budget = problem.limits.max_monthly_usd
     if np.isinf(best) or (budget is not None and best * HOURS_PER_MONTH > budget * (1 + 1e-9) + 1e-6):
         return None

@@ -1,9 +1,10 @@
 """Every promise of a plan re-checked with arithmetic of its own: nothing comes from the program but its types."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import product
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 from scipy.optimize import LinearConstraint, linprog, milp
@@ -213,10 +214,77 @@ def is_present(problem: Problem, replicas: Counts) -> bool:
     ) >= limits.min_regions * (limits.min_regions > 1)
 
 
-def bought(problem: Problem, instances: np.ndarray) -> np.ndarray:
-    """(N, T, O) with what is always paid there in every period."""
+def bought(problem: Problem, replicas: np.ndarray, instances: np.ndarray) -> np.ndarray:
+    """(N, T, O) with what is always paid there in every period, holding at once whatever it ever runs."""
     most = instances.max(axis=1, keepdims=True)
+    for o in np.flatnonzero(problem.offers.always_paid & problem.layouts.kept):
+        sizes, loads = loads_on(problem, replicas, int(o))
+        for number, each in enumerate(loads.max(axis=1).tolist()):
+            parts = tuple(size for size, count in zip(sizes, each, strict=True) for _ in range(count))
+            most[number, 0, o] = max(most[number, 0, o], _bins(parts, int(problem.offers.gpus_per_instance[o])))
     return np.where(problem.offers.always_paid, most, instances)
+
+
+def loads_on(problem: Problem, replicas: np.ndarray, offer: int) -> tuple[list[int], np.ndarray]:
+    """GPUs of a replica of each configuration on an offer, and (N, T, configurations) replicas of it."""
+    candidates = problem.candidates
+    kinds = list(zip(candidates.offer.tolist(), candidates.configuration, candidates.gpus_per_replica, strict=True))
+    own = sorted({kind for kind in kinds if kind[0] == offer})
+    member = np.array([[kind == other for other in own] for kind in kinds], dtype=np.int64)
+    return [int(size) for _, _, size in own], replicas @ member.reshape(len(kinds), len(own))
+
+
+def restarts_usd_per_hour(problem: Problem, replicas: np.ndarray, instances: np.ndarray) -> float:
+    """What starts cost of one plan, (T, C) and (T, O), that only other contents of an instance ask for."""
+    traffic, total = problem.traffic, 0.0
+    if not problem.layouts.kept or not traffic.start_share.any():
+        return 0.0
+    for o in np.flatnonzero(~problem.offers.always_paid):
+        sizes, loads = loads_on(problem, replicas, int(o))
+        used = loads.any(axis=0)
+        if used.sum() > 1:
+            own = tuple(size for size, ever in zip(sizes, used.tolist(), strict=True) if ever)
+            needs = tuple(map(tuple, loads[:, used].tolist()))
+            starts = tuple((t, u, float(traffic.start_share[t, u])) for t, u in np.argwhere(traffic.start_share > 0))
+            share = _fewest_restarts(
+                own, int(problem.offers.gpus_per_instance[o]), needs, tuple(instances[:, o].tolist()), starts
+            )
+            total += share * float(problem.offers.price_usd_per_hour[o])
+    return total
+
+
+@cache
+def _fewest_restarts(
+    sizes: Counts,
+    gpus: int,
+    needs: tuple[Counts, ...],
+    instances: Counts,
+    starts: tuple[tuple[int, int, float], ...],
+) -> float:
+    """By every way to say what each instance holds in each period; those that hold the same go on."""
+    fits = [
+        held
+        for held in product(*(range(gpus // size + 1) for size in sizes))
+        if any(held) and _bins(tuple(s for s, n in zip(sizes, held, strict=True) for _ in range(n)), gpus) <= 1
+    ]
+    full = [a for a in fits if not any(a != b and all(x <= y for x, y in zip(a, b, strict=True)) for b in fits)]
+    fleets = [
+        [
+            Counter(held)
+            for held in combinations_with_replacement(full, count)
+            if all(sum(each[g] for each in held) >= wanted for g, wanted in enumerate(need))
+        ]
+        for need, count in zip(needs, instances, strict=True)
+    ]
+    return min(
+        sum(share * ((week[u] - week[t]).total() - max(instances[u] - instances[t], 0)) for t, u, share in starts)
+        for week in product(*fleets)
+    )
+
+
+@cache
+def _bins(sizes: Counts, bin_size: int) -> int:
+    return fewest_bins(list(sizes), bin_size)
 
 
 def machine_cost(problem: Problem, replicas: np.ndarray, instances: np.ndarray) -> np.ndarray:
@@ -325,14 +393,15 @@ def faults(problem: Problem, solution: Solution) -> list[str]:
         traffic = Carrying(problem, t)
         if np.isinf(traffic.least(tuple(replicas[t].tolist()), solution.api_flow_per_s[t])):
             found.append(f"a loss in period {t} is not survived")
-    if not (bought(problem, instances[None]) == instances).all():
-        found.append("what is always paid comes and goes")
+    if not (bought(problem, replicas[None], instances[None]) == instances).all():
+        found.append("what is always paid comes and goes, or holds something else by day and by night")
     if not keeps_limits(problem, replicas[None], instances[None])[0]:
         found.append("a limit on counts")
     api = problem.traffic.share_of_month @ (solution.api_flow_per_s @ problem.apis.usd_per_request) * SECONDS_PER_HOUR
     for flow in solution.flows:
         sent = sending_usd_per_request(problem, flow.candidate, flow.mix) * flow.flow_per_s * SECONDS_PER_HOUR
         api += sent * problem.traffic.share_of_month[flow.period]
+    api += restarts_usd_per_hour(problem, replicas, instances)
     cost = (float(machine_cost(problem, replicas[None], instances[None])[0]) + float(api)) * HOURS_PER_MONTH
     exactly = CLOSE if problem.egress.charged else 1e-7  # routing may use the slack it leaves for rounding
     if abs(cost - (solution.cost_usd_per_month or 0.0)) > exactly * cost:

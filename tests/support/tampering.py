@@ -5,7 +5,14 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from optimizer.plan.record.fleet import Deployment, Hosted, PeriodReplicas, PlacedInstances, Purchase
+from optimizer.plan.record.fleet import (
+    Deployment,
+    Hosted,
+    InstanceLayout,
+    PeriodReplicas,
+    PlacedInstances,
+    Purchase,
+)
 from optimizer.plan.verify.claim import Claim
 from support.scenarios import with_policy, with_workload
 
@@ -66,6 +73,41 @@ def half_runs(claim: Claim) -> Claim:
         return {"runs": [*first, *second]}
 
     return purchases(claim, halves)
+
+
+def loading(claim: Claim, factor: int) -> Claim:
+    """So many times the replicas on each instance."""
+
+    def fuller(layout: InstanceLayout) -> InstanceLayout:
+        more = [item.model_copy(update={"replicas": factor * item.replicas}) for item in layout.contents]
+        return layout.model_copy(update={"contents": more})
+
+    return purchases(claim, lambda p: {"layouts": [fuller(layout) for layout in p.layouts]})
+
+
+def more_standing(claim: Claim) -> Claim:
+    """One instance more with each layout."""
+
+    def more(layout: InstanceLayout) -> InstanceLayout:
+        schedule = [item.model_copy(update={"instances": item.instances + 1}) for item in layout.schedule]
+        return layout.model_copy(update={"schedule": schedule})
+
+    return purchases(claim, lambda p: {"layouts": [more(layout) for layout in p.layouts]})
+
+
+def loaded_anew(claim: Claim) -> Claim:
+    """One instance of a layout less where nothing of it runs, and one more of another layout."""
+
+    def moved(p: Purchase) -> dict[str, object]:
+        lender, borrower, *others = p.layouts
+        less = [item.model_copy(update={"instances": item.instances - (item.period == 1)}) for item in lender.schedule]
+        more = [
+            item.model_copy(update={"instances": item.instances + (item.period == 1)}) for item in borrower.schedule
+        ]
+        layouts = [lender.model_copy(update={"schedule": less}), borrower.model_copy(update={"schedule": more})]
+        return {"layouts": [*layouts, *others]}
+
+    return purchases(claim, moved)
 
 
 def one_run_less(claim: Claim) -> Claim:

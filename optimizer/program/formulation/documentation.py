@@ -1,6 +1,7 @@
 """The formulation as a page: one paragraph per constraint family, written from the registry."""
 
-from optimizer.program.formulation.registry import FAMILIES, Family
+from optimizer.program.formulation.family import Family
+from optimizer.program.formulation.registry import FAMILIES
 
 _INTRODUCTION = """# The program in plain algebra
 

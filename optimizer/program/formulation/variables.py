@@ -3,19 +3,22 @@
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.program.formulation.rows import tagged
 from optimizer.program.problem.billing_cells import NO_CELLS, Cells, billing_cells
+from optimizer.program.problem.indices import grouped, positions
 from optimizer.program.problem.instance_contents import NO_CONTENTS, InstanceContents, instance_contents
+from optimizer.program.problem.layouts import Layouts, layouts_of
 from optimizer.program.problem.loss_levels import LossLevels, loss_levels
 from optimizer.program.problem.losses import Losses, losses
 from optimizer.program.problem.problem import Problem
 from optimizer.program.problem.quantities import deployments, labels
 
 BINARIES = ("used", "exposed", "chosen", "engine_chosen", "provider_present", "region_present")
-FRACTIONS = ("flow", "bought", "carried", "starts", "changed")
-"""Decisions that take any value from 0; a whole number follows for `starts` and `changed` where others are whole."""
+FRACTIONS = ("flow", "bought", "carried", "starts", "changed", "loaded", "risen")
+"""Decisions that take any value from 0; a whole number follows for the last four where others are whole."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +35,9 @@ class Variables:
             week.
         changed: (2G,) or empty, replicas started (first G) and stopped (last G) against those in force, by group of
             `deployments`.
+        loaded: (F,) replicas of a group that are loaded all month, see `Layouts`.
+        standing: (T, L) instances with a layout.
+        risen: (Y,) instances more with a layout after a change than before it.
         used: (T, C) or empty, whether a candidate serves anything.
         carried: (D,) or empty, the share of a demand that all replicas at full rate and hosted APIs carry.
         placed: (T, P) or empty, instances by what stands on them, see `InstanceContents`.
@@ -43,6 +49,7 @@ class Variables:
         instance_at: (T, O) the column of `instances` that an offer has in a period.
         instance_offer, instance_share: (I,) the offer of such a column and the share of a month it is paid for.
         elastic_changes: (X, 3) offer, period before, period after of each of `starts`.
+        layouts: What `loaded`, `standing` and `risen` count.
         cells: (Q) the hours of the week that `billed_idle` and `billing_starts` count.
         losses: Of places, that must be survived.
         contents: What `placed` counts.
@@ -57,6 +64,9 @@ class Variables:
     billed_idle: Ints
     billing_starts: Ints
     changed: Ints
+    loaded: Ints
+    standing: Ints
+    risen: Ints
     carried: Ints
     placed: Ints
     used: Ints
@@ -69,6 +79,7 @@ class Variables:
     instance_offer: Ints
     instance_share: Floats
     elastic_changes: Ints
+    layouts: Layouts
     cells: Cells
     losses: Losses
     contents: InstanceContents
@@ -86,8 +97,11 @@ class Variables:
 
 GROUPS = (
     *("instances", "replicas", "flow", "bought", "starts", "billed_idle", "billing_starts", "changed"),
-    *("carried", "placed", *BINARIES),
+    *("loaded", "standing", "risen", "carried", "placed", *BINARIES),
 )
+NOT_RELAXED = (*BINARIES, "loaded", "standing", "risen")
+"""Decisions that the relaxation does without."""
+
 MODEL_NAMES = {"billed_idle": "lingering", "billing_starts": "begun"}
 """What model files and the page on the formulation call a decision, where it is not its name here."""
 
@@ -96,19 +110,22 @@ def lay_out(problem: Problem, relaxed: bool) -> Variables:
     """Number the columns; a relaxed program has no binary column and does not know what stands on which instance."""
     instance_at, instance_offer, instance_share = instance_columns(problem)
     changes, cells = _elastic_changes(problem), NO_CELLS if relaxed else billing_cells(problem)
-    contents = NO_CONTENTS if relaxed else instance_contents(problem)
+    contents, layouts = NO_CONTENTS if relaxed else instance_contents(problem), layouts_of(problem)
     levels = loss_levels(problem, contents)
     shapes = _shapes(problem) | {
         "instances": (len(instance_offer),),
         "starts": (len(changes),),
         "billed_idle": (len(cells),),
         "billing_starts": (len(cells),),
+        "loaded": (len(layouts.fixed),),
+        "standing": (problem.traffic.periods, len(layouts.offer)),
+        "risen": (len(layouts.rise_turn),),
         "placed": (problem.traffic.periods, len(contents)),
         "exposed": (len(levels),),
     }
     columns, start = {}, 0
     for name in GROUPS:
-        shape = (0,) if relaxed and name in BINARIES else shapes[name]
+        shape = (0,) if relaxed and name in NOT_RELAXED else shapes[name]
         size = int(np.prod(shape))
         columns[name] = np.arange(start, start + size, dtype=np.int64).reshape(shape)
         start += size
@@ -118,6 +135,7 @@ def lay_out(problem: Problem, relaxed: bool) -> Variables:
         instance_offer=instance_offer,
         instance_share=instance_share,
         elastic_changes=changes,
+        layouts=layouts,
         cells=cells,
         losses=losses(problem),
         contents=contents,
@@ -157,6 +175,16 @@ def instance_columns(problem: Problem) -> tuple[Ints, Ints, Floats]:
     return at.astype(np.int64), offer, share
 
 
+def start_of_turn(variables: Variables) -> Ints:
+    """(turns,) the position among `starts` of each change at which layouts may, -1 where no start can be paid."""
+    changes, turns = variables.elastic_changes, variables.layouts.turns
+    both, first = np.concatenate([changes, turns]), len(changes)
+    if not len(both):
+        return np.zeros(0, dtype=np.int64)
+    number = grouped(*both.T).number
+    return positions(number[:first], int(number.max()) + 1)[number[first:]]
+
+
 def _elastic_changes(problem: Problem) -> Ints:
     """(X, 3) every change of periods that costs a start, for every offer that is paid by the hour."""
     before, after = problem.traffic.changes
@@ -180,6 +208,9 @@ def names(problem: Problem, variables: Variables) -> list[str]:
         "billed_idle": cells,
         "billing_starts": cells,
         "changed": changes_counted(problem),
+        "loaded": group_names(problem, variables.layouts)[variables.layouts.fixed].tolist(),
+        "standing": by_period(problem, layout_names(problem, variables.layouts)),
+        "risen": rise_names(problem, variables.layouts),
         "used": per_candidate,
         "carried": demand_names(problem, np.arange(len(problem.demands))),
         "placed": by_period(problem, _content_names(problem, variables.contents)),
@@ -236,6 +267,28 @@ def cell_names(problem: Problem, cells: Cells) -> list[str]:
     """(Q,) the offer and the first hour of each cell."""
     pairs = zip(cells.offer.tolist(), cells.first_hour.tolist(), strict=True)
     return [f"{problem.offers.ids[o]}|h{h}" for o, h in pairs]
+
+
+def group_names(problem: Problem, layouts: Layouts) -> npt.NDArray[np.object_]:
+    """(G,) a group by its first candidate."""
+    return np.array([problem.candidates.ids[c] for c in layouts.groups.first.tolist()], dtype=object)
+
+
+def layout_names(problem: Problem, layouts: Layouts) -> list[str]:
+    """(L,) the offer of each layout, and its number."""
+    return [f"{problem.offers.ids[o]}|l{number}" for number, o in enumerate(layouts.offer.tolist())]
+
+
+def turn_names(problem: Problem, layouts: Layouts) -> list[str]:
+    """(X,) the offer of each change, and the periods before and after it."""
+    return [f"{problem.offers.ids[o]}|t{before}|t{after}" for o, before, after in layouts.turns.tolist()]
+
+
+def rise_names(problem: Problem, layouts: Layouts) -> list[str]:
+    """(Y,) the change at which a layout may rise, and its number."""
+    turns = turn_names(problem, layouts)
+    pairs = zip(layouts.rise_turn.tolist(), layouts.rise_layout.tolist(), strict=True)
+    return [f"{turns[turn]}|l{layout}" for turn, layout in pairs]
 
 
 def changes_counted(problem: Problem) -> list[str]:

@@ -40,6 +40,10 @@ def _shape_faults(problem: Problem) -> Iterator[str]:
         yield "sending does not tell every class and offer"
     if len(problem.billing.minimum_hours) not in (0, offers):
         yield "billing does not tell every offer"
+    if len(problem.layouts.by_layout) not in (0, offers):
+        yield "layouts does not tell every offer"
+    if problem.layouts.followed.shape not in ((0, 0), (periods, periods)):
+        yield "layouts does not tell every pair of periods"
     named = {
         "request classes": traffic.classes,
         "candidates": problem.candidates.ids,

@@ -16,11 +16,11 @@ from optimizer.program.problem.problem import Problem
 from optimizer.program.proof.state import Incumbent, SearchState
 from optimizer.program.proof.steps import promising_candidates, solve_on
 
-FEW, MORE = 2, 24
-"""How many candidates, besides one for every mix and every group that a limit wants variety in: in two tries."""
+FEW, MORE, MANY = 2, 24, 200
+"""How many candidates, besides one for every mix and every group that a limit wants variety in: in three tries."""
 
 NODES = 20
-"""Of branch and bound, in each of the two."""
+"""Of branch and bound, in each of the tries."""
 
 
 def simple_plan(problem: Problem, state: SearchState) -> Incumbent | None:
@@ -39,14 +39,15 @@ def simple_plan(problem: Problem, state: SearchState) -> Incumbent | None:
 
 
 def _few_candidates(problem: Problem) -> Iterator[Flags]:
-    """(C,) twice: one kind of machine for each mix, then more, and what spends least of all else that is limited."""
+    """(C,) one kind of machine for each mix, then more, then what spends least of all that may be limited, too."""
     offers, everything = problem.offers, np.ones(len(problem.candidates), dtype=np.bool_)
     cost = _spent_alone(problem, offers.price_usd_per_hour)
     yield affordable(problem, promising_candidates(problem, everything, cost, FEW, but=("configuration",)), cost)
-    chosen = promising_candidates(problem, everything, cost, MORE)
+    yield affordable(problem, promising_candidates(problem, everything, cost, MORE), cost)
+    chosen = promising_candidates(problem, everything, cost, MANY)
     for spent in (offers.gpus_per_instance, offers.power_kw, offers.carbon_kg_per_hour):
         least = _spent_alone(problem, np.asarray(spent, dtype=np.float64))
-        chosen |= promising_candidates(problem, everything, least, FEW, but=("configuration",))
+        chosen |= promising_candidates(problem, everything, least, MORE)
     yield affordable(problem, chosen, cost)
 
 

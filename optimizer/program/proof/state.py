@@ -11,7 +11,7 @@ from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.clock import Clock, Limit
 from optimizer.base.progress import BestAndBound
 from optimizer.program.formulation.model import Program, hourly_cost
-from optimizer.program.formulation.variables import Variables
+from optimizer.program.formulation.variables import Variables, start_of_turn
 from optimizer.program.problem.instance_contents import NOTHING_PLACED, Placed, placed_of
 from optimizer.program.problem.problem import Problem, Sorted
 from optimizer.program.problem.quantities import busiest_period, deployments
@@ -31,6 +31,7 @@ class Incumbent:
         replicas: (T, C).
         api_flow_per_s: (B,) requests/s sent to hosted APIs, in the order of the problem's API streams.
         usd_per_hour: The month's bill divided by its hours.
+        restarts_usd_per_hour: The part of it for starts that only a change of layouts asks for.
         placed: What stands on which instance, where that matters.
     """
 
@@ -38,6 +39,7 @@ class Incumbent:
     replicas: Ints
     api_flow_per_s: Floats
     usd_per_hour: float
+    restarts_usd_per_hour: float = 0.0
     placed: Placed = NOTHING_PLACED
 
     @property
@@ -97,10 +99,12 @@ def incumbent_of(result: SolverResult, program: Program, part: Sorted, problem: 
     if not len(result.values):
         return None
     variables, values, periods = program.variables, result.values.copy(), problem.traffic.periods
-    for counts in (variables.instances, variables.replicas, variables.billed_idle, variables.placed):
+    whole = (variables.instances, variables.replicas, variables.billed_idle, variables.standing, variables.placed)
+    for counts in whole:
         values[counts] = np.rint(values[counts])
     # what follows from the counts, whatever slack the solver left there
     values[variables.starts] = starts_of(values, variables)
+    cost, restarts = hourly_cost(program), values[variables.starts] - rises_of(values, variables)
     values[variables.changed] = _changes_of(values, program)
     instances = np.zeros((periods, len(problem.offers)), dtype=np.int64)
     replicas = np.zeros((periods, len(problem.candidates)), dtype=np.int64)
@@ -110,14 +114,37 @@ def incumbent_of(result: SolverResult, program: Program, part: Sorted, problem: 
     holding, running = (values[counted].astype(np.int64) for counted in (variables.placed, variables.replicas))
     placed = placed_of(variables.contents, holding, running)
     placed = placed.for_whole(part.offers, part.candidates, len(problem.candidates))
-    return Incumbent(instances, replicas, sent, float(values @ hourly_cost(program)), placed)
+    turned = float(restarts @ cost[variables.starts])
+    return Incumbent(instances, replicas, sent, float(values @ cost), turned, placed)
 
 
 def starts_of(values: Floats, variables: Variables) -> Floats:
     """(X,) instances that must be started at each change of periods."""
+    started = rises_of(values, variables)
+    return np.maximum(started, _turned(values, variables)) if variables.risen.size else started
+
+
+def rises_of(values: Floats, variables: Variables) -> Floats:
+    """(X,) instances more after each change of periods than before it."""
     offer, before, after = variables.elastic_changes.T
     more = values[variables.instance_at[after, offer]] - values[variables.instance_at[before, offer]]
     return np.asarray(np.maximum(more, 0.0))
+
+
+def _turned(values: Floats, variables: Variables) -> Floats:
+    """(X,) instances that hold another layout after a change of periods and did not rest before it."""
+    layouts, standing = variables.layouts, values[variables.standing]
+    _, before, after = layouts.turns[layouts.rise_turn].T
+    risen = np.maximum(standing[after, layouts.rise_layout] - standing[before, layouts.rise_layout], 0.0)
+    turned = np.bincount(layouts.rise_turn, weights=risen, minlength=len(layouts.turns))
+    offer, before, _ = layouts.turns.T
+    if layouts.may_rest:
+        held = np.stack([np.bincount(layouts.offer, weights=row, minlength=offer.max() + 1) for row in standing])
+        turned -= values[variables.instance_at[before, offer]] - held[before, offer]
+    found = np.zeros(len(variables.elastic_changes))
+    position = start_of_turn(variables)
+    found[position[position >= 0]] = turned[position >= 0]
+    return found
 
 
 def _changes_of(values: Floats, program: Program) -> Floats:
