@@ -1,9 +1,12 @@
 """`optimizer plan`: the cheapest plan, with its explanation."""
 
+import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from optimizer.answers.certificate import certificate_of, check_certifiable
 from optimizer.answers.located import located
 from optimizer.answers.optimize import PHASES, optimize
 from optimizer.cli.options import (
@@ -17,9 +20,12 @@ from optimizer.cli.options import (
     ScenarioArgument,
     TimeLimitOption,
     WorkLimitOption,
+    check_writable,
     deliver,
+    write,
 )
 from optimizer.cli.question import question, watched
+from optimizer.report.plan.certificate import with_certificate
 from optimizer.report.plan.sections import plan_answer
 
 
@@ -34,9 +40,16 @@ def plan(
         bool, typer.Option("--verbose", help="All of it; varies every limit and price, which takes tens of seconds.")
     ] = False,
     quiet: QuietOption = False,
+    certificate: Annotated[
+        Path | None,
+        typer.Option("--certificate", help="Write to this file what proves the bound, checked without any solver."),
+    ] = None,
 ) -> None:
     """The cheapest plan that meets the scenario, with its proof and explanation."""
+    check_writable(certificate)
     inputs = question(scenario, catalogs, output)
+    if certificate is not None:
+        check_certifiable(inputs.scenario)
     with watched(PHASES, quiet) as progress:
         report = optimize(
             inputs.scenario,
@@ -49,5 +62,10 @@ def plan(
         )
     report = located(report, inputs.file)
     answer = plan_answer(report, verbose or output_format is Format.MARKDOWN)
+    if certificate is not None:
+        found = certificate_of(report, inputs.scenario, inputs.catalogs)
+        if found is not None:
+            write(json.dumps(found.content, separators=(",", ":")) + "\n", certificate)
+        answer = with_certificate(answer, found, str(certificate))
     deliver(answer, report, output_format, output)
     raise typer.Exit(EXIT_BY_OUTCOME[report.outcome])
