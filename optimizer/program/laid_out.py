@@ -57,11 +57,11 @@ def search_laid_out(problem: Problem, state: SearchState, eliminate: bool = True
         state.eliminated.clear()
 
 
-def preferred(found: LaidOut, plan: Incumbent, state: SearchState) -> Incumbent:
+def preferred(found: LaidOut, plan: Incumbent) -> Incumbent:
     """The preferred one among the plans that cost as little as `plan`, with no more starts for its layouts."""
     problem = found.problem
     while True:
-        tidy = break_ties(problem, plan, found.result.bound.with_candidate_usd_per_hour, state)
+        tidy = break_ties(problem, plan, found.result.bound.with_candidate_usd_per_hour)
         paid, turned = _with_restarts(problem, tidy)
         if paid.usd_per_hour <= plan.usd_per_hour * (1 + EQUAL_COST):
             return paid

@@ -2,12 +2,15 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from optimizer.base.arrays import Flags
+from optimizer.base.clock import Clock, LimitReached
+from optimizer.base.progress import BestAndBound
+from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import own_fields, policy_fields
 from optimizer.inputs.scenario.scenario import Policy, Scenario
@@ -23,6 +26,9 @@ from optimizer.program.solve import Solution, solve
 
 MOST_ROUNDS = 8
 """Solves with mixing, each knowing the mixes that broke before; most plans settle in one to three."""
+
+SHARE_WITHOUT_MIXING = 0.5
+"""Of what is left of a limit, for the best plan without mixing, which is there if nothing else is."""
 
 NO_FLOW = 1e-8
 """Share of a class's demand below which a flow is the solver's rounding."""
@@ -104,18 +110,22 @@ class Inquiry:
     catalogs: Catalogs
     market: Market
     options: tuple[WorkloadOptions, ...]
-    time_limit_s: float | None = None
-    """For each solve; without one every answer is proven."""
+    clock: Clock = field(default_factory=Clock)
+    """Of the whole question, or of a part of it: one runs through rounds, solves and predictions."""
+    best_and_bound: BestAndBound | None = None
+    """Told USD a month of the best plan, where there is one, and what no plan undercuts."""
+    insists: bool = True
+    """Whether an answer is wanted at any rate, a simple plan at least; else a limit raises `LimitReached`."""
     close_enough: bool = False
     """Whether answers are compared only, so that proof may stop at `COMPARISON_GAP` or `COMPARISON_NODES`."""
     any_of_equals: bool = False
     """Whether it does not matter which of several equally cheap plans is found."""
 
     @classmethod
-    def of(cls, scenario: Scenario, catalogs: Catalogs, time_limit_s: float | None = None) -> "Inquiry":
+    def of(cls, scenario: Scenario, catalogs: Catalogs, clock: Clock | None = None) -> "Inquiry":
         """Holds every offer against the policy and predicts every configuration."""
         offers = market(catalogs, scenario.policy)
-        return cls(scenario, catalogs, offers, evaluate(scenario, catalogs, offers), time_limit_s)
+        return cls(scenario, catalogs, offers, evaluate(scenario, catalogs, offers), clock or Clock())
 
     def solved(self, keep: Sequence[Flags] | None = None) -> Answer:
         """The optimum, optionally over a part of the configurations, that holds at the mixes it runs.
@@ -126,11 +136,15 @@ class Inquiry:
         """
         if not self.mixes_between():
             return self._solved(keep)
-        apart = self.apart()._solved(keep)
+        apart = replace(self.apart(), clock=self.clock.share(SHARE_WITHOUT_MIXING))._solved(keep)
         known_usd = apart.solution.cost_usd_per_month
         inquiry, rounds = self, 1
         answer = inquiry._solved(keep, known_usd)
         while broken := answer.broken():
+            if self.clock.expired and apart.solution.cost_usd_per_month is not None:
+                return replace(
+                    apart, inquiry=inquiry, solution=apart.solution.bounded_by(answer.solution), rounds=rounds
+                )
             mixing, rounds = rounds < MOST_ROUNDS, rounds + 1
             inquiry = inquiry.with_predicted(broken) if mixing else inquiry.apart()
             answer = inquiry._solved(keep, known_usd)
@@ -160,18 +174,37 @@ class Inquiry:
         return replace(self, options=options)
 
     def _solved(self, keep: Sequence[Flags] | None, known_usd_per_month: float | None = None) -> Answer:
+        self._still_wanted()
         hosted = apis(self.scenario, self.catalogs).admitted if "serverless" in self.scenario.policy.hosting else ()
         formulation = formulate(self.scenario, self.options, self.market, keep, hosted)
         gap, nodes = (COMPARISON_GAP, COMPARISON_NODES) if self.close_enough else (0.0, None)
         solution = solve(
             formulation.problem,
-            self.time_limit_s,
+            self.clock,
+            progress=None if self.best_and_bound is None else self._told,
             relative_gap=gap,
             node_limit=nodes,
             break_ties=not self.any_of_equals,
             cutoff_usd_per_month=np.inf if known_usd_per_month is None else known_usd_per_month,
         )
+        if solution.ended_by is not None and not self.insists and solution.outcome not in ("optimal", "infeasible"):
+            raise LimitReached(solution.ended_by)
         return Answer(self, formulation, solution)
+
+    def _still_wanted(self) -> None:
+        """Stop before anything is worked out that nobody insists on and for which nothing is left."""
+        if not self.insists and (limit := self.clock.reached) is not None:
+            raise LimitReached(limit)
+
+    def _told(self, usd_per_hour: float | None, bound_usd_per_hour: float) -> None:
+        """Tell whoever watches what is known, in USD a month."""
+        if self.best_and_bound is not None:
+            best = None if usd_per_hour is None else usd_per_hour * HOURS_PER_MONTH
+            self.best_and_bound(best, bound_usd_per_hour * HOURS_PER_MONTH)
+
+    def beside_a_plan(self, clock: Clock) -> "Inquiry":
+        """The same question for what is worked out next to its answer, as far as a clock allows."""
+        return replace(self, clock=clock, best_and_bound=None, insists=False)
 
     def for_comparison(self) -> "Inquiry":
         """The same question for answers beside a plan: any of several equals, close enough where proof takes long."""
@@ -180,8 +213,10 @@ class Inquiry:
 
     def changed(self, scenario: Scenario) -> "Inquiry":
         """The inquiry for another scenario over the same catalogs, predicting again only what the change touches."""
+        self._still_wanted()
         if _asked(scenario) != _asked(self.scenario):
-            return Inquiry.of(scenario, self.catalogs, self.time_limit_s)
+            offers = market(self.catalogs, scenario.policy)
+            return replace(self, scenario=scenario, market=offers, options=evaluate(scenario, self.catalogs, offers))
         levels = _levels(scenario) != _levels(self.scenario)
         options = self.under_levels(scenario).options if levels else self.options
         options = tuple(replace(o, workload=v.workload) for o, v in zip(options, variants(scenario), strict=True))

@@ -29,14 +29,16 @@ def search_large(problem: Problem, keep: Flags, state: SearchState) -> SearchRes
         if problem.traffic.start_share.any():
             found = bound_over_the_week(part.problem, found, state.clock)
         bound = found.bound.for_whole(part.candidates, len(problem.candidates))
+    state.best_and_bound(None, bound.usd_per_hour)
     with state.phase("incumbent"):
         incumbent = _planned_over_the_week(part, found, problem, state)
         for candidates, nodes, mixes in LARGE_PARTS if state.relative_gap else LARGE_PARTS[:1]:
-            if within_gap(bound, incumbent, state):
+            if within_gap(bound, incumbent, state) or state.clock.expired:
                 break
             promising = promising_part(part, found, candidates, mixes)
             _, plan = solve_part(promising, problem, state, nodes, bound.usd_per_hour)
             incumbent = cheaper(plan, incumbent)
+            state.best_and_bound(incumbent, bound.usd_per_hour)
     remaining = keep & can_beat(problem, bound, incumbent, state)
     state.eliminated["reduced_cost"] = int((keep & ~remaining).sum())
     if within_gap(bound, incumbent, state) or state.clock.expired:

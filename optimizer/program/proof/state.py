@@ -1,20 +1,22 @@
 """What a search has to its name: the incumbent, what it proved, what it did on the way."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.base.clock import Clock, Limit
+from optimizer.base.progress import BestAndBound
 from optimizer.program.formulation.model import Program, hourly_cost
 from optimizer.program.formulation.variables import Variables, start_of_turn
 from optimizer.program.problem.instance_contents import NOTHING_PLACED, Placed, placed_of
 from optimizer.program.problem.problem import Problem, Sorted
 from optimizer.program.problem.quantities import busiest_period, deployments
 from optimizer.program.proof.relaxation import Bound
-from optimizer.program.solver import Clock, SolverResult, Status
+from optimizer.program.solver import SolverResult, Status
 
 EQUAL_COST = 1e-9
 """Relative difference below which two costs are the same."""
@@ -48,24 +50,30 @@ class Incumbent:
 
 @dataclass(eq=False)
 class SearchState:
-    """What the search may do and did: where it may end, phases with their wall time, columns removed by argument.
+    """What the search may do and did: where it may end, phases with their wall time, columns removed by argument, and
+    the limit of the clock that ended it, if one did.
 
     Only plans of at most `cutoff_usd_per_hour` are of interest; where there is none the search ends infeasible.
     """
 
-    progress: Callable[[str], None]
     clock: Clock
+    progress: BestAndBound | None = None
     relative_gap: float = 0.0
     node_limit: int | None = None
     cutoff_usd_per_hour: float = np.inf
     phase_wall_s: dict[str, float] = field(default_factory=dict)
     eliminated: dict[str, int] = field(default_factory=dict)
     columns_solved: int = 0
+    ended_by: Limit | None = None
+
+    def best_and_bound(self, incumbent: Incumbent | None, bound_usd_per_hour: float) -> None:
+        """Tell whoever watches what the best plan costs and what no plan undercuts."""
+        if self.progress is not None:
+            self.progress(None if incumbent is None else incumbent.usd_per_hour, bound_usd_per_hour)
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Announce a phase and add its wall time."""
-        self.progress(name)
+        """Add a phase's wall time."""
         start_s = time.perf_counter()
         yield
         self.phase_wall_s[name] = self.phase_wall_s.get(name, 0.0) + time.perf_counter() - start_s

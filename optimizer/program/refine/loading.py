@@ -12,13 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
+from optimizer.base.clock import Clock
 from optimizer.base.errors import SolverFailure
 from optimizer.program.formulation.model import Columns, assemble
 from optimizer.program.formulation.rows import at_least, at_most, between, numbered, stacked
 from optimizer.program.problem.layouts import LoadGroups, list_layouts, load_groups
 from optimizer.program.problem.problem import Problem
 from optimizer.program.proof.state import Incumbent
-from optimizer.program.solver import Clock, solve_integer
+from optimizer.program.solver import solve_integer
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +145,7 @@ def _arranged(contents: Ints, replicas: Ints, instances: Ints, changes: _Changes
     objective = np.zeros(len(upper))
     objective[restarts] = np.where(np.isinf(cost), 0.0, cost)
     columns = Columns(numbered("column", len(upper)), upper, np.arange(len(upper)) < standing.size)
-    result = solve_integer(assemble(columns, objective, stacked(rows)), Clock(None))
+    result = solve_integer(assemble(columns, objective, stacked(rows)), Clock())
     if result.status != "optimal":
         raise SolverFailure(f"what is loaded on the instances: {result.status}")
     values = np.rint(result.values).astype(np.int64)
