@@ -27,6 +27,9 @@ RESULTS = ROOT / "benchmarks" / "results" / "any_scenario.json"
 LIMIT_S = 20.0
 MODELS = ("llama-3.1-8b", "qwen3-8b", "qwen3-32b", "llama-3.3-70b")
 GPUS = ("l4", "l40s", "a100-80-sxm", "h100-sxm", "rtx5090", "b200")
+SIZES = tuple((prompt, answer) for prompt in (200, 900, 4000) for answer in (60, 250, 600))
+"""Prompt and answer of a request class, in tokens."""
+
 CLOUDS = ("aws", "gcp", "azure")
 
 
@@ -51,10 +54,10 @@ def _workload(random: np.random.Generator, name: str, *, weekly: bool) -> dict[s
     if random.random() < 0.3:
         parts = random.dirichlet(np.ones(random.integers(2, 5))).round(3)
         parts[-1] = round(1 - parts[:-1].sum(), 3)
-        sizes = [(int(random.choice([200, 900, 4000])), int(random.choice([60, 250, 600]))) for _ in parts]
+        sizes = [SIZES[at] for at in random.permutation(len(SIZES))[: len(parts)].tolist()]
         found["request_classes"] = [
-            {"name": f"k{index}", "share": float(share), "input_tokens": prompt, "output_tokens": answer}
-            for index, (share, (prompt, answer)) in enumerate(zip(parts, sizes, strict=True))
+            {"share": float(share), "input_tokens": prompt, "output_tokens": answer}
+            for share, (prompt, answer) in zip(parts, sizes, strict=True)
             if share > 0
         ]
     else:
