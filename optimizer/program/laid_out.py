@@ -47,12 +47,12 @@ def search_laid_out(problem: Problem, state: SearchState, eliminate: bool = True
         result = search(problem, state, eliminate)
         if result.incumbent is None:
             return LaidOut(problem, result)
-        plan, turned = _with_restarts(problem, result.incumbent)
+        plan, turned = with_restarts(problem, result.incumbent)
         if plan.usd_per_hour <= result.incumbent.usd_per_hour * (1 + EQUAL_COST):
             return LaidOut(problem, replace(result, incumbent=plan))
         more = turned & ~_counted(problem)
         if not more.any() or state.clock.expired or within_gap(result.bound, plan, state):
-            return LaidOut(problem, _paid_for(problem, result, plan))
+            return LaidOut(problem, paid_for(problem, result, plan))
         problem = _by_layout(problem, more)
         state.eliminated.clear()
 
@@ -62,7 +62,7 @@ def preferred(found: LaidOut, plan: Incumbent) -> Incumbent:
     problem = found.problem
     while True:
         tidy = break_ties(problem, plan, found.result.bound.with_candidate_usd_per_hour)
-        paid, turned = _with_restarts(problem, tidy)
+        paid, turned = with_restarts(problem, tidy)
         if paid.usd_per_hour <= plan.usd_per_hour * (1 + EQUAL_COST):
             return paid
         more = turned & ~_counted(problem)
@@ -71,7 +71,7 @@ def preferred(found: LaidOut, plan: Incumbent) -> Incumbent:
         problem = _by_layout(problem, more)
 
 
-def _with_restarts(problem: Problem, plan: Incumbent) -> tuple[Incumbent, Flags]:
+def with_restarts(problem: Problem, plan: Incumbent) -> tuple[Incumbent, Flags]:
     """The plan at the price of the starts that its layouts ask for, and (O,) the offers that ask for any."""
     arranged = loaded(problem, plan)
     turned = np.zeros(len(problem.offers), dtype=np.bool_)
@@ -81,7 +81,7 @@ def _with_restarts(problem: Problem, plan: Incumbent) -> tuple[Incumbent, Flags]
     return replace(plan, usd_per_hour=cost, restarts_usd_per_hour=restarts), turned
 
 
-def _paid_for(problem: Problem, result: SearchResult, plan: Incumbent) -> SearchResult:
+def paid_for(problem: Problem, result: SearchResult, plan: Incumbent) -> SearchResult:
     """A plan that pays for starts which a search left out; none where the budget does not allow it."""
     budget = problem.limits.max_monthly_usd
     if budget is not None and plan.usd_per_hour * HOURS_PER_MONTH > budget:
@@ -116,5 +116,5 @@ def _bounded_from_outside(problem: Problem, state: SearchState) -> LaidOut:
     found = search(problem, state)
     if found.incumbent is None:
         return LaidOut(problem, replace(found, status="unproven", bound=free.bound))
-    plan, _ = _with_restarts(problem, found.incumbent)
-    return LaidOut(problem, _paid_for(problem, replace(found, bound=free.bound), plan))
+    plan, _ = with_restarts(problem, found.incumbent)
+    return LaidOut(problem, paid_for(problem, replace(found, bound=free.bound), plan))

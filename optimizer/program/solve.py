@@ -11,7 +11,7 @@ from optimizer.base.clock import Clock, Limit
 from optimizer.base.errors import SolverFailure
 from optimizer.base.progress import BestAndBound
 from optimizer.base.units import HOURS_PER_MONTH
-from optimizer.program.laid_out import LaidOut, preferred, search_laid_out
+from optimizer.program.laid_out import LaidOut, paid_for, preferred, search_laid_out, with_restarts
 from optimizer.program.problem.data import select_labels
 from optimizer.program.problem.instance_contents import NOTHING_PLACED, Placed
 from optimizer.program.problem.problem import Problem, Sorted, sorted_problem
@@ -177,7 +177,9 @@ def _searched(problem: Problem, state: SearchState, eliminate: bool) -> LaidOut:
     if result.incumbent is not None or result.status != "unproven" or state.cutoff_usd_per_hour < np.inf:
         return found
     plan = simple_plan(problem, state)
-    return found if plan is None else found._replace(result=replace(result, incumbent=plan, status="feasible"))
+    if plan is None:
+        return found
+    return found._replace(result=paid_for(problem, result, with_restarts(problem, plan)[0]))
 
 
 def _unserved(problem: Problem) -> list[str]:
