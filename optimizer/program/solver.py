@@ -28,6 +28,7 @@ INTEGRALITY_TOLERANCE = 1e-7
 SCIP_WITHOUT = {"misc/allowstrongdualreds": False, "misc/allowweakdualreds": False}
 """Dual reductions of SCIP, which cut off the optimum of a week with starts and called a plan 2.4 % dearer optimal; see
 `benchmarks/weeks.py`, seed 0, and the test of it."""
+
 THREADS = 1
 """Of each solver, whatever the machine has: the same input is to give the same bytes. HiGHS is told `parallel` off."""
 

@@ -259,15 +259,12 @@ class Inquiry:
     def formulated(self, keep: Sequence[Flags] | None = None) -> Formulation:
         """The purchase problem, optionally over a part of the configurations."""
         hosted = apis(self.scenario, self.catalogs).admitted if "serverless" in self.scenario.policy.hosting else ()
-        return formulate(self.scenario, self.options, self.market, keep, hosted)
+        return formulate(self.scenario, self.options, self.market, keep, hosted, self.week)
 
     def _solved(self, keep: Sequence[Flags] | None, known_usd_per_month: float | None = None) -> Answer:
         self._still_wanted()
-        hosted = apis(self.scenario, self.catalogs).admitted if "serverless" in self.scenario.policy.hosting else ()
-        formulation = formulate(self.scenario, self.options, self.market, keep, hosted, self.week)
-        gap, nodes = (COMPARISON_GAP, COMPARISON_NODES) if self.close_enough else (0.0, self.node_limit)
         formulation = self.formulated(keep)
-        gap, nodes = (COMPARISON_GAP, COMPARISON_NODES) if self.close_enough else (0.0, None)
+        gap, nodes = (COMPARISON_GAP, COMPARISON_NODES) if self.close_enough else (0.0, self.node_limit)
         solution = solve(
             formulation.problem,
             self.clock,

@@ -11,6 +11,7 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Floats
 from optimizer.base.clock import Clock
+from optimizer.program.problem.data import LayoutTerms
 from optimizer.program.problem.instance_contents import affordable
 from optimizer.program.problem.problem import Problem
 from optimizer.program.proof.state import Incumbent, SearchState
@@ -31,6 +32,8 @@ def simple_plan(problem: Problem, state: SearchState) -> Incumbent | None:
         state: Of the search that found none in time.
     """
     unhurried = replace(state, clock=Clock(), progress=None, cutoff_usd_per_hour=np.inf, relative_gap=0.0)
+    # where machines keep what is loaded for good the program is small, and its plans are plans where they may change it
+    problem = replace(problem, layouts=LayoutTerms(kept=problem.layouts.kept))
     for chosen in _few_candidates(problem):
         _, plan = solve_on(problem, chosen, unhurried, NODES)
         if plan is not None:
