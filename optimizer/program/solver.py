@@ -95,11 +95,9 @@ def solve_integer(
         "mip_feasibility_tolerance": INTEGRALITY_TOLERANCE,
         "primal_feasibility_tolerance": INTEGRALITY_TOLERANCE,
     }
-    highs = highs_pb2.HighsOptionsProto(double_options=tolerances)
     feasibility = {"numerics/feastol": INTEGRALITY_TOLERANCE}
-    scip = gscip_pb2.GScipParameters(real_params=feasibility, bool_params=SCIP_WITHOUT)
     highs = highs_pb2.HighsOptionsProto(double_options=tolerances, string_options={"parallel": "off"})
-    scip = gscip_pb2.GScipParameters(real_params={"numerics/feastol": INTEGRALITY_TOLERANCE})
+    scip = gscip_pb2.GScipParameters(real_params=feasibility, bool_params=SCIP_WITHOUT)
     parameters = mathopt.SolveParameters(
         time_limit=_seconds(clock),
         node_limit=min((each for each in (node_limit, _nodes(clock)) if each is not None), default=None),
