@@ -28,6 +28,8 @@ _REASON: dict[Outcome, str] = {
     "unproven": "the time limit was reached before a plan was found or ruled out",
 }
 
+_MORE_CHOICES = "replicas may sustain more of mixes of classes that nobody predicted"
+
 _WITHIN_GAP = "the plan is proven within the gap asked for"
 
 
@@ -67,8 +69,11 @@ class Solution:
     api_flow_per_s: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
     def bounded_by(self, wider: "Solution") -> "Solution":
-        """The same plan for a problem with more choices, of which only a bound is known."""
-        cost = self.cost_usd_per_month or 0.0
+        """The same plan, or none, for a problem with more choices, of which only a bound is known."""
+        cost = self.cost_usd_per_month
+        if cost is None:
+            reason = _REASON["unproven"] if wider.outcome == "unproven" else _MORE_CHOICES
+            return replace(self, outcome="unproven", reason=reason, bound_usd_per_month=wider.bound_usd_per_month)
         bound = min(wider.bound_usd_per_month or 0.0, self.bound_usd_per_month or 0.0)
         return replace(
             self,

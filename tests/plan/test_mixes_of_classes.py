@@ -125,7 +125,7 @@ def covering(simplices: tuple[Simplex, ...], corners: np.ndarray, mix: np.ndarra
 def test_simplices_cover_every_mix_once(classes: int, splits: list[int]) -> None:
     rng = np.random.default_rng(splits)
     corners = np.vstack([rng.dirichlet(np.full(classes, 5.0)), np.eye(classes)])
-    simplices = triangulated(classes)
+    simplices = triangulated(range(1, classes + 1), classes + 1)
     for _ in splits:
         face = simplices[int(rng.integers(len(simplices)))]
         new = rng.dirichlet(np.full(len(face), 3.0)) @ corners[list(face)]

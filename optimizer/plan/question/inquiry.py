@@ -1,9 +1,10 @@
 """A scenario that can be solved again under a change: the same candidates, other masks, offers or policy."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
@@ -12,10 +13,25 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import own_fields, policy_fields
 from optimizer.inputs.scenario.scenario import Policy, Scenario
 from optimizer.performance.candidates.apis import apis
-from optimizer.performance.candidates.mixes import OverloadedMix, with_mixes_apart, with_mixes_predicted
+from optimizer.performance.candidates.mixes import (
+    OverloadedMix,
+    with_better_predicted,
+    with_mixes_apart,
+    with_overloaded_predicted,
+)
 from optimizer.performance.candidates.options import WorkloadOptions, evaluate, re_rated, variants
+from optimizer.performance.candidates.probing import middle_of, raised
+from optimizer.performance.candidates.triangulation import MOST_SPLIT
 from optimizer.performance.market.market import Market, admits_by, market, under
-from optimizer.plan.question.service import LOAD_TOLERANCE, Service, Use, overload, services_of
+from optimizer.plan.question.service import (
+    LOAD_TOLERANCE,
+    Service,
+    Use,
+    added_up_rate_per_s,
+    flows_by_class,
+    overload,
+    services_of,
+)
 from optimizer.program.problem.columns import may_mix
 from optimizer.program.problem.formulate import Formulation, formulate
 from optimizer.program.proof.state import EQUAL_COST
@@ -24,12 +40,25 @@ from optimizer.program.solve import Solution, solve
 MOST_ROUNDS = 8
 """Solves with mixing, each knowing the mixes that broke before; most plans settle in one to three."""
 
+MOST_PROBINGS = 5
+"""Times that mixes are predicted because replicas may sustain more of them; most plans need one or two."""
+
+NEAR_A_CORNER = 0.02
+"""Share of a replica's requests beside which its mix is as good as predicted; then the middle of its simplex is."""
+
+WORTH_MORE_MIXES = 1e-6
+"""Share of a plan's cost that more mixes must save."""
+
 NO_FLOW = 1e-8
 """Share of a class's demand below which a flow is the solver's rounding."""
 
 COMPARISON_GAP = 0.01
 COMPARISON_NODES = 50
 """Where the search ends for plans with demand over time that are only compared with the chosen, proven one."""
+
+
+Predicting: TypeAlias = Callable[[WorkloadOptions, Sequence[OverloadedMix]], WorkloadOptions]
+"""How more mixes come among the predicted ones."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +70,8 @@ class Answer:
     solution: Solution
     rounds: int = 1
     """Solves until every deployment held at the mix that the plan sends it, see `Inquiry.solved`."""
+    mixes_settled: bool = False
+    """Whether mixes were probed between the predicted ones, and none makes a cheaper plan possible."""
 
     @cached_property
     def used(self) -> tuple[Use, ...]:
@@ -72,13 +103,39 @@ class Answer:
             for use, share in zip(self.used, shares, strict=True)
         )
 
+    def worth_predicting(self, known: "Inquiry") -> tuple[OverloadedMix, ...]:
+        """The mixes of which this plan, at the raised rates of `known`, gives a replica more than shares add up to."""
+        policy, found = known.scenario.policy, []
+        for raised_use in self.used:
+            choice = known.options[raised_use.column.workload]
+            use = known.with_own_pools(raised_use)
+            serving_share = float(known.market.serving_share[use.column.offer])
+            by_class = flows_by_class(choice, use)
+            for replicas, flows, sent in zip(use.replicas, use.pool_flow_per_s, by_class, strict=True):
+                rate_per_s = added_up_rate_per_s(choice, use, flows, serving_share)
+                excess = overload(policy, replicas, sum(flows), rate_per_s)
+                if len(flows) > 1 and excess > 1 + LOAD_TOLERANCE:
+                    near_a_corner = max(flows) > (1 - NEAR_A_CORNER) * sum(flows)
+                    middle = middle_of(choice, use.column.pools, use.column.configuration)
+                    share = middle if near_a_corner else tuple(flow / sum(sent) for flow in sent)
+                    found.append(OverloadedMix(choice.workload_index, share, excess))
+        return tuple(found)
+
+    def ahead_of(self, raised: "Answer") -> "Answer":
+        """The same, knowing what plans at `raised` rates cost: nothing is cheaper, or so much may be."""
+        cost, bound = self.solution.cost_usd_per_month, raised.solution.bound_usd_per_month
+        reached = cost is not None and bound is not None and bound >= cost * (1 - WORTH_MORE_MIXES)
+        if raised.solution.outcome == "infeasible" or reached:
+            return replace(self, mixes_settled=True)
+        return replace(self, solution=self.solution.bounded_by(raised.solution))
+
     def broken(self) -> tuple[OverloadedMix, ...]:
         """The mixes of which a deployment gets more than the policy lets it carry."""
         policy = self.inquiry.scenario.policy
         found = []
         for use, by_period in zip(self.used, self.services, strict=True):
             for replicas, flows, now in zip(use.replicas, use.pool_flow_per_s, by_period, strict=True):
-                excess = overload(policy, replicas, now)
+                excess = overload(policy, replicas, now.flow_per_s, now.rate_per_s)
                 if np.count_nonzero(flows) > 1 and excess > 1 + LOAD_TOLERANCE:
                     home = self.inquiry.options[use.column.workload].workload_index
                     found.append(OverloadedMix(home, now.share_of_class, excess))
@@ -94,6 +151,11 @@ def _better(apart: Answer, mixed: Answer) -> Answer:
         return mixed
     proven = other.outcome in ("optimal", "infeasible")
     return replace(apart, inquiry=mixed.inquiry, solution=plain if proven else plain.bounded_by(other))
+
+
+def _just_below(known_usd: float | None) -> float | None:
+    """What a plan costs that is worth looking for beside a known one."""
+    return None if known_usd is None else known_usd * (1 - WORTH_MORE_MIXES)
 
 
 @dataclass(frozen=True)
@@ -120,21 +182,55 @@ class Inquiry:
     def solved(self, keep: Sequence[Flags] | None = None) -> Answer:
         """The optimum, optionally over a part of the configurations, that holds at the mixes it runs.
 
-        Every deployment is predicted again at the mix that the plan sends it. Where one does not hold, its mix becomes
-        one of the predicted ones and the program is solved again, after `MOST_ROUNDS` with nothing added up between
-        predicted mixes, which always holds. The best plan without any mixing, which is found soon, is a ceiling.
+        The best plan without any mixing, which is found soon, is a ceiling. Then capacity is added up between predicted
+        mixes (`_held`). Where replicas may sustain more between them than that, `raised` rates say how much a plan
+        could gain at most: as long as one could cost less, the mixes that it would run are predicted, too.
         """
         if not self.mixes_between():
             return self._solved(keep)
-        apart = self.apart()._solved(keep)
-        known_usd = apart.solution.cost_usd_per_month
+        plain = self.apart()._solved(keep)
+        held = self._held(keep, plain.solution.cost_usd_per_month)
+        best, inquiry = _better(plain, held), held.inquiry
+        best = replace(best, rounds=held.rounds)
+        if not inquiry.mixes_between() or (self.any_of_equals and best.solution.cost_usd_per_month is not None):
+            return best
+        for _ in range(inquiry._probings()):
+            ahead = inquiry.raised()._solved(keep, _just_below(best.solution.cost_usd_per_month))
+            worth = ahead.worth_predicting(inquiry)
+            if self.any_of_equals or not worth:
+                break
+            inquiry = inquiry.with_predicted(worth, with_better_predicted)
+            held = inquiry._held(keep, best.solution.cost_usd_per_month)
+            best, inquiry = replace(_better(best, held), rounds=best.rounds + held.rounds), held.inquiry
+        return best.ahead_of(ahead)
+
+    def _probings(self) -> int:
+        """How often mixes are predicted because replicas may sustain more of them."""
+        corners = max(len(simplex) for choice in self.options for simplex in choice.simplices)
+        return MOST_PROBINGS if corners <= MOST_SPLIT else 1
+
+    def _held(self, keep: Sequence[Flags] | None, known_usd: float | None) -> Answer:
+        """The optimum of which every replica holds at the mix that it is sent.
+
+        Every deployment is predicted again at the mix that the plan sends it. Where one does not hold, its mix becomes
+        one of the predicted ones and the program is solved again, after `MOST_ROUNDS` with nothing added up between
+        predicted mixes, which always holds.
+        """
         inquiry, rounds = self, 1
         answer = inquiry._solved(keep, known_usd)
         while broken := answer.broken():
             mixing, rounds = rounds < MOST_ROUNDS, rounds + 1
             inquiry = inquiry.with_predicted(broken) if mixing else inquiry.apart()
             answer = inquiry._solved(keep, known_usd)
-        return replace(_better(apart, answer), rounds=rounds)
+        return replace(answer, rounds=rounds)
+
+    def raised(self) -> "Inquiry":
+        """The same candidates, sustaining the most that probes leave possible between predicted mixes.
+
+        Where few mixes are predicted between many, so that proof is out of reach, a near answer suffices.
+        """
+        options = tuple(raised(choice) for choice in self.options)
+        return replace(self, options=options, any_of_equals=True, close_enough=self._probings() == 1)
 
     def mixes_between(self) -> int:
         """How many predicted mixes there are between which capacity is added up by shares; 0 where none is."""
@@ -147,17 +243,17 @@ class Inquiry:
         """The same candidates, each sent one of the predicted mixes."""
         return replace(self, options=tuple(with_mixes_apart(choice) for choice in self.options))
 
-    def with_predicted(self, broken: Sequence[OverloadedMix]) -> "Inquiry":
-        """The same candidates, told what they sustain of mixes that broke."""
-        homes = {
-            each.workload_index: [other for other in broken if other.workload_index == each.workload_index]
-            for each in broken
-        }
-        options = tuple(
-            with_mixes_predicted(choice, homes[choice.workload_index]) if choice.workload_index in homes else choice
-            for choice in self.options
-        )
-        return replace(self, options=options)
+    def with_own_pools(self, use: Use) -> Use:
+        """What a plan at `raised` rates runs, in terms of the predicted mixes."""
+        own = [p for simplex in self.options[use.column.workload].simplices for p in simplex]
+        return replace(use, column=use.column._replace(pools=tuple(own[p] for p in use.column.pools)))
+
+    def with_predicted(self, mixes: Sequence[OverloadedMix], how: Predicting = with_overloaded_predicted) -> "Inquiry":
+        """The same candidates, told what they sustain of more mixes."""
+        of_workload = defaultdict[int, list[OverloadedMix]](list)
+        for mix in mixes:
+            of_workload[mix.workload_index].append(mix)
+        return replace(self, options=tuple(how(choice, of_workload[choice.workload_index]) for choice in self.options))
 
     def _solved(self, keep: Sequence[Flags] | None, known_usd_per_month: float | None = None) -> Answer:
         hosted = apis(self.scenario, self.catalogs).admitted if "serverless" in self.scenario.policy.hosting else ()

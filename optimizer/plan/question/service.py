@@ -115,11 +115,24 @@ def _service(
     return Service(by_class, classes, mix, float(rate_per_s) * serving_share, int(limited_by))
 
 
-def overload(policy: Policy, replicas: int, service: Service) -> float:
-    """What a deployment is sent over the most that the policy allows at its mix: utilization, and spare replicas."""
-    flow_per_s = service.flow_per_s * policy.robust.demand
+def added_up_rate_per_s(choice: WorkloadOptions, use: Use, flows: tuple[float, ...], serving_share: float) -> float:
+    """Requests/s of a deployment's requests that one replica sustains by the shares of its capacity that they take."""
+    rates = [choice.pools[p].rate_per_s[use.column.configuration] * serving_share for p in use.column.pools]
+    taken = sum(flow / rate for flow, rate in zip(flows, rates, strict=True) if flow > 0)
+    return float(sum(flows) / taken) if taken else 0.0
+
+
+def overload(policy: Policy, replicas: int, flow_per_s: float, rate_per_s: float) -> float:
+    """What a deployment is sent over the most that the policy allows at its mix: utilization, and spare replicas.
+
+    Args:
+        policy: What it allows.
+        replicas: How many run.
+        flow_per_s: Requests/s that they are sent.
+        rate_per_s: Requests/s of that mix that one sustains.
+    """
     if not flow_per_s:
         return 0.0
-    rate_per_s = service.rate_per_s * policy.robust.throughput
-    most = min(policy.max_utilization * replicas, replicas - policy.spare_replicas) * rate_per_s
-    return flow_per_s / most if most > 0 else float("inf")
+    most = min(policy.max_utilization * replicas, replicas - policy.spare_replicas)
+    most_per_s = most * rate_per_s * policy.robust.throughput
+    return flow_per_s * policy.robust.demand / most_per_s if most_per_s > 0 else float("inf")
