@@ -27,6 +27,7 @@ from optimizer.plan.grounds.exposure import exposure
 from optimizer.plan.grounds.rejections import Census, census, nearest_misses
 from optimizer.plan.grounds.warnings import warnings
 from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.question.mixing import mixing_of
 from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.readback.costs import costs
 from optimizer.plan.readback.readback import read_back
@@ -206,6 +207,7 @@ def _report(
 ) -> PlanReport:
     solution, inquiry, fleet = answer.solution, answer.inquiry, bought or PlannedFleet()
     total = None if bought is None else bought.monthly_cost_usd
+    mixing = mixing_of(answer)
     eliminated = {SAME_PLATFORM: answer.formulation.same_platform, **solution.eliminated}
     return PlanReport(
         scenario=inquiry.scenario.name,
@@ -222,7 +224,9 @@ def _report(
             candidates_kept=counts.kept,
             columns_solved=solution.columns_solved,
             eliminated={name: eliminated[name] for name in sorted(eliminated)},
-            mixes_between=inquiry.mixes_between(),
+            mixes_between=mixing.predicted_mixes,
+            mixes_settled=mixing.settled,
+            classes_joined=mixing.joined,
             rounds=answer.rounds,
             wall_s=round(watch.seconds, 3),
         ),

@@ -195,6 +195,12 @@ def simplices_of(workload: Workload) -> tuple[Simplex, ...]:
     return triangulated([pool_of_group[group] for group in _groups(workload)], len(pool_of_group))
 
 
+def names_of_joined(variant: Variant) -> tuple[str, ...]:
+    """The groups of several classes that are mixed as one."""
+    classes = variant.workload.classes()
+    return tuple("+".join(classes[k].name for k in group) for group in _groups(variant.workload) if len(group) > 1)
+
+
 def _groups(workload: Workload) -> tuple[tuple[int, ...], ...]:
     """The workload's classes in groups of which each is mixed as one."""
     return joined_classes(np.array([(item.input_tokens, item.output_tokens) for item in workload.classes()], float))

@@ -1,12 +1,12 @@
 """How much more a replica may sustain between predicted mixes than their shares add up to, by probes in between.
 
 Adding up by shares assumes that a load x between the predicted ones takes the share g(x) of a replica, linear in x. In
-truth it takes another one. It is probed at each configuration's own mixes: in the middle of a simplex and of its
-edges, and at the quarters of its edges. Where the loads that a replica sustains along an edge are a convex set, g is
-convex there, so what a load of one whole replica spares, 1 - g, is concave along the edge and 0 at its ends; and one
-of its three probes spares at least three quarters of the most that any load of the edge does. Rates are raised by as
-much as that leaves possible, and then no mix of the edge exceeds them. Inside simplices of several edges the same
-margin is an estimate.
+truth it takes another one. It is probed at each configuration's own mixes: in the middle of a simplex, and at 13
+places of each of its edges, closer towards their ends, where limits of a class come in. Where the loads that a replica
+sustains along an edge are a convex set, g is convex there, so what a load of one whole replica spares, 1 - g, is
+concave along the edge and 0 at its ends; and one of the probes spares at least three quarters of the most that any load
+of the edge does. Rates are raised by as much as that leaves possible, and then no mix of the edge exceeds them. Along
+other edges, and inside simplices of several edges, the same margin is an estimate.
 
 The three quarters: a concave h over [0, 1] with h(0) = h(1) = 0 and its peak at t has h(s) >= h(t) s/t for s <= t and
 h(s) >= h(t) (1 - s)/(1 - t) for s >= t; for every t, s = 1/4, 1/2 or 3/4 gives at least three quarters of h(t).
@@ -31,7 +31,11 @@ SHOWN: Final = 0.75
 MOST_SPARED: Final = 0.9
 """Of a replica; where probes leave more possible, rates are raised tenfold and no further."""
 
-ON_AN_EDGE: Final = np.array([[0.75, 0.25], [0.5, 0.5], [0.25, 0.75]])
+LEEWAY: Final = 0.001
+"""By which every rate between predicted mixes is raised at least: so far edges were seen to be from convex."""
+
+TOWARDS_AN_END: Final = np.array([0.02, 0.06, 0.12, 0.18, 0.25, 0.35, 0.5, 0.65, 0.75, 0.82, 0.88, 0.94, 0.98])
+ON_AN_EDGE: Final = np.stack([TOWARDS_AN_END, 1 - TOWARDS_AN_END], axis=1)
 """(probes, corners) the shares of a replica's capacity that the probes of an edge give to its corners."""
 
 
@@ -46,7 +50,7 @@ def raised(options: WorkloadOptions) -> WorkloadOptions:
     simplices: list[Simplex] = []
     for number, simplex in enumerate(options.simplices):
         most = np.max([spared[face] for face in _probed_faces(simplex)], axis=0) / SHOWN
-        factor = 1 / (1 - np.minimum(most, MOST_SPARED))
+        factor = (1 + LEEWAY * (len(simplex) > 1)) / (1 - np.minimum(most, MOST_SPARED))
         simplices.append(tuple(range(len(pools), len(pools) + len(simplex))))
         for known in (options.pools[p] for p in simplex):
             named = replace(known.pool, name=f"{known.pool.name}@{number}")

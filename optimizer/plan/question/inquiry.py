@@ -71,7 +71,8 @@ class Answer:
     rounds: int = 1
     """Solves until every deployment held at the mix that the plan sends it, see `Inquiry.solved`."""
     mixes_settled: bool = False
-    """Whether mixes were probed between the predicted ones, and none makes a cheaper plan possible."""
+    """Whether probes between the predicted mixes leave no cheaper plan possible, or no plan where there is none; see
+    `performance.candidates.probing` for what they show. Nothing is claimed where no capacity is added up."""
 
     @cached_property
     def used(self) -> tuple[Use, ...]:
@@ -172,6 +173,8 @@ class Inquiry:
     """Whether answers are compared only, so that proof may stop at `COMPARISON_GAP` or `COMPARISON_NODES`."""
     any_of_equals: bool = False
     """Whether it does not matter which of several equally cheap plans is found."""
+    looks_ahead: bool = True
+    """Whether more mixes are predicted because replicas may sustain more of them; not again once a plan is found."""
 
     @classmethod
     def of(cls, scenario: Scenario, catalogs: Catalogs, time_limit_s: float | None = None) -> "Inquiry":
@@ -192,22 +195,27 @@ class Inquiry:
         held = self._held(keep, plain.solution.cost_usd_per_month)
         best, inquiry = _better(plain, held), held.inquiry
         best = replace(best, rounds=held.rounds)
-        if not inquiry.mixes_between() or (self.any_of_equals and best.solution.cost_usd_per_month is not None):
+        if not inquiry.mixes_between() or not (self.looks_ahead or best.solution.cost_usd_per_month is None):
             return best
         for _ in range(inquiry._probings()):
             ahead = inquiry.raised()._solved(keep, _just_below(best.solution.cost_usd_per_month))
             worth = ahead.worth_predicting(inquiry)
-            if self.any_of_equals or not worth:
+            if not (self.looks_ahead and worth):
                 break
             inquiry = inquiry.with_predicted(worth, with_better_predicted)
             held = inquiry._held(keep, best.solution.cost_usd_per_month)
             best, inquiry = replace(_better(best, held), rounds=best.rounds + held.rounds), held.inquiry
+        best = replace(best, inquiry=replace(best.inquiry, looks_ahead=False))
         return best.ahead_of(ahead)
 
     def _probings(self) -> int:
-        """How often mixes are predicted because replicas may sustain more of them."""
+        """How often mixes are predicted because replicas may sustain more of them: once where proof is out of reach."""
         corners = max(len(simplex) for choice in self.options for simplex in choice.simplices)
-        return MOST_PROBINGS if corners <= MOST_SPLIT else 1
+        return 1 if corners > MOST_SPLIT or self._over_time() else MOST_PROBINGS
+
+    def _over_time(self) -> bool:
+        """Whether demand changes over the week, which makes every solve a long one."""
+        return any(workload.demand is not None for workload in self.scenario.workloads)
 
     def _held(self, keep: Sequence[Flags] | None, known_usd: float | None) -> Answer:
         """The optimum of which every replica holds at the mix that it is sent.
@@ -271,8 +279,7 @@ class Inquiry:
 
     def for_comparison(self) -> "Inquiry":
         """The same question for answers beside a plan: any of several equals, close enough where proof takes long."""
-        several = any(workload.demand is not None for workload in self.scenario.workloads)
-        return replace(self, close_enough=several, any_of_equals=True)
+        return replace(self, close_enough=self._over_time(), any_of_equals=True, looks_ahead=False)
 
     def changed(self, scenario: Scenario) -> "Inquiry":
         """The inquiry for another scenario over the same catalogs, predicting again only what the change touches."""

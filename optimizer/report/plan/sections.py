@@ -227,8 +227,9 @@ def _proof(report: PlanReport) -> str:
         proof += f"; bound {money(report.bound_usd)}, gap {report.relative_gap:.2%}"
     if solver.mixes_between:
         proof += f"; between {solver.mixes_between} predicted mixes of classes, capacity is added up by shares"
+        proof += ", and mixes probed there make no cheaper plan possible" if solver.mixes_settled else ""
     if solver.rounds > 1:
-        proof += f"; solved {solver.rounds} times until every replica held at the mix it is sent"
+        proof += f"; solved {solver.rounds} times, each time with more mixes predicted"
         proof += "" if solver.mixes_between else ", in the end among replicas that serve one predicted mix each"
     return proof
 
