@@ -69,7 +69,8 @@ def _dense(choice: WorkloadOptions, parts: int) -> WorkloadOptions:
 
 def densely_mixed(inquiry: Inquiry, parts: int) -> Answer | None:
     """The cheapest plan among dense mixes that holds at the mixes it runs; None where none is found."""
-    answer = dense(inquiry, parts)._held(None, None)
+    mixed = dense(inquiry, parts)
+    answer = mixed._held(None, mixed.apart()._solved(None))
     return None if answer.solution.cost_usd_per_month is None else answer
 
 

@@ -8,6 +8,7 @@ from optimizer.answers.located import located
 from optimizer.answers.optimize import PHASES, optimize
 from optimizer.cli.options import (
     EXIT_BY_OUTCOME,
+    TIME_LIMIT_S,
     CatalogsOption,
     Format,
     FormatOption,
@@ -15,6 +16,7 @@ from optimizer.cli.options import (
     QuietOption,
     ScenarioArgument,
     TimeLimitOption,
+    WorkLimitOption,
     deliver,
 )
 from optimizer.cli.question import question, watched
@@ -26,7 +28,8 @@ def plan(
     output_format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     catalogs: CatalogsOption = None,
-    time_limit_s: TimeLimitOption = None,
+    time_limit_s: TimeLimitOption = TIME_LIMIT_S,
+    work_limit: WorkLimitOption = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="All of it; varies every limit and price, which takes tens of seconds.")
     ] = False,
@@ -36,7 +39,13 @@ def plan(
     inputs = question(scenario, catalogs, output)
     with watched(PHASES, quiet) as progress:
         report = optimize(
-            inputs.scenario, inputs.catalogs, time_limit_s=time_limit_s, progress=progress, thorough=verbose
+            inputs.scenario,
+            inputs.catalogs,
+            time_limit_s=time_limit_s,
+            work_limit=work_limit,
+            progress=progress,
+            best_and_bound=progress.best_and_bound if progress else None,
+            thorough=verbose,
         )
     report = located(report, inputs.file)
     answer = plan_answer(report, verbose or output_format is Format.MARKDOWN)

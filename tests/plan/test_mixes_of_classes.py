@@ -106,7 +106,7 @@ def test_the_report_says_what_is_mixed_and_what_pools_would_cost(planned: Callab
     assert sum(item.share for item in mixed.classes) == pytest.approx(1)
     (apart_,) = (item for item in report.explanation.alternatives if item.kind == "mix_classes")
     assert (apart_.difference_usd or 0) > 0
-    assert "between 3 predicted mixes of classes, capacity is added up by shares" in answer_text(
+    assert "between 3 predicted mixes of classes, probes leave no cheaper plan possible" in answer_text(
         plan_answer(report, verbose=False), width=1000
     )
 

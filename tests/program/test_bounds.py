@@ -6,6 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.instances import TINY, problems, tiny_problem
 
+from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.formulation.rows import tagged
@@ -14,7 +15,7 @@ from optimizer.program.problem.quantities import best_rate_per_s, most_replicas
 from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.relaxation import bound_from, read_multipliers
 from optimizer.program.solve import solve, solve_plainly
-from optimizer.program.solver import Clock, solve_linear
+from optimizer.program.solver import solve_linear
 
 STEADY = settings(max_examples=25)
 
@@ -40,7 +41,7 @@ def test_any_multipliers_give_a_bound(problem: Problem, seed: int) -> None:
 def test_the_bound_of_each_family_is_the_relaxation(family: str) -> None:
     problem = sorted_problem(TINY[family]()).problem
     program = build_program(problem, relaxed=True)
-    relaxed = solve_linear(model_proto(program, hourly_cost(program)), Clock(None))
+    relaxed = solve_linear(model_proto(program, hourly_cost(program)), Clock())
     bound = bound_from(problem, read_multipliers(program, relaxed.duals))
     assert bound.usd_per_hour == pytest.approx(relaxed.bound, rel=1e-6)
 

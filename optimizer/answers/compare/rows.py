@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Final, get_args
 
 from optimizer.answers.compare.types import Compared, StoppedBy
+from optimizer.base.clock import Limit
 from optimizer.base.units import SECONDS_PER_HOUR, TOKENS_PER_MILLION
 from optimizer.inputs.catalog.kinds import Confidence
 from optimizer.inputs.catalog.records import Offer
@@ -87,13 +88,15 @@ def row(ruler: Ruler, name: str, answer: Answer, bought: PlannedFleet | None, st
     )
 
 
-def row_without_plan(name: str, stops: Sequence[Stop]) -> Compared:
-    """A choice that cannot comply, with what stops it."""
+def row_without_plan(name: str, stops: Sequence[Stop], limit: Limit | None = None) -> Compared:
+    """A choice that cannot comply, with what stops it; or of which nothing is known, as a limit was reached."""
+    if limit is not None:
+        stops = [Stop("", f"not compared, the {limit} was reached")]
     return Compared(
         choice=name,
         rank=None,
-        verdict="fails",
-        outcome="infeasible",
+        verdict="fails" if limit is None else "not_compared",
+        outcome="infeasible" if limit is None else "unproven",
         monthly_cost_usd=None,
         difference_usd=None,
         cost_per_million_tokens_usd=None,

@@ -245,6 +245,16 @@ PROMISES: Final = (
         only_with="workloads[].demand",
     ),
     Requirement(
+        name="repartition_minutes",
+        field="policy.elastic.repartition_minutes",
+        sense="promise",
+        sentence="An instance keeps what is loaded on it while it is paid for, or serves nobody while that changes.",
+        unit="minutes",
+        without=0.0,
+        scope="plan",
+        only_with="workloads[].demand",
+    ),
+    Requirement(
         name="mix_classes",
         field="policy.mix_classes",
         sense="promise",

@@ -35,6 +35,7 @@ DEFAULT_MAX_PERIODS = 24
 Loss = Literal["instance", "region", "provider", "spot_offer"]
 Hosting = Literal["rented", "owned", "serverless"]
 Minutes = Annotated[float, Number, Field(ge=0, le=10_000)]
+Repartition = Literal["never"] | Annotated[float, Number, Field(ge=0, le=MINUTES_PER_HOUR)]
 BilledHours = Annotated[int, Number, Field(ge=1, le=HOURS_PER_WEEK)]
 GramsPerKwh = Annotated[float, Number, Field(ge=0, le=5000)]
 
@@ -173,6 +174,10 @@ class Elastic(Strict):
     minimum_billing_hours: Annotated[dict[str, BilledHours], BeforeValidator(_everywhere)] = Field(default_factory=dict)
     """Hours for which an instance that comes and goes is paid once started: one number, or numbers by provider with
     wildcards; the first pattern that matches counts, others are paid by the hour that they run."""
+    repartition_minutes: Repartition = "never"
+    """From taking an instance out of service to its first answer with other models, precisions or degrees on its GPUs:
+    `never`, it keeps what was loaded while it is paid for; 0, it changes between two hours in no time; else it may
+    change in a period in which it serves nobody, which lasts an hour at least."""
 
     def billed_hours(self, provider: str) -> int:
         """The least hours that an instance of a provider is paid for."""

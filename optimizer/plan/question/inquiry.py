@@ -2,13 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 
 from optimizer.base.arrays import Flags
+from optimizer.base.clock import Clock, LimitReached
+from optimizer.base.progress import BestAndBound
+from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import own_fields, policy_fields
 from optimizer.inputs.scenario.scenario import Policy, Scenario
@@ -20,17 +23,17 @@ from optimizer.performance.candidates.mixes import (
     with_overloaded_predicted,
 )
 from optimizer.performance.candidates.options import WorkloadOptions, evaluate, re_rated, variants
-from optimizer.performance.candidates.probing import middle_of, raised
+from optimizer.performance.candidates.probing import raised
 from optimizer.performance.candidates.triangulation import MOST_SPLIT
 from optimizer.performance.market.market import Market, admits_by, market, under
 from optimizer.plan.question.service import (
     LOAD_TOLERANCE,
     Service,
     Use,
-    added_up_rate_per_s,
-    flows_by_class,
     overload,
+    promising_mixes,
     services_of,
+    with_own_pools,
 )
 from optimizer.program.problem.columns import may_mix
 from optimizer.program.problem.formulate import Formulation, formulate
@@ -43,11 +46,11 @@ MOST_ROUNDS = 8
 MOST_PROBINGS = 5
 """Times that mixes are predicted because replicas may sustain more of them; most plans need one or two."""
 
-NEAR_A_CORNER = 0.02
-"""Share of a replica's requests beside which its mix is as good as predicted; then the middle of its simplex is."""
-
 WORTH_MORE_MIXES = 1e-6
 """Share of a plan's cost that more mixes must save."""
+
+SHARE_WITHOUT_MIXING = 0.5
+"""Of what is left of a limit, for the best plan without mixing, which is there if nothing else is."""
 
 NO_FLOW = 1e-8
 """Share of a class's demand below which a flow is the solver's rounding."""
@@ -70,6 +73,8 @@ class Answer:
     solution: Solution
     rounds: int = 1
     """Solves until every deployment held at the mix that the plan sends it, see `Inquiry.solved`."""
+    looked_between: bool = False
+    """Whether `rounds` counts solves with capacity added up between mixes."""
     mixes_settled: bool = False
     """Whether probes between the predicted mixes leave no cheaper plan possible, or no plan where there is none; see
     `performance.candidates.probing` for what they show. Nothing is claimed where no capacity is added up."""
@@ -106,20 +111,10 @@ class Answer:
 
     def worth_predicting(self, known: "Inquiry") -> tuple[OverloadedMix, ...]:
         """The mixes of which this plan, at the raised rates of `known`, gives a replica more than shares add up to."""
-        policy, found = known.scenario.policy, []
-        for raised_use in self.used:
-            choice = known.options[raised_use.column.workload]
-            use = known.with_own_pools(raised_use)
-            serving_share = float(known.market.serving_share[use.column.offer])
-            by_class = flows_by_class(choice, use)
-            for replicas, flows, sent in zip(use.replicas, use.pool_flow_per_s, by_class, strict=True):
-                rate_per_s = added_up_rate_per_s(choice, use, flows, serving_share)
-                excess = overload(policy, replicas, sum(flows), rate_per_s)
-                if len(flows) > 1 and excess > 1 + LOAD_TOLERANCE:
-                    near_a_corner = max(flows) > (1 - NEAR_A_CORNER) * sum(flows)
-                    middle = middle_of(choice, use.column.pools, use.column.configuration)
-                    share = middle if near_a_corner else tuple(flow / sum(sent) for flow in sent)
-                    found.append(OverloadedMix(choice.workload_index, share, excess))
+        found: list[OverloadedMix] = []
+        for use in self.used:
+            choice, serving_share = known.options[use.column.workload], known.market.serving_share[use.column.offer]
+            found += promising_mixes(known.scenario.policy, choice, with_own_pools(choice, use), float(serving_share))
         return tuple(found)
 
     def ahead_of(self, raised: "Answer") -> "Answer":
@@ -167,8 +162,12 @@ class Inquiry:
     catalogs: Catalogs
     market: Market
     options: tuple[WorkloadOptions, ...]
-    time_limit_s: float | None = None
-    """For each solve; without one every answer is proven."""
+    clock: Clock = field(default_factory=Clock)
+    """Of the whole question, or of a part of it: one runs through rounds, solves and predictions."""
+    best_and_bound: BestAndBound | None = None
+    """Told USD a month of the best plan, where there is one, and what no plan undercuts."""
+    insists: bool = True
+    """Whether an answer is wanted at any rate, a simple plan at least; else a limit raises `LimitReached`."""
     close_enough: bool = False
     """Whether answers are compared only, so that proof may stop at `COMPARISON_GAP` or `COMPARISON_NODES`."""
     any_of_equals: bool = False
@@ -177,10 +176,10 @@ class Inquiry:
     """Whether more mixes are predicted because replicas may sustain more of them; not again once a plan is found."""
 
     @classmethod
-    def of(cls, scenario: Scenario, catalogs: Catalogs, time_limit_s: float | None = None) -> "Inquiry":
+    def of(cls, scenario: Scenario, catalogs: Catalogs, clock: Clock | None = None) -> "Inquiry":
         """Holds every offer against the policy and predicts every configuration."""
         offers = market(catalogs, scenario.policy)
-        return cls(scenario, catalogs, offers, evaluate(scenario, catalogs, offers), time_limit_s)
+        return cls(scenario, catalogs, offers, evaluate(scenario, catalogs, offers), clock or Clock())
 
     def solved(self, keep: Sequence[Flags] | None = None) -> Answer:
         """The optimum, optionally over a part of the configurations, that holds at the mixes it runs.
@@ -191,20 +190,21 @@ class Inquiry:
         """
         if not self.mixes_between():
             return self._solved(keep)
-        plain = self.apart()._solved(keep)
-        held = self._held(keep, plain.solution.cost_usd_per_month)
-        best, inquiry = _better(plain, held), held.inquiry
-        best = replace(best, rounds=held.rounds)
+        plain = replace(self.apart(), clock=self.clock.share(SHARE_WITHOUT_MIXING))._solved(keep)
+        best = self._held(keep, plain)
+        inquiry = best.inquiry
         if not inquiry.mixes_between() or not (self.looks_ahead or best.solution.cost_usd_per_month is None):
             return best
         for _ in range(inquiry._probings()):
             ahead = inquiry.raised()._solved(keep, _just_below(best.solution.cost_usd_per_month))
             worth = ahead.worth_predicting(inquiry)
-            if not (self.looks_ahead and worth):
+            if not (self.looks_ahead and worth) or self.clock.expired:
                 break
             inquiry = inquiry.with_predicted(worth, with_better_predicted)
-            held = inquiry._held(keep, best.solution.cost_usd_per_month)
-            best, inquiry = replace(_better(best, held), rounds=best.rounds + held.rounds), held.inquiry
+            best = inquiry._held(keep, best)
+            inquiry = best.inquiry
+            if not inquiry.mixes_between():
+                return best
         best = replace(best, inquiry=replace(best.inquiry, looks_ahead=False))
         return best.ahead_of(ahead)
 
@@ -217,20 +217,24 @@ class Inquiry:
         """Whether demand changes over the week, which makes every solve a long one."""
         return any(workload.demand is not None for workload in self.scenario.workloads)
 
-    def _held(self, keep: Sequence[Flags] | None, known_usd: float | None) -> Answer:
-        """The optimum of which every replica holds at the mix that it is sent.
+    def _held(self, keep: Sequence[Flags] | None, known: Answer) -> Answer:
+        """The optimum of which every replica holds at the mix that it is sent, or a known plan where that is cheaper.
 
         Every deployment is predicted again at the mix that the plan sends it. Where one does not hold, its mix becomes
         one of the predicted ones and the program is solved again, after `MOST_ROUNDS` with nothing added up between
         predicted mixes, which always holds.
         """
+        known_usd, solved_before = known.solution.cost_usd_per_month, known.rounds if known.looked_between else 0
         inquiry, rounds = self, 1
         answer = inquiry._solved(keep, known_usd)
         while broken := answer.broken():
+            if self.clock.expired and known_usd is not None:
+                bounded = known.solution.bounded_by(answer.solution)
+                return replace(known, inquiry=inquiry, solution=bounded, rounds=solved_before + rounds)
             mixing, rounds = rounds < MOST_ROUNDS, rounds + 1
             inquiry = inquiry.with_predicted(broken) if mixing else inquiry.apart()
             answer = inquiry._solved(keep, known_usd)
-        return replace(answer, rounds=rounds)
+        return replace(_better(known, answer), rounds=solved_before + rounds, looked_between=True)
 
     def raised(self) -> "Inquiry":
         """The same candidates, sustaining the most that probes leave possible between predicted mixes.
@@ -251,11 +255,6 @@ class Inquiry:
         """The same candidates, each sent one of the predicted mixes."""
         return replace(self, options=tuple(with_mixes_apart(choice) for choice in self.options))
 
-    def with_own_pools(self, use: Use) -> Use:
-        """What a plan at `raised` rates runs, in terms of the predicted mixes."""
-        own = [p for simplex in self.options[use.column.workload].simplices for p in simplex]
-        return replace(use, column=use.column._replace(pools=tuple(own[p] for p in use.column.pools)))
-
     def with_predicted(self, mixes: Sequence[OverloadedMix], how: Predicting = with_overloaded_predicted) -> "Inquiry":
         """The same candidates, told what they sustain of more mixes."""
         of_workload = defaultdict[int, list[OverloadedMix]](list)
@@ -264,18 +263,37 @@ class Inquiry:
         return replace(self, options=tuple(how(choice, of_workload[choice.workload_index]) for choice in self.options))
 
     def _solved(self, keep: Sequence[Flags] | None, known_usd_per_month: float | None = None) -> Answer:
+        self._still_wanted()
         hosted = apis(self.scenario, self.catalogs).admitted if "serverless" in self.scenario.policy.hosting else ()
         formulation = formulate(self.scenario, self.options, self.market, keep, hosted)
         gap, nodes = (COMPARISON_GAP, COMPARISON_NODES) if self.close_enough else (0.0, None)
         solution = solve(
             formulation.problem,
-            self.time_limit_s,
+            self.clock,
+            progress=None if self.best_and_bound is None else self._told,
             relative_gap=gap,
             node_limit=nodes,
             break_ties=not self.any_of_equals,
             cutoff_usd_per_month=np.inf if known_usd_per_month is None else known_usd_per_month,
         )
+        if solution.ended_by is not None and not self.insists and solution.outcome not in ("optimal", "infeasible"):
+            raise LimitReached(solution.ended_by)
         return Answer(self, formulation, solution)
+
+    def _still_wanted(self) -> None:
+        """Stop before anything is worked out that nobody insists on and for which nothing is left."""
+        if not self.insists and (limit := self.clock.reached) is not None:
+            raise LimitReached(limit)
+
+    def _told(self, usd_per_hour: float | None, bound_usd_per_hour: float) -> None:
+        """Tell whoever watches what is known, in USD a month."""
+        if self.best_and_bound is not None:
+            best = None if usd_per_hour is None else usd_per_hour * HOURS_PER_MONTH
+            self.best_and_bound(best, bound_usd_per_hour * HOURS_PER_MONTH)
+
+    def beside_a_plan(self, clock: Clock) -> "Inquiry":
+        """The same question for what is worked out next to its answer, as far as a clock allows."""
+        return replace(self, clock=clock, best_and_bound=None, insists=False)
 
     def for_comparison(self) -> "Inquiry":
         """The same question for answers beside a plan: any of several equals, close enough where proof takes long."""
@@ -283,8 +301,10 @@ class Inquiry:
 
     def changed(self, scenario: Scenario) -> "Inquiry":
         """The inquiry for another scenario over the same catalogs, predicting again only what the change touches."""
+        self._still_wanted()
         if _asked(scenario) != _asked(self.scenario):
-            return Inquiry.of(scenario, self.catalogs, self.time_limit_s)
+            offers = market(self.catalogs, scenario.policy)
+            return replace(self, scenario=scenario, market=offers, options=evaluate(scenario, self.catalogs, offers))
         levels = _levels(scenario) != _levels(self.scenario)
         options = self.under_levels(scenario).options if levels else self.options
         options = tuple(replace(o, workload=v.workload) for o, v in zip(options, variants(scenario), strict=True))

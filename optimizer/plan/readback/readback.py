@@ -1,6 +1,6 @@
 """Solution values back into a plan: whole counts, prices in Decimal, predictions at the planned load."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 import numpy as np
@@ -19,9 +19,11 @@ from optimizer.plan.record.fleet import (
     Deployment,
     Period,
     PeriodReplicas,
+    PlacedInstances,
     Placement,
     PlannedFleet,
     Provenance,
+    ReplicasTogether,
     ServedClass,
     Vram,
 )
@@ -38,6 +40,7 @@ def read_back(answer: Answer) -> PlannedFleet:
         migration=outline.migration,
         monthly_cost_usd=outline.monthly_cost_usd,
         periods=_periods(answer),
+        placement=tuple(_placement(answer)),
     )
 
 
@@ -170,6 +173,25 @@ def _provenance(answer: Answer, choice: WorkloadOptions, column: Column) -> Prov
         price_age_days=(catalogs.as_of - offer.as_of).days,
         quality="unknown" if estimate is None else estimate.basis,
     )
+
+
+def _placement(answer: Answer) -> Iterator[PlacedInstances]:
+    """What stands together, deployments by their place in the plan."""
+    placed, order = answer.solution.placed, uses_by_offer(answer)
+    # candidate -> its deployment, with the workload
+    ran = np.flatnonzero(answer.solution.replicas.any(axis=0)).tolist()
+    deployment = {c: order.index(use) for c, use in zip(ran, answer.used, strict=True)}
+    workload = {
+        c: answer.inquiry.options[use.column.workload].workload.name for c, use in zip(ran, answer.used, strict=True)
+    }
+    for period, offer, count, held in zip(*(values.tolist() for values in vars(placed).values()), strict=True):
+        together = sorted((deployment[c], workload[c], n) for c, n in enumerate(held) if n)
+        yield PlacedInstances(
+            period=period,
+            instance=answer.inquiry.market.offers[answer.formulation.offers[offer]].id,
+            count=count,
+            contents=[ReplicasTogether(deployment=d, workload=name, replicas=n) for d, name, n in together],
+        )
 
 
 def _periods(answer: Answer) -> tuple[Period, ...]:

@@ -96,8 +96,19 @@ def paid_hours_per_month(claim: Claim, purchase: Purchase, offer: Offer) -> Frac
 def started_hours_per_week(claim: Claim, purchase: Purchase, offer: Offer) -> Fraction:
     """Hours of a week that are paid for while instances start; none where they always run."""
     running = claim.instances_by_hour(purchase, offer)
-    started = sum(max(0, running[hour] - running[hour - 1]) for hour in range(HOURS_PER_WEEK))
+    started = sum(
+        max(0, running[hour] - running[hour - 1], turned_without_rest(claim, purchase, hour))
+        for hour in range(HOURS_PER_WEEK)
+    )
     return started * Fraction(repr(claim.policy.elastic.start_up_minutes)) / MINUTES_PER_HOUR
+
+
+def turned_without_rest(claim: Claim, purchase: Purchase, hour: int) -> int:
+    """Instances more with some layout than an hour before, less those that held none then."""
+    before, after = claim.period_of_hour[hour - 1], claim.period_of_hour[hour]
+    counts = [(item.schedule[before].instances, item.schedule[after].instances) for item in purchase.layouts]
+    rested = purchase.schedule[before].instances - sum(held for held, _ in counts) if counts else 0
+    return sum(max(0, more - held) for held, more in counts) - rested
 
 
 def _runs(claim: Claim, purchase: Purchase, offer: Offer) -> Findings:

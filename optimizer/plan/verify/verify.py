@@ -18,6 +18,8 @@ from optimizer.plan.verify.bill import cost, hosted, migration
 from optimizer.plan.verify.claim import EXACT, Claim, Findings, Precision, hours_of
 from optimizer.plan.verify.figures import figures
 from optimizer.plan.verify.latencies import service_levels
+from optimizer.plan.verify.layouts import layouts
+from optimizer.plan.verify.placement import placement
 from optimizer.plan.verify.service import demand, memory, quality, utilization, warm
 from optimizer.plan.verify.spread import losses, spread
 from optimizer.plan.verify.supply import instances, offers, totals
@@ -168,6 +170,7 @@ CHECKS: Final[Mapping[str, Rule]] = {
     ),
     "warm": Rule(warm, ("workloads[].min_replicas", "workloads[].max_replicas", "policy.elastic.start_up_minutes")),
     "instances": Rule(instances),
+    "layouts": Rule(layouts, ("policy.elastic.repartition_minutes",)),
     "utilization": Rule(
         utilization,
         ("policy.max_utilization", "policy.robust.demand", "policy.robust.throughput", "policy.mix_classes"),
@@ -239,6 +242,7 @@ CHECKS: Final[Mapping[str, Rule]] = {
         ("policy.min_providers", "policy.min_regions", "policy.max_provider_share", "policy.max_spot_share"),
     ),
     "figures": Rule(figures),
+    "placement": Rule(placement, ("policy.survive.loss_of", "policy.robust.demand", "policy.robust.throughput")),
     "losses": Rule(
         losses, ("policy.spare_replicas", "policy.survive.loss_of", "policy.robust.demand", "policy.robust.throughput")
     ),

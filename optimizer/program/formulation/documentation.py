@@ -1,6 +1,7 @@
 """The formulation as a page: one paragraph per constraint family, written from the registry."""
 
-from optimizer.program.formulation.registry import FAMILIES, Family
+from optimizer.program.formulation.family import Family
+from optimizer.program.formulation.registry import FAMILIES
 
 _INTRODUCTION = """# The program in plain algebra
 
@@ -16,8 +17,8 @@ else, and in_force[c] replicas that run today; hosted APIs a with price[a] in US
 
 **Decided**: instances[t,o], whole instances that run, the same in every period where they are always paid;
 replicas[t,c], engine replicas placed; flow[t,c,m], requests/s routed; bought[t,a], requests/s sent to a hosted API.
-Everything else (used[t,c], outlasts[t,c], chosen[l], present[t,p], starts[o,t,u], lingering[o,h], begun[o,h],
-started[c], stopped[c], failover) exists only where a family below needs it.
+Everything else (used[t,c], carried[t,k], placed[t,p], exposed[t,k,l], chosen[l], present[t,p], starts[o,t,u],
+lingering[o,h], begun[o,h], started[c], stopped[c]) exists only where a family below needs it.
 
 **Minimized**, in USD/month: sum over t and o of hours[t] * price[o] * instances[t,o]
 + sum over t, c and m of 3600 * hours[t] * gb[m] * egress[o(c)] * flow[t,c,m]
@@ -28,9 +29,10 @@ started[c], stopped[c], failover) exists only where a family below needs it.
 
 **Derived**: reach[t,m], the flow beyond which a mix gets more than the whole demand of each of its classes; most[t,c],
 the replicas beyond which one more is useless; best_rate[t,c,m], the most requests/s of a mix per replica that any plan
-draws; held[c], the replicas of a candidate that one instance can hold. Inside the model a flow is measured in units of
-its reach and each row is divided by what it bounds, so that demands from 0.01 to 10,000 requests/s give numbers of the
-same size.
+draws; full[t,c,k], the share of a demand that one replica carries at full rate, at most 1; contents p of an instance,
+count[p,c] replicas of each candidate, and the levels l of what the loss of one takes of a demand. Inside the model a
+flow is measured in units of its reach and each row is divided by what it bounds, so that demands from 0.01 to 10,000
+requests/s give numbers of the same size.
 
 **Ties**: among plans of equal cost, fewest GPU hours, then fewest instance hours, then a single offer where one
 suffices, then fewest replica hours, then the smallest sum of id ranks. Routing then sends answers as cheaply as the

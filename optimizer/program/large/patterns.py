@@ -19,11 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats
+from optimizer.base.clock import Clock
 from optimizer.program.large.column_generation import Master
 from optimizer.program.large.pricing import PricedBound, Pricing
 from optimizer.program.problem.problem import Problem
 from optimizer.program.proof.relaxation import Bound
-from optimizer.program.solver import Clock
 
 PATTERNS_PER_ROUND, PATTERNS_PER_DEMAND = 150, 1.5
 MOST_ROUNDS = 80

@@ -6,7 +6,7 @@ from optimizer.base.arrays import Flags
 from optimizer.program.formulation.model import Program
 from optimizer.program.formulation.variables import lay_out
 from optimizer.program.large.patterns import PatternBound, pattern_bound
-from optimizer.program.large.restriction import promising_part
+from optimizer.program.large.restriction import promising_part, with_one_group
 from optimizer.program.large.rolling_horizon import counted_by_period, planned_by_windows
 from optimizer.program.large.start_costs import bound_over_the_week
 from optimizer.program.problem.problem import Problem, Sorted, compacted
@@ -29,14 +29,16 @@ def search_large(problem: Problem, keep: Flags, state: SearchState) -> SearchRes
         if problem.traffic.start_share.any():
             found = bound_over_the_week(part.problem, found, state.clock)
         bound = found.bound.for_whole(part.candidates, len(problem.candidates))
+    state.best_and_bound(None, bound.usd_per_hour)
     with state.phase("incumbent"):
         incumbent = _planned_over_the_week(part, found, problem, state)
         for candidates, nodes, mixes in LARGE_PARTS if state.relative_gap else LARGE_PARTS[:1]:
-            if within_gap(bound, incumbent, state):
+            if within_gap(bound, incumbent, state) or state.clock.expired:
                 break
             promising = promising_part(part, found, candidates, mixes)
             _, plan = solve_part(promising, problem, state, nodes, bound.usd_per_hour)
             incumbent = cheaper(plan, incumbent)
+            state.best_and_bound(incumbent, bound.usd_per_hour)
     remaining = keep & can_beat(problem, bound, incumbent, state)
     state.eliminated["reduced_cost"] = int((keep & ~remaining).sum())
     if within_gap(bound, incumbent, state) or state.clock.expired:
@@ -50,6 +52,8 @@ def _planned_over_the_week(part: Sorted, found: PatternBound, problem: Problem, 
     if found.instances is None or not counted_by_period(problem):
         return None
     inner = promising_part(part, found, WEEK_COLUMNS)
+    lowest = found.bound.for_whole(part.candidates, len(problem.candidates)).with_candidate_usd_per_hour
+    inner = with_one_group(inner, lowest[inner.candidates])
     estimate = found.instances[:, np.searchsorted(part.offers, inner.offers)]
     target = found.bound.usd_per_hour / (1 - state.relative_gap)
     result = planned_by_windows(inner.problem, estimate, state.clock, target)

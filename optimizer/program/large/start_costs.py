@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats
+from optimizer.base.clock import Clock
 from optimizer.program.formulation.changes import starts
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.formulation.rows import Rows
@@ -26,7 +27,7 @@ from optimizer.program.large.pricing import Pricing
 from optimizer.program.problem.problem import Problem, compacted
 from optimizer.program.proof.relaxation import prices_of
 from optimizer.program.proof.steps import lowest_bounds
-from optimizer.program.solver import Clock, solve_linear
+from optimizer.program.solver import solve_linear
 
 MOST_ROUNDS = 6
 OFFERS, MOST_STREAMS = 12, 20_000

@@ -263,6 +263,27 @@ class Billing:
         return Billing(self.minimum_hours[offers], self.hour_to_period) if len(self.minimum_hours) else self
 
 
+@dataclass(frozen=True, eq=False)
+class LayoutTerms:
+    """How far an instance is bound to the replicas loaded on it while it is paid for.
+
+    Attributes:
+        kept: Whether it is bound to them at all; else it holds others in every period.
+        followed: (T, T) whether an hour of the first period is followed by one of the second, where an instance that
+            served nobody in the first may hold other replicas in the second; empty where none may.
+        by_layout: (O,) offers paid by the hour whose instances are counted by what they hold; empty for none. What the
+            others hold is arranged once the counts are known.
+    """
+
+    kept: bool = True
+    followed: Flags = field(default_factory=lambda: np.zeros((0, 0), dtype=np.bool_))
+    by_layout: Flags = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+
+    def select(self, offers: Ints) -> "LayoutTerms":
+        """For the offers listed, in the order listed."""
+        return replace(self, by_layout=self.by_layout[offers]) if len(self.by_layout) else self
+
+
 def select_labels(names: Labels, order: Ints) -> Labels:
     """The labels at the positions listed."""
     return tuple(names[index] for index in order.tolist())

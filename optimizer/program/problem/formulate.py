@@ -20,6 +20,7 @@ from optimizer.program.problem.data import (
     Candidates,
     EgressPrices,
     HostedApis,
+    LayoutTerms,
     Limits,
     Offers,
     QuotaLimit,
@@ -81,6 +82,7 @@ def formulate(
         apis=_apis(options, apis),
         egress=_egress(scenario, market, used),
         billing=_billing(scenario, market, used, week),
+        layouts=_layouts(scenario, week),
     )
     return Formulation(problem, tuple(columns), used, tuple(apis), week, same_platform, unmatched)
 
@@ -199,6 +201,14 @@ def _billing(scenario: Scenario, market: Market, used: Ints, week: Periods) -> B
     by_provider = np.array([elastic.billed_hours(provider) for provider in market.provider.categories], dtype=np.int64)
     least = by_provider[market.provider.codes[used]]
     return Billing(least, week.hour_to_period) if (least > 1).any() else Billing()
+
+
+def _layouts(scenario: Scenario, week: Periods) -> LayoutTerms:
+    """Whether an instance keeps what is loaded on it, and between which periods it may not."""
+    minutes = scenario.policy.elastic.repartition_minutes
+    if minutes == "never":
+        return LayoutTerms()
+    return LayoutTerms(followed=week.transitions_per_month > 0) if minutes else LayoutTerms(kept=False)
 
 
 def _apis(options: Sequence[WorkloadOptions], apis: Sequence[Api]) -> HostedApis:

@@ -12,6 +12,7 @@ from optimizer.program.problem.data import (
     EgressPrices,
     HostedApis,
     Labels,
+    LayoutTerms,
     Limits,
     Offers,
     Traffic,
@@ -67,6 +68,7 @@ class Problem:
     apis: HostedApis = field(default_factory=HostedApis)
     egress: EgressPrices = field(default_factory=EgressPrices)
     billing: Billing = field(default_factory=Billing)
+    layouts: LayoutTerms = field(default_factory=LayoutTerms)
 
     @cached_property
     def has_minimum_billing(self) -> bool:
@@ -188,6 +190,7 @@ def _select(problem: Problem, candidates: Ints, offers: Ints) -> Problem:
         limits=replace(problem.limits, quotas=quotas),
         egress=problem.egress.select(np.arange(len(problem.traffic.classes)), offers),
         billing=problem.billing.select(offers),
+        layouts=problem.layouts.select(offers),
     )
 
 

@@ -1,12 +1,16 @@
 """The steps of every search: solve a part, tell what may still beat the best plan, solve on what is left."""
 
+from collections.abc import Collection
+
 import numpy as np
 
-from optimizer.base.arrays import Flags, Ints
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
+from optimizer.program.problem.instance_contents import affordable
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import stands_in_force
+from optimizer.program.problem.traits import GROUPS, candidate_traits, offer_traits
 from optimizer.program.proof.relaxation import Bound
 from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchResult, SearchState, incumbent_of
 from optimizer.program.solver import SolverResult, integer_solver, solve_integer
@@ -41,6 +45,30 @@ def lowest_bounds(problem: Problem, bound: Bound, count: int) -> Ints:
     return np.append(order[:count], order[serves.argmax(axis=0)[serves.any(axis=0)]])
 
 
+def promising_candidates(problem: Problem, keep: Flags, cost: Floats, count: int, but: Collection[str] = ()) -> Flags:
+    """(C,) the so many of least cost, and the cheapest for each mix and of each group that a limit wants variety in.
+
+    Args:
+        problem: In canonical order.
+        keep: (C,) those to choose from.
+        cost: (C,) by which they are ordered.
+        count: How many.
+        but: Traits of which no variety is wanted.
+    """
+    candidates = problem.candidates
+    order = np.argsort(np.where(keep, cost, np.inf), kind="stable")
+    chosen = stands_in_force(problem)
+    chosen[order[:count]] = True
+    elastic = ~problem.offers.always_paid[candidates.offer]
+    wanted: list[Ints] = [np.where(serves, elastic, -1) for serves in candidates.rate_per_s.T > 0]
+    looked_at = (*offer_traits(problem.limits), *candidate_traits(problem.limits))
+    wanted += [GROUPS[trait](problem) for trait in looked_at if trait in GROUPS and trait not in but]
+    for group in wanted:
+        first = np.unique(group[order], return_index=True)[1]
+        chosen[order[first]] = True
+    return chosen & keep
+
+
 def solve_on(
     problem: Problem, keep: Flags, state: SearchState, node_limit: int | None, bound_usd_per_hour: float = 0.0
 ) -> tuple[SolverResult, Incumbent | None]:
@@ -50,6 +78,8 @@ def solve_on(
     """
     if not keep.any() and not len(problem.apis):
         return SolverResult("infeasible", np.inf), None
+    if state.clock.expired:
+        return SolverResult("unproven", -np.inf), None
     return solve_part(compacted(problem, keep), problem, state, node_limit, bound_usd_per_hour)
 
 
@@ -76,7 +106,11 @@ def final_solve(
     """Solve the program on every candidate that no argument has removed."""
     with state.phase("final"):
         left = keep & can_beat(problem, bound, incumbent, state)
-        result, plan = solve_on(problem, left, state, state.node_limit, bound.usd_per_hour)
+        solved = affordable(problem, left, bound.with_candidate_usd_per_hour)
+        result, plan = solve_on(problem, solved, state, state.node_limit, bound.usd_per_hour)
+    if (left & ~solved).any():
+        # what the solver proved holds for a part of what may beat the best plan
+        result = SolverResult("unproven" if plan is None else "feasible", bound.usd_per_hour)
     return result_of(problem, keep, bound, result, cheaper(plan, incumbent), state)
 
 

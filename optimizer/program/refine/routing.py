@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
+from optimizer.base.clock import Clock
 from optimizer.base.errors import SolverFailure
 from optimizer.program.formulation.demand import routed_demand
 from optimizer.program.formulation.model import Columns, assemble
@@ -21,7 +22,7 @@ from optimizer.program.formulation.variables import lay_out
 from optimizer.program.problem.indices import positions
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.proof.state import Incumbent
-from optimizer.program.solver import Clock, SolverResult, solve_linear
+from optimizer.program.solver import SolverResult, solve_linear
 
 ROUTING_TOLERANCE = 1e-6
 """Relative excess over a capacity that is put down to floating point when whole counts are re-checked."""
@@ -129,7 +130,7 @@ class _Router:
         rows = stacked(blocks | {"open": self.open_rows})
         names = [*numbered("flow", len(stream)), "utilization[]"]
         columns = Columns.fractions(names, np.append(np.full(len(stream), np.inf), most))
-        result = solve_linear(assemble(columns, objective, rows), Clock(None))
+        result = solve_linear(assemble(columns, objective, rows), Clock())
         if result.status != "optimal":
             raise SolverFailure(f"whole counts do not carry the demand: routing is {result.status}")
         return replace(result, duals=result.duals[rows.blocks["utilization"]])

@@ -1,0 +1,161 @@
+"""What an answer is true of: what was considered, what was not, and what its bound is a bound of.
+
+A table of facts: each row says what of one kind was considered and, where the program is narrower than the question,
+what was left out of it. Nothing else says "proven" of more than that.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from optimizer.performance.candidates.options import WorkloadOptions
+from optimizer.plan.question.inquiry import Answer
+from optimizer.plan.question.mixing import mixing_of
+from optimizer.plan.record.report import BoundOf, Scope
+from optimizer.program.problem.columns import may_mix
+
+NOTABLE_SHARE: Final = 1e-9
+"""Of a workload's requests: what less is added by rounding hours up is the last digit of a sum."""
+
+
+@dataclass(frozen=True)
+class ScopeRow:
+    """One kind of thing that plans differ in.
+
+    Attributes:
+        considered: What of it the answer considered; empty where the scenario has none of it.
+        left_out: What it did not consider; empty where that is nothing.
+        narrows_bound: Whether what was left out may cost less than the bound, or be a plan where none was found.
+    """
+
+    considered: Callable[[Answer], str]
+    left_out: Callable[[Answer], str]
+    narrows_bound: bool = True
+
+
+def _configurations(answer: Answer) -> str:
+    count = sum(len(choice.configurations) for choice in answer.inquiry.options)
+    return f"{count:,} configurations: precision, engine and degrees of parallelism that are powers of two"
+
+
+def _offers(answer: Answer) -> str:
+    admitted = answer.inquiry.market.admitted
+    apis = len(answer.formulation.problem.apis)
+    hosted = f" and {apis:,} prices of hosted APIs" if apis else ""
+    return f"{int(admitted.sum()):,} of {len(admitted):,} offers, those that the policy admits{hosted}"
+
+
+def _nothing(_: Answer) -> str:
+    return ""
+
+
+def _periods(answer: Answer) -> str:
+    week = answer.formulation.periods
+    return f"{week.count} periods of a week" if week.count > 1 else ""
+
+
+def _joined_hours(answer: Answer) -> str:
+    """Hours of different demand that share a period are planned for the highest of them."""
+    week = answer.formulation.periods
+    added = float(week.added_share.max(initial=0.0))
+    if added <= NOTABLE_SHARE:
+        return ""
+    return f"plans that tell apart hours joined into {week.count} periods, which adds up to {added:.1%} to the demand"
+
+
+def _mixes(answer: Answer) -> str:
+    options = answer.inquiry.options
+    count = sum(len(choice.pools) for choice in options)
+    return f"{count} mixes of request classes predicted" if any(_has_classes(choice) for choice in options) else ""
+
+
+def _has_classes(choice: WorkloadOptions) -> bool:
+    return len(choice.pools) > 1
+
+
+def _between_mixes(answer: Answer) -> str:
+    """Between predicted mixes capacity is added up by shares, and probes did not show that nothing else helps."""
+    facts = mixing_of(answer)
+    if facts.predicted_mixes and not facts.settled:
+        return (
+            f"what replicas sustain beyond the shares of {facts.predicted_mixes} predicted mixes, by which capacity is "
+            "added up"
+        )
+    mixed = may_mix(answer.inquiry.scenario.policy) and any(_has_classes(choice) for choice in answer.inquiry.options)
+    return "replicas that serve other mixes than those predicted" if mixed and not facts.predicted_mixes else ""
+
+
+def _beyond_probes(answer: Answer) -> str:
+    """Probes between mixes bound what lies between them where it is shaped as they take it to be."""
+    facts = mixing_of(answer)
+    return "what replicas sustain between mixes beyond what probes there leave possible" if facts.settled else ""
+
+
+def _joined_classes(answer: Answer) -> str:
+    """Classes that are mixed as one keep their shares."""
+    joined = mixing_of(answer).joined
+    return f"other shares within classes that are mixed as one ({', '.join(joined)})" if joined else ""
+
+
+def _unmixed_for_loss(answer: Answer) -> str:
+    """After a loss other classes meet on a replica than before, so none are mixed."""
+    left_out = mixing_of(answer).left_out_for_loss
+    return "replicas that serve other mixes than one class or all, since a loss must be survived" if left_out else ""
+
+
+def _not_reached(answer: Answer) -> str:
+    limit, proven = answer.solution.ended_by, answer.solution.outcome not in ("feasible", "unproven")
+    when = f"when the {limit} was" if limit else "when it ended"
+    return "" if proven else f"plans that the search had not reached or ruled out {when}"
+
+
+ROWS: Final = (
+    ScopeRow(_configurations, _nothing),
+    ScopeRow(_offers, _nothing),
+    ScopeRow(_periods, _joined_hours),
+    ScopeRow(_mixes, _between_mixes),
+    ScopeRow(_nothing, _beyond_probes, narrows_bound=False),
+    ScopeRow(_nothing, _joined_classes),
+    ScopeRow(_nothing, _unmixed_for_loss),
+    ScopeRow(_nothing, _not_reached, narrows_bound=False),
+)
+"""A restriction of the program that is lifted takes its words out of its row; a new one adds a row."""
+
+
+def scope_of(answer: Answer) -> Scope:
+    """What the answer is true of."""
+    left_out = [text for row in ROWS if (text := row.left_out(answer))]
+    return Scope(
+        statement=f"{_verdict(answer)}{'; not considered: ' if left_out else ''}{'; '.join(left_out)}",
+        exact=not left_out,
+        considered=[text for row in ROWS if (text := row.considered(answer))],
+        not_considered=left_out,
+    )
+
+
+def narrow(answer: Answer) -> bool:
+    """Whether the program was narrower than the scenario, so that what it proves is true of the plans considered."""
+    return any(row.left_out(answer) for row in ROWS if row.narrows_bound)
+
+
+def bound_of(answer: Answer) -> BoundOf:
+    """What the bound is a bound of."""
+    return "the plans considered" if narrow(answer) else "the scenario"
+
+
+def _verdict(answer: Answer) -> str:
+    none = "none of the plans considered" if narrow(answer) else "no plan"
+    words = {
+        "optimal": f"{none} costs less",
+        "feasible": f"{none} costs less than the bound",
+        "infeasible": f"{none} meets the scenario",
+        "unproven": "whether a plan meets the scenario is not known",
+        "failed": "nothing was proven",
+    }
+    return words[answer.solution.outcome]
+
+
+def reason_of(answer: Answer) -> str:
+    """Why the search ended as it did, of what it searched."""
+    reason = answer.solution.reason
+    return reason.replace("no plan ", "none of them ") if narrow(answer) else reason
