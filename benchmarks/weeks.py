@@ -22,6 +22,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.periods import periods
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
 
 LIMIT_S = 60.0
@@ -63,7 +64,7 @@ def row(seed: int, catalogs: Catalogs) -> tuple[str, bool]:
     costs, seconds, answers = [], [], []
     for inquiry in (few, whole, every):
         started = time.process_time()
-        answers.append(replace(inquiry, clock=Clock(LIMIT_S)).solved())
+        answers.append(solved(replace(inquiry, clock=Clock(LIMIT_S))))
         seconds.append(time.process_time() - started)
         costs.append(answers[-1].solution.cost_usd_per_month or np.inf)
     ours, theirs = answers[1].solution, answers[2].solution

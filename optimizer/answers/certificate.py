@@ -13,6 +13,7 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.certify.certificate import TOLERANCE_USD, Certificate, certified
 from optimizer.plan.certify.statement import statement
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.solving import solved
 from optimizer.plan.record.report import Check, PlanReport
 from optimizer.plan.verify.certificate.problem import NotProven
 from optimizer.plan.verify.certificate.tree import Proven, check, read_certificate
@@ -83,7 +84,7 @@ def checks_of(path: Path, report: PlanReport, scenario: Scenario, catalogs: Cata
 def _problem(report: PlanReport, scenario: Scenario, catalogs: Catalogs) -> Problem:
     """The purchase problem that the plan solves; where mixes were predicted in rounds, that of the last one."""
     inquiry = Inquiry.of(scenario, catalogs)
-    return (inquiry.solved().inquiry if report.solver.rounds > 1 else inquiry).formulated().problem
+    return (solved(inquiry).inquiry if report.solver.rounds > 1 else inquiry).formulated().problem
 
 
 def _words(proven: Proven) -> str:

@@ -14,6 +14,7 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import narrowed
+from optimizer.plan.question.solving import for_variations
 from optimizer.plan.record.fields import Figure, Outcome, Usd
 from optimizer.plan.variants.frontier import SWEEPABLE, Change, Point, Sweep, changes, points, set_to
 
@@ -136,7 +137,7 @@ def swept(
     first, second = _axes(scenario, sweeps)
     whole = Inquiry.of(scenario, catalogs, clock)
     inquiry = whole if any(sweep.field == "min_quality" for sweep in sweeps) else narrowed(whole)
-    inquiry = inquiry.for_variations()
+    inquiry = for_variations(inquiry)
     begin, steps = progress or silent, iter(frontier_steps(sweeps))
 
     def begin_next() -> None:

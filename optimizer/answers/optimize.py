@@ -17,6 +17,8 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.grounds.rejections import Census, census
 from optimizer.plan.grounds.scope import bound_of, reason_of, scope_of
 from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.question.mixing import mixing_of
+from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.costs import costs
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.explanation import Explanation
@@ -115,7 +117,7 @@ def optimized(
         counts = census(inquiry.options, inquiry.market)
     with watch.phase("solving"):
         inquiry = replace(inquiry, clock=clock.share(SHARE_OF_PLAN), best_and_bound=best_and_bound)
-        answer = inquiry.solved()
+        answer = solved(inquiry)
         inquiry = answer.inquiry
     if answer.solution.outcome not in ("optimal", "feasible"):
         with watch.phase("comparing"):
@@ -165,6 +167,7 @@ def _report(
 ) -> PlanReport:
     solution, inquiry, fleet = answer.solution, answer.inquiry, bought or PlannedFleet()
     total = None if bought is None else bought.monthly_cost_usd
+    mixing = mixing_of(answer)
     eliminated = {SAME_PLATFORM: answer.formulation.same_platform, **solution.eliminated}
     return PlanReport(
         scenario=inquiry.scenario.name,
@@ -183,7 +186,9 @@ def _report(
             candidates_kept=counts.kept,
             columns_solved=solution.columns_solved,
             eliminated={name: eliminated[name] for name in sorted(eliminated)},
-            mixes_between=inquiry.mixes_between(),
+            mixes_between=mixing.predicted_mixes,
+            mixes_settled=mixing.settled,
+            classes_joined=mixing.joined,
             rounds=answer.rounds,
             wall_s=round(watch.seconds, 3),
         ),

@@ -21,6 +21,7 @@ from optimizer.plan.explain.ways_out import WayOut, alone, relaxation, together
 from optimizer.plan.grounds.cost_factors import CostFactor, cost_factors
 from optimizer.plan.question.forcing import MENDABLE, OF_CONFIGURATIONS, OF_OFFERS, Choice, forced, offers_of, unknown
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.explanation import Relaxation
 from optimizer.plan.record.fields import Figure, Usd
@@ -126,7 +127,7 @@ def why_not(
 
 
 def _solved(inquiry: Inquiry | None) -> PlannedFleet | None:
-    answer = None if inquiry is None else inquiry.solved()
+    answer = None if inquiry is None else solved(inquiry)
     found = answer is not None and answer.solution.outcome in ("optimal", "feasible")
     return read_back(answer) if found and answer is not None else None
 

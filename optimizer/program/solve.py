@@ -39,6 +39,8 @@ _CUT_SHORT: dict[Outcome, str] = {
     "unproven": "the {limit} was reached before a plan was found or ruled out",
 }
 
+_MORE_CHOICES = "replicas may sustain more of mixes of classes that nobody predicted"
+
 _WITHIN_GAP = "the plan is proven within the gap asked for"
 
 
@@ -84,7 +86,11 @@ class Solution:
     placed: Placed = NOTHING_PLACED
 
     def bounded_by(self, wider: "Solution") -> "Solution":
-        """The same plan for a problem with more choices, of which only a bound is known."""
+        """The same plan, or none, for a problem with more choices, of which only a bound is known."""
+        if self.cost_usd_per_month is None:
+            reason = _REASON["unproven"] if wider.outcome == "unproven" else _MORE_CHOICES
+            bound, ended_by = wider.bound_usd_per_month, wider.ended_by or self.ended_by
+            return replace(self, outcome="unproven", reason=reason, bound_usd_per_month=bound, ended_by=ended_by)
         return self.above(min(wider.bound_usd_per_month or 0.0, self.bound_usd_per_month or 0.0), wider.ended_by)
 
     def above(self, bound_usd_per_month: float, ended_by: Limit | None) -> "Solution":

@@ -25,6 +25,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.report.compare.compare import SHEET_COLUMNS, compare_answer, compare_csv, compare_html
@@ -57,7 +58,7 @@ def test_the_winner_is_the_plan(name: str, by: str, catalogs: Catalogs, fleet: C
 def test_every_row_is_the_optimum_under_its_choice(two_clouds: Scenario, catalogs: Catalogs) -> None:
     rows = {row.choice: row for row in compare(two_clouds, catalogs, "provider").choices}
     for provider in ("aws", "gcp"):
-        alone = Inquiry.of(with_policy(two_clouds, providers={"allow": [provider]}), catalogs).solved()
+        alone = solved(Inquiry.of(with_policy(two_clouds, providers={"allow": [provider]}), catalogs))
         assert rows[provider].monthly_cost_usd == read_back(alone).monthly_cost_usd
     requests = two_clouds.workloads[0].peak_requests_per_second() * SECONDS_PER_MONTH
     for row in (rows["aws"], rows["gcp"]):
@@ -78,7 +79,7 @@ def test_lists_of_the_policy_are_lifted_to_show_what_they_keep_out(two_clouds: S
     assert (spot.verdict, spot.rank) == ("not_admitted", None)
     assert {item.requirement for item in spot.stopped_by} == {"policy.pricing_terms"}
     admitted = with_policy(two_clouds, pricing_terms=["spot"])
-    assert spot.monthly_cost_usd == read_back(Inquiry.of(admitted, catalogs).solved()).monthly_cost_usd
+    assert spot.monthly_cost_usd == read_back(solved(Inquiry.of(admitted, catalogs))).monthly_cost_usd
 
 
 def test_what_fails_says_which_limits_of_the_fleet_stop_it(catalogs: Catalogs) -> None:

@@ -16,6 +16,7 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.grounds.rejections import census
 from optimizer.plan.question.forcing import Choice
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.solving import solved
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.variants.shortfalls import shortfalls
 
@@ -64,7 +65,7 @@ def test_other_engines_plan_as_before(
     chat: Scenario, uncalibrated: Catalogs, fleet: Callable[[str], PlannedFleet]
 ) -> None:
     inquiry = Inquiry.of(chat, uncalibrated)
-    solution = inquiry.solved().solution
+    solution = solved(inquiry).solution
     assert solution.cost_usd_per_month == pytest.approx(float(fleet("chat-8b").monthly_cost_usd), abs=0.01)
     rejected = census(inquiry.options, inquiry.market).rejected
     assert rejected.by_reason["engine_calibrated"] > rejected.only_reason["engine_calibrated"] > 0

@@ -19,6 +19,7 @@ from optimizer.base.units import HOURS_PER_DAY
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
 from optimizer.report.export import as_json
 from optimizer.report.lifecycle import lifecycle_markdown, lifecycle_text, summary
@@ -104,7 +105,7 @@ def test_every_fleet_is_the_optimum_of_the_busiest_month_it_is_kept_for(
     inquiry = Inquiry.of(scenario, catalogs)
     for month in (1, 7, 12):
         busiest = growth_factor(8, month + 2 - (month - 1) % 3)
-        alone = read_back(inquiry.changed(grown(scenario, busiest)).solved())
+        alone = read_back(solved(inquiry.changed(grown(scenario, busiest))))
         assert shipped.by_month[month - 1].serving_usd == alone.monthly_cost_usd
     assert shipped.outcome == "optimal"
     assert [m.requests_per_second for m in shipped.by_month[:2]] == [2, pytest.approx(2.16)]

@@ -14,6 +14,7 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.pricing import repriced
 from optimizer.plan.question.forcing import Choice, offers_of
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
 
 SCENARIO = {
@@ -62,14 +63,14 @@ def test_the_price_that_lets_it_in_does_and_a_little_more_does_not(few: Catalogs
     factor = 1 - Decimal(str(entry.discount_percent)) / 100
 
     def gpus(at: Decimal) -> set[str]:
-        return {d.gpu for d in read_back(repriced(inquiry, moved, at).solved()).deployments}
+        return {d.gpu for d in read_back(solved(repriced(inquiry, moved, at))).deployments}
 
     assert "l4" in gpus(factor * Decimal("0.99"))
     assert "l4" not in gpus(factor * Decimal("1.01"))
 
 
 def test_what_is_already_chosen_is_said_to_be(few: Catalogs) -> None:
-    best = read_back(Inquiry.of(Scenario.model_validate(SCENARIO), few).solved())
+    best = read_back(solved(Inquiry.of(Scenario.model_validate(SCENARIO), few)))
     answer = asked(few, gpu=best.deployments[0].gpu, provider=best.deployments[0].provider)
     assert answer.verdict == "chosen"
     assert answer.difference_usd == 0

@@ -14,8 +14,9 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.options import MIXED, pools_of
 from optimizer.performance.candidates.triangulation import Simplex, apart, corners_around, served, split, triangulated
-from optimizer.plan.question import inquiry as asking
+from optimizer.plan.question import solving as asking
 from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.layout.text import answer_text
@@ -45,7 +46,7 @@ def desk(**policy: object) -> Scenario:
 
 @pytest.fixture(scope="module")
 def settled(catalogs: Catalogs) -> Answer:
-    return Inquiry.of(desk(), catalogs).solved()
+    return solved(Inquiry.of(desk(), catalogs))
 
 
 def test_a_mix_that_breaks_is_predicted_and_the_plan_made_again(settled: Answer) -> None:
@@ -58,7 +59,7 @@ def test_a_mix_that_breaks_is_predicted_and_the_plan_made_again(settled: Answer)
 
 
 def test_the_plan_before_would_have_been_refused(settled: Answer, catalogs: Catalogs) -> None:
-    first = Inquiry.of(desk(), catalogs)._solved(None)
+    first = Inquiry.of(desk(), catalogs).solved_once(None)
     assert first.broken()
     assert (first.solution.cost_usd_per_month or 0) < (settled.solution.cost_usd_per_month or 0)
     with pytest.raises(VerificationFailed, match="utilization"):
@@ -69,7 +70,7 @@ def test_without_another_round_nothing_is_added_up(
     settled: Answer, catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(asking, "MOST_ROUNDS", 1)
-    hasty = Inquiry.of(desk(), catalogs).solved()
+    hasty = solved(Inquiry.of(desk(), catalogs))
     assert hasty.rounds == 2
     assert (hasty.solution.cost_usd_per_month or 0) >= (settled.solution.cost_usd_per_month or 0)
     assert MIXED not in {d.pool for d in read_back(hasty).deployments}
@@ -77,13 +78,13 @@ def test_without_another_round_nothing_is_added_up(
 
 
 def test_mixing_never_costs_more_and_may_be_left_out(settled: Answer, catalogs: Catalogs) -> None:
-    pools = Inquiry.of(desk(mix_classes=False), catalogs).solved()
+    pools = solved(Inquiry.of(desk(mix_classes=False), catalogs))
     assert pools.rounds == 1
     assert (settled.solution.cost_usd_per_month or 0) < (pools.solution.cost_usd_per_month or 0)
 
 
 def test_a_plan_of_pools_is_proven_only_as_far_as_the_search_with_mixing_came(settled: Answer) -> None:
-    plain = settled.inquiry.apart().solved()
+    plain = solved(settled.inquiry.apart())
     cost = plain.solution.cost_usd_per_month or 0.0
     nothing = replace(settled.solution, outcome="unproven", cost_usd_per_month=None, bound_usd_per_month=0.75 * cost)
     kept = asking._better(plain, replace(settled, solution=nothing)).solution
@@ -95,7 +96,7 @@ def test_a_plan_of_pools_is_proven_only_as_far_as_the_search_with_mixing_came(se
 
 def test_what_must_survive_a_loss_is_not_mixed(catalogs: Catalogs) -> None:
     few = {"providers": {"allow": ["aws"]}, "gpus": {"allow": ["h200-sxm"]}}
-    safe = read_back(Inquiry.of(desk(survive={"loss_of": ["instance"]}, **few), catalogs).solved())
+    safe = read_back(solved(Inquiry.of(desk(survive={"loss_of": ["instance"]}, **few), catalogs)))
     assert MIXED not in {d.pool for d in safe.deployments}
 
 
@@ -106,7 +107,7 @@ def test_the_report_says_what_is_mixed_and_what_pools_would_cost(planned: Callab
     assert sum(item.share for item in mixed.classes) == pytest.approx(1)
     (apart_,) = (item for item in report.explanation.alternatives if item.kind == "mix_classes")
     assert (apart_.difference_usd or 0) > 0
-    assert "between 3 predicted mixes of classes, capacity is added up by shares" in answer_text(
+    assert "between 3 predicted mixes of classes, probes leave no cheaper plan possible" in answer_text(
         plan_answer(report, verbose=False), width=1000
     )
 
@@ -125,7 +126,7 @@ def covering(simplices: tuple[Simplex, ...], corners: np.ndarray, mix: np.ndarra
 def test_simplices_cover_every_mix_once(classes: int, splits: list[int]) -> None:
     rng = np.random.default_rng(splits)
     corners = np.vstack([rng.dirichlet(np.full(classes, 5.0)), np.eye(classes)])
-    simplices = triangulated(classes)
+    simplices = triangulated(range(1, classes + 1), classes + 1)
     for _ in splits:
         face = simplices[int(rng.integers(len(simplices)))]
         new = rng.dirichlet(np.full(len(face), 3.0)) @ corners[list(face)]

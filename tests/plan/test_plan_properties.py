@@ -12,6 +12,7 @@ from optimizer import load_scenario
 from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
 
 
@@ -98,6 +99,6 @@ def test_the_order_of_offers_does_not_matter(few: Catalogs) -> None:
     scenario = load_scenario("mixed-chat-rag")
     shuffled = list(few.offers)
     random.Random(3).shuffle(shuffled)
-    plans = [read_back(Inquiry.of(scenario, c).solved()) for c in (few, replace(few, offers=tuple(shuffled)))]
+    plans = [read_back(solved(Inquiry.of(scenario, c))) for c in (few, replace(few, offers=tuple(shuffled)))]
     assert plans[0].deployments == plans[1].deployments
     assert plans[0].purchases == plans[1].purchases

@@ -14,6 +14,7 @@ from optimizer.plan.explain.binding import requirements
 from optimizer.plan.explain.levers import levers
 from optimizer.plan.explain.ways_out import ways_out
 from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
 
 Solve = Callable[[str, bool], Answer]
@@ -27,12 +28,12 @@ def few(catalogs: Catalogs) -> Catalogs:
 
 
 @pytest.fixture(scope="module")
-def solved(few: Catalogs) -> Solve:
+def solve(few: Catalogs) -> Solve:
     """The answer to a field's scenario without it (False) or with it (True)."""
 
     @cache
     def answer(path: str, asks: bool) -> Answer:
-        return Inquiry.of(scenario_of(path, asks), few).solved()
+        return solved(Inquiry.of(scenario_of(path, asks), few))
 
     return answer
 
@@ -53,17 +54,17 @@ def cost(answer: Answer) -> float:
 
 
 @pytest.mark.parametrize("path", ASKING)
-def test_it_is_seen_when_it_is_asked_and_makes_a_difference(path: str, solved: Solve) -> None:
+def test_it_is_seen_when_it_is_asked_and_makes_a_difference(path: str, solve: Solve) -> None:
     asked = {of_schema(item.field): item.value for item in stated_requirements(scenario_of(path, True))}
     before = {of_schema(item.field): item.value for item in stated_requirements(scenario_of(path, False))}
     assert path in asked
     assert asked[path] != before.get(path)
-    assert cost(solved(path, True)) > cost(solved(path, False)) * (1 + 1e-6)
+    assert cost(solve(path, True)) > cost(solve(path, False)) * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("path", [path for path, edit in ASKING.items() if edit.explained])
-def test_the_plan_measures_it_and_slack_is_never_negative(path: str, solved: Solve, few: Catalogs) -> None:
-    answer = solved(path, True)
+def test_the_plan_measures_it_and_slack_is_never_negative(path: str, solve: Solve, few: Catalogs) -> None:
+    answer = solve(path, True)
     if answer.solution.outcome == "infeasible":
         return
     measured = requirements(answer.inquiry.scenario, few, read_back(answer))
@@ -72,8 +73,8 @@ def test_the_plan_measures_it_and_slack_is_never_negative(path: str, solved: Sol
 
 
 @pytest.mark.parametrize("path", [path for path, edit in ASKING.items() if edit.lever])
-def test_a_lever_moves_it_to_both_sides_where_there_is_room(path: str, solved: Solve) -> None:
-    answer = solved(path, True)
+def test_a_lever_moves_it_to_both_sides_where_there_is_room(path: str, solve: Solve) -> None:
+    answer = solve(path, True)
     chosen = () if answer.solution.outcome == "infeasible" else read_back(answer).deployments
     moved = levers(answer.inquiry.scenario, answer.inquiry.options, chosen)
     found = [lever for lever in moved if of_schema(lever.field) == path or of_schema(lever.field).startswith(path)]
@@ -88,14 +89,14 @@ def test_a_lever_moves_it_to_both_sides_where_there_is_room(path: str, solved: S
 @pytest.mark.slow("proves a conflict for each requirement")
 @pytest.mark.parametrize("path", [path for path in ASKING if path not in ("workloads[].demand", *HEAVY)])
 def test_under_a_budget_between_it_stands_in_the_conflict_or_on_a_way_out(
-    path: str, solved: Solve, few: Catalogs
+    path: str, solve: Solve, few: Catalogs
 ) -> None:
     """The budget allows the plan without it and no plan with it, so dropping it is a way out and both conflict."""
-    dear, cheap = cost(solved(path, True)), cost(solved(path, False))
+    dear, cheap = cost(solve(path, True)), cost(solve(path, False))
     budget = round((dear + cheap) / 2 if dear < float("inf") else 2 * cheap, 2)
     scenario = ASKING[path].asking(max_monthly_usd=ASKING[path].rule.get("max_monthly_usd", budget))
     inquiry = Inquiry.of(scenario, few)
-    assert inquiry.solved().solution.outcome == "infeasible"
+    assert solved(inquiry).solution.outcome == "infeasible"
     conflict, ways, _ = ways_out(inquiry)
     blamed = {of_schema(item.requirement) for item in conflict}
     led = {of_schema(change.field) for way in ways for change in way.changes}

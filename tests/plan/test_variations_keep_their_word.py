@@ -12,6 +12,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import with_field
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.report import PlanReport
 
@@ -87,7 +88,7 @@ def test_a_price_breakpoint_is_where_another_plan_costs_the_same(report: PlanRep
         )
         assert abs(line - item.monthly_cost_usd) <= NEAR * abs(line)
         further = Decimal(str(item.changes_at)) + (Decimal(str(item.changes_at)) - bought.price_usd_per_hour) / 20
-        moved = read_back(Inquiry.of(Scenario.model_validate(SCENARIO), priced(few, item.field, further)).solved())
+        moved = read_back(solved(Inquiry.of(Scenario.model_validate(SCENARIO), priced(few, item.field, further))))
         assert {(p.offer, p.instances) for p in moved.purchases} != {(p.offer, p.instances) for p in report.purchases}
 
 

@@ -12,6 +12,7 @@ from optimizer.inputs.requirements.stated import waivable, with_field
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.ways_out import ways_out
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
 
 ASKED = st.fixed_dictionaries(
@@ -54,7 +55,7 @@ def test_conflicts_rule_out_and_ways_out_lead_out(few: Catalogs) -> None:
 
 def leads_out(scenario: Scenario, few: Catalogs) -> None:
     inquiry = Inquiry.of(scenario, few)
-    if inquiry.solved().solution.outcome == "optimal":
+    if solved(inquiry).solution.outcome == "optimal":
         return
     conflict, ways, _ = ways_out(inquiry)
     assert conflict
@@ -67,9 +68,9 @@ def leads_out(scenario: Scenario, few: Catalogs) -> None:
         for field, item in everything.items():
             if field not in named:
                 alone = with_field(alone, field, item.without)
-        assert inquiry.changed(alone).solved().solution.outcome == "infeasible"
+        assert solved(inquiry.changed(alone)).solution.outcome == "infeasible"
     assert ways
     changed = scenario
     for change in ways[0].changes:
         changed = with_field(changed, change.field, change.to)
-    assert read_back(Inquiry.of(changed, few).solved()).monthly_cost_usd == ways[0].monthly_cost_usd
+    assert read_back(solved(Inquiry.of(changed, few))).monthly_cost_usd == ways[0].monthly_cost_usd

@@ -10,6 +10,7 @@ from optimizer import load_scenario
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.grounds.exposure import exposure
 from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.explanation import Exposure
 from optimizer.plan.record.fleet import PlannedFleet
@@ -23,7 +24,7 @@ def asked(catalogs: Catalogs) -> Inquiry:
 
 @pytest.fixture(scope="module")
 def answer(asked: Inquiry) -> Answer:
-    return asked.solved()
+    return solved(asked)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +51,7 @@ def test_a_quality_that_fails_costs_what_the_plan_without_its_precision_costs(
     for item in told:
         precision = item.what.rsplit(" ", maxsplit=1)[1]
         keep = tuple([c.precision != precision for c in choice.configurations] for choice in asked.options)
-        without = asked.solved([*map(_flags, keep)]).solution.cost_usd_per_month
+        without = solved(asked, [*map(_flags, keep)]).solution.cost_usd_per_month
         assert without is not None
         assert item.costs_usd == pytest.approx(without - float(plan.monthly_cost_usd), abs=0.01)
 

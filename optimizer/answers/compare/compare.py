@@ -17,6 +17,7 @@ from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
+from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.variants.choices import Dimension, Tried, choices_of, tried, value_of
 
@@ -65,7 +66,7 @@ def compare(
     clock = Clock(time_limit_s, work_limit)
     inquiry = Inquiry.of(scenario, catalogs)
     begin("solving")
-    answer = replace(inquiry, clock=clock.share(SHARE_OF_PLAN)).solved()
+    answer = solved(replace(inquiry, clock=clock.share(SHARE_OF_PLAN)))
     begin("comparing")
     ruler = Ruler.of(inquiry, verified_plan(answer))
     if by == HOSTING:

@@ -11,6 +11,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.solving import solved
 from optimizer.plan.record.fields import cents
 from optimizer.plan.record.origin import inputs_of
 
@@ -30,7 +31,7 @@ def planned(scenario: Scenario, catalogs: Catalogs, clock: Clock) -> Planned:
     Raises:
         VerificationFailed: the plan did not survive independent arithmetic.
     """
-    answer = Inquiry.of(scenario, catalogs, clock).solved()
+    answer = solved(Inquiry.of(scenario, catalogs, clock))
     bought = verified_plan(answer)
     if bought is None:
         report = optimized(scenario, catalogs, clock).report
@@ -51,7 +52,7 @@ def cheapest_usd(scenario: Scenario, catalogs: Catalogs, clock: Clock) -> Decima
     """The proven least month; None where these catalogs do not know what is asked, have no plan, or time ran out."""
     if check_scenario(scenario, catalogs):
         return None
-    answer = Inquiry.of(scenario, catalogs, clock).solved()
+    answer = solved(Inquiry.of(scenario, catalogs, clock))
     if answer.solution.outcome != "optimal":
         return None
     bought = verified_plan(answer)

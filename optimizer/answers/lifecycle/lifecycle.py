@@ -26,6 +26,7 @@ from optimizer.inputs.scenario.scenario import Grid, Lifecycle, Scenario, Worklo
 from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import narrowed
+from optimizer.plan.question.solving import for_variations, solved
 from optimizer.plan.record.fields import Outcome
 from optimizer.plan.record.fleet import Deployment, PlannedFleet
 
@@ -75,7 +76,7 @@ def lifecycle(
         raise InputError(findings)
     inquiry = Inquiry.of(scenario, catalogs, Clock(time_limit_s, work_limit))
     runs = [priced(run, inquiry.market) for run in life.training]
-    months = _added_up(runs, list(_months(narrowed(inquiry).for_variations(), life, runs, progress or silent)))
+    months = _added_up(runs, list(_months(for_variations(narrowed(inquiry)), life, runs, progress or silent)))
     training = [training_cost(run, life.months, catalogs, scenario.policy.grid) for run in runs]
     return _report(inquiry, life, runs, training, months)
 
@@ -121,7 +122,7 @@ def _months(inquiry: Inquiry, life: Lifecycle, runs: Sequence[PricedRun], begin:
             # what is left in equal shares for the fleets still to be planned
             waiting = math.ceil((life.months - month + 1) / life.replan_every_months)
             in_turn = replace(inquiry, clock=inquiry.clock.share(1 / waiting))
-            answer = in_turn.changed(grown(inquiry.scenario, busiest)).solved()
+            answer = solved(in_turn.changed(grown(inquiry.scenario, busiest)))
             fleets[busiest] = FleetAtDemand(answer.solution.outcome, answer.solution.reason, verified_plan(answer))
         demand = grown(inquiry.scenario, growth_factor(life.growth_percent_per_month, month))
         yield _month(month, demand, fleets[busiest], runs)

@@ -1,4 +1,7 @@
-"""Mixes that a plan gave a replica too much of: each is predicted, and no capacity is added up across it any more."""
+"""More mixes predicted: those that a plan gave a replica too much of, and those of which it may sustain more.
+
+No capacity is added up across a mix that a plan gave too much of.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,7 +10,16 @@ import numpy as np
 
 from optimizer.base.arrays import Floats
 from optimizer.performance.candidates.options import MIXED, Pool, WorkloadOptions, mix_of, pool_options
-from optimizer.performance.candidates.triangulation import INWARD, apart, corners_around, face_around, split
+from optimizer.performance.candidates.triangulation import (
+    INWARD,
+    MOST_SPLIT,
+    Simplex,
+    apart,
+    corners_around,
+    face_around,
+    fanned,
+    split,
+)
 
 MAX_SPLITS = 4
 """Mixes predicted after one plan; a week's periods may break one each, and most are close to the worst."""
@@ -15,12 +27,12 @@ MAX_SPLITS = 4
 
 @dataclass(frozen=True)
 class OverloadedMix:
-    """A mix between others that a plan gave a replica more of than it sustains.
+    """A mix between others that a plan gave a replica more of than it sustains, or than shares add up to.
 
     Attributes:
         workload_index: Position of the workload in the scenario.
         share: Of each of the workload's classes, (K,).
-        excess: Load over what holds, above 1.
+        excess: Load over what holds, or over what is added up; above 1.
     """
 
     workload_index: int
@@ -28,27 +40,53 @@ class OverloadedMix:
     excess: float
 
 
-def with_mixes_predicted(options: WorkloadOptions, overloaded: Sequence[OverloadedMix]) -> WorkloadOptions:
-    """The same where the worst of the overloaded mixes are predicted ones and nothing is added up across them."""
-    for worst in sorted(overloaded, key=lambda each: (-each.excess, each.share))[:MAX_SPLITS]:
-        options = _split_at(options, np.array(worst.share))
+def with_overloaded_predicted(options: WorkloadOptions, overloaded: Sequence[OverloadedMix]) -> WorkloadOptions:
+    """The same where the worst of the overloaded mixes are predicted ones and nothing is added up across them.
+
+    What is sustained drops at the edge of a simplex: corners of fewer classes are moved inward, see `split`.
+    """
+    for share in _worst(overloaded):
+        options, face, pool = _with_mix(options, share)
+        if len(face) <= 1:
+            continue
+        inward = dict[int, int]()
+        for corner in corners_around(options.simplices, face):
+            if options.pools[corner].pool.classes != options.pools[pool].pool.classes:
+                inward[corner] = len(options.pools)
+                options = _with_pool(options, (1 - INWARD) * _shares(options)[corner] + INWARD * share)
+        options = replace(options, simplices=split(options.simplices, face, pool, inward))
     return options
 
 
-def _split_at(options: WorkloadOptions, share: Floats) -> WorkloadOptions:
-    """The simplices around one more mix, (K,), split there; nothing changes where the mix is a corner already."""
-    # (pool, class)
-    shares = np.array([_share_of_class(known.pool, len(share)) for known in options.pools])
-    face = face_around(options.simplices, shares, share)
-    if len(face) <= 1:
-        return options
-    pool = len(options.pools)
-    options, inward = _with_pool(options, share), dict[int, int]()
-    for corner in corners_around(options.simplices, face):
-        if options.pools[corner].pool.classes != options.pools[pool].pool.classes:
-            inward[corner] = len(options.pools)
-            options = _with_pool(options, (1 - INWARD) * shares[corner] + INWARD * share)
-    return replace(options, simplices=split(options.simplices, face, pool, inward))
+def with_better_predicted(options: WorkloadOptions, mixes: Sequence[OverloadedMix]) -> WorkloadOptions:
+    """The same where mixes that may sustain more than shares add up to are predicted ones, the most promising first."""
+    for share in _worst(mixes):
+        options, face, pool = _with_mix(options, share)
+        few = max(len(simplex) for simplex in options.simplices) <= MOST_SPLIT
+        if len(face) > 1 and few:
+            options = replace(options, simplices=split(options.simplices, face, pool, {}))
+        elif len(face) > 1:
+            options = replace(options, simplices=fanned(options.simplices, face, pool))
+    return options
+
+
+def _worst(mixes: Sequence[OverloadedMix]) -> list[Floats]:
+    """(K,) shares of the few mixes of the most excess."""
+    worst = sorted(mixes, key=lambda each: (-each.excess, each.share))[:MAX_SPLITS]
+    return [np.array(each.share) for each in worst]
+
+
+def _with_mix(options: WorkloadOptions, share: Floats) -> tuple[WorkloadOptions, Simplex, int]:
+    """The options with one more mix, (K,), predicted, the face that it lies in and its pool; where it is a corner
+    already, as they were."""
+    face = face_around(options.simplices, _shares(options), share)
+    return (_with_pool(options, share) if len(face) > 1 else options), face, len(options.pools)
+
+
+def _shares(options: WorkloadOptions) -> Floats:
+    """(pools, K) share of each of the workload's classes."""
+    classes = len(options.workload.classes())
+    return np.array([_share_of_class(known.pool, classes) for known in options.pools])
 
 
 def _share_of_class(pool: Pool, classes: int) -> Floats:

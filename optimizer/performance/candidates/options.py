@@ -19,7 +19,7 @@ from optimizer.performance.candidates.enumeration import (
     qualities,
 )
 from optimizer.performance.candidates.predict import LatencyLimits, Mix, OperatingPoint, idle, sustainable_rate
-from optimizer.performance.candidates.triangulation import Simplex, triangulated
+from optimizer.performance.candidates.triangulation import Simplex, joined_classes, triangulated
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
 from optimizer.performance.market.market import Market, permitted
 from optimizer.performance.physics.categorical import Categorical
@@ -170,13 +170,40 @@ def limits_of(workload: Workload, margins_of_rows: Margins) -> LatencyLimits:
 
 
 def pools_of(workload: Workload) -> tuple[Pool, ...]:
-    """The whole mix first, then each class alone where there is more than one."""
+    """The whole mix first, then each class alone where there is more than one, then each group of several that are
+    mixed as one."""
     classes = workload.classes()
     share = np.array([item.share for item in classes])
-    everything = Pool(WHOLE_MIX, tuple(range(len(classes))), mix_of(workload, range(len(classes)), share))
+
+    def pool(name: str, members: Sequence[int]) -> Pool:
+        return Pool(name, tuple(members), mix_of(workload, members, share[list(members)]))
+
+    everything = pool(WHOLE_MIX, range(len(classes)))
     if len(classes) == 1:
         return (everything,)
-    return (everything, *(Pool(item.name, (k,), mix_of(workload, [k], np.ones(1))) for k, item in enumerate(classes)))
+    several = [group for group in _groups(workload) if 1 < len(group) < len(classes)]
+    return (
+        everything,
+        *(pool(item.name, [k]) for k, item in enumerate(classes)),
+        *(pool("+".join(classes[k].name for k in group), group) for group in several),
+    )
+
+
+def simplices_of(workload: Workload) -> tuple[Simplex, ...]:
+    """Between which of `pools_of` capacity is added up at first: the whole mix and the groups that it is made of."""
+    pool_of_group = {pool.classes: number for number, pool in enumerate(pools_of(workload))}
+    return triangulated([pool_of_group[group] for group in _groups(workload)], len(pool_of_group))
+
+
+def names_of_joined(variant: Variant) -> tuple[str, ...]:
+    """The groups of several classes that are mixed as one."""
+    classes = variant.workload.classes()
+    return tuple("+".join(classes[k].name for k in group) for group in _groups(variant.workload) if len(group) > 1)
+
+
+def _groups(workload: Workload) -> tuple[tuple[int, ...], ...]:
+    """The workload's classes in groups of which each is mixed as one."""
+    return joined_classes(np.array([(item.input_tokens, item.output_tokens) for item in workload.classes()], float))
 
 
 def mix_of(workload: Workload, positions: Sequence[int], share: Floats) -> Mix:
@@ -214,7 +241,7 @@ def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offe
         quality=quality,
         fixed=fixed | {"engine_calibrated": ~setup.constants.known},
         pools=(),
-        simplices=triangulated(len(workload.classes())),
+        simplices=simplices_of(workload),
     )
     return _predicted(options, pools_of(workload))
 

@@ -41,7 +41,10 @@ _HALVINGS: Final = 26
 
 @dataclass(frozen=True)
 class Mix:
-    """Request classes of a workload, (K,): mean lengths, shares that sum to 1, share of prompts already cached."""
+    """Request classes of a workload, (K,): mean lengths, shares that sum to 1, share of prompts already cached.
+
+    Where every row has a mix of its own, shares are (n, K).
+    """
 
     input_tokens: Floats
     output_tokens: Floats
@@ -84,11 +87,13 @@ class Sustainable:
 
 
 def demand_of(mix: Mix, rows: int) -> TokenMix:
-    """The mix as demand of `rows` equal rows."""
+    """The mix as demand of `rows` rows, equal ones unless the mix has shares for each."""
     cached = mix.input_tokens * mix.cached_input_share
     # (K,) -> (rows, K)
     by_class = (mix.input_tokens - cached, cached, mix.output_tokens, mix.share)
-    return TokenMix(*(np.broadcast_to(np.asarray(each, np.float64), (rows, len(mix.share))) for each in by_class))
+    return TokenMix(
+        *(np.broadcast_to(np.asarray(each, np.float64), (rows, len(mix.input_tokens))) for each in by_class)
+    )
 
 
 def operate(setup: Setup, mix: Mix, rate_per_s: Floats) -> OperatingPoint:

@@ -24,8 +24,15 @@ INWARD: Final = 0.01
 ROUNDING: Final = 1e-9
 """Shares of a mix that are put down to floating point."""
 
-MOST_MIXED_CLASSES: Final = 4
-"""Workloads of more classes are served by class or as a whole: simplices of many corners say little of their inside."""
+ALIKE: Final = 0.1
+"""Prompts and answers that differ by no more than this share are alike: a replica serves their classes as one."""
+
+MOST_MIXED: Final = 8
+"""Classes, or groups of classes, that mixes are made of; the simplices between more would be too many."""
+
+
+MOST_SPLIT: Final = 3
+"""Corners of simplices that are split where a replica sustains more inside; around more corners, mixes are added."""
 
 
 def apart(pools: int) -> tuple[Simplex, ...]:
@@ -33,12 +40,43 @@ def apart(pools: int) -> tuple[Simplex, ...]:
     return tuple((pool,) for pool in range(pools))
 
 
-def triangulated(classes: int) -> tuple[Simplex, ...]:
-    """The simplices between the whole mix (pool 0) and all classes but one (pools 1 to K, one for each class)."""
-    if not 1 < classes <= MOST_MIXED_CLASSES:
-        return apart(1 if classes == 1 else classes + 1)
-    everything = range(classes + 1)
-    return tuple(tuple(pool for pool in everything if pool != left_out) for left_out in range(classes, 0, -1))
+def joined_classes(lengths: Floats) -> tuple[tuple[int, ...], ...]:
+    """Classes in groups of which each is mixed as one: the alike, and beyond `MOST_MIXED` groups the nearest.
+
+    Two groups are as far apart as the two of their classes that differ most, in prompt or answer (complete linkage);
+    the nearest two are joined first. A group is sent requests in its classes' own shares.
+
+    Args:
+        lengths: (K, 2) tokens of prompt and answer.
+
+    Returns:
+        Groups of positions, each sorted, by their first class.
+    """
+    groups: list[tuple[int, ...]] = [(k,) for k in range(len(lengths))]
+    # (group, group) -> the largest ratio of lengths, as a logarithm
+    distance = np.abs(np.log(lengths)[:, None] - np.log(lengths)[None]).max(axis=2)
+    np.fill_diagonal(distance, np.inf)
+    while len(groups) > 1 and (distance.min() <= np.log1p(ALIKE) or len(groups) > MOST_MIXED):
+        first, second = sorted(np.unravel_index(int(distance.argmin()), distance.shape))
+        farther = np.maximum(distance[first], distance[second])
+        distance[first], distance[:, first] = farther, farther
+        distance[first, first] = np.inf
+        distance = np.delete(np.delete(distance, second, axis=0), second, axis=1)
+        groups[first] = tuple(sorted(groups[first] + groups.pop(int(second))))
+    return tuple(sorted(groups))
+
+
+def triangulated(corners: Sequence[int], pools: int) -> tuple[Simplex, ...]:
+    """The simplices between the whole mix (pool 0) and all corners but one; every other pool stays by itself.
+
+    Args:
+        corners: The pools that the whole mix is made of: of one class each, or of a group of classes.
+        pools: How many pools there are in all.
+    """
+    if len(corners) < 2:
+        return apart(pools)
+    between = [(0, *sorted(pool for pool in corners if pool != left_out)) for left_out in corners]
+    return tuple(sorted(between + [(pool,) for pool in range(1, pools) if pool not in corners]))
 
 
 def split(
@@ -64,6 +102,16 @@ def split(
         else:
             found.append(simplex)
     return tuple(sorted(set(found)))
+
+
+def fanned(simplices: Sequence[Simplex], face: Sequence[int], pool: int) -> tuple[Simplex, ...]:
+    """The simplices, and beside them those between a new mix of a face and all of its corners but one.
+
+    Where a replica sustains more of the new mix than shares add up to, these promise more than what they lie in, and
+    what they lie in still holds. Splitting every simplex around a face of many would make too many of them.
+    """
+    parts = [tuple(sorted({*face, pool} - {corner})) for corner in face]
+    return tuple(sorted({*simplices, *parts}))
 
 
 def corners_around(simplices: Iterable[Simplex], face: Iterable[int]) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from optimizer.inputs.requirements.stated import stated_requirements, with_field
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
 from optimizer.performance.candidates.options import MIXED, WorkloadOptions
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.outline import outlined
 from optimizer.plan.record.explanation import Alternative
 from optimizer.plan.record.fields import Outcome
@@ -145,7 +146,7 @@ def _compared(
 ) -> Alternative:
     """An alternative beside the chosen plan, predicted if it must be, solved, and told in facts and one sentence."""
     try:
-        answer = asked().solved(keep)
+        answer = solved(asked(), keep)
     except LimitReached as reached:
         return _without_plan(kind, change, "unproven", f"not compared, {reached}")
     if answer.solution.outcome not in ("optimal", "feasible"):

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from optimizer.inputs.requirements.stated import StatedRequirement, waivable, with_field
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.outline import outlined
 from optimizer.plan.record.fleet import Outline
 
@@ -63,5 +64,5 @@ def plan_without(inquiry: Inquiry, left_out: Iterable[StatedRequirement]) -> Out
 
 def plan_of(inquiry: Inquiry, scenario: Scenario) -> Outline | None:
     """The cheapest plan of a changed scenario; None when there is none."""
-    answer = inquiry.changed(scenario).solved()
+    answer = solved(inquiry.changed(scenario))
     return outlined(answer) if answer.solution.outcome in ("optimal", "feasible") else None

@@ -11,6 +11,7 @@ from optimizer.plan.explain.levers import Direction, Lever, is_demand
 from optimizer.plan.explain.pricing import SAME_COST
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import restricted
+from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.outline import outlined
 from optimizer.plan.record.explanation import MarginalValue, MeasuredRequirement
 from optimizer.plan.record.fields import Outcome
@@ -63,14 +64,14 @@ def worth_moving(moved: Sequence[Lever], limits: Sequence[MeasuredRequirement]) 
 
 def varied(inquiry: Inquiry, field: str, value: float) -> Varied:
     """The best plan with one field of the scenario set anew."""
-    answer = inquiry.changed(with_field(inquiry.scenario, field, value)).solved()
+    answer = solved(inquiry.changed(with_field(inquiry.scenario, field, value)))
     found = answer.solution.outcome in ("optimal", "feasible")
     return Varied(answer.solution.outcome, outlined(answer) if found else None)
 
 
 def varied_cost_usd(inquiry: Inquiry, field: str, value: float) -> float:
     """The month's cost of the best plan with one field set anew; infinite where there is none."""
-    cost = inquiry.changed(with_field(inquiry.scenario, field, value)).solved().solution.cost_usd_per_month
+    cost = solved(inquiry.changed(with_field(inquiry.scenario, field, value))).solution.cost_usd_per_month
     return math.inf if cost is None else cost
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from optimizer.base.arrays import Flags
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.outline import outlined
 from optimizer.plan.record.fleet import Outline
 
@@ -66,7 +67,7 @@ def crossing(inquiry: Inquiry, chosen: Outline, moved: Flags, end: Decimal) -> C
 
 def _best(inquiry: Inquiry, moved: Flags, factor: Decimal) -> Outline | None:
     """The best plan with those prices times the factor, told at the prices of today."""
-    answer = repriced(inquiry, moved, factor).solved()
+    answer = solved(repriced(inquiry, moved, factor))
     if answer.solution.outcome != "optimal":
         return None
     return outlined(replace(answer, inquiry=inquiry))

@@ -16,6 +16,7 @@ from optimizer.performance.physics.setup import Configuration
 from optimizer.performance.uncertainty.evidence import not_measured
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
+from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import stands_for
 from optimizer.plan.record.explanation import Benchmark, Estimate, Exposure
 from optimizer.plan.record.fleet import PlannedFleet
@@ -75,7 +76,7 @@ def _largest_stake_first(estimate: Estimate) -> tuple[float, str]:
 
 def _of_either_plan(central: Inquiry, used: Sequence[Measurable]) -> list[Measurable]:
     """What the plan runs, in its layout, and what else a plan on central predictions would run; one of each key."""
-    answer = central.solved()
+    answer = solved(central)
     uses = answer.used if answer.solution.outcome == "optimal" else ()
     others = _measurables(central, [use.column for use in uses])
     groups = {group.key: group for group in reversed([*used, *others])}
@@ -95,14 +96,14 @@ def _at_central_prediction(inquiry: Inquiry) -> Inquiry:
 
 
 def _cost(inquiry: Inquiry) -> float | None:
-    return inquiry.solved().solution.cost_usd_per_month
+    return solved(inquiry).solution.cost_usd_per_month
 
 
 def _cost_without(inquiry: Inquiry, workload: int, rows: Flags) -> float | None:
     """What the month costs where one workload cannot use some of its configurations."""
     keep = [np.ones(len(options.configurations), dtype=np.bool_) for options in inquiry.options]
     keep[workload] = ~rows
-    return inquiry.solved(keep).solution.cost_usd_per_month
+    return solved(inquiry, keep).solution.cost_usd_per_month
 
 
 def _performance(inquiry: Inquiry, central: Inquiry, group: Measurable, *, cost: float, in_plan: bool) -> Estimate:
@@ -217,7 +218,7 @@ def _qualities(inquiry: Inquiry, chosen: PlannedFleet, used: Sequence[Measurable
 def _benchmark(inquiry: Inquiry, central: Inquiry, estimate: Estimate, group: Measurable) -> Benchmark:
     """At the load that a replica carries in the plan that it would confirm, with the room that the policy asks for."""
     options, rows = inquiry.options[group.workload], group.rows(inquiry.options[group.workload])
-    answer = (_partly_central(inquiry, central, group.workload, rows) if estimate.saves_usd else inquiry).solved()
+    answer = solved(_partly_central(inquiry, central, group.workload, rows) if estimate.saves_usd else inquiry)
     cost = answer.solution.cost_usd_per_month or 0.0
     effect = f"a plan of ${cost:,.2f} a month would do" if estimate.saves_usd else "the plan is sure to stand"
     # the deployment of the group that carries most, at its busiest hours

@@ -10,6 +10,7 @@ from typing import Final
 
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.plan.question.inquiry import Answer
+from optimizer.plan.question.mixing import mixing_of
 from optimizer.plan.record.report import BoundOf, Scope
 from optimizer.program.problem.columns import may_mix
 
@@ -62,12 +63,33 @@ def _has_classes(choice: WorkloadOptions) -> bool:
 
 
 def _between_mixes(answer: Answer) -> str:
-    """Between predicted mixes capacity is added up by shares, or nothing is mixed at all."""
-    between = answer.inquiry.mixes_between()
-    if between:
-        return f"what replicas sustain beyond the shares of {between} predicted mixes, by which capacity is added up"
+    """Between predicted mixes capacity is added up by shares, and probes did not show that nothing else helps."""
+    facts = mixing_of(answer)
+    if facts.predicted_mixes and not facts.settled:
+        return (
+            f"what replicas sustain beyond the shares of {facts.predicted_mixes} predicted mixes, by which capacity is "
+            "added up"
+        )
     mixed = may_mix(answer.inquiry.scenario.policy) and any(_has_classes(choice) for choice in answer.inquiry.options)
-    return "replicas that serve other mixes than those predicted" if mixed else ""
+    return "replicas that serve other mixes than those predicted" if mixed and not facts.predicted_mixes else ""
+
+
+def _beyond_probes(answer: Answer) -> str:
+    """Probes between mixes bound what lies between them where it is shaped as they take it to be."""
+    facts = mixing_of(answer)
+    return "what replicas sustain between mixes beyond what probes there leave possible" if facts.settled else ""
+
+
+def _joined_classes(answer: Answer) -> str:
+    """Classes that are mixed as one keep their shares."""
+    joined = mixing_of(answer).joined
+    return f"other shares within classes that are mixed as one ({', '.join(joined)})" if joined else ""
+
+
+def _unmixed_for_loss(answer: Answer) -> str:
+    """After a loss other classes meet on a replica than before, so none are mixed."""
+    left_out = mixing_of(answer).left_out_for_loss
+    return "replicas that serve other mixes than one class or all, since a loss must be survived" if left_out else ""
 
 
 def _not_reached(answer: Answer) -> str:
@@ -81,6 +103,9 @@ ROWS: Final = (
     ScopeRow(_offers, _nothing),
     ScopeRow(_hours, _nothing),
     ScopeRow(_mixes, _between_mixes),
+    ScopeRow(_nothing, _beyond_probes, narrows_bound=False),
+    ScopeRow(_nothing, _joined_classes),
+    ScopeRow(_nothing, _unmixed_for_loss),
     ScopeRow(_nothing, _not_reached, narrows_bound=False),
 )
 """A restriction of the program that is lifted takes its words out of its row; a new one adds a row."""

@@ -1,9 +1,10 @@
 """A scenario that can be solved again under a change: the same candidates, other masks, offers or policy."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,21 +16,22 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import own_fields, policy_fields
 from optimizer.inputs.scenario.scenario import Policy, Scenario
 from optimizer.performance.candidates.apis import apis
-from optimizer.performance.candidates.mixes import OverloadedMix, with_mixes_apart, with_mixes_predicted
+from optimizer.performance.candidates.mixes import OverloadedMix, with_mixes_apart, with_overloaded_predicted
 from optimizer.performance.candidates.options import WorkloadOptions, evaluate, re_rated, variants
-from optimizer.performance.candidates.periods import Periods, exact_hours, grouped, periods, told_apart
+from optimizer.performance.candidates.periods import Periods, grouped, periods, told_apart
 from optimizer.performance.market.market import Market, admits_by, market, under
-from optimizer.plan.question.service import LOAD_TOLERANCE, Service, Use, overload, services_of
+from optimizer.plan.question.service import (
+    LOAD_TOLERANCE,
+    Service,
+    Use,
+    overload,
+    promising_mixes,
+    services_of,
+    with_own_pools,
+)
 from optimizer.program.problem.columns import may_mix
 from optimizer.program.problem.formulate import Formulation, formulate
-from optimizer.program.proof.state import EQUAL_COST
 from optimizer.program.solve import Solution, solve
-
-MOST_ROUNDS = 8
-"""Solves with mixing, each knowing the mixes that broke before; most plans settle in one to three."""
-
-SHARE_WITHOUT_MIXING = 0.5
-"""Of what is left of a limit, for the best plan without mixing, which is there if nothing else is."""
 
 NO_FLOW = 1e-8
 """Share of a class's demand below which a flow is the solver's rounding."""
@@ -38,14 +40,9 @@ COMPARISON_GAP = 0.01
 COMPARISON_NODES = 50
 """Where the search ends for plans with demand over time that are only compared with the chosen, proven one."""
 
-EXACT_NODES = 500
-"""Where the search over a week of many periods ends, the same on every machine; most end at the first node."""
 
-SHARE_OF_FEW_PERIODS = 0.5
-"""Of what is left of a limit, for the first plan of a week."""
-
-MOST_TIDIED = 24
-"""Periods of a plan for which ties are broken anew."""
+Predicting: TypeAlias = Callable[[WorkloadOptions, Sequence[OverloadedMix]], WorkloadOptions]
+"""How more mixes come among the predicted ones."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +53,12 @@ class Answer:
     formulation: Formulation
     solution: Solution
     rounds: int = 1
-    """Solves until every deployment held at the mix that the plan sends it, see `Inquiry.solved`."""
+    """Solves until every deployment held at the mix that the plan sends it, see `solving`."""
+    looked_between: bool = False
+    """Whether `rounds` counts solves with capacity added up between mixes."""
+    mixes_settled: bool = False
+    """Whether probes between the predicted mixes leave no cheaper plan possible, or no plan where there is none; see
+    `performance.candidates.probing` for what they show. Nothing is claimed where no capacity is added up."""
 
     @property
     def running_alike(self) -> Ints:
@@ -94,28 +96,25 @@ class Answer:
             for use, share in zip(self.used, shares, strict=True)
         )
 
+    def worth_predicting(self, known: "Inquiry") -> tuple[OverloadedMix, ...]:
+        """The mixes of which this plan, at the raised rates of `known`, gives a replica more than shares add up to."""
+        found: list[OverloadedMix] = []
+        for use in self.used:
+            choice, serving_share = known.options[use.column.workload], known.market.serving_share[use.column.offer]
+            found += promising_mixes(known.scenario.policy, choice, with_own_pools(choice, use), float(serving_share))
+        return tuple(found)
+
     def broken(self) -> tuple[OverloadedMix, ...]:
         """The mixes of which a deployment gets more than the policy lets it carry."""
         policy = self.inquiry.scenario.policy
         found = []
         for use, by_period in zip(self.used, self.services, strict=True):
             for replicas, flows, now in zip(use.replicas, use.pool_flow_per_s, by_period, strict=True):
-                excess = overload(policy, replicas, now)
+                excess = overload(policy, replicas, now.flow_per_s, now.rate_per_s)
                 if np.count_nonzero(flows) > 1 and excess > 1 + LOAD_TOLERANCE:
                     home = self.inquiry.options[use.column.workload].workload_index
                     found.append(OverloadedMix(home, now.share_of_class, excess))
         return tuple(found)
-
-
-def _better(apart: Answer, mixed: Answer) -> Answer:
-    """The cheaper of the best plans without and with mixing, with what is proven of both; of equals the former."""
-    plain, other = apart.solution, mixed.solution
-    if plain.cost_usd_per_month is None:
-        return mixed
-    if other.cost_usd_per_month is not None and other.cost_usd_per_month < plain.cost_usd_per_month * (1 - EQUAL_COST):
-        return mixed
-    proven = other.outcome in ("optimal", "infeasible")
-    return replace(apart, inquiry=mixed.inquiry, solution=plain if proven else plain.bounded_by(other))
 
 
 @dataclass(frozen=True)
@@ -140,6 +139,8 @@ class Inquiry:
     """(168,) the periods that a variation of a plan is made of; None where it takes as many as lose no plan."""
     node_limit: int | None = None
     """For each solve; without one it goes on until every answer is proven."""
+    looks_ahead: bool = True
+    """Whether more mixes are predicted because replicas may sustain more of them; not again once a plan is found."""
 
     @classmethod
     def of(cls, scenario: Scenario, catalogs: Catalogs, clock: Clock | None = None) -> "Inquiry":
@@ -147,85 +148,10 @@ class Inquiry:
         offers = market(catalogs, scenario.policy)
         return cls(scenario, catalogs, offers, evaluate(scenario, catalogs, offers), clock or Clock())
 
-    def solved(self, keep: Sequence[Flags] | None = None) -> Answer:
-        """The optimum, optionally over a part of the configurations.
-
-        A week of few periods, whose demand is rounded up, is solved first; then one of as many periods as lose no plan.
-        The cheaper plan is the answer, with what is proven of every plan. Few periods do for a plan that is compared or
-        varied; that there is none is said of every plan alone.
-        """
-        week, enough = self.week, self.close_enough or self.hour_to_period is not None
-        first = self.clock.share(SHARE_OF_FEW_PERIODS)
-        asked = self if week.exact or enough else replace(self, node_limit=EXACT_NODES, clock=first)
-        coarse = asked._over_mixes(keep)
-        if week.exact or (enough and coarse.solution.cost_usd_per_month is not None):
-            return coarse
-        whole = replace(coarse.inquiry, clock=self.clock, hour_to_period=exact_hours(self.scenario))
-        every = replace(whole, node_limit=EXACT_NODES, any_of_equals=True)
-        return self._shown(coarse, every._over_mixes(keep, coarse.solution.cost_usd_per_month))
-
-    def _shown(self, coarse: Answer, exact: Answer) -> Answer:
-        """The cheaper of two plans, of equals the one of fewer periods, with what is proven of every plan.
-
-        Variations of it are made of the few periods, told apart where hours of the plan run different instances.
-        """
-        few, every = coarse.solution.cost_usd_per_month, exact.solution.cost_usd_per_month
-        hours = coarse.formulation.periods.hour_to_period
-        if few is None and every is None:
-            return replace(exact, inquiry=self)
-        if few is None or (every is not None and every < few * (1 - EQUAL_COST)):
-            shown = self._tidied(exact)
-            hours = told_apart(hours, shown.running_alike)
-        else:
-            proven = exact.solution.outcome in ("optimal", "infeasible")
-            bound = few if proven else exact.solution.bound_usd_per_month or 0.0
-            shown = replace(coarse, solution=coarse.solution.above(bound, exact.solution.ended_by))
-        varied = replace(shown.inquiry, clock=self.clock, hour_to_period=hours, node_limit=self.node_limit)
-        return replace(shown, inquiry=replace(varied, any_of_equals=self.any_of_equals))
-
-    def _tidied(self, exact: Answer) -> Answer:
-        """The plan in periods of hours that run the same instances, ties broken among its own configurations.
-
-        It stays as it is where these periods are many, or where they cost more: what is sent to hosted APIs follows the
-        demand of each hour.
-        """
-        hours, cost_usd = exact.running_alike, exact.solution.cost_usd_per_month or 0.0
-        if hours.max() >= MOST_TIDIED:
-            return exact
-        own = tuple(np.zeros(len(choice.configurations), dtype=np.bool_) for choice in exact.inquiry.options)
-        for use in exact.used:
-            own[use.column.workload][use.column.configuration] = True
-        alike = replace(exact.inquiry, hour_to_period=hours, any_of_equals=self.any_of_equals)
-        tidy = alike._over_mixes(own, cost_usd)
-        if tidy.solution.cost_usd_per_month is None or tidy.solution.cost_usd_per_month > cost_usd * (1 + EQUAL_COST):
-            return exact
-        bound_usd = exact.solution.bound_usd_per_month or 0.0
-        return replace(tidy, solution=tidy.solution.above(bound_usd, exact.solution.ended_by))
-
-    def _over_mixes(self, keep: Sequence[Flags] | None, known_usd: float | None = None) -> Answer:
-        """The optimum in this week that holds at the mixes it runs, or that there is none as cheap as a known plan.
-
-        Every deployment is predicted again at the mix that the plan sends it. Where one does not hold, its mix becomes
-        one of the predicted ones and the program is solved again, after `MOST_ROUNDS` with nothing added up between
-        predicted mixes, which always holds. The best plan without any mixing, which is found soon, is a ceiling.
-        """
-        if not self.mixes_between():
-            return self._solved(keep, known_usd)
-        apart = None
-        if known_usd is None:
-            apart = replace(self.apart(), clock=self.clock.share(SHARE_WITHOUT_MIXING))._solved(keep)
-            known_usd = apart.solution.cost_usd_per_month
-        inquiry, rounds = self, 1
-        answer = inquiry._solved(keep, known_usd)
-        while broken := answer.broken():
-            if self.clock.expired and apart is not None and apart.solution.cost_usd_per_month is not None:
-                return replace(
-                    apart, inquiry=inquiry, solution=apart.solution.bounded_by(answer.solution), rounds=rounds
-                )
-            mixing, rounds = rounds < MOST_ROUNDS, rounds + 1
-            inquiry = inquiry.with_predicted(broken) if mixing else inquiry.apart()
-            answer = inquiry._solved(keep, known_usd)
-        return replace(answer if apart is None else _better(apart, answer), rounds=rounds)
+    @property
+    def over_time(self) -> bool:
+        """Whether demand changes over the week, which makes every solve a long one."""
+        return any(workload.demand is not None for workload in self.scenario.workloads)
 
     @property
     def week(self) -> Periods:
@@ -244,24 +170,20 @@ class Inquiry:
         """The same candidates, each sent one of the predicted mixes."""
         return replace(self, options=tuple(with_mixes_apart(choice) for choice in self.options))
 
-    def with_predicted(self, broken: Sequence[OverloadedMix]) -> "Inquiry":
-        """The same candidates, told what they sustain of mixes that broke."""
-        homes = {
-            each.workload_index: [other for other in broken if other.workload_index == each.workload_index]
-            for each in broken
-        }
-        options = tuple(
-            with_mixes_predicted(choice, homes[choice.workload_index]) if choice.workload_index in homes else choice
-            for choice in self.options
-        )
-        return replace(self, options=options)
+    def with_predicted(self, mixes: Sequence[OverloadedMix], how: Predicting = with_overloaded_predicted) -> "Inquiry":
+        """The same candidates, told what they sustain of more mixes."""
+        of_workload = defaultdict[int, list[OverloadedMix]](list)
+        for mix in mixes:
+            of_workload[mix.workload_index].append(mix)
+        return replace(self, options=tuple(how(choice, of_workload[choice.workload_index]) for choice in self.options))
 
     def formulated(self, keep: Sequence[Flags] | None = None) -> Formulation:
         """The purchase problem, optionally over a part of the configurations."""
         hosted = apis(self.scenario, self.catalogs).admitted if "serverless" in self.scenario.policy.hosting else ()
         return formulate(self.scenario, self.options, self.market, keep, hosted, self.week)
 
-    def _solved(self, keep: Sequence[Flags] | None, known_usd_per_month: float | None = None) -> Answer:
+    def solved_once(self, keep: Sequence[Flags] | None, known_usd_per_month: float | None = None) -> Answer:
+        """The optimum of one program: these periods, and capacity added up between these predicted mixes."""
         self._still_wanted()
         formulation = self.formulated(keep)
         gap, nodes = (COMPARISON_GAP, COMPARISON_NODES) if self.close_enough else (0.0, self.node_limit)
@@ -295,12 +217,7 @@ class Inquiry:
 
     def for_comparison(self) -> "Inquiry":
         """The same question for answers beside a plan: any of several equals, close enough where proof takes long."""
-        several = any(workload.demand is not None for workload in self.scenario.workloads)
-        return replace(self, close_enough=several, any_of_equals=True)
-
-    def for_variations(self) -> "Inquiry":
-        """The same question, whose changes are all answered in periods that tell hours apart as its own plan does."""
-        return self if self.week.exact else self.solved().inquiry
+        return replace(self, close_enough=self.over_time, any_of_equals=True, looks_ahead=False)
 
     def changed(self, scenario: Scenario) -> "Inquiry":
         """The inquiry for another scenario over the same catalogs, predicting again only what the change touches."""

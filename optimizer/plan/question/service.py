@@ -1,14 +1,19 @@
 """What a deployment is sent in each period and what it sustains of just that, predicted again at the plan's own mix."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from optimizer.inputs.scenario.scenario import Policy
+from optimizer.performance.candidates.mixes import OverloadedMix
 from optimizer.performance.candidates.options import WorkloadOptions, mix_of
 from optimizer.performance.candidates.predict import Mix, sustainable_rate
+from optimizer.performance.candidates.probing import middle_of
 from optimizer.program.problem.columns import Column
+
+NEAR_A_CORNER = 0.02
+"""Share of a replica's requests beside which its mix is as good as predicted; then the middle of its simplex is."""
 
 LOAD_TOLERANCE = 1e-6
 """Relative: routing comes from a linear program in floating point."""
@@ -115,11 +120,40 @@ def _service(
     return Service(by_class, classes, mix, float(rate_per_s) * serving_share, int(limited_by))
 
 
-def overload(policy: Policy, replicas: int, service: Service) -> float:
-    """What a deployment is sent over the most that the policy allows at its mix: utilization, and spare replicas."""
-    flow_per_s = service.flow_per_s * policy.robust.demand
+def with_own_pools(choice: WorkloadOptions, use: Use) -> Use:
+    """What a plan at `raised` rates runs, in terms of the pools of the options whose rates were raised."""
+    own = [p for simplex in choice.simplices for p in simplex]
+    return replace(use, column=use.column._replace(pools=tuple(own[p] for p in use.column.pools)))
+
+
+def promising_mixes(policy: Policy, choice: WorkloadOptions, use: Use, serving_share: float) -> list[OverloadedMix]:
+    """The mixes of a deployment that is sent more than one replica sustains by the shares that requests take of it.
+
+    Where it is sent hardly more than one predicted mix, the middle of its simplex stands for it.
+    """
+    rates = [choice.pools[p].rate_per_s[use.column.configuration] * serving_share for p in use.column.pools]
+    middle, found = middle_of(choice, use.column.pools, use.column.configuration), []
+    for replicas, flows, sent in zip(use.replicas, use.pool_flow_per_s, flows_by_class(choice, use), strict=True):
+        taken = sum(flow / rate for flow, rate in zip(flows, rates, strict=True) if flow > 0)
+        excess = overload(policy, replicas, sum(flows), sum(flows) / taken) if taken else 0.0
+        if len(flows) > 1 and excess > 1 + LOAD_TOLERANCE:
+            near_a_corner = max(flows) > (1 - NEAR_A_CORNER) * sum(flows)
+            share = middle if near_a_corner else tuple(flow / sum(sent) for flow in sent)
+            found.append(OverloadedMix(choice.workload_index, share, excess))
+    return found
+
+
+def overload(policy: Policy, replicas: int, flow_per_s: float, rate_per_s: float) -> float:
+    """What a deployment is sent over the most that the policy allows at its mix: utilization, and spare replicas.
+
+    Args:
+        policy: What it allows.
+        replicas: How many run.
+        flow_per_s: Requests/s that they are sent.
+        rate_per_s: Requests/s of that mix that one sustains.
+    """
     if not flow_per_s:
         return 0.0
-    rate_per_s = service.rate_per_s * policy.robust.throughput
-    most = min(policy.max_utilization * replicas, replicas - policy.spare_replicas) * rate_per_s
-    return flow_per_s / most if most > 0 else float("inf")
+    most = min(policy.max_utilization * replicas, replicas - policy.spare_replicas)
+    most_per_s = most * rate_per_s * policy.robust.throughput
+    return flow_per_s * policy.robust.demand / most_per_s if most_per_s > 0 else float("inf")

@@ -25,11 +25,15 @@ class SolverFacts(Strict):
     eliminated: dict[str, int]
     """Candidates removed by each argument that no optimal plan needs them."""
     mixes_between: int
-    """Predicted mixes of classes between which capacity is added up by shares; 0 where nothing is added up. The proof
-    is of plans counted so."""
+    """Predicted mixes of classes between which capacity is added up by shares; 0 where nothing is added up."""
+    mixes_settled: bool = False
+    """Whether mixes probed between the predicted ones leave no cheaper plan possible. Where not, `bound_usd` is what
+    plans would cost at the rates that the probes leave possible, unless nothing was probed."""
+    classes_joined: tuple[str, ...] = ()
+    """Classes so alike, or so many, that they share replicas with others only in their own shares."""
     rounds: int
-    """Solves until every deployment held at the mix of classes that the plan sends it; each but the last predicted the
-    mixes that did not."""
+    """Solves until every deployment held at the mix of classes that the plan sends it, and mixes of which replicas may
+    sustain more made no cheaper plan; each but the last predicted more mixes."""
     wall_s: float
 
 

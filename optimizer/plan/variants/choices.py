@@ -14,6 +14,7 @@ from optimizer.performance.market.criteria import OFFER_CRITERIA
 from optimizer.plan.explain.conflict import plan_without
 from optimizer.plan.question.forcing import Choice, forced
 from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.question.solving import solved
 from optimizer.plan.record.fleet import Deployment
 from optimizer.plan.variants.shortfalls import shortfalls
 
@@ -125,7 +126,7 @@ def _solved(inquiry: Inquiry) -> Answer:
     Raises:
         LimitReached: neither was found in time.
     """
-    answer = inquiry.solved()
+    answer = solved(inquiry)
     if answer.solution.outcome not in SOLVED and answer.solution.ended_by is not None:
         raise LimitReached(answer.solution.ended_by)
     return answer

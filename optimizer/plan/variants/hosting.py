@@ -14,6 +14,7 @@ from optimizer.performance.candidates.apis import apis
 from optimizer.performance.market.criteria import API_CRITERIA
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import narrowed
+from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.outline import outlined
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.variants.choices import SOLVED, Stop, Tried, stopping_limits
@@ -80,7 +81,7 @@ def _tried(inquiry: Inquiry, way: str) -> Tried:
     missing = _missing(question, way)
     if missing:
         return Tried(way, None, missing)
-    answer = question.solved()
+    answer = solved(question)
     if answer.solution.outcome in SOLVED:
         return Tried(way, answer, lifted)
     if answer.solution.ended_by is not None:
@@ -171,13 +172,13 @@ def _line(usd_per_month: Decimal) -> Callable[[float], Cost]:
 
 
 def _steps(inquiry: Inquiry) -> Callable[[float], Cost]:
-    solved: dict[float, Cost] = {}
+    known: dict[float, Cost] = {}
 
     def cost(factor: float) -> Cost:
-        if factor not in solved:
-            answer = replace(inquiry, scenario=at_demand(inquiry.scenario, factor)).solved()
-            solved[factor] = outlined(answer).monthly_cost_usd if answer.solution.outcome in SOLVED else None
-        return solved[factor]
+        if factor not in known:
+            answer = solved(replace(inquiry, scenario=at_demand(inquiry.scenario, factor)))
+            known[factor] = outlined(answer).monthly_cost_usd if answer.solution.outcome in SOLVED else None
+        return known[factor]
 
     return cost
 

@@ -229,8 +229,10 @@ def _proof(report: PlanReport) -> str:
     proof = f"{PROOF_WORDS[report.outcome]}{narrow}: {solver.reason}"
     if report.bound_usd is not None and report.relative_gap is not None:
         proof += f"; bound {money(report.bound_usd)}, gap {report.relative_gap:.2%}"
+    if solver.mixes_settled:
+        proof += f"; between {solver.mixes_between} predicted mixes of classes, probes leave no cheaper plan possible"
     if solver.rounds > 1:
-        proof += f"; solved {solver.rounds} times until every replica held at the mix it is sent"
+        proof += f"; solved {solver.rounds} times, each time with more mixes predicted"
     return proof
 
 

@@ -1,0 +1,128 @@
+"""How much more a replica may sustain between predicted mixes than their shares add up to, by probes in between.
+
+Adding up by shares assumes that a load x between the predicted ones takes the share g(x) of a replica, linear in x. In
+truth it takes another one. It is probed at each configuration's own mixes: in the middle of a simplex, and at 13
+places of each of its edges, closer towards their ends, where limits of a class come in. Where the loads that a replica
+sustains along an edge are a convex set, g is convex there, so what a load of one whole replica spares, 1 - g, is
+concave along the edge and 0 at its ends; and one of the probes spares at least three quarters of the most that any load
+of the edge does. Rates are raised by as much as that leaves possible, and then no mix of the edge exceeds them. Along
+other edges, and inside simplices of several edges, the same margin is an estimate.
+
+The three quarters: a concave h over [0, 1] with h(0) = h(1) = 0 and its peak at t has h(s) >= h(t) s/t for s <= t and
+h(s) >= h(t) (1 - s)/(1 - t) for s >= t; for every t, s = 1/4, 1/2 or 3/4 gives at least three quarters of h(t).
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from optimizer.base.arrays import Floats, Ints
+from optimizer.performance.candidates.options import PoolOptions, WorkloadOptions, mix_of
+from optimizer.performance.candidates.predict import sustainable_rate
+from optimizer.performance.candidates.triangulation import Simplex
+
+SHOWN: Final = 0.75
+"""The least part that the probes of an edge show of the most that a load on it spares."""
+
+MOST_SPARED: Final = 0.9
+"""Of a replica; where probes leave more possible, rates are raised tenfold and no further."""
+
+LEEWAY: Final = 0.001
+"""By which every rate between predicted mixes is raised at least: so far edges were seen to be from convex."""
+
+TOWARDS_AN_END: Final = np.array([0.02, 0.06, 0.12, 0.18, 0.25, 0.35, 0.5, 0.65, 0.75, 0.82, 0.88, 0.94, 0.98])
+ON_AN_EDGE: Final = np.stack([TOWARDS_AN_END, 1 - TOWARDS_AN_END], axis=1)
+"""(probes, corners) the shares of a replica's capacity that the probes of an edge give to its corners."""
+
+
+def raised(options: WorkloadOptions) -> WorkloadOptions:
+    """The same where a replica sustains the most that probes leave possible between predicted mixes, by simplex.
+
+    Every simplex has pools of its own, with the mixes of its corners: the pools of all simplices, one after the other.
+    What is promised so need not hold. It serves to bound, and to find the mixes worth predicting.
+    """
+    spared = _spared(options)
+    pools: list[PoolOptions] = []
+    simplices: list[Simplex] = []
+    for number, simplex in enumerate(options.simplices):
+        most = np.max([spared[face] for face in _probed_faces(simplex)], axis=0) / SHOWN
+        factor = (1 + LEEWAY * (len(simplex) > 1)) / (1 - np.minimum(most, MOST_SPARED))
+        simplices.append(tuple(range(len(pools), len(pools) + len(simplex))))
+        for known in (options.pools[p] for p in simplex):
+            named = replace(known.pool, name=f"{known.pool.name}@{number}")
+            pools.append(replace(known, pool=named, rate_per_s=known.rate_per_s * factor))
+    return replace(options, pools=tuple(pools), simplices=tuple(simplices))
+
+
+def middle_of(options: WorkloadOptions, simplex: Simplex, configuration: int) -> tuple[float, ...]:
+    """(K,) the mix of which each corner of a simplex takes the same share of a configuration's replica."""
+    load = _loads(options, simplex, np.array([configuration])).sum(axis=1)[0]
+    return tuple((load / load.sum()).tolist())
+
+
+def _probed_faces(simplex: Simplex) -> tuple[Simplex, ...]:
+    """The edges of a simplex and the simplex itself; of a single mix that mix, where nothing is added up."""
+    return tuple(dict.fromkeys((*combinations(simplex, 2), simplex)))
+
+
+def _spared(options: WorkloadOptions) -> dict[Simplex, Floats]:
+    """By face (P,) the most that a load of one whole replica spares at a probe; 0 where it needs more than that."""
+    faces = sorted({face for simplex in options.simplices for face in _probed_faces(simplex)})
+    by_classes: dict[tuple[int, ...], list[Simplex]] = defaultdict(list)
+    for face in faces:
+        by_classes[tuple(sorted({k for p in face for k in options.pools[p].pool.classes}))].append(face)
+    spared: dict[Simplex, Floats] = {face: np.zeros(options.setup.rows) for face in faces if len(face) == 1}
+    for classes, alike in sorted(by_classes.items()):
+        probed = [_probes(options, face, classes) for face in alike if len(face) > 1]
+        spared |= _spared_at(options, classes, probed)
+    return spared
+
+
+class _Probes(NamedTuple):
+    """The probes of one face: its corners, the configurations that serve them all (n,), their loads (n, probes, K)."""
+
+    face: Simplex
+    row: Ints
+    load_per_s: Floats
+
+
+def _probes(options: WorkloadOptions, face: Simplex, classes: tuple[int, ...]) -> _Probes:
+    serving = np.flatnonzero(
+        np.all([options.pools[p].passed & (options.pools[p].rate_per_s > 0) for p in face], axis=0)
+    )
+    weight = ON_AN_EDGE if len(face) == 2 else np.full((1, len(face)), 1 / len(face))
+    load = np.einsum("qd,ndk->nqk", weight, _loads(options, face, serving))
+    return _Probes(face, serving, load[:, :, list(classes)])
+
+
+def _spared_at(options: WorkloadOptions, classes: tuple[int, ...], probed: Sequence[_Probes]) -> dict[Simplex, Floats]:
+    """The same for faces that serve the same classes: all their probes are predicted at once."""
+    if not probed:
+        return {}
+    # one row a configuration and probe, face by face
+    load = np.concatenate([each.load_per_s.reshape(-1, len(classes)) for each in probed])
+    row = np.concatenate([np.repeat(each.row, each.load_per_s.shape[1]) for each in probed])
+    added_up = load.sum(axis=1)
+    mix = replace(mix_of(options.workload, classes, np.ones(len(classes))), share=load / added_up[:, None])
+    rate = sustainable_rate(options.setup.take(row), mix, options.limits.take(row)).rate_per_s
+    spared = 1 - np.minimum(added_up / np.maximum(rate, added_up), 1.0)
+    # -> the best probe of each configuration, face by face
+    parts = np.split(spared, np.cumsum([each.load_per_s[:, :, 0].size for each in probed])[:-1])
+    found = {}
+    for each, part in zip(probed, parts, strict=True):
+        found[each.face] = np.zeros(options.setup.rows)
+        found[each.face][each.row] = part.reshape(each.load_per_s.shape[:2]).max(axis=1, initial=0.0)
+    return found
+
+
+def _loads(options: WorkloadOptions, corners: Simplex, rows: Ints) -> Floats:
+    """(rows, corners, K) requests/s of each class that fill one replica at each corner."""
+    pools = [options.pools[p] for p in corners]
+    share = np.zeros((len(pools), len(options.workload.classes())))
+    for number, known in enumerate(pools):
+        share[number, list(known.pool.classes)] = known.pool.mix.share
+    return np.stack([known.rate_per_s[rows] for known in pools], axis=1)[:, :, None] * share

@@ -1,0 +1,192 @@
+"""How a question is solved: few periods of a week before every hour, and predicted mixes before what lies between them.
+
+One program knows some periods and some predicted mixes of request classes. What it proves is true of plans made of
+these; the steps here go on until it is true of the question, or the answer says what it is true of.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from optimizer.base.arrays import Flags
+from optimizer.performance.candidates.mixes import with_better_predicted
+from optimizer.performance.candidates.periods import exact_hours, told_apart
+from optimizer.performance.candidates.probing import raised
+from optimizer.performance.candidates.triangulation import MOST_SPLIT
+from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.program.proof.state import EQUAL_COST
+
+MOST_ROUNDS = 8
+"""Solves with mixing, each knowing the mixes that broke before; most plans settle in one to three."""
+
+MOST_PROBINGS = 5
+"""Times that mixes are predicted because replicas may sustain more of them; most plans need one or two."""
+
+WORTH_MORE_MIXES = 1e-6
+"""Share of a plan's cost that more mixes must save."""
+
+SHARE_WITHOUT_MIXING = 0.5
+"""Of what is left of a limit, for the best plan without mixing, which is there if nothing else is."""
+
+EXACT_NODES = 500
+"""Where the search over a week of many periods ends, the same on every machine; most end at the first node."""
+
+SHARE_OF_FEW_PERIODS = 0.5
+"""Of what is left of a limit, for the first plan of a week."""
+
+MOST_TIDIED = 24
+"""Periods of a plan for which ties are broken anew."""
+
+
+def solved(inquiry: Inquiry, keep: Sequence[Flags] | None = None) -> Answer:
+    """The optimum, optionally over a part of the configurations.
+
+    A week of few periods, whose demand is rounded up, is solved first; then one of as many periods as lose no plan. The
+    cheaper plan is the answer, with what is proven of every plan. Few periods do for a plan that is compared or varied;
+    that there is none is said of every plan alone.
+    """
+    week, enough = inquiry.week, inquiry.close_enough or inquiry.hour_to_period is not None
+    first = inquiry.clock.share(SHARE_OF_FEW_PERIODS)
+    asked = inquiry if week.exact or enough else replace(inquiry, node_limit=EXACT_NODES, clock=first)
+    coarse = _over_mixes(asked, keep)
+    if week.exact or (enough and coarse.solution.cost_usd_per_month is not None):
+        return coarse
+    whole = replace(coarse.inquiry, clock=inquiry.clock, hour_to_period=exact_hours(inquiry.scenario))
+    every = replace(whole, node_limit=EXACT_NODES, any_of_equals=True)
+    return _shown(inquiry, coarse, _over_mixes(every, keep, coarse.solution.cost_usd_per_month))
+
+
+def for_variations(inquiry: Inquiry) -> Inquiry:
+    """The same question, whose changes are all answered in periods that tell hours apart as its own plan does."""
+    return inquiry if inquiry.week.exact else solved(inquiry).inquiry
+
+
+def _shown(inquiry: Inquiry, coarse: Answer, exact: Answer) -> Answer:
+    """The cheaper of two plans, of equals the one of fewer periods, with what is proven of every plan.
+
+    Variations of it are made of the few periods, told apart where hours of the plan run different instances.
+    """
+    few, every = coarse.solution.cost_usd_per_month, exact.solution.cost_usd_per_month
+    hours = coarse.formulation.periods.hour_to_period
+    if few is None and every is None:
+        return replace(exact, inquiry=inquiry)
+    if few is None or (every is not None and every < few * (1 - EQUAL_COST)):
+        shown = _tidied(inquiry, exact)
+        hours = told_apart(hours, shown.running_alike)
+    else:
+        proven = exact.solution.outcome in ("optimal", "infeasible")
+        bound = few if proven else exact.solution.bound_usd_per_month or 0.0
+        solution = coarse.solution.above(bound, exact.solution.ended_by)
+        shown = replace(coarse, solution=solution, mixes_settled=exact.mixes_settled)
+    varied = replace(shown.inquiry, clock=inquiry.clock, hour_to_period=hours, node_limit=inquiry.node_limit)
+    return replace(shown, inquiry=replace(varied, any_of_equals=inquiry.any_of_equals))
+
+
+def _tidied(inquiry: Inquiry, exact: Answer) -> Answer:
+    """The plan in periods of hours that run the same instances, ties broken among its own configurations.
+
+    It stays as it is where these periods are many, or where they cost more: what is sent to hosted APIs follows the
+    demand of each hour.
+    """
+    hours, cost_usd = exact.running_alike, exact.solution.cost_usd_per_month or 0.0
+    if hours.max() >= MOST_TIDIED:
+        return exact
+    own = tuple(np.zeros(len(choice.configurations), dtype=np.bool_) for choice in exact.inquiry.options)
+    for use in exact.used:
+        own[use.column.workload][use.column.configuration] = True
+    alike = replace(exact.inquiry, hour_to_period=hours, any_of_equals=inquiry.any_of_equals)
+    tidy = _over_mixes(alike, own, cost_usd)
+    if tidy.solution.cost_usd_per_month is None or tidy.solution.cost_usd_per_month > cost_usd * (1 + EQUAL_COST):
+        return exact
+    bound_usd = exact.solution.bound_usd_per_month or 0.0
+    solution = tidy.solution.above(bound_usd, exact.solution.ended_by)
+    return replace(tidy, solution=solution, mixes_settled=exact.mixes_settled)
+
+
+def _over_mixes(inquiry: Inquiry, keep: Sequence[Flags] | None, known_usd: float | None = None) -> Answer:
+    """The optimum in this week that holds at the mixes it runs, or that there is none as cheap as a known plan.
+
+    The best plan without any mixing, which is found soon, is a ceiling. Then capacity is added up between predicted
+    mixes (`held`). Where replicas may sustain more between them than that, `raised` rates say how much a plan could
+    gain at most: as long as one could cost less, the mixes that it would run are predicted, too.
+    """
+    if not inquiry.mixes_between():
+        return inquiry.solved_once(keep, known_usd)
+    plain = None
+    if known_usd is None:
+        plain = replace(inquiry.apart(), clock=inquiry.clock.share(SHARE_WITHOUT_MIXING)).solved_once(keep)
+    best = held(inquiry, keep, plain, known_usd)
+    nothing_known = best.solution.cost_usd_per_month is None and known_usd is None
+    if not best.inquiry.mixes_between() or not (inquiry.looks_ahead or nothing_known):
+        return best
+    for _ in range(_probings(best.inquiry)):
+        ahead = _raised(best.inquiry).solved_once(keep, _just_below(best.solution.cost_usd_per_month or known_usd))
+        worth = ahead.worth_predicting(best.inquiry)
+        if not (inquiry.looks_ahead and worth) or inquiry.clock.expired:
+            break
+        best = held(best.inquiry.with_predicted(worth, with_better_predicted), keep, best, known_usd)
+        if not best.inquiry.mixes_between():
+            return best
+    return _ahead_of(replace(best, inquiry=replace(best.inquiry, looks_ahead=False)), ahead)
+
+
+def held(inquiry: Inquiry, keep: Sequence[Flags] | None, known: Answer | None, known_usd: float | None) -> Answer:
+    """The optimum of which every replica holds at the mix that it is sent, or a known plan where that is cheaper.
+
+    Every deployment is predicted again at the mix that the plan sends it. Where one does not hold, its mix becomes one
+    of the predicted ones and the program is solved again, after `MOST_ROUNDS` with nothing added up between predicted
+    mixes, which always holds.
+    """
+    cost_usd = known_usd if known is None else known.solution.cost_usd_per_month or known_usd
+    solved_before = known.rounds if known is not None and known.looked_between else 0
+    rounds, answer = 1, inquiry.solved_once(keep, cost_usd)
+    while broken := answer.broken():
+        if inquiry.clock.expired and known is not None and known.solution.cost_usd_per_month is not None:
+            bounded = known.solution.bounded_by(answer.solution)
+            return replace(known, inquiry=inquiry, solution=bounded, rounds=solved_before + rounds)
+        mixing, rounds = rounds < MOST_ROUNDS, rounds + 1
+        inquiry = inquiry.with_predicted(broken) if mixing else inquiry.apart()
+        answer = inquiry.solved_once(keep, cost_usd)
+    found = answer if known is None else _better(known, answer)
+    return replace(found, rounds=solved_before + rounds, looked_between=True)
+
+
+def _better(known: Answer, found: Answer) -> Answer:
+    """The cheaper of two plans, with what is proven of both; of equals the known one."""
+    plain, other = known.solution, found.solution
+    if plain.cost_usd_per_month is None:
+        return found
+    if other.cost_usd_per_month is not None and other.cost_usd_per_month < plain.cost_usd_per_month * (1 - EQUAL_COST):
+        return found
+    proven = other.outcome in ("optimal", "infeasible")
+    return replace(known, inquiry=found.inquiry, solution=plain if proven else plain.bounded_by(other))
+
+
+def _raised(inquiry: Inquiry) -> Inquiry:
+    """The same candidates, sustaining the most that probes leave possible between predicted mixes.
+
+    Where few mixes are predicted between many, so that proof is out of reach, a near answer suffices.
+    """
+    options = tuple(raised(choice) for choice in inquiry.options)
+    return replace(inquiry, options=options, any_of_equals=True, close_enough=_probings(inquiry) == 1)
+
+
+def _probings(inquiry: Inquiry) -> int:
+    """How often mixes are predicted because replicas may sustain more of them: once where proof is out of reach."""
+    corners = max(len(simplex) for choice in inquiry.options for simplex in choice.simplices)
+    return 1 if corners > MOST_SPLIT or inquiry.over_time else MOST_PROBINGS
+
+
+def _just_below(known_usd: float | None) -> float | None:
+    """What a plan costs that is worth looking for beside a known one."""
+    return None if known_usd is None else known_usd * (1 - WORTH_MORE_MIXES)
+
+
+def _ahead_of(best: Answer, ahead: Answer) -> Answer:
+    """The same, knowing what plans at raised rates cost: nothing is cheaper, or so much may be."""
+    cost, bound = best.solution.cost_usd_per_month, ahead.solution.bound_usd_per_month
+    reached = cost is not None and bound is not None and bound >= cost * (1 - WORTH_MORE_MIXES)
+    if ahead.solution.outcome == "infeasible" or reached:
+        return replace(best, mixes_settled=True)
+    return replace(best, solution=best.solution.bounded_by(ahead.solution))
