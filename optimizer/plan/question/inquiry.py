@@ -186,19 +186,21 @@ class Inquiry:
 
         The best plan without any mixing, which is found soon, is a ceiling. Then capacity is added up between predicted
         mixes (`_held`). Where replicas may sustain more between them than that, `raised` rates say how much a plan
-        could gain at most: as long as one could cost less, the mixes that it would run are predicted, too.
+        could gain at most: as long as one could cost less, the mixes that it would run are predicted, too. Where that
+        leads to no proof it is left out, save for telling whether there may be a plan where none was found.
         """
         if not self.mixes_between():
             return self._solved(keep)
         plain = replace(self.apart(), clock=self.clock.share(SHARE_WITHOUT_MIXING))._solved(keep)
         best = self._held(keep, plain)
         inquiry = best.inquiry
-        if not inquiry.mixes_between() or not (self.looks_ahead or best.solution.cost_usd_per_month is None):
+        looks_ahead = self.looks_ahead and inquiry._is_small()
+        if not inquiry.mixes_between() or not (looks_ahead or best.solution.cost_usd_per_month is None):
             return best
-        for _ in range(inquiry._probings()):
+        for _ in range(MOST_PROBINGS):
             ahead = inquiry.raised()._solved(keep, _just_below(best.solution.cost_usd_per_month))
             worth = ahead.worth_predicting(inquiry)
-            if not (self.looks_ahead and worth) or self.clock.expired:
+            if not (looks_ahead and worth) or self.clock.expired:
                 break
             inquiry = inquiry.with_predicted(worth, with_better_predicted)
             best = inquiry._held(keep, best)
@@ -208,10 +210,10 @@ class Inquiry:
         best = replace(best, inquiry=replace(best.inquiry, looks_ahead=False))
         return best.ahead_of(ahead)
 
-    def _probings(self) -> int:
-        """How often mixes are predicted because replicas may sustain more of them: once where proof is out of reach."""
+    def _is_small(self) -> bool:
+        """Whether predicting more mixes leads to a proof: few classes meet on a replica, at one load all week."""
         corners = max(len(simplex) for choice in self.options for simplex in choice.simplices)
-        return 1 if corners > MOST_SPLIT or self._over_time() else MOST_PROBINGS
+        return corners <= MOST_SPLIT and not self._over_time()
 
     def _over_time(self) -> bool:
         """Whether demand changes over the week, which makes every solve a long one."""
@@ -242,7 +244,7 @@ class Inquiry:
         Where few mixes are predicted between many, so that proof is out of reach, a near answer suffices.
         """
         options = tuple(raised(choice) for choice in self.options)
-        return replace(self, options=options, any_of_equals=True, close_enough=self._probings() == 1)
+        return replace(self, options=options, any_of_equals=True, close_enough=not self._is_small())
 
     def mixes_between(self) -> int:
         """How many predicted mixes there are between which capacity is added up by shares; 0 where none is."""
