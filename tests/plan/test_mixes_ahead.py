@@ -11,7 +11,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.options import Pool, mix_of, pool_options, simplices_of
 from optimizer.performance.candidates.probing import raised
-from optimizer.performance.candidates.triangulation import fanned, joined_classes, triangulated
+from optimizer.performance.candidates.triangulation import joined_classes, triangulated
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.mixing import mixing_of
 from optimizer.plan.question.solving import solved
@@ -114,7 +114,3 @@ def test_groups_are_corners_and_their_classes_stay_by_themselves() -> None:
     (workload,) = desk(FIVE, 12).workloads
     assert simplices_of(workload) == ((0, 6), (0, 7), (1,), (2,), (3,), (4,), (5,))
     assert triangulated((1,), 2) == ((0,), (1,))
-
-
-def test_around_many_corners_a_mix_is_added_and_nothing_split() -> None:
-    assert fanned(((0, 1, 2, 3),), (1, 3), 7) == ((0, 1, 2, 3), (1, 7), (3, 7))

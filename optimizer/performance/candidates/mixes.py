@@ -12,12 +12,10 @@ from optimizer.base.arrays import Floats
 from optimizer.performance.candidates.options import MIXED, Pool, WorkloadOptions, mix_of, pool_options
 from optimizer.performance.candidates.triangulation import (
     INWARD,
-    MOST_SPLIT,
     Simplex,
     apart,
     corners_around,
     face_around,
-    fanned,
     split,
 )
 
@@ -62,11 +60,8 @@ def with_better_predicted(options: WorkloadOptions, mixes: Sequence[OverloadedMi
     """The same where mixes that may sustain more than shares add up to are predicted ones, the most promising first."""
     for share in _worst(mixes):
         options, face, pool = _with_mix(options, share)
-        few = max(len(simplex) for simplex in options.simplices) <= MOST_SPLIT
-        if len(face) > 1 and few:
+        if len(face) > 1:
             options = replace(options, simplices=split(options.simplices, face, pool, {}))
-        elif len(face) > 1:
-            options = replace(options, simplices=fanned(options.simplices, face, pool))
     return options
 
 

@@ -32,7 +32,7 @@ MOST_MIXED: Final = 8
 
 
 MOST_SPLIT: Final = 3
-"""Corners of simplices that are split where a replica sustains more inside; around more corners, mixes are added."""
+"""Corners of the simplices that are split where a replica may sustain more inside; between more there are too many."""
 
 
 def apart(pools: int) -> tuple[Simplex, ...]:
@@ -102,16 +102,6 @@ def split(
         else:
             found.append(simplex)
     return tuple(sorted(set(found)))
-
-
-def fanned(simplices: Sequence[Simplex], face: Sequence[int], pool: int) -> tuple[Simplex, ...]:
-    """The simplices, and beside them those between a new mix of a face and all of its corners but one.
-
-    Where a replica sustains more of the new mix than shares add up to, these promise more than what they lie in, and
-    what they lie in still holds. Splitting every simplex around a face of many would make too many of them.
-    """
-    parts = [tuple(sorted({*face, pool} - {corner})) for corner in face]
-    return tuple(sorted({*simplices, *parts}))
 
 
 def corners_around(simplices: Iterable[Simplex], face: Iterable[int]) -> tuple[int, ...]:

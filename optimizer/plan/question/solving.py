@@ -109,7 +109,8 @@ def _over_mixes(inquiry: Inquiry, keep: Sequence[Flags] | None, known_usd: float
 
     The best plan without any mixing, which is found soon, is a ceiling. Then capacity is added up between predicted
     mixes (`held`). Where replicas may sustain more between them than that, `raised` rates say how much a plan could
-    gain at most: as long as one could cost less, the mixes that it would run are predicted, too.
+    gain at most: as long as one could cost less, the mixes that it would run are predicted, too. Where that leads to no
+    proof it is left out, save for telling whether there may be a plan where none was found.
     """
     if not inquiry.mixes_between():
         return inquiry.solved_once(keep, known_usd)
@@ -118,12 +119,13 @@ def _over_mixes(inquiry: Inquiry, keep: Sequence[Flags] | None, known_usd: float
         plain = replace(inquiry.apart(), clock=inquiry.clock.share(SHARE_WITHOUT_MIXING)).solved_once(keep)
     best = held(inquiry, keep, plain, known_usd)
     nothing_known = best.solution.cost_usd_per_month is None and known_usd is None
-    if not best.inquiry.mixes_between() or not (inquiry.looks_ahead or nothing_known):
+    looks_ahead = inquiry.looks_ahead and _is_small(best.inquiry)
+    if not best.inquiry.mixes_between() or not (looks_ahead or nothing_known):
         return best
-    for _ in range(_probings(best.inquiry)):
+    for _ in range(MOST_PROBINGS):
         ahead = _raised(best.inquiry).solved_once(keep, _just_below(best.solution.cost_usd_per_month or known_usd))
         worth = ahead.worth_predicting(best.inquiry)
-        if not (inquiry.looks_ahead and worth) or inquiry.clock.expired:
+        if not (looks_ahead and worth) or inquiry.clock.expired:
             break
         best = held(best.inquiry.with_predicted(worth, with_better_predicted), keep, best, known_usd)
         if not best.inquiry.mixes_between():
@@ -169,13 +171,13 @@ def _raised(inquiry: Inquiry) -> Inquiry:
     Where few mixes are predicted between many, so that proof is out of reach, a near answer suffices.
     """
     options = tuple(raised(choice) for choice in inquiry.options)
-    return replace(inquiry, options=options, any_of_equals=True, close_enough=_probings(inquiry) == 1)
+    return replace(inquiry, options=options, any_of_equals=True, close_enough=not _is_small(inquiry))
 
 
-def _probings(inquiry: Inquiry) -> int:
-    """How often mixes are predicted because replicas may sustain more of them: once where proof is out of reach."""
+def _is_small(inquiry: Inquiry) -> bool:
+    """Whether predicting more mixes leads to a proof: few classes meet on a replica, at one load all week."""
     corners = max(len(simplex) for choice in inquiry.options for simplex in choice.simplices)
-    return 1 if corners > MOST_SPLIT or inquiry.over_time else MOST_PROBINGS
+    return corners <= MOST_SPLIT and not inquiry.over_time
 
 
 def _just_below(known_usd: float | None) -> float | None:
