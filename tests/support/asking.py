@@ -36,6 +36,9 @@ RUNNING: Final = {
 GRID: Final = {"g_co2_per_kwh": {"us-east-1": 350, "us-west-2": 90, "*": 300}, "pue": 1.2}
 BIG_CARD: Final = ("mi300x", "azure", "eastus2")
 """Serves a large model for less than others do, and another engine is best on it."""
+GAMING_CARD: Final = ("rtx4090", "runpod", "global")
+"""Cheaper than the others where the policy rents it."""
+ONE_OF_EACH: Final = (BIG_CARD, GAMING_CARD)
 EVERY_TERM: Final = ["on_demand", "spot", "reserved_1y"]
 
 
@@ -92,6 +95,8 @@ ASKING: Final[Mapping[str, Edit]] = {
     "policy.gpus": Edit(rule={"gpus": {"allow": ["h100-sxm"]}}),
     "policy.regions": Edit(rule={"regions": {"allow": ["us-central1"]}}),
     "policy.countries": Edit(rule={"countries": {"allow": ["de"]}}),
+    "policy.sellers": Edit(rule={"sellers": ["hyperscaler"]}),
+    "policy.consumer_gpus": Edit(policy={"consumer_gpus": True}, rule={"consumer_gpus": False}),
     "policy.provider_kinds": Edit(rule={"provider_kinds": ["hyperscaler"]}),
     "policy.hosting": Edit(rule={"hosting": ["owned"]}),
     "policy.pricing_terms": Edit(policy={"pricing_terms": EVERY_TERM}, rule={"pricing_terms": ["on_demand"]}),
@@ -169,6 +174,6 @@ def few_offers(catalogs: Catalogs) -> Catalogs:
 
     def is_kept(offer: Offer) -> bool:
         place = (offer.provider, offer.region)
-        return (offer.gpu in cards and place in {*clouds, ("verda", "global")}) or (offer.gpu, *place) == BIG_CARD
+        return (offer.gpu in cards and place in {*clouds, ("verda", "global")}) or (offer.gpu, *place) in ONE_OF_EACH
 
     return replace(catalogs, offers=tuple(offer for offer in catalogs.offers if is_kept(offer)))

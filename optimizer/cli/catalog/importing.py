@@ -11,13 +11,14 @@ from optimizer.answers.catalog.importing import ImportedPrices, PriceListTerms, 
 from optimizer.answers.catalog.overlay import write_overlay
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.cli.options import CatalogsOption, Format, FormatOption, deliver, written
-from optimizer.inputs.catalog.kinds import Confidence, ProviderKind
+from optimizer.inputs.catalog.kinds import Confidence, ProviderKind, SellerKind
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.importing.price_lists import FORMATS
 from optimizer.report.catalog.importing import import_content, import_sections
 from optimizer.report.layout.elements import WrittenAnswer
 
 KINDS = get_args(ProviderKind)
+SELLERS = get_args(SellerKind)
 CONFIDENCES = get_args(Confidence)
 
 
@@ -30,6 +31,7 @@ def import_command(
     ] = None,
     provider: Annotated[str, typer.Option(help="Who sells, where rows do not say.")] = "",
     provider_kind: Annotated[str, typer.Option(help=f"Of providers new to the catalog: {', '.join(KINDS)}.")] = "",
+    seller: Annotated[str, typer.Option(help=f"Of providers new to the catalog: {', '.join(SELLERS)}.")] = "unknown",
     price_list: Annotated[str, typer.Option("--as", help=f"{', '.join(FORMATS)}; else told by the headings.")] = "",
     gpu: Annotated[list[str] | None, typer.Option(help="NAME=ID: what a name in the file stands for.")] = None,
     confidence: Annotated[str, typer.Option(help=f"Of the prices: {', '.join(CONFIDENCES)}.")] = "listed",
@@ -48,6 +50,7 @@ def import_command(
         as_of=as_of.date() if as_of else None,
         provider=provider,
         provider_kind=_one_of(KINDS, provider_kind, "--provider-kind") if provider_kind else None,
+        seller=_one_of(SELLERS, seller, "--seller"),
         confidence=_one_of(CONFIDENCES, confidence, "--confidence"),
         gpus=dict(_pair(text) for text in gpu or ()),
         title=title,

@@ -55,6 +55,7 @@ class GpuIdentity(Strict):
     name: str
     architecture: str
     link: Link
+    consumer: bool = False
     note: str = ""
 
 
@@ -76,6 +77,7 @@ TABLES: Final[dict[str, CsvTable[Any]]] = {
         "provider, region, instance_type, gpu, pricing_term",
         own_key=lambda row: row.id,
     ),
+    "sellers": CsvTable(("sellers.csv",), own.Seller, "provider, provider_kind"),
     "regions": CsvTable(("regions.csv",), own.Region, "provider, region"),
     "discounts": CsvTable(("discounts.csv",), own.Discount, "provider, gpu, pricing_term", private=True),
     "owned": CsvTable(("owned.csv",), own.Owned, "site, id", private=True),

@@ -19,6 +19,7 @@ from optimizer.inputs.catalog.kinds import (
     Link,
     OfferKind,
     OfferTerm,
+    PriceOf,
     QuantizedPart,
 )
 from optimizer.inputs.catalog.terms import Terms
@@ -76,6 +77,8 @@ class Gpu(Strict):
     pcie_gb_per_s: Positive | None = None
     tdp_w: Positive | None = None
     launch_year: int
+    consumer: bool = False
+    """Whether it is a gaming card, whose driver is not licensed for data centres."""
     note: str = ""
 
 
@@ -227,6 +230,7 @@ class Offer(Strict):
     vcpus: NonNegative | None = None
     ram_gb: NonNegative | None = None
     price_usd_per_hour: Annotated[Decimal, Field(gt=0)]
+    price_of: PriceOf = "instance"
     pricing_term: OfferTerm
     commitment_months: Annotated[int, Field(ge=0)] = 0
     as_of: date

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from fnmatch import fnmatchcase
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from optimizer.base.model import Strict
 from optimizer.base.units import HOURS_PER_MONTH
-from optimizer.inputs.catalog.kinds import Link
+from optimizer.inputs.catalog.kinds import Link, ProviderKind, SellerKind, Told
 
 Count = Annotated[int, Field(ge=1)]
 Usd = Annotated[Decimal, Field(ge=0)]
@@ -36,6 +36,25 @@ class Region(Strict):
     def names(self) -> tuple[str, ...]:
         """What the place goes by in a list of countries; nothing where the country is not known."""
         return (self.country, *self.zones) if self.country else ()
+
+
+class Seller(Strict):
+    """Whom one would sign with: what kind of seller a provider is, and what it says of itself."""
+
+    provider: str
+    provider_kind: ProviderKind | Literal[""] = ""
+    """Of the offers that the row is about; blank for all that no row of their own kind covers."""
+    kind: SellerKind
+    whole_gpu: Told
+    """Whether a customer has a GPU alone, the whole time."""
+    serves_others: Told
+    """Whether its terms let a customer serve others from it."""
+    sla: str = ""
+    billing_increment: str = ""
+    minimum_commitment: str = ""
+    source: str
+    as_of: date
+    note: str = ""
 
 
 class OfferPattern(Strict):
@@ -148,12 +167,14 @@ class Terms:
 
     Attributes:
         regions: Where a region stands, by provider and region.
+        sellers: Who sells, by provider and kind of offer; an empty kind stands for all others of the provider.
         discounts: What was taken off an offer's price, by its id.
         owned: The hardware behind an offer of one's own, by its id.
         available_instances: How many there are of an offer, by its id; offers without a known limit are not in it.
     """
 
     regions: Mapping[tuple[str, str], Region]
+    sellers: Mapping[tuple[str, str], Seller]
     discounts: Mapping[str, AppliedDiscount]
     owned: Mapping[str, Owned]
     available_instances: Mapping[str, int]
@@ -162,3 +183,12 @@ class Terms:
         """The country of a region and its zones; nothing where nobody recorded it."""
         found = self.regions.get((provider, region))
         return () if found is None else found.names
+
+    def seller(self, provider: str, provider_kind: str) -> Seller | None:
+        """Who sells a provider's offers of a kind; None where no row says."""
+        return self.sellers.get((provider, provider_kind)) or self.sellers.get((provider, ""))
+
+    def seller_kind(self, provider: str, provider_kind: str) -> SellerKind:
+        """What kind of seller that is; unknown where no row says."""
+        found = self.seller(provider, provider_kind)
+        return "unknown" if found is None else found.kind

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from optimizer.base.model import Strict
 from optimizer.base.units import BYTES_PER_GB, HOURS_PER_MONTH, HOURS_PER_WEEK, MINUTES_PER_HOUR
-from optimizer.inputs.catalog.kinds import Confidence, PricingTerm, ProviderKind
+from optimizer.inputs.catalog.kinds import Confidence, PricingTerm, ProviderKind, SellerKind
 from optimizer.inputs.catalog.records import Offer
 from optimizer.inputs.scenario.fields import (
     MAX_NAMES,
@@ -210,8 +210,12 @@ class Policy(Strict):
     gpus: AllowDeny = AllowDeny()
     regions: AllowDeny = AllowDeny()
     countries: Countries = Countries()
-    provider_kinds: Annotated[tuple[ProviderKind, ...], Listed] = ("hyperscaler", "neocloud")
-    """`marketplace` hosts and container `platform`s are opted into."""
+    sellers: Annotated[tuple[SellerKind, ...], Listed] = ("hyperscaler", "established")
+    """Kinds of seller that one would sign with; hardware of one's own has none."""
+    consumer_gpus: bool = False
+    """Whether gaming cards are rented, whose driver is not licensed for data centres."""
+    provider_kinds: Annotated[tuple[ProviderKind, ...], Listed] = ("hyperscaler", "neocloud", "marketplace")
+    """Container `platform`s, which rent no machine, are opted into."""
     hosting: Annotated[tuple[Hosting, ...], Listed, Field(min_length=1)] = ("rented", "owned")
     """`serverless` APIs are opted into: nobody measured their latency."""
     pricing_terms: Annotated[tuple[PricingTerm, ...], Listed] = ("on_demand",)

@@ -57,12 +57,18 @@ class Market(Supply):
         return dict(zip(self.platform.categories, widest.tolist(), strict=True))
 
 
-def market(catalogs: Catalogs, policy: Policy) -> Market:
-    """All offers held against the policy, every criterion for every offer."""
-    return under(supply(catalogs), policy)
+def market(catalogs: Catalogs, policy: Policy, *, promises_latency: bool = True) -> Market:
+    """All offers held against the policy, every criterion for every offer.
+
+    Args:
+        catalogs: What is offered.
+        policy: What may be bought.
+        promises_latency: Whether any workload does, which shared GPUs cannot keep.
+    """
+    return under(supply(catalogs), policy, promises_latency=promises_latency)
 
 
-def under(known: Supply, policy: Policy) -> Market:
+def under(known: Supply, policy: Policy, *, promises_latency: bool = True) -> Market:
     """The same offers, or those of another market, held against a policy."""
     catalogs, offers = known.catalogs, known.offers
     lost = policy.spot.lost_share if policy.spot else 0.0
@@ -71,6 +77,7 @@ def under(known: Supply, policy: Policy) -> Market:
     storage = known.provider.numbers(offers, lambda offer: storage_usd_per_month(offer, catalogs, storage_gb))
     egress = known.provider.numbers(offers, lambda offer: egress_usd_per_gb(offer, catalogs) if sends else Decimal(0))
     passed = _passed(known, policy, carbon, storage, egress)
+    passed["whole_gpu"] = known.whole_gpu.passing(lambda whole: whole != "no" or not promises_latency)
     return Market(
         **{field.name: getattr(known, field.name) for field in fields(Supply)},
         failed=~np.column_stack([passed[criterion.name] for criterion in OFFER_CRITERIA]),
@@ -155,6 +162,10 @@ def _passed(
         "country_known": known.place.passing(lambda place: bool(place) or not countries.restricts),
         "hosting": np.where(own, OWNED in policy.hosting, "rented" in policy.hosting),
         "provider_kind": own | known.provider_kind.passing(lambda kind: kind in policy.provider_kinds),
+        "seller": own | known.seller_kind.passing(lambda kind: kind in policy.sellers),
+        "serves_others": known.serves_others.passing(lambda may: may != "no"),
+        "consumer_gpu": own | ~known.consumer | policy.consumer_gpus,
+        "price_of_instance": known.price_of.passing(lambda what: what == "instance"),
         "pricing_term": own | known.pricing_term.passing(lambda term: term in policy.pricing_terms),
         "price_confidence": known.confidence.passing(lambda name: name in policy.price_confidence),
         "price_age": known.age_days.passing(lambda days: oldest is None or days <= oldest),

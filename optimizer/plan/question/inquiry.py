@@ -114,7 +114,7 @@ class Inquiry:
     @classmethod
     def of(cls, scenario: Scenario, catalogs: Catalogs, time_limit_s: float | None = None) -> "Inquiry":
         """Holds every offer against the policy and predicts every configuration."""
-        offers = market(catalogs, scenario.policy)
+        offers = market(catalogs, scenario.policy, promises_latency=scenario.promises_latency)
         return cls(scenario, catalogs, offers, evaluate(scenario, catalogs, offers), time_limit_s)
 
     def solved(self, keep: Sequence[Flags] | None = None) -> Answer:
@@ -185,16 +185,21 @@ class Inquiry:
         levels = _levels(scenario) != _levels(self.scenario)
         options = self.under_levels(scenario).options if levels else self.options
         options = tuple(replace(o, workload=v.workload) for o, v in zip(options, variants(scenario), strict=True))
-        same_offers = admits_by(scenario.policy) == admits_by(self.scenario.policy)
-        offers = self.market if same_offers else under(self.market, scenario.policy)
-        return replace(self, scenario=scenario, market=offers, options=options)
+        return replace(self, scenario=scenario, market=self._market_of(scenario), options=options)
 
     def under_policy(self, **changes: object) -> "Inquiry":
         """The same candidates under a changed policy; for fields that predictions do not depend on."""
         policy = Policy.model_validate(self.scenario.policy.model_dump() | changes)
         changed = self.scenario.model_copy(update={"policy": policy})
-        same_offers = admits_by(policy) == admits_by(self.scenario.policy)
-        return replace(self, scenario=changed, market=self.market if same_offers else under(self.market, policy))
+        return replace(self, scenario=changed, market=self._market_of(changed))
+
+    def _market_of(self, scenario: Scenario) -> Market:
+        """The offers held against another scenario; the market as it is where that changes nothing."""
+        now, other = self.scenario, scenario
+        same_promise = now.promises_latency == other.promises_latency
+        if same_promise and admits_by(now.policy) == admits_by(other.policy):
+            return self.market
+        return under(self.market, other.policy, promises_latency=other.promises_latency)
 
     def under_levels(self, scenario: Scenario) -> "Inquiry":
         """The same candidates for a scenario that differs in service levels or confidence only."""

@@ -80,6 +80,21 @@ LISTINGS: Final[Mapping[str, Listing]] = {
         },
         ("id", "provider", "provider_kind", "region", "instance_type", "gpu", "pricing_term", "confidence"),
     ),
+    "sellers": Listing(
+        "whom one would sign with: what kind of seller a provider is, and what it says of itself",
+        lambda known: tuple(known.terms.sellers.values()),
+        {
+            "provider": lambda row: f"{row.provider} {row.provider_kind}".rstrip(),
+            "seller": "{kind}",
+            "whole GPUs": "{whole_gpu}",
+            "may serve others": "{serves_others}",
+            "SLA": "{sla}",
+            "billed by": "{billing_increment}",
+            "at least": "{minimum_commitment}",
+            "as of": "{as_of}",
+        },
+        ("provider", "kind", "whole_gpu"),
+    ),
     "regions": Listing(
         "where a provider's region stands, as far as its name or documentation tells",
         lambda known: tuple(known.terms.regions.values()),

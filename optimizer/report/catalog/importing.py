@@ -24,10 +24,13 @@ def import_sections(imported: ImportedPrices, file: str, written: Sequence[str])
     counts = f"{imported.prices:,} prices of {file}, read as {imported.format_name}"
     left_out = f"{_prices(imported.left_out):,} left out"
     offers = len(imported.offers)
+    unknown = ", ".join(row.provider for row in imported.sellers if row.kind == "unknown")
+    hint = f"nobody says what kind of seller {unknown} is: plans leave its offers out, unless --seller says"
     verdict = Section(
         f"{offers:,} {plural('offer', offers)} imported",
         (
             f"{counts}: {imported.merged:,} of several zones or hosts joined, {left_out}",
+            hint if unknown else "",
             f"written: {', '.join(written)}",
         ),
     )
@@ -53,6 +56,7 @@ def import_content(imported: ImportedPrices, file: str, written: Sequence[str]) 
         "prices": imported.prices,
         "offers": len(imported.offers),
         "merged": imported.merged,
+        "sellers": [row.provider for row in imported.sellers],
         "left_out": [asdict(item) for item in imported.left_out],
         "written": list(written),
     }
