@@ -146,7 +146,7 @@ def _explained(answer: Answer, bought: PlannedFleet, counts: Census) -> Explanat
         marginal_values=[],
         breakpoints=[],
         exposure=None,
-        warnings=warnings(scenario, bought, answer.formulation.periods),
+        warnings=warnings(scenario, inquiry.catalogs, bought, answer.formulation.periods),
     )
 
 

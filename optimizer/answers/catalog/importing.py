@@ -150,6 +150,19 @@ def import_prices(
     )
 
 
+def refuse_nothing(file: Path, imported: ImportedPrices) -> None:
+    """A list of which nothing can be taken in is bad input.
+
+    Raises:
+        InputError: no price became an offer, with every reason.
+    """
+    if not imported.offers:
+        raise InputError(
+            Finding(str(file), item.first_line, item.about, f"{item.reason} ({item.rows:,} prices)", item.hint)
+            for item in imported.left_out
+        )
+
+
 def _check_terms(path: Path, listed: Iterable[Listed], terms: PriceListTerms, catalogs: Catalogs) -> None:
     """Whatever some row does not say must have been said by an option."""
     given = {"source": terms.source, "as_of": terms.as_of, "provider": terms.provider}

@@ -79,6 +79,8 @@ TABLES: Final[dict[str, CsvTable[Any]]] = {
     ),
     "sellers": CsvTable(("sellers.csv",), own.Seller, "provider, provider_kind"),
     "regions": CsvTable(("regions.csv",), own.Region, "provider, region"),
+    "grid": CsvTable(("grid.csv",), own.GridIntensity, "provider, region"),
+    "price_checks": CsvTable(("price_checks.csv",), own.PriceCheck, "provider, gpu, gpu_count, pricing_term, source"),
     "discounts": CsvTable(("discounts.csv",), own.Discount, "provider, gpu, pricing_term", private=True),
     "owned": CsvTable(("owned.csv",), own.Owned, "site, id", private=True),
     "availability": CsvTable(
@@ -106,6 +108,7 @@ REFERENCES: Final = (
     ("engines", "schemes", "schemes"),
     ("offers", "gpu", "gpus"),
     ("owned", "gpu", "gpus"),
+    ("price_checks", "gpu", "gpus"),
     ("serverless", "model", "models"),
 )
 """Which field of which table names a row of which other; beside these, every `source` names a source."""

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from optimizer.base.model import Strict
 from optimizer.base.units import HOURS_PER_MONTH
-from optimizer.inputs.catalog.kinds import Link, ProviderKind, SellerKind, Told
+from optimizer.inputs.catalog.kinds import OWNED, Link, OfferTerm, ProviderKind, SellerKind, Told
 
 Count = Annotated[int, Field(ge=1)]
 Usd = Annotated[Decimal, Field(ge=0)]
@@ -55,6 +55,36 @@ class Seller(Strict):
     source: str
     as_of: date
     note: str = ""
+
+
+class GridIntensity(Strict):
+    """What a kilowatt-hour emits where a provider's region stands, as a yearly mean."""
+
+    provider: str
+    region: str
+    g_co2_per_kwh: Annotated[float, Field(ge=0, le=5000)]
+    year: int
+    source: str
+    as_of: date
+    note: str = ""
+
+
+class PriceCheck(Strict):
+    """What another source says that a GPU costs at a provider, beside the price in the offers."""
+
+    provider: str
+    gpu: str
+    gpu_count: Count
+    pricing_term: OfferTerm
+    usd_per_gpu_hour: Annotated[Decimal, Field(gt=0)]
+    source: str
+    as_of: date
+    note: str = ""
+
+    def covers(self, provider: str, gpu: str, gpu_count: int, pricing_term: str) -> bool:
+        """Whether the row speaks of such instances."""
+        own = (self.provider, self.gpu, self.gpu_count, self.pricing_term)
+        return own == (provider, gpu, gpu_count, pricing_term)
 
 
 class OfferPattern(Strict):
@@ -168,6 +198,8 @@ class Terms:
     Attributes:
         regions: Where a region stands, by provider and region.
         sellers: Who sells, by provider and kind of offer; an empty kind stands for all others of the provider.
+        grid: What a kWh emits there, by provider and region.
+        price_checks: What other sources say of prices.
         discounts: What was taken off an offer's price, by its id.
         owned: The hardware behind an offer of one's own, by its id.
         available_instances: How many there are of an offer, by its id; offers without a known limit are not in it.
@@ -175,6 +207,8 @@ class Terms:
 
     regions: Mapping[tuple[str, str], Region]
     sellers: Mapping[tuple[str, str], Seller]
+    grid: Mapping[tuple[str, str], GridIntensity]
+    price_checks: tuple[PriceCheck, ...]
     discounts: Mapping[str, AppliedDiscount]
     owned: Mapping[str, Owned]
     available_instances: Mapping[str, int]
@@ -188,7 +222,9 @@ class Terms:
         """Who sells a provider's offers of a kind; None where no row says."""
         return self.sellers.get((provider, provider_kind)) or self.sellers.get((provider, ""))
 
-    def seller_kind(self, provider: str, provider_kind: str) -> SellerKind:
-        """What kind of seller that is; unknown where no row says."""
+    def seller_kind(self, provider: str, provider_kind: str) -> SellerKind | Literal["owned"]:
+        """What kind of seller that is; unknown where no row says, `owned` for hardware of one's own."""
+        if provider == OWNED:
+            return OWNED
         found = self.seller(provider, provider_kind)
         return "unknown" if found is None else found.kind

@@ -3,9 +3,7 @@
 from typing import Final, get_args
 
 from optimizer.inputs.catalog.kinds import Confidence, PricingTerm, ProviderKind, SellerKind
-from optimizer.inputs.requirements.declaration import Requirement
-
-ANY_AGE_DAYS: Final = 36_500
+from optimizer.inputs.requirements.declaration import Requirement, Step
 
 LISTS: Final = (
     Requirement(
@@ -118,10 +116,11 @@ KINDS_OF_OFFERS: Final = (
     Requirement(
         name="max_price_age_days",
         field="policy.max_price_age_days",
-        sense="admits",
+        sense="at_most",
         sentence="Prices are recent enough.",
+        label="age of prices",
         unit="days",
-        without=ANY_AGE_DAYS,
+        step=Step("fixed", size=30, strictest=1, loosest=3650),
         decides="offers",
         opens=True,
     ),

@@ -110,13 +110,21 @@ def carbon_kg_per_hour(offer: Offer, catalogs: Catalogs, grid: Grid | None) -> D
     """
     if grid is None:
         return None
-    grams = grid.intensity_g_per_kwh(offer.region)
+    grams = grid_g_per_kwh(catalogs, grid, offer.provider, offer.region)
     own, rated_kw = catalogs.terms.owned.get(offer.id), power_kw(offer, catalogs.gpus[offer.gpu])
     drawn_kw = own.power_kw if own is not None and own.power_kw is not None else rated_kw
     if grams is None or drawn_kw is None:
         return None
     pue = Decimal(repr(grid.pue)) if own is None else own.pue
     return drawn_kw * pue * Decimal(repr(grams)) / GRAMS_PER_KILOGRAM
+
+
+def grid_g_per_kwh(catalogs: Catalogs, grid: Grid, provider: str, region: str) -> float | None:
+    """Emissions of a kWh in a provider's region: the scenario's own figures where it gives any, else the catalogs'."""
+    if grid.g_co2_per_kwh is not None:
+        return grid.intensity_g_per_kwh(region)
+    known = catalogs.terms.grid.get((provider, region))
+    return None if known is None else known.g_co2_per_kwh
 
 
 def storage_usd_per_month(offer: Offer, catalogs: Catalogs, storage_gb: float) -> Decimal | None:

@@ -68,7 +68,9 @@ def supply(catalogs: Catalogs) -> Supply:
     available, owned = catalogs.terms.available_instances, catalogs.terms.owned
     places = [catalogs.terms.place(offer.provider, offer.region) for offer in offers]
     sellers = [catalogs.terms.seller(offer.provider, offer.provider_kind) for offer in offers]
-    power_source = Categorical.of([(o.region, o.gpu, o.gpu_count, o.id if o.id in owned else "") for o in offers])
+    power_source = Categorical.of(
+        [(f"{o.provider}/{o.region}", o.gpu, o.gpu_count, o.id if o.id in owned else "") for o in offers]
+    )
     pricing_term = _column(offers, "pricing_term")
     return Supply(
         catalogs=catalogs,

@@ -143,7 +143,10 @@ def _carbon_kg_per_hour(claim: Claim, offer: Offer) -> float | None:
     """One instance: hardware of one's own at its own power and PUE, rented at rated power and the grid's PUE."""
     grid, own = claim.policy.grid, claim.catalogs.terms.owned.get(offer.id)
     watts = claim.catalogs.gpus[offer.gpu].tdp_w
+    known = claim.catalogs.terms.grid.get((offer.provider, offer.region))
     grams = grid.intensity_g_per_kwh(offer.region) if grid else None
+    if grid and grid.g_co2_per_kwh is None and known is not None:
+        grams = known.g_co2_per_kwh
     rated_kw = None if watts is None else watts * offer.gpu_count / WATTS_PER_KILOWATT
     drawn_kw = float(own.power_kw) if own and own.power_kw else rated_kw
     if grid is None or grams is None or drawn_kw is None:

@@ -108,6 +108,33 @@ LISTINGS: Final[Mapping[str, Listing]] = {
         },
         ("provider", "region", "country"),
     ),
+    "grid": Listing(
+        "what a kilowatt-hour emits where a provider's region stands",
+        lambda known: tuple(known.terms.grid.values()),
+        {
+            "provider": "{provider}",
+            "region": "{region}",
+            ">g CO₂/kWh": "{g_co2_per_kwh:rounded}",
+            ">year": "{year}",
+            "source": "{source}",
+            "note": "{note}",
+        },
+        ("provider", "region"),
+    ),
+    "price_checks": Listing(
+        "what another source says that a GPU costs at a provider",
+        lambda known: known.terms.price_checks,
+        {
+            "provider": "{provider}",
+            "GPUs": "{gpu_count}× {gpu}",
+            "term": "{pricing_term:words}",
+            ">$/GPU-h": "{usd_per_gpu_hour:price}",
+            "as of": "{as_of}",
+            "source": "{source}",
+            "note": "{note}",
+        },
+        ("provider", "gpu", "pricing_term"),
+    ),
     "models": Listing(
         "a model architecture, from which memory, compute and traffic follow",
         lambda known: tuple(known.models.values()),
