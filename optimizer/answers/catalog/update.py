@@ -7,9 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from optimizer.answers.catalog.diff import CatalogDiff, catalog_diff
-from optimizer.answers.catalog.importing import NOTHING_MORE, ImportedPrices, PriceListTerms, import_prices
+from optimizer.answers.catalog.importing import (
+    NOTHING_MORE,
+    ImportedPrices,
+    PriceListTerms,
+    import_prices,
+    refuse_nothing,
+)
 from optimizer.answers.catalog.overlay import write_overlay
-from optimizer.answers.catalog.snapshot import snapshot
+from optimizer.answers.catalog.snapshot import PRICES, snapshot
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.loading import TABLES, CatalogDate, load_catalogs
@@ -60,19 +66,19 @@ def update_catalogs(newer: Path, own: Path, terms: PriceListTerms = NOTHING_MORE
         table = next((name for name, each in TABLES.items() if newer.is_dir() and file.name in each.files), None)
         if table is None:
             imported[file.name] = import_prices(file, known, terms)
+            refuse_nothing(file, imported[file.name])
             for name, rows in imported[file.name].tables.items():
                 _join(tables, name, rows)
         else:
             _join(tables, table, _rows(file, table))
-    older = _without_older(tables, known)
-    newest = max(
-        (row.as_of for rows in tables.values() for row in rows.values() if hasattr(row, "as_of")), default=None
-    )
-    as_of = known.as_of if newest is None else max(newest, known.as_of)
+    older = _without_known(tables, known)
+    days = (_day(row) for name in PRICES.keys() & tables.keys() for row in tables[name].values())
+    as_of = max(days, default=known.as_of)
     if as_of > known.as_of:
         _join(tables, "catalog", [CatalogDate(as_of=as_of, note="the day of the newest row")])
     files = write_overlay(own, {name: rows.values() for name, rows in tables.items() if rows})
-    return CatalogUpdate(imported, older, catalog_diff(before, snapshot(own if files else overlay)), files, as_of)
+    diff = catalog_diff(before, snapshot(own if files else overlay))
+    return CatalogUpdate(imported, older, diff, files, max(as_of, known.as_of))
 
 
 def _files(newer: Path) -> list[Path]:
@@ -101,16 +107,16 @@ def _join(tables: Tables, name: str, rows: Iterable[Strict]) -> None:
             held[key] = row
 
 
-def _without_older(tables: Tables, known: Catalogs) -> int:
-    """Drops rows that are no newer than what is known of the same offer or API; how many."""
+def _without_known(tables: Tables, known: Catalogs) -> int:
+    """Drops rows that say what is known, and those older than what is known; how many of the latter."""
     priced = {"offers": known.offers, "serverless": known.serverless, "ancillary": known.ancillary}
     dropped = 0
     for name in priced.keys() & tables.keys():
-        days = {TABLES[name].key(row): row.as_of for row in priced[name]}
-        old = [key for key, row in tables[name].items() if key in days and _day(row) < days[key]]
+        days = {TABLES[name].key(row): _day(row) for row in priced[name]}
+        said = {TABLES[name].key(row) for row in priced[name] if tables[name].get(TABLES[name].key(row)) == row}
+        old = {key for key, row in tables[name].items() if key in days and _day(row) < days[key]}
         dropped += len(old)
-        for key in old:
-            del tables[name][key]
+        tables[name] = {key: row for key, row in tables[name].items() if key not in old | said}
     return dropped
 
 
