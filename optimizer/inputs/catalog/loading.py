@@ -88,7 +88,7 @@ TABLES: Final[dict[str, CsvTable[Any]]] = {
     ),
     "offer_aliases": CsvTable(
         ("offer_aliases.csv",),
-        catalog.OfferAlias,
+        own.OfferAlias,
         "subject, name, id",
         own_key=lambda row: (row.subject, row.name.casefold(), row.id),
     ),

@@ -22,7 +22,7 @@ from optimizer.inputs.catalog.kinds import (
     PriceOf,
     QuantizedPart,
 )
-from optimizer.inputs.catalog.terms import Terms
+from optimizer.inputs.catalog.terms import OfferAlias, Terms
 
 Row = TypeVar("Row")
 
@@ -173,6 +173,13 @@ class QualityFigure(Strict):
     benchmark_kind: BenchmarkKind
     recovery_share: Positive
     tool: str
+    recipe: str = ""
+    """How the weights were made."""
+    worst_benchmark: str = ""
+    worst_recovery_share: Positive | None = None
+    """Of the suite's benchmarks the one that keeps least."""
+    worst_noise_share: NonNegative | None = None
+    """One standard deviation of that share, from the usual numbers of tasks and seeds."""
     source: str
     as_of: date
     note: str = ""
@@ -243,18 +250,6 @@ class Offer(Strict):
         """A readable key, unique in a catalog."""
         term = f"{self.pricing_term}-{self.commitment_months}m" if self.commitment_months else self.pricing_term
         return f"{self.provider}/{self.region}/{self.instance_type}/{self.gpu_count}x{self.gpu}/{term}"
-
-
-class OfferAlias(Strict):
-    """What a GPU or a provider is called in other people's price lists; one name may stand for several GPUs."""
-
-    subject: Literal["gpu", "provider"]
-    name: str
-    id: str
-    """The catalog's own name of it."""
-    source: str
-    as_of: date
-    note: str = ""
 
 
 class ServerlessPrice(Strict):

@@ -87,6 +87,18 @@ class PriceCheck(Strict):
         return own == (provider, gpu, gpu_count, pricing_term)
 
 
+class OfferAlias(Strict):
+    """What a GPU or a provider is called in other people's price lists; one name may stand for several GPUs."""
+
+    subject: Literal["gpu", "provider"]
+    name: str
+    id: str
+    """The catalog's own name of it."""
+    source: str
+    as_of: date
+    note: str = ""
+
+
 class OfferPattern(Strict):
     """A row about every offer that matches; each pattern may hold wildcards."""
 

@@ -195,6 +195,8 @@ LISTINGS: Final[Mapping[str, Listing]] = {
             "benchmark": "{benchmark}",
             "kind": "{benchmark_kind}",
             ">kept": "{recovery_share:.1%}",
+            ">worst": lambda row: "" if row.worst_recovery_share is None else f"{row.worst_recovery_share:.1%}",
+            "on": "{worst_benchmark}",
             "tool": "{tool}",
         },
         ("model", "scheme", "benchmark", "benchmark_kind"),
