@@ -83,7 +83,7 @@ ASKING: Final[Mapping[str, Edit]] = {
     "workloads[].slo.e2e_ms": number(own={"slo": {"ttft_ms": 4000, "tpot_ms": 80, "e2e_ms": 1800}}),
     "workloads[].min_quality": number(own={"min_quality": 0.9999}),
     "workloads[].unknown_quality": Edit(
-        workloads=[CHAT | {"model": "gemma-2-9b", "min_quality": 0.5, "unknown_quality": "accept"}],
+        workloads=[CHAT | {"model": "gemma-2-27b", "min_quality": 0.5, "unknown_quality": "accept"}],
         own={"unknown_quality": "reject"},
     ),
     "workloads[].min_replicas": number(own={"min_replicas": 9}),
@@ -101,7 +101,7 @@ ASKING: Final[Mapping[str, Edit]] = {
     "policy.hosting": Edit(rule={"hosting": ["owned"]}),
     "policy.pricing_terms": Edit(policy={"pricing_terms": EVERY_TERM}, rule={"pricing_terms": ["on_demand"]}),
     "policy.price_confidence": Edit(rule={"price_confidence": ["derived"]}),
-    "policy.max_price_age_days": Edit(rule={"max_price_age_days": 1}),
+    "policy.max_price_age_days": Edit(rule={"max_price_age_days": 1}, explained=True),
     "policy.engines": Edit(workloads=[LARGE], rule={"engines": ["tensorrt-llm"]}),
     "policy.precisions": Edit(rule={"precisions": ["bf16"]}),
     "policy.kv_precisions": Edit(policy={"precisions": ["bf16"]}, rule={"kv_precisions": ["fp8"]}),
