@@ -76,7 +76,8 @@ def update_catalogs(newer: Path, own: Path, terms: PriceListTerms = NOTHING_MORE
     as_of = max(days, default=known.as_of)
     if as_of > known.as_of:
         _join(tables, "catalog", [CatalogDate(as_of=as_of, note="the day of the newest row")])
-    files = write_overlay(own, {name: rows.values() for name, rows in tables.items() if rows})
+    taken = {name: rows.values() for name, rows in tables.items() if rows}
+    files = write_overlay(own, taken) if taken else {}
     diff = catalog_diff(before, snapshot(own if files else overlay))
     return CatalogUpdate(imported, older, diff, files, max(as_of, known.as_of))
 
