@@ -37,8 +37,8 @@ def blamed(report: PlanReport) -> set[str]:
     [("storage_gb_per_instance", 100), ("egress", {"bytes_per_output_token": 300})],
 )
 def test_a_price_that_nobody_knows_is_part_of_the_conflict(field: str, asked: Any, catalogs: Catalogs) -> None:
-    """gpuhub sells what is wanted; it is the storage, or the egress, whose price nobody knows there."""
-    policy = {"providers": {"allow": ["gpuhub"]}}
+    """hotaisle sells what is wanted; it is the storage, or the egress, whose price nobody knows there."""
+    policy = {"providers": {"allow": ["hotaisle"]}}
     free = answered(catalogs, policy)
     report = answered(catalogs, policy | {field: asked})
     assert blamed(report) == {"policy.providers", f"policy.{field}"}
