@@ -14,6 +14,7 @@ from pathlib import Path
 
 from instances import problem_of, read_melange
 
+from optimizer.base.clock import Clock
 from optimizer.base.errors import InputError
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.solve import solve
@@ -38,7 +39,7 @@ def main() -> int:
     gap = options.relative_gap
     if gap is None:
         gap = 0.0 if problem.candidates.rate_per_s.size <= SOLVED_EXACTLY else 1e-3
-    solution = solve(problem, options.time_limit_s, relative_gap=gap)
+    solution = solve(problem, Clock(options.time_limit_s), relative_gap=gap)
     cost, bound = solution.cost_usd_per_month, solution.bound_usd_per_month
     line = {
         "cost_usd_per_hour": None if cost is None else round(cost / HOURS_PER_MONTH, 6),

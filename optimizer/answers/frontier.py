@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Final
 
+from optimizer.base.clock import Clock, Limit, until_limit
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
 from optimizer.base.progress import Progress, silent
@@ -103,6 +104,7 @@ def frontier(
     sweeps: Sequence[Sweep],
     *,
     time_limit_s: float | None = None,
+    work_limit: int | None = None,
     progress: Progress | None = None,
 ) -> Frontier:
     """Cost along one or two sweeps.
@@ -111,7 +113,8 @@ def frontier(
         scenario: Everything that is not swept.
         catalogs: What is known.
         sweeps: One or two.
-        time_limit_s: For each solve.
+        time_limit_s: For all of it.
+        work_limit: The same in simplex iterations, which end at the same place on every machine.
         progress: Told the name of each step (`frontier_steps`) as it begins.
 
     Returns:
@@ -120,12 +123,20 @@ def frontier(
     Raises:
         InputError: the scenario names what the catalogs do not know, or a sweep leaves the range of its field.
     """
+    return swept(scenario, catalogs, sweeps, Clock(time_limit_s, work_limit), progress)
+
+
+def swept(
+    scenario: Scenario, catalogs: Catalogs, sweeps: Sequence[Sweep], clock: Clock, progress: Progress | None = None
+) -> Frontier:
+    """What `frontier` says, on the clock of whoever asks more than that."""
     findings = check_scenario(scenario, catalogs)
     if findings:
         raise InputError(findings)
     first, second = _axes(scenario, sweeps)
-    whole = Inquiry.of(scenario, catalogs, time_limit_s)
+    whole = Inquiry.of(scenario, catalogs, clock)
     inquiry = whole if any(sweep.field == "min_quality" for sweep in sweeps) else narrowed(whole)
+    inquiry = inquiry.for_variations()
     begin, steps = progress or silent, iter(frontier_steps(sweeps))
 
     def begin_next() -> None:
@@ -133,13 +144,14 @@ def frontier(
 
     begin_next()
     rows = points(inquiry, first, second, begin_next)
-    found = [change for row in rows for change in changes(inquiry, first, second, row)]
+    beside = inquiry.beside_a_plan(clock)
+    found, limit = until_limit(change for row in rows for change in changes(beside, first, second, row))
     solved = [point for row in rows for point in row]
     ends = [point for change in found for point in (change.before, change.after)]
     plans = list(dict.fromkeys(summarized(point.plan) for point in (*solved, *ends) if point.plan))
     return Frontier(
         scenario=scenario.name,
-        summary=_summary(scenario, " and ".join(sweep.name for sweep in sweeps), solved),
+        summary=_summary(scenario, " and ".join(sweep.name for sweep in sweeps), solved, limit),
         sweeps=[
             SweptField(field=sweep.name, values=list(sweep.values()), unit=SWEEPABLE[sweep.field]) for sweep in sweeps
         ],
@@ -207,14 +219,16 @@ def _cost(point: Point) -> str:
     return "no plan" if point.cost_usd is None else f"${point.cost_usd:,.2f}"
 
 
-def _summary(scenario: Scenario, fields: str, solved: Sequence[Point]) -> str:
+def _summary(scenario: Scenario, fields: str, solved: Sequence[Point], limit: Limit | None) -> str:
     costs = [float(point.cost_usd) for point in solved if point.cost_usd is not None]
     if not costs:
-        return f"No plan meets {scenario.name} anywhere along {fields}."
+        found = all(point.outcome == "infeasible" for point in solved)
+        return f"No plan {'meets' if found else 'was found in time for'} {scenario.name} anywhere along {fields}."
     proven = all(point.outcome in ("optimal", "infeasible") for point in solved)
     proof = "each proven optimal" if proven else "some not proven in time"
+    ended = f"; the {limit} was reached before every change of plan was found" if limit else ""
     infeasible = f", {len(solved) - len(costs)} without a plan" if len(costs) < len(solved) else ""
     return (
         f"{scenario.name} costs ${min(costs):,.2f} to ${max(costs):,.2f} a month along {fields}: "
-        f"{len(solved)} points, {proof}{infeasible}."
+        f"{len(solved)} points, {proof}{infeasible}{ended}."
     )

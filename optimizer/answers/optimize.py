@@ -1,36 +1,25 @@
 """The main question: the cheapest plan that meets a scenario, proven, verified and explained."""
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Decimal
 
+from optimizer.answers.explanation import explained, with_variations, without_plan
+from optimizer.base.clock import Clock
 from optimizer.base.errors import InputError, VerificationFailed
-from optimizer.base.progress import Progress, silent
+from optimizer.base.progress import BestAndBound, Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.explain.alternatives import (
-    central_prediction,
-    insurance,
-    next_best,
-    opportunities,
-    rule_of_thumb,
-    summarized,
-)
-from optimizer.plan.explain.binding import requirements, with_deciding
-from optimizer.plan.explain.breakpoints import limit_breakpoints, price_breakpoints
-from optimizer.plan.explain.levers import levers
-from optimizer.plan.explain.marginal import marginal_values, worth_moving
-from optimizer.plan.explain.ways_out import ways_out
-from optimizer.plan.grounds.exposure import exposure
-from optimizer.plan.grounds.rejections import Census, census, nearest_misses
-from optimizer.plan.grounds.warnings import warnings
+from optimizer.plan.grounds.rejections import Census, census
+from optimizer.plan.grounds.scope import bound_of, reason_of, scope_of
 from optimizer.plan.question.inquiry import Answer, Inquiry
-from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.readback.costs import costs
 from optimizer.plan.readback.readback import read_back
-from optimizer.plan.record.explanation import Breakpoint, Explanation, Exposure, MarginalValue
+from optimizer.plan.record.explanation import Explanation
 from optimizer.plan.record.fields import CENT
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.origin import inputs_of
@@ -38,6 +27,12 @@ from optimizer.plan.record.report import PlanReport, SolverFacts, Verification
 from optimizer.plan.verify.verify import verify
 from optimizer.program.problem.formulate import SAME_PLATFORM
 from optimizer.program.solve import Solution
+
+SHARE_OF_PLAN = 0.8
+"""Of what is left of a limit once candidates are predicted: what remains is for verifying and comparing."""
+
+SHARE_OF_COMPARISONS = 0.15
+"""Of a limit: what comparisons may use, however soon the plan was found; those of a thorough answer may use it up."""
 
 PHASES = ("predicting", "solving", "verifying", "comparing", "varying")
 
@@ -63,7 +58,9 @@ def optimize(
     catalogs: Catalogs,
     *,
     time_limit_s: float | None = None,
+    work_limit: int | None = None,
     progress: Progress | None = None,
+    best_and_bound: BestAndBound | None = None,
     thorough: bool = False,
 ) -> PlanReport:
     """The cheapest plan for a scenario, or the proof that none exists with the nearest misses and ways out.
@@ -71,8 +68,10 @@ def optimize(
     Args:
         scenario: What is asked.
         catalogs: What is known.
-        time_limit_s: For each solve; without proof in time the outcome is `feasible` or `unproven`.
+        time_limit_s: For all of it; without proof in time the outcome is `feasible` or `unproven`.
+        work_limit: The same in simplex iterations, which end at the same place on every machine.
         progress: Told the name of each phase (`PHASES`) as it begins.
+        best_and_bound: Told USD a month of the best plan so far, where there is one, and what no plan undercuts.
         thorough: Whether to vary every limit and find how far each and the prices may move before the plan changes;
             otherwise only what binds and the demand are moved by a step.
 
@@ -84,28 +83,63 @@ def optimize(
         VerificationFailed: the plan did not survive independent arithmetic.
         SolverFailure: the solver ended without an answer it can stand for.
     """
+    clock = Clock(time_limit_s, work_limit)
+    return optimized(scenario, catalogs, clock, progress, best_and_bound=best_and_bound, thorough=thorough).report
+
+
+@dataclass(frozen=True)
+class Optimized:
+    """A report with the solved question behind it, and the plan that it tells of, where there is one."""
+
+    report: PlanReport
+    answer: Answer
+    bought: PlannedFleet | None
+
+
+def optimized(
+    scenario: Scenario,
+    catalogs: Catalogs,
+    clock: Clock,
+    progress: Progress | None = None,
+    *,
+    best_and_bound: BestAndBound | None = None,
+    thorough: bool = False,
+) -> Optimized:
+    """What `optimize` says, on the clock of whoever asks more than that."""
     findings = check_scenario(scenario, catalogs)
     if findings:
         raise InputError(findings)
     watch = Stopwatch(progress)
     with watch.phase("predicting"):
-        inquiry = Inquiry.of(scenario, catalogs, time_limit_s)
+        inquiry = Inquiry.of(scenario, catalogs)
         counts = census(inquiry.options, inquiry.market)
     with watch.phase("solving"):
+        inquiry = replace(inquiry, clock=clock.share(SHARE_OF_PLAN), best_and_bound=best_and_bound)
         answer = inquiry.solved()
         inquiry = answer.inquiry
     if answer.solution.outcome not in ("optimal", "feasible"):
         with watch.phase("comparing"):
-            explanation = _without_plan(answer, counts)
-        return _report(answer, counts, watch, explanation, Verification(passed=None, checks=[]), None)
+            explanation = without_plan(answer, inquiry.beside_a_plan(clock), counts)
+        unverified = Verification(passed=None, checks=[])
+        return Optimized(_report(answer, counts, watch, explanation, unverified, None), answer, None)
     bought = read_back(answer)
     with watch.phase("verifying"):
         verification = verified(inquiry, bought)
+    beside = inquiry.beside_a_plan(clock if thorough else _for_comparing(clock))
     with watch.phase("comparing"):
-        explanation = _explained(answer, bought, counts)
+        explanation = explained(answer, beside, bought, counts)
     with watch.phase("varying"):
-        explanation = explanation.model_copy(update=_variations(answer, bought, explanation, thorough))
-    return _report(answer, counts, watch, explanation, verification, bought)
+        explanation = with_variations(explanation, answer, beside, bought, thorough=thorough)
+    return Optimized(_report(answer, counts, watch, explanation, verification, bought), answer, bought)
+
+
+def _for_comparing(clock: Clock) -> Clock:
+    """What may be spent beside a plan: as much as was on it, or a share of the limit where that is more."""
+    seconds, work = clock.time_limit_s, clock.work_limit
+    return clock.part(
+        None if seconds is None else max(clock.spent_s, SHARE_OF_COMPARISONS * seconds),
+        None if work is None else max(clock.spent_work, math.ceil(SHARE_OF_COMPARISONS * work)),
+    )
 
 
 def verified(inquiry: Inquiry, bought: PlannedFleet) -> Verification:
@@ -119,81 +153,6 @@ def verified(inquiry: Inquiry, bought: PlannedFleet) -> Verification:
         wrong = "; ".join(f"{check.name}: {check.text}" for check in verification.checks if not check.passed)
         raise VerificationFailed(f"the plan for {inquiry.scenario.name} is withheld, it breaks its promises: {wrong}")
     return verification
-
-
-def _explained(answer: Answer, bought: PlannedFleet, counts: Census) -> Explanation:
-    inquiry = answer.inquiry.for_comparison()
-    scenario, few = inquiry.scenario, narrowed(inquiry)
-    promises = insurance(inquiry, bought)
-    limits = with_deciding(few, bought, requirements(scenario, inquiry.catalogs, bought), promises)
-    return Explanation(
-        summary=_summary(answer, bought),
-        binding=[item for item in limits if item.binding],
-        requirements=limits,
-        alternatives=sorted(
-            next_best(few, bought), key=lambda item: (item.monthly_cost_usd is None, item.monthly_cost_usd)
-        ),
-        opportunities=[
-            *promises.values(),
-            *opportunities(inquiry, bought),
-            *central_prediction(few, bought),
-        ],
-        baselines=list(rule_of_thumb(few, bought)),
-        rejected=counts.rejected,
-        nearest_misses=[],
-        conflict=[],
-        relaxations=[],
-        marginal_values=[],
-        breakpoints=[],
-        exposure=None,
-        warnings=warnings(scenario, inquiry.catalogs, bought, answer.formulation.periods),
-    )
-
-
-def _variations(
-    answer: Answer, bought: PlannedFleet, explanation: Explanation, thorough: bool
-) -> dict[str, list[MarginalValue] | list[Breakpoint] | Exposure]:
-    """What a step of a limit costs, how far it may go and what all rests on; less where nobody would wait for it."""
-    inquiry = answer.inquiry
-    if inquiry.for_comparison().close_enough and not thorough:
-        return {}
-    limits, few = explanation.requirements, narrowed(inquiry)
-    every = levers(inquiry.scenario, inquiry.options, bought.deployments)
-    moved = every if thorough else worth_moving(every, limits)
-    points = [*limit_breakpoints(few, bought, every), *price_breakpoints(few, bought)] if thorough else []
-    values = list(marginal_values(few, bought, limits, moved))
-    rests_on = {"exposure": exposure(answer, bought)} if thorough else {}
-    return {"marginal_values": values, "breakpoints": points, **rests_on}
-
-
-def _summary(answer: Answer, bought: PlannedFleet) -> str:
-    proof = "proven optimal" if answer.solution.outcome == "optimal" else f"within {answer.solution.relative_gap:.2%}"
-    name = answer.inquiry.scenario.name
-    return f"${bought.monthly_cost_usd:,.2f} a month for {name}, {proof}: {summarized(bought)}."
-
-
-def _without_plan(answer: Answer, counts: Census) -> Explanation:
-    inquiry, proven = answer.inquiry, answer.solution.outcome == "infeasible"
-    conflict, relaxations = ways_out(inquiry) if proven else ([], [])
-    verdict = "No plan meets" if proven else "No plan was found in time for"
-    kept = f"{counts.kept:,} of {counts.evaluated:,} candidates meet the service levels"
-    way = f" Cheapest way out: {relaxations[0].text}." if relaxations else ""
-    return Explanation(
-        summary=f"{verdict} {inquiry.scenario.name}: {answer.solution.reason}; {kept}.{way}",
-        binding=[],
-        requirements=[],
-        alternatives=[],
-        opportunities=[],
-        baselines=[],
-        rejected=counts.rejected,
-        nearest_misses=nearest_misses(inquiry.options, inquiry.market),
-        conflict=conflict,
-        relaxations=relaxations,
-        marginal_values=[],
-        breakpoints=[],
-        exposure=None,
-        warnings=[],
-    )
 
 
 def _report(
@@ -212,12 +171,14 @@ def _report(
         outcome=solution.outcome,
         monthly_cost_usd=total,
         bound_usd=_bound_usd(solution, total),
+        bound_of=bound_of(answer),
         relative_gap=solution.relative_gap,
+        scope=scope_of(answer),
         catalog_as_of=inquiry.catalogs.as_of,
         confidence=inquiry.scenario.policy.confidence,
         solver=SolverFacts(
             name=solution.solver,
-            reason=solution.reason,
+            reason=reason_of(answer),
             candidates_evaluated=counts.evaluated,
             candidates_kept=counts.kept,
             columns_solved=solution.columns_solved,
@@ -230,6 +191,7 @@ def _report(
         purchases=fleet.purchases,
         hosted=fleet.hosted,
         periods=fleet.periods,
+        placement=fleet.placement,
         migration=fleet.migration,
         costs=costs(bought) if bought else None,
         explanation=explanation,

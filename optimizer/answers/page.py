@@ -3,18 +3,20 @@
 from dataclasses import dataclass
 from typing import Final
 
-from optimizer.answers.frontier import Frontier, frontier
-from optimizer.answers.optimize import PHASES, optimize
+from optimizer.answers.frontier import Frontier, swept
+from optimizer.answers.optimize import PHASES, optimized
+from optimizer.base.clock import Clock
 from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.grounds.pictures import Curve, RejectionMap, RooflinePoint, curves, rejection_maps, roofline_points
-from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.readback.readback import read_back, stands_for
+from optimizer.plan.readback.readback import stands_for
 from optimizer.plan.record.report import PlanReport
 from optimizer.plan.variants.frontier import Sweep
 
 PAGE_PHASES: Final = (*PHASES, "drawing")
+SHARE_OF_REPORT: Final = 0.7
+"""Of a limit, for the plan with all its explanations; the rest is for the frontier."""
 FRONTIER_POINTS: Final = 9
 FRONTIER_REACH: Final = 2.0
 """From half of today's limit to twice it."""
@@ -38,6 +40,7 @@ def page(
     catalogs: Catalogs,
     *,
     time_limit_s: float | None = None,
+    work_limit: int | None = None,
     progress: Progress | None = None,
 ) -> Page:
     """The thorough answer and what its charts show.
@@ -45,7 +48,8 @@ def page(
     Args:
         scenario: What is asked.
         catalogs: What is known.
-        time_limit_s: For each solve.
+        time_limit_s: For all of it.
+        work_limit: The same in simplex iterations, which end at the same place on every machine.
         progress: Told the name of each phase (`PAGE_PHASES`) as it begins.
 
     Returns:
@@ -55,21 +59,20 @@ def page(
         InputError: the scenario names what the catalogs do not know.
         VerificationFailed: the plan did not survive independent arithmetic.
     """
-    report = optimize(scenario, catalogs, time_limit_s=time_limit_s, progress=progress, thorough=True)
+    clock = Clock(time_limit_s, work_limit)
+    found = optimized(scenario, catalogs, clock.share(SHARE_OF_REPORT), progress, thorough=True)
     begin = progress or silent
     begin(PAGE_PHASES[-1])
-    inquiry = Inquiry.of(scenario, catalogs, time_limit_s)
-    if not report.deployments:
-        return Page(report, None, (), (), tuple(rejection_maps(inquiry, ())))
-    answer = inquiry.solved()
-    plan = read_back(answer)
+    report, answer, plan = found.report, found.answer, found.bought
+    if plan is None or not report.deployments:
+        return Page(report, None, (), (), tuple(rejection_maps(answer.inquiry, ())))
     sweep = _sweep(scenario)
     return Page(
         report=report,
-        frontier=frontier(scenario, catalogs, [sweep], time_limit_s=time_limit_s) if sweep else None,
+        frontier=swept(scenario, catalogs, [sweep], clock) if sweep else None,
         curves=tuple(curves(answer, plan)),
         roofline=tuple(roofline_points(answer, plan)),
-        rejections=tuple(rejection_maps(inquiry, [column for column, _ in stands_for(answer)])),
+        rejections=tuple(rejection_maps(answer.inquiry, [column for column, _ in stands_for(answer)])),
     )
 
 

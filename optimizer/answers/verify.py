@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from optimizer.answers.certificate import checks_of
 from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
@@ -20,12 +21,13 @@ MOST_FINDINGS: Final = 10
 """Of a file that is no plan: one mistake in a list is often one in each of its items."""
 
 
-def verify_plan(path: Path, catalogs: Catalogs) -> Verification:
+def verify_plan(path: Path, catalogs: Catalogs, certificate: Path | None = None) -> Verification:
     """Holds a plan file to everything it says, as exactly as a file says it; no solver is asked.
 
     Args:
         path: A file that `optimizer plan SCENARIO --format json --output FILE` wrote.
         catalogs: Those that it was made from.
+        certificate: A file that `optimizer plan SCENARIO --certificate FILE` wrote beside it, to be checked, too.
 
     Returns:
         Every check with its verdict; `passed` when all hold.
@@ -35,13 +37,19 @@ def verify_plan(path: Path, catalogs: Catalogs) -> Verification:
             catalogs, or it was made from others.
     """
     report = _read(path)
+    if report.monthly_cost_usd is None and (certificate is None or report.outcome != "infeasible"):
+        problem = f"there is no plan to verify: the outcome is {report.outcome}"
+        raise InputError([Finding(str(path), 0, "monthly_cost_usd", problem, "verify a file with a plan")])
     scenario = _scenario(path, report, catalogs)
     _check_catalogs(path, report, scenario, catalogs)
-    return verify_report(report, scenario, catalogs)
+    checks = [] if report.monthly_cost_usd is None else verify_report(report, scenario, catalogs).checks
+    if certificate is not None:
+        checks = [*checks, *checks_of(certificate, report, scenario, catalogs)]
+    return Verification(passed=all(check.passed for check in checks), checks=checks)
 
 
 def _read(path: Path) -> PlanReport:
-    """The answer that a file holds, in which there is a plan."""
+    """The answer that a file holds."""
     content = _content(path)
     if not isinstance(content, dict) or "schema_version" not in content:
         raise InputError([Finding(str(path), 0, "", "not a plan: a plan says its schema_version", WRITTEN_BY)])
@@ -54,9 +62,6 @@ def _read(path: Path) -> PlanReport:
         report = PlanReport.model_validate(content)
     except ValidationError as error:
         raise InputError(_findings(path, "", "not a plan", error)) from error
-    if report.monthly_cost_usd is None:
-        problem = f"there is no plan to verify: the outcome is {report.outcome}"
-        raise InputError([Finding(str(path), 0, "monthly_cost_usd", problem, "verify a file with a plan")])
     return report
 
 

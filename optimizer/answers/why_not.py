@@ -1,9 +1,11 @@
 """Why not another choice: what it would cost and why, or which requirements it fails, and the price that admits it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Final, Literal
 
+from optimizer.base.clock import Clock, Limit, until_limit
 from optimizer.base.errors import InputError
 from optimizer.base.model import Strict
 from optimizer.base.progress import Progress, silent
@@ -15,7 +17,7 @@ from optimizer.performance.market.criteria import CRITERIA, OFFER_CRITERIA
 from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.explain.conflict import plan_without
 from optimizer.plan.explain.pricing import SAME_COST, crossing
-from optimizer.plan.explain.ways_out import alone, relaxation, together
+from optimizer.plan.explain.ways_out import WayOut, alone, relaxation, together
 from optimizer.plan.grounds.cost_factors import CostFactor, cost_factors
 from optimizer.plan.question.forcing import MENDABLE, OF_CONFIGURATIONS, OF_OFFERS, Choice, forced, offers_of, unknown
 from optimizer.plan.question.inquiry import Inquiry
@@ -26,6 +28,8 @@ from optimizer.plan.record.fleet import Deployment, PlannedFleet
 from optimizer.plan.variants.shortfalls import Shortfall, shortfalls
 
 SCHEMA_VERSION: Final = 1
+SHARE_OF_EACH_PLAN: Final = 0.4
+"""Of what is left of a limit, for the plan and for the choice's plan in turn; the rest is for what lies between."""
 PHASES: Final = ("predicting", "solving", "comparing")
 CHEAPEST: Final = Decimal("0.01")
 """Prices are lowered to one percent at most: a discount beyond is no price."""
@@ -65,6 +69,8 @@ class WhyNot(Strict):
     admitted_summary: str
     relaxations: list[Relaxation]
     entries: list[EntryPrice]
+    not_worked_out: list[str]
+    """What of all this was left out because the time limit or the work limit was reached, in words."""
 
 
 def why_not(
@@ -73,6 +79,7 @@ def why_not(
     choice: Choice,
     *,
     time_limit_s: float | None = None,
+    work_limit: int | None = None,
     progress: Progress | None = None,
 ) -> WhyNot:
     """What a choice costs against the optimum, or what it fails.
@@ -81,7 +88,8 @@ def why_not(
         scenario: What is asked.
         catalogs: What is known.
         choice: What to force.
-        time_limit_s: For each solve.
+        time_limit_s: For all of it.
+        work_limit: The same in simplex iterations, which end at the same place on every machine.
         progress: Told the name of each phase (`PHASES`) as it begins.
 
     Returns:
@@ -95,16 +103,20 @@ def why_not(
         raise InputError(findings)
     begin = progress or silent
     begin("predicting")
-    inquiry = Inquiry.of(scenario, catalogs, time_limit_s)
+    clock = Clock(time_limit_s, work_limit)
+    inquiry = Inquiry.of(scenario, catalogs, clock.share(SHARE_OF_EACH_PLAN))
     findings = tuple(unknown(choice, inquiry))
     if findings:
         raise InputError(findings)
     begin("solving")
-    chosen, proposal = _solved(inquiry), forced(inquiry, choice)
+    chosen = _solved(inquiry)
+    inquiry = replace(inquiry, clock=clock.share(SHARE_OF_EACH_PLAN))
+    proposal = forced(inquiry, choice)
     begin("comparing")
     if proposal is None:
         return _told(inquiry, choice, chosen, None, summary=_not_offered(choice, inquiry), verdict="not_offered")
     proposed = _solved(proposal)
+    inquiry, proposal = inquiry.beside_a_plan(clock), proposal.beside_a_plan(clock)
     if proposed is None:
         return _failing(inquiry, choice, chosen, proposal)
     if chosen is None:
@@ -131,8 +143,14 @@ def _compared(inquiry: Inquiry, choice: Choice, chosen: PlannedFleet, proposed: 
         return _told(inquiry, choice, chosen, proposed, summary=text, verdict=verdict)
     percent = f"{difference / chosen.monthly_cost_usd * 100:+.1f} %"
     text = f"{cost}, +${difference:,.2f} ({percent}) against the optimum of ${chosen.monthly_cost_usd:,.2f}: {plan}"
-    entries = _entries(inquiry, choice, chosen, proposed)
-    return _told(inquiry, choice, chosen, proposed, summary=text, verdict="dearer", entries=entries)
+    met, limit = until_limit(_beside(inquiry, choice, chosen))
+    left_out = _left_out("the price at which it enters the plan", limit)
+    entries = _entries(met, chosen, proposed)
+    return _told(inquiry, choice, chosen, proposed, summary=text, verdict="dearer", entries=entries, left_out=left_out)
+
+
+def _left_out(what: str, limit: Limit | None) -> list[str]:
+    return [] if limit is None else [f"{what}: not worked out, the {limit} was reached"]
 
 
 def _covers_all(choice: Choice, chosen: PlannedFleet) -> bool:
@@ -140,14 +158,17 @@ def _covers_all(choice: Choice, chosen: PlannedFleet) -> bool:
     return not chosen.hosted and all(choice.covers(d, {*OF_OFFERS, *OF_CONFIGURATIONS}) for d in forced_on)
 
 
-def _entries(inquiry: Inquiry, choice: Choice, chosen: PlannedFleet, proposed: PlannedFleet) -> list[EntryPrice]:
-    """Cheaper until it stands in the plan beside others, where only offers were named, and until it carries all."""
-    found = []
+def _beside(inquiry: Inquiry, choice: Choice, chosen: PlannedFleet) -> Iterator[EntryPrice]:
+    """Cheaper until it stands in the plan beside others, where only offers were named."""
     if not set(choice.given()) - {*OF_OFFERS}:
-        moved = offers_of(choice, inquiry.market)
-        met = crossing(inquiry, chosen, moved, CHEAPEST)
+        met = crossing(inquiry, chosen, offers_of(choice, inquiry.market), CHEAPEST)
         if met is not None:
-            found.append(_entry("beside", met.factor, summarized(met.plan)))
+            yield _entry("beside", met.factor, summarized(met.plan))
+
+
+def _entries(beside: Sequence[EntryPrice], chosen: PlannedFleet, proposed: PlannedFleet) -> list[EntryPrice]:
+    """Cheaper until it stands in the plan beside others, and until it carries all."""
+    found = list(beside)
     whole = chosen.monthly_cost_usd / proposed.monthly_cost_usd
     if not found or whole < min(1 - entry.discount_percent / 100 for entry in found) - 1e-9:
         found.append(_entry("alone", whole, summarized(proposed)))
@@ -166,10 +187,12 @@ def _failing(inquiry: Inquiry, choice: Choice, chosen: PlannedFleet | None, prop
     """No plan on the choice: what its closest candidates fail, what admitting it would cost, what else helps."""
     failed = shortfalls(inquiry, choice)
     liftable = {item.criterion for item in failed} & {*MENDABLE, *(criterion.name for criterion in OFFER_CRITERIA)}
-    admitted = _solved(forced(inquiry, choice, liftable)) if liftable else None
-    ways = [] if liftable else _ways(proposal, [item.requirement for item in failed if item.requirement])
+    admitted, ended = until_limit(_admitted(inquiry, choice, liftable))
+    names = [item.requirement for item in failed if item.requirement]
+    ways, limit = until_limit(iter(()) if liftable else _ways(proposal, names))
+    left_out = [*_left_out("what it would cost if it were let in", ended), *_left_out("further ways out", limit)]
     named = [item.requirement or item.criterion.replace("_", " ") for item in failed]
-    named = named or [change.field for way in ways for change in way.changes]
+    named = named or [item.field for way in ways for item, _ in way.changes]
     reason = f"it fails {', '.join(dict.fromkeys(named))}" if named else "no limit loosened alone gives it one"
     return _told(
         inquiry,
@@ -179,20 +202,30 @@ def _failing(inquiry: Inquiry, choice: Choice, chosen: PlannedFleet | None, prop
         summary=f"{choice.words()}: no plan meets {inquiry.scenario.name}, {reason}",
         verdict="fails",
         failed=failed,
-        admitted=admitted,
-        ways=ways,
+        admitted=admitted[0] if admitted else None,
+        ways=[relaxation(way) for way in sorted(ways, key=lambda way: way.plan.monthly_cost_usd)],
+        left_out=left_out,
     )
 
 
-def _ways(proposal: Inquiry, failed: Sequence[str]) -> list[Relaxation]:
+def _admitted(inquiry: Inquiry, choice: Choice, lifted: Collection[str]) -> Iterator[PlannedFleet]:
+    """The plan on the choice where what bars it is lifted, if that alone helps."""
+    plan = _solved(forced(inquiry, choice, lifted)) if lifted else None
+    if plan is not None:
+        yield plan
+
+
+def _ways(proposal: Inquiry, failed: Sequence[str]) -> Iterator[WayOut]:
     """Each number of the scenario that, loosened alone, gives the choice a plan, else all that it fails at once."""
     numbers = [item for item in waivable(proposal.scenario) if item.requirement.step and item.number is not None]
     items = [item for item in numbers if item.requirement.name not in SHORTFALLS and item.written]
-    ways = [way for item in items for way in alone(proposal, item)]
+    found = False
+    for way in (way for item in items for way in alone(proposal, item)):
+        found = True
+        yield way
     missed = [item for item in items if item.field.startswith(tuple(failed))]
-    if not ways and missed and plan_without(proposal, missed) is not None:
-        ways = together(proposal, missed)
-    return [relaxation(way) for way in sorted(ways, key=lambda way: way.plan.monthly_cost_usd)]
+    if not found and missed and plan_without(proposal, missed) is not None:
+        yield from together(proposal, missed)
 
 
 def _not_offered(choice: Choice, inquiry: Inquiry) -> str:
@@ -220,6 +253,7 @@ def _told(
     failed: Sequence[Shortfall] = (),
     admitted: PlannedFleet | None = None,
     ways: Sequence[Relaxation] = (),
+    left_out: Sequence[str] = (),
 ) -> WhyNot:
     beside = chosen.deployments if chosen and proposed and verdict != "chosen" else None
     return WhyNot(
@@ -239,4 +273,5 @@ def _told(
         admitted_summary=summarized(admitted) if admitted else "",
         relaxations=list(ways),
         entries=list(entries),
+        not_worked_out=list(left_out),
     )

@@ -11,12 +11,14 @@ from optimizer.answers.compare.types import Comparison
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.extras import optional
 from optimizer.cli.options import (
+    TIME_LIMIT_S,
     CatalogsOption,
     Exit,
     OutputOption,
     QuietOption,
     ScenarioArgument,
     TimeLimitOption,
+    WorkLimitOption,
     check_writable,
     write,
 )
@@ -51,7 +53,8 @@ def compare_command(
     output: OutputOption = None,
     chart: Annotated[Path | None, typer.Option(help="Draw the costs as an .svg file.")] = None,
     catalogs: CatalogsOption = None,
-    time_limit_s: TimeLimitOption = None,
+    time_limit_s: TimeLimitOption = TIME_LIMIT_S,
+    work_limit: WorkLimitOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """The best plan under each choice at the same service levels, ranked by cost, and what stops the others."""
@@ -60,7 +63,9 @@ def compare_command(
     _check_sheet(output_format, output)
     inputs = question(scenario, catalogs, output)
     with watched(PHASES, quiet) as progress:
-        answer = compare(inputs.scenario, inputs.catalogs, by, time_limit_s=time_limit_s, progress=progress)
+        answer = compare(
+            inputs.scenario, inputs.catalogs, by, time_limit_s=time_limit_s, work_limit=work_limit, progress=progress
+        )
     if chart is not None:
         write(compare_chart(answer, top or MOST_SHOWN), chart)
     if output_format is SheetFormat.XLSX and output is not None:

@@ -6,6 +6,7 @@ import typer
 
 from optimizer.answers.frontier import frontier, frontier_steps, sweep_of
 from optimizer.cli.options import (
+    TIME_LIMIT_S,
     CatalogsOption,
     Exit,
     Format,
@@ -14,6 +15,7 @@ from optimizer.cli.options import (
     QuietOption,
     ScenarioArgument,
     TimeLimitOption,
+    WorkLimitOption,
     deliver,
 )
 from optimizer.cli.question import question, watched
@@ -29,13 +31,21 @@ def frontier_command(
     output_format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     catalogs: CatalogsOption = None,
-    time_limit_s: TimeLimitOption = None,
+    time_limit_s: TimeLimitOption = TIME_LIMIT_S,
+    work_limit: WorkLimitOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Cost against a requirement or two, each point a proven optimum, and the values where the plan changes."""
     inputs = question(scenario, catalogs, output)
     sweeps = [sweep_of(text, inputs.scenario) for text in sweep]
     with watched(frontier_steps(sweeps), quiet) as progress:
-        answer = frontier(inputs.scenario, inputs.catalogs, sweeps, time_limit_s=time_limit_s, progress=progress)
+        answer = frontier(
+            inputs.scenario,
+            inputs.catalogs,
+            sweeps,
+            time_limit_s=time_limit_s,
+            work_limit=work_limit,
+            progress=progress,
+        )
     deliver(frontier_answer(answer), answer, output_format, output)
     raise typer.Exit(Exit.ANSWERED if answer.plans else Exit.NO_PLAN)

@@ -22,7 +22,6 @@ from optimizer.cli.options import (
     FormatOption,
     OutputOption,
     QuietOption,
-    TimeLimitOption,
     check_writable,
     deliver,
     write,
@@ -34,6 +33,9 @@ from optimizer.report.gate.comment import gate_comment
 from optimizer.report.gate.gate import gate_answer
 from optimizer.report.gate.junit import gate_junit
 from optimizer.report.gate.sarif import gate_sarif
+
+WORK_LIMIT = 200_000
+"""Where a plan is not proven by then it is cut short, with the same verdict on every machine; about a minute."""
 
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 
@@ -83,7 +85,14 @@ def gate_command(
     output_format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     catalogs: CatalogsOption = None,
-    time_limit_s: TimeLimitOption = None,
+    time_limit_s: Annotated[
+        float | None,
+        typer.Option("--time-limit-s", min=0.001, help="Seconds for the whole command; none unless asked for."),
+    ] = None,
+    work_limit: Annotated[
+        int,
+        typer.Option("--work-limit", min=1, help="Simplex iterations for each scenario; the same on every machine."),
+    ] = WORK_LIMIT,
     quiet: QuietOption = False,
 ) -> None:
     """Whether budgets hold and prices are sound, what changed, and why; exit code 1 when the gate is broken."""
@@ -112,6 +121,7 @@ def gate_command(
             old_catalogs=old_catalogs,
             pin=held_to,
             time_limit_s=time_limit_s,
+            work_limit=work_limit,
             progress=progress,
         )
     for path, form in ((junit, gate_junit), (sarif, gate_sarif), (comment, gate_comment)):

@@ -8,12 +8,14 @@ from optimizer.answers.lifecycle.lifecycle import lifecycle, phase_of
 from optimizer.base.errors import InputError
 from optimizer.cli.options import (
     EXIT_BY_OUTCOME,
+    TIME_LIMIT_S,
     CatalogsOption,
     Format,
     FormatOption,
     OutputOption,
     QuietOption,
     TimeLimitOption,
+    WorkLimitOption,
     write,
 )
 from optimizer.cli.question import question, watched
@@ -26,7 +28,8 @@ def lifecycle_command(
     output_format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     catalogs: CatalogsOption = None,
-    time_limit_s: TimeLimitOption = None,
+    time_limit_s: TimeLimitOption = TIME_LIMIT_S,
+    work_limit: WorkLimitOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Training and serving cost by month under growth, the crossover, power and carbon."""
@@ -34,7 +37,9 @@ def lifecycle_command(
     months = inputs.scenario.lifecycle.months if inputs.scenario.lifecycle else 0
     try:
         with watched([phase_of(month) for month in range(1, months + 1)], quiet) as progress:
-            report = lifecycle(inputs.scenario, inputs.catalogs, time_limit_s=time_limit_s, progress=progress)
+            report = lifecycle(
+                inputs.scenario, inputs.catalogs, time_limit_s=time_limit_s, work_limit=work_limit, progress=progress
+            )
     except InputError as error:
         raise InputError(inputs.file.located(error.findings)) from error
     forms = {Format.JSON: as_json, Format.MARKDOWN: lifecycle_markdown, Format.TEXT: lifecycle_text}

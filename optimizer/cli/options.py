@@ -51,9 +51,24 @@ OutputOption = Annotated[
 CatalogsOption = Annotated[
     Path | None, typer.Option("--catalogs", help="A folder of your own catalog files, laid over the shipped ones.")
 ]
+TIME_LIMIT_S = 60.0
+"""Unless another is asked for."""
+
 TimeLimitOption = Annotated[
     float | None,
-    typer.Option("--time-limit-s", min=0.001, help="Seconds for each solve; without proof in time the exit code is 4."),
+    typer.Option(
+        "--time-limit-s",
+        min=0.001,
+        help="Seconds for the whole command once its files are read; without proof in time the exit code is 4.",
+    ),
+]
+WorkLimitOption = Annotated[
+    int | None,
+    typer.Option(
+        "--work-limit",
+        min=1,
+        help="The same in simplex iterations, some thousand a second: it ends at the same place on every machine.",
+    ),
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress, no remarks.")]
 

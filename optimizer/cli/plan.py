@@ -1,13 +1,17 @@
 """`optimizer plan`: the cheapest plan, with its explanation."""
 
+import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from optimizer.answers.certificate import certificate_of, check_certifiable
 from optimizer.answers.located import located
 from optimizer.answers.optimize import PHASES, optimize
 from optimizer.cli.options import (
     EXIT_BY_OUTCOME,
+    TIME_LIMIT_S,
     CatalogsOption,
     Format,
     FormatOption,
@@ -15,9 +19,13 @@ from optimizer.cli.options import (
     QuietOption,
     ScenarioArgument,
     TimeLimitOption,
+    WorkLimitOption,
+    check_writable,
     deliver,
+    write,
 )
 from optimizer.cli.question import question, watched
+from optimizer.report.plan.certificate import with_certificate
 from optimizer.report.plan.sections import plan_answer
 
 
@@ -26,19 +34,38 @@ def plan(
     output_format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     catalogs: CatalogsOption = None,
-    time_limit_s: TimeLimitOption = None,
+    time_limit_s: TimeLimitOption = TIME_LIMIT_S,
+    work_limit: WorkLimitOption = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="All of it; varies every limit and price, which takes tens of seconds.")
     ] = False,
     quiet: QuietOption = False,
+    certificate: Annotated[
+        Path | None,
+        typer.Option("--certificate", help="Write to this file what proves the bound, checked without any solver."),
+    ] = None,
 ) -> None:
     """The cheapest plan that meets the scenario, with its proof and explanation."""
+    check_writable(certificate)
     inputs = question(scenario, catalogs, output)
+    if certificate is not None:
+        check_certifiable(inputs.scenario)
     with watched(PHASES, quiet) as progress:
         report = optimize(
-            inputs.scenario, inputs.catalogs, time_limit_s=time_limit_s, progress=progress, thorough=verbose
+            inputs.scenario,
+            inputs.catalogs,
+            time_limit_s=time_limit_s,
+            work_limit=work_limit,
+            progress=progress,
+            best_and_bound=progress.best_and_bound if progress else None,
+            thorough=verbose,
         )
     report = located(report, inputs.file)
     answer = plan_answer(report, verbose or output_format is Format.MARKDOWN)
+    if certificate is not None:
+        found = certificate_of(report, inputs.scenario, inputs.catalogs)
+        if found is not None:
+            write(json.dumps(found.content, separators=(",", ":")) + "\n", certificate)
+        answer = with_certificate(answer, found, str(certificate))
     deliver(answer, report, output_format, output)
     raise typer.Exit(EXIT_BY_OUTCOME[report.outcome])

@@ -11,7 +11,6 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
 from optimizer.base.errors import InputError
-from optimizer.base.progress import Progress
 from optimizer.cli.options import check_writable
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.catalog.records import Catalogs
@@ -49,13 +48,28 @@ def question(scenario: str, catalogs: Path | None, output: Path | None) -> Comma
     return CommandInputs(file, known)
 
 
+class ProgressBar:
+    """A bar on stderr: told the name of each step as it begins, and what is known of the plan by then."""
+
+    def __init__(self, bar: Bar, steps: Sequence[str]) -> None:
+        self._bar, self._steps, self._task = bar, steps, bar.add_task("reading", total=len(steps), known="")
+
+    def __call__(self, step: str) -> None:
+        """A step begins."""
+        self._bar.update(self._task, description=step, completed=self._steps.index(step))
+
+    def best_and_bound(self, best_usd: float | None, bound_usd: float) -> None:
+        """The month of the best plan so far, where there is one, and what no plan undercuts."""
+        best = "no plan yet" if best_usd is None else f"best ${best_usd:,.2f}"
+        self._bar.update(self._task, known=f"{best}, none below ${max(bound_usd, 0.0):,.2f}")
+
+
 @contextmanager
-def watched(steps: Sequence[str], quiet: bool) -> Iterator[Progress | None]:
-    """A bar on stderr, to be told the name of each step as it begins; None where no terminal would show it."""
+def watched(steps: Sequence[str], quiet: bool) -> Iterator[ProgressBar | None]:
+    """A bar on stderr; None where no terminal would show it."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("{task.fields[known]}"))
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading", total=len(steps))
-        yield lambda step: bar.update(task, description=step, completed=steps.index(step))
+        yield ProgressBar(bar, steps)

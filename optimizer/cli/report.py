@@ -9,11 +9,13 @@ from optimizer.answers.page import PAGE_PHASES, page
 from optimizer.base.extras import optional
 from optimizer.cli.options import (
     EXIT_BY_OUTCOME,
+    TIME_LIMIT_S,
     CatalogsOption,
     OutputOption,
     QuietOption,
     ScenarioArgument,
     TimeLimitOption,
+    WorkLimitOption,
     check_writable,
     write,
 )
@@ -25,7 +27,8 @@ def report_command(
     scenario: ScenarioArgument,
     output: OutputOption = None,
     catalogs: CatalogsOption = None,
-    time_limit_s: TimeLimitOption = None,
+    time_limit_s: TimeLimitOption = TIME_LIMIT_S,
+    work_limit: WorkLimitOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """The plan and its explanation as one self-contained page, charts included; tens of seconds."""
@@ -33,6 +36,8 @@ def report_command(
     optional("matplotlib", extra="report")
     inputs = question(scenario, catalogs, output)
     with watched(PAGE_PHASES, quiet) as progress:
-        found = page(inputs.scenario, inputs.catalogs, time_limit_s=time_limit_s, progress=progress)
+        found = page(
+            inputs.scenario, inputs.catalogs, time_limit_s=time_limit_s, work_limit=work_limit, progress=progress
+        )
     write(page_html(replace(found, report=located(found.report, inputs.file))), output)
     raise typer.Exit(EXIT_BY_OUTCOME[found.report.outcome])

@@ -13,12 +13,18 @@ from optimizer.report.verify import verification_answer
 
 def verify_command(
     plan: Annotated[Path, typer.Argument(help="A plan (JSON) as `optimizer plan --format json` writes it.")],
+    certificate: Annotated[
+        Path | None,
+        typer.Option(
+            "--certificate", help="The file that `optimizer plan --certificate` wrote beside it: checks it, too."
+        ),
+    ] = None,
     output_format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     catalogs: CatalogsOption = None,
 ) -> None:
     """Whether every promise and figure of a plan file holds, computed again without a solver; exit code 1 if not."""
     check_writable(output)
-    found = verify_plan(plan, load_catalogs(catalogs))
+    found = verify_plan(plan, load_catalogs(catalogs), certificate)
     deliver(verification_answer(found), found, output_format, output)
     raise typer.Exit(Exit.ANSWERED if found.passed else Exit.BROKEN)

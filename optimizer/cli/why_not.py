@@ -6,6 +6,7 @@ import typer
 
 from optimizer.answers.why_not import PHASES, why_not
 from optimizer.cli.options import (
+    TIME_LIMIT_S,
     CatalogsOption,
     Exit,
     Format,
@@ -14,6 +15,7 @@ from optimizer.cli.options import (
     QuietOption,
     ScenarioArgument,
     TimeLimitOption,
+    WorkLimitOption,
     deliver,
 )
 from optimizer.cli.question import question, watched
@@ -34,13 +36,21 @@ def why_not_command(
     output_format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     catalogs: CatalogsOption = None,
-    time_limit_s: TimeLimitOption = None,
+    time_limit_s: TimeLimitOption = TIME_LIMIT_S,
+    work_limit: WorkLimitOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """What a choice would cost against the plan and why, or what it fails, and the price at which it wins."""
     inputs = question(scenario, catalogs, output)
     choice = Choice(gpu, provider, precision, tensor_parallel, pricing_term, engine, region, workload)
     with watched(PHASES, quiet) as progress:
-        answer = why_not(inputs.scenario, inputs.catalogs, choice, time_limit_s=time_limit_s, progress=progress)
+        answer = why_not(
+            inputs.scenario,
+            inputs.catalogs,
+            choice,
+            time_limit_s=time_limit_s,
+            work_limit=work_limit,
+            progress=progress,
+        )
     deliver(why_not_answer(answer), answer, output_format, output)
     raise typer.Exit(Exit.NO_PLAN if answer.optimal_monthly_cost_usd is None else Exit.ANSWERED)

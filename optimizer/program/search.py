@@ -5,22 +5,37 @@ from dataclasses import replace
 
 import numpy as np
 
-from optimizer.base.arrays import Flags, Ints
+from optimizer.base.arrays import Flags
+from optimizer.base.clock import Clock
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.large.decomposition import better, joined, separable_parts
 from optimizer.program.large.search import search_large
+from optimizer.program.problem.instance_contents import affordable, places_instances
 from optimizer.program.problem.problem import Problem, Sorted, compacted
-from optimizer.program.problem.quantities import stands_in_force
-from optimizer.program.problem.traits import GROUPS, candidate_traits, offer_traits
 from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.relaxation import Bound, bound_from, no_bound, read_multipliers
+from optimizer.program.proof.sifting import sifted_bound
 from optimizer.program.proof.state import SearchResult, SearchState
-from optimizer.program.proof.steps import can_beat, final_solve, result_of, solve_on, within_gap
-from optimizer.program.solver import Clock, SolverResult, solve_linear
+from optimizer.program.proof.steps import (
+    can_beat,
+    final_solve,
+    promising_candidates,
+    ready_for_final,
+    result_of,
+    solve_on,
+    within_gap,
+)
+from optimizer.program.solver import SolverResult, solve_linear
 
 INCUMBENT_COLUMNS = 24
 INCUMBENT_NODES = 5
 """Size of the first, restricted solve: only its incumbent is used, so these steer speed and never the result."""
+
+GRACE_S = 0.5
+"""Seconds for the relaxation where none are left; most take a tenth of that."""
+
+SIFTED_STREAMS = 1_000
+"""Flows beyond which the relaxation is solved for few candidates first; the bound is the same within its tolerance."""
 
 MANY_STREAMS = 3_000
 """Flows of undominated candidates beyond which the bound by patterns is sharper and sooner than the relaxation's."""
@@ -48,8 +63,11 @@ def search(problem: Problem, state: SearchState, eliminate: bool = True) -> Sear
     streams = keep[problem.streams.server].sum()
     if streams > SEPARATED_STREAMS and len(parts := separable_parts(problem, keep)) > 1:
         return _search_parts(problem, parts, state)
+    if problem.limits.survive or places_instances(problem):
+        # the bound by patterns knows of no loss
+        return _search_small(problem, keep, state)
     if streams > (MANY_STREAMS_WITH_STARTS if problem.traffic.start_share.any() else MANY_STREAMS):
-        return search_large(problem, keep, state)
+        return search_large(problem, keep, state, search)
     return _search_small(problem, keep, state)
 
 
@@ -59,11 +77,16 @@ def _search_small(problem: Problem, keep: Flags, state: SearchState) -> SearchRe
         bound = _relaxation_bound(problem, keep, state)
     if bound is None:
         return final_solve(problem, keep, no_bound(problem), None, state)
+    state.best_and_bound(None, bound.usd_per_hour)
+    if ready_for_final(problem, keep, bound, state):
+        return final_solve(problem, keep, bound, None, state)
     with state.phase("incumbent"):
-        promising = _promising(problem, keep, bound)
+        cost = bound.with_candidate_usd_per_hour
+        promising = affordable(problem, promising_candidates(problem, keep, cost, INCUMBENT_COLUMNS), cost)
         everything = not (keep & ~promising).any()
         nodes = state.node_limit if everything else INCUMBENT_NODES
         result, incumbent = solve_on(problem, promising, state, nodes)
+    state.best_and_bound(incumbent, bound.usd_per_hour)
     remaining = keep & can_beat(problem, bound, incumbent, state)
     state.eliminated["reduced_cost"] = int((keep & ~remaining).sum())
     if everything or (result.status in ("optimal", "infeasible") and not (remaining & ~promising).any()):
@@ -75,21 +98,24 @@ def _search_small(problem: Problem, keep: Flags, state: SearchState) -> SearchRe
 
 
 def _search_parts(problem: Problem, parts: Sequence[Sorted], state: SearchState) -> SearchResult:
-    """The same for each part alone in an equal share of the time left, then again for those that ran out of theirs."""
-    results = [_search_part(part, state, len(parts) - number) for number, part in enumerate(parts)]
-    limited, again = state.clock.left_s() is not None, replace(state, eliminated={}, columns_solved=0)
-    unfinished = [number for number, result in enumerate(results) if limited and not _ended(result, state)]
-    for left, number in zip(range(len(unfinished), 0, -1), unfinished, strict=True):
+    """The same for each part alone in an equal share of what is left, then again for those that ran out of theirs."""
+    results, unfinished = [], []
+    for number, part in enumerate(parts):
+        clock = state.clock.share(1 / (len(parts) - number))
+        results.append(_search_part(part, state, clock))
+        if clock.expired and not _ended(results[number], state):
+            unfinished.append(number)
+    again = replace(state, eliminated={}, columns_solved=0)
+    for waiting, number in zip(range(len(unfinished), 0, -1), unfinished, strict=True):
         if not state.clock.expired:
-            results[number] = better(results[number], _search_part(parts[number], again, left))
+            further = _search_part(parts[number], again, state.clock.share(1 / waiting))
+            results[number] = better(results[number], further)
     return joined(problem, parts, results)
 
 
-def _search_part(part: Sorted, state: SearchState, waiting: int) -> SearchResult:
-    """The same for one part while `waiting` parts want the time that is left."""
-    left_s = state.clock.left_s()
-    clock = Clock(None if left_s is None else left_s / waiting)
-    inner = replace(state, clock=clock, cutoff_usd_per_hour=np.inf, eliminated={}, columns_solved=0)
+def _search_part(part: Sorted, state: SearchState, clock: Clock) -> SearchResult:
+    """The same for one part on a clock of its own."""
+    inner = replace(state, clock=clock, progress=None, cutoff_usd_per_hour=np.inf, eliminated={}, columns_solved=0)
     result = search(part.problem, inner)
     for argument, count in inner.eliminated.items():
         state.eliminated[argument] = state.eliminated.get(argument, 0) + count
@@ -103,27 +129,18 @@ def _ended(result: SearchResult, state: SearchState) -> bool:
 
 
 def _relaxation_bound(problem: Problem, keep: Flags, state: SearchState) -> Bound | None:
-    """Bounds on every plan, and on every plan with a given candidate, infinite for candidates already removed."""
+    """Bounds on every plan, and on every plan with a given candidate, infinite for candidates already removed.
+
+    Where the clock has run out before anything was solved a moment is spent all the same: a plan without any bound
+    says nothing of how much a better one may save.
+    """
     part = compacted(problem, keep)
+    clock = Clock(GRACE_S) if state.clock.expired else state.clock
+    if len(part.problem.streams) > SIFTED_STREAMS and (found := sifted_bound(part.problem, clock)) is not None:
+        return found.for_whole(part.candidates, len(problem.candidates))
     program = build_program(part.problem, relaxed=True)
-    result = solve_linear(model_proto(program, hourly_cost(program)), state.clock)
+    result = solve_linear(model_proto(program, hourly_cost(program)), clock)
     if result.status != "optimal" or not len(result.duals):
         return None
     bound = bound_from(part.problem, read_multipliers(program, result.duals))
     return bound.for_whole(part.candidates, len(problem.candidates))
-
-
-def _promising(problem: Problem, keep: Flags, bound: Bound) -> Flags:
-    """The candidates with the lowest bounds: overall, and for each group that some family wants variety in."""
-    candidates = problem.candidates
-    order = np.argsort(np.where(keep, bound.with_candidate_usd_per_hour, np.inf), kind="stable")
-    chosen = stands_in_force(problem)
-    chosen[order[:INCUMBENT_COLUMNS]] = True
-    elastic = ~problem.offers.always_paid[candidates.offer]
-    wanted: list[Ints] = [np.where(serves, elastic, -1) for serves in candidates.rate_per_s.T > 0]
-    looked_at = (*offer_traits(problem.limits), *candidate_traits(problem.limits))
-    wanted += [GROUPS[trait](problem) for trait in looked_at if trait in GROUPS]
-    for group in wanted:
-        first = np.unique(group[order], return_index=True)[1]
-        chosen[order[first]] = True
-    return chosen & keep

@@ -1,23 +1,27 @@
 """The cheapest plan for a problem, as plain numbers, with what was proven about it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
+from optimizer.base.clock import Clock, Limit
 from optimizer.base.errors import SolverFailure
+from optimizer.base.progress import BestAndBound
 from optimizer.base.units import HOURS_PER_MONTH
+from optimizer.program.laid_out import LaidOut, paid_for, preferred, search_laid_out, with_restarts
 from optimizer.program.problem.data import select_labels
+from optimizer.program.problem.instance_contents import NOTHING_PLACED, Placed
 from optimizer.program.problem.problem import Problem, Sorted, sorted_problem
 from optimizer.program.problem.soundness import check
+from optimizer.program.proof.simple_plan import simple_plan
 from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchResult, SearchState
 from optimizer.program.proof.steps import within_gap
-from optimizer.program.refine import tie_break
+from optimizer.program.refine.loading import Loaded, loaded
 from optimizer.program.refine.routing import Routed, balanced_flows
-from optimizer.program.search import search
-from optimizer.program.solver import Clock, IntegerSolver, integer_solver
+from optimizer.program.solver import IntegerSolver, integer_solver
 
 Outcome: TypeAlias = Literal["optimal", "feasible", "infeasible", "unproven", "failed"]
 
@@ -25,7 +29,14 @@ _REASON: dict[Outcome, str] = {
     "optimal": "no plan costs less",
     "feasible": "the search was ended before the plan was proven cheapest",
     "infeasible": "no plan meets every requirement",
-    "unproven": "the time limit was reached before a plan was found or ruled out",
+    "unproven": "the search was ended before a plan was found or ruled out",
+}
+
+_CUT_SHORT: dict[Outcome, str] = {
+    "optimal": "no plan costs less; the {limit} was reached before the simplest of equal cost was looked for",
+    "feasible": "the {limit} was reached before the plan was proven cheapest",
+    "infeasible": "no plan meets every requirement",
+    "unproven": "the {limit} was reached before a plan was found or ruled out",
 }
 
 _WITHIN_GAP = "the plan is proven within the gap asked for"
@@ -42,6 +53,7 @@ class Solution:
         columns_solved: Candidates in the final solve.
         solver: Which solver proved it.
         phase_wall_s: Seconds by phase, the only part that differs between runs.
+        ended_by: The limit of the clock that the search was ended by; None where it came to an end of its own.
         cost_usd_per_month: Of instances, hosted APIs, starts and changes; None without a plan.
         bound_usd_per_month: No plan costs less; None when nothing is known.
         relative_gap: (cost - bound) / cost as it is, None without a plan; the solver calls a plan optimal up to about
@@ -50,6 +62,8 @@ class Solution:
         replicas: (T, C) replicas placed; empty without a plan.
         flows: Requests/s routed to each candidate with replicas; empty without a plan.
         api_flow_per_s: (T, A) requests/s sent to hosted APIs; empty without a plan.
+        loaded: What the instances hold of each offer that runs several configurations over the week.
+        placed: What stands on which instance, where that matters; else empty.
     """
 
     outcome: Outcome
@@ -58,6 +72,7 @@ class Solution:
     columns_solved: int
     solver: IntegerSolver
     phase_wall_s: Mapping[str, float]
+    ended_by: Limit | None = None
     cost_usd_per_month: float | None = None
     bound_usd_per_month: float | None = None
     relative_gap: float | None = None
@@ -65,15 +80,24 @@ class Solution:
     replicas: Ints = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
     flows: tuple[Routed, ...] = ()
     api_flow_per_s: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    loaded: tuple[Loaded, ...] = ()
+    placed: Placed = NOTHING_PLACED
 
     def bounded_by(self, wider: "Solution") -> "Solution":
         """The same plan for a problem with more choices, of which only a bound is known."""
+        return self.above(min(wider.bound_usd_per_month or 0.0, self.bound_usd_per_month or 0.0), wider.ended_by)
+
+    def above(self, bound_usd_per_month: float, ended_by: Limit | None) -> "Solution":
+        """The same plan where no plan of a problem with more choices costs less than a bound."""
         cost = self.cost_usd_per_month or 0.0
-        bound = min(wider.bound_usd_per_month or 0.0, self.bound_usd_per_month or 0.0)
+        proven = cost - bound_usd_per_month <= EQUAL_COST * cost
+        bound = cost if proven else bound_usd_per_month
+        outcome: Outcome = "optimal" if proven else "feasible"
         return replace(
             self,
-            outcome="feasible",
-            reason=_REASON["feasible"],
+            outcome=outcome,
+            reason=_CUT_SHORT[outcome].format(limit=ended_by) if ended_by else _REASON[outcome],
+            ended_by=ended_by or self.ended_by,
             bound_usd_per_month=bound,
             relative_gap=(cost - bound) / cost,
         )
@@ -81,8 +105,8 @@ class Solution:
 
 def solve(
     problem: Problem,
-    time_limit_s: float | None = None,
-    progress: Callable[[str], None] | None = None,
+    clock: Clock | None = None,
+    progress: BestAndBound | None = None,
     relative_gap: float = 0.0,
     node_limit: int | None = None,
     break_ties: bool = True,
@@ -95,8 +119,8 @@ def solve(
 
     Args:
         problem: What to solve.
-        time_limit_s: After which the best plan found is returned, with its gap.
-        progress: Told the name of each phase as it begins.
+        clock: Where it has run out the best plan found is returned, with its gap; a simple one if there is none yet.
+        progress: Told the cost of the best plan, where there is one, and what no plan undercuts, in USD/h.
         relative_gap: Search no further than a plan proven within this of the cheapest; 0 proves it cheapest.
         node_limit: Branch and bound no further than so many nodes; a limit that is the same on every machine.
         break_ties: Whether it matters which of several equally cheap plans is found.
@@ -106,8 +130,8 @@ def solve(
         ValueError: The problem is not one, see `soundness`.
     """
     state = SearchState(
-        progress=progress or _no_progress,
-        clock=Clock(time_limit_s),
+        clock=clock or Clock(),
+        progress=progress,
         relative_gap=relative_gap,
         node_limit=node_limit,
         cutoff_usd_per_hour=cutoff_usd_per_month / HOURS_PER_MONTH,
@@ -117,7 +141,7 @@ def solve(
 
 def solve_plainly(problem: Problem) -> Solution:
     """The same without removing any candidate first: slower, and a check on the arguments that remove them."""
-    return _solved(problem, SearchState(_no_progress, Clock(None)), eliminate=False)
+    return _solved(problem, SearchState(Clock()), eliminate=False)
 
 
 def _solved(problem: Problem, state: SearchState, eliminate: bool, break_ties: bool = True) -> Solution:
@@ -126,18 +150,43 @@ def _solved(problem: Problem, state: SearchState, eliminate: bool, break_ties: b
         return _without_plan(problem, "infeasible", f"no candidate serves {', '.join(missing)}", state)
     order = sorted_problem(problem)
     try:
-        result = _within_cutoff(search(order.problem, state, eliminate), state)
+        found = _searched(order.problem, state, eliminate)
+        result = _within_cutoff(found.result, state)
         plan = result.incumbent
         if plan is None:
             return _unfound(problem, result, state)
-        if break_ties and result.status == "optimal" and not state.relative_gap:
+        untied = break_ties and result.status == "optimal" and not state.relative_gap
+        if untied and state.ended_by is None:
             with state.phase("tie_break"):
-                plan = tie_break.break_ties(order.problem, plan, result.bound.with_candidate_usd_per_hour, state)
+                plan = preferred(found, plan)
         with state.phase("routing"):
             flows = balanced_flows(order.problem, plan)
+        arranged = loaded(order.problem, plan)
     except SolverFailure as failure:
         return _without_plan(problem, "failed", str(failure), state)
-    return _with_plan(order, result, plan, flows=flows, state=state)
+    return replace(_with_plan(order, result, plan, flows=flows, state=state), loaded=_in_order_of(order, arranged))
+
+
+def _in_order_of(order: Sorted, arranged: Sequence[Loaded]) -> tuple[Loaded, ...]:
+    """What is loaded, in the original order."""
+    return tuple(
+        replace(each, offer=int(order.offers[each.offer]), groups=order.candidates[each.groups]) for each in arranged
+    )
+
+
+def _searched(problem: Problem, state: SearchState, eliminate: bool) -> LaidOut:
+    """The end of the search, with a simple plan where it was cut short before it found any."""
+    found = search_laid_out(problem, state, eliminate)
+    result = found.result
+    state.ended_by = state.clock.reached
+    state.best_and_bound(result.incumbent, result.bound.usd_per_hour)
+    if result.incumbent is not None or result.status != "unproven" or state.cutoff_usd_per_hour < np.inf:
+        return found
+    plan = simple_plan(problem, state)
+    if plan is None:
+        return found
+    paid, _ = with_restarts(problem, plan)
+    return found._replace(result=paid_for(problem, result, paid))
 
 
 def _unserved(problem: Problem) -> list[str]:
@@ -165,7 +214,7 @@ def _with_plan(
         bound = cost
     proven = bound == cost or (result.status == "optimal" and not state.relative_gap)
     outcome: Outcome = "optimal" if proven else "feasible"
-    reason = _REASON[outcome] if proven or not within_gap(result.bound, plan, state) else _WITHIN_GAP
+    reason = _reason(outcome, state) if proven or not within_gap(result.bound, plan, state) else _WITHIN_GAP
     problem, streams = order.problem, order.problem.api_streams
     sent = np.zeros((problem.traffic.periods, len(problem.apis)))
     sent[streams.period, order.apis[streams.server]] = plan.api_flow_per_s
@@ -181,6 +230,7 @@ def _with_plan(
             for flow in flows
         ),
         api_flow_per_s=sent,
+        placed=plan.placed.for_whole(order.offers, order.candidates, len(problem.candidates)),
     )
 
 
@@ -188,7 +238,7 @@ def _unfound(problem: Problem, result: SearchResult, state: SearchState) -> Solu
     """The solution where there is no plan, or none was found in time: then with what no plan undercuts, if known."""
     if result.status == "infeasible":
         return _without_plan(problem, "infeasible", _REASON["infeasible"], state)
-    solution, bound = _without_plan(problem, "unproven", _REASON["unproven"], state), result.bound.usd_per_hour
+    solution, bound = _without_plan(problem, "unproven", _reason("unproven", state), state), result.bound.usd_per_hour
     return replace(solution, bound_usd_per_month=bound * HOURS_PER_MONTH if np.isfinite(bound) else None)
 
 
@@ -200,8 +250,10 @@ def _without_plan(problem: Problem, outcome: Outcome, reason: str, state: Search
         columns_solved=state.columns_solved,
         solver=integer_solver(problem.traffic.periods),
         phase_wall_s=state.phase_wall_s,
+        ended_by=state.ended_by,
     )
 
 
-def _no_progress(_: str) -> None:
-    """No-op progress callback."""
+def _reason(outcome: Outcome, state: SearchState) -> str:
+    """Why the search ended so, and which limit ended it."""
+    return _REASON[outcome] if state.ended_by is None else _CUT_SHORT[outcome].format(limit=state.ended_by)

@@ -3,7 +3,6 @@
 import ctypes
 import datetime
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from ortools.math_opt.solvers import highs_pb2
 from ortools.math_opt.solvers.gscip import gscip_pb2
 
 from optimizer.base.arrays import Floats
+from optimizer.base.clock import Clock
 from optimizer.base.errors import SolverFailure
 
 Status: TypeAlias = Literal["optimal", "feasible", "infeasible", "unproven"]
@@ -24,6 +24,19 @@ IntegerSolver: TypeAlias = Literal["highs", "scip"]
 
 INTEGRALITY_TOLERANCE = 1e-7
 """How far a count may be from a whole number, and a row from its bound, inside the solver."""
+
+SCIP_WITHOUT = {"misc/allowstrongdualreds": False, "misc/allowweakdualreds": False}
+"""Dual reductions of SCIP, which cut off the optimum of a week with starts and called a plan 2.4 % dearer optimal; see
+`benchmarks/weeks.py`, seed 0, and the test of it."""
+
+THREADS = 1
+"""Of each solver, whatever the machine has: the same input is to give the same bytes. HiGHS is told `parallel` off."""
+
+OVERRUN = 0.1
+"""Share of the time left that is not given to a solver: reading a model in and its last heuristic overrun a limit."""
+
+ITERATIONS_PER_NODE = 100
+"""Simplex iterations that a node of branch and bound is taken to need where work is limited; most need fewer."""
 
 _STATUS: dict[mathopt.TerminationReason, Status] = {
     mathopt.TerminationReason.OPTIMAL: "optimal",
@@ -54,25 +67,10 @@ class SolverResult:
     duals: Floats = field(default_factory=lambda: np.zeros(0))
 
 
-class Clock:
-    """The time left of a limit, if there is one."""
-
-    def __init__(self, limit_s: float | None) -> None:
-        self._end_s = None if limit_s is None else time.monotonic() + limit_s
-
-    def left_s(self) -> float | None:
-        """Seconds left, or None without a limit."""
-        return None if self._end_s is None else max(0.0, self._end_s - time.monotonic())
-
-    @property
-    def expired(self) -> bool:
-        """Whether the limit is used up."""
-        return self._end_s is not None and time.monotonic() >= self._end_s
-
-
 def solve_linear(model: model_pb2.ModelProto, clock: Clock) -> SolverResult:
     """Solve a model without integers on GLOP, with duals."""
-    return _solve(model, mathopt.SolverType.GLOP, mathopt.SolveParameters(time_limit=_limit(clock)))
+    parameters = mathopt.SolveParameters(time_limit=_seconds(clock), iteration_limit=clock.left_work(), threads=THREADS)
+    return _solve(model, mathopt.SolverType.GLOP, parameters, clock)
 
 
 def integer_solver(periods: int) -> IntegerSolver:
@@ -97,29 +95,40 @@ def solve_integer(
         "mip_feasibility_tolerance": INTEGRALITY_TOLERANCE,
         "primal_feasibility_tolerance": INTEGRALITY_TOLERANCE,
     }
-    highs = highs_pb2.HighsOptionsProto(double_options=tolerances)
-    scip = gscip_pb2.GScipParameters(real_params={"numerics/feastol": INTEGRALITY_TOLERANCE})
+    feasibility = {"numerics/feastol": INTEGRALITY_TOLERANCE}
+    highs = highs_pb2.HighsOptionsProto(double_options=tolerances, string_options={"parallel": "off"})
+    scip = gscip_pb2.GScipParameters(real_params=feasibility, bool_params=SCIP_WITHOUT)
     parameters = mathopt.SolveParameters(
-        time_limit=_limit(clock),
-        node_limit=node_limit,
+        time_limit=_seconds(clock),
+        node_limit=min((each for each in (node_limit, _nodes(clock)) if each is not None), default=None),
         relative_gap_tolerance=relative_gap,
         absolute_gap_tolerance=0.0,
         random_seed=0,
+        threads=THREADS if solver == "scip" else None,
         highs=highs,
         gscip=scip,
     )
     kinds = {"highs": mathopt.SolverType.HIGHS, "scip": mathopt.SolverType.GSCIP}
-    return _solve(model, kinds[solver], parameters)
+    return _solve(model, kinds[solver], parameters, clock)
 
 
-def _limit(clock: Clock) -> datetime.timedelta | None:
+def _seconds(clock: Clock) -> datetime.timedelta | None:
     left_s = clock.left_s()
-    return None if left_s is None else datetime.timedelta(seconds=left_s)
+    return None if left_s is None else datetime.timedelta(seconds=left_s * (1 - OVERRUN))
+
+
+def _nodes(clock: Clock) -> int | None:
+    """Nodes of branch and bound, as far as the work that is left is likely to go."""
+    left = clock.left_work()
+    return None if left is None else left // ITERATIONS_PER_NODE + 1
 
 
 def _solve(
-    proto: model_pb2.ModelProto, solver: mathopt.SolverType, parameters: mathopt.SolveParameters
+    proto: model_pb2.ModelProto, solver: mathopt.SolverType, parameters: mathopt.SolveParameters, clock: Clock
 ) -> SolverResult:
+    """What a solver says of a model; nothing, where the clock had run out before."""
+    if clock.expired:
+        return SolverResult("unproven", -np.inf)
     model = mathopt.Model.from_model_proto(proto)
     try:
         with _standard_output_kept_clean():
@@ -127,6 +136,8 @@ def _solve(
     except (AttributeError, ValueError, RuntimeError) as error:
         # some releases fail while translating the solver's status; its text is then in the context
         raise SolverFailure(f"{solver.name.lower()} refused the model: {error.__context__ or error}") from error
+    _note_limit(clock, result.termination.limit, parameters)
+    clock.spend(result.solve_stats.simplex_iterations)
     status = _STATUS.get(result.termination.reason)
     if status is None:
         raise SolverFailure(
@@ -135,6 +146,14 @@ def _solve(
     values = result.variable_values(list(model.variables())) if result.has_primal_feasible_solution() else []
     duals = result.dual_values(list(model.linear_constraints())) if result.has_dual_feasible_solution() else []
     return SolverResult(status, result.termination.objective_bounds.dual_bound, np.array(values), np.array(duals))
+
+
+def _note_limit(clock: Clock, limit: mathopt.Limit | None, parameters: mathopt.SolveParameters) -> None:
+    """Tell the clock where the solver was stopped by what was left of it, not by a limit of the caller's own."""
+    if limit is mathopt.Limit.TIME:
+        clock.run_out("time limit")
+    elif limit is mathopt.Limit.ITERATION or (limit is mathopt.Limit.NODE and parameters.node_limit == _nodes(clock)):
+        clock.run_out("work limit")
 
 
 @contextmanager

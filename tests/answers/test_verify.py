@@ -137,7 +137,7 @@ NO_PLANS = {
     "not text": ("\udcff", "cannot be read"),
     "another document": ("[1, 2]", "not a plan: a plan says its schema_version (write it with optimizer plan"),
     "another version": ('{"schema_version": 99}', "schema_version: a plan of schema version 99, not 1 (verify it with"),
-    "half a plan": ('{"schema_version": 1}', "deployments: not a plan: Field required"),
+    "half a plan": ('{"schema_version": 1}', "bound_of: not a plan: Field required"),
     "too deep": ("[" * 100_000, "not a plan: nested too deeply"),
 }
 

@@ -44,6 +44,7 @@ WITHOUT: list[tuple[str, str, dict[str, object], str]] = [
     ("power-pledge", "power", {"policy.max_power_kw": None}, "cheaper"),
     ("power-pledge", "least providers", {"policy.min_providers": 1}, "cheaper"),
     ("billed-by-the-day", "minimum billing", {"policy.elastic.minimum_billing_hours": {}}, "cheaper"),
+    ("two-shifts", "machines keep what is loaded", {"policy.elastic.repartition_minutes": 0}, "cheaper"),
     ("token-scores", "egress", {"policy.egress": None}, "cheaper"),
     ("moving-day", "limit on changes", {"policy.migration.max_changes": None}, "cheaper"),
 ]

@@ -96,7 +96,7 @@ def test_under_a_budget_between_it_stands_in_the_conflict_or_on_a_way_out(
     scenario = ASKING[path].asking(max_monthly_usd=ASKING[path].rule.get("max_monthly_usd", budget))
     inquiry = Inquiry.of(scenario, few)
     assert inquiry.solved().solution.outcome == "infeasible"
-    conflict, ways = ways_out(inquiry)
+    conflict, ways, _ = ways_out(inquiry)
     blamed = {of_schema(item.requirement) for item in conflict}
     led = {of_schema(change.field) for way in ways for change in way.changes}
     assert path in blamed | led or path == "workloads[].requests_per_second"

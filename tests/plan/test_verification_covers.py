@@ -51,9 +51,11 @@ BREAKS: dict[tuple[str, str], Break] = {
     ("whole", "workloads[].output_tokens"): Break("chat-8b", 999),
     ("whole", "workloads[].request_classes[].input_tokens"): Break("shared-replicas", 401),
     ("whole", "workloads[].request_classes[].output_tokens"): Break("shared-replicas", 401),
-    ("whole", "policy.elastic.max_periods"): Break("office-hours", 1),
     ("cost", "policy.elastic.start_up_minutes"): Break("office-hours", 60),
     ("cost", "policy.elastic.minimum_billing_hours"): Break("office-hours", 12),
+    ("layouts", "policy.elastic.repartition_minutes"): Break(
+        "two-shifts", "never", {"policy.elastic.repartition_minutes": 0}
+    ),
     ("cost", "policy.storage_gb_per_instance"): Break("eu-residency", 5000),
     ("cost", "policy.egress.bytes_per_output_token"): Break("token-scores", 1300),
     ("cost", "policy.egress.bytes_per_request"): Break("token-scores", 1e6),
@@ -142,6 +144,10 @@ BREAKS: dict[tuple[str, str], Break] = {
     ("spread", "policy.min_regions"): Break("three-clouds", 4),
     ("spread", "policy.max_provider_share"): Break("three-clouds", 0.35),
     ("spread", "policy.max_spot_share"): Break("spot-summaries", 0.1),
+    ("placement", "policy.survive.loss_of"): Break("chat-8b", ["instance"]),
+    ("placement", "policy.spare_on_other_instances"): Break("chat-8b", True),
+    ("placement", "policy.robust.demand"): Break("own-rack", 3.0),
+    ("placement", "policy.robust.throughput"): Break("own-rack", 0.3),
     ("losses", "policy.spare_replicas"): Break("chat-8b", 50),
     ("losses", "policy.survive.loss_of"): Break("chat-8b", ["region"]),
     ("losses", "policy.robust.demand"): Break("three-clouds", 1.5),

@@ -56,7 +56,7 @@ def leads_out(scenario: Scenario, few: Catalogs) -> None:
     inquiry = Inquiry.of(scenario, few)
     if inquiry.solved().solution.outcome == "optimal":
         return
-    conflict, ways = ways_out(inquiry)
+    conflict, ways, _ = ways_out(inquiry)
     assert conflict
     for number in {item.conflict for item in conflict}:
         named = {item.requirement for item in conflict if item.conflict == number}

@@ -6,15 +6,17 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.instances import TINY, problems, tiny_problem
 
+from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.formulation.rows import tagged
 from optimizer.program.problem.problem import Problem, restricted, sorted_problem
 from optimizer.program.problem.quantities import best_rate_per_s, most_replicas
+from optimizer.program.proof import sifting
 from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.relaxation import bound_from, read_multipliers
 from optimizer.program.solve import solve, solve_plainly
-from optimizer.program.solver import Clock, solve_linear
+from optimizer.program.solver import solve_linear
 
 STEADY = settings(max_examples=25)
 
@@ -40,9 +42,28 @@ def test_any_multipliers_give_a_bound(problem: Problem, seed: int) -> None:
 def test_the_bound_of_each_family_is_the_relaxation(family: str) -> None:
     problem = sorted_problem(TINY[family]()).problem
     program = build_program(problem, relaxed=True)
-    relaxed = solve_linear(model_proto(program, hourly_cost(program)), Clock(None))
+    relaxed = solve_linear(model_proto(program, hourly_cost(program)), Clock())
     bound = bound_from(problem, read_multipliers(program, relaxed.duals))
     assert bound.usd_per_hour == pytest.approx(relaxed.bound, rel=1e-6)
+
+
+def test_no_plan_undercuts_a_sifted_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sifting, "FIRST", 1)
+    monkeypatch.setattr(sifting, "MORE", 1)
+
+    @settings(max_examples=15)
+    @given(problems("any", most_candidates=8, several=6))
+    def check(problem: Problem) -> None:
+        problem = sorted_problem(problem).problem
+        sifted, solution = sifting.sifted_bound(problem, Clock(None)), solve_plainly(problem)
+        assume(sifted is not None and solution.cost_usd_per_month is not None)
+        assert sifted is not None
+        cost = (solution.cost_usd_per_month or 0.0) / HOURS_PER_MONTH
+        assert sifted.usd_per_hour <= cost * (1 + 1e-9)
+        used = (solution.replicas > 0).any(axis=0)
+        assert (sifted.with_candidate_usd_per_hour[used] <= cost * (1 + 1e-9)).all()
+
+    check()
 
 
 @STEADY

@@ -10,6 +10,7 @@ from support.paths import ROOT, TESTS
 
 from optimizer.program.formulation import changes as change_constraints
 from optimizer.program.formulation import demand as constraints
+from optimizer.program.formulation import layouts as layout_constraints
 from optimizer.program.formulation import policy as policy_constraints
 from optimizer.program.formulation import resilience as resilience_constraints
 from optimizer.program.formulation.documentation import formulation_markdown
@@ -51,7 +52,7 @@ def test_every_family_has_a_golden_model_and_nothing_else_does() -> None:
 def test_every_family_has_its_function_and_its_limits() -> None:
     assert set(NAMES) == {family.rows.__name__ for family in FAMILIES}
     assert set(NAMES) == set(TINY) | set(ALWAYS)
-    homes = (constraints, policy_constraints, resilience_constraints, change_constraints)
+    homes = (constraints, policy_constraints, resilience_constraints, change_constraints, layout_constraints)
     for family in FAMILIES:
         assert any(getattr(home, family.name, None) is family.rows for home in homes)
 
@@ -65,9 +66,11 @@ def test_formulation_page_is_the_registry(golden: Golden) -> None:
 @pytest.mark.parametrize("name", sorted(TINY))
 def test_a_family_that_is_not_used_adds_nothing(name: str) -> None:
     assert [family.name for family in active_families(tiny_problem())] == list(ALWAYS)
-    assert set(build_program(TINY[name]()).families) == {*ALWAYS, name}
+    # what stands on which instance matters where the loss of one must be survived
+    with_it = {"placement": {"survive"}, "spare_on_other_instances": {"placement"}}.get(name, set())
+    assert set(build_program(TINY[name]()).families) == {*ALWAYS, name, *with_it}
     bare = build_program(tiny_problem()).variables.groups()
-    assert all(len(bare[group]) == 0 for group in (*BINARIES, "bought", "starts", "changed", "failover"))
+    assert all(bare[group].size == 0 for group in (*BINARIES, "bought", "starts", "changed", "carried", "placed"))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -79,8 +82,8 @@ def test_rows_carry_the_family_name_and_are_legal(name: str) -> None:
     assert len(set(row_names)) == len(row_names)
 
 
-def test_relaxation_has_no_binary_family_and_no_detail_of_losses() -> None:
+def test_relaxation_has_no_binary_family_and_no_placement() -> None:
     problem = tiny_problem(spare_replicas=1, min_regions=2, max_gpus=4, survive=("instance",), max_changes=1)
     program = build_program(problem, relaxed=True)
     assert list(program.families) == [*ALWAYS, "max_gpus", "survive"]
-    assert all(len(program.variables.groups()[group]) == 0 for group in (*BINARIES, "failover"))
+    assert all(program.variables.groups()[group].size == 0 for group in (*BINARIES, "placed"))

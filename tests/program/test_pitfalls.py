@@ -57,11 +57,34 @@ def test_an_offer_in_use_is_not_replaced_by_a_cheaper_one_when_changes_are_limit
     assert hourly(solve(problem)) == pytest.approx(10.0)
 
 
-def test_two_offers_survive_an_instance_where_one_offer_would_need_three() -> None:
-    # an instance of o0 may take both replicas of a kind along; one instance of each offer survives either's loss
+def test_two_instances_with_one_replica_of_each_kind_survive_the_loss_of_either() -> None:
+    # an instance could hold two replicas of a kind, and a plan that counted on the worst would buy a third
     homes = [(0, 0), (0, 1), (1, 0), (1, 1)]
     problem = fleet([0.5, 0.5], [("p", 2, 1.0), ("p", 2, 1.1)], homes, Limits(1.0, survive=("instance",)))
-    assert hourly(solve(problem)) == pytest.approx(2.1)
+    solution = solve(problem)
+    assert hourly(solution) == pytest.approx(2.0)
+    assert solution.placed.replicas.tolist() == [[1, 1, 0, 0]]
+    assert solution.placed.instances.tolist() == [2]
+    assert not faults(problem, solution)
+
+
+def test_the_loss_of_an_instance_is_worth_another_one() -> None:
+    # 2/s on three instances of up to two replicas: four stand two by two, so one instance's loss leaves two
+    problem = fleet([2.0], [("p", 2, 1.0)], [(0, 0)], Limits(1.0, survive=("instance",)))
+    solution = solve(problem)
+    assert hourly(solution) == pytest.approx(2.0)
+    assert solution.placed.replicas.tolist() == [[2]]
+    # with 2.5/s a loss must leave three: two instances of two do not, three with two, two and one do
+    tighter = fleet([2.5], [("p", 2, 1.0)], [(0, 0)], Limits(1.0, survive=("instance",)))
+    assert hourly(solve(tighter)) == pytest.approx(3.0)
+    assert not faults(tighter, solve(tighter))
+
+
+def test_a_candidate_of_several_mixes_is_refused_where_a_loss_must_be_survived() -> None:
+    problem = fleet([1.0, 1.0], [("p", 2, 1.0)], [(0, 0)], Limits(1.0, survive=("region",)))
+    several = replace(problem, candidates=replace(problem.candidates, rate_per_s=np.array([[1.0, 1.0]])))
+    with pytest.raises(ValueError, match="several mixes"):
+        solve(several)
 
 
 def test_replicas_in_force_may_stay_although_they_are_not_needed() -> None:

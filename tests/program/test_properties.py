@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from support.instances import TINY, neutral, problems, shuffled, tiny_problem
 from support.paths import ROOT, TESTS
 
+from optimizer.base.clock import Clock
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.problem.data import HostedApis
 from optimizer.program.problem.problem import Problem, restricted, sorted_problem
@@ -109,7 +110,9 @@ def test_no_candidate_at_all_is_infeasible() -> None:
 
 
 def test_no_time_is_unproven_not_infeasible() -> None:
-    assert solve(tiny_problem(), time_limit_s=0.0).outcome in ("unproven", "feasible")
+    solution = solve(tiny_problem(), Clock(0.0))
+    assert solution.outcome == "feasible"
+    assert solution.ended_by == "time limit"
 
 
 @pytest.mark.parametrize("scale", [1e-2, 1.0, 1e4])
@@ -130,11 +133,11 @@ def test_hosted_apis_alone_make_a_plan() -> None:
     assert cost(solution) == pytest.approx(7.0 * 1e-4 * 3600 * 730)
 
 
-def test_progress_names_the_phases() -> None:
-    phases: list[str] = []
-    solve(tiny_problem(), progress=phases.append)
-    assert phases[0] == "dominance"
-    assert phases[-1] == "routing"
+def test_progress_tells_the_best_plan_and_the_bound() -> None:
+    told: list[tuple[float | None, float]] = []
+    solution = solve(tiny_problem(), progress=lambda best, bound: told.append((best, bound)))
+    assert told[0][0] is None
+    assert [730 * number for number in told[-1] if number] == pytest.approx([cost(solution)] * 2)
 
 
 def test_a_malformed_problem_is_refused_with_every_fault() -> None:

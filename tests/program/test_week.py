@@ -12,10 +12,11 @@ from support.plain import plain_candidates, plain_offers
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.formulation.model import build_program, hourly_cost
 from optimizer.program.large.patterns import PatternBound, pattern_bound
+from optimizer.program.large.restriction import with_one_group
 from optimizer.program.large.rolling_horizon import counted_by_period, planned_by_windows
 from optimizer.program.large.start_costs import bound_over_the_week
 from optimizer.program.problem.data import Limits, steady_traffic
-from optimizer.program.problem.problem import Problem, sorted_problem
+from optimizer.program.problem.problem import Problem, compacted, sorted_problem
 from optimizer.program.solve import solve_plainly
 
 
@@ -61,6 +62,8 @@ def test_no_plan_costs_less_than_the_bound_with_starts(problem: Problem, share: 
 @given(fleets())
 def test_a_plan_by_windows_keeps_every_promise(problem: Problem) -> None:
     problem = _dear_starts(problem, 0.05)
+    every = np.ones(len(problem.candidates), dtype=np.bool_)
+    problem = with_one_group(compacted(problem, every), np.arange(len(every)).astype(float)).problem
     best = solve_plainly(problem).cost_usd_per_month
     assume(best is not None)
     assert counted_by_period(problem)

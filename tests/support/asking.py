@@ -27,6 +27,19 @@ LONG: Final = CHAT | {"name": "long", "requests_per_second": 2, "input_tokens": 
 LARGE: Final = CHAT | {"name": "large", "model": "deepseek-v3", "requests_per_second": 1, "unknown_quality": "accept"}
 SWIFT: Final = CHAT | {"slo": {"ttft_ms": 4000, "tpot_ms": 12}, "providers": {"deny": ["azure"]}}
 SPREAD: Final = CHAT | {"requests_per_second": 3}
+BY_DAY: Final = CHAT | {
+    "name": "day", "requests_per_second": None,
+    "demand": {"hourly": [0.0] * 8 + [1.0] * 12 + [0.0] * 4, "peak_requests_per_second": 200},
+    "slo": {"tpot_ms": 40},
+}  # fmt: skip
+BY_NIGHT: Final = BY_DAY | {
+    "name": "night", "model": "llama-3.3-70b", "unknown_quality": "accept",
+    "demand": {"hourly": [1.0] * 8 + [0.0] * 12 + [1.0] * 4, "peak_requests_per_second": 10},
+}  # fmt: skip
+COMMITTED: Final = {
+    "pricing_terms": ["reserved_1y", "reserved_3y", "committed"], "gpus": {"allow": ["h100-sxm"]}, "engines": ["vllm"],
+}  # fmt: skip
+"""One model answers by day and one by night, on machines that are paid all month."""
 RUNNING: Final = {
     "workload": "chat", "model": "llama-3.1-8b", "provider": "aws", "region": "us-west-2",
     "instance_type": "g6e.xlarge", "gpu": "l40s", "gpus_per_instance": 1, "pricing_term": "on_demand",
@@ -110,6 +123,7 @@ ASKING: Final[Mapping[str, Edit]] = {
     "policy.max_distinct_configurations": number(workloads=[CHAT, LONG], rule={"max_distinct_configurations": 1}),
     "policy.max_engines": number(workloads=[SWIFT, LARGE], rule={"max_engines": 1}),
     "policy.spare_replicas": number(rule={"spare_replicas": 2}),
+    "policy.spare_on_other_instances": Edit(rule={"spare_on_other_instances": True}),
     "policy.survive": Edit(rule={"survive": {"loss_of": ["provider"]}}, explained=True),
     "policy.min_providers": number(workloads=[SPREAD], rule={"min_providers": 2}),
     "policy.min_regions": number(workloads=[SPREAD], rule={"min_regions": 2}),
@@ -130,6 +144,10 @@ ASKING: Final[Mapping[str, Edit]] = {
     "policy.elastic.minimum_billing_hours": Edit(
         workloads=[LATER], policy={"elastic": {"start_up_minutes": 0}},
         rule={"elastic": {"start_up_minutes": 0, "minimum_billing_hours": 12}},
+    ),
+    "policy.elastic.repartition_minutes": Edit(
+        workloads=[dict(BY_DAY), dict(BY_NIGHT)], policy=COMMITTED | {"elastic": {"repartition_minutes": 0}},
+        rule={"elastic": {"repartition_minutes": "never"}},
     ),
     "policy.migration.max_changes": number(
         policy={"migration": {"in_force": [RUNNING]}}, rule={"migration": {"in_force": [RUNNING], "max_changes": 1}}

@@ -12,7 +12,16 @@ import numpy as np
 
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.problem.problem import Problem
-from support.promises import Carrying, Counts, bought, fewest_bins, is_present, keeps_limits, losses_of, machine_cost
+from support.promises import (
+    Carrying,
+    Counts,
+    bought,
+    fewest_bins,
+    is_present,
+    keeps_limits,
+    machine_cost,
+    restarts_usd_per_hour,
+)
 
 MOST_COMBINATIONS = 60_000
 
@@ -31,9 +40,9 @@ def cheapest_by_enumeration(problem: Problem) -> float | None:
     replicas = np.stack([np.array([r for r, _ in each])[chosen[:, t]] for t, each in enumerate(states)], axis=1)
     instances = np.stack([np.array([n for _, n in each])[chosen[:, t]] for t, each in enumerate(states)], axis=1)
     replicas = replicas.reshape(len(chosen), len(states), len(problem.candidates))
-    instances = bought(problem, instances)
+    instances = bought(problem, replicas, instances)
     kept = keeps_limits(problem, replicas, instances)
-    replicas, cost = replicas[kept], machine_cost(problem, replicas, instances)[kept]
+    replicas, instances, cost = replicas[kept], instances[kept], machine_cost(problem, replicas, instances)[kept]
     traffic = [Carrying(problem, t) for t in range(problem.traffic.periods)]
     known = [lru_cache(maxsize=None)(each.api_cost) for each in traffic]
     best = np.inf
@@ -42,10 +51,11 @@ def cheapest_by_enumeration(problem: Problem) -> float | None:
             break
         total = float(cost[at])
         for t, share in enumerate(problem.traffic.share_of_month.tolist()):
-            total += share * known[t](tuple(replicas[at, t].tolist()))
+            total += share * known[t](tuple(replicas[at, t].tolist()), tuple(instances[at, t].tolist()))
             if total >= best:
                 break
-        best = min(best, total)
+        if total < best:
+            best = min(best, total + restarts_usd_per_hour(problem, replicas[at], instances[at]))
     budget = problem.limits.max_monthly_usd
     if np.isinf(best) or (budget is not None and best * HOURS_PER_MONTH > budget * (1 + 1e-9) + 1e-6):
         return None
@@ -53,7 +63,7 @@ def cheapest_by_enumeration(problem: Problem) -> float | None:
 
 
 def _states(problem: Problem, period: int) -> Iterator[tuple[Counts, Counts]]:
-    """Replicas and instances that may run in a period: as few as hold them, more where starting costs."""
+    """Replicas and instances that may run in a period: as few as hold them, more where starting or a loss costs."""
     sizes, home = problem.candidates.gpus_per_replica.tolist(), problem.candidates.offer.tolist()
 
     @cache
@@ -69,16 +79,22 @@ def _states(problem: Problem, period: int) -> Iterator[tuple[Counts, Counts]]:
 
     ceilings = [_most(problem, t) for t in range(problem.traffic.periods)]
     top = instances(tuple(max(each) for each in zip(*ceilings, strict=True)))
-    idle = bool(problem.traffic.start_share.any())
+    idle, apart = bool(problem.traffic.start_share.any()), _apart(problem)
     for replicas in product(*(range(ceiling + 1) for ceiling in ceilings[period])):
         if not is_present(problem, replicas):
             continue
         needed = instances(replicas)
+        spread = [sum(n for c, n in enumerate(replicas) if home[c] == o) * apart for o in range(len(needed))]
         more = [
-            range(n, (most if idle and not always else n) + 1)
-            for n, most, always in zip(needed, top, problem.offers.always_paid.tolist(), strict=True)
+            range(n, max(most if idle and not always else n, alone) + 1)
+            for n, most, alone, always in zip(needed, top, spread, problem.offers.always_paid.tolist(), strict=True)
         ]
         yield from ((replicas, extra) for extra in product(*more))
+
+
+def _apart(problem: Problem) -> bool:
+    """Whether it matters which replicas stand on one instance."""
+    return "instance" in problem.limits.survive or problem.limits.spare_on_other_instances
 
 
 def _most(problem: Problem, period: int) -> Counts:
@@ -88,7 +104,8 @@ def _most(problem: Problem, period: int) -> Counts:
         load = 0.0
         for m in np.flatnonzero(rates):
             load += max(traffic.demand_per_s[period, k] / s for k, s in enumerate(traffic.mixes[m]) if s > 0) / rates[m]
-        held = max((dict(loss.fewer).get(c, 0) for loss in losses_of(problem)), default=0)
+        room = problem.offers.gpus_per_instance[problem.candidates.offer[c]] // problem.candidates.gpus_per_replica[c]
+        held = int(room) * _apart(problem)
         whole = int(np.ceil(load - 1e-9))
         useful = max(int(np.ceil(load / limits.max_utilization - 1e-9)), whole + limits.spare_replicas, whole + held)
         floor = max(1 + limits.spare_replicas * (limits.spare_replicas > 0), int(traffic.least_replicas.max()))

@@ -6,13 +6,13 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from optimizer.base.clock import Clock
 from optimizer.program.problem.data import Limits, steady_traffic
 from optimizer.program.problem.problem import Problem
-from optimizer.program.solver import Clock
 from support.plain import plain_candidates, plain_offers
 
 STEADY = settings(max_examples=15)
-NO_LIMIT = Clock(None)
+NO_LIMIT = Clock()
 
 
 @st.composite

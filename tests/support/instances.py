@@ -13,6 +13,7 @@ from optimizer.program.problem.data import (
     Candidates,
     EgressPrices,
     HostedApis,
+    LayoutTerms,
     Limits,
     Offers,
     QuotaLimit,
@@ -67,7 +68,10 @@ def paying_for_answers(problem: Problem) -> Problem:
 
 
 def by_day_and_night(problem: Problem) -> Problem:
-    """The same by day and, with a quarter of the demand and none of the first class, by night; one offer is owned."""
+    """The same by day and, with a quarter of the demand and none of the first class, by night; one offer is owned.
+
+    What is loaded changes freely.
+    """
     demand = problem.traffic.demand_per_s[0]
     quiet = demand / 4
     quiet[0] = 0.0
@@ -79,7 +83,8 @@ def by_day_and_night(problem: Problem) -> Problem:
         least_replicas=np.zeros((2, problem.traffic.least_replicas.shape[1]), dtype=np.int64),
     )
     owned = np.arange(len(problem.offers)) == 0
-    return replace(problem, traffic=traffic, offers=replace(problem.offers, always_paid=owned))
+    offers = replace(problem.offers, always_paid=owned)
+    return replace(problem, traffic=traffic, offers=offers, layouts=LayoutTerms(kept=False))
 
 
 def _scarce(problem: Problem) -> Problem:
@@ -100,6 +105,15 @@ def _billed(problem: Problem) -> Problem:
     return replace(by_day_and_night(problem), billing=billing)
 
 
+def _bound(problem: Problem) -> Problem:
+    """What is loaded stays on the first offer, which is owned; the third is counted by layout. Both run two kinds."""
+    problem = by_day_and_night(problem)
+    candidates = replace(problem.candidates, offer=np.array([0, 0, 2, 2]), gpus_per_replica=np.array([1, 2, 1, 2]))
+    candidates = replace(candidates, configuration=("x", "y", "x", "y"))
+    layouts = LayoutTerms(by_layout=np.array([False, False, True]))
+    return replace(problem, candidates=candidates, layouts=layouts)
+
+
 def _running(problem: Problem) -> Problem:
     return replace(problem, candidates=replace(problem.candidates, replicas_in_force=np.array([2, 1, 0, 0])))
 
@@ -114,7 +128,9 @@ TINY: dict[str, Callable[[], Problem]] = {
     "max_spot_share": lambda: tiny_problem(max_spot_share=0.25),
     "max_provider_share": lambda: with_apis(tiny_problem(max_provider_share=0.75)),
     "spare_replicas": lambda: tiny_problem(spare_replicas=1),
-    "survive": lambda: with_apis(tiny_problem(survive=("instance", "provider"))),
+    "survive": lambda: with_apis(tiny_problem(survive=("provider",))),
+    "spare_on_other_instances": lambda: tiny_problem(spare_on_other_instances=True),
+    "placement": lambda: with_apis(tiny_problem(survive=("instance",))),
     "max_distinct_configurations": lambda: tiny_problem(max_distinct_configurations=1),
     "max_engines": lambda: tiny_problem(max_engines=1),
     "min_providers": lambda: tiny_problem(min_providers=2),
@@ -123,6 +139,7 @@ TINY: dict[str, Callable[[], Problem]] = {
     "max_replicas": lambda: tiny_problem(max_replicas=(("workload", 3),)),
     "starts": lambda: _starting(tiny_problem()),
     "minimum_billing": lambda: _billed(tiny_problem()),
+    "layouts": lambda: _bound(tiny_problem()),
     "changes": lambda: _running(tiny_problem(max_changes=3, usd_per_change=10.0)),
 }
 """A problem in which each family that a problem may do without has rows."""
@@ -137,13 +154,15 @@ def neutral(problem: Problem, family: str) -> Problem:
     if family == "availability":
         free = np.full(len(problem.offers), np.inf)
         return replace(problem, offers=replace(problem.offers, available=free))
+    if family == "layouts":
+        return replace(problem, layouts=LayoutTerms(kept=False))
     if family == "minimum_billing":
         return replace(problem, billing=Billing())
     if family in ("least_replicas", "starts"):
         field = {"least_replicas": "least_replicas", "starts": "start_share"}[family]
         nothing = np.zeros_like(getattr(problem.traffic, field))
         return replace(problem, traffic=replace(problem.traffic, **{field: nothing}))
-    fields = ("max_changes", "usd_per_change") if family == "changes" else (family,)
+    fields = {"changes": ("max_changes", "usd_per_change"), "placement": ("survive",)}.get(family, (family,))
     free_limits = Limits(problem.limits.max_utilization)
     return replace(problem, limits=replace(problem.limits, **{name: getattr(free_limits, name) for name in fields}))
 
@@ -161,7 +180,8 @@ def problems(draw: st.DrawFn, *families: str, most_candidates: int = 3, several:
     limits = draw(_limits(active, len(offers)))
     sending = draw(_sendings(len(traffic.classes), len(offers))) if "sending" in active else EgressPrices()
     billing = draw(_billings(traffic, offers)) if "minimum_billing" in active else Billing()
-    return Problem(traffic, candidates, offers, limits, apis, sending, billing)
+    by_layout = ~offers.always_paid if "layouts" in active else np.zeros(0, dtype=np.bool_)
+    return Problem(traffic, candidates, offers, limits, apis, sending, billing, LayoutTerms(by_layout=by_layout))
 
 
 @st.composite
@@ -189,7 +209,7 @@ def _tenths(low: int, high: int) -> st.SearchStrategy[float]:
 def _traffics(draw: st.DrawFn, active: set[str]) -> Traffic:
     classes = 2 if "workloads" in active else draw(st.integers(1, 2))
     workload = ("v", "w") if "workloads" in active else ("w",) * classes
-    periods = draw(st.integers(2, 3)) if active & {"starts", "periods", "minimum_billing"} else 1
+    periods = draw(st.integers(2, 3)) if active & {"starts", "periods", "minimum_billing", "layouts"} else 1
     mixes = np.eye(classes)
     if classes == 2 and "workloads" not in active:
         mixes = np.vstack([mixes, [[0.5, 0.5]]])
@@ -240,19 +260,28 @@ def _offers(draw: st.DrawFn, active: set[str], periods: int) -> Offers:
         region=tuple(each(st.sampled_from(REGIONS))),
         gpu=("g",) * count,
         spot=np.array(each(st.booleans())),
-        always_paid=np.array(
-            [*([False] if "minimum_billing" in active else []), *each(st.booleans() if periods > 1 else st.just(False))]
-        )[:count],
+        always_paid=np.array([*_first_paid(active), *each(st.booleans() if periods > 1 else st.just(False))])[:count],
     )
+
+
+def _first_paid(active: set[str]) -> list[bool]:
+    """Whether the first offer is paid all month, where that must be settled."""
+    if "minimum_billing" in active:
+        return [False]
+    return [True] if "layouts" in active else []
 
 
 @st.composite
 def _candidates(draw: st.DrawFn, active: set[str], traffic: Traffic, offers: Offers, most: int) -> Candidates:
-    count = draw(st.integers(1, most if traffic.periods == 1 else min(most, 3)))
+    held = "layouts" in active
+    count = draw(st.integers(2 if held else 1, most if traffic.periods == 1 else min(most, 3)))
     index = [draw(st.integers(0, len(offers) - 1)) for _ in range(count)]
+    index[: 2 * held] = [0] * (2 * held)
     rate = np.zeros((count, len(traffic.mixes)))
     for c in range(count):
-        several = "mixed_replicas" in active and "workloads" not in active and draw(st.booleans())
+        # a problem with losses to survive has candidates of one mix each
+        one_mix = active & {"workloads", "survive", "placement"}
+        several = "mixed_replicas" in active and not one_mix and draw(st.booleans())
         for m in range(len(traffic.mixes)) if several else [draw(st.integers(0, len(traffic.mixes) - 1))]:
             rate[c, m] = draw(_tenths(8, 40))
     force = [draw(st.integers(0, 2)) if "changes" in active else 0 for _ in range(count)]
@@ -260,7 +289,7 @@ def _candidates(draw: st.DrawFn, active: set[str], traffic: Traffic, offers: Off
     return Candidates(
         ids=tuple(f"c{number}" for number in range(count)),
         offer=np.array(index),
-        configuration=tuple(draw(st.sampled_from("xyz")) for _ in range(count)),
+        configuration=(*"xy"[: 2 * held], *(draw(st.sampled_from("xyz")) for _ in range(count - 2 * held))),
         engine=tuple(draw(st.sampled_from("ef")) for _ in range(count)),
         gpus_per_replica=np.array(sizes),
         rate_per_s=rate,
@@ -295,6 +324,7 @@ def _limits(draw: st.DrawFn, active: set[str], offers: int) -> Limits:
         "max_spot_share": st.sampled_from([0.0, 0.3, 0.7, 1.0]),
         "max_provider_share": st.sampled_from([0.3, 0.5, 0.6, 0.9]),
         "spare_replicas": st.integers(1, 2),
+        "spare_on_other_instances": st.just(True),
         "survive": st.sets(st.sampled_from(LOSSES), min_size=1, max_size=2).map(lambda kinds: tuple(sorted(kinds))),
         "max_distinct_configurations": st.integers(1, 2),
         "max_engines": st.just(1),
@@ -305,6 +335,8 @@ def _limits(draw: st.DrawFn, active: set[str], offers: int) -> Limits:
         ),
     }
     chosen = {name: draw(strategy) for name, strategy in choices.items() if name in active}
+    if "placement" in active:
+        chosen["survive"] = tuple(sorted({"instance", *chosen.get("survive", ())}))
     if "changes" in active:
         chosen["usd_per_change"] = draw(st.sampled_from([0.0, 50.0, 2000.0]))
         capped = st.integers(0, 6)
@@ -343,5 +375,6 @@ def shuffled(problem: Problem, seed: int) -> tuple[Problem, dict[str, np.ndarray
         limits=replace(problem.limits, quotas=quotas[::-1]),
         egress=problem.egress.select(order["classes"], order["offers"]),
         billing=problem.billing.select(order["offers"]),
+        layouts=problem.layouts.select(order["offers"]),
     )
     return moved, order

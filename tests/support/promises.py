@@ -1,8 +1,10 @@
 """Every promise of a plan re-checked with arithmetic of its own: nothing comes from the program but its types."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 from scipy.optimize import LinearConstraint, linprog, milp
@@ -17,15 +19,14 @@ CLOSE = 1e-6
 
 @dataclass(frozen=True)
 class Loss:
-    """What is taken away: candidates as a whole, replicas of a candidate, hosted APIs."""
+    """A place taken away: candidates as a whole, hosted APIs."""
 
     gone: frozenset[int] = frozenset()
-    fewer: tuple[tuple[int, int], ...] = ()
     hosts: frozenset[int] = frozenset()
 
 
 def losses_of(problem: Problem) -> list[Loss]:
-    """Every loss that `survive` asks to outlive."""
+    """Every loss of a place that `survive` asks to outlive."""
     offers, apis, home = problem.offers, problem.apis, problem.candidates.offer.tolist()
     found: list[Loss] = []
     for kind in problem.limits.survive:
@@ -39,12 +40,64 @@ def losses_of(problem: Problem) -> list[Loss]:
         if kind == "spot_offer":
             for lost in np.flatnonzero(offers.spot).tolist():
                 found.append(Loss(frozenset(c for c, o in enumerate(home) if o == lost)))
-        if kind == "instance":
-            for lost in range(len(offers)):
-                there = [c for c, o in enumerate(home) if o == lost]
-                held = [int(offers.gpus_per_instance[lost] // problem.candidates.gpus_per_replica[c]) for c in there]
-                found.append(Loss(fewer=tuple(zip(there, held, strict=True))))
     return found
+
+
+def full_rate_per_s(problem: Problem) -> np.ndarray:
+    """(C, K) requests/s of each class that one replica at full rate serves, of the one mix that it serves."""
+    rate: np.ndarray = problem.candidates.rate_per_s @ problem.traffic.mixes
+    return rate
+
+
+def what_one_instance_takes(problem: Problem) -> np.ndarray:
+    """(C, K + C) what the loss of a replica takes: requests/s of each class, and itself; 0 where it is no matter."""
+    survived, spared = "instance" in problem.limits.survive, problem.limits.spare_on_other_instances
+    return np.hstack([survived * full_rate_per_s(problem), spared * np.eye(len(problem.candidates))])
+
+
+def least_losses(problem: Problem, replicas: Counts, instances: Counts) -> list[tuple[float, ...]]:
+    """The most that the loss of one instance takes of each class and candidate, for each placement that none beats."""
+    home, full = problem.candidates.offer.tolist(), what_one_instance_takes(problem)
+    worst = [(0.0,) * full.shape[1]]
+    for o, count in enumerate(instances):
+        there = tuple((c, n) for c, n in enumerate(replicas) if home[c] == o and n)
+        losses = [
+            tuple(
+                max((float(sum(n * full[c, k] for c, n in content)) for content in contents), default=0.0)
+                for k in range(full.shape[1])
+            )
+            for contents in _placements(problem, there, int(problem.offers.gpus_per_instance[o]), count)
+        ]
+        worst = _unbeaten({tuple(map(max, one, other)) for one in worst for other in _unbeaten(set(losses))})
+    return worst
+
+
+Content = tuple[tuple[int, int], ...]
+
+
+def _placements(problem: Problem, replicas: Content, gpus: int, instances: int) -> Iterator[tuple[Content, ...]]:
+    """Every way to put replicas on so many instances, in falling order of what stands on them."""
+    if not replicas:
+        yield ()
+        return
+    if not instances:
+        return
+    sizes = problem.candidates.gpus_per_replica
+    for counts in product(*(range(n + 1) for _, n in replicas)):
+        content = tuple((c, n) for (c, _), n in zip(replicas, counts, strict=True) if n)
+        if content and sum(int(sizes[c]) * n for c, n in content) <= gpus:
+            rest = tuple((c, n - m) for (c, n), m in zip(replicas, counts, strict=True) if n > m)
+            for others in _placements(problem, rest, gpus, instances - 1):
+                if not others or others[0] <= content:
+                    yield (content, *others)
+
+
+def _unbeaten(losses: set[tuple[float, ...]]) -> list[tuple[float, ...]]:
+    return [
+        one
+        for one in sorted(losses)
+        if not any(other != one and all(a <= b for a, b in zip(other, one, strict=True)) for other in losses)
+    ]
 
 
 class Carrying:
@@ -57,8 +110,11 @@ class Carrying:
         self.losses = losses_of(problem)
         self.hopeless: list[Counts] = []
 
-    def api_cost(self, replicas: Counts) -> float:
+    def api_cost(self, replicas: Counts, instances: Counts) -> float:
         """Infinite where the replicas do not carry the traffic whatever is sent to the APIs."""
+        if self.problem.limits.spare_on_other_instances or "instance" in self.problem.limits.survive:
+            worst = least_losses(self.problem, replicas, instances)
+            return min((self.least(replicas, lost=lost) for lost in worst), default=np.inf)
         if any(all(r <= h for r, h in zip(replicas, known, strict=True)) for known in self.hopeless):
             return np.inf
         cost = self.least(replicas)
@@ -66,8 +122,12 @@ class Carrying:
             self.hopeless.append(replicas)
         return cost
 
-    def least(self, replicas: Counts, sent: np.ndarray | None = None) -> float:
-        """The linear program: flows and API calls, then flows after each loss beside the same API calls."""
+    def least(self, replicas: Counts, sent: np.ndarray | None = None, lost: tuple[float, ...] | None = None) -> float:
+        """The linear program: flows and API calls, then flows after each loss of a place beside the same API calls.
+
+        What the loss of an instance takes is `lost`: requests/s of each class, of what all replicas carry at full rate,
+        then replicas of each candidate.
+        """
         problem, apis, pairs = self.problem, self.problem.apis, self.pairs
         block, hosted = len(pairs), len(apis)
         width = block * (1 + len(self.losses)) + hosted
@@ -95,14 +155,17 @@ class Carrying:
 
         limits = problem.limits
         need(None, lambda _: True)
-        within(0, lambda c: min(limits.max_utilization * replicas[c], max(replicas[c] - limits.spare_replicas, 0)))
+        taken = lost or (0.0,) * (len(self.demand) + len(replicas))
+        spare = [max(limits.spare_replicas, n) for n in taken[len(self.demand) :]]
+        within(0, lambda c: min(limits.max_utilization * replicas[c], max(replicas[c] - spare[c], 0)))
         for number, loss in enumerate(self.losses, start=1):
-            fewer = dict(loss.fewer)
             need(number, lambda a, loss=loss: a not in loss.hosts)
-            within(
-                number,
-                lambda c, loss=loss, fewer=fewer: 0.0 if c in loss.gone else max(replicas[c] - fewer.get(c, 0), 0),
-            )
+            within(number, lambda c, loss=loss: 0.0 if c in loss.gone else replicas[c])
+        for k, carried in enumerate(taken[: len(self.demand)] if "instance" in limits.survive else ()):
+            row = np.zeros(width)
+            row[width - hosted :] = -problem.traffic.mixes[apis.mix, k]
+            rows.append(row)
+            right.append(float(np.array(replicas) @ full_rate_per_s(problem)[:, k]) - carried - self.demand[k])
         for members, share in self.shares():
             row = np.zeros(width)
             row[:block] = [members("candidate", c) for c, _ in pairs]
@@ -160,10 +223,77 @@ def is_present(problem: Problem, replicas: Counts) -> bool:
     ) >= limits.min_regions * (limits.min_regions > 1)
 
 
-def bought(problem: Problem, instances: np.ndarray) -> np.ndarray:
-    """(N, T, O) with what is always paid there in every period."""
+def bought(problem: Problem, replicas: np.ndarray, instances: np.ndarray) -> np.ndarray:
+    """(N, T, O) with what is always paid there in every period, holding at once whatever it ever runs."""
     most = instances.max(axis=1, keepdims=True)
+    for o in np.flatnonzero(problem.offers.always_paid & problem.layouts.kept):
+        sizes, loads = loads_on(problem, replicas, int(o))
+        for number, each in enumerate(loads.max(axis=1).tolist()):
+            parts = tuple(size for size, count in zip(sizes, each, strict=True) for _ in range(count))
+            most[number, 0, o] = max(most[number, 0, o], _bins(parts, int(problem.offers.gpus_per_instance[o])))
     return np.where(problem.offers.always_paid, most, instances)
+
+
+def loads_on(problem: Problem, replicas: np.ndarray, offer: int) -> tuple[list[int], np.ndarray]:
+    """GPUs of a replica of each configuration on an offer, and (N, T, configurations) replicas of it."""
+    candidates = problem.candidates
+    kinds = list(zip(candidates.offer.tolist(), candidates.configuration, candidates.gpus_per_replica, strict=True))
+    own = sorted({kind for kind in kinds if kind[0] == offer})
+    member = np.array([[kind == other for other in own] for kind in kinds], dtype=np.int64)
+    return [int(size) for _, _, size in own], replicas @ member.reshape(len(kinds), len(own))
+
+
+def restarts_usd_per_hour(problem: Problem, replicas: np.ndarray, instances: np.ndarray) -> float:
+    """What starts cost of one plan, (T, C) and (T, O), that only other contents of an instance ask for."""
+    traffic, total = problem.traffic, 0.0
+    if not problem.layouts.kept or not traffic.start_share.any():
+        return 0.0
+    for o in np.flatnonzero(~problem.offers.always_paid):
+        sizes, loads = loads_on(problem, replicas, int(o))
+        used = loads.any(axis=0)
+        if used.sum() > 1:
+            own = tuple(size for size, ever in zip(sizes, used.tolist(), strict=True) if ever)
+            needs = tuple(map(tuple, loads[:, used].tolist()))
+            starts = tuple((t, u, float(traffic.start_share[t, u])) for t, u in np.argwhere(traffic.start_share > 0))
+            share = _fewest_restarts(
+                own, int(problem.offers.gpus_per_instance[o]), needs, tuple(instances[:, o].tolist()), starts
+            )
+            total += share * float(problem.offers.price_usd_per_hour[o])
+    return total
+
+
+@cache
+def _fewest_restarts(
+    sizes: Counts,
+    gpus: int,
+    needs: tuple[Counts, ...],
+    instances: Counts,
+    starts: tuple[tuple[int, int, float], ...],
+) -> float:
+    """By every way to say what each instance holds in each period; those that hold the same go on."""
+    fits = [
+        held
+        for held in product(*(range(gpus // size + 1) for size in sizes))
+        if any(held) and _bins(tuple(s for s, n in zip(sizes, held, strict=True) for _ in range(n)), gpus) <= 1
+    ]
+    full = [a for a in fits if not any(a != b and all(x <= y for x, y in zip(a, b, strict=True)) for b in fits)]
+    fleets = [
+        [
+            Counter(held)
+            for held in combinations_with_replacement(full, count)
+            if all(sum(each[g] for each in held) >= wanted for g, wanted in enumerate(need))
+        ]
+        for need, count in zip(needs, instances, strict=True)
+    ]
+    return min(
+        sum(share * ((week[u] - week[t]).total() - max(instances[u] - instances[t], 0)) for t, u, share in starts)
+        for week in product(*fleets)
+    )
+
+
+@cache
+def _bins(sizes: Counts, bin_size: int) -> int:
+    return fewest_bins(list(sizes), bin_size)
 
 
 def machine_cost(problem: Problem, replicas: np.ndarray, instances: np.ndarray) -> np.ndarray:
@@ -268,17 +398,19 @@ def faults(problem: Problem, solution: Solution) -> list[str]:
         if not is_present(problem, tuple(replicas[t].tolist())):
             found.append(f"presence in period {t}")
         found += _shares_broken(problem, solution, t)
+        found += _misplaced(problem, solution, t)
         traffic = Carrying(problem, t)
         if np.isinf(traffic.least(tuple(replicas[t].tolist()), solution.api_flow_per_s[t])):
             found.append(f"a loss in period {t} is not survived")
-    if not (bought(problem, instances[None]) == instances).all():
-        found.append("what is always paid comes and goes")
+    if not (bought(problem, replicas[None], instances[None]) == instances).all():
+        found.append("what is always paid comes and goes, or holds something else by day and by night")
     if not keeps_limits(problem, replicas[None], instances[None])[0]:
         found.append("a limit on counts")
     api = problem.traffic.share_of_month @ (solution.api_flow_per_s @ problem.apis.usd_per_request) * SECONDS_PER_HOUR
     for flow in solution.flows:
         sent = sending_usd_per_request(problem, flow.candidate, flow.mix) * flow.flow_per_s * SECONDS_PER_HOUR
         api += sent * problem.traffic.share_of_month[flow.period]
+    api += restarts_usd_per_hour(problem, replicas, instances)
     cost = (float(machine_cost(problem, replicas[None], instances[None])[0]) + float(api)) * HOURS_PER_MONTH
     exactly = CLOSE if problem.egress.charged else 1e-7  # routing may use the slack it leaves for rounding
     if abs(cost - (solution.cost_usd_per_month or 0.0)) > exactly * cost:
@@ -294,6 +426,37 @@ def _shares_broken(problem: Problem, solution: Solution, period: int) -> Iterato
         total += sum(x for a, x in enumerate(solution.api_flow_per_s[period]) if member("api", a))
         if total > share * problem.traffic.demand_per_s[period].sum() * (1 + 2 * CLOSE) + CLOSE:
             yield f"share {share} in period {period}: {total}"
+
+
+def _misplaced(problem: Problem, solution: Solution, period: int) -> Iterator[str]:
+    """What is wrong with what stands on which instance, and with the loss of any one of them."""
+    survived, spared = "instance" in problem.limits.survive, problem.limits.spare_on_other_instances
+    if not (survived or spared):
+        return
+    now = solution.placed.period == period
+    offer, count, held = (values[now] for values in list(vars(solution.placed).values())[1:])
+    if (count @ held != solution.replicas[period]).any():
+        yield f"the contents of instances add up to {count @ held} in period {period}"
+    if (np.bincount(offer, weights=count, minlength=len(problem.offers)) > solution.instances[period]).any():
+        yield f"more instances hold something than there are in period {period}"
+    if (held @ problem.candidates.gpus_per_replica > problem.offers.gpus_per_instance[offer]).any():
+        yield f"an instance holds more than it can in period {period}"
+    if (held * (problem.candidates.offer != offer[:, None])).any():
+        yield f"a replica stands on an instance of another offer in period {period}"
+    if spared:
+        load = np.zeros(len(problem.candidates))
+        for flow in solution.flows:
+            if flow.period == period:
+                load[flow.candidate] += flow.flow_per_s / problem.candidates.rate_per_s[flow.candidate, flow.mix]
+        if (load > (solution.replicas[period] - held.max(axis=0, initial=0)) * (1 + 2 * CLOSE) + CLOSE).any():
+            yield f"a candidate needs what stands on one instance in period {period}"
+    if not survived:
+        return
+    full = full_rate_per_s(problem)
+    by_api = solution.api_flow_per_s[period] @ problem.traffic.mixes[problem.apis.mix] if len(problem.apis) else 0.0
+    left = solution.replicas[period] @ full + by_api - held @ full
+    if (left < problem.traffic.demand_per_s[period] * (1 - CLOSE)).any():
+        yield f"the loss of an instance in period {period} leaves {left.min(axis=0)}"
 
 
 def fewest_bins(sizes: list[int], bin_size: int) -> int:

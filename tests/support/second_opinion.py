@@ -21,6 +21,8 @@ def medium_problem(seed: int, periods: int, offers: int, candidates: int, **limi
     rate = np.zeros((candidates, 4))
     for c in range(candidates):
         served = [[0, 1, 2], [0], [1], [2], [3], [3]][int(random.integers(6))]
+        # where a loss must be survived each serves one mix
+        served = served[-1:] if "survive" in limits else served
         rate[c, served] = random.uniform(0.5, 3.0, len(served))
     size = np.minimum(random.choice([1, 2, 4], candidates), gpus[home])
     places = [str(name) for name in random.choice(["p", "q", "r"], offers)]

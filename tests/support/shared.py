@@ -18,6 +18,7 @@ from hypothesis import settings
 from optimizer import load_catalogs, load_scenario
 from optimizer.answers.optimize import optimize
 from optimizer.cli import plan as plan_command
+from optimizer.cli.options import TIME_LIMIT_S
 from optimizer.inputs.catalog.csv_tables import CsvTable
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
@@ -114,7 +115,8 @@ def optimizer(
     shipped = {file.stem for file in shipped_dir("scenarios").glob("*.yaml")}
 
     def remembered(scenario: Scenario, laid_over: Catalogs, **options: Any) -> PlanReport:
-        plain = not options.get("time_limit_s") and not options.get("thorough")
+        limited = options.get("time_limit_s") not in (None, TIME_LIMIT_S) or options.get("work_limit")
+        plain = not limited and not options.get("thorough")
         if plain and scenario.name in shipped and scenario == load_scenario(scenario.name) and laid_over == catalogs:
             return planned(scenario.name)
         return optimize(scenario, laid_over, **options)

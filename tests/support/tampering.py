@@ -5,7 +5,14 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from optimizer.plan.record.fleet import Deployment, Hosted, PeriodReplicas, Purchase
+from optimizer.plan.record.fleet import (
+    Deployment,
+    Hosted,
+    InstanceLayout,
+    PeriodReplicas,
+    PlacedInstances,
+    Purchase,
+)
 from optimizer.plan.verify.claim import Claim
 from support.scenarios import with_policy, with_workload
 
@@ -66,6 +73,41 @@ def half_runs(claim: Claim) -> Claim:
         return {"runs": [*first, *second]}
 
     return purchases(claim, halves)
+
+
+def loading(claim: Claim, factor: int) -> Claim:
+    """So many times the replicas on each instance."""
+
+    def fuller(layout: InstanceLayout) -> InstanceLayout:
+        more = [item.model_copy(update={"replicas": factor * item.replicas}) for item in layout.contents]
+        return layout.model_copy(update={"contents": more})
+
+    return purchases(claim, lambda p: {"layouts": [fuller(layout) for layout in p.layouts]})
+
+
+def more_standing(claim: Claim) -> Claim:
+    """One instance more with each layout."""
+
+    def more(layout: InstanceLayout) -> InstanceLayout:
+        schedule = [item.model_copy(update={"instances": item.instances + 1}) for item in layout.schedule]
+        return layout.model_copy(update={"schedule": schedule})
+
+    return purchases(claim, lambda p: {"layouts": [more(layout) for layout in p.layouts]})
+
+
+def loaded_anew(claim: Claim) -> Claim:
+    """One instance of a layout less where nothing of it runs, and one more of another layout."""
+
+    def moved(p: Purchase) -> dict[str, object]:
+        lender, borrower, *others = p.layouts
+        less = [item.model_copy(update={"instances": item.instances - (item.period == 1)}) for item in lender.schedule]
+        more = [
+            item.model_copy(update={"instances": item.instances + (item.period == 1)}) for item in borrower.schedule
+        ]
+        layouts = [lender.model_copy(update={"schedule": less}), borrower.model_copy(update={"schedule": more})]
+        return {"layouts": [*layouts, *others]}
+
+    return purchases(claim, moved)
 
 
 def one_run_less(claim: Claim) -> Claim:
@@ -171,6 +213,33 @@ def asleep(claim: Claim) -> Claim:
     """Nothing runs in hours without demand, though nobody would wait for a start."""
     night = idle_period(claim)
     return replicas(workload(min_replicas=0)(claim), lambda t, n: 0 if t == night else n)
+
+
+def placed(claim: Claim, **shown: int) -> Claim:
+    """Something else told of what stands first on the first instance."""
+    first, *others = claim.fleet.placement
+    each, *rest = first.contents
+    told = first.model_copy(update={"contents": [each.model_copy(update=shown), *rest]})
+    return decided(claim, placement=(told, *others))
+
+
+def nobodys(claim: Claim) -> tuple[PlacedInstances, ...]:
+    return tuple(item.model_copy(update={"instance": "nobody/nowhere"}) for item in claim.fleet.placement)
+
+
+def all_on_one_instance(claim: Claim) -> Claim:
+    """Every replica of an offer on one of its instances, in a plan whose instances hold any number."""
+    alone = []
+    for purchase in claim.fleet.purchases:
+        there = [item for item in claim.fleet.placement if item.instance == purchase.offer]
+        totals: dict[int, int] = {}
+        for item in there:
+            for each in item.contents:
+                totals[each.deployment] = totals.get(each.deployment, 0) + item.count * each.replicas
+        names = {each.deployment: each for item in there for each in item.contents}
+        contents = [names[number].model_copy(update={"replicas": count}) for number, count in totals.items()]
+        alone.append(there[0].model_copy(update={"count": 1, "contents": contents}))
+    return decided(claim, placement=tuple(alone))
 
 
 def stocked(claim: Claim, most: int) -> Claim:

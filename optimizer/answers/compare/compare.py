@@ -9,6 +9,7 @@ from optimizer.answers.compare.hosting import hosting_facts, hostings
 from optimizer.answers.compare.rows import Ruler, row, row_without_plan
 from optimizer.answers.compare.types import Compared, Comparison, HostingFacts
 from optimizer.answers.verified_plan import verified_plan
+from optimizer.base.clock import Clock
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
@@ -21,6 +22,8 @@ from optimizer.plan.variants.choices import Dimension, Tried, choices_of, tried,
 
 HOSTING: Final = "hosting"
 COMPARABLE: Final = (*get_args(Dimension), HOSTING)
+SHARE_OF_PLAN: Final = 0.3
+"""Of what is left of a limit, for the unrestricted plan; the rest is for the choices, in equal shares."""
 PHASES: Final = ("predicting", "solving", "comparing")
 HOSTED_API: Final = "hosted API"
 
@@ -31,6 +34,7 @@ def compare(
     by: str,
     *,
     time_limit_s: float | None = None,
+    work_limit: int | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """The best plan under each choice along one dimension, at the same service levels, ranked by monthly cost.
@@ -39,7 +43,8 @@ def compare(
         scenario: What is asked.
         catalogs: What is known.
         by: One of COMPARABLE.
-        time_limit_s: For each solve.
+        time_limit_s: For all of it.
+        work_limit: The same in simplex iterations, which end at the same place on every machine.
         progress: Told the name of each phase (`PHASES`) as it begins.
 
     Returns:
@@ -57,30 +62,33 @@ def compare(
         raise InputError(findings)
     begin = progress or silent
     begin("predicting")
-    inquiry = Inquiry.of(scenario, catalogs, time_limit_s)
+    clock = Clock(time_limit_s, work_limit)
+    inquiry = Inquiry.of(scenario, catalogs)
     begin("solving")
-    answer = inquiry.solved()
+    answer = replace(inquiry, clock=clock.share(SHARE_OF_PLAN)).solved()
     begin("comparing")
     ruler = Ruler.of(inquiry, verified_plan(answer))
     if by == HOSTING:
-        found = hostings(inquiry, answer, ruler.chosen)
+        found = hostings(replace(inquiry, clock=clock), answer, ruler.chosen)
         rows = [_row(ruler, each) for each in found.by_way.values()]
         return _comparison(ruler, answer, by, rows, hosting_facts(found))
     dimension: Dimension = next(name for name in get_args(Dimension) if name == by)
-    return _comparison(ruler, answer, by, _rows(ruler, answer, dimension), None)
+    return _comparison(ruler, answer, by, _rows(ruler, answer, dimension, clock), None)
 
 
-def _rows(ruler: Ruler, answer: Answer, by: Dimension) -> list[Compared]:
+def _rows(ruler: Ruler, answer: Answer, by: Dimension, clock: Clock) -> list[Compared]:
     """The unrestricted plan under what it is made of, then every other choice solved alone."""
     whole, chosen = answer.inquiry, ruler.chosen
-    compared = replace(whole, close_enough=_takes_long(whole))
+    compared = replace(whole, clock=clock, close_enough=_takes_long(whole))
     few = narrowed(compared)
     used = [] if chosen is None else sorted({value_of(by, d) for d in chosen.deployments})
     names = [*used, *([HOSTED_API] if chosen and chosen.hosted else [])]
     rows = [row(ruler, " + ".join(names), answer, chosen)] if chosen else []
-    for name, choice in choices_of(by, whole).items():
-        if names != [name]:
-            rows.append(_row(ruler, tried(few, compared, name, choice)))
+    others = {name: choice for name, choice in choices_of(by, whole).items() if names != [name]}
+    for number, (name, choice) in enumerate(others.items()):
+        # what is left in equal shares for the choices still to be tried
+        in_turn = clock.share(1 / (len(others) - number))
+        rows.append(_row(ruler, tried(replace(few, clock=in_turn), replace(compared, clock=in_turn), name, choice)))
     return rows
 
 
@@ -91,7 +99,7 @@ def _takes_long(inquiry: Inquiry) -> bool:
 
 def _row(ruler: Ruler, found: Tried) -> Compared:
     if found.answer is None:
-        return row_without_plan(found.name, found.stops)
+        return row_without_plan(found.name, found.stops, found.limit)
     return row(ruler, found.name, found.answer, read_back(found.answer), found.stops)
 
 
@@ -115,7 +123,7 @@ def _comparison(
 
 def _ranked(rows: Iterable[Compared]) -> list[Compared]:
     """By verdict, then by cost; among equals the order given, in which the unrestricted plan comes first."""
-    order = {"complies": 0, "not_admitted": 1, "fails": 2}
+    order = {"complies": 0, "not_admitted": 1, "fails": 2, "not_compared": 3}
     by_cost = sorted(rows, key=lambda r: (order[r.verdict], r.monthly_cost_usd or Decimal(0)))
     return [
         each.model_copy(update={"rank": at}) if each.verdict == "complies" else each
@@ -135,7 +143,9 @@ def _summary(scenario: str, by: str, rows: list[Compared]) -> str:
     if len(others) > 1:
         text += f", dearest of {len(complying)} {others[-1].choice} at ${others[-1].monthly_cost_usd:,.2f}"
     failing = sum(each.verdict == "fails" for each in rows)
-    barred = len(rows) - len(complying) - failing
+    uncompared = sum(each.verdict == "not_compared" for each in rows)
+    barred = len(rows) - len(complying) - failing - uncompared
     left_out = [f"{barred} not admitted by the policy"] if barred else []
     left_out += [f"{failing} cannot comply"] if failing else []
+    left_out += [f"{uncompared} not compared for lack of time"] if uncompared else []
     return f"{text}{'; ' if left_out else ''}{', '.join(left_out)}."

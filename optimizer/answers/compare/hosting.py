@@ -14,6 +14,7 @@ from optimizer.answers.compare.types import (
     OwnedCost,
     WinningUtilization,
 )
+from optimizer.base.clock import Limit, until_limit
 from optimizer.base.units import SECONDS_PER_HOUR, WATTS_PER_KILOWATT
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.readback.readback import read_back
@@ -73,14 +74,20 @@ def hosting_facts(found: Hostings) -> HostingFacts:
     curves = cost_curves(found.inquiry, found.by_way)
     by_api = found.plan(SERVERLESS)
     requests = volume_of(found.inquiry.scenario).requests
+    points, ended = until_limit(_point(curves, requests, factor) for factor in factors())
+    found_flips, limit = until_limit(flips(curves))
     return HostingFacts(
         apis=[] if by_api is None else [_api(found.inquiry, item) for item in by_api.hosted],
         owned=list(_owned(found)),
-        curve=[_point(curves, requests, factor) for factor in factors()],
-        break_evens=[_break_even(flip, requests) for flip in flips(curves)],
+        curve=points,
+        break_evens=[_break_even(flip, requests) for flip in found_flips],
         utilization=[] if by_api is None else list(_utilizations(found, by_api)),
-        notes=list(_notes(found, curves)),
+        notes=[*_notes(found, curves), *_not_compared(ended or limit)],
     )
+
+
+def _not_compared(limit: Limit | None) -> list[str]:
+    return [] if limit is None else [f"not compared at every demand: the {limit} was reached"]
 
 
 def _point(curves: Mapping[str, Callable[[float], Cost]], requests: Decimal, factor: float) -> DemandPoint:

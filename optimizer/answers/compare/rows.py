@@ -6,11 +6,12 @@ from decimal import Decimal
 from typing import Final, get_args
 
 from optimizer.answers.compare.types import Compared, StoppedBy
-from optimizer.base.units import SECONDS_PER_HOUR, TOKENS_PER_MILLION
+from optimizer.base.clock import Limit
+from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK, SECONDS_PER_HOUR, TOKENS_PER_MILLION
 from optimizer.inputs.catalog.kinds import Confidence
 from optimizer.inputs.catalog.records import Offer
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.performance.candidates.periods import periods
+from optimizer.performance.candidates.periods import weekly_requests_per_second
 from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.readback.costs import costs
@@ -46,9 +47,9 @@ class Ruler:
 
 def volume_of(scenario: Scenario) -> Volume:
     """Requests and tokens of a month: hours × requests/s × 3,600, times the classes' mean lengths."""
-    week = periods(scenario)
-    # (workload,) requests of a month
-    requests = [float(hourly) * SECONDS_PER_HOUR for hourly in week.hours_per_month @ week.demand_requests_per_second]
+    # requests/s by hour of the week -> (workload,) requests of a month
+    weeks = [weekly_requests_per_second(workload) for workload in scenario.workloads]
+    requests = [sum(week) / HOURS_PER_WEEK * HOURS_PER_MONTH * SECONDS_PER_HOUR for week in weeks]
     by_workload = list(zip(requests, (workload.classes() for workload in scenario.workloads), strict=True))
     prompt = sum(count * sum(item.share * item.input_tokens for item in classes) for count, classes in by_workload)
     answer = sum(count * sum(item.share * item.output_tokens for item in classes) for count, classes in by_workload)
@@ -87,13 +88,15 @@ def row(ruler: Ruler, name: str, answer: Answer, bought: PlannedFleet | None, st
     )
 
 
-def row_without_plan(name: str, stops: Sequence[Stop]) -> Compared:
-    """A choice that cannot comply, with what stops it."""
+def row_without_plan(name: str, stops: Sequence[Stop], limit: Limit | None = None) -> Compared:
+    """A choice that cannot comply, with what stops it; or of which nothing is known, as a limit was reached."""
+    if limit is not None:
+        stops = [Stop("", f"not compared, the {limit} was reached")]
     return Compared(
         choice=name,
         rank=None,
-        verdict="fails",
-        outcome="infeasible",
+        verdict="fails" if limit is None else "not_compared",
+        outcome="infeasible" if limit is None else "unproven",
         monthly_cost_usd=None,
         difference_usd=None,
         cost_per_million_tokens_usd=None,

@@ -8,8 +8,9 @@ from optimizer.plan.record.fields import Figure, Outcome, UnitUsd, Usd
 
 SCHEMA_VERSION: Final = 1
 
-Verdict = Literal["complies", "not_admitted", "fails"]
-"""`not_admitted`: it meets the service levels, and a list of the policy keeps it out."""
+Verdict = Literal["complies", "not_admitted", "fails", "not_compared"]
+"""`not_admitted`: it meets the service levels, and a list of the policy keeps it out; `not_compared`: a limit was
+reached before it was known whether it has a plan."""
 
 
 class StoppedBy(Strict):

@@ -13,6 +13,7 @@ from optimizer.answers.gate.pin import Pin
 from optimizer.answers.gate.plan import cheapest_usd, planned
 from optimizer.answers.gate.rules import Case, GateLimits, Verdict, ages_days, budgets, proof, sound_prices
 from optimizer.answers.gate.types import RULES, Gated, GateReport, Reason, Ruling, Warned
+from optimizer.base.clock import Clock
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
@@ -32,6 +33,7 @@ def gate(
     old_catalogs: Catalogs | None = None,
     pin: Pin | None = None,
     time_limit_s: float | None = None,
+    work_limit: int | None = None,
     progress: Progress | None = None,
 ) -> GateReport:
     """Plans every scenario and says whether all demands are met, what changed and what the difference comes from.
@@ -43,7 +45,9 @@ def gate(
         baselines: Plans of before.
         old_catalogs: What the baselines were made on, where it is at hand.
         pin: What the catalogs were held to.
-        time_limit_s: For each solve.
+        time_limit_s: For all of it.
+        work_limit: Simplex iterations for each scenario, and again for where its difference comes from; the same on
+            every machine.
         progress: Told the name of each scenario as its turn comes.
 
     Returns:
@@ -56,13 +60,17 @@ def gate(
     _refuse_unusable(files, catalogs, limits, baselines)
     claimed, orphans = paired([file.scenario.name for file in files], baselines)
     begin = progress or silent
-    cases = []
-    for file in files:
+    clock, cases = Clock(time_limit_s), []
+    for number, file in enumerate(files):
         begin(file.scenario.name)
-        plan = planned(file.scenario, catalogs, time_limit_s)
+        # what is left in equal shares for the plans still to be made, and one for where differences come from
+        in_turn = clock.share(1 / (len(files) - number + 1)).part(work_limit=work_limit)
+        plan = planned(file.scenario, catalogs, in_turn)
         cases.append(Case(file, plan, claimed.get(file.scenario.name), compared=bool(baselines)))
-    solve = partial(cheapest_usd, time_limit_s=time_limit_s)
-    parts = [_shares(case, catalogs, old_catalogs, solve) for case in cases]
+    parts = []
+    for number, case in enumerate(cases):
+        in_turn = clock.share(1 / (len(cases) - number)).part(work_limit=work_limit)
+        parts.append(_shares(case, catalogs, old_catalogs, partial(cheapest_usd, clock=in_turn)))
     gated = [_gated(case, catalogs, part) for case, part in zip(cases, parts, strict=True)]
     gone = sum((each.usd for each in orphans), Decimal(0))
     total = _total(gated, gone if baselines else None)

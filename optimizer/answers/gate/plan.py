@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from optimizer.answers.gate.baseline import GatePlan
-from optimizer.answers.optimize import optimize
+from optimizer.answers.optimize import optimized
 from optimizer.answers.verified_plan import verified_plan
+from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
@@ -23,16 +24,16 @@ class Planned:
     summary: str
 
 
-def planned(scenario: Scenario, catalogs: Catalogs, time_limit_s: float | None) -> Planned:
+def planned(scenario: Scenario, catalogs: Catalogs, clock: Clock) -> Planned:
     """Plans a scenario; where no plan exists, the summary says why and names the cheapest way out.
 
     Raises:
         VerificationFailed: the plan did not survive independent arithmetic.
     """
-    answer = Inquiry.of(scenario, catalogs, time_limit_s).solved()
+    answer = Inquiry.of(scenario, catalogs, clock).solved()
     bought = verified_plan(answer)
     if bought is None:
-        report = optimize(scenario, catalogs, time_limit_s=time_limit_s)
+        report = optimized(scenario, catalogs, clock).report
         return Planned(GatePlan.model_validate(report.model_dump()), None, report.explanation.summary)
     plan = {
         "scenario": scenario.name,
@@ -46,11 +47,11 @@ def planned(scenario: Scenario, catalogs: Catalogs, time_limit_s: float | None) 
     return Planned(GatePlan.model_validate(plan), answer.solution.relative_gap, "")
 
 
-def cheapest_usd(scenario: Scenario, catalogs: Catalogs, time_limit_s: float | None) -> Decimal | None:
+def cheapest_usd(scenario: Scenario, catalogs: Catalogs, clock: Clock) -> Decimal | None:
     """The proven least month; None where these catalogs do not know what is asked, have no plan, or time ran out."""
     if check_scenario(scenario, catalogs):
         return None
-    answer = Inquiry.of(scenario, catalogs, time_limit_s).solved()
+    answer = Inquiry.of(scenario, catalogs, clock).solved()
     if answer.solution.outcome != "optimal":
         return None
     bought = verified_plan(answer)

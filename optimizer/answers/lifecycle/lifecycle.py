@@ -1,7 +1,8 @@
 """The life of a deployment: training once and again, serving re-planned as demand grows, month by month."""
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final, TypeVar
 
@@ -9,6 +10,7 @@ from optimizer.answers.lifecycle.arithmetic import cumulative_usd, inference_sha
 from optimizer.answers.lifecycle.training import PricedRun, priced, training_cost
 from optimizer.answers.lifecycle.types import LifecycleReport, MonthOfLife, TrainingCost
 from optimizer.answers.verified_plan import verified_plan
+from optimizer.base.clock import Clock
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.progress import Progress, silent
 from optimizer.base.units import (
@@ -42,14 +44,20 @@ class FleetAtDemand:
 
 
 def lifecycle(
-    scenario: Scenario, catalogs: Catalogs, *, time_limit_s: float | None = None, progress: Progress | None = None
+    scenario: Scenario,
+    catalogs: Catalogs,
+    *,
+    time_limit_s: float | None = None,
+    work_limit: int | None = None,
+    progress: Progress | None = None,
 ) -> LifecycleReport:
     """Training and serving of a scenario over the months of its `lifecycle`, each fleet solved for its own demand.
 
     Args:
         scenario: With a `lifecycle` section.
         catalogs: What is known.
-        time_limit_s: For each solve.
+        time_limit_s: For all of it.
+        work_limit: The same in simplex iterations, which end at the same place on every machine.
         progress: Told `phase_of` each month that is planned.
 
     Returns:
@@ -66,9 +74,9 @@ def lifecycle(
     findings = check_scenario(scenario, catalogs)
     if findings:
         raise InputError(findings)
-    inquiry = Inquiry.of(scenario, catalogs, time_limit_s)
+    inquiry = Inquiry.of(scenario, catalogs, Clock(time_limit_s, work_limit))
     runs = [priced(run, inquiry.market) for run in life.training]
-    months = _added_up(runs, list(_months(narrowed(inquiry), life, runs, progress or silent)))
+    months = _added_up(runs, list(_months(narrowed(inquiry).for_variations(), life, runs, progress or silent)))
     training = [training_cost(run, life.months, catalogs, scenario.policy.grid) for run in runs]
     return _report(inquiry, life, runs, training, months)
 
@@ -111,7 +119,10 @@ def _months(inquiry: Inquiry, life: Lifecycle, runs: Sequence[PricedRun], begin:
         busiest = max(growth_factor(life.growth_percent_per_month, each) for each in kept_for)
         if busiest not in fleets:
             begin(phase_of(month))
-            answer = inquiry.changed(grown(inquiry.scenario, busiest)).solved()
+            # what is left in equal shares for the fleets still to be planned
+            waiting = math.ceil((life.months - month + 1) / life.replan_every_months)
+            in_turn = replace(inquiry, clock=inquiry.clock.share(1 / waiting))
+            answer = in_turn.changed(grown(inquiry.scenario, busiest)).solved()
             fleets[busiest] = FleetAtDemand(answer.solution.outcome, answer.solution.reason, verified_plan(answer))
         demand = grown(inquiry.scenario, growth_factor(life.growth_percent_per_month, month))
         yield _month(month, demand, fleets[busiest], runs=runs, catalogs=inquiry.catalogs)

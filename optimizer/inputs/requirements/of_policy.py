@@ -182,6 +182,15 @@ LIMITS_OF_THE_FLEET: Final = (
 
 PROMISES: Final = (
     Requirement(
+        name="spare_on_other_instances",
+        field="policy.spare_on_other_instances",
+        sense="promise",
+        sentence="Each deployment still serves its flow within the SLA after losing any one instance.",
+        without=False,
+        over="deployment",
+        promise="spare replicas on the same instance",
+    ),
+    Requirement(
         name="survive",
         field="policy.survive",
         sense="promise",
@@ -242,6 +251,16 @@ PROMISES: Final = (
         sentence="Each instance that is started at a change of periods is paid for while it starts.",
         unit="minutes",
         without=0.0,
+        only_with="workloads[].demand",
+    ),
+    Requirement(
+        name="repartition_minutes",
+        field="policy.elastic.repartition_minutes",
+        sense="promise",
+        sentence="An instance keeps what is loaded on it while it is paid for, or serves nobody while that changes.",
+        unit="minutes",
+        without=0.0,
+        scope="plan",
         only_with="workloads[].demand",
     ),
     Requirement(

@@ -35,6 +35,7 @@ DEFAULT_MAX_PERIODS = 24
 Loss = Literal["instance", "region", "provider", "spot_offer"]
 Hosting = Literal["rented", "owned", "serverless"]
 Minutes = Annotated[float, Number, Field(ge=0, le=10_000)]
+Repartition = Literal["never"] | Annotated[float, Number, Field(ge=0, le=MINUTES_PER_HOUR)]
 BilledHours = Annotated[int, Number, Field(ge=1, le=HOURS_PER_WEEK)]
 GramsPerKwh = Annotated[float, Number, Field(ge=0, le=5000)]
 
@@ -172,10 +173,15 @@ class Elastic(Strict):
     start_up_minutes: Minutes = DEFAULT_START_UP_MINUTES
     """From starting an instance to its first answer; a workload is only scaled to zero if its TTFT limit allows it."""
     max_periods: Annotated[int, Number, Field(ge=1, le=168)] = DEFAULT_MAX_PERIODS
-    """Different hours of the week that are told apart; more of them are rounded up to their neighbours."""
+    """Different hours of the week that the first plan tells apart, more of them rounded up to their neighbours; it is
+    then held against the best plan of every hour."""
     minimum_billing_hours: Annotated[dict[str, BilledHours], BeforeValidator(_everywhere)] = Field(default_factory=dict)
     """Hours for which an instance that comes and goes is paid once started: one number, or numbers by provider with
     wildcards; the first pattern that matches counts, others are paid by the hour that they run."""
+    repartition_minutes: Repartition = "never"
+    """From taking an instance out of service to its first answer with other models, precisions or degrees on its GPUs:
+    `never`, it keeps what was loaded while it is paid for; 0, it changes between two hours in no time; else it may
+    change in a period in which it serves nobody, which lasts an hour at least."""
 
     def billed_hours(self, provider: str) -> int:
         """The least hours that an instance of a provider is paid for."""
@@ -241,6 +247,8 @@ class Policy(Strict):
     max_engines: PositiveWhole | None = None
     """Distinct serving engines that operators must keep."""
     spare_replicas: Annotated[int, Number, Field(ge=0, le=100)] = 0
+    spare_on_other_instances: bool = False
+    """Whether each deployment must serve what it is sent without any one instance, whatever stands on it."""
     survive: Survive = Survive()
     min_providers: Annotated[int, Number, Field(ge=1, le=20)] = 1
     min_regions: Annotated[int, Number, Field(ge=1, le=50)] = 1

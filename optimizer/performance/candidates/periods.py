@@ -1,4 +1,4 @@
-"""The week as few periods of similar hours, so that demand over time stays exact at its peaks and small to solve."""
+"""The week in periods of hours that are planned alike: few similar ones first, then as many as lose no plan."""
 
 import math
 from collections.abc import Sequence
@@ -30,7 +30,9 @@ class Periods:
         hour_to_period: (168,) the period of each hour of the week, Monday first.
         min_replicas: (T, W) replicas that a workload keeps whatever the demand: its own floor, and one warm replica
             in hours without demand where starting one takes longer than its latency limits allow.
+        asked_share: (T, W) what is asked on average over a period's hours, as a share of its demand; 1 without any.
         added_share: (W,) requests that rounding hours up to their period adds, as a share of the workload's own.
+        exact: Whether no plan that treats every hour by itself costs less than the best of these, see `exact_hours`.
     """
 
     hours_per_month: Floats
@@ -38,7 +40,9 @@ class Periods:
     transitions_per_month: Floats
     hour_to_period: Ints
     min_replicas: Ints
+    asked_share: Floats
     added_share: Floats
+    exact: bool
 
     @property
     def count(self) -> int:
@@ -55,36 +59,65 @@ def periods(scenario: Scenario) -> Periods:
     whole week, as the machines bought for it do. Every hour stays covered, and the peak of every workload keeps its
     exact value. A profile times any factor is grouped alike.
 
-    **Hours that run the same machines.** All hours of a period do. Where idling through a dip never costs less than
-    starting again (`Elastic.idling_can_pay`), hours of equal demand are one period. With one offer paid by the hour
-    nothing is lost: to run more instances than an hour needs saves at most one start for each idle hour, and a start
-    costs no more than that hour. With several offers, an hour may be served at a higher price by what a neighbouring
-    hour runs anyway. That saves less than all starts cost in the cheapest plan that ignores them: such a plan serves
-    hours of equal demand alike, and no plan runs for less.
-
-    Elsewhere a period is a run of hours of equal demand, one after the other around the week, if `max_periods` has room
-    for all of them. Then nothing is lost while starts are the only link between hours: let all hours of a run do what
-    its cheapest hour does, and neither the hours nor the starts cost more, for from before the run to what that hour
-    runs and on to what follows, instances rise by no more than they did over all its hours. Of more runs, those of
-    equal length and demand are one period, told apart by their neighbours, and these by theirs, while there is room:
-    Tuesday's noon is Wednesday's. What these might do differently is lost. Where even they are too many, periods of
-    equal demand are joined first, so that no plan is dearer than if all hours of equal demand were one period.
-
-    Lost in every grouping: that one hour spends less of a limit over the month (carbon) for another of equal demand to
-    spend more; and machines changed within a run, when a least billed time is over.
+    Rounding up serves every hour, but a plan so found is the cheapest of its periods alone; `exact_hours` tells how
+    many periods it takes to lose none. Where idling through a dip may cost less than starting again
+    (`Elastic.idling_can_pay`), a period is a run of hours of equal demand, one after the other around the week, if
+    `max_periods` has room for all of them. Of more runs, those of equal length and demand are one period, told apart by
+    their neighbours, and these by theirs, while there is room: Tuesday's noon is Wednesday's. Where even they are too
+    many, periods of equal demand are joined first, so that no plan is dearer than if all hours of equal demand were one
+    period.
     """
-    week = np.array([weekly_requests_per_second(workload) for workload in scenario.workloads]).T
     elastic = scenario.policy.elastic
+    week = _week(scenario)
     return grouped(scenario, _hour_to_period(week, elastic.max_periods, by_runs=elastic.idling_can_pay))
+
+
+def exact_hours(scenario: Scenario) -> Ints:
+    """(168,) the period of each hour in the fewest periods known to lose no plan, whatever `max_periods` is.
+
+    **Hours that nothing links** may all do what the cheapest of equal demand does: they are one period.
+
+    **Where a start is paid for**, hours of equal demand may run different machines: an instance that cost less kept
+    idle through a dip than stopped and started again, or a dearer one that a neighbouring hour runs anyway. There a
+    period is a run of hours of equal demand, one after the other around the week. Nothing is lost while starts are the
+    only link: let all hours of a run do what its cheapest hour does, and neither the hours nor the starts cost more,
+    for from before the run to what that hour runs and on to what follows, instances rise by no more than they did over
+    all its hours.
+
+    **Where a start is billed for a least time**, machines may change within a run when that time is over, and **a limit
+    over the month** (carbon) may be spent by one hour instead of another of equal demand: there every hour is a period.
+
+    Two things hold by definition: a service of the same demand all week runs the same machines all week, and where
+    changes against a plan in force count, the hours with most traffic run the same machines, which are counted.
+    """
+    week, policy = _week(scenario), scenario.policy
+    bills_least_time = any(hours > 1 for hours in policy.elastic.minimum_billing_hours.values())
+    linked = bills_least_time or policy.max_carbon_kg_per_month is not None
+    by_runs = linked or policy.elastic.start_up_minutes > 0
+    hours = _hour_to_period(week, HOURS_PER_WEEK, by_runs=by_runs)
+    if linked and hours.any():
+        hours = np.arange(HOURS_PER_WEEK)
+    if policy.migration is not None:
+        traffic = week.sum(axis=1)
+        hours = np.where(traffic >= traffic.max() * (1 - SAME_SHARE), HOURS_PER_WEEK, hours)
+    return _in_order(hours)
+
+
+def told_apart(*hour_to_period: Ints) -> Ints:
+    """(168,) the coarsest periods that tell hours apart where any of the given ones (168,) does."""
+    return _in_order(_numbered(*hour_to_period))
 
 
 def grouped(scenario: Scenario, hour_to_period: Ints) -> Periods:
     """The scenario's week in given periods: (168,) of each hour, numbered by their first hour."""
-    week = np.array([weekly_requests_per_second(workload) for workload in scenario.workloads]).T
-    count = int(hour_to_period.max()) + 1
-    demand = np.array([week[hour_to_period == period].max(axis=0) for period in range(count)])
+    week = _week(scenario)
+    hours = [week[hour_to_period == period] for period in range(int(hour_to_period.max()) + 1)]
+    demand = np.array([asked.max(axis=0) for asked in hours])
+    # (T, W); no more than rounding between a period's hours is none
+    even = np.array([asked.min(axis=0) for asked in hours]) >= demand * (1 - SAME_SHARE)
+    mean = np.array([asked.mean(axis=0) for asked in hours])
     following = np.roll(hour_to_period, -1)
-    transitions = np.zeros((count, count))
+    transitions = np.zeros((len(hours), len(hours)))
     np.add.at(transitions, (hour_to_period, following), WEEKS_PER_MONTH)
     np.fill_diagonal(transitions, 0.0)
     return Periods(
@@ -93,8 +126,15 @@ def grouped(scenario: Scenario, hour_to_period: Ints) -> Periods:
         transitions_per_month=transitions,
         hour_to_period=hour_to_period,
         min_replicas=_floor(scenario, demand),
+        asked_share=np.divide(mean, demand, out=np.ones_like(demand), where=~even),
         added_share=demand[hour_to_period].sum(axis=0) / week.sum(axis=0) - 1,
+        exact=len(np.unique(_numbered(hour_to_period, exact_hours(scenario)))) == len(hours),
     )
+
+
+def _week(scenario: Scenario) -> Floats:
+    """(168, W) requests/s of each workload in every hour of the week."""
+    return np.array([weekly_requests_per_second(workload) for workload in scenario.workloads]).T
 
 
 def weekly_requests_per_second(workload: Workload) -> tuple[float, ...]:
@@ -209,8 +249,12 @@ def _joined(highest: Floats, group: Ints, max_periods: int) -> Ints:
         price[gone, :] = price[:, gone] = np.inf
         price[kept, :] = price[:, kept] = np.where(alive, _joining(highest, hours, kept, peak), np.inf)
         price[kept, kept] = np.inf
-    period: Ints = pd.factorize(group)[0].astype(np.int64)
-    return period
+    return _in_order(group)
+
+
+def _in_order(period: Ints) -> Ints:
+    """(168,) the same periods, numbered by their first hour."""
+    return np.asarray(pd.factorize(period)[0], dtype=np.int64)
 
 
 def _hours_lifted(highest: Floats, hours: Floats, one: int, other: int) -> float:

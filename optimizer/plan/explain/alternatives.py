@@ -2,20 +2,23 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import get_args
 
 import numpy as np
 
 from optimizer.base.arrays import Flags
+from optimizer.base.clock import LimitReached
 from optimizer.inputs.catalog.kinds import SellerKind
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.inputs.catalog.records import Model
 from optimizer.inputs.requirements.stated import stated_requirements, with_field
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
 from optimizer.performance.candidates.options import MIXED, WorkloadOptions
-from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.readback.outline import outlined
 from optimizer.plan.record.explanation import Alternative
+from optimizer.plan.record.fields import Outcome
 from optimizer.plan.record.fleet import Outline, PlannedFleet
 
 LARGE_MODEL_PARAMS_B = 34.0
@@ -32,23 +35,23 @@ def next_best(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
     or lifts a criterion that service levels do not decide.
     """
     gpus = sorted({d.gpu for d in chosen.deployments})
-    yield _compared("gpu", f"without {', '.join(gpus)}", inquiry.solved(_without(inquiry, "gpu", gpus)), chosen)
+    yield _compared("gpu", f"without {', '.join(gpus)}", chosen, lambda: inquiry, _without(inquiry, "gpu", gpus))
     providers = sorted({d.provider for d in chosen.deployments})
     denied = (*inquiry.scenario.policy.providers.deny, *providers)
     lists = inquiry.scenario.policy.providers.model_copy(update={"deny": denied}).model_dump()
     yield _compared(
-        "provider", f"without {', '.join(providers)}", inquiry.under_policy(providers=lists).solved(), chosen
+        "provider", f"without {', '.join(providers)}", chosen, partial(inquiry.under_policy, providers=lists)
     )
     precisions = sorted({d.precision for d in chosen.deployments})
-    without = inquiry.solved(_without(inquiry, "precision", precisions))
-    yield _compared("precision", f"without {', '.join(precisions)}", without, chosen)
+    without = _without(inquiry, "precision", precisions)
+    yield _compared("precision", f"without {', '.join(precisions)}", chosen, lambda: inquiry, without)
     workloads = len(inquiry.scenario.workloads)
     if len(chosen.deployments) > workloads and not inquiry.close_enough:
-        uniform = inquiry.under_policy(max_distinct_configurations=workloads).solved()
-        yield _compared("configurations", "with one configuration per workload", uniform, chosen)
+        uniform = partial(inquiry.under_policy, max_distinct_configurations=workloads)
+        yield _compared("configurations", "with one configuration per workload", chosen, uniform)
     if any(d.pool == MIXED for d in chosen.deployments):
-        apart = inquiry.under_policy(mix_classes=False).solved()
-        yield _compared("mix_classes", "with one class, or all in their shares, on a replica", apart, chosen)
+        apart = partial(inquiry.under_policy, mix_classes=False)
+        yield _compared("mix_classes", "with one class, or all in their shares, on a replica", chosen, apart)
 
 
 def _without(inquiry: Inquiry, field: str, names: Sequence[str]) -> tuple[Flags, ...]:
@@ -80,7 +83,7 @@ def opportunities(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternativ
         years = f"prices older than {policy.max_price_age_days} days"
         asked.append(("old_prices", years, {"max_price_age_days": None}))
     for kind, words, changes in asked:
-        yield _compared(kind, f"with {words}", inquiry.under_policy(**changes).solved(), chosen)
+        yield _compared(kind, f"with {words}", chosen, partial(inquiry.under_policy, **changes))
 
 
 def insurance(inquiry: Inquiry, chosen: PlannedFleet) -> dict[str, Alternative]:
@@ -90,7 +93,7 @@ def insurance(inquiry: Inquiry, chosen: PlannedFleet) -> dict[str, Alternative]:
     for field, item in {item.requirement.promised_as or item.field: item for item in asked}.items():
         scenario = with_field(inquiry.scenario, field, None if item.requirement.promised_as else item.without)
         words = f"with {item.requirement.promise}{f' of {item.workload}' if item.workload else ''}"
-        priced[field] = _compared(field.rpartition(".")[2], words, inquiry.changed(scenario).solved(), chosen)
+        priced[field] = _compared(field.rpartition(".")[2], words, chosen, partial(inquiry.changed, scenario))
     return priced
 
 
@@ -104,9 +107,9 @@ def central_prediction(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alter
     if confidence <= CENTRAL_CONFIDENCE:
         return
     policy = inquiry.scenario.policy.model_copy(update={"confidence": CENTRAL_CONFIDENCE})
-    bold = inquiry.under_levels(inquiry.scenario.model_copy(update={"policy": policy}))
+    bold = partial(inquiry.changed, inquiry.scenario.model_copy(update={"policy": policy}))
     words = f"planning on the central prediction instead of the {confidence * 100:g} % bound"
-    yield _compared("confidence", words, bold.solved(), chosen)
+    yield _compared("confidence", words, chosen, bold)
 
 
 def rule_of_thumb(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
@@ -121,7 +124,7 @@ def rule_of_thumb(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternativ
         for choice, (_, allowed) in zip(inquiry.options, rules, strict=True)
     )
     words = "; ".join(dict.fromkeys(text for text, _ in rules))
-    yield _compared("rule_of_thumb", f"rule of thumb: {words}", inquiry.solved(keep), chosen)
+    yield _compared("rule_of_thumb", f"rule of thumb: {words}", chosen, lambda: inquiry, keep)
 
 
 def _rule(model: Model, choice: WorkloadOptions) -> tuple[str, Callable[[WorkloadOptions, int], bool]]:
@@ -142,14 +145,16 @@ def _sixteen_bit(choice: WorkloadOptions, row: int) -> bool:
     return choice.configurations[row].precision in SIXTEEN_BIT
 
 
-def _compared(kind: str, change: str, answer: Answer, chosen: PlannedFleet) -> Alternative:
-    """An alternative beside the chosen plan, in facts and one sentence."""
+def _compared(
+    kind: str, change: str, chosen: PlannedFleet, asked: Callable[[], Inquiry], keep: Sequence[Flags] | None = None
+) -> Alternative:
+    """An alternative beside the chosen plan, predicted if it must be, solved, and told in facts and one sentence."""
+    try:
+        answer = asked().solved(keep)
+    except LimitReached as reached:
+        return _without_plan(kind, change, "unproven", f"not compared, {reached}")
     if answer.solution.outcome not in ("optimal", "feasible"):
-        text = f"{change}: no plan meets the scenario"
-        return Alternative(
-            kind=kind, change=change, outcome=answer.solution.outcome, monthly_cost_usd=None, difference_usd=None,
-            summary="", text=text,
-        )  # fmt: skip
+        return _without_plan(kind, change, answer.solution.outcome, "no plan meets the scenario")
     other = outlined(answer)
     difference = other.monthly_cost_usd - chosen.monthly_cost_usd
     summary = summarized(other)
@@ -162,6 +167,18 @@ def _compared(kind: str, change: str, answer: Answer, chosen: PlannedFleet) -> A
         difference_usd=difference,
         summary=summary,
         text=f"{change}: {at_most}${other.monthly_cost_usd:,.2f} a month ({_signed(difference)}), {summary}",
+    )
+
+
+def _without_plan(kind: str, change: str, outcome: Outcome, why: str) -> Alternative:
+    return Alternative(
+        kind=kind,
+        change=change,
+        outcome=outcome,
+        monthly_cost_usd=None,
+        difference_usd=None,
+        summary="",
+        text=f"{change}: {why}",
     )
 
 

@@ -1,6 +1,6 @@
 """Every requirement at the finished plan: its value, its slack in its own unit, and whether it binds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from optimizer.inputs.catalog.records import Catalogs
@@ -28,10 +28,10 @@ def requirements(scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet) -
     ]
 
 
-def with_deciding(
+def deciding(
     inquiry: Inquiry, chosen: PlannedFleet, limits: Sequence[MeasuredRequirement], promises: Mapping[str, Alternative]
-) -> list[MeasuredRequirement]:
-    """The same where a limit without which another plan costs less binds, too: whole replicas leave slack under it.
+) -> Iterator[str]:
+    """The fields of limits without which another plan costs less: they bind, whatever slack whole replicas leave.
 
     Args:
         inquiry: The question.
@@ -40,16 +40,21 @@ def with_deciding(
         promises: What plans without each promise cost, by field; only other limits on the fleet are solved without.
     """
     priced = {field: without.difference_usd for field, without in promises.items()}
-    deciding = [field for field, difference_usd in priced.items() if (difference_usd or 0) < 0]
+    yield from (field for field, difference_usd in priced.items() if (difference_usd or 0) < 0)
     slack = tuple(item.requirement for item in limits if not item.binding)
     unpriced = [item for item in waivable(inquiry.scenario) if not item.field.startswith((*priced, BUDGET))]
     written = [item for item in unpriced if item.written and item.requirement.step]
     for item in (item for item in written if item.requirement.decides == "fleet"):
         if any(field.startswith(item.field) for field in slack):
             plan = plan_without(inquiry, [item])
-            deciding += [item.field] if plan and plan.monthly_cost_usd < chosen.monthly_cost_usd - SAME_COST else []
+            if plan and plan.monthly_cost_usd < chosen.monthly_cost_usd - SAME_COST:
+                yield item.field
+
+
+def with_deciding(limits: Sequence[MeasuredRequirement], fields: Sequence[str]) -> list[MeasuredRequirement]:
+    """The limits where those that decide bind, too."""
     return [
-        item.model_copy(update={"binding": item.binding or item.requirement.startswith(tuple(deciding))})
+        item.model_copy(update={"binding": item.binding or item.requirement.startswith(tuple(fields))})
         for item in limits
     ]
 

@@ -1,6 +1,6 @@
 """Which requirements cannot hold together: a deletion filter over the scenario's requirements, each test a solve."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from optimizer.inputs.requirements.stated import StatedRequirement, waivable, with_field
 from optimizer.inputs.scenario.scenario import Scenario
@@ -39,7 +39,7 @@ def conflict_of(inquiry: Inquiry, beside: Iterable[StatedRequirement] = ()) -> t
     return tuple(reversed(conflict))
 
 
-def conflicts_of(inquiry: Inquiry) -> list[tuple[StatedRequirement, ...]]:
+def conflicts_of(inquiry: Inquiry) -> Iterator[tuple[StatedRequirement, ...]]:
     """Independent conflicts, up to `MAX_CONFLICTS`: no two share a requirement, and each alone rules out every plan."""
     found: list[tuple[StatedRequirement, ...]] = []
     while len(found) < MAX_CONFLICTS:
@@ -50,7 +50,7 @@ def conflicts_of(inquiry: Inquiry) -> list[tuple[StatedRequirement, ...]]:
         if not further:
             break
         found.append(further)
-    return found
+        yield further
 
 
 def plan_without(inquiry: Inquiry, left_out: Iterable[StatedRequirement]) -> Outline | None:

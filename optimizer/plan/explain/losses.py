@@ -1,16 +1,19 @@
 """What a plan still serves after it lost something: the least share of any class's demand, and after which loss."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from optimizer.inputs.catalog.kinds import SPOT
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.record.fleet import Deployment, PlannedFleet
+from optimizer.plan.record.fleet import Deployment, PlacedInstances, PlannedFleet
+
+Lost = Callable[[int, Deployment, int], int]
+"""Replicas of a deployment that a loss takes: its number, the deployment, how many run."""
 
 
 @dataclass(frozen=True)
 class Loss:
-    """One thing that may be lost: a provider, a region, all of a spot offer, or an instance of an offer."""
+    """One place that may be lost: a provider, a region, all of a spot offer."""
 
     kind: str
     place: tuple[str, ...]
@@ -18,56 +21,80 @@ class Loss:
     @property
     def words(self) -> str:
         """As people say it."""
-        article = "an instance at " if self.kind == "instance" else ""
-        return article + " ".join(self.place)
+        return " ".join(self.place)
 
-    def left(self, d: Deployment, replicas: int) -> int:
-        """Replicas of a deployment that still run; an instance takes along as many as it can hold."""
-        if _place(self.kind, d) != self.place:
-            return replicas
-        lost = d.gpus_per_instance // d.gpus_per_replica if self.kind == "instance" else replicas
-        return max(replicas - lost, 0)
+    def lost(self, number: int, d: Deployment, replicas: int) -> int:
+        """All replicas of a deployment that stands there."""
+        del number
+        return replicas if _place(self.kind, d) == self.place else 0
 
 
 def share_left(scenario: Scenario, bought: PlannedFleet) -> tuple[float, str]:
     """The least share of a class's demand, in any period, that survives any loss named, and the loss in words."""
-    losses = sorted(
+    places = sorted(
         {(kind, _place(kind, d)) for kind in scenario.policy.survive.loss_of for d in bought.deployments}
         | {("provider", (api.provider,)) for api in bought.hosted if "provider" in scenario.policy.survive.loss_of}
     )
-    events = [Loss(kind, place) for kind, place in losses if place]
-    return min(((share, loss.words) for loss in events for share in _shares(scenario, bought, loss)), default=(1.0, ""))
+    events = [Loss(kind, place) for kind, place in places if place]
+    left = [
+        (share, loss.words)
+        for loss in events
+        for period in range(len(bought.periods))
+        for share in _shares(scenario, bought, period, loss.lost, loss.place if loss.kind == "provider" else ())
+    ]
+    # nothing is placed where no instance need be lost
+    left += [
+        (share, f"an instance of {item.instance}")
+        for item in bought.placement
+        for share in _shares(scenario, bought, item.period, _standing_on(item), ())
+    ]
+    return min(left, default=(1.0, ""))
 
 
 def _place(kind: str, d: Deployment) -> tuple[str, ...]:
-    """What of a deployment goes together when that kind of thing is lost; empty where it is not one."""
+    """What of a deployment goes together when that kind of place is lost; empty where it is not one."""
     if kind == "provider":
         return (d.provider,)
     if kind == "region":
         return (d.provider, d.region)
-    if kind == "spot_offer" and d.pricing_term != SPOT:
-        return ()
-    return (d.provider, d.region, d.instance_type, d.pricing_term)
+    if kind == "spot_offer" and d.pricing_term == SPOT:
+        return (d.provider, d.region, d.instance_type, d.pricing_term)
+    return ()
 
 
-def _shares(scenario: Scenario, bought: PlannedFleet, loss: Loss) -> Iterator[float]:
-    """By period and class what is left at full rate, over what is asked; hosted APIs are sent what they were."""
+def _standing_on(item: PlacedInstances) -> Lost:
+    """The loss of one of these instances."""
+    together = {each.deployment: each.replicas for each in item.contents}
+    return lambda number, _, replicas: min(together.get(number, 0), replicas)
+
+
+def _shares(
+    scenario: Scenario, bought: PlannedFleet, period: int, lost: Lost, provider: tuple[str, ...]
+) -> Iterator[float]:
+    """By class what is left at full rate in a period, over what is asked; hosted APIs are sent what they were.
+
+    Args:
+        scenario: What is asked.
+        bought: The plan.
+        period: Which.
+        lost: What the loss takes of each deployment.
+        provider: The one that is lost with its hosted APIs, if one is.
+    """
     robust = scenario.policy.robust
-    for t, period in enumerate(bought.periods):
-        for workload in scenario.workloads:
-            for item in workload.classes():
-                asked = period.requests_per_second[workload.name] * item.share * robust.demand
-                full_rate = sum(
-                    d.max_requests_per_second / d.replicas * loss.left(d, d.schedule[t].replicas) * served.share
-                    for d in bought.deployments
-                    for served in d.classes
-                    if (d.workload, served.name) == (workload.name, item.name)
-                )
-                by_api = sum(
-                    api.schedule[t].requests_per_second
-                    for api in bought.hosted
-                    if (api.workload, api.request_class) == (workload.name, item.name)
-                    and (loss.kind, loss.place) != ("provider", (api.provider,))
-                )
-                if asked:
-                    yield (full_rate * robust.throughput + by_api * robust.demand) / asked
+    for workload in scenario.workloads:
+        for item in workload.classes():
+            asked = bought.periods[period].requests_per_second[workload.name] * item.share * robust.demand
+            full_rate = sum(
+                d.max_requests_per_second / d.replicas * (running - lost(number, d, running)) * served.share
+                for number, d in enumerate(bought.deployments)
+                for running in (d.schedule[period].replicas,)
+                for served in d.classes
+                if (d.workload, served.name) == (workload.name, item.name)
+            )
+            by_api = sum(
+                api.schedule[period].requests_per_second
+                for api in bought.hosted
+                if (api.workload, api.request_class) == (workload.name, item.name) and (api.provider,) != provider
+            )
+            if asked:
+                yield (full_rate * robust.throughput + by_api * robust.demand) / asked

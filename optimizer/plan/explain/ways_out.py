@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from optimizer.base.clock import until_limit
 from optimizer.inputs.requirements.declaration import Value
 from optimizer.inputs.requirements.stated import StatedRequirement, shown, waivable, with_field
 from optimizer.inputs.scenario.scenario import Scenario
@@ -30,16 +31,32 @@ class WayOut:
     """Whether nothing stricter has a plan; looser ways stand beside it because they save a lot."""
 
 
-def ways_out(inquiry: Inquiry) -> tuple[list[ConflictItem], list[Relaxation]]:
-    """The sets of requirements that cannot hold together, and the ways out, cheapest first."""
-    conflicts = conflicts_of(inquiry)
+def ways_out(inquiry: Inquiry) -> tuple[list[ConflictItem], list[Relaxation], list[str]]:
+    """The sets of requirements that cannot hold together, the ways out, cheapest first, and what was left out of both.
+
+    Args:
+        inquiry: An infeasible scenario; a limit of its clock leaves what was found by then.
+    """
+    conflicts, limit = until_limit(conflicts_of(inquiry))
+    left_out = [f"conflicts beyond those named: the {limit} was reached"] if limit else []
+    ways, limit = until_limit(_ways(inquiry, conflicts))
+    left_out += [f"ways out beyond those named: the {limit} was reached"] if limit else []
+    told = _told(conflicts, [way for way in ways if len(way.changes) == 1 and len(conflicts) <= 1])
+    cheapest_first = sorted(ways, key=lambda way: (way.plan.monthly_cost_usd, _words(way)))
+    return told, [relaxation(way) for way in cheapest_first], left_out
+
+
+def _ways(inquiry: Inquiry, conflicts: Sequence[Sequence[StatedRequirement]]) -> Iterator[WayOut]:
+    """Each requirement of the one conflict, and each default, loosened alone; all together where none alone helps."""
     named = [item for conflict in conflicts for item in conflict]
     unwritten = [item for item in waivable(inquiry.scenario) if not item.written and item not in named]
-    ways = [way for item in (*named, *unwritten) for way in alone(inquiry, item)] if len(conflicts) <= 1 else []
-    told = _told(conflicts, ways)
-    if named and not ways:
-        ways = together(inquiry, named)
-    return told, [relaxation(way) for way in sorted(ways, key=lambda way: (way.plan.monthly_cost_usd, _words(way)))]
+    found = False
+    for item in (*named, *unwritten) if len(conflicts) <= 1 else ():
+        for way in alone(inquiry, item):
+            found = True
+            yield way
+    if named and not found:
+        yield from together(inquiry, named)
 
 
 def alone(inquiry: Inquiry, item: StatedRequirement) -> Iterator[WayOut]:

@@ -17,14 +17,22 @@ MANY_INSTANCES = 16
 """From here on, whether the provider has that many is a question of its own."""
 
 
-def warnings(scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet, week: Periods) -> list[str]:
-    """One sentence per thing to settle, without repetition, the gravest kind first."""
+def warnings(scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet, unproven: Periods | None) -> list[str]:
+    """One sentence per thing to settle, without repetition, the gravest kind first.
+
+    Args:
+        scenario: What was asked.
+        catalogs: What is known of sellers and prices.
+        bought: The plan.
+        unproven: Its periods where another plan of the week may cost less.
+    """
     deployments = bought.deployments
     kinds = (_not_measured(deployments), _quality(scenario, deployments), _prices(deployments))
     found = [text for kind in kinds for text in kind]
+    found += [*_together(scenario, deployments)]
     found += [*_second_prices(catalogs, bought.purchases), *_shared(catalogs, bought.purchases)]
     found += [*_hosted(bought), *_interrupted(scenario, deployments), *_availability(bought.purchases)]
-    return list(dict.fromkeys([*found, *_rounded_up(scenario, week)]))
+    return list(dict.fromkeys([*found, *_rounded_up(scenario, unproven)]))
 
 
 def _not_measured(deployments: Sequence[Deployment]) -> Iterator[str]:
@@ -80,6 +88,21 @@ def _shared(catalogs: Catalogs, purchases: Sequence[Purchase]) -> Iterator[str]:
             yield f"{offer.provider}: nobody read whether its GPUs are yours alone; have it confirmed"
 
 
+def _together(scenario: Scenario, deployments: Sequence[Deployment]) -> Iterator[str]:
+    """Two replicas on one instance are no spare for each other when it is the instance that fails."""
+    policy = scenario.policy
+    if policy.spare_on_other_instances or "instance" in policy.survive.loss_of:
+        return
+    for d in deployments if policy.spare_replicas else ():
+        # some instance has at least as many
+        together = -(-d.replicas // d.instances)
+        if together > policy.spare_replicas:
+            yield (
+                f"{d.workload} on {d.gpu}: {together} of its {d.replicas} replicas share one {d.instance_type}, so its "
+                f"spare replicas are no help when the instance fails; spare_on_other_instances asks for others"
+            )
+
+
 def _availability(purchases: Sequence[Purchase]) -> Iterator[str]:
     for purchase in purchases:
         if purchase.instances >= MANY_INSTANCES:
@@ -99,10 +122,12 @@ def _interrupted(scenario: Scenario, deployments: Sequence[Deployment]) -> Itera
         yield "spot instances count as if they were never interrupted; say how often in policy.spot"
 
 
-def _rounded_up(scenario: Scenario, week: Periods) -> Iterator[str]:
+def _rounded_up(scenario: Scenario, week: Periods | None) -> Iterator[str]:
+    if week is None:
+        return
     for workload, added in zip(scenario.workloads, week.added_share.tolist(), strict=True):
         if added >= NOTABLE_ROUNDING:
             yield (
                 f"{workload.name}: {week.count} periods stand for the week and plan {added:.1%} more than is asked; "
-                "policy.elastic.max_periods tells more hours apart"
+                "a plan that tells more hours apart may cost less and was not found within the limits of the search"
             )

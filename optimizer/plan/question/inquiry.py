@@ -2,18 +2,22 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
-from optimizer.base.arrays import Flags
+from optimizer.base.arrays import Flags, Ints
+from optimizer.base.clock import Clock, LimitReached
+from optimizer.base.progress import BestAndBound
+from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import own_fields, policy_fields
 from optimizer.inputs.scenario.scenario import Policy, Scenario
 from optimizer.performance.candidates.apis import apis
 from optimizer.performance.candidates.mixes import OverloadedMix, with_mixes_apart, with_mixes_predicted
 from optimizer.performance.candidates.options import WorkloadOptions, evaluate, re_rated, variants
+from optimizer.performance.candidates.periods import Periods, exact_hours, grouped, periods, told_apart
 from optimizer.performance.market.market import Market, admits_by, market, under
 from optimizer.plan.question.service import LOAD_TOLERANCE, Service, Use, overload, services_of
 from optimizer.program.problem.columns import may_mix
@@ -24,12 +28,24 @@ from optimizer.program.solve import Solution, solve
 MOST_ROUNDS = 8
 """Solves with mixing, each knowing the mixes that broke before; most plans settle in one to three."""
 
+SHARE_WITHOUT_MIXING = 0.5
+"""Of what is left of a limit, for the best plan without mixing, which is there if nothing else is."""
+
 NO_FLOW = 1e-8
 """Share of a class's demand below which a flow is the solver's rounding."""
 
 COMPARISON_GAP = 0.01
 COMPARISON_NODES = 50
 """Where the search ends for plans with demand over time that are only compared with the chosen, proven one."""
+
+EXACT_NODES = 500
+"""Where the search over a week of many periods ends, the same on every machine; most end at the first node."""
+
+SHARE_OF_FEW_PERIODS = 0.5
+"""Of what is left of a limit, for the first plan of a week."""
+
+MOST_TIDIED = 24
+"""Periods of a plan for which ties are broken anew."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +57,12 @@ class Answer:
     solution: Solution
     rounds: int = 1
     """Solves until every deployment held at the mix that the plan sends it, see `Inquiry.solved`."""
+
+    @property
+    def running_alike(self) -> Ints:
+        """(168,) the period of each hour where hours that run the same instances are one."""
+        state = np.unique(self.solution.instances, axis=0, return_inverse=True)[1].reshape(-1)
+        return told_apart(state[self.formulation.periods.hour_to_period])
 
     @cached_property
     def used(self) -> tuple[Use, ...]:
@@ -104,37 +126,112 @@ class Inquiry:
     catalogs: Catalogs
     market: Market
     options: tuple[WorkloadOptions, ...]
-    time_limit_s: float | None = None
-    """For each solve; without one every answer is proven."""
+    clock: Clock = field(default_factory=Clock)
+    """Of the whole question, or of a part of it: one runs through rounds, solves and predictions."""
+    best_and_bound: BestAndBound | None = None
+    """Told USD a month of the best plan, where there is one, and what no plan undercuts."""
+    insists: bool = True
+    """Whether an answer is wanted at any rate, a simple plan at least; else a limit raises `LimitReached`."""
     close_enough: bool = False
     """Whether answers are compared only, so that proof may stop at `COMPARISON_GAP` or `COMPARISON_NODES`."""
     any_of_equals: bool = False
     """Whether it does not matter which of several equally cheap plans is found."""
+    hour_to_period: Ints | None = None
+    """(168,) the periods that a variation of a plan is made of; None where it takes as many as lose no plan."""
+    node_limit: int | None = None
+    """For each solve; without one it goes on until every answer is proven."""
 
     @classmethod
-    def of(cls, scenario: Scenario, catalogs: Catalogs, time_limit_s: float | None = None) -> "Inquiry":
+    def of(cls, scenario: Scenario, catalogs: Catalogs, clock: Clock | None = None) -> "Inquiry":
         """Holds every offer against the policy and predicts every configuration."""
         offers = market(catalogs, scenario.policy, promises_latency=scenario.promises_latency)
-        return cls(scenario, catalogs, offers, evaluate(scenario, catalogs, offers), time_limit_s)
+        return cls(scenario, catalogs, offers, evaluate(scenario, catalogs, offers), clock or Clock())
 
     def solved(self, keep: Sequence[Flags] | None = None) -> Answer:
-        """The optimum, optionally over a part of the configurations, that holds at the mixes it runs.
+        """The optimum, optionally over a part of the configurations.
+
+        A week of few periods, whose demand is rounded up, is solved first; then one of as many periods as lose no plan.
+        The cheaper plan is the answer, with what is proven of every plan. Few periods do for a plan that is compared or
+        varied; that there is none is said of every plan alone.
+        """
+        week, enough = self.week, self.close_enough or self.hour_to_period is not None
+        first = self.clock.share(SHARE_OF_FEW_PERIODS)
+        asked = self if week.exact or enough else replace(self, node_limit=EXACT_NODES, clock=first)
+        coarse = asked._over_mixes(keep)
+        if week.exact or (enough and coarse.solution.cost_usd_per_month is not None):
+            return coarse
+        whole = replace(coarse.inquiry, clock=self.clock, hour_to_period=exact_hours(self.scenario))
+        every = replace(whole, node_limit=EXACT_NODES, any_of_equals=True)
+        return self._shown(coarse, every._over_mixes(keep, coarse.solution.cost_usd_per_month))
+
+    def _shown(self, coarse: Answer, exact: Answer) -> Answer:
+        """The cheaper of two plans, of equals the one of fewer periods, with what is proven of every plan.
+
+        Variations of it are made of the few periods, told apart where hours of the plan run different instances.
+        """
+        few, every = coarse.solution.cost_usd_per_month, exact.solution.cost_usd_per_month
+        hours = coarse.formulation.periods.hour_to_period
+        if few is None and every is None:
+            return replace(exact, inquiry=self)
+        if few is None or (every is not None and every < few * (1 - EQUAL_COST)):
+            shown = self._tidied(exact)
+            hours = told_apart(hours, shown.running_alike)
+        else:
+            proven = exact.solution.outcome in ("optimal", "infeasible")
+            bound = few if proven else exact.solution.bound_usd_per_month or 0.0
+            shown = replace(coarse, solution=coarse.solution.above(bound, exact.solution.ended_by))
+        varied = replace(shown.inquiry, clock=self.clock, hour_to_period=hours, node_limit=self.node_limit)
+        return replace(shown, inquiry=replace(varied, any_of_equals=self.any_of_equals))
+
+    def _tidied(self, exact: Answer) -> Answer:
+        """The plan in periods of hours that run the same instances, ties broken among its own configurations.
+
+        It stays as it is where these periods are many, or where they cost more: what is sent to hosted APIs follows the
+        demand of each hour.
+        """
+        hours, cost_usd = exact.running_alike, exact.solution.cost_usd_per_month or 0.0
+        if hours.max() >= MOST_TIDIED:
+            return exact
+        own = tuple(np.zeros(len(choice.configurations), dtype=np.bool_) for choice in exact.inquiry.options)
+        for use in exact.used:
+            own[use.column.workload][use.column.configuration] = True
+        alike = replace(exact.inquiry, hour_to_period=hours, any_of_equals=self.any_of_equals)
+        tidy = alike._over_mixes(own, cost_usd)
+        if tidy.solution.cost_usd_per_month is None or tidy.solution.cost_usd_per_month > cost_usd * (1 + EQUAL_COST):
+            return exact
+        bound_usd = exact.solution.bound_usd_per_month or 0.0
+        return replace(tidy, solution=tidy.solution.above(bound_usd, exact.solution.ended_by))
+
+    def _over_mixes(self, keep: Sequence[Flags] | None, known_usd: float | None = None) -> Answer:
+        """The optimum in this week that holds at the mixes it runs, or that there is none as cheap as a known plan.
 
         Every deployment is predicted again at the mix that the plan sends it. Where one does not hold, its mix becomes
         one of the predicted ones and the program is solved again, after `MOST_ROUNDS` with nothing added up between
         predicted mixes, which always holds. The best plan without any mixing, which is found soon, is a ceiling.
         """
         if not self.mixes_between():
-            return self._solved(keep)
-        apart = self.apart()._solved(keep)
-        known_usd = apart.solution.cost_usd_per_month
+            return self._solved(keep, known_usd)
+        apart = None
+        if known_usd is None:
+            apart = replace(self.apart(), clock=self.clock.share(SHARE_WITHOUT_MIXING))._solved(keep)
+            known_usd = apart.solution.cost_usd_per_month
         inquiry, rounds = self, 1
         answer = inquiry._solved(keep, known_usd)
         while broken := answer.broken():
+            if self.clock.expired and apart is not None and apart.solution.cost_usd_per_month is not None:
+                return replace(
+                    apart, inquiry=inquiry, solution=apart.solution.bounded_by(answer.solution), rounds=rounds
+                )
             mixing, rounds = rounds < MOST_ROUNDS, rounds + 1
             inquiry = inquiry.with_predicted(broken) if mixing else inquiry.apart()
             answer = inquiry._solved(keep, known_usd)
-        return replace(_better(apart, answer), rounds=rounds)
+        return replace(answer if apart is None else _better(apart, answer), rounds=rounds)
+
+    @property
+    def week(self) -> Periods:
+        """The periods that plans are made of."""
+        hours = self.hour_to_period
+        return periods(self.scenario) if hours is None else grouped(self.scenario, hours)
 
     def mixes_between(self) -> int:
         """How many predicted mixes there are between which capacity is added up by shares; 0 where none is."""
@@ -159,29 +256,58 @@ class Inquiry:
         )
         return replace(self, options=options)
 
-    def _solved(self, keep: Sequence[Flags] | None, known_usd_per_month: float | None = None) -> Answer:
+    def formulated(self, keep: Sequence[Flags] | None = None) -> Formulation:
+        """The purchase problem, optionally over a part of the configurations."""
         hosted = apis(self.scenario, self.catalogs).admitted if "serverless" in self.scenario.policy.hosting else ()
-        formulation = formulate(self.scenario, self.options, self.market, keep, hosted)
-        gap, nodes = (COMPARISON_GAP, COMPARISON_NODES) if self.close_enough else (0.0, None)
+        return formulate(self.scenario, self.options, self.market, keep, hosted, self.week)
+
+    def _solved(self, keep: Sequence[Flags] | None, known_usd_per_month: float | None = None) -> Answer:
+        self._still_wanted()
+        formulation = self.formulated(keep)
+        gap, nodes = (COMPARISON_GAP, COMPARISON_NODES) if self.close_enough else (0.0, self.node_limit)
         solution = solve(
             formulation.problem,
-            self.time_limit_s,
+            self.clock,
+            progress=None if self.best_and_bound is None else self._told,
             relative_gap=gap,
             node_limit=nodes,
             break_ties=not self.any_of_equals,
             cutoff_usd_per_month=np.inf if known_usd_per_month is None else known_usd_per_month,
         )
+        if solution.ended_by is not None and not self.insists and solution.outcome not in ("optimal", "infeasible"):
+            raise LimitReached(solution.ended_by)
         return Answer(self, formulation, solution)
+
+    def _still_wanted(self) -> None:
+        """Stop before anything is worked out that nobody insists on and for which nothing is left."""
+        if not self.insists and (limit := self.clock.reached) is not None:
+            raise LimitReached(limit)
+
+    def _told(self, usd_per_hour: float | None, bound_usd_per_hour: float) -> None:
+        """Tell whoever watches what is known, in USD a month."""
+        if self.best_and_bound is not None:
+            best = None if usd_per_hour is None else usd_per_hour * HOURS_PER_MONTH
+            self.best_and_bound(best, bound_usd_per_hour * HOURS_PER_MONTH)
+
+    def beside_a_plan(self, clock: Clock) -> "Inquiry":
+        """The same question for what is worked out next to its answer, as far as a clock allows."""
+        return replace(self, clock=clock, best_and_bound=None, insists=False)
 
     def for_comparison(self) -> "Inquiry":
         """The same question for answers beside a plan: any of several equals, close enough where proof takes long."""
         several = any(workload.demand is not None for workload in self.scenario.workloads)
         return replace(self, close_enough=several, any_of_equals=True)
 
+    def for_variations(self) -> "Inquiry":
+        """The same question, whose changes are all answered in periods that tell hours apart as its own plan does."""
+        return self if self.week.exact else self.solved().inquiry
+
     def changed(self, scenario: Scenario) -> "Inquiry":
         """The inquiry for another scenario over the same catalogs, predicting again only what the change touches."""
+        self._still_wanted()
         if _asked(scenario) != _asked(self.scenario):
-            return Inquiry.of(scenario, self.catalogs, self.time_limit_s)
+            offers = market(self.catalogs, scenario.policy)
+            return replace(self, scenario=scenario, market=offers, options=evaluate(scenario, self.catalogs, offers))
         levels = _levels(scenario) != _levels(self.scenario)
         options = self.under_levels(scenario).options if levels else self.options
         options = tuple(replace(o, workload=v.workload) for o, v in zip(options, variants(scenario), strict=True))

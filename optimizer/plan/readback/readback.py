@@ -1,6 +1,6 @@
 """Solution values back into a plan: whole counts, prices in Decimal, predictions at the planned load."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 import numpy as np
@@ -12,16 +12,18 @@ from optimizer.performance.market.supply import power_kw
 from optimizer.performance.uncertainty.evidence import not_measured
 from optimizer.plan.question.inquiry import Answer
 from optimizer.plan.question.service import Service, Use
-from optimizer.plan.readback.bill import hours_per_month
+from optimizer.plan.readback.bill import asked_hours_per_month, hours_per_month
 from optimizer.plan.readback.latencies import Latencies, latencies_of
 from optimizer.plan.readback.outline import outlined, uses_by_offer
 from optimizer.plan.record.fleet import (
     Deployment,
     Period,
     PeriodReplicas,
+    PlacedInstances,
     Placement,
     PlannedFleet,
     Provenance,
+    ReplicasTogether,
     ServedClass,
     Vram,
 )
@@ -38,6 +40,7 @@ def read_back(answer: Answer) -> PlannedFleet:
         migration=outline.migration,
         monthly_cost_usd=outline.monthly_cost_usd,
         periods=_periods(answer),
+        placement=tuple(_placement(answer)),
     )
 
 
@@ -131,7 +134,7 @@ UnitCosts = tuple[Decimal, Decimal, Decimal] | tuple[None, None, None]
 
 def _unit_costs(answer: Answer, choice: WorkloadOptions, services: Sequence[Service], cost: Decimal) -> UnitCosts:
     """USD a request, a million output tokens and a million tokens; None for a standby."""
-    hours = np.array(hours_per_month(answer), dtype=float)
+    hours = np.array(asked_hours_per_month(answer, choice.workload_index), dtype=float)
     requests = hours @ np.array([service.flow_per_class_per_s for service in services]) * SECONDS_PER_HOUR
     total = float(requests.sum())
     if total == 0:
@@ -176,6 +179,25 @@ def _provenance(answer: Answer, choice: WorkloadOptions, column: Column) -> Prov
         seller=seller,
         quality="unknown" if estimate is None else estimate.basis,
     )
+
+
+def _placement(answer: Answer) -> Iterator[PlacedInstances]:
+    """What stands together, deployments by their place in the plan."""
+    placed, order = answer.solution.placed, uses_by_offer(answer)
+    # candidate -> its deployment, with the workload
+    ran = np.flatnonzero(answer.solution.replicas.any(axis=0)).tolist()
+    deployment = {c: order.index(use) for c, use in zip(ran, answer.used, strict=True)}
+    workload = {
+        c: answer.inquiry.options[use.column.workload].workload.name for c, use in zip(ran, answer.used, strict=True)
+    }
+    for period, offer, count, held in zip(*(values.tolist() for values in vars(placed).values()), strict=True):
+        together = sorted((deployment[c], workload[c], n) for c, n in enumerate(held) if n)
+        yield PlacedInstances(
+            period=period,
+            instance=answer.inquiry.market.offers[answer.formulation.offers[offer]].id,
+            count=count,
+            contents=[ReplicasTogether(deployment=d, workload=name, replicas=n) for d, name, n in together],
+        )
 
 
 def _periods(answer: Answer) -> tuple[Period, ...]:

@@ -175,3 +175,5 @@ class Explanation(Strict):
     breakpoints: list[Breakpoint]
     exposure: Exposure | None
     warnings: list[str]
+    not_worked_out: list[str]
+    """What of all this was left out because the time limit or the work limit was reached, in words."""

@@ -5,6 +5,8 @@ from datetime import date
 from decimal import Decimal
 from typing import Literal
 
+from pydantic import Field
+
 from optimizer.base.model import Strict
 from optimizer.plan.record.fields import ByStatistic, Figure, UnitUsd, Usd
 
@@ -140,6 +142,26 @@ class PeriodInstances(Strict):
     instances: int
 
 
+class LoadedReplicas(Strict):
+    """Replicas of one configuration that an instance holds, whether they serve or not."""
+
+    workload: str
+    model: str
+    engine: str
+    precision: str
+    kv_precision: str
+    tensor_parallel: int
+    pipeline_parallel: int
+    replicas: int
+
+
+class InstanceLayout(Strict):
+    """What an instance holds for as long as it is paid for, and the instances that hold it in each period."""
+
+    contents: list[LoadedReplicas]
+    schedule: list[PeriodInstances]
+
+
 class PeriodRequests(Strict):
     """Requests sent to a hosted API in a period."""
 
@@ -169,6 +191,8 @@ class Purchase(Strict):
     schedule: list[PeriodInstances]
     runs: list[BilledRun]
     """What is paid for in a week where an instance is paid for longer than it may run; else empty."""
+    layouts: list[InstanceLayout] = Field(default_factory=list)
+    """What is loaded where several configurations run on the offer over the week; else empty."""
     instance_hours_per_month: Figure
     """Paid for, start-up included."""
     price_usd_per_hour: Decimal
@@ -185,6 +209,26 @@ class Period(Strict):
     """Ranges of hours 0 to 167, first and last included."""
     hours_per_month: Figure
     requests_per_second: dict[str, Figure]
+
+
+class ReplicasTogether(Strict):
+    """Replicas of one deployment that stand on the same instance."""
+
+    deployment: int
+    """Position among the plan's deployments, the first is 0."""
+    workload: str
+    replicas: int
+
+
+class PlacedInstances(Strict):
+    """Instances of an offer with the same replicas on them, in one period."""
+
+    period: int
+    instance: str
+    """The offer, as in `purchases`."""
+    count: int
+    """How many instances have just these contents; others of the offer are empty."""
+    contents: list[ReplicasTogether]
 
 
 class Hosted(Strict):
@@ -250,3 +294,5 @@ class PlannedFleet(Outline):
 
     deployments: tuple[Deployment, ...] = ()
     periods: tuple[Period, ...] = ()
+    placement: tuple[PlacedInstances, ...] = ()
+    """What stands on which instance, where the loss of an instance is survived; else empty."""

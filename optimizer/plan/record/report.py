@@ -1,14 +1,17 @@
 """The answer as a whole: what to buy, what it will deliver, why, and the proof; published as a JSON schema."""
 
 from datetime import date
+from typing import Literal, TypeAlias
 
 from optimizer.base.model import Strict
 from optimizer.plan.record.explanation import Explanation
 from optimizer.plan.record.fields import Figure, Outcome, Usd
-from optimizer.plan.record.fleet import Costs, Deployment, Hosted, Period, Purchase, ReplicaChanges
+from optimizer.plan.record.fleet import Costs, Deployment, Hosted, Period, PlacedInstances, Purchase, ReplicaChanges
 from optimizer.plan.record.origin import PlanInputs
 
 SCHEMA_VERSION = 1
+
+BoundOf: TypeAlias = Literal["the scenario", "the plans considered"]
 
 
 class SolverFacts(Strict):
@@ -28,6 +31,17 @@ class SolverFacts(Strict):
     """Solves until every deployment held at the mix of classes that the plan sends it; each but the last predicted the
     mixes that did not."""
     wall_s: float
+
+
+class Scope(Strict):
+    """What the answer is true of."""
+
+    statement: str
+    """In one sentence."""
+    exact: bool
+    """Whether nothing was left out: what is proven is true of every plan of the scenario."""
+    considered: list[str]
+    not_considered: list[str]
 
 
 class Check(Strict):
@@ -54,7 +68,10 @@ class PlanReport(Strict):
     outcome: Outcome
     monthly_cost_usd: Usd | None
     bound_usd: Usd | None
+    bound_of: BoundOf
+    """What the bound is a bound of, and what is proven is true of; `scope` says what else there is."""
     relative_gap: Figure | None
+    scope: Scope
     catalog_as_of: date
     confidence: Figure
     solver: SolverFacts
@@ -62,6 +79,8 @@ class PlanReport(Strict):
     purchases: tuple[Purchase, ...]
     hosted: tuple[Hosted, ...]
     periods: tuple[Period, ...]
+    placement: tuple[PlacedInstances, ...] = ()
+    """What stands on which instance, by period, where the loss of an instance is survived; else empty."""
     migration: ReplicaChanges | None
     costs: Costs | None
     explanation: Explanation

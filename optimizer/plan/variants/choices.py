@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 import numpy as np
 
+from optimizer.base.clock import Limit, LimitReached
 from optimizer.inputs.catalog.kinds import OWNED
 from optimizer.inputs.requirements.registry import BY_NAME
 from optimizer.inputs.requirements.stated import waivable
@@ -51,11 +52,13 @@ class Tried:
         name: The choice as people call it.
         answer: None where nothing serves the scenario.
         stops: What the choice fails; with an answer, the policies that were lifted for it.
+        limit: The limit of the clock that was reached before anything was known of it; None where something is.
     """
 
     name: str
     answer: Answer | None
     stops: tuple[Stop, ...] = ()
+    limit: Limit | None = None
 
 
 def value_of(by: Dimension, deployment: Deployment) -> str:
@@ -89,12 +92,21 @@ def tried(inquiry: Inquiry, whole: Inquiry, name: str, choice: Choice) -> Tried:
         name: What to call the choice.
         choice: What the fleet is restricted to.
     """
+    if (limit := inquiry.clock.reached) is not None:
+        return Tried(name, None, limit=limit)
+    try:
+        return _tried(inquiry, whole, name, choice)
+    except LimitReached as reached:
+        return Tried(name, None, limit=reached.limit)
+
+
+def _tried(inquiry: Inquiry, whole: Inquiry, name: str, choice: Choice) -> Tried:
     proposal = forced(inquiry, choice)
     if proposal is not None and _is_served(proposal):
-        answer = proposal.solved()
+        answer = _solved(proposal)
         if answer.solution.outcome in SOLVED:
             return Tried(name, answer)
-        return Tried(name, None, tuple(_fleet_stops(proposal)))
+        return Tried(name, None, tuple(_fleet_stops(proposal.beside_a_plan(proposal.clock))))
     failed = shortfalls(whole, choice)
     stops = tuple(Stop(item.requirement, item.text) for item in failed)
     barred = {item.criterion for item in failed}
@@ -103,8 +115,20 @@ def tried(inquiry: Inquiry, whole: Inquiry, name: str, choice: Choice) -> Tried:
     admitted = forced(whole, choice, barred)
     if admitted is None or not _is_served(admitted):
         return Tried(name, None, stops)
-    answer = admitted.solved()
+    answer = _solved(admitted)
     return Tried(name, answer if answer.solution.outcome in SOLVED else None, stops)
+
+
+def _solved(inquiry: Inquiry) -> Answer:
+    """The best plan found, or the proof that there is none.
+
+    Raises:
+        LimitReached: neither was found in time.
+    """
+    answer = inquiry.solved()
+    if answer.solution.outcome not in SOLVED and answer.solution.ended_by is not None:
+        raise LimitReached(answer.solution.ended_by)
+    return answer
 
 
 def _is_served(inquiry: Inquiry) -> bool:

@@ -1,7 +1,7 @@
 """The least cost against one or two requirements: every point an optimum, and the values where the plan changes."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import pairwise
 from typing import Final
@@ -113,11 +113,14 @@ def points(inquiry: Inquiry, first: Sweep, second: Sweep | None, told: Callable[
         second: None for a frontier along one line.
         told: Called after every point.
     """
-    rows = []
+    rows, waiting = [], first.count * (second.count if second else 1)
     for other in second.values() if second else (None,):
         row = []
         for value in first.values():
-            row.append(_at(inquiry, first, value, second, other))
+            # what is left in equal shares, one of them for where the plan changes
+            in_turn = replace(inquiry, clock=inquiry.clock.share(1 / (waiting + 1)))
+            row.append(_at(in_turn, first, value, second, other))
+            waiting -= 1
             told()
         rows.append(row)
     return rows

@@ -6,6 +6,7 @@ from decimal import Decimal
 from itertools import combinations, pairwise
 from typing import Final
 
+from optimizer.base.clock import LimitReached
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.policy import Hosting
 from optimizer.inputs.scenario.scenario import Scenario, Workload
@@ -62,7 +63,15 @@ def hosted(inquiry: Inquiry, way: str) -> Inquiry:
 
 def tried_ways(inquiry: Inquiry) -> dict[str, Tried]:
     """Each way to host with its best plan, and what had to be lifted for it or stops it."""
-    return {way: _tried(inquiry, way) for way in WAYS}
+    found = {}
+    for number, way in enumerate(WAYS):
+        # half of what is left of a limit is for how the ways compare at other demands
+        in_turn = replace(inquiry, clock=inquiry.clock.share(0.5 / (len(WAYS) - number)))
+        try:
+            found[way] = _tried(in_turn, way)
+        except LimitReached as reached:
+            found[way] = Tried(way, None, limit=reached.limit)
+    return found
 
 
 def _tried(inquiry: Inquiry, way: str) -> Tried:
@@ -74,7 +83,9 @@ def _tried(inquiry: Inquiry, way: str) -> Tried:
     answer = question.solved()
     if answer.solution.outcome in SOLVED:
         return Tried(way, answer, lifted)
-    limits = stopping_limits(question)
+    if answer.solution.ended_by is not None:
+        return Tried(way, None, limit=answer.solution.ended_by)
+    limits = stopping_limits(question.beside_a_plan(question.clock))
     stops = tuple(Stop(field, f"{field} rules it out") for field in limits)
     few = f"there is not enough {way} hardware for the demand" if way == OWN else answer.solution.reason
     return Tried(way, None, stops or (Stop("", few),))
@@ -151,7 +162,7 @@ def cost_curves(inquiry: Inquiry, found: Mapping[str, Tried]) -> dict[str, Calla
         if way == SERVERLESS:
             curves[way] = _line(outlined(answer).monthly_cost_usd)
         else:
-            curves[way] = _steps(narrowed(replace(hosted(inquiry, way), close_enough=True)))
+            curves[way] = _steps(narrowed(replace(hosted(inquiry, way), close_enough=True, insists=False)))
     return curves
 
 
@@ -176,15 +187,13 @@ def factors() -> tuple[float, ...]:
     return tuple(2.0**octave for octave in range(-OCTAVES, OCTAVES + 1))
 
 
-def flips(curves: Mapping[str, Callable[[float], Cost]]) -> list[Flip]:
+def flips(curves: Mapping[str, Callable[[float], Cost]]) -> Iterator[Flip]:
     """Every change of order between two ways on the grid of factors, each narrowed by bisection."""
-    found = []
     for one, other in combinations(sorted(curves), 2):
         for low, high in pairwise(factors()):
             first, last = (_cheaper(curves, one, other, at) for at in (low, high))
             if first and last and first != last:
-                found.append(_flip(curves, (first, last), low, high))
-    return found
+                yield _flip(curves, (first, last), low, high)
 
 
 def _cheaper(curves: Mapping[str, Callable[[float], Cost]], one: str, other: str, factor: float) -> str | None:

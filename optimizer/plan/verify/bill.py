@@ -45,7 +45,7 @@ def cost(claim: Claim) -> Findings:
         yield from _runs(claim, purchase, offer)
         yield _same(usd, purchase.monthly_cost_usd, f"{purchase.offer} at catalog prices")
     for item in fleet.hosted:
-        requests = _requests_per_month(claim, item.schedule)
+        requests = _requests_per_month(claim, item.workload, item.schedule)
         usd = requests * _usd_a_request(claim, item)
         by_request += usd
         yield _same(usd, item.monthly_cost_usd, f"{item.api} by the request", claim.flow_usd(usd))
@@ -79,7 +79,7 @@ def _same(own: Fraction, shown: Decimal, what: str, slack_usd: Decimal = Decimal
 def _by_the_request(claim: Claim) -> Findings:
     """What a request costs, of every deployment that serves any."""
     for d in claim.fleet.deployments:
-        requests = _requests_per_month(claim, d.schedule)
+        requests = _requests_per_month(claim, d.workload, d.schedule)
         if requests:
             own = Fraction(d.monthly_cost_usd) / requests
             text = f"{d.workload} on {d.gpu} costs {float(own):g} USD a request"
@@ -96,8 +96,19 @@ def paid_hours_per_month(claim: Claim, purchase: Purchase, offer: Offer) -> Frac
 def started_hours_per_week(claim: Claim, purchase: Purchase, offer: Offer) -> Fraction:
     """Hours of a week that are paid for while instances start; none where they always run."""
     running = claim.instances_by_hour(purchase, offer)
-    started = sum(max(0, running[hour] - running[hour - 1]) for hour in range(HOURS_PER_WEEK))
+    started = sum(
+        max(0, running[hour] - running[hour - 1], turned_without_rest(claim, purchase, hour))
+        for hour in range(HOURS_PER_WEEK)
+    )
     return started * Fraction(repr(claim.policy.elastic.start_up_minutes)) / MINUTES_PER_HOUR
+
+
+def turned_without_rest(claim: Claim, purchase: Purchase, hour: int) -> int:
+    """Instances more with some layout than an hour before, less those that held none then."""
+    before, after = claim.period_of_hour[hour - 1], claim.period_of_hour[hour]
+    counts = [(item.schedule[before].instances, item.schedule[after].instances) for item in purchase.layouts]
+    rested = purchase.schedule[before].instances - sum(held for held, _ in counts) if counts else 0
+    return sum(max(0, more - held) for held, more in counts) - rested
 
 
 def _runs(claim: Claim, purchase: Purchase, offer: Offer) -> Findings:
@@ -127,22 +138,26 @@ def disk_usd_per_hour(claim: Claim, offer: Offer) -> Fraction:
 
 
 def _egress_gb_per_month(claim: Claim, d: Deployment) -> Fraction:
-    """The bytes of each class's answers; none where the scenario does not ask for egress."""
+    """The bytes of the answers to what is asked of each class; none where the scenario does not ask for egress."""
     egress = claim.policy.egress
     if egress is None:
         return Fraction(0)
     tokens = {item.name: item.output_tokens for item in d.classes}
     per_token, per_request = Fraction(repr(egress.bytes_per_output_token)), Fraction(repr(egress.bytes_per_request))
     sent = (
-        Fraction(repr(flow)) * (tokens.get(name, 0) * per_token + per_request)
-        for period in claim.period_of_hour
+        Fraction(repr(flow)) * Fraction(share) * (tokens.get(name, 0) * per_token + per_request)
+        for period, share in zip(claim.period_of_hour, claim.asked_share[d.workload], strict=True)
         for name, flow in d.schedule[period].requests_per_second_by_class.items()
     )
     return sum(sent, Fraction(0)) * SECONDS_PER_HOUR * WEEKS_PER_MONTH / BYTES_PER_GB
 
 
-def _requests_per_month(claim: Claim, schedule: Sequence[PeriodReplicas] | Sequence[PeriodRequests]) -> Fraction:
-    by_hour = (Fraction(repr(schedule[period].requests_per_second)) for period in claim.period_of_hour)
+def _requests_per_month(
+    claim: Claim, workload: str, schedule: Sequence[PeriodReplicas] | Sequence[PeriodRequests]
+) -> Fraction:
+    """Of the requests planned for the highest hour of a period those that are asked in each."""
+    hours = zip(claim.period_of_hour, claim.asked_share[workload], strict=True)
+    by_hour = (Fraction(repr(schedule[period].requests_per_second)) * Fraction(share) for period, share in hours)
     return sum(by_hour, Fraction(0)) * SECONDS_PER_HOUR * WEEKS_PER_MONTH
 
 

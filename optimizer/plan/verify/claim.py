@@ -150,6 +150,16 @@ class Claim:
             return (workload.peak_requests_per_second(),) * HOURS_PER_WEEK
         return workload.demand.weekly()
 
+    @cached_property
+    def asked_share(self) -> dict[str, tuple[float, ...]]:
+        """By workload (168,) what is asked in each hour as a share of the highest of its period; 0 where nothing is."""
+        return {name: self._shares_of_highest(self.asked_per_s(workload)) for name, workload in self.workloads.items()}
+
+    def _shares_of_highest(self, asked_per_s: tuple[float, ...]) -> tuple[float, ...]:
+        highest = [max(asked_per_s[hour] for hour in hours_of(period)) for period in self.fleet.periods]
+        pairs = zip(asked_per_s, self.period_of_hour, strict=True)
+        return tuple(asked / highest[period] if asked else 0.0 for asked, period in pairs)
+
     def disk_prices(self, offer: Offer) -> list[Decimal]:
         """What the offer's provider asks for a GB of block storage for a month; nothing for one's own hardware."""
         rows = self.catalogs.ancillary if offer.provider_kind != OWNED else ()

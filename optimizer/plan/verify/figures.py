@@ -130,12 +130,15 @@ def _are_shares(claim: Claim, flows: dict[str, float], shares: dict[str, float])
 def _by_the_token(claim: Claim, d: Deployment, name: str) -> Findings:
     """What a million tokens cost, answers alone and with prompts."""
     lengths = {item.name: (item.input_tokens, item.output_tokens) for item in d.classes}
-    by_class = (d.schedule[period].requests_per_second_by_class for period in claim.period_of_hour)
-    flows = [pair for hour in by_class for pair in hour.items()]
+    hours = zip(claim.period_of_hour, claim.asked_share[d.workload], strict=True)
+    flows = [
+        (name, Fraction(repr(flow)) * Fraction(share))
+        for period, share in hours
+        for name, flow in d.schedule[period].requests_per_second_by_class.items()
+    ]
     month = SECONDS_PER_HOUR * WEEKS_PER_MONTH / TOKENS_PER_MILLION
     prompts, answers = (
-        sum((Fraction(repr(flow)) * lengths[sort][column] for sort, flow in flows if sort in lengths), Fraction(0))
-        * month
+        sum((flow * lengths[sort][column] for sort, flow in flows if sort in lengths), Fraction(0)) * month
         for column in (0, 1)
     )
     shown = (

@@ -32,6 +32,7 @@ def verify_report(report: PlanReport, scenario: Scenario, catalogs: Catalogs) ->
         migration=report.migration,
         monthly_cost_usd=report.monthly_cost_usd or Decimal(0),
         periods=report.periods,
+        placement=report.placement,
     )
     checks = verify(scenario, catalogs, fleet, WRITTEN).checks
     if len(checks) > 1:
@@ -103,6 +104,8 @@ def _minimum_billing(claim: Claim, purchase: Purchase, offer: Offer) -> Fraction
 
 def _proof(report: PlanReport) -> Findings:
     """The bound is none that the plan undercuts, and the gap is the one between them."""
+    exact = not report.scope.not_considered
+    yield report.scope.exact == exact, f"{len(report.scope.not_considered)} things were not considered"
     cost, bound, gap = report.monthly_cost_usd, report.bound_usd, report.relative_gap
     yield report.outcome in ("optimal", "feasible"), f"the outcome is {report.outcome}"
     yield bool(report.verification.passed), "the plan was verified when it was written"

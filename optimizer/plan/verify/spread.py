@@ -48,24 +48,23 @@ def _by_provider(claim: Claim, period: int) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class LossEvent:
-    """One thing that may be lost: an instance of an offer, all of an offer, a region or a provider."""
+    """One place that may be lost: all of an offer, a region or a provider."""
 
     kind: str
     name: str
 
-    def left(self, d: Deployment, offer: Offer, replicas: int) -> int:
-        """Replicas of a deployment that still run; of an instance's offer the most that one instance can hold go."""
-        if self.kind == "instance":
-            return replicas - min(replicas, offer.gpu_count // d.gpus_per_replica) * (offer.id == self.name)
+    def left(self, offer: Offer, replicas: int) -> int:
+        """Replicas of a deployment on an offer that still run."""
         lost = {"provider": offer.provider, "region": f"{offer.provider}/{offer.region}", "spot_offer": offer.id}
         return 0 if lost[self.kind] == self.name else replicas
 
 
 def losses(claim: Claim) -> Findings:
-    """After each loss that the scenario names, what is left at its full rate still carries every class's demand.
+    """After each loss of a place that the scenario names, what is left at full rate still carries the demand.
 
-    Every deployment serves one mix of classes and has nobody to share its replicas with, so running all of them at
-    their full rate serves each class most. What hosted APIs are sent stays as it was.
+    The loss of one instance is held against what the plan says stands on it, see `placement`. Every deployment serves
+    one mix of classes and has nobody to share its replicas with, so running all of them at their full rate serves each
+    class most. What hosted APIs are sent stays as it was.
     """
     yield from _spare(claim)
     for loss in _events(claim):
@@ -89,12 +88,12 @@ def _events(claim: Claim) -> Iterator[LossEvent]:
     """Only what the plan uses: losing anything else takes nothing away."""
     offers = [offer for _, offer in claim.bought]
     named = {
-        "instance": {offer.id for offer in offers},
         "spot_offer": {offer.id for offer in offers if offer.pricing_term == SPOT},
         "region": {f"{offer.provider}/{offer.region}" for offer in offers},
         "provider": {offer.provider for offer in offers} | {item.provider for item in claim.fleet.hosted},
     }
-    return (LossEvent(kind, name) for kind in claim.policy.survive.loss_of for name in sorted(named[kind]))
+    kinds = (kind for kind in claim.policy.survive.loss_of if kind in named)
+    return (LossEvent(kind, name) for kind in kinds for name in sorted(named[kind]))
 
 
 def _carried_after(claim: Claim, loss: LossEvent, period: int) -> Findings:
@@ -102,7 +101,7 @@ def _carried_after(claim: Claim, loss: LossEvent, period: int) -> Findings:
     robust = claim.policy.robust
     for d, _, offer in claim.placed:
         rate_of_replica = d.max_requests_per_second / d.replicas * robust.throughput
-        full_rate = rate_of_replica * loss.left(d, offer, d.schedule[period].replicas)
+        full_rate = rate_of_replica * loss.left(offer, d.schedule[period].replicas)
         for item in d.classes:
             carried[d.workload, item.name] += full_rate * item.share
     for api in claim.fleet.hosted:

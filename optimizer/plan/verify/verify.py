@@ -18,6 +18,8 @@ from optimizer.plan.verify.bill import cost, hosted, migration
 from optimizer.plan.verify.claim import EXACT, Claim, Findings, Precision, hours_of
 from optimizer.plan.verify.figures import figures
 from optimizer.plan.verify.latencies import service_levels
+from optimizer.plan.verify.layouts import layouts
+from optimizer.plan.verify.placement import placement
 from optimizer.plan.verify.service import demand, memory, quality, utilization, warm
 from optimizer.plan.verify.spread import losses, spread
 from optimizer.plan.verify.supply import instances, offers, totals
@@ -68,9 +70,6 @@ def _calendar(claim: Claim) -> Findings:
     of_week = all(0 <= hour < HOURS_PER_WEEK for item in fleet.periods for pair in item.hours_of_week for hour in pair)
     hours = sorted(hour for item in fleet.periods for hour in hours_of(item)) if of_week else []
     yield hours == list(range(HOURS_PER_WEEK)), f"{len(fleet.periods)} periods cover each hour of the week once"
-    most = claim.policy.elastic.max_periods
-    if len(fleet.periods) > most:
-        yield False, f"{len(fleet.periods)} of at most {most} periods"
     numbers = list(range(len(fleet.periods)))
     yield [item.period for item in fleet.periods] == numbers, "periods are numbered in order"
     named = all(set(item.requests_per_second) == set(claim.workloads) for item in fleet.periods)
@@ -119,7 +118,6 @@ CHECKS: Final[Mapping[str, Rule]] = {
             "workloads[].output_tokens",
             "workloads[].request_classes[].input_tokens",
             "workloads[].request_classes[].output_tokens",
-            "policy.elastic.max_periods",
         ),
     ),
     "cost": Rule(
@@ -168,6 +166,7 @@ CHECKS: Final[Mapping[str, Rule]] = {
     ),
     "warm": Rule(warm, ("workloads[].min_replicas", "workloads[].max_replicas", "policy.elastic.start_up_minutes")),
     "instances": Rule(instances),
+    "layouts": Rule(layouts, ("policy.elastic.repartition_minutes",)),
     "utilization": Rule(
         utilization,
         ("policy.max_utilization", "policy.robust.demand", "policy.robust.throughput", "policy.mix_classes"),
@@ -241,6 +240,15 @@ CHECKS: Final[Mapping[str, Rule]] = {
         ("policy.min_providers", "policy.min_regions", "policy.max_provider_share", "policy.max_spot_share"),
     ),
     "figures": Rule(figures),
+    "placement": Rule(
+        placement,
+        (
+            "policy.survive.loss_of",
+            "policy.spare_on_other_instances",
+            "policy.robust.demand",
+            "policy.robust.throughput",
+        ),
+    ),
     "losses": Rule(
         losses, ("policy.spare_replicas", "policy.survive.loss_of", "policy.robust.demand", "policy.robust.throughput")
     ),
@@ -260,6 +268,7 @@ NOT_COVERED: Final[Mapping[str, str]] = {
     "workloads[].trace": "read into the rate and the request classes when the scenario is loaded",
     "workloads[].demand.profile": "read into the weekly rates when the scenario is loaded",
     "policy.flag_price_age_days": "a warning, which no plan fails",
+    "policy.elastic.max_periods": "how finely the first plan of a week tells hours apart",
     "policy.migration.from_plan": "read into the replicas in force when the scenario is loaded",
 }
 """Every other field, and why no plan can break it."""

@@ -3,6 +3,8 @@
 Flows are in units of a stream's reach (see `problem.Streams`), so every coefficient is a ratio near what it bounds.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
@@ -123,24 +125,46 @@ def packing(problem: Problem, variables: Variables) -> Rows:
     the slots of all replicas of at least s, this one included, do not exceed floor(G/s) n: some instance has a free
     slot, and the replica goes there.
     """
-    size, offer = problem.candidates.gpus_per_replica, problem.candidates.offer
-    first = grouped(offer, size).first
-    row_offer, row_size = offer[first], size[first]
-    # each candidate in every row of its offer whose size it has at least
-    candidate, row = matches(offer, row_offer)
-    fits = row_size[row] <= size[candidate]
-    candidate, row = candidate[fits], row[fits]
-    slots = problem.offers.gpus_per_instance[row_offer] // row_size
+    slots = slots_of(problem, problem.candidates.offer, problem.candidates.gpus_per_replica)
     # (T, 1): the rows of a period follow those of the one before
     time = np.arange(problem.traffic.periods)[:, None]
-    shift = time * len(first)
-    ids = [problem.offers.ids[o] for o in row_offer.tolist()]
-    members = by_period(problem, [f"{name}|{s}" for name, s in zip(ids, row_size.tolist(), strict=True)])
+    shift = time * len(slots.names)
     return at_most(
-        tagged("packing", members),
+        tagged("packing", by_period(problem, slots.names)),
         0.0,
-        (row + shift, variables.replicas[time, candidate], size[candidate] / row_size[row]),
-        (np.arange(len(first)) + shift, variables.instance_at[time, row_offer], -slots),
+        (slots.row + shift, variables.replicas[time, slots.entry], slots.taken),
+        (np.arange(len(slots.names)) + shift, variables.instance_at[time, slots.offer], -slots.there),
+    )
+
+
+class Slots(NamedTuple):
+    """For each offer and replica size on it: a name, the offer, and the slots of that size in an instance; then entries
+    (row, which replicas, slots that one of them takes) of all replicas of at least the size."""
+
+    names: list[str]
+    offer: Ints
+    there: Ints
+    row: Ints
+    entry: Ints
+    taken: Floats
+
+
+def slots_of(problem: Problem, offer: Ints, size: Ints) -> Slots:
+    """The slots of replicas of so many GPUs each, given the offer of each."""
+    first = grouped(offer, size).first
+    row_offer, row_size = offer[first], size[first]
+    # each kind of replica in every row of its offer whose size it has at least
+    entry, row = matches(offer, row_offer)
+    fits = row_size[row] <= size[entry]
+    entry, row = entry[fits], row[fits]
+    ids = [problem.offers.ids[o] for o in row_offer.tolist()]
+    return Slots(
+        names=[f"{name}|{s}" for name, s in zip(ids, row_size.tolist(), strict=True)],
+        offer=row_offer,
+        there=problem.offers.gpus_per_instance[row_offer] // row_size,
+        row=row,
+        entry=entry,
+        taken=size[entry] / row_size[row],
     )
 
 

@@ -28,10 +28,12 @@ def cost_usd_per_hour(problem: Problem, variables: Variables) -> Floats:
 
 
 def api_cost_usd_per_hour(problem: Problem) -> Floats:
-    """(B,) what serving the reach of an API's stream through its period costs, spread over the month."""
-    streams = problem.api_streams
-    requests_per_hour = streams.reach_per_s * SECONDS_PER_HOUR * problem.traffic.share_of_month[streams.period]
-    cost: Floats = problem.apis.usd_per_request[streams.server] * requests_per_hour
+    """(B,) what serving the reach of an API's stream through its period costs, spread over the month.
+
+    Of each hour just the requests that are asked in it, here as in `egress_table_usd_per_hour`.
+    """
+    streams, requests_per_hour = problem.api_streams, _paid_requests_per_hour(problem)
+    cost: Floats = problem.apis.usd_per_request[streams.server] * requests_per_hour[streams.period, streams.mix]
     return cost
 
 
@@ -48,6 +50,12 @@ def egress_cost_usd_per_hour(problem: Problem) -> Floats:
 def egress_table_usd_per_hour(problem: Problem) -> Floats:
     """(T, O, M) the same for every offer: USD/GB x GB per request x requests/h x share of the month."""
     gb_per_request = problem.traffic.mixes @ problem.egress.gb_per_request
-    requests_per_hour = problem.reach_per_s * SECONDS_PER_HOUR * problem.traffic.share_of_month[:, None]
-    cost: Floats = problem.egress.usd_per_gb[:, None] * (gb_per_request * requests_per_hour)[:, None, :]
+    sent_gb = gb_per_request * _paid_requests_per_hour(problem)
+    cost: Floats = problem.egress.usd_per_gb[:, None] * sent_gb[:, None, :]
     return cost
+
+
+def _paid_requests_per_hour(problem: Problem) -> Floats:
+    """(T, M) requests of a mix's reach that are asked in a period, spread over the month."""
+    share: Floats = problem.traffic.share_of_month[:, None] * problem.paid_share_of_mix
+    return problem.reach_per_s * SECONDS_PER_HOUR * share

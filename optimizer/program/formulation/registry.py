@@ -1,63 +1,19 @@
 """The registry of constraint families: one entry, one function, one golden model, one paragraph of documentation."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Final, Literal
+from collections.abc import Mapping
+from typing import Final
 
 import numpy as np
 
-from optimizer.inputs.requirements.registry import BY_NAME
 from optimizer.program.formulation import changes as change_constraints
 from optimizer.program.formulation import demand as constraints
+from optimizer.program.formulation import layouts as layout_constraints
 from optimizer.program.formulation import policy as policy_constraints
 from optimizer.program.formulation import resilience as resilience_constraints
-from optimizer.program.formulation.rows import Rows
-from optimizer.program.formulation.variables import Variables
+from optimizer.program.formulation.family import Family
+from optimizer.program.problem.instance_contents import places_instances
+from optimizer.program.problem.layouts import holds_layouts
 from optimizer.program.problem.problem import Problem
-
-
-@dataclass(frozen=True, kw_only=True)
-class Family:
-    """A constraint family.
-
-    Attributes:
-        name: Prefix of its row names.
-        algebra: What it says in plain algebra.
-        unit: Unit of its slack.
-        rows: Its rows.
-        requirement: Name of what the scenario asks by it; empty where only other hardware would loosen it.
-        says: What it says, for people, where no requirement says so.
-        used_when: Whether a problem uses it, where more than a limit decides; a family that is not used adds nothing.
-        charges: What the dual price of its rows falls on in a bound; None where the bound takes it in otherwise.
-        in_relaxation: Whether the relaxation keeps it; those that need yes-or-no decisions or link periods are left
-            out there, which can only lower the cost.
-    """
-
-    name: str
-    algebra: str
-    unit: str
-    rows: Callable[[Problem, Variables], Rows]
-    requirement: str = ""
-    says: str = ""
-    used_when: Callable[[Problem], bool] | None = None
-    charges: Literal["instances", "replicas", "flow"] | None = None
-    in_relaxation: bool = True
-
-    @property
-    def sentence(self) -> str:
-        """What it says, for people."""
-        return BY_NAME[self.requirement].sentence if self.requirement else self.says
-
-    @property
-    def field(self) -> str:
-        """The scenario field that loosens it; empty where none does."""
-        return BY_NAME[self.requirement].field if self.requirement else ""
-
-    def active(self, problem: Problem) -> bool:
-        """Whether the problem uses it."""
-        if self.used_when is not None:
-            return self.used_when(problem)
-        return any(item.name == self.requirement for item in problem.limits.in_force)
 
 
 def _always(_: Problem) -> bool:
@@ -197,18 +153,43 @@ FAMILIES: tuple[Family, ...] = (
         in_relaxation=False,
     ),
     Family(
+        name="spare_on_other_instances",
+        requirement="spare_on_other_instances",
+        algebra=(
+            "sum over m of flow[t,c,m] / rate[c,m] <= replicas[t,c] - sum over n of stacked[t,c,n];"
+            " placed[t,p] <= most[t,p] * stacked[t,c,n]   for a content p with n replicas of c;"
+            " stacked[t,c,n] <= stacked[t,c,n-1]"
+        ),
+        unit="replicas",
+        rows=resilience_constraints.spare_on_other_instances,
+        in_relaxation=False,
+    ),
+    Family(
         name="survive",
         requirement="survive",
         algebra=(
-            "sum over c left and m of mix[m,k] * failover[e,t,c,m] + sum over a left of mix[m(a),k] * bought[t,a]"
-            " >= demand[t,k]; sum over m of failover[e,t,c,m] / rate[c,m] <= left[e,t,c];"
-            " left[e,t,c] = replicas[t,c], 0 where its place is lost,"
-            " replicas[t,c] - held[c] * outlasts[t,c] where an instance is;"
-            " failover[e,t,c,m] <= reach[t,m] * outlasts[t,c] there   for each loss e, class k and period t"
+            "carried[t,k] <= sum over c of full[t,c,k] * replicas[t,c] + sum over a of mix[m(a),k] * bought[t,a]"
+            " / demand[t,k]; carried[t,k] - what the replicas and APIs of a place carry of it >= 1 for each place that"
+            " may be lost; where an instance may be: carried[t,k] - sum over levels l of step[l] * exposed[t,k,l] >= 1;"
+            " placed[t,p] <= most[t,p] * exposed[t,k,l(p)]; exposed[t,k,l] <= exposed[t,k,l-1];"
+            " carried[t,k] + N / (n (n-1)) + 2 / (n-1) * bought >= (n+1) / (n-1) for some n, N the instances that may"
+            " serve k   for each class k and period t"
         ),
         unit="share of the demand",
         rows=resilience_constraints.survive,
         charges="flow",
+    ),
+    Family(
+        name="placement",
+        says="Every replica stands on one instance, and what stands together is lost together.",
+        algebra=(
+            "replicas[t,c] <= sum over p of count[p,c] * placed[t,p]; sum over p on o of placed[t,p] <= instances[t,o]"
+            "   for each candidate c, offer o, period t, and every content p that an instance of o may have"
+        ),
+        unit="replicas",
+        used_when=places_instances,
+        rows=resilience_constraints.placement,
+        in_relaxation=False,
     ),
     Family(
         name="max_distinct_configurations",
@@ -295,6 +276,20 @@ FAMILIES: tuple[Family, ...] = (
         unit="instances",
         used_when=lambda problem: problem.has_minimum_billing,
         rows=change_constraints.minimum_billing,
+        in_relaxation=False,
+    ),
+    Family(
+        name="layouts",
+        requirement="repartition_minutes",
+        algebra=(
+            "sum over c in g of replicas[t,c] <= loaded[g], which fit like `packing`, on o paid all month; else"
+            " <= sum over l of contents[l,g] * standing[t,l]; sum over l of standing[t,l] <= instances[t,o];"
+            " sum over l of max(0, standing[u,l] - standing[t,l]) <= starts[o,t,u] + rested[t,o]   for each period t,"
+            " configuration g on an offer o that may hold several, and layout l of an instance of it"
+        ),
+        unit="replicas",
+        used_when=holds_layouts,
+        rows=layout_constraints.layouts,
         in_relaxation=False,
     ),
     Family(

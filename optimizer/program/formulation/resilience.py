@@ -4,13 +4,17 @@ import numpy as np
 
 from optimizer.base.arrays import Ints
 from optimizer.program.formulation.demand import demand_shares
-from optimizer.program.formulation.rows import Rows, Term, at_least, at_most, family_of
-from optimizer.program.formulation.variables import Variables, by_period
+from optimizer.program.formulation.rows import Rows, at_least, at_most, family_of
+from optimizer.program.formulation.variables import Variables, by_period, cell_ids, demand_names
 from optimizer.program.problem.data import Labels
-from optimizer.program.problem.indices import grouped, positions
-from optimizer.program.problem.losses import best_share_per_replica
+from optimizer.program.problem.indices import grouped
+from optimizer.program.problem.loss_levels import LossLevels
+from optimizer.program.problem.losses import full_rate_shares
 from optimizer.program.problem.problem import Problem
 from optimizer.program.problem.quantities import label_numbers, labels, may_not_serve, streams_per_cell
+
+LINES = (2, 3, 4, 5, 6, 8, 11, 16, 23, 32, 64, 128)
+"""The n of the lines below N / (N - 1) that the program knows; more of them would bound it closer in between."""
 
 
 def spare_replicas(problem: Problem, variables: Variables) -> Rows:
@@ -51,86 +55,181 @@ def spare_replicas(problem: Problem, variables: Variables) -> Rows:
 
 
 def survive(problem: Problem, variables: Variables) -> Rows:
-    """After each loss e: sum over streams left of mix flow[e] + bought >= demand, and flow[e] within what is left.
+    """After each loss what is left, at full rate, carries the demand: carried - what is lost >= 1 for each demand.
 
-    left[e,c] = replicas[c], 0 where the place of c is lost, or replicas[c] less what one instance holds where an
-    instance of its offer is. What is left runs at full rate; the flows of hosted APIs stay as they are. The first
-    block says the same in whole replicas, summed over the candidates: it follows from the others and is all that the
-    relaxation needs.
+    carried is the share of a demand that all replicas at full rate and hosted APIs carry. What is left runs at full
+    rate, which serves each class most, since every candidate serves one mix; what APIs are sent stays as it is.
     """
+    blocks = {"carried": _carried(problem, variables), "left": _without_the_lost(problem, variables)}
+    if "instance" in problem.limits.survive:
+        blocks["spread"] = _spread_over_instances(problem, variables)
+    levels = variables.demand_levels
+    if len(levels):
+        names = demand_names(problem, levels.of)
+        blocks["instance"] = _without_an_instance(problem, variables)
+        blocks["exposed"] = _may_be_lost(levels, variables.exposed, variables.placed, names)
+        blocks["rising"] = _rising(levels, variables.exposed, names)
+    return family_of("survive", **blocks)
+
+
+def _carried(problem: Problem, variables: Variables) -> Rows:
+    """sum of share replicas + bought - carried >= 0 for each demand."""
+    demand, candidate, share = full_rate_shares(problem)
+    row, stream, bought = demand_shares(problem, problem.api_streams)
+    number = np.arange(len(problem.demands))
+    return at_least(
+        [f"carried|{name}" for name in demand_names(problem, number)],
+        0.0,
+        (demand, variables.replicas[problem.demands.period[demand], candidate], share),
+        (row, variables.bought[stream], bought),
+        (number, variables.carried, -1.0),
+    )
+
+
+def _without_the_lost(problem: Problem, variables: Variables) -> Rows:
+    """carried - sum over what is lost >= 1 for each loss of a place and each demand that it takes part of."""
     lost, demands = variables.losses, problem.demands
-    classes = [problem.traffic.classes[k] for k in demands.request_class.tolist()]
-    names = [f"{e}|{k}|t{t}" for e in lost.names for k, t in zip(classes, demands.period.tolist(), strict=True)]
-    bought = _bought_after_loss(problem, variables)
-    counted = at_least([f"replicas|{name}" for name in names], 1.0, _replicas_left(problem, variables), bought)
-    if not len(lost.event):
-        return family_of("survive", replicas=counted)
+    demand, candidate, share = full_rate_shares(problem)
+    event, entry = np.nonzero(lost.gone[:, candidate])
+    api_row, stream, bought = demand_shares(problem, problem.api_streams)
+    api_event, api_entry = np.nonzero(lost.api_gone[:, problem.api_streams.server[stream]])
+    # (loss, demand) of each entry -> its row
+    keys = np.append(event * len(demands) + demand[entry], api_event * len(demands) + api_row[api_entry])
+    rows, row = np.unique(keys, return_inverse=True)
+    row_of_replica, row_of_api = np.split(row.reshape(-1), [len(event)])
+    of_event, of_demand = np.divmod(rows, max(len(demands), 1))
+    wanted = demand_names(problem, of_demand)
+    return at_least(
+        [f"left|{lost.names[e]}|{name}" for e, name in zip(of_event.tolist(), wanted, strict=True)],
+        1.0,
+        (np.arange(len(rows)), variables.carried[of_demand], 1.0),
+        (row_of_replica, variables.replicas[demands.period[demand], candidate][entry], -share[entry]),
+        (row_of_api, variables.bought[stream[api_entry]], -bought[api_entry]),
+    )
+
+
+def _spread_over_instances(problem: Problem, variables: Variables) -> Rows:
+    """carried + N / (n (n - 1)) + 2 / (n - 1) bought >= (n + 1) / (n - 1), N the instances that may serve the class.
+
+    Of N instances the fullest carries at least the N-th part of what replicas carry, x, so x (1 - 1 / N) >= 1 - bought:
+    x >= (1 - bought) N / (N - 1). N / (N - 1) falls ever less steeply, so at whole N it lies on or above the line
+    through its points at n and n + 1, which is (n + 1) / (n - 1) - N / (n (n - 1)). Where fewer than two instances
+    serve the class, all of it is bought. Counting instances that do not serve it only lowers the right side. The rows
+    follow from the others for whole numbers and are what the relaxation knows of the loss of an instance.
+    """
+    demands, count = problem.demands, np.array(LINES)
+    number, lines = np.arange(len(demands)), len(LINES)
+    # (demand, offer) with a candidate that serves the class
+    demand, candidate, _ = full_rate_shares(problem)
+    serving = grouped(demand, problem.candidates.offer[candidate]).first
+    of_demand, offer = demand[serving], problem.candidates.offer[candidate][serving]
+    row, stream, bought = demand_shares(problem, problem.api_streams)
+    line = np.arange(lines)[:, None]
+    return at_least(
+        [f"spread|{n}|{name}" for n in LINES for name in demand_names(problem, number)],
+        np.repeat((count + 1.0) / (count - 1.0), len(demands)),
+        (line * len(demands) + number, np.broadcast_to(variables.carried, (lines, len(demands))), 1.0),
+        (
+            line * len(demands) + of_demand,
+            np.broadcast_to(variables.instance_at[demands.period[of_demand], offer], (lines, len(offer))),
+            np.broadcast_to((1.0 / (count * (count - 1.0)))[:, None], (lines, len(offer))),
+        ),
+        (
+            line * len(demands) + row,
+            np.broadcast_to(variables.bought[stream], (lines, len(row))),
+            bought * (2.0 / (count - 1.0))[:, None],
+        ),
+    )
+
+
+def _without_an_instance(problem: Problem, variables: Variables) -> Rows:
+    """carried - sum of step exposed >= 1 for each demand: what the fullest instance carries of it may be lost."""
+    levels, number = variables.demand_levels, np.arange(len(problem.demands))
+    return at_least(
+        [f"instance|{name}" for name in demand_names(problem, number)],
+        1.0,
+        (number, variables.carried, 1.0),
+        (levels.of, variables.exposed, -levels.step),
+    )
+
+
+def _may_be_lost(levels: LossLevels, reached: Ints, placed: Ints, names: list[str]) -> Rows:
+    """placed[t,p] <= most[t,p] reached: what stands on an instance may be lost.
+
+    Args:
+        levels: Of what may be lost.
+        reached: (L,) columns, whether each level may be lost.
+        placed: (T, P) columns of the instances by what stands on them.
+        names: (L,) of the levels.
+    """
+    row, of_level = np.arange(len(levels.level)), levels.level.tolist()
+    return at_most(
+        [f"lost|{names[level]}|p{p}" for level, p in zip(of_level, levels.content.tolist(), strict=True)],
+        0.0,
+        (row, placed[levels.period, levels.content], 1.0),
+        (row, reached[levels.level], -levels.most.astype(float)),
+    )
+
+
+def _rising(levels: LossLevels, reached: Ints, names: list[str]) -> Rows:
+    """reached at a level <= reached at the level before: who may lose more may lose less."""
+    upper = levels.follows
+    row = np.arange(len(upper))
+    return at_most(
+        [f"rising|{names[level]}|l{level}" for level in upper.tolist()],
+        0.0,
+        (row, reached[upper], 1.0),
+        (row, reached[upper - 1], -1.0),
+    )
+
+
+def spare_on_other_instances(problem: Problem, variables: Variables) -> Rows:
+    """sum of flow / rate <= replicas - sum of step stacked: each candidate serves its flow without any one instance."""
+    streams, levels = problem.streams, variables.replica_levels
+    ids, names = by_period(problem, problem.candidates.ids), cell_ids(problem, levels.of)
     return family_of(
-        "survive",
-        replicas=counted,
-        flow=at_least([f"flow|{name}" for name in names], 1.0, _flows_after_loss(problem, variables), bought),
-        left=_within_what_is_left(problem, variables),
-        outlasts=_outlasting(problem, variables),
+        "spare_on_other_instances",
+        left=at_most(
+            [f"left|{name}" for name in ids],
+            0.0,
+            (
+                streams.period * len(problem.candidates) + streams.server,
+                variables.flow,
+                streams.reach_per_s / problem.rate_of_stream_per_s,
+            ),
+            (levels.of, variables.stacked, levels.step),
+            (np.arange(variables.replicas.size), variables.replicas, -1.0),
+        ),
+        stacked=_may_be_lost(levels, variables.stacked, variables.placed, names),
+        rising=_rising(levels, variables.stacked, names),
     )
 
 
-def _replicas_left(problem: Problem, variables: Variables) -> Term:
-    """Entries of what whole replicas that are not lost carry of each demand, demands within losses."""
-    lost, demands = variables.losses, problem.demands
-    demand, candidate, share = best_share_per_replica(problem)
-    event, entry = np.nonzero(~lost.gone[:, candidate])
-    replicas = variables.replicas[demands.period[demand], candidate]
-    return event * len(demands) + demand[entry], replicas[entry], share[entry]
-
-
-def _bought_after_loss(problem: Problem, variables: Variables) -> Term:
-    """Entries of hosted APIs that are not lost."""
-    row, stream, share = demand_shares(problem, problem.api_streams)
-    event, entry = np.nonzero(~variables.losses.api_gone[:, problem.api_streams.server[stream]])
-    return event * len(problem.demands) + row[entry], variables.bought[stream[entry]], share[entry]
-
-
-def _flows_after_loss(problem: Problem, variables: Variables) -> Term:
-    """Entries of the flows after each loss."""
-    lost, streams = variables.losses, len(problem.streams)
-    row, stream, share = demand_shares(problem, problem.streams)
-    events = np.arange(len(lost.names))[:, None]
-    # (loss, entry) -> its flow after the loss, -1 where its candidate is lost
-    failover = positions(lost.event * streams + lost.stream, len(events) * streams)[events * streams + stream]
-    event, entry = np.nonzero(failover >= 0)
-    return event * len(problem.demands) + row[entry], variables.failover[failover[event, entry]], share[entry]
-
-
-def _within_what_is_left(problem: Problem, variables: Variables) -> Rows:
-    """left[e,c] - sum of flow[e] / rate >= 0 for each loss, period and candidate that is not lost."""
-    lost, streams, ids = variables.losses, problem.streams, problem.candidates.ids
-    period, server = streams.period[lost.stream], streams.server[lost.stream]
-    cells = grouped(lost.event, period, server)
-    event, t, c = lost.event[cells.first], period[cells.first], server[cells.first]
-    # row -> replicas that one instance may take along
-    taken = lost.thinned[event, c]
-    thinned = np.flatnonzero(taken)
-    load = (streams.reach_per_s / problem.rate_of_stream_per_s)[lost.stream]
-    return at_least(
-        [f"left|{lost.names[e]}|{ids[c]}|t{t}" for e, t, c in zip(event, t, c, strict=True)],
-        0.0,
-        (cells.number, variables.failover, -load),
-        (np.arange(len(event)), variables.replicas[t, c], 1.0),
-        (thinned, variables.outlasts[t[thinned], c[thinned]], -taken[thinned]),
-    )
-
-
-def _outlasting(problem: Problem, variables: Variables) -> Rows:
-    """outlasts - flow[e] >= 0 where an instance is lost."""
-    lost, streams, ids = variables.losses, problem.streams, problem.candidates.ids
-    period, server = streams.period[lost.stream], streams.server[lost.stream]
-    flow = np.flatnonzero(lost.thinned[lost.event, server])
-    row, pairs = np.arange(len(flow)), zip(lost.event[flow], lost.stream[flow], strict=True)
-    return at_least(
-        [f"outlasts|{lost.names[e]}|{ids[streams.server[n]]}|s{n}" for e, n in pairs],
-        0.0,
-        (row, variables.failover[flow], -1.0),
-        (row, variables.outlasts[period[flow], server[flow]], 1.0),
+def placement(problem: Problem, variables: Variables) -> Rows:
+    """replicas[t,c] <= sum over contents p of count[p,c] placed[t,p]; sum over p of o of placed[t,p] <= instances."""
+    contents, (periods, candidates) = variables.contents, variables.replicas.shape
+    offer_of_row, row = np.unique(contents.offer, return_inverse=True)
+    # (T, 1): the rows of a period follow those of the one before
+    time = np.arange(periods)[:, None]
+    names = [problem.offers.ids[o] for o in offer_of_row.tolist()]
+    return family_of(
+        "placement",
+        held=at_most(
+            [f"held|{name}" for name in by_period(problem, problem.candidates.ids)],
+            0.0,
+            (np.arange(variables.replicas.size), variables.replicas, 1.0),
+            (
+                contents.candidate + time * candidates,
+                variables.placed[:, contents.content],
+                np.broadcast_to(-contents.count.astype(float), (periods, len(contents.count))),
+            ),
+        ),
+        bought=at_most(
+            [f"bought|{name}" for name in by_period(problem, names)],
+            0.0,
+            (row.reshape(-1) + time * len(names), variables.placed, 1.0),
+            (np.arange(len(names)) + time * len(names), variables.instance_at[:, offer_of_row], -1.0),
+        ),
     )
 
 

@@ -10,6 +10,9 @@ import numpy as np
 from optimizer.base.arrays import Floats, Ints
 
 LONGEST_NAME = 240
+UNSAFE = re.compile(r"[^!-~]|[][%]")
+"""What a name in a model file may not hold."""
+
 NO_NUMBERS, NO_INDICES = np.zeros(0), np.zeros(0, dtype=np.int64)
 
 Numbers: TypeAlias = Floats | Ints | float
@@ -104,7 +107,9 @@ def numbered(prefix: str, count: int) -> list[str]:
 
 def tagged(prefix: str, members: tuple[str, ...] | list[str]) -> list[str]:
     """`prefix[member]` for each member, free of blanks and brackets and short enough for a model file."""
-    full = [f"{prefix}[{re.sub(r'[^!-~]|[][%]', _encoded, member)}]" for member in members]
+    # most names need no change, which one look at all of them tells
+    unsafe = UNSAFE.search("".join(members)) is not None
+    full = [f"{prefix}[{UNSAFE.sub(_encoded, member) if unsafe else member}]" for member in members]
     return [
         name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 12]}~{number}]"
         for number, name in enumerate(full)

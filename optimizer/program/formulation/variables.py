@@ -3,17 +3,22 @@
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.program.formulation.rows import tagged
 from optimizer.program.problem.billing_cells import NO_CELLS, Cells, billing_cells
+from optimizer.program.problem.indices import grouped, positions
+from optimizer.program.problem.instance_contents import NO_CONTENTS, InstanceContents, instance_contents
+from optimizer.program.problem.layouts import Layouts, layouts_of
+from optimizer.program.problem.loss_levels import LossLevels, demand_levels, replica_levels
 from optimizer.program.problem.losses import Losses, losses
 from optimizer.program.problem.problem import Problem
 from optimizer.program.problem.quantities import deployments, labels
 
-BINARIES = ("used", "outlasts", "chosen", "engine_chosen", "provider_present", "region_present")
-FRACTIONS = ("flow", "bought", "failover", "starts", "changed")
-"""Decisions that take any value from 0; a whole number follows for `starts` and `changed` where others are whole."""
+BINARIES = ("used", "exposed", "stacked", "chosen", "engine_chosen", "provider_present", "region_present")
+FRACTIONS = ("flow", "bought", "carried", "starts", "changed", "loaded", "risen")
+"""Decisions that take any value from 0; a whole number follows for the last four where others are whole."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,18 +35,26 @@ class Variables:
             week.
         changed: (2G,) or empty, replicas started (first G) and stopped (last G) against those in force, by group of
             `deployments`.
+        loaded: (F,) replicas of a group that are loaded all month, see `Layouts`.
+        standing: (T, L) instances with a layout.
+        risen: (Y,) instances more with a layout after a change than before it.
         used: (T, C) or empty, whether a candidate serves anything.
-        outlasts: (T, C) or empty, whether a candidate has at least the replicas that one instance may take along.
+        carried: (D,) or empty, the share of a demand that all replicas at full rate and hosted APIs carry.
+        placed: (T, P) or empty, instances by what stands on them, see `InstanceContents`.
+        exposed: (L,) or empty, whether the loss of an instance takes as much of a demand as a level says.
+        stacked: (S,) or empty, whether as many replicas of a candidate stand on one instance as a level says.
         chosen: (L,) or empty, whether any candidate of a configuration label ever has a replica.
         engine_chosen: (E,) or empty, whether any candidate of an engine ever has a replica.
         provider_present: (T, P) or empty, whether the provider counts as used.
         region_present: (T, R) or empty, whether the region counts as used.
-        failover: (F,) flow of a stream after a loss, in units of its reach, see `Losses`.
         instance_at: (T, O) the column of `instances` that an offer has in a period.
         instance_offer, instance_share: (I,) the offer of such a column and the share of a month it is paid for.
         elastic_changes: (X, 3) offer, period before, period after of each of `starts`.
+        layouts: What `loaded`, `standing` and `risen` count.
         cells: (Q) the hours of the week that `billed_idle` and `billing_starts` count.
-        losses: What `failover` answers.
+        losses: Of places, that must be survived.
+        contents: What `placed` counts.
+        demand_levels, replica_levels: The levels of `exposed` and of `stacked`.
     """
 
     instances: Ints
@@ -52,19 +65,28 @@ class Variables:
     billed_idle: Ints
     billing_starts: Ints
     changed: Ints
+    loaded: Ints
+    standing: Ints
+    risen: Ints
+    carried: Ints
+    placed: Ints
     used: Ints
-    outlasts: Ints
+    exposed: Ints
+    stacked: Ints
     chosen: Ints
     engine_chosen: Ints
     provider_present: Ints
     region_present: Ints
-    failover: Ints
     instance_at: Ints
     instance_offer: Ints
     instance_share: Floats
     elastic_changes: Ints
+    layouts: Layouts
     cells: Cells
     losses: Losses
+    contents: InstanceContents
+    demand_levels: LossLevels
+    replica_levels: LossLevels
 
     @property
     def count(self) -> int:
@@ -78,27 +100,36 @@ class Variables:
 
 GROUPS = (
     *("instances", "replicas", "flow", "bought", "starts", "billed_idle", "billing_starts", "changed"),
-    *(*BINARIES, "failover"),
+    *("loaded", "standing", "risen", "carried", "placed", *BINARIES),
 )
+NOT_RELAXED = (*BINARIES, "loaded", "standing", "risen")
+"""Decisions that the relaxation does without."""
+
 MODEL_NAMES = {"billed_idle": "lingering", "billing_starts": "begun"}
 """What model files and the page on the formulation call a decision, where it is not its name here."""
 
 
 def lay_out(problem: Problem, relaxed: bool) -> Variables:
-    """Number the columns; a relaxed program has no binary column and no detail of what follows a loss."""
+    """Number the columns; a relaxed program has no binary column and does not know what stands on which instance."""
     instance_at, instance_offer, instance_share = instance_columns(problem)
     changes, cells = _elastic_changes(problem), NO_CELLS if relaxed else billing_cells(problem)
-    lost = losses(problem, detailed=not relaxed)
+    contents, layouts = NO_CONTENTS if relaxed else instance_contents(problem), layouts_of(problem)
+    demand, replica = demand_levels(problem, contents), replica_levels(problem, contents)
     shapes = _shapes(problem) | {
         "instances": (len(instance_offer),),
         "starts": (len(changes),),
         "billed_idle": (len(cells),),
         "billing_starts": (len(cells),),
-        "failover": (len(lost.stream),),
+        "loaded": (len(layouts.fixed),),
+        "standing": (problem.traffic.periods, len(layouts.offer)),
+        "risen": (len(layouts.rise_turn),),
+        "placed": (problem.traffic.periods, len(contents)),
+        "exposed": (len(demand),),
+        "stacked": (len(replica),),
     }
     columns, start = {}, 0
     for name in GROUPS:
-        shape = (0,) if relaxed and name in BINARIES else shapes[name]
+        shape = (0,) if relaxed and name in NOT_RELAXED else shapes[name]
         size = int(np.prod(shape))
         columns[name] = np.arange(start, start + size, dtype=np.int64).reshape(shape)
         start += size
@@ -108,8 +139,12 @@ def lay_out(problem: Problem, relaxed: bool) -> Variables:
         instance_offer=instance_offer,
         instance_share=instance_share,
         elastic_changes=changes,
+        layouts=layouts,
         cells=cells,
-        losses=lost,
+        losses=losses(problem),
+        contents=contents,
+        demand_levels=demand,
+        replica_levels=replica,
     )
 
 
@@ -123,8 +158,8 @@ def _shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
         "flow": (len(problem.streams),),
         "bought": (len(problem.api_streams),),
         "changed": (len(changes_counted(problem)),),
+        "carried": (len(problem.demands),) if limits.survive else none,
         "used": per_candidate if limits.spare_replicas else (0, 0),
-        "outlasts": per_candidate if "instance" in limits.survive else (0, 0),
         "chosen": none if limits.max_distinct_configurations is None else (len(labels(candidates.configuration)),),
         "engine_chosen": none if limits.max_engines is None else (len(labels(candidates.engine)),),
         "provider_present": (periods, len(labels(offers.provider))) if limits.min_providers > 1 else none,
@@ -145,6 +180,16 @@ def instance_columns(problem: Problem) -> tuple[Ints, Ints, Floats]:
     return at.astype(np.int64), offer, share
 
 
+def start_of_turn(variables: Variables) -> Ints:
+    """(turns,) the position among `starts` of each change at which layouts may, -1 where no start can be paid."""
+    changes, turns = variables.elastic_changes, variables.layouts.turns
+    both, first = np.concatenate([changes, turns]), len(changes)
+    if not len(both):
+        return np.zeros(0, dtype=np.int64)
+    number = grouped(*both.T).number
+    return positions(number[:first], int(number.max()) + 1)[number[first:]]
+
+
 def _elastic_changes(problem: Problem) -> Ints:
     """(X, 3) every change of periods that costs a start, for every offer that is paid by the hour."""
     before, after = problem.traffic.changes
@@ -155,7 +200,7 @@ def _elastic_changes(problem: Problem) -> Ints:
 
 def names(problem: Problem, variables: Variables) -> list[str]:
     """The name of each column, `decision[what]`, with the period after a bar where there are several."""
-    candidates, offers, apis, lost = problem.candidates, problem.offers, problem.api_streams, variables.losses
+    candidates, offers, apis = problem.candidates, problem.offers, problem.api_streams
     per_candidate, cells = by_period(problem, candidates.ids), cell_names(problem, variables.cells)
     serves_several = (candidates.rate_per_s > 0).sum(axis=1) > 1
     flow = stream_names(problem, np.arange(len(problem.streams)), serves_several[problem.streams.server])
@@ -168,15 +213,18 @@ def names(problem: Problem, variables: Variables) -> list[str]:
         "billed_idle": cells,
         "billing_starts": cells,
         "changed": changes_counted(problem),
+        "loaded": group_names(problem, variables.layouts)[variables.layouts.fixed].tolist(),
+        "standing": by_period(problem, layout_names(problem, variables.layouts)),
+        "risen": rise_names(problem, variables.layouts),
         "used": per_candidate,
-        "outlasts": per_candidate,
+        "carried": demand_names(problem, np.arange(len(problem.demands))),
+        "placed": by_period(problem, _content_names(problem, variables.contents)),
+        "exposed": _numbered(demand_names(problem, variables.demand_levels.of)),
+        "stacked": _numbered(cell_ids(problem, variables.replica_levels.of)),
         "chosen": list(labels(candidates.configuration)),
         "engine_chosen": list(labels(candidates.engine)),
         "provider_present": by_period(problem, labels(offers.provider)),
         "region_present": by_period(problem, labels(offers.region)),
-        "failover": [
-            f"{lost.names[e]}|{flow[n]}" for e, n in zip(lost.event.tolist(), lost.stream.tolist(), strict=True)
-        ],
     }
     numbers = variables.groups()
     return [
@@ -198,6 +246,28 @@ def _instance_names(problem: Problem, variables: Variables) -> list[str]:
     ]
 
 
+def demand_names(problem: Problem, demands: Ints) -> list[str]:
+    """The class of each demand listed, with its period where there are several."""
+    classes = [problem.traffic.classes[k] for k in problem.demands.request_class[demands].tolist()]
+    return timed(problem, classes, problem.demands.period[demands])
+
+
+def _content_names(problem: Problem, contents: InstanceContents) -> list[str]:
+    """(P,) the offer and number of each content."""
+    return [f"{problem.offers.ids[o]}|p{p}" for p, o in enumerate(contents.offer.tolist())]
+
+
+def cell_ids(problem: Problem, cells: Ints) -> list[str]:
+    """The candidate of each period x candidates + candidate listed, with the period where there are several."""
+    names = by_period(problem, problem.candidates.ids)
+    return [names[cell] for cell in cells.tolist()]
+
+
+def _numbered(members: list[str]) -> list[str]:
+    """Each level's member with the number of the level."""
+    return [f"{name}|l{number}" for number, name in enumerate(members)]
+
+
 def stream_names(problem: Problem, stream: Ints, mixed: Flags) -> list[str]:
     """The candidate of each stream listed, with its mix where it is `mixed`, and its period."""
     streams, ids = problem.streams, problem.candidates.ids
@@ -209,6 +279,28 @@ def cell_names(problem: Problem, cells: Cells) -> list[str]:
     """(Q,) the offer and the first hour of each cell."""
     pairs = zip(cells.offer.tolist(), cells.first_hour.tolist(), strict=True)
     return [f"{problem.offers.ids[o]}|h{h}" for o, h in pairs]
+
+
+def group_names(problem: Problem, layouts: Layouts) -> npt.NDArray[np.object_]:
+    """(G,) a group by its first candidate."""
+    return np.array([problem.candidates.ids[c] for c in layouts.groups.first.tolist()], dtype=object)
+
+
+def layout_names(problem: Problem, layouts: Layouts) -> list[str]:
+    """(L,) the offer of each layout, and its number."""
+    return [f"{problem.offers.ids[o]}|l{number}" for number, o in enumerate(layouts.offer.tolist())]
+
+
+def turn_names(problem: Problem, layouts: Layouts) -> list[str]:
+    """(X,) the offer of each change, and the periods before and after it."""
+    return [f"{problem.offers.ids[o]}|t{before}|t{after}" for o, before, after in layouts.turns.tolist()]
+
+
+def rise_names(problem: Problem, layouts: Layouts) -> list[str]:
+    """(Y,) the change at which a layout may rise, and its number."""
+    turns = turn_names(problem, layouts)
+    pairs = zip(layouts.rise_turn.tolist(), layouts.rise_layout.tolist(), strict=True)
+    return [f"{turns[turn]}|l{layout}" for turn, layout in pairs]
 
 
 def changes_counted(problem: Problem) -> list[str]:
@@ -250,6 +342,6 @@ def upper_bounds(variables: Variables, relaxed: bool) -> Floats:
     The relaxation has no bound on flows: demand's dual alone then tells what a request is worth.
     """
     upper = np.full(variables.count, np.inf)
-    for name in BINARIES if relaxed else (*BINARIES, "flow", "bought", "failover"):
+    for name in BINARIES if relaxed else (*BINARIES, "flow", "bought"):
         upper[getattr(variables, name)] = 1.0
     return upper

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
+from optimizer.base.clock import Clock
 from optimizer.program.formulation.model import Columns, assemble
 from optimizer.program.formulation.rows import Rows, Term, at_least, at_most, numbered, stacked
 from optimizer.program.problem.indices import matches, positions
-from optimizer.program.solver import Clock, solve_linear
+from optimizer.program.solver import solve_linear
 
 IMPROVES = 1e-9
 """Relative fall of the cost below which a pattern is no improvement."""

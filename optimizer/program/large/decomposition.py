@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from optimizer.base.arrays import Flags, Ints
+from optimizer.program.problem.instance_contents import Placed
 from optimizer.program.problem.problem import Problem, Sorted, compacted, with_traffic
 from optimizer.program.problem.quantities import label_numbers, labels, workload_of_candidate
 from optimizer.program.proof.relaxation import Bound
@@ -93,7 +94,8 @@ def _together(problem: Problem, parts: Sequence[Sorted], plans: Sequence[Incumbe
     instances = np.zeros((periods, len(problem.offers)), dtype=np.int64)
     replicas = np.zeros((periods, len(problem.candidates)), dtype=np.int64)
     # (T, A) requests/s sent to hosted APIs
-    sent, cost = np.zeros((periods, len(problem.apis))), 0.0
+    sent, cost, restarts = np.zeros((periods, len(problem.apis))), 0.0, 0.0
+    placed = Placed(replicas=np.zeros((0, len(problem.candidates)), dtype=np.int64))
     for part, plan in zip(parts, plans, strict=True):
         if plan is None:
             return None
@@ -102,4 +104,6 @@ def _together(problem: Problem, parts: Sequence[Sorted], plans: Sequence[Incumbe
         part_streams = part.problem.api_streams
         sent[part_streams.period, part.apis[part_streams.server]] = plan.api_flow_per_s
         cost += plan.usd_per_hour
-    return Incumbent(instances, replicas, sent[streams.period, streams.server], cost)
+        restarts += plan.restarts_usd_per_hour
+        placed = placed.and_also(plan.placed.for_whole(part.offers, part.candidates, len(problem.candidates)))
+    return Incumbent(instances, replicas, sent[streams.period, streams.server], cost, restarts, placed)

@@ -136,6 +136,16 @@ def fill(units: Units, worth: Floats, price: Floats, chosen: Ints) -> Knapsacks:
     )
 
 
+def worth_of_one(units: Units, worth: Floats) -> Floats:
+    """(T, O) the most worth (T, M) that one instance of an offer holds in a period."""
+    periods, offers, mixes = units.load.shape
+    net = np.broadcast_to(units.net(worth), units.load.shape)
+    cells = _SortedCells(
+        units.load.reshape(-1, mixes), net.reshape(-1, mixes), np.arange(periods * offers), periods * offers
+    )
+    return cells.value(np.ones(periods * offers)).reshape(periods, offers)
+
+
 class _SortedCells:
     """Cells with their mixes by falling worth per load, for reading off V at any count."""
 

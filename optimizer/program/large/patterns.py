@@ -19,11 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats
+from optimizer.base.clock import Clock
 from optimizer.program.large.column_generation import Master
 from optimizer.program.large.pricing import PricedBound, Pricing
 from optimizer.program.problem.problem import Problem
 from optimizer.program.proof.relaxation import Bound
-from optimizer.program.solver import Clock
 
 PATTERNS_PER_ROUND, PATTERNS_PER_DEMAND = 150, 1.5
 MOST_ROUNDS = 80
@@ -45,12 +45,14 @@ class PatternBound:
         worth: (T, M) USD/h for the whole reach of a mix, at the best multipliers.
         instances: (T, O) fractional counts of a relaxation over all periods, 0 for offers that it did not hold; None
             where none was solved.
+        moved: (O, X) what starts move from the price of an offer in one period to another's, see `start_costs`.
     """
 
     bound: Bound
     mixed: Flags
     worth: Floats
     instances: Floats | None = None
+    moved: Floats | None = None
 
 
 def pattern_bound(problem: Problem, clock: Clock, converged: float = CONVERGED) -> PatternBound:

@@ -7,6 +7,7 @@ import numpy as np
 from optimizer.base.arrays import Flags, Floats
 from optimizer.program.large.knapsack import units_of
 from optimizer.program.large.patterns import PatternBound
+from optimizer.program.problem.layouts import binding_offers, load_groups
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import stands_in_force
 from optimizer.program.proof.steps import lowest_bounds
@@ -34,6 +35,26 @@ def promising_part(part: Sorted, found: PatternBound, lowest: int, mixes: int = 
         candidates=part.candidates[inner.candidates],
         offers=part.offers[inner.offers],
     )
+
+
+def with_one_group(part: Sorted, with_candidate_usd_per_hour: Floats) -> Sorted:
+    """The part where offers that are held to what is loaded have one group of replicas left, that of lowest bound.
+
+    So nothing needs to be kept from one period to another but the counts.
+
+    Args:
+        part: Of a problem.
+        with_candidate_usd_per_hour: (C,) lower bound on plans with each candidate of the part.
+    """
+    problem, groups = part.problem, load_groups(part.problem)
+    lowest = np.full(len(groups.offer), np.inf)
+    np.minimum.at(lowest, groups.number, with_candidate_usd_per_hour)
+    best = np.zeros(len(lowest), dtype=np.bool_)
+    order = np.lexsort((lowest, groups.offer))
+    best[order[np.unique(groups.offer[order], return_index=True)[1]]] = True
+    keep = best[groups.number] | ~binding_offers(problem)[problem.candidates.offer]
+    inner = compacted(problem, keep)
+    return replace(inner, candidates=part.candidates[inner.candidates], offers=part.offers[inner.offers])
 
 
 def _worthwhile(problem: Problem, worth: Floats, mixes: int) -> Flags:

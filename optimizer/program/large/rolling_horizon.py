@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.base.clock import Clock
 from optimizer.program.formulation.changes import starts
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.formulation.objective import cost_usd_per_hour
@@ -20,7 +21,7 @@ from optimizer.program.formulation.variables import Variables, lay_out
 from optimizer.program.problem.data import Traffic
 from optimizer.program.problem.problem import Problem
 from optimizer.program.proof.state import starts_of
-from optimizer.program.solver import Clock, SolverResult, solve_integer
+from optimizer.program.solver import SolverResult, solve_integer
 
 WINDOW, MOST_PASSES = 2, 6
 """Periods chosen together, and how often all are gone through."""

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats
+from optimizer.base.clock import Clock
 from optimizer.program.formulation.changes import starts
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.formulation.rows import Rows
@@ -26,7 +27,7 @@ from optimizer.program.large.pricing import Pricing
 from optimizer.program.problem.problem import Problem, compacted
 from optimizer.program.proof.relaxation import prices_of
 from optimizer.program.proof.steps import lowest_bounds
-from optimizer.program.solver import Clock, solve_linear
+from optimizer.program.solver import solve_linear
 
 MOST_ROUNDS = 6
 OFFERS, MOST_STREAMS = 12, 20_000
@@ -69,7 +70,7 @@ def bound_over_the_week(problem: Problem, found: PatternBound, clock: Clock) -> 
         moved = _nowhere_negative(pricing, relaxation, _moved(pricing, relaxation, chosen))
         priced = pricing.at(relaxation.demand, relaxation.charge, _price_of_moving(pricing, moved))
         if best is None or priced.value > best[0].value:
-            best = priced, relaxation
+            best = priced, relaxation, moved
         # (O,) what offers earn; those outside that still pay join the relaxation
         earner, earned = pricing.units.offer[priced.knapsacks.unit], np.minimum(priced.knapsacks.reduced_cost, 0.0)
         joining = ~chosen & (np.bincount(earner, earned, len(chosen)) < -PAYS * priced.value)
@@ -78,12 +79,13 @@ def bound_over_the_week(problem: Problem, found: PatternBound, clock: Clock) -> 
         chosen |= joining
     if best is None:
         return found
-    priced, relaxation = best
+    priced, relaxation, moved = best
     return PatternBound(
         bound=pricing.bound(priced).raised_to(found.bound),
         mixed=found.mixed | (relaxation.instances > 0).any(axis=0),
         worth=pricing.worth(priced.demand),
         instances=relaxation.instances,
+        moved=moved,
     )
 
 

@@ -31,12 +31,14 @@ def columns_of(
     """Every column, and how many were left out because another one matches them on exactly the same offers."""
     columns: list[Column] = []
     possible = 0
+    changes = any(choice.workload.demand is not None for choice in options)
+    whole = "configuration" in _counted_labels(policy) or (changes and policy.elastic.repartition_minutes != 0)
     for w, choice in enumerate(options):
         # platform and replica size -> the offers it fits
         offers = [np.flatnonzero(fits).tolist() for fits in choice.fits & market.admitted]
         simplices = choice.simplices if may_mix(policy) else apart(len(choice.pools))
         rate = _rates(choice, None if keep is None else keep[w])
-        best = _unmatched(choice, simplices, rate, policy) | _running_today(policy, choice)[:, None]
+        best = _unmatched(choice, simplices, rate, policy, whole) | _running_today(policy, choice)[:, None]
         possible += int(_deployments(simplices, rate > 0) @ np.array([len(fitting) for fitting in offers])[choice.kind])
         for c in np.flatnonzero(best.any(axis=1) & (rate > 0).any(axis=1)).tolist():
             parts = served([simplex for simplex, stays in zip(simplices, best[c], strict=True) if stays], rate[c] > 0)
@@ -48,9 +50,9 @@ def may_mix(policy: Policy) -> bool:
     """Whether a replica may be sent any mix of a workload's classes.
 
     After a loss the mixes that meet on a replica are other ones, which nobody predicted; where a plan must survive one,
-    every replica serves one class or the whole mix.
+    every replica serves one class or the whole mix. So does each that must do without what stands beside it.
     """
-    return policy.mix_classes and not policy.survive.loss_of
+    return policy.mix_classes and not (policy.survive.loss_of or policy.spare_on_other_instances)
 
 
 def _rates(choice: WorkloadOptions, keep: Flags | None) -> Floats:
@@ -66,8 +68,10 @@ def _deployments(simplices: Sequence[Simplex], passed: Flags) -> Ints:
     return ways[patterns.number]
 
 
-def _unmatched(choice: WorkloadOptions, simplices: Sequence[Simplex], rate: Floats, policy: Policy) -> Flags:
-    """(P, simplices) configurations that no other one of their platform and replica size matches.
+def _unmatched(
+    choice: WorkloadOptions, simplices: Sequence[Simplex], rate: Floats, policy: Policy, whole: bool
+) -> Flags:
+    """(P, simplices) configurations that no other one of their platform and replica size matches, `whole` or in each.
 
     One matches another where it sustains as much of every predicted mix of the simplex; among equals the first stays.
 
@@ -76,13 +80,14 @@ def _unmatched(choice: WorkloadOptions, simplices: Sequence[Simplex], rate: Floa
     no GPU count and no price; its rates are at least as high, so capacity and spare limits still hold for the joined
     flow. Where the number of engines is limited, only one of the same engine matches. Where the number of distinct
     configurations is, only one that matches in all simplices: then each is exchanged for one other, and the number can
-    only fall.
+    only fall. So where demand changes and instances keep what is loaded: what is exchanged on one instance is then all
+    replicas of a configuration, whatever they are sent by day and by night.
     """
     group, counted = choice.kind, _counted_labels(policy)
     if "engine" in counted:
         engines = [c.engine for c in choice.configurations]
         group = group * len(engines) + np.unique(engines, return_inverse=True)[1].reshape(-1)
-    if "configuration" in counted:
+    if whole:
         return np.repeat(_fastest_of_group(group, rate)[:, None], len(simplices), axis=1)
     return np.stack([_fastest_of_group(group, rate[:, list(simplex)]) for simplex in simplices], axis=1)
 

@@ -29,6 +29,7 @@ class Limits:
     """What the scenario's policy allows; None and the neutral values add nothing to the program.
 
     Attributes:
+        spare_on_other_instances: Whether each candidate still serves its flow after the loss of any one instance.
         survive: Losses (of `LOSSES`) after which the rest still carries the whole demand at full rate.
         max_changes: Replicas that may be started or stopped against those in force.
         usd_per_change: What each of these costs, once, counted in the month.
@@ -45,6 +46,7 @@ class Limits:
     max_spot_share: float | None = None
     max_provider_share: float | None = None
     spare_replicas: int = 0
+    spare_on_other_instances: bool = False
     survive: tuple[str, ...] = ()
     min_providers: int = 1
     min_regions: int = 1
@@ -86,6 +88,8 @@ class Traffic:
         start_share: (T, T) share of a month billed for the start of one instance more in the second period than in
             the first: changes from the first to the second x start-up hours / hours of a month.
         least_replicas: (T, W) that a workload keeps running whatever its demand.
+        paid_share: (T, K) requests that are asked, and paid for where money goes by the request, as a share of
+            `demand_per_s`: on average over a period's hours, which are planned for their highest. Empty where all are.
     """
 
     classes: Labels
@@ -95,6 +99,7 @@ class Traffic:
     share_of_month: Floats
     start_share: Floats
     least_replicas: Ints
+    paid_share: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
     @property
     def periods(self) -> int:
@@ -115,6 +120,7 @@ class Traffic:
             share_of_month=self.share_of_month[periods],
             start_share=self.start_share[np.ix_(periods, periods)],
             least_replicas=self.least_replicas[periods],
+            paid_share=self.paid_share[periods] if self.paid_share.size else self.paid_share,
         )
 
 
@@ -261,6 +267,27 @@ class Billing:
     def select(self, offers: Ints) -> "Billing":
         """For the offers listed, in the order listed."""
         return Billing(self.minimum_hours[offers], self.hour_to_period) if len(self.minimum_hours) else self
+
+
+@dataclass(frozen=True, eq=False)
+class LayoutTerms:
+    """How far an instance is bound to the replicas loaded on it while it is paid for.
+
+    Attributes:
+        kept: Whether it is bound to them at all; else it holds others in every period.
+        followed: (T, T) whether an hour of the first period is followed by one of the second, where an instance that
+            served nobody in the first may hold other replicas in the second; empty where none may.
+        by_layout: (O,) offers paid by the hour whose instances are counted by what they hold; empty for none. What the
+            others hold is arranged once the counts are known.
+    """
+
+    kept: bool = True
+    followed: Flags = field(default_factory=lambda: np.zeros((0, 0), dtype=np.bool_))
+    by_layout: Flags = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+
+    def select(self, offers: Ints) -> "LayoutTerms":
+        """For the offers listed, in the order listed."""
+        return replace(self, by_layout=self.by_layout[offers]) if len(self.by_layout) else self
 
 
 def select_labels(names: Labels, order: Ints) -> Labels:

@@ -20,6 +20,7 @@ from optimizer.program.problem.data import (
     Candidates,
     EgressPrices,
     HostedApis,
+    LayoutTerms,
     Limits,
     Offers,
     QuotaLimit,
@@ -59,6 +60,7 @@ def formulate(
     market: Market,
     keep: Sequence[Flags] | None = None,
     apis: Sequence[Api] = (),
+    week: Periods | None = None,
 ) -> Formulation:
     """The problem over every passing configuration on every admitted offer.
 
@@ -68,10 +70,11 @@ def formulate(
         market: The offers and whether the policy admits them.
         keep: Optionally one mask (P,) per entry of `options`: configurations to consider at all.
         apis: Hosted models that may serve a class.
+        week: Its periods, `periods` of the scenario where none are given.
     """
     columns, same_platform = columns_of(scenario.policy, options, market, keep)
     used = np.array(sorted({column.offer for column in columns}), dtype=np.int64)
-    week = periods(scenario)
+    week = periods(scenario) if week is None else week
     replicas, unmatched = replicas_in_force(scenario.policy, options, market, columns)
     problem = Problem(
         traffic=_traffic(scenario, options, week),
@@ -81,6 +84,7 @@ def formulate(
         apis=_apis(options, apis),
         egress=_egress(scenario, market, used),
         billing=_billing(scenario, market, used, week),
+        layouts=_layouts(scenario, week),
     )
     return Formulation(problem, tuple(columns), used, tuple(apis), week, same_platform, unmatched)
 
@@ -113,6 +117,8 @@ def _traffic(scenario: Scenario, options: Sequence[WorkloadOptions], week: Perio
         share_of_month=week.hours_per_month / HOURS_PER_MONTH,
         start_share=week.transitions_per_month * start_up_hours / HOURS_PER_MONTH,
         least_replicas=week.min_replicas[:, by_name],
+        # what must hold for more than is asked is paid for what is asked
+        paid_share=week.asked_share[:, workload_of_class] / scenario.policy.robust.demand,
     )
 
 
@@ -199,6 +205,14 @@ def _billing(scenario: Scenario, market: Market, used: Ints, week: Periods) -> B
     by_provider = np.array([elastic.billed_hours(provider) for provider in market.provider.categories], dtype=np.int64)
     least = by_provider[market.provider.codes[used]]
     return Billing(least, week.hour_to_period) if (least > 1).any() else Billing()
+
+
+def _layouts(scenario: Scenario, week: Periods) -> LayoutTerms:
+    """Whether an instance keeps what is loaded on it, and between which periods it may not."""
+    minutes = scenario.policy.elastic.repartition_minutes
+    if minutes == "never":
+        return LayoutTerms()
+    return LayoutTerms(followed=week.transitions_per_month > 0) if minutes else LayoutTerms(kept=False)
 
 
 def _apis(options: Sequence[WorkloadOptions], apis: Sequence[Api]) -> HostedApis:

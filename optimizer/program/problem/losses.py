@@ -1,4 +1,9 @@
-"""Losses that a plan must survive: which candidates each takes away and who answers it."""
+"""Losses of places that a plan must survive: which candidates and hosted APIs each takes away.
+
+Where losses must be survived every candidate serves one mix (see `soundness`), so nobody need decide who serves what
+after a loss: what is left, run at full rate, serves every class most. The loss of one instance takes what stands on it
+alone, see `instance_contents`.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,27 +13,22 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.program.problem.problem import Problem
-from optimizer.program.problem.quantities import labels, lost_with_an_instance
+from optimizer.program.problem.quantities import labels
 
 
 @dataclass(frozen=True, eq=False)
 class Losses:
-    """The events of `Limits.survive`.
+    """The events of `Limits.survive` that take a whole place away; E of them.
 
     Attributes:
         names: (E,) event names.
         gone: (E, C) whether every replica of a candidate is lost.
         api_gone: (E, A) whether a hosted API is lost.
-        thinned: (E, C) replicas of a candidate that are lost if it is used (with one instance of its offer).
-        event, stream: (F,) the pairs for which a flow after the loss is decided; empty where it need not be.
     """
 
     names: tuple[str, ...]
     gone: Flags
     api_gone: Flags
-    thinned: Ints
-    event: Ints
-    stream: Ints
 
 
 class _Loss(NamedTuple):
@@ -40,32 +40,20 @@ class _Loss(NamedTuple):
     apis: Flags
 
 
-def losses(problem: Problem, detailed: bool = True) -> Losses:
-    """Every loss the plan must survive.
-
-    Args:
-        problem: The problem.
-        detailed: Whether flows after a loss are decided; without, only the totals of whole replicas are kept.
-    """
-    kinds, offer = problem.limits.survive, problem.candidates.offer
+def losses(problem: Problem) -> Losses:
+    """Every loss of a place that the plan must survive."""
+    kinds = problem.limits.survive
     events = [loss for loss in _every_loss(problem) if loss.kind in kinds] if kinds else []
-    # (event, candidate) -> whether its offer is hit, with all its instances or with one of them
-    hit = np.array([loss.offers for loss in events], dtype=np.bool_).reshape(len(events), len(problem.offers))[:, offer]
-    one_instance = np.array([loss.kind == "instance" for loss in events], dtype=np.bool_)[:, None]
-    gone = hit & ~one_instance
-    event, stream = np.nonzero(~gone[:, problem.streams.server] & detailed)
+    hit = np.array([loss.offers for loss in events], dtype=np.bool_).reshape(len(events), len(problem.offers))
     return Losses(
         names=tuple(f"{loss.kind}|{loss.name}" for loss in events),
-        gone=gone,
+        gone=hit[:, problem.candidates.offer],
         api_gone=np.array([loss.apis for loss in events], dtype=np.bool_).reshape(len(events), len(problem.apis)),
-        thinned=np.where(hit & one_instance, lost_with_an_instance(problem), 0),
-        event=event,
-        stream=stream,
     )
 
 
 def _every_loss(problem: Problem) -> Iterator[_Loss]:
-    """What can be lost, whether or not the plan must survive it."""
+    """What can be lost as a whole, whether or not the plan must survive it."""
     offers, apis = problem.offers, problem.apis
     provider, region, hosted = (
         np.array(names, dtype=object) for names in (offers.provider, offers.region, apis.provider)
@@ -77,14 +65,13 @@ def _every_loss(problem: Problem) -> Iterator[_Loss]:
         yield _Loss("region", name, region == name, no_api)
     for offer in np.flatnonzero(offers.spot).tolist():
         yield _Loss("spot_offer", offers.ids[offer], itself[offer], no_api)
-    for offer, name in enumerate(offers.ids):
-        yield _Loss("instance", name, itself[offer], no_api)
 
 
-def best_share_per_replica(problem: Problem) -> tuple[Ints, Ints, Floats]:
-    """The most of each demand that one replica carries at full rate, as entries (demand, candidate, share).
+def full_rate_shares(problem: Problem) -> tuple[Ints, Ints, Floats]:
+    """What one replica at full rate carries of each demand, as entries (demand, candidate, share).
 
-    share = max over mixes m of mixes[m,k] rate[c,m] / demand[t,k], at most 1
+    share = mixes[m,k] rate[c,m] / demand[t,k] for the one mix of c, at most 1: a replica that carries a whole demand is
+    enough for it, whatever more it could carry.
     """
     demands, mixes, rate = problem.demands, problem.traffic.mixes, problem.candidates.rate_per_s
     # (class, candidate) -> the most requests/s of the class

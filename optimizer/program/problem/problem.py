@@ -12,6 +12,7 @@ from optimizer.program.problem.data import (
     EgressPrices,
     HostedApis,
     Labels,
+    LayoutTerms,
     Limits,
     Offers,
     Traffic,
@@ -67,6 +68,7 @@ class Problem:
     apis: HostedApis = field(default_factory=HostedApis)
     egress: EgressPrices = field(default_factory=EgressPrices)
     billing: Billing = field(default_factory=Billing)
+    layouts: LayoutTerms = field(default_factory=LayoutTerms)
 
     @cached_property
     def has_minimum_billing(self) -> bool:
@@ -83,6 +85,12 @@ class Problem:
             member = mixes[:, k] > 0
             reach[:, member] = np.maximum(reach[:, member], demand[:, k, None] / mixes[member, k])
         return reach
+
+    @cached_property
+    def paid_share_of_mix(self) -> Floats:
+        """(T, M) `paid_share` of a mix, whose classes are all of one workload and so asked for alike."""
+        traffic, shape = self.traffic, (self.traffic.periods, len(self.traffic.mixes))
+        return traffic.paid_share[:, traffic.mixes.argmax(axis=1)] if traffic.paid_share.size else np.ones(shape)
 
     @cached_property
     def demands(self) -> Demands:
@@ -151,6 +159,7 @@ def with_traffic(problem: Problem, classes: Ints, mixes: Ints, apis: Ints) -> Pr
             classes=select_labels(traffic.classes, classes),
             workload=select_labels(traffic.workload, classes),
             demand_per_s=traffic.demand_per_s[:, classes],
+            paid_share=traffic.paid_share[:, classes] if traffic.paid_share.size else traffic.paid_share,
             mixes=traffic.mixes[np.ix_(mixes, classes)],
         ),
         candidates=replace(problem.candidates, rate_per_s=rate[:, mixes]),
@@ -188,6 +197,7 @@ def _select(problem: Problem, candidates: Ints, offers: Ints) -> Problem:
         limits=replace(problem.limits, quotas=quotas),
         egress=problem.egress.select(np.arange(len(problem.traffic.classes)), offers),
         billing=problem.billing.select(offers),
+        layouts=problem.layouts.select(offers),
     )
 
 

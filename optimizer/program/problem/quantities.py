@@ -18,29 +18,47 @@ ROUNDING_SLACK = 1e-9
 """Relative slack when a ratio of floats is rounded up to whole replicas."""
 
 
-def lost_with_an_instance(problem: Problem) -> Ints:
-    """(C,) replicas that one lost instance may take along where the plan must survive that; 0 elsewhere."""
-    if "instance" not in problem.limits.survive:
-        return np.zeros(len(problem.candidates), dtype=np.int64)
-    held: Ints = problem.offers.gpus_per_instance[problem.candidates.offer] // problem.candidates.gpus_per_replica
+def useful_replicas(problem: Problem) -> Ints:
+    """(T, C) replicas that serve all that is wanted of a candidate, with the spare ones unused; no more of any use.
+
+    Those in force may stay beyond that, since stopping them may cost or count.
+    """
+    limits, load = problem.limits, _load(problem)
+    shrink = 1.0 - ROUNDING_SLACK
+    busy = np.ceil(load / limits.max_utilization * shrink)
+    spared = np.ceil(load * shrink) + limits.spare_replicas
+    least = problem.traffic.least_replicas.max(initial=0)
+    floor = np.maximum(replicas_in_force(problem), max(limits.spare_replicas + 1, least))
+    useful: Ints = np.maximum(np.maximum(busy, spared), floor).astype(np.int64)
+    return useful
+
+
+def held_by_instance(problem: Problem) -> Ints:
+    """(C,) the most replicas that one instance holds and that are of any use on it, in some period."""
+    room: Ints = problem.offers.gpus_per_instance[problem.candidates.offer] // problem.candidates.gpus_per_replica
+    held: Ints = np.minimum(room, useful_replicas(problem).max(axis=0, initial=0))
     return held
 
 
 def most_replicas(problem: Problem) -> Ints:
-    """(T, C) replicas beyond which one more is useless: they serve all that is wanted, also after what may be lost.
+    """(T, C) replicas beyond which one more is useless: the same after the loss of an instance, where one may be lost.
 
-    Those in force may stay beyond that, since stopping them may cost or count.
+    After the loss of its whole place none is left, however many there were.
     """
-    limits, streams = problem.limits, problem.streams
+    useful = useful_replicas(problem)
+    if not ("instance" in problem.limits.survive or problem.limits.spare_on_other_instances):
+        return useful
+    carrying = np.ceil(_load(problem) * (1.0 - ROUNDING_SLACK)).astype(np.int64)
+    most: Ints = np.maximum(useful, carrying + held_by_instance(problem))
+    return most
+
+
+def _load(problem: Problem) -> Floats:
+    """(T, C) replicas at full rate that carry the reach of every stream of a candidate."""
+    streams = problem.streams
     load = np.zeros((problem.traffic.periods, len(problem.candidates)))
     np.add.at(load, (streams.period, streams.server), streams.reach_per_s / problem.rate_of_stream_per_s)
-    shrink = 1.0 - ROUNDING_SLACK
-    busy = np.ceil(load / limits.max_utilization * shrink)
-    spared = np.ceil(load * shrink) + np.maximum(limits.spare_replicas, lost_with_an_instance(problem))
-    least = problem.traffic.least_replicas.max(initial=0)
-    floor = np.maximum(replicas_in_force(problem), max(limits.spare_replicas + 1, least))
-    most: Ints = np.maximum(np.maximum(busy, spared), floor).astype(np.int64)
-    return most
+    return load
 
 
 def best_rate_per_s(problem: Problem) -> Floats:

@@ -25,6 +25,7 @@ def _shape_faults(problem: Problem) -> Iterator[str]:
         "demand_per_s": (periods, classes),
         "start_share": (periods, periods),
         "least_replicas": (periods, len(set(traffic.workload))),
+        "paid_share": (periods, classes) if traffic.paid_share.size else (0, 0),
         "rate_per_s": (candidates, mixes),
         "mixes": (mixes, classes),
         "classes": (classes,),
@@ -40,6 +41,10 @@ def _shape_faults(problem: Problem) -> Iterator[str]:
         yield "sending does not tell every class and offer"
     if len(problem.billing.minimum_hours) not in (0, offers):
         yield "billing does not tell every offer"
+    if len(problem.layouts.by_layout) not in (0, offers):
+        yield "layouts does not tell every offer"
+    if problem.layouts.followed.shape not in ((0, 0), (periods, periods)):
+        yield "layouts does not tell every pair of periods"
     named = {
         "request classes": traffic.classes,
         "candidates": problem.candidates.ids,
@@ -72,6 +77,7 @@ def _traffic_faults(problem: Problem) -> dict[str, Flags]:
         | ~np.isclose(mixes.sum(axis=1), 1.0),
         "start_share must not be negative": traffic.start_share < 0,
         "least_replicas must not be negative": traffic.least_replicas < 0,
+        "paid_share must lie in (0, 1]": ~((traffic.paid_share > 0) & (traffic.paid_share <= 1)),
     }
 
 
@@ -86,6 +92,9 @@ def _choice_faults(problem: Problem) -> dict[str, Flags]:
         "gpus_per_replica exceeds the instance": size > offers.gpus_per_instance[candidates.offer],
         "a candidate serves several workloads": _workloads_served(problem) > 1,
         "replicas_in_force must not be negative": candidates.replicas_in_force < 0,
+        "a candidate serves several mixes where losses must be survived": np.array(
+            bool(problem.limits.survive) and bool(((candidates.rate_per_s > 0).sum(axis=1) > 1).any())
+        ),
         "an API costs something per request": _no_amount(apis.usd_per_request) | (apis.usd_per_request == 0),
         "apis.mix points outside the mixes": _outside(apis.mix, len(problem.traffic.mixes)),
     }

@@ -34,14 +34,13 @@ OFFER_TRAITS: Final[Mapping[str, Callable[[Problem], list[Column]]]] = {
     "quotas": lambda problem: [
         np.isin(np.arange(len(problem.offers)), quota.offers) for quota in problem.limits.quotas
     ],
-    "instance": lambda problem: same(np.arange(len(problem.offers))),
+    "instance": lambda _: [],
 }
 """(O,) columns by trait: an offer is no worse than another where all its columns are at most the other's."""
 
 CANDIDATE_TRAITS: Final[Mapping[str, Callable[[Problem], Ints]]] = {
     "configuration": lambda problem: label_numbers(problem.candidates.configuration),
     "engine": lambda problem: label_numbers(problem.candidates.engine),
-    "instance": lambda problem: problem.candidates.gpus_per_replica,
 }
 """(C,) a number by trait: candidates with the same number may replace each other."""
 

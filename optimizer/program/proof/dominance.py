@@ -1,17 +1,18 @@
 """Candidates and offers that another one replaces at no more cost: removed before anything is solved.
 
 Candidate rule. On one offer, c' replaces c when it serves every mix that c serves at no lower rate, has no more GPUs
-per replica (as many, where the loss of an instance must be survived) and, under a limit on distinct configurations or
-engines, the same label. A candidate whose configuration has replicas in force on its offer is never replaced, since
-changes are counted against them.
+per replica and, under a limit on distinct configurations or engines, the same label. A candidate whose configuration
+has replicas in force on its offer is never replaced, since changes are counted against them.
+
+Where instances are held to what is loaded (see `problem.layouts`) a candidate is replaced with its whole group only: by
+those of one other group of no more GPUs, each by one of them, so that what was loaded on an instance turns into what
+fits there; and offers are compared by groups of the same configuration.
 
 Offer rule. o' replaces o when it costs no more, is paid the same way, holds as many GPUs, is no worse in whatever an
 active family looks at (same provider or region where places are counted, limited or lost, not spot unless o is, no
 more power or carbon under a limit on it, in no quota that o is not in, not scarce), sends answers out at no higher
 price, is paid for no longer once started, and every candidate of o has a replacement by the candidate rule on o'. An
-offer with replicas in force is never replaced, nor is any where the loss of an instance must be survived: instances of
-two offers are not lost together, and what one takes along is counted by what it could hold, so two offers may do with
-fewer.
+offer with replicas in force is never replaced.
 
 Proof, by exchange. Take a plan that uses what is replaced; turn every instance of o into one of o' (nothing to do for
 the candidate rule) and every replica of c, with its flows, into one of c'. Several may turn into the same c'.
@@ -21,10 +22,13 @@ the candidate rule) and every replica of c, with its flows, into one of c'. Seve
 - minimum_billing: the runs that paid for o and o' pay for o' now: they cover what runs there, and each is long enough;
 - demand: same mixes, same flows; capacity: rates' >= rates, so the added flows are within the added replicas' rates;
 - packing: the old replicas fitted; each becomes no larger, in an instance of the same size, so the new ones fit;
+- layouts: what each instance holds turns into what the new groups need, group by group, so no more of a layout rises at
+  any change;
 - spare_replicas: flow <= rate (r - s used) summed over those that turn into c' is at most rate' (sum r - s), since at
   least one of them was used or no flow is added; replicas >= (s + 1) used holds likewise;
-- survive: what is lost with a place is the same share of flows and replicas, for the place is the same; on one offer
-  an instance takes as many replicas along, so several that turn into one have, together, no fewer left;
+- survive: what is left after the loss of a place is what was left, each replica no slower, for the place is the same;
+  so after the loss of an instance, for what stood on the others stands there still;
+- placement: each instance holds what it held, no larger;
 - changes: who replaces is started as often as who is replaced no longer is, or is in force and stopped less;
 - max_distinct_configurations, max_engines: labels stay the same; quotas, availability, max_power_kw, max_carbon,
   max_spot_share, max_provider_share, min_providers, min_regions: o' was required to be no worse, and a candidate that
@@ -39,8 +43,9 @@ import numpy as np
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.program.problem.data import Candidates
 from optimizer.program.problem.indices import grouped
+from optimizer.program.problem.layouts import LoadGroups, binding_offers, load_groups
 from optimizer.program.problem.problem import Problem
-from optimizer.program.problem.quantities import stands_in_force
+from optimizer.program.problem.quantities import label_numbers, stands_in_force
 from optimizer.program.problem.traits import (
     CANDIDATE_TRAITS,
     OFFER_TRAITS,
@@ -59,10 +64,16 @@ MANY_RATES, SAMPLED, RARELY = 200_000, 100, 50
 
 def undominated(problem: Problem) -> Flags:
     """(C,) which candidates of a sorted problem survive both rules."""
+    groups, bound = load_groups(problem), binding_offers(problem)[problem.candidates.offer]
     kind = _replacement_kind(problem)
     offer, fixed = problem.candidates.offer, stands_in_force(problem)
-    keep: Flags = _best_on_offer(problem, kind) | fixed
-    if "instance" in problem.limits.survive or not len(offer):
+    keep: Flags = _best_on_offer(problem, grouped(kind, np.where(bound, groups.number + 1, 0)).number)
+    keep &= ~bound | _in_best_groups(problem, groups, kind, np.flatnonzero(keep & bound))
+    keep |= fixed
+    # offers that are held to what is loaded replace each other group by group
+    label = np.where(bound, 1 + label_numbers(problem.candidates.configuration), 0)
+    kind = grouped(kind, label).number
+    if not len(offer):
         return keep
     offers = _best_offers(_OfferRule.of(problem, np.flatnonzero(keep), kind))
     offers[offer[fixed]] = True
@@ -77,6 +88,25 @@ def _replacement_kind(problem: Problem) -> Ints:
     if not len(candidates):
         return np.zeros(0, dtype=np.int64)
     return np.unique(np.hstack(keys), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def _in_best_groups(problem: Problem, groups: LoadGroups, kind: Ints, listed: Ints) -> Flags:
+    """(C,) the candidate rule for whole groups, walked by rising size; false for candidates that are not listed."""
+    keep: Flags = np.zeros(len(problem.candidates), dtype=np.bool_)
+    rate, offer, mixes = problem.candidates.rate_per_s, problem.candidates.offer, len(problem.traffic.mixes)
+    listed = listed[np.argsort(offer[listed], kind="stable")]
+    for members in np.split(listed, np.flatnonzero(np.diff(offer[listed])) + 1) if len(listed) else []:
+        own, number = np.unique(groups.number[members], return_inverse=True)
+        kinds, column = np.unique(kind[members], return_inverse=True)
+        have, need = np.zeros((2, len(own), len(kinds), mixes))
+        # what a group must be matched in by one candidate for each kind, and what its first of the kind has
+        np.maximum.at(need, (number, column), rate[members])
+        have[number[::-1], column[::-1]] = rate[members][::-1]
+        size, kept = groups.gpus[own], np.zeros(len(own), dtype=np.bool_)
+        for group in np.lexsort((own, -need.max(axis=(1, 2)), size)).tolist():
+            kept[group] = not (have[kept] >= need[group]).all(axis=(1, 2)).any()
+        keep[members] = kept[number]
+    return keep
 
 
 def _best_on_offer(problem: Problem, kind: Ints) -> Flags:

@@ -9,8 +9,9 @@ plan (see `quantities`) costs
 
 because demands are met and limits are kept. `adjusted_price` adds what the limits charge for an instance or an API; a
 flow is worth what it gains less what it costs to send its answers and what limits charge for it, a replica what it
-gains by being there. In one period t and on one offer o the flow is limited twice: by what fits into n instances, and,
-for each trimming group, by the demand itself. With any prices z >= 0 on the groups,
+gains by being there, and so an instance, since more of them lose less with one. In one period t and on one offer o the
+flow is limited twice: by what fits into n instances, and, for each trimming group, by the demand itself. With any
+prices z >= 0 on the groups,
 
     worth on o in t  <=  n ( sum over groups of z  +  F[t,o](worth - z) )
 
@@ -47,6 +48,7 @@ class Multipliers:
         replica_worth: (T, C) of a replica's being there; negative where a limit on replicas charges for it.
         api_worth, api_price: (B,) of the reach of an API's stream, and what it costs with the limits' charges.
         instance_price: (I,) of an instance with the limits' charges.
+        instance_worth: (I,) of an instance's being there, since more of them lose less when one is lost.
         gained: What demands, survival and least replicas are worth, less what limits on flows and replicas charge.
         charged: What the right sides of limits on instances are worth.
         group: (N,) the price z of a stream's trimming group, for its reach.
@@ -57,6 +59,7 @@ class Multipliers:
     api_worth: Floats
     api_price: Floats
     instance_price: Floats
+    instance_worth: Floats
     gained: float
     charged: float
     group: Floats
@@ -118,6 +121,7 @@ def read_multipliers(program: Program, duals: Floats) -> Multipliers:
         api_worth=worth[columns.bought],
         api_price=price[columns.bought],
         instance_price=price[columns.instances],
+        instance_worth=worth[columns.instances],
         gained=gained,
         charged=charged,
         group=group[columns.flow],
@@ -133,7 +137,24 @@ def prices_of(families: Mapping[str, Rows], duals: Floats) -> dict[str, Floats]:
     demand, blocks = prices["demand"], families["demand"].blocks
     demand[blocks["flows"]] += demand[blocks["replicas"]]
     demand[blocks["replicas"]] = 0.0
+    if "survive" in families:
+        _pass_on(prices["survive"], families["survive"])
     return prices
+
+
+def _pass_on(price: Floats, survive: Rows) -> None:
+    """What is carried of a demand is worth what all losses of it are: their prices stand on the row that carries it.
+
+    Then the column of what is carried, which is free and costs nothing, is worth nothing.
+    """
+    carried = survive.blocks["carried"]
+    lead = carried.stop - carried.start
+    of_row = np.full(int(survive.column.max(initial=-1)) + 1, -1)
+    given = (survive.row < lead) & (survive.value < 0)
+    of_row[survive.column[given]] = survive.row[given]
+    price[carried] = 0.0
+    taken = (of_row[survive.column] >= 0) & (survive.row >= lead)
+    np.add.at(price, of_row[survive.column[taken]], price[survive.row[taken]] * survive.value[taken])
 
 
 def bound_from(problem: Problem, multipliers: Multipliers) -> Bound:
@@ -144,7 +165,7 @@ def bound_from(problem: Problem, multipliers: Multipliers) -> Bound:
     instance_at, _, _ = instance_columns(problem)
     price, most = multipliers.instance_price, np.min([content.most for content in contents], axis=0)
     # (I,) worth of a column of instances, over all periods that it runs in
-    gathered = np.zeros(len(price))
+    gathered = multipliers.instance_worth.copy()
     np.add.at(gathered, instance_at, most)
     scale = min(1.0, _smallest_ratio(price, gathered), _smallest_ratio(multipliers.api_price, multipliers.api_worth))
     lower = scale * multipliers.gained - multipliers.charged

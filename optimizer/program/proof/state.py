@@ -1,22 +1,28 @@
 """What a search has to its name: the incumbent, what it proved, what it did on the way."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.base.clock import Clock, Limit
+from optimizer.base.progress import BestAndBound
 from optimizer.program.formulation.model import Program, hourly_cost
-from optimizer.program.formulation.variables import Variables
+from optimizer.program.formulation.variables import Variables, start_of_turn
+from optimizer.program.problem.instance_contents import NOTHING_PLACED, Placed, placed_of
 from optimizer.program.problem.problem import Problem, Sorted
 from optimizer.program.problem.quantities import busiest_period, deployments
 from optimizer.program.proof.relaxation import Bound
-from optimizer.program.solver import Clock, SolverResult, Status
+from optimizer.program.solver import INTEGRALITY_TOLERANCE, SolverResult, Status
 
 EQUAL_COST = 1e-9
 """Relative difference below which two costs are the same."""
+
+ROUNDED_OFF = 10 * INTEGRALITY_TOLERANCE
+"""How far above a whole number a count is still that number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,12 +34,16 @@ class Incumbent:
         replicas: (T, C).
         api_flow_per_s: (B,) requests/s sent to hosted APIs, in the order of the problem's API streams.
         usd_per_hour: The month's bill divided by its hours.
+        restarts_usd_per_hour: The part of it for starts that only a change of layouts asks for.
+        placed: What stands on which instance, where that matters.
     """
 
     instances: Ints
     replicas: Ints
     api_flow_per_s: Floats
     usd_per_hour: float
+    restarts_usd_per_hour: float = 0.0
+    placed: Placed = NOTHING_PLACED
 
     @property
     def used(self) -> Flags:
@@ -43,24 +53,30 @@ class Incumbent:
 
 @dataclass(eq=False)
 class SearchState:
-    """What the search may do and did: where it may end, phases with their wall time, columns removed by argument.
+    """What the search may do and did: where it may end, phases with their wall time, columns removed by argument, and
+    the limit of the clock that ended it, if one did.
 
     Only plans of at most `cutoff_usd_per_hour` are of interest; where there is none the search ends infeasible.
     """
 
-    progress: Callable[[str], None]
     clock: Clock
+    progress: BestAndBound | None = None
     relative_gap: float = 0.0
     node_limit: int | None = None
     cutoff_usd_per_hour: float = np.inf
     phase_wall_s: dict[str, float] = field(default_factory=dict)
     eliminated: dict[str, int] = field(default_factory=dict)
     columns_solved: int = 0
+    ended_by: Limit | None = None
+
+    def best_and_bound(self, incumbent: Incumbent | None, bound_usd_per_hour: float) -> None:
+        """Tell whoever watches what the best plan costs and what no plan undercuts."""
+        if self.progress is not None:
+            self.progress(None if incumbent is None else incumbent.usd_per_hour, bound_usd_per_hour)
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Announce a phase and add its wall time."""
-        self.progress(name)
+        """Add a phase's wall time."""
         start_s = time.perf_counter()
         yield
         self.phase_wall_s[name] = self.phase_wall_s.get(name, 0.0) + time.perf_counter() - start_s
@@ -86,24 +102,53 @@ def incumbent_of(result: SolverResult, program: Program, part: Sorted, problem: 
     if not len(result.values):
         return None
     variables, values, periods = program.variables, result.values.copy(), problem.traffic.periods
-    for counts in (variables.instances, variables.replicas, variables.billed_idle):
+    for counts in (variables.instances, variables.billed_idle, variables.standing, variables.placed):
         values[counts] = np.rint(values[counts])
+    # whole within the solver's tolerance, or a fraction that `implied` allows to be rounded up
+    values[variables.replicas] = np.ceil(values[variables.replicas] - ROUNDED_OFF)
     # what follows from the counts, whatever slack the solver left there
     values[variables.starts] = starts_of(values, variables)
+    cost, restarts = hourly_cost(program), values[variables.starts] - rises_of(values, variables)
     values[variables.changed] = _changes_of(values, program)
     instances = np.zeros((periods, len(problem.offers)), dtype=np.int64)
     replicas = np.zeros((periods, len(problem.candidates)), dtype=np.int64)
     instances[:, part.offers] = values[variables.instance_at]
     replicas[:, part.candidates] = values[variables.replicas]
     sent = np.maximum(values[variables.bought], 0.0) * part.problem.api_streams.reach_per_s
-    return Incumbent(instances, replicas, sent, float(values @ hourly_cost(program)))
+    holding, running = (values[counted].astype(np.int64) for counted in (variables.placed, variables.replicas))
+    placed = placed_of(variables.contents, holding, running)
+    placed = placed.for_whole(part.offers, part.candidates, len(problem.candidates))
+    turned = float(restarts @ cost[variables.starts])
+    return Incumbent(instances, replicas, sent, float(values @ cost), turned, placed)
 
 
 def starts_of(values: Floats, variables: Variables) -> Floats:
     """(X,) instances that must be started at each change of periods."""
+    started = rises_of(values, variables)
+    return np.maximum(started, _turned(values, variables)) if variables.risen.size else started
+
+
+def rises_of(values: Floats, variables: Variables) -> Floats:
+    """(X,) instances more after each change of periods than before it."""
     offer, before, after = variables.elastic_changes.T
     more = values[variables.instance_at[after, offer]] - values[variables.instance_at[before, offer]]
     return np.asarray(np.maximum(more, 0.0))
+
+
+def _turned(values: Floats, variables: Variables) -> Floats:
+    """(X,) instances that hold another layout after a change of periods and did not rest before it."""
+    layouts, standing = variables.layouts, values[variables.standing]
+    _, before, after = layouts.turns[layouts.rise_turn].T
+    risen = np.maximum(standing[after, layouts.rise_layout] - standing[before, layouts.rise_layout], 0.0)
+    turned = np.bincount(layouts.rise_turn, weights=risen, minlength=len(layouts.turns))
+    offer, before, _ = layouts.turns.T
+    if layouts.may_rest:
+        held = np.stack([np.bincount(layouts.offer, weights=row, minlength=offer.max() + 1) for row in standing])
+        turned -= values[variables.instance_at[before, offer]] - held[before, offer]
+    found = np.zeros(len(variables.elastic_changes))
+    position = start_of_turn(variables)
+    found[position[position >= 0]] = turned[position >= 0]
+    return found
 
 
 def _changes_of(values: Floats, program: Program) -> Floats:

@@ -1,15 +1,23 @@
 """The steps of every search: solve a part, tell what may still beat the best plan, solve on what is left."""
 
+from collections.abc import Collection
+
 import numpy as np
 
-from optimizer.base.arrays import Flags, Ints
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.units import HOURS_PER_MONTH
+from optimizer.program.formulation.implied import must_be_whole
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
+from optimizer.program.problem.instance_contents import affordable
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import stands_in_force
+from optimizer.program.problem.traits import GROUPS, candidate_traits, offer_traits
 from optimizer.program.proof.relaxation import Bound
 from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchResult, SearchState, incumbent_of
 from optimizer.program.solver import SolverResult, integer_solver, solve_integer
+
+FEW_COLUMNS = 48
+"""Candidates whose final solve costs little more than that of the most promising among them."""
 
 
 def cheaper(*plans: Incumbent | None) -> Incumbent | None:
@@ -34,11 +42,44 @@ def can_beat(problem: Problem, bound: Bound, incumbent: Incumbent | None, state:
     return (bound.with_candidate_usd_per_hour <= min(cutoffs) * (1 + 10 * EQUAL_COST)) | stands_in_force(problem)
 
 
+def ready_for_final(problem: Problem, keep: Flags, bound: Bound, state: SearchState) -> bool:
+    """Whether a first plan would help little: a known one's cost is the cutoff and leaves few candidates."""
+    left = keep & can_beat(problem, bound, None, state)
+    ready = bool(np.isfinite(state.cutoff_usd_per_hour) and left.sum() <= FEW_COLUMNS)
+    if ready:
+        state.eliminated["reduced_cost"] = int((keep & ~left).sum())
+    return ready
+
+
 def lowest_bounds(problem: Problem, bound: Bound, count: int) -> Ints:
     """The so many candidates with the lowest bounds, and for every mix the one of those that serve it."""
     order = np.argsort(bound.with_candidate_usd_per_hour, kind="stable")
     serves = problem.candidates.rate_per_s[order] > 0
     return np.append(order[:count], order[serves.argmax(axis=0)[serves.any(axis=0)]])
+
+
+def promising_candidates(problem: Problem, keep: Flags, cost: Floats, count: int, but: Collection[str] = ()) -> Flags:
+    """(C,) the so many of least cost, and the cheapest for each mix and of each group that a limit wants variety in.
+
+    Args:
+        problem: In canonical order.
+        keep: (C,) those to choose from.
+        cost: (C,) by which they are ordered.
+        count: How many.
+        but: Traits of which no variety is wanted.
+    """
+    candidates = problem.candidates
+    order = np.argsort(np.where(keep, cost, np.inf), kind="stable")
+    chosen = stands_in_force(problem)
+    chosen[order[:count]] = True
+    elastic = ~problem.offers.always_paid[candidates.offer]
+    wanted: list[Ints] = [np.where(serves, elastic, -1) for serves in candidates.rate_per_s.T > 0]
+    looked_at = (*offer_traits(problem.limits), *candidate_traits(problem.limits))
+    wanted += [GROUPS[trait](problem) for trait in looked_at if trait in GROUPS and trait not in but]
+    for group in wanted:
+        first = np.unique(group[order], return_index=True)[1]
+        chosen[order[first]] = True
+    return chosen & keep
 
 
 def solve_on(
@@ -50,6 +91,8 @@ def solve_on(
     """
     if not keep.any() and not len(problem.apis):
         return SolverResult("infeasible", np.inf), None
+    if state.clock.expired:
+        return SolverResult("unproven", -np.inf), None
     return solve_part(compacted(problem, keep), problem, state, node_limit, bound_usd_per_hour)
 
 
@@ -59,8 +102,9 @@ def solve_part(
     """Solve the program of a part of the problem."""
     state.columns_solved = len(part.candidates)
     program = build_program(part.problem)
+    cost = hourly_cost(program)
     result = solve_integer(
-        model_proto(program, hourly_cost(program)),
+        model_proto(program, cost, whole=must_be_whole(program, cost)),
         state.clock,
         integer_solver(problem.traffic.periods),
         node_limit=node_limit,
@@ -76,7 +120,11 @@ def final_solve(
     """Solve the program on every candidate that no argument has removed."""
     with state.phase("final"):
         left = keep & can_beat(problem, bound, incumbent, state)
-        result, plan = solve_on(problem, left, state, state.node_limit, bound.usd_per_hour)
+        solved = affordable(problem, left, bound.with_candidate_usd_per_hour)
+        result, plan = solve_on(problem, solved, state, state.node_limit, bound.usd_per_hour)
+    if (left & ~solved).any():
+        # what the solver proved holds for a part of what may beat the best plan
+        result = SolverResult("unproven" if plan is None else "feasible", bound.usd_per_hour)
     return result_of(problem, keep, bound, result, cheaper(plan, incumbent), state)
 
 

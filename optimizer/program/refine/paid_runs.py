@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from optimizer.base.arrays import Ints
+from optimizer.base.clock import Clock
 from optimizer.base.errors import SolverFailure
 from optimizer.program.formulation.model import Columns, assemble
 from optimizer.program.formulation.rows import at_least, numbered, stacked
 from optimizer.program.problem.billing_cells import Cells, cells_of_week
-from optimizer.program.solver import Clock, solve_integer
+from optimizer.program.solver import solve_integer
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def _cheapest_bill(cells: Cells, running: Ints, week: int, minimum_hours: int) -
     names = numbered("billed_idle", len(cells)) + numbered("started", len(cells))
     columns = Columns(names, np.full(len(names), np.inf), np.ones(len(names), dtype=np.bool_))
     hours = np.append(cells.hours.astype(float), np.zeros(len(cells)))
-    result = solve_integer(assemble(columns, hours, stacked(rows)), Clock(None))
+    result = solve_integer(assemble(columns, hours, stacked(rows)), Clock())
     if result.status != "optimal":
         raise SolverFailure(f"hours paid beyond those that run: {result.status}")
     return np.rint(result.values).astype(np.int64).reshape(2, -1)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
+from optimizer.base.clock import Clock
 from optimizer.base.errors import SolverFailure
 from optimizer.program.formulation.demand import routed_demand
 from optimizer.program.formulation.model import Columns, assemble
@@ -21,7 +22,7 @@ from optimizer.program.formulation.variables import lay_out
 from optimizer.program.problem.indices import positions
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.proof.state import Incumbent
-from optimizer.program.solver import Clock, SolverResult, solve_linear
+from optimizer.program.solver import SolverResult, solve_linear
 
 ROUTING_TOLERANCE = 1e-6
 """Relative excess over a capacity that is put down to floating point when whole counts are re-checked."""
@@ -129,7 +130,7 @@ class _Router:
         rows = stacked(blocks | {"open": self.open_rows})
         names = [*numbered("flow", len(stream)), "utilization[]"]
         columns = Columns.fractions(names, np.append(np.full(len(stream), np.inf), most))
-        result = solve_linear(assemble(columns, objective, rows), Clock(None))
+        result = solve_linear(assemble(columns, objective, rows), Clock())
         if result.status != "optimal":
             raise SolverFailure(f"whole counts do not carry the demand: routing is {result.status}")
         return replace(result, duals=result.duals[rows.blocks["utilization"]])
@@ -142,16 +143,27 @@ def _router(problem: Problem, plan: Incumbent, period: int) -> tuple[Sorted, _Ro
     serving[during.streams.server] = True
     part = compacted(during, serving & (plan.replicas[period] > 0))
     streams, replicas = part.problem.streams, plan.replicas[period, part.candidates]
-    spare, bought_per_s = problem.limits.spare_replicas, plan.api_flow_per_s[problem.api_streams.period == period]
+    spare = _spare(problem, plan, period)[part.candidates]
+    bought_per_s = plan.api_flow_per_s[problem.api_streams.period == period]
     router = _Router(
         deployments=len(replicas),
         deployment=streams.server,
         load=streams.reach_per_s / (part.problem.rate_of_stream_per_s * replicas[streams.server]),
-        unspared=np.maximum(replicas - spare, 0) / replicas if spare else None,
+        unspared=np.maximum(replicas - spare, 0) / replicas if spare.any() else None,
         max_utilization=problem.limits.max_utilization,
         open_rows=_open_rows(part.problem, bought_per_s),
     )
     return part, router.cheapest(egress_cost_usd_per_hour(part.problem))
+
+
+def _spare(problem: Problem, plan: Incumbent, period: int) -> Ints:
+    """(C,) replicas of each candidate that its flow must do without."""
+    spare = np.full(len(problem.candidates), problem.limits.spare_replicas)
+    if not problem.limits.spare_on_other_instances:
+        return spare
+    together = plan.placed.replicas[plan.placed.period == period]
+    without: Ints = np.maximum(spare, together.max(axis=0, initial=0))
+    return without
 
 
 def _open_rows(problem: Problem, bought_per_s: Floats) -> Rows:

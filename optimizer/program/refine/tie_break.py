@@ -10,12 +10,14 @@ wait: the search is bounded in candidates and nodes, never by time, and keeps th
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats
+from optimizer.base.clock import Clock
 from optimizer.base.units import SECONDS_PER_HOUR
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.formulation.rows import Rows, between, numbered, one_row_at_most
+from optimizer.program.problem.instance_contents import affordable
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import stands_in_force
-from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchState, incumbent_of
+from optimizer.program.proof.state import EQUAL_COST, Incumbent, incumbent_of
 from optimizer.program.solver import integer_solver, solve_integer
 
 TIE_BREAK_CANDIDATES = 24
@@ -23,51 +25,53 @@ TIE_BREAK_NODES = 5
 """How far plans of equal cost are searched: candidates with the lowest bounds, and branch-and-bound nodes."""
 
 
-def break_ties(problem: Problem, plan: Incumbent, with_candidate_usd_per_hour: Floats, state: SearchState) -> Incumbent:
+def break_ties(problem: Problem, plan: Incumbent, with_candidate_usd_per_hour: Floats) -> Incumbent:
     """The preferred one among the plans that cost as little as `plan`.
 
     Args:
         problem: In canonical order.
         plan: A cheapest one.
         with_candidate_usd_per_hour: (C,) lower bound on plans with the candidate; infinite if in none as cheap.
-        state: Its clock limits the search.
     """
     possible = np.isfinite(with_candidate_usd_per_hour) | plan.used
     promising = plan.used.copy()
     promising[np.argsort(with_candidate_usd_per_hour, kind="stable")[:TIE_BREAK_CANDIDATES]] = True
-    plan = _fewest_gpus(problem, plan, possible & promising, state)
+    preference = np.where(plan.used, -np.inf, with_candidate_usd_per_hour)
+    promising = affordable(problem, promising, preference)
+    plan = _fewest_gpus(problem, plan, possible & promising)
     if _offers_used(plan) > 1:
-        plan = _one_offer(problem, plan, possible & promising, state)
+        plan = _one_offer(problem, plan, possible & promising)
     on_bought = np.any(plan.instances > 0, axis=0)[problem.candidates.offer]
-    return _fewest_replicas(problem, plan, possible & on_bought, state)
+    preference = np.where(plan.used, -np.inf, with_candidate_usd_per_hour)
+    return _fewest_replicas(problem, plan, affordable(problem, possible & on_bought, preference))
 
 
 class _EqualCost:
     """Solves for plans of some candidates, and of those in force, that cost no more than a plan does."""
 
-    def __init__(self, problem: Problem, plan: Incumbent, possible: Flags, state: SearchState) -> None:
-        self._problem, self._state = problem, state
+    def __init__(self, problem: Problem, plan: Incumbent, possible: Flags) -> None:
+        self._problem = problem
         # changes are counted against those in force
         self.part = compacted(problem, possible | stands_in_force(problem))
         self.program = build_program(self.part.problem)
         self._cutoff = plan.usd_per_hour * (1 + EQUAL_COST)
 
     def cheapest(self, objective: Floats, same: Rows | None = None, count: Rows | None = None) -> Incumbent | None:
-        """The plan with the least objective, under more rows if any; None where none was found in time."""
+        """The plan with the least objective, under more rows if any; None where none was found."""
         cost = hourly_cost(self.program)
         equal_cost = one_row_at_most("equal_cost[]", self._cutoff, np.arange(len(cost)), cost)
         rows = {"same": same, "equal_cost": equal_cost, "count": count}
         extra = {name: block for name, block in rows.items() if block is not None}
         model = model_proto(self.program, objective, extra)
         solver = integer_solver(self._problem.traffic.periods)
-        result = solve_integer(model, self._state.clock, solver, node_limit=TIE_BREAK_NODES)
+        result = solve_integer(model, Clock(), solver, node_limit=TIE_BREAK_NODES)
         plan = incumbent_of(result, self.program, self.part, self._problem)
         return None if plan is None or plan.usd_per_hour > self._cutoff else plan
 
 
-def _fewest_gpus(problem: Problem, plan: Incumbent, possible: Flags, state: SearchState) -> Incumbent:
+def _fewest_gpus(problem: Problem, plan: Incumbent, possible: Flags) -> Incumbent:
     """Fewest GPU hours, then instance hours: one objective, since a plan has no more instances than GPUs."""
-    equals = _EqualCost(problem, plan, possible, state)
+    equals = _EqualCost(problem, plan, possible)
     if _one_candidate(equals.part) and possible[plan.used].all():
         return plan
     gpus, share = problem.offers.gpus_per_instance, problem.traffic.share_of_month
@@ -88,7 +92,7 @@ def _offers_used(plan: Incumbent) -> int:
     return int((plan.instances > 0).any(axis=0).sum())
 
 
-def _one_offer(problem: Problem, plan: Incumbent, possible: Flags, state: SearchState) -> Incumbent:
+def _one_offer(problem: Problem, plan: Incumbent, possible: Flags) -> Incumbent:
     """The first offer, in order of ids, that alone makes a plan with the same cost and no more GPUs or instances.
 
     Only for demand that is the same all month: what an offer alone would cost is then a whole number of instances and
@@ -104,7 +108,7 @@ def _one_offer(problem: Problem, plan: Incumbent, possible: Flags, state: Search
     for offer in np.flatnonzero(equal & (count >= 1) & no_more).tolist():
         alone = possible & (problem.candidates.offer == offer)
         if alone.any():
-            found = _fewest_gpus(problem, plan, alone, state)
+            found = _fewest_gpus(problem, plan, alone)
             if found is not plan and _offers_used(found) == 1:
                 return found
     return plan
@@ -118,9 +122,9 @@ def _egress_alone(problem: Problem) -> Floats:
     return problem.egress.usd_per_gb * (gb_per_s * SECONDS_PER_HOUR)
 
 
-def _fewest_replicas(problem: Problem, plan: Incumbent, possible: Flags, state: SearchState) -> Incumbent:
+def _fewest_replicas(problem: Problem, plan: Incumbent, possible: Flags) -> Incumbent:
     """Fewest replica hours on the instances bought, then the lowest ranks."""
-    equals = _EqualCost(problem, plan, possible, state)
+    equals = _EqualCost(problem, plan, possible)
     part, variables = equals.part, equals.program.variables
     if not len(part.candidates):
         return plan

@@ -51,7 +51,7 @@ API_COLUMNS: Final[Mapping[str, Cell]] = {
 def compare_answer(answer: Comparison, top: int | None = None) -> WrittenAnswer:
     """Those that comply, those that the policy bars, those that fail; for hosting what the order rests on."""
     most = top or MOST_SHOWN
-    sections = [_complying(answer, most), _not_admitted(answer, most), _failing(answer)]
+    sections = [_complying(answer, most), _not_admitted(answer, most), _failing(answer), _not_compared(answer)]
     sections += _hosting(answer.hosting) if answer.hosting else []
     sections.append(_basis(answer))
     return WrittenAnswer(with_content(sections), answer.summary, f"{answer.scenario} by {_dimension(answer)}")
@@ -144,6 +144,18 @@ def _failing(answer: Comparison) -> Section:
         also = ", ".join(name for name in further if name not in ("", obstacle))
         lines.append(f"{names}: {reason}{which}{f'; also {also}' if also else ''}")
     return Section("What cannot comply, and why", tuple(lines))
+
+
+def _not_compared(answer: Comparison) -> Section:
+    """Choices of which nothing is known, under the limit that was reached."""
+    rows = sorted(_of(answer, "not_compared"), key=_first_reason)
+    reasons = groupby(rows, key=_first_reason)
+    lines = tuple(f"{_some_names([row.choice for row in group])}: {reason}" for reason, group in reasons)
+    return Section("Not compared", lines)
+
+
+def _first_reason(row: Compared) -> str:
+    return row.stopped_by[0].text
 
 
 def _first_obstacle(row: Compared) -> str:

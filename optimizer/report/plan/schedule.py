@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from optimizer.base.units import HOURS_PER_DAY, HOURS_PER_WEEK
-from optimizer.plan.record.fleet import Period
+from optimizer.plan.record.fleet import InstanceLayout, Period
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.layout.amounts import money
 from optimizer.report.layout.elements import Section, Table
@@ -37,9 +37,19 @@ def _series(report: PlanReport) -> Iterator[tuple[str, Sequence[float], str, str
     for item in report.purchases:
         hours = "paid all month" if item.always_paid else f"{item.instance_hours_per_month:,.0f}"
         yield item.offer, [part.instances for part in item.schedule], hours, f"{item.monthly_cost_usd:,.2f}"
+        for layout in item.layouts:
+            yield f"holding {_contents(layout)}", [part.instances for part in layout.schedule], "", ""
     for hosted in report.hosted:
         what = f"{hosted.workload} {hosted.request_class}: requests/s to {hosted.provider}"
         yield what, [part.requests_per_second for part in hosted.schedule], "", f"{hosted.monthly_cost_usd:,.2f}"
+
+
+def _contents(layout: InstanceLayout) -> str:
+    """What an instance holds, in short."""
+    return ", ".join(
+        f"{item.replicas}× {item.workload} {item.precision} on {item.tensor_parallel * item.pipeline_parallel} GPUs"
+        for item in layout.contents
+    )
 
 
 def by_hour(periods: Sequence[Period], values: Sequence[float]) -> list[float]:

@@ -11,6 +11,7 @@ from optimizer.plan.record.report import PlanReport
 from optimizer.report.layout.amounts import money, number, percent
 from optimizer.report.layout.columns import Cell, filled, table_of
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
+from optimizer.report.plan.placement import placement_section
 from optimizer.report.plan.schedule import schedule_section
 
 PROOF_WORDS: Final = {
@@ -95,6 +96,7 @@ def _reasons(report: PlanReport, verbose: bool) -> Iterator[Section]:
     explained = report.explanation
     yield deployments_section(report.deployments, report.confidence)
     yield schedule_section(report)
+    yield placement_section(report.placement, report.deployments, len(report.periods))
     yield Section("Before you sign", tuple(explained.warnings))
     limits = explained.requirements if verbose else explained.binding
     yield Section("Requirements" if verbose else "What binds", tuple(item.text for item in limits))
@@ -219,21 +221,35 @@ def _basis(report: PlanReport, verbose: bool) -> Section:
     passed = sum(check.passed for check in checks)
     verified = f"{passed} of {len(checks)} checks of the plan hold, recomputed independently" if checks else ""
     known = dict.fromkeys(_provenance(d, verbose) for d in report.deployments)
-    return Section("How sure", (_proof(report), _search(report), verified, *known))
+    left_out = _left_out(report.explanation.not_worked_out)
+    return Section("How sure", (_proof(report), _not_considered(report), _search(report), verified, left_out, *known))
 
 
 def _proof(report: PlanReport) -> str:
     """Whether the plan is the cheapest, and what that was proven of."""
     solver = report.solver
-    proof = f"{PROOF_WORDS[report.outcome]}: {solver.reason}"
+    narrow = f" of {report.bound_of}" if report.bound_of != "the scenario" else ""
+    proof = f"{PROOF_WORDS[report.outcome]}{narrow}: {solver.reason}"
     if report.bound_usd is not None and report.relative_gap is not None:
         proof += f"; bound {money(report.bound_usd)}, gap {report.relative_gap:.2%}"
-    if solver.mixes_between:
-        proof += f"; between {solver.mixes_between} predicted mixes of classes, capacity is added up by shares"
     if solver.rounds > 1:
         proof += f"; solved {solver.rounds} times until every replica held at the mix it is sent"
-        proof += "" if solver.mixes_between else ", in the end among replicas that serve one predicted mix each"
     return proof
+
+
+def _not_considered(report: PlanReport) -> str:
+    """What the proof does not speak of, if anything."""
+    left_out = "; ".join(report.scope.not_considered)
+    return f"not considered: {left_out}" if left_out else ""
+
+
+def _left_out(items: Sequence[str]) -> str:
+    """What was not worked out, what shares a reason together."""
+    whats: dict[str, list[str]] = {}
+    for item in items:
+        what, _, why = item.rpartition(": ")
+        whats.setdefault(why, []).append(what)
+    return ". ".join(f"{why[:1].upper()}{why[1:]}: {'; '.join(names)}" for why, names in whats.items())
 
 
 def _search(report: PlanReport) -> str:

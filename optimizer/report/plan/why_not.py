@@ -25,7 +25,7 @@ def _sections(answer: WhyNot) -> Iterator[Section]:
     optimum = (
         "no plan at all meets the scenario" if cost is None else f"{money(cost)} a month, {answer.optimal_summary}"
     )
-    yield Section("The optimum", (optimum,))
+    yield Section("The optimum", (optimum, *answer.not_worked_out))
 
 
 def _factors(answer: WhyNot) -> Table:

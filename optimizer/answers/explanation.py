@@ -1,0 +1,148 @@
+"""The explanation of an answer, put together: what binds, what else there is, how sure it is; as far as time allows."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from optimizer.base.clock import Limit, LimitReached, until_limit
+from optimizer.plan.explain.alternatives import (
+    central_prediction,
+    insurance,
+    next_best,
+    opportunities,
+    rule_of_thumb,
+    summarized,
+)
+from optimizer.plan.explain.binding import deciding, requirements, with_deciding
+from optimizer.plan.explain.breakpoints import limit_breakpoints, price_breakpoints
+from optimizer.plan.explain.levers import levers
+from optimizer.plan.explain.marginal import marginal_values, worth_moving
+from optimizer.plan.explain.ways_out import ways_out
+from optimizer.plan.grounds.exposure import exposure
+from optimizer.plan.grounds.rejections import Census, nearest_misses
+from optimizer.plan.grounds.scope import narrow
+from optimizer.plan.grounds.warnings import warnings
+from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.question.narrowing import narrowed
+from optimizer.plan.record.explanation import Alternative, Explanation
+from optimizer.plan.record.fleet import PlannedFleet
+
+
+def explained(answer: Answer, beside: Inquiry, bought: PlannedFleet, counts: Census) -> Explanation:
+    """A plan beside others, without its variations.
+
+    Args:
+        answer: The question, solved.
+        beside: The same question for what is solved next to the plan, on a clock of its own.
+        bought: The plan.
+        counts: What was evaluated and rejected.
+    """
+    inquiry = beside.for_comparison()
+    scenario, few = inquiry.scenario, narrowed(inquiry)
+    promises = insurance(inquiry, bought)
+    measured = requirements(scenario, inquiry.catalogs, bought)
+    fields, limit = until_limit(deciding(few, bought, measured, promises))
+    limits = with_deciding(measured, fields)
+    others = list(next_best(few, bought))
+    offered = [*promises.values(), *opportunities(inquiry, bought), *central_prediction(few, bought)]
+    rules = list(rule_of_thumb(few, bought))
+    uncompared = [item.text for item in (*others, *offered, *rules) if item.outcome == "unproven"]
+    proven = answer.solution.outcome == "optimal"
+    return Explanation(
+        summary=_summary(answer, bought),
+        binding=[item for item in limits if item.binding],
+        requirements=limits,
+        alternatives=sorted(_compared(others), key=lambda item: (item.monthly_cost_usd is None, item.monthly_cost_usd)),
+        opportunities=_compared(offered),
+        baselines=_compared(rules),
+        rejected=counts.rejected,
+        nearest_misses=[],
+        conflict=[],
+        relaxations=[],
+        marginal_values=[],
+        breakpoints=[],
+        exposure=None,
+        warnings=warnings(scenario, inquiry.catalogs, bought, None if proven else answer.formulation.periods),
+        not_worked_out=[*_stopped("which other limits bind", limit), *uncompared],
+    )
+
+
+def _compared(found: Sequence[Alternative]) -> list[Alternative]:
+    return [item for item in found if item.outcome != "unproven"]
+
+
+def _stopped(what: str, limit: Limit | None) -> list[str]:
+    return [] if limit is None else [f"{what}: not worked out, the {limit} was reached"]
+
+
+def with_variations(
+    explanation: Explanation, answer: Answer, beside: Inquiry, bought: PlannedFleet, *, thorough: bool
+) -> Explanation:
+    """With what a step of a limit costs, how far it may go and what all rests on; less where nobody would wait."""
+    if beside.for_comparison().close_enough and not thorough:
+        return explanation
+    limits, few = explanation.requirements, narrowed(beside)
+    every = levers(beside.scenario, beside.options, bought.deployments)
+    moved = every if thorough else worth_moving(every, limits)
+    points, moves_stopped = until_limit(limit_breakpoints(few, bought, every) if thorough else iter(()))
+    prices, prices_stopped = until_limit(price_breakpoints(few, bought) if thorough else iter(()))
+    values, steps_stopped = until_limit(marginal_values(few, bought, limits, moved))
+    rests_on, exposure_stopped = None, None
+    try:
+        rests_on = exposure(replace(answer, inquiry=beside), bought) if thorough else None
+    except LimitReached as reached:
+        exposure_stopped = reached.limit
+    return explanation.model_copy(
+        update={
+            "marginal_values": values,
+            "breakpoints": [*points, *prices],
+            "exposure": rests_on,
+            "not_worked_out": [
+                *explanation.not_worked_out,
+                *_stopped("what further steps cost", steps_stopped),
+                *_stopped("how far further limits may move", moves_stopped),
+                *_stopped("how far further prices may move", prices_stopped),
+                *_stopped("which estimates the money hangs on", exposure_stopped),
+            ],
+        }
+    )
+
+
+def _summary(answer: Answer, bought: PlannedFleet) -> str:
+    of_those = " of the plans considered" if narrow(answer) else ""
+    proven = answer.solution.outcome == "optimal"
+    proof = f"proven optimal{of_those}" if proven else f"within {answer.solution.relative_gap:.2%}{of_those}"
+    name = answer.inquiry.scenario.name
+    return f"${bought.monthly_cost_usd:,.2f} a month for {name}, {proof}: {summarized(bought)}."
+
+
+def without_plan(answer: Answer, beside: Inquiry, counts: Census) -> Explanation:
+    """Why there is none: what cannot hold together and what would lead out, or that a limit was reached.
+
+    Args:
+        answer: The question, solved.
+        beside: The same question for what is solved to explain it.
+        counts: What was evaluated and rejected.
+    """
+    inquiry, proven = answer.inquiry, answer.solution.outcome == "infeasible"
+    conflict, relaxations, left_out = ways_out(beside) if proven else ([], [], [])
+    verdict = "No plan meets" if proven else "No plan was found in time for"
+    verdict = "None of the plans considered meets" if proven and narrow(answer) else verdict
+    kept = f"{counts.kept:,} of {counts.evaluated:,} candidates meet the service levels"
+    way = f" Cheapest way out: {relaxations[0].text}." if relaxations else ""
+    return Explanation(
+        summary=f"{verdict} {inquiry.scenario.name}: {answer.solution.reason}; {kept}.{way}",
+        binding=[],
+        requirements=[],
+        alternatives=[],
+        opportunities=[],
+        baselines=[],
+        rejected=counts.rejected,
+        nearest_misses=nearest_misses(inquiry.options, inquiry.market),
+        conflict=conflict,
+        relaxations=relaxations,
+        marginal_values=[],
+        breakpoints=[],
+        exposure=None,
+        warnings=[],
+        not_worked_out=left_out,
+    )

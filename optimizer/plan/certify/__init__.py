@@ -1,0 +1,1 @@
+"""The tree that proves a plan's bound: found with a solver, checked without one."""

@@ -1,0 +1,274 @@
+"""The linear relaxation of a part of the plans: what it would buy, and what it would pay for one more of each promise.
+
+Its rows are those whose multipliers the checker's arithmetic takes as prices, in floating point: what one replica
+draws, what one instance holds, what all of an offer is credited with, and every promise.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from optimizer.base.arrays import Floats
+from optimizer.base.clock import Clock
+from optimizer.base.errors import SolverFailure
+from optimizer.plan.verify.certificate.branch import Branch
+from optimizer.plan.verify.certificate.prices import most_drawn
+from optimizer.plan.verify.certificate.problem import HOURS_PER_MONTH, SECONDS_PER_HOUR, LossAtOnce, Stated
+from optimizer.program.formulation.model import Columns, assemble
+from optimizer.program.formulation.rows import Rows, numbered
+from optimizer.program.solver import solve_linear
+
+UNMET = 1e3
+"""What meeting every promise by magic costs, in plans as dear as claimed: so dear that a part without plans is told
+apart, and no dearer, for the sake of the solver's last digits."""
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxed:
+    """What a linear program says of a part of the plans.
+
+    Attributes:
+        usd_per_hour: What they cost at least, as far as floating point goes.
+        instances, replicas: How many it has of each offer and candidate.
+        prices: By the names of a certificate.
+    """
+
+    usd_per_hour: float
+    instances: dict[int, float]
+    replicas: dict[int, float]
+    prices: dict[str, float]
+
+
+@dataclass(eq=False)
+class _Model:
+    """Columns and rows as they are added: each row is named after the promise whose price it has, if any."""
+
+    cost: list[float] = field(default_factory=list)
+    upper: list[float] = field(default_factory=list)
+    bounds: list[tuple[float, float]] = field(default_factory=list)
+    units: list[tuple[str, float]] = field(default_factory=list)
+    entries: list[tuple[int, int, float]] = field(default_factory=list)
+
+    def column(self, cost: float = 0.0, upper: float = np.inf) -> int:
+        self.cost.append(cost)
+        self.upper.append(upper)
+        return len(self.cost) - 1
+
+    def row(self, lower: float, upper: float, terms: Iterable[tuple[int, float]], name: str = "") -> None:
+        """A row divided by its bound, where it has one, so that all are of one size; its price is put back in unit."""
+        unit = max(abs(bound) for bound in (lower, upper) if np.isfinite(bound)) or 1.0
+        number = len(self.bounds)
+        self.bounds.append((lower / unit, upper / unit))
+        self.units.append((name, unit))
+        self.entries += [(number, column, value / unit) for column, value in terms]
+
+
+def relaxed(problem: Stated, region: Branch, keep: frozenset[int], usd_per_hour: float | None) -> Relaxed:
+    """The relaxation of the plans of a region that use only the candidates to keep.
+
+    Args:
+        problem: As the certificate states it.
+        region: The part of the plans.
+        keep: Candidates; the others are worth no more to any plan, or are looked at only by the checker.
+        usd_per_hour: What plans are to be shown to cost; None where there are to be none, and costs do not count.
+
+    Raises:
+        SolverFailure: the solver does not vouch for its result.
+    """
+    return _Rows(problem, region, keep, usd_per_hour).solved()
+
+
+class _Rows:
+    def __init__(self, problem: Stated, region: Branch, keep: frozenset[int], usd_per_hour: float | None) -> None:
+        self.problem, self.region, self.at_cost = problem, region, usd_per_hour is not None
+        self.model = _Model()
+        self.there = [[c for c in some if c in keep] for some in region.possible(problem)]
+        self.every = [c for some in self.there for c in some]
+        self.instances = {
+            o: self.model.column(self._usd(problem.offers[o]["usd_per_hour"]))
+            for o, some in enumerate(self.there)
+            if some
+        }
+        self.replicas = {c: self.model.column() for c in self.every}
+        self.hosted = [
+            self.model.column(self._usd(api["usd_per_request"]) * SECONDS_PER_HOUR * float(problem.reach[api["mix"]]))
+            for api in problem.apis
+        ]
+        self.unmet = self.model.column(UNMET * (usd_per_hour or 1.0))
+
+    def solved(self) -> Relaxed:
+        self._hold()
+        self._limit(self._serve("demand", None))
+        for loss in self.problem.losses:
+            self._serve(f"after loss of {loss.name}:", loss)
+        self._be_present()
+        self._count()
+        self._change()
+        return self._solution()
+
+    def _usd(self, price: object) -> float:
+        return float(price) if self.at_cost else 0.0  # type: ignore[arg-type]
+
+    def _promise(self, name: str, least: float, terms: Iterable[tuple[int, float]]) -> None:
+        """A row of which there must be enough, or which magic meets."""
+        if least > 0:
+            self.model.row(least, np.inf, [*terms, (self.unmet, least)], name)
+
+    def _hold(self) -> None:
+        """Blocks of each size that an offer's replicas take, within those of its instances."""
+        for o, column in self.instances.items():
+            size_of = {c: self.problem.candidates[c]["gpus"] for c in self.there[o]}
+            for size in sorted(set(size_of.values())):
+                taken = [(self.replicas[c], float(gpus // size)) for c, gpus in size_of.items() if gpus >= size]
+                self.model.row(-np.inf, 0.0, [*taken, (column, -float(self.problem.offers[o]["gpus"] // size))])
+
+    def _serve(self, name: str, loss: LossAtOnce | None) -> dict[tuple[int, int], int]:
+        """The demand of every class, met by replicas and hosted APIs; what each candidate is sent of each mix."""
+        problem, flows = self.problem, dict[tuple[int, int], int]()
+        for o in self.instances:
+            kept = self._kept(o, loss)
+            if kept and (loss or problem.may_serve(o)):
+                flows |= self._flows(o, kept, after_loss=loss is not None)
+        served = defaultdict[str, list[tuple[int, float]]](list)
+        mixes = [(column, m) for (_, m), column in flows.items()]
+        apis = [a for a in range(len(problem.apis)) if not loss or a not in loss.apis]
+        for column, m in (*mixes, *((self.hosted[a], problem.apis[a]["mix"]) for a in apis)):
+            for k, share in problem.mixes[m].items():
+                served[k].append((column, float(share * problem.reach[m])))
+        for k, amount in problem.demand.items():
+            self._promise(f"{name} {k}", float(amount), served[k])
+        return flows
+
+    def _kept(self, offer: int, loss: LossAtOnce | None) -> float:
+        if loss is None or offer not in loss.offers:
+            return 1.0
+        most = self.region.most_instances.get(offer)
+        return (1.0 if most is None else 1.0 - 1.0 / most) if loss.one else 0.0
+
+    def _flows(self, o: int, kept: float, after_loss: bool) -> dict[tuple[int, int], int]:
+        """What the candidates of an offer are sent, in shares of each mix's reach, within what replicas draw."""
+        problem, flows = self.problem, dict[tuple[int, int], int]()
+        utilization = Fraction(1) if after_loss else Fraction(problem.limits["max_utilization"])
+        spare = 0 if after_loss else problem.spare
+        egress = {} if after_loss else problem.offers[o].get("egress_usd_per_request", {})
+        of_mix = defaultdict[int, list[int]](list)
+        dense = defaultdict[int, float](float)
+        for c in self.there[o]:
+            rates, shared = problem.candidates[c]["rates_per_s"], []
+            for key, rate in rates.items():
+                m, reach = int(key), problem.reach[int(key)]
+                drawn = kept * float(most_drawn(rate, utilization, spare, reach, self.region.most_replicas.get(c)))
+                usd = self._usd(egress.get(key, 0)) * SECONDS_PER_HOUR * float(reach)
+                flow = flows[c, m] = self.model.column(usd)
+                self.model.row(-np.inf, 0.0, [(flow, 1.0), (self.replicas[c], -drawn / float(reach))])
+                shared.append((flow, float(reach / (utilization * rate)) / kept))
+                of_mix[m].append(flow)
+                dense[m] = max(
+                    dense[m], drawn / float(reach) * (problem.offers[o]["gpus"] // problem.candidates[c]["gpus"])
+                )
+            if len(shared) > 1:
+                self.model.row(-np.inf, 0.0, [*shared, (self.replicas[c], -1.0)])
+        for m, columns in of_mix.items():
+            if dense[m] > 1.0:
+                self.model.row(-np.inf, 0.0, [*((flow, 1.0) for flow in columns), (self.instances[o], -1.0)])
+        return flows
+
+    def _limit(self, flows: dict[tuple[int, int], int]) -> None:
+        """Caps on instances, and shares of the requests."""
+        problem = self.problem
+        for cap in problem.caps:
+            terms = [(self.instances[o], float(amount)) for o, amount in cap.of_offer.items() if o in self.instances]
+            self._at_most(cap.name, float(cap.most), terms)
+        for share in problem.shares:
+            sent = [(flow, m) for (c, m), flow in flows.items() if problem.candidates[c]["offer"] in share.offers]
+            sent += [(self.hosted[a], problem.apis[a]["mix"]) for a in share.apis]
+            self._at_most(share.name, float(share.most), [(column, float(problem.reach[m])) for column, m in sent])
+
+    def _at_most(self, name: str, most: float, terms: Iterable[tuple[int, float]]) -> None:
+        """A limit; one below nothing is met by magic alone."""
+        unmet = [(self.unmet, most)] if most < 0 else []
+        self.model.row(-np.inf, most, [*terms, *unmet], name)
+
+    def _be_present(self) -> None:
+        problem, least = self.problem, self.problem.spare + 1
+        for kind in ("provider", "region"):
+            if not (wanted := problem.limits.get(f"min_{kind}s", 0)):
+                continue
+            by_place = defaultdict[str, list[int]](list)
+            for c in self.every:
+                if self.region.is_present(problem, c):
+                    by_place[problem.offers[problem.candidates[c]["offer"]][kind]].append(self.replicas[c])
+            present = {name: self.model.column(upper=1.0) for name in by_place}
+            for name, columns in by_place.items():
+                terms = [*((column, 1.0 / least) for column in columns), (present[name], -1.0)]
+                self.model.row(0.0, np.inf, terms, f"{kind} {name}")
+            self._promise("", float(wanted), [(column, 1.0) for column in present.values()])
+
+    def _count(self) -> None:
+        """Least and most replicas of workloads, and the splits."""
+        limits, problem = self.problem.limits, self.problem
+        for which, amounts in (("least", limits.get("least_replicas", {})), ("most", limits.get("max_replicas", {}))):
+            for workload, count in amounts.items():
+                terms = [(self.replicas[c], 1.0) for c in self.every if problem.candidates[c]["workload"] == workload]
+                row = self._promise if which == "least" else self._at_most
+                row(f"{which} {workload}", float(count), terms)
+        for number, split in enumerate(self.region.splits):
+            columns = self.instances if split.over == "instances" else self.replicas
+            terms = [(columns[m], 1.0) for m in sorted(split.members) if m in columns]
+            row = self._promise if split.side == "least" else self._at_most
+            row(f"split {number}", float(split.count), terms)
+
+    def _change(self) -> None:
+        """Replicas started and stopped, of each configuration on an offer."""
+        problem, limits = self.problem, self.problem.limits
+        usd = self._usd(limits.get("usd_per_change", 0)) / HOURS_PER_MONTH
+        if not usd and "max_changes" not in limits:
+            return
+        groups = defaultdict[tuple[int, str], list[int]](list)
+        in_force = defaultdict[tuple[int, str], int](int)
+        for c, candidate in enumerate(problem.candidates):
+            group = candidate["offer"], candidate["configuration"]
+            in_force[group] += candidate["in_force"]
+            if c in self.replicas:
+                groups[group].append(self.replicas[c])
+        changed = []
+        for (offer, configuration), force in in_force.items():
+            terms = [(column, 1.0) for column in groups[offer, configuration]]
+            if not terms and not force:
+                continue
+            changed += [started := self.model.column(usd), stopped := self.model.column(usd)]
+            name = f"lean {problem.offers[offer]['id']} {configuration}" if force else ""
+            self.model.row(float(force), float(force), [*terms, (started, -1.0), (stopped, 1.0)], name)
+        if "max_changes" in limits:
+            self._at_most("max_changes", float(limits["max_changes"]), [(column, 1.0) for column in changed])
+
+    def _solution(self) -> Relaxed:
+        model = self.model
+        row, column, value = (np.array(part) for part in zip(*model.entries, strict=True))
+        lower, upper = np.array(model.bounds).T
+        rows = Rows(numbered("r", len(lower)), lower, upper, row, column, value.astype(float))
+        columns = Columns.fractions(numbered("x", len(model.cost)), np.array(model.upper))
+        result = solve_linear(assemble(columns, np.array(model.cost), rows), Clock())
+        if not len(result.values) or not len(result.duals):
+            raise SolverFailure("the relaxation of a part of the plans has no solution that the solver vouches for")
+        values = result.values.tolist()
+        return Relaxed(
+            result.bound,
+            {o: values[column] for o, column in self.instances.items()},
+            {c: values[column] for c, column in self.replicas.items()},
+            self._prices(result.duals),
+        )
+
+    def _prices(self, duals: Floats) -> dict[str, float]:
+        """Of every promise, none negative; a lean is the share of what a change costs that one more replica would."""
+        named = [
+            (name, dual / unit) for (name, unit), dual in zip(self.model.units, duals.tolist(), strict=True) if name
+        ]
+        prices = {name: abs(dual) for name, dual in named if not name.startswith("lean ")}
+        limits = self.problem.limits
+        change = prices.get("max_changes", 0.0) + self._usd(limits.get("usd_per_change", 0)) / HOURS_PER_MONTH
+        leans = {name: -dual / change for name, dual in named if name.startswith("lean ") and change}
+        return prices | {name: min(max(lean, -1.0), 1.0) for name, lean in leans.items()}

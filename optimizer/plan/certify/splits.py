@@ -1,0 +1,97 @@
+"""Ways to split a part of the plans: sums of counts that the relaxation has between two whole numbers."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterator
+from math import floor
+from typing import NamedTuple
+
+from optimizer.plan.certify.relaxation import Relaxed
+from optimizer.plan.verify.certificate.branch import Branch
+from optimizer.plan.verify.certificate.problem import Stated
+
+FRACTION = 1e-6
+"""How far from a whole number a sum is between two."""
+
+
+class Sum(NamedTuple):
+    """Some instances or replicas, and how many of them the relaxation has."""
+
+    over: str
+    members: tuple[int, ...]
+    value: float
+    most: int
+
+    @property
+    def fraction(self) -> float:
+        """How far it is from the nearest whole number."""
+        return abs(self.value - round(self.value))
+
+
+def sums_between(problem: Stated, region: Branch, found: Relaxed) -> list[Sum]:
+    """Sums that are between two whole numbers, or whose going no further would tell more; the most open first."""
+    found_labels = list(_labels(problem, region, found))
+    distinct: dict[tuple[str, tuple[int, ...]], Sum] = {}
+    for over, members in _sets(problem, found):
+        counts = found.instances if over == "instances" else found.replicas
+        value = sum(counts[m] for m in members)
+        each = Sum(over, members, value, floor(value + FRACTION))
+        if each.fraction > FRACTION or _tells_more(problem, region, each):
+            distinct.setdefault((over, members), each)
+    return [*found_labels, *sorted(distinct.values(), key=lambda each: (-each.fraction, -len(each.members), each))]
+
+
+def _labels(problem: Stated, region: Branch, found: Relaxed) -> Iterator[Sum]:
+    """Where more labels are in use than may be: the replicas of each, of which there are none or some."""
+    for most, label, named in region.labels(problem):
+        groups = defaultdict[str, list[int]](list)
+        for c in sorted(found.replicas):
+            groups[problem.candidates[c][label]].append(c)
+        used = {name: sum(found.replicas[c] for c in some) for name, some in groups.items()}
+        running = sorted((-count, name) for name, count in used.items() if count > FRACTION)
+        if len(running) > most:
+            yield from (Sum("replicas", tuple(groups[name]), -count, 0) for count, name in running if name not in named)
+
+
+def _tells_more(problem: Stated, region: Branch, each: Sum) -> bool:
+    """Whether knowing that there are no more of them lowers what one earns, or rules others out."""
+    limits, known = problem.limits, region.most_instances if each.over == "instances" else region.most_replicas
+    if all(known.get(m, each.most + 1) <= each.most for m in each.members):
+        return False
+    if each.over == "instances":
+        return "instance" in limits.get("survive", ())
+    return bool(problem.spare)
+
+
+def _sets(problem: Stated, found: Relaxed) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Offers at least as dear, large or cheap for their size as one bought; and what has something in common."""
+    offers, some = problem.offers, sorted(found.instances)
+    bought = [o for o in some if found.instances[o] > FRACTION]
+    size = {o: _fastest(problem, o) * offers[o]["gpus"] for o in some}
+    yield "instances", tuple(some)
+    price = {o: float(offers[o]["usd_per_hour"]) for o in some}
+    for of_offer in (price, size, {o: size[o] / max(price[o], 1e-9) for o in some}):
+        for least in sorted({of_offer[o] for o in bought}):
+            yield "instances", tuple(o for o in some if of_offer[o] >= least)
+    for key in ("gpus", "provider", "region", "id"):
+        yield from _grouped("instances", {o: offers[o][key] for o in some}, found.instances)
+    there = sorted(found.replicas)
+    yield "replicas", tuple(there)
+    candidates = problem.candidates
+    for keys in (("workload",), ("configuration",), ("engine",), ("workload", "gpus"), ("offer", "gpus"), ("id",)):
+        yield from _grouped("replicas", {c: tuple(candidates[c][k] for k in keys) for c in there}, found.replicas)
+
+
+def _grouped(over: str, key: dict[int, Hashable], counts: dict[int, float]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The groups of which the relaxation has any."""
+    groups = defaultdict[Hashable, list[int]](list)
+    for member, name in key.items():
+        groups[name].append(member)
+    for members in groups.values():
+        if sum(counts[m] for m in members) > FRACTION:
+            yield over, tuple(members)
+
+
+def _fastest(problem: Stated, offer: int) -> float:
+    """Requests/s of a GPU there at best, of any mix."""
+    there = [problem.candidates[c] for c in problem.on_offer[offer]]
+    return max(float(max(each["rates_per_s"].values()) / each["gpus"]) for each in there)

@@ -1,0 +1,125 @@
+"""What an answer is true of: what was considered, what was not, and what its bound is a bound of.
+
+A table of facts: each row says what of one kind was considered and, where the program is narrower than the question,
+what was left out of it. Nothing else says "proven" of more than that.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from optimizer.performance.candidates.options import WorkloadOptions
+from optimizer.plan.question.inquiry import Answer
+from optimizer.plan.record.report import BoundOf, Scope
+from optimizer.program.problem.columns import may_mix
+
+
+@dataclass(frozen=True)
+class ScopeRow:
+    """One kind of thing that plans differ in.
+
+    Attributes:
+        considered: What of it the answer considered; empty where the scenario has none of it.
+        left_out: What it did not consider; empty where that is nothing.
+        narrows_bound: Whether what was left out may cost less than the bound, or be a plan where none was found.
+    """
+
+    considered: Callable[[Answer], str]
+    left_out: Callable[[Answer], str]
+    narrows_bound: bool = True
+
+
+def _configurations(answer: Answer) -> str:
+    count = sum(len(choice.configurations) for choice in answer.inquiry.options)
+    return f"{count:,} configurations: precision, engine and degrees of parallelism that are powers of two"
+
+
+def _offers(answer: Answer) -> str:
+    admitted = answer.inquiry.market.admitted
+    apis = len(answer.formulation.problem.apis)
+    hosted = f" and {apis:,} prices of hosted APIs" if apis else ""
+    return f"{int(admitted.sum()):,} of {len(admitted):,} offers, those that the policy admits{hosted}"
+
+
+def _nothing(_: Answer) -> str:
+    return ""
+
+
+def _hours(answer: Answer) -> str:
+    """However few periods a plan is shown in, it was held against the best plan of every hour."""
+    varies = any(workload.demand is not None for workload in answer.inquiry.scenario.workloads)
+    return "every hour of the week as it is asked for" if varies else ""
+
+
+def _mixes(answer: Answer) -> str:
+    options = answer.inquiry.options
+    count = sum(len(choice.pools) for choice in options)
+    return f"{count} mixes of request classes predicted" if any(_has_classes(choice) for choice in options) else ""
+
+
+def _has_classes(choice: WorkloadOptions) -> bool:
+    return len(choice.pools) > 1
+
+
+def _between_mixes(answer: Answer) -> str:
+    """Between predicted mixes capacity is added up by shares, or nothing is mixed at all."""
+    between = answer.inquiry.mixes_between()
+    if between:
+        return f"what replicas sustain beyond the shares of {between} predicted mixes, by which capacity is added up"
+    mixed = may_mix(answer.inquiry.scenario.policy) and any(_has_classes(choice) for choice in answer.inquiry.options)
+    return "replicas that serve other mixes than those predicted" if mixed else ""
+
+
+def _not_reached(answer: Answer) -> str:
+    limit, proven = answer.solution.ended_by, answer.solution.outcome not in ("feasible", "unproven")
+    when = f"when the {limit} was" if limit else "when it ended"
+    return "" if proven else f"plans that the search had not reached or ruled out {when}"
+
+
+ROWS: Final = (
+    ScopeRow(_configurations, _nothing),
+    ScopeRow(_offers, _nothing),
+    ScopeRow(_hours, _nothing),
+    ScopeRow(_mixes, _between_mixes),
+    ScopeRow(_nothing, _not_reached, narrows_bound=False),
+)
+"""A restriction of the program that is lifted takes its words out of its row; a new one adds a row."""
+
+
+def scope_of(answer: Answer) -> Scope:
+    """What the answer is true of."""
+    left_out = [text for row in ROWS if (text := row.left_out(answer))]
+    return Scope(
+        statement=f"{_verdict(answer)}{'; not considered: ' if left_out else ''}{'; '.join(left_out)}",
+        exact=not left_out,
+        considered=[text for row in ROWS if (text := row.considered(answer))],
+        not_considered=left_out,
+    )
+
+
+def narrow(answer: Answer) -> bool:
+    """Whether the program was narrower than the scenario, so that what it proves is true of the plans considered."""
+    return any(row.left_out(answer) for row in ROWS if row.narrows_bound)
+
+
+def bound_of(answer: Answer) -> BoundOf:
+    """What the bound is a bound of."""
+    return "the plans considered" if narrow(answer) else "the scenario"
+
+
+def _verdict(answer: Answer) -> str:
+    none = "none of the plans considered" if narrow(answer) else "no plan"
+    words = {
+        "optimal": f"{none} costs less",
+        "feasible": f"{none} costs less than the bound",
+        "infeasible": f"{none} meets the scenario",
+        "unproven": "whether a plan meets the scenario is not known",
+        "failed": "nothing was proven",
+    }
+    return words[answer.solution.outcome]
+
+
+def reason_of(answer: Answer) -> str:
+    """Why the search ended as it did, of what it searched."""
+    reason = answer.solution.reason
+    return reason.replace("no plan ", "none of them ") if narrow(answer) else reason

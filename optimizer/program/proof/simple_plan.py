@@ -1,0 +1,76 @@
+"""A plan that is always there: each mix of requests on the cheapest thing that serves all of it, whatever time is left.
+
+Only what a short look at prices and rates points to is solved for, under every limit, with a bound on nodes and none on
+time: some dozen candidates are solved in a moment. The plan is one to start from or to fall back on; it proves nothing.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from optimizer.base.arrays import Flags, Floats
+from optimizer.base.clock import Clock
+from optimizer.program.problem.data import LayoutTerms
+from optimizer.program.problem.instance_contents import affordable
+from optimizer.program.problem.problem import Problem
+from optimizer.program.proof.state import Incumbent, SearchState
+from optimizer.program.proof.steps import promising_candidates, solve_on
+
+FEW, MORE, MANY = 2, 24, 200
+"""How many candidates, besides one for every mix and every group that a limit wants variety in: in three tries."""
+
+NODES = 20
+"""Of branch and bound, in each of the tries."""
+
+
+def simple_plan(problem: Problem, state: SearchState) -> Incumbent | None:
+    """A plan of few candidates that keeps every limit; None where those few have none.
+
+    Args:
+        problem: In canonical order.
+        state: Of the search that found none in time.
+    """
+    unhurried = replace(state, clock=Clock(), progress=None, cutoff_usd_per_hour=np.inf, relative_gap=0.0)
+    # where machines keep what is loaded for good the program is small, and its plans are plans where they may change it
+    problem = replace(problem, layouts=LayoutTerms(kept=problem.layouts.kept))
+    for chosen in _few_candidates(problem):
+        _, plan = solve_on(problem, chosen, unhurried, NODES)
+        if plan is not None:
+            return plan
+    return None
+
+
+def _few_candidates(problem: Problem) -> Iterator[Flags]:
+    """(C,) one kind of machine for each mix, then more, then what spends least of all that may be limited, too."""
+    offers, everything = problem.offers, np.ones(len(problem.candidates), dtype=np.bool_)
+    cost = _spent_alone(problem, offers.price_usd_per_hour)
+    yield affordable(problem, promising_candidates(problem, everything, cost, FEW, but=("configuration",)), cost)
+    yield affordable(problem, promising_candidates(problem, everything, cost, MORE), cost)
+    chosen = promising_candidates(problem, everything, cost, MANY)
+    for spent in (offers.gpus_per_instance, offers.power_kw, offers.carbon_kg_per_hour):
+        least = _spent_alone(problem, np.asarray(spent, dtype=np.float64))
+        chosen |= promising_candidates(problem, everything, least, MORE)
+    yield affordable(problem, chosen, cost)
+
+
+def _spent_alone(problem: Problem, of_instance: Floats) -> Floats:
+    """(C,) what whole instances for all of a mix spend over the least that serves it, for the best of its mixes.
+
+    Args:
+        problem: In canonical order.
+        of_instance: (O,) what an instance spends: dollars, GPUs, power, carbon; NaN where unknown.
+    """
+    candidates, offers = problem.candidates, problem.offers
+    reach_per_s = problem.reach_per_s.max(axis=0, initial=0.0)
+    # (C, M) replicas, whole instances of the offer that hold them, and what they spend
+    with np.errstate(divide="ignore", invalid="ignore"):
+        replicas = np.ceil(reach_per_s / (candidates.rate_per_s * problem.limits.max_utilization))
+    held = (offers.gpus_per_instance[candidates.offer] // candidates.gpus_per_replica)[:, None]
+    instances = np.ceil((replicas + problem.limits.spare_replicas) / held)
+    known = np.isfinite(of_instance)[candidates.offer][:, None]
+    to_be_had = known & (candidates.rate_per_s > 0) & (instances <= offers.available[candidates.offer][:, None])
+    spent = np.where(to_be_had, instances * of_instance[candidates.offer][:, None], np.inf)
+    least = spent.min(axis=0, initial=np.inf)
+    over_least = np.divide(spent, least, out=np.full_like(spent, np.inf), where=np.isfinite(least) & (least > 0))
+    return np.asarray(over_least.min(axis=1, initial=np.inf))

@@ -1,0 +1,65 @@
+"""What a command says when its time or its work is up: a verified plan, its gap, and all that was left out."""
+
+from collections.abc import Callable
+
+import pytest
+from support.command import Command
+
+from optimizer.answers.optimize import optimized
+from optimizer.base.clock import Clock
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.loading import load_scenario
+from optimizer.plan.record.report import PlanReport
+from optimizer.report.export import as_json
+
+
+@pytest.fixture(scope="module")
+def hasty(catalogs: Catalogs) -> PlanReport:
+    """A plan for which there was no time at all."""
+    return optimized(load_scenario("chat-8b"), catalogs, Clock(0.0)).report
+
+
+def test_without_time_there_is_a_verified_plan_with_its_gap(hasty: PlanReport) -> None:
+    assert (hasty.outcome, hasty.verification.passed) == ("feasible", True)
+    assert hasty.bound_usd is not None
+    assert hasty.monthly_cost_usd is not None
+    assert 0 < hasty.bound_usd <= hasty.monthly_cost_usd
+    assert "the time limit was reached" in hasty.solver.reason
+
+
+def test_what_there_was_no_time_for_is_left_out_and_said(hasty: PlanReport) -> None:
+    explained = hasty.explanation
+    assert not [*explained.alternatives, *explained.opportunities, *explained.marginal_values]
+    assert any(text.startswith("without rtx5090: not compared") for text in explained.not_worked_out)
+    assert any(text.startswith("what further steps cost: not worked out") for text in explained.not_worked_out)
+
+
+def test_the_scope_says_that_the_search_was_cut_short(hasty: PlanReport, planned: Callable[[str], PlanReport]) -> None:
+    assert not hasty.scope.exact
+    assert hasty.bound_of == "the scenario"
+    assert any("when the time limit was" in text for text in hasty.scope.not_considered)
+    whole = planned("chat-8b")
+    assert (whole.scope.exact, whole.scope.not_considered, whole.bound_of) == (True, [], "the scenario")
+
+
+def test_a_proof_among_predicted_mixes_says_so(planned: Callable[[str], PlanReport]) -> None:
+    plan = planned("mixed-chat-rag")
+    assert (plan.outcome, plan.scope.exact, plan.bound_of) == ("optimal", False, "the plans considered")
+    assert "proven optimal of the plans considered" in plan.explanation.summary
+    assert plan.scope.statement.startswith("none of the plans considered costs less; not considered: ")
+
+
+def test_the_same_work_gives_the_same_bytes(catalogs: Catalogs) -> None:
+    scenario = load_scenario("office-hours")
+    one, other = (optimized(scenario, catalogs, Clock(work_limit=60)).report for _ in range(2))
+    without_time = {"solver": one.solver.model_copy(update={"wall_s": 0.0})}
+    assert one.solver.reason.startswith("the work limit was reached")
+    assert as_json(one.model_copy(update=without_time)) == as_json(other.model_copy(update=without_time))
+
+
+def test_limits_on_the_command_line(optimizer: Command) -> None:
+    done = optimizer("plan", "chat-8b", "--work-limit", "1", "--format", "json")
+    assert done.code == 4
+    assert '"the work limit was reached' in done.out
+    assert optimizer("gate", "chat-8b", "--work-limit", "1").code == 4
+    assert optimizer("gate", "chat-8b").code == 0

@@ -1,0 +1,48 @@
+"""Certificates through the command line: made, checked, and refused for another plan or another file."""
+
+import json
+from pathlib import Path
+
+import pytest
+from support.command import run
+
+
+def test_a_plan_and_its_certificate(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    plan, file = str(tmp_path / "plan.json"), tmp_path / "certificate.json"
+    made = run(
+        monkeypatch, capsys, "plan", "deepseek-v3", "--format", "json", "--output", plan, "--certificate", str(file)
+    )
+    assert made.code == 0, made.err
+    kept = run(monkeypatch, capsys, "verify", plan, "--certificate", str(file))
+    assert kept.code == 0, kept.out
+    assert "no plan costs less than 34864.78 USD a month" in kept.out
+    content = json.loads(file.read_text(encoding="utf-8"))
+    content["problem"]["offers"][0]["usd_per_hour"] += 1.0
+    file.write_text(json.dumps(content), encoding="utf-8")
+    other = run(monkeypatch, capsys, "verify", plan, "--certificate", str(file))
+    assert other.code == 1
+    assert "problem.offers[0].usd_per_hour is" in other.out
+    file.write_text("{}", encoding="utf-8")
+    assert run(monkeypatch, capsys, "verify", plan, "--certificate", str(file)).code == 1
+    assert run(monkeypatch, capsys, "verify", plan, "--certificate", str(tmp_path / "none.json")).code == 2
+
+
+def test_that_there_is_no_plan_is_certified(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    plan, file = str(tmp_path / "plan.json"), str(tmp_path / "certificate.json")
+    arguments = ("infeasible-latency", "--format", "json", "--output", plan, "--certificate", file)
+    assert run(monkeypatch, capsys, "plan", *arguments).code == 3
+    kept = run(monkeypatch, capsys, "verify", plan, "--certificate", file)
+    assert kept.code == 0, kept.out
+    assert "there is no plan" in kept.out
+
+
+def test_a_week_has_no_certificate(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    refused = run(monkeypatch, capsys, "plan", "office-hours", "--certificate", str(tmp_path / "certificate.json"))
+    assert refused.code == 2
+    assert "steady demand" in refused.err

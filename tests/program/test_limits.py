@@ -1,0 +1,95 @@
+"""One clock: parts end with the whole, work ends a search at one place, and a plan is there whatever time is left."""
+
+import json
+from dataclasses import replace
+from itertools import count
+
+import pytest
+from hypothesis import given, settings
+from support.instances import TINY, by_day_and_night, problems, tiny_problem
+
+from optimizer.base.clock import Clock, LimitReached, until_limit
+from optimizer.program.solve import solve
+
+
+class Seconds:
+    """Time that passes only when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_part_ends_at_its_own_limit_or_with_the_whole() -> None:
+    seconds = Seconds()
+    whole = Clock(10.0, now=seconds)
+    half, all_of_it = whole.share(0.5), whole.part()
+    seconds.now += 5
+    assert (half.reached, half.left_s(), all_of_it.left_s()) == ("time limit", 0.0, 5.0)
+    seconds.now += 5
+    assert (whole.reached, all_of_it.reached) == ("time limit", "time limit")
+
+
+def test_work_of_a_part_is_work_of_the_whole() -> None:
+    whole = Clock(work_limit=100)
+    part = whole.share(0.3)
+    part.spend(30)
+    assert (part.reached, whole.left_work(), whole.reached) == ("work limit", 70, None)
+    whole.part(work_limit=500).spend(70)
+    assert whole.reached == "work limit"
+
+
+def test_a_solver_that_stopped_short_of_a_limit_has_reached_it() -> None:
+    whole = Clock(10.0, now=Seconds())
+    whole.share(0.5).run_out("time limit")
+    assert not whole.expired
+    whole.part().run_out("time limit")
+    assert whole.reached == "time limit"
+
+
+def test_what_was_worked_out_before_a_limit_stays() -> None:
+    def items():
+        yield 1
+        raise LimitReached("work limit")
+
+    assert until_limit(items()) == ([1], "work limit")
+    assert until_limit(iter([1, 2])) == ([1, 2], None)
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_without_any_time_there_is_a_plan_and_a_bound(name: str) -> None:
+    problem = TINY[name]()
+    best, hasty = solve(problem), solve(problem, Clock(0.0))
+    assert (best.cost_usd_per_month is None) == (hasty.cost_usd_per_month is None)
+    if best.cost_usd_per_month is not None:
+        assert hasty.ended_by == "time limit"
+        assert hasty.bound_usd_per_month <= best.cost_usd_per_month * (1 + 1e-9)
+        assert best.cost_usd_per_month <= hasty.cost_usd_per_month * (1 + 1e-9)
+
+
+@settings(max_examples=25, deadline=None)
+@given(problems())
+def test_random_problems_have_a_plan_without_any_time(problem) -> None:
+    best, hasty = solve(problem), solve(problem, Clock(0.0))
+    assert (best.cost_usd_per_month is None) == (hasty.cost_usd_per_month is None)
+
+
+@pytest.mark.parametrize("step_s", [0.001, 0.02, 0.1, 0.3])
+def test_wherever_time_runs_out_the_answer_is_true(step_s: float) -> None:
+    problem, ticks = by_day_and_night(tiny_problem(spare_replicas=1)), count()
+    best = solve(problem).cost_usd_per_month
+    found = solve(problem, Clock(1.0, now=lambda: step_s * next(ticks)))
+    assert found.bound_usd_per_month <= best * (1 + 1e-9)
+    assert best <= found.cost_usd_per_month * (1 + 1e-9)
+    assert (found.outcome == "optimal") == (found.relative_gap == 0.0)
+
+
+def test_a_work_limit_ends_at_the_same_place_every_time() -> None:
+    problem = by_day_and_night(tiny_problem(min_regions=2))
+    for limit in (1, 10, 30):
+        clocks = Clock(work_limit=limit), Clock(work_limit=limit)
+        one, other = (replace(solve(problem, clock), phase_wall_s={}) for clock in clocks)
+        assert json.dumps(one.__dict__, default=str) == json.dumps(other.__dict__, default=str)
+        assert clocks[0].spent_work == clocks[1].spent_work > 0
