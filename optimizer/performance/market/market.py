@@ -13,7 +13,7 @@ from optimizer.base.units import GRAMS_PER_KILOGRAM
 from optimizer.inputs.catalog.kinds import OWNED, SPOT
 from optimizer.inputs.catalog.records import AncillaryCost, Catalogs, Offer
 from optimizer.inputs.requirements.stated import policy_fields
-from optimizer.inputs.scenario.scenario import Grid, Policy, Workload
+from optimizer.inputs.scenario.scenario import Grid, Policy, Scenario, Workload
 from optimizer.performance.market.criteria import OFFER_CRITERIA
 from optimizer.performance.market.supply import Platform, Supply, power_kw, supply
 
@@ -101,6 +101,14 @@ def admits_by(policy: Policy) -> tuple[object, ...]:
     limited = (policy.max_power_kw is None, policy.max_carbon_kg_per_month is None)
     admitted = (getattr(policy, field) for field in sorted(policy_fields("offers")))
     return (*admitted, *limited, policy.grid, policy.spot)
+
+
+def asked_again(known: Market, now: Scenario, other: Scenario) -> Market:
+    """The market of one scenario held against another; as it is where that changes nothing."""
+    same_promise = now.promises_latency == other.promises_latency
+    if same_promise and admits_by(now.policy) == admits_by(other.policy):
+        return known
+    return under(known, other.policy, promises_latency=other.promises_latency)
 
 
 def carbon_kg_per_hour(offer: Offer, catalogs: Catalogs, grid: Grid | None) -> Decimal | None:

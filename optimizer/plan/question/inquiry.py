@@ -18,7 +18,7 @@ from optimizer.performance.candidates.apis import apis
 from optimizer.performance.candidates.mixes import OverloadedMix, with_mixes_apart, with_mixes_predicted
 from optimizer.performance.candidates.options import WorkloadOptions, evaluate, re_rated, variants
 from optimizer.performance.candidates.periods import Periods, exact_hours, grouped, periods, told_apart
-from optimizer.performance.market.market import Market, admits_by, market, under
+from optimizer.performance.market.market import Market, asked_again, market
 from optimizer.plan.question.service import LOAD_TOLERANCE, Service, Use, overload, services_of
 from optimizer.program.problem.columns import may_mix
 from optimizer.program.problem.formulate import Formulation, formulate
@@ -311,21 +311,15 @@ class Inquiry:
         levels = _levels(scenario) != _levels(self.scenario)
         options = self.under_levels(scenario).options if levels else self.options
         options = tuple(replace(o, workload=v.workload) for o, v in zip(options, variants(scenario), strict=True))
-        return replace(self, scenario=scenario, market=self._market_of(scenario), options=options)
+        return replace(
+            self, scenario=scenario, market=asked_again(self.market, self.scenario, scenario), options=options
+        )
 
     def under_policy(self, **changes: object) -> "Inquiry":
         """The same candidates under a changed policy; for fields that predictions do not depend on."""
         policy = Policy.model_validate(self.scenario.policy.model_dump() | changes)
         changed = self.scenario.model_copy(update={"policy": policy})
-        return replace(self, scenario=changed, market=self._market_of(changed))
-
-    def _market_of(self, scenario: Scenario) -> Market:
-        """The offers held against another scenario; the market as it is where that changes nothing."""
-        now, other = self.scenario, scenario
-        same_promise = now.promises_latency == other.promises_latency
-        if same_promise and admits_by(now.policy) == admits_by(other.policy):
-            return self.market
-        return under(self.market, other.policy, promises_latency=other.promises_latency)
+        return replace(self, scenario=changed, market=asked_again(self.market, self.scenario, changed))
 
     def under_levels(self, scenario: Scenario) -> "Inquiry":
         """The same candidates for a scenario that differs in service levels or confidence only."""
