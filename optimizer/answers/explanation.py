@@ -61,7 +61,7 @@ def explained(answer: Answer, beside: Inquiry, bought: PlannedFleet, counts: Cen
         marginal_values=[],
         breakpoints=[],
         exposure=None,
-        warnings=warnings(scenario, bought, None if proven else answer.formulation.periods),
+        warnings=warnings(scenario, inquiry.catalogs, bought, None if proven else answer.formulation.periods),
         not_worked_out=[*_stopped("which other limits bind", limit), *uncompared],
     )
 

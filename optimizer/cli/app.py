@@ -10,7 +10,7 @@ from optimizer.cli.accuracy.predict import predict
 from optimizer.cli.accuracy.validate import validate
 from optimizer.cli.catalog.catalog import catalog
 from optimizer.cli.catalog.history import diff_command, snapshot_command
-from optimizer.cli.catalog.importing import import_command
+from optimizer.cli.catalog.importing import import_command, update_command
 from optimizer.cli.catalog.model import add_model_command
 from optimizer.cli.compare import compare_command
 from optimizer.cli.frontier import frontier_command
@@ -42,6 +42,7 @@ app.command("predict")(predict)
 app.command("calibrate")(calibrate)
 app.command("validate")(validate)
 catalog.command("import")(import_command)
+catalog.command("update")(update_command)
 catalog.command("add-model")(add_model_command)
 catalog.command("diff")(diff_command)
 catalog.command("snapshot")(snapshot_command)

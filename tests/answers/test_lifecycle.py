@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from support.command import Command
-from support.tables import OFFERS
+from support.tables import OFFERS, SELLERS
 
 from optimizer import load_catalogs, load_scenario
 from optimizer.answers.lifecycle.arithmetic import Training, checkpoints_held, inference_share, scaling_efficiency
@@ -40,6 +40,7 @@ def acme(tmp_path_factory: pytest.TempPathFactory) -> Catalogs:
     """The articles' price, on sale as four H100 an instance."""
     folder = tmp_path_factory.mktemp("acme")
     (folder / "offers.csv").write_text(ACME)
+    (folder / "sellers.csv").write_text(SELLERS + "acme,established,yes,yes,litgpt-0.5.13,2026-11-01\n")
     return load_catalogs(folder)
 
 

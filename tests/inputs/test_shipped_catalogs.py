@@ -218,9 +218,9 @@ def test_quality_is_one_by_definition_a_capped_median_or_unknown() -> None:
     }
     assert all(0 < share <= 1 for share in shares.values())
     assert shares["deepseek-v3", "fp8"] == shares["deepseek-v3", "bf16"] == shares["gpt-oss-20b", "mxfp4"] == 1
-    assert shares["llama-3.1-8b", "fp8"] == pytest.approx((0.997 + 1.0) / 2)
+    assert shares["llama-3.1-8b", "fp8"] == pytest.approx(0.9985)
     assert shares["qwen3.6-27b", "fp4"] == pytest.approx(0.9949)
-    assert ("qwen3-32b", "fp8") not in shares
+    assert ("mixtral-8x7b", "fp8") not in shares
 
 
 def test_quality_names_what_it_rests_on() -> None:
@@ -228,7 +228,16 @@ def test_quality_names_what_it_rests_on() -> None:
     assert estimate is not None
     assert "OpenLLM v1 avg" in estimate.basis
     assert "Arena" not in estimate.basis
-    assert estimate.sources == ("hf-card-meta-llama-3.1-8b-instruct-quantized.w4a16",)
+    assert estimate.sources == ("auto-round-b9f3d007", "hf-card-meta-llama-3.1-8b-instruct-quantized.w4a16")
+
+
+def test_a_loss_that_a_mean_hides_is_named_and_noise_is_not() -> None:
+    lost = quality_share(shipped(), "qwen3-8b", "fp4")
+    assert lost is not None
+    assert lost.basis.endswith("; MMLU-Pro alone keeps 0.794")
+    within_noise = quality_share(shipped(), "llama-3.1-8b", "fp8")
+    assert within_noise is not None
+    assert "alone" not in within_noise.basis
 
 
 def test_catalog_check_finds_no_error_in_what_is_shipped() -> None:

@@ -37,14 +37,13 @@ def blamed(report: PlanReport) -> set[str]:
     [("storage_gb_per_instance", 100), ("egress", {"bytes_per_output_token": 300})],
 )
 def test_a_price_that_nobody_knows_is_part_of_the_conflict(field: str, asked: Any, catalogs: Catalogs) -> None:
-    """gpuhub sells what is wanted; it is the storage, or the egress, whose price nobody knows there."""
-    policy = {"providers": {"allow": ["gpuhub"]}}
+    """hotaisle sells what is wanted; it is the storage, or the egress, whose price nobody knows there."""
+    policy = {"providers": {"allow": ["hotaisle"]}}
     free = answered(catalogs, policy)
     report = answered(catalogs, policy | {field: asked})
     assert blamed(report) == {"policy.providers", f"policy.{field}"}
-    cheapest = report.explanation.relaxations[0]
-    assert [change.field for change in cheapest.changes] == [f"policy.{field}"]
-    assert cheapest.monthly_cost_usd == free.monthly_cost_usd
+    ways = {tuple(change.field for change in way.changes): way for way in report.explanation.relaxations}
+    assert ways[f"policy.{field}",].monthly_cost_usd == free.monthly_cost_usd
 
 
 def test_a_least_billed_time_is_part_of_the_conflict_under_a_budget(catalogs: Catalogs) -> None:

@@ -49,6 +49,9 @@ RUNNING: Final = {
 GRID: Final = {"g_co2_per_kwh": {"us-east-1": 350, "us-west-2": 90, "*": 300}, "pue": 1.2}
 BIG_CARD: Final = ("mi300x", "azure", "eastus2")
 """Serves a large model for less than others do, and another engine is best on it."""
+GAMING_CARD: Final = ("rtx4090", "runpod", "global")
+"""Cheaper than the others where the policy rents it."""
+ONE_OF_EACH: Final = (BIG_CARD, GAMING_CARD)
 EVERY_TERM: Final = ["on_demand", "spot", "reserved_1y"]
 
 
@@ -93,7 +96,7 @@ ASKING: Final[Mapping[str, Edit]] = {
     "workloads[].slo.e2e_ms": number(own={"slo": {"ttft_ms": 4000, "tpot_ms": 80, "e2e_ms": 1800}}),
     "workloads[].min_quality": number(own={"min_quality": 0.9999}),
     "workloads[].unknown_quality": Edit(
-        workloads=[CHAT | {"model": "gemma-2-9b", "min_quality": 0.5, "unknown_quality": "accept"}],
+        workloads=[CHAT | {"model": "gemma-2-27b", "min_quality": 0.5, "unknown_quality": "accept"}],
         own={"unknown_quality": "reject"},
     ),
     "workloads[].min_replicas": number(own={"min_replicas": 9}),
@@ -105,11 +108,13 @@ ASKING: Final[Mapping[str, Edit]] = {
     "policy.gpus": Edit(rule={"gpus": {"allow": ["h100-sxm"]}}),
     "policy.regions": Edit(rule={"regions": {"allow": ["us-central1"]}}),
     "policy.countries": Edit(rule={"countries": {"allow": ["de"]}}),
+    "policy.sellers": Edit(rule={"sellers": ["hyperscaler"]}),
+    "policy.consumer_gpus": Edit(policy={"consumer_gpus": True}, rule={"consumer_gpus": False}),
     "policy.provider_kinds": Edit(rule={"provider_kinds": ["hyperscaler"]}),
     "policy.hosting": Edit(rule={"hosting": ["owned"]}),
     "policy.pricing_terms": Edit(policy={"pricing_terms": EVERY_TERM}, rule={"pricing_terms": ["on_demand"]}),
     "policy.price_confidence": Edit(rule={"price_confidence": ["derived"]}),
-    "policy.max_price_age_days": Edit(rule={"max_price_age_days": 1}),
+    "policy.max_price_age_days": Edit(rule={"max_price_age_days": 1}, explained=True),
     "policy.engines": Edit(workloads=[LARGE], rule={"engines": ["tensorrt-llm"]}),
     "policy.precisions": Edit(rule={"precisions": ["bf16"]}),
     "policy.kv_precisions": Edit(policy={"precisions": ["bf16"]}, rule={"kv_precisions": ["fp8"]}),
@@ -187,6 +192,6 @@ def few_offers(catalogs: Catalogs) -> Catalogs:
 
     def is_kept(offer: Offer) -> bool:
         place = (offer.provider, offer.region)
-        return (offer.gpu in cards and place in {*clouds, ("verda", "global")}) or (offer.gpu, *place) == BIG_CARD
+        return (offer.gpu in cards and place in {*clouds, ("verda", "global")}) or (offer.gpu, *place) in ONE_OF_EACH
 
     return replace(catalogs, offers=tuple(offer for offer in catalogs.offers if is_kept(offer)))

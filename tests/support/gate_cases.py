@@ -26,6 +26,7 @@ workloads:
 policy:
   max_price_age_days: null
   confidence: 0.5
+  sellers: [unknown]
 """
 
 

@@ -8,4 +8,5 @@ OWNED = (
     "id,site,gpu,gpu_count,link,instances,purchase_usd,amortisation_months,resale_share,power_kw,pue,usd_per_kwh,"
     "cooling_usd_per_month,staff_usd_per_month,space_usd_per_month,source,as_of\n"
 )
+SELLERS = "provider,kind,whole_gpu,serves_others,source,as_of\n"
 SOURCES = "id,title,licence,as_of\n"

@@ -12,8 +12,9 @@ from pydantic import ValidationError
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
-from optimizer.inputs.catalog.kinds import Confidence, ProviderKind
+from optimizer.inputs.catalog.kinds import Confidence, ProviderKind, SellerKind
 from optimizer.inputs.catalog.records import Catalogs, Offer, Source
+from optimizer.inputs.catalog.terms import Seller
 from optimizer.inputs.importing.names import Names, folded, names_of
 from optimizer.inputs.importing.price_lists import Listed, read_price_list
 
@@ -30,6 +31,7 @@ class PriceListTerms:
         as_of: The day of the prices.
         provider: Of lists without a column for it.
         provider_kind: Of providers that the catalog does not know, or knows as several kinds.
+        seller: What kind of seller the providers are that the catalog does not know; plans leave unknown ones out.
         confidence: How sure the prices are.
         gpus: GPU ids by the name that the list uses, where the reader knows better than the catalog.
         title: What the source is; the file's name unless given.
@@ -40,6 +42,7 @@ class PriceListTerms:
     as_of: date | None = None
     provider: str = ""
     provider_kind: ProviderKind | None = None
+    seller: SellerKind = "unknown"
     confidence: Confidence = "listed"
     gpus: Mapping[str, str] = field(default_factory=dict)
     title: str = ""
@@ -77,6 +80,7 @@ class ImportedPrices:
         prices: Prices that the file holds.
         offers: Sorted by id, ready for an overlay.
         sources: Those of the offers that the catalogs do not have yet, each dated by the newest of its prices.
+        sellers: Providers of which the catalogs do not say what kind of seller they are.
         merged: Prices that were joined with another of the same offer: the same region's zones or hosts.
         left_out: What became no offer, most frequent first.
     """
@@ -85,13 +89,15 @@ class ImportedPrices:
     prices: int
     offers: tuple[Offer, ...]
     sources: tuple[Source, ...]
+    sellers: tuple[Seller, ...]
     merged: int
     left_out: tuple[LeftOutPrices, ...]
 
     @property
     def tables(self) -> dict[str, tuple[Strict, ...]]:
         """What `write_overlay` writes."""
-        return {"offers": self.offers} | ({"sources": self.sources} if self.sources else {})
+        beside = {"sources": self.sources, "sellers": self.sellers}
+        return {"offers": self.offers} | {name: rows for name, rows in beside.items() if rows}
 
 
 class _Refused(Exception):
@@ -138,9 +144,23 @@ def import_prices(
         prices=len(listed),
         offers=kept,
         sources=_new_sources(kept, catalogs, terms, path),
+        sellers=_new_sellers(kept, catalogs, terms),
         merged=len(offers) - len(kept),
         left_out=tuple(sorted(left_out, key=lambda item: (-item.rows, item.reason, item.about))),
     )
+
+
+def refuse_nothing(file: Path, imported: ImportedPrices) -> None:
+    """A list of which nothing can be taken in is bad input.
+
+    Raises:
+        InputError: no price became an offer, with every reason.
+    """
+    if not imported.offers:
+        raise InputError(
+            Finding(str(file), item.first_line, item.about, f"{item.reason} ({item.rows:,} prices)", item.hint)
+            for item in imported.left_out
+        )
 
 
 def _check_terms(path: Path, listed: Iterable[Listed], terms: PriceListTerms, catalogs: Catalogs) -> None:
@@ -265,4 +285,20 @@ def _new_sources(offers: Iterable[Offer], catalogs: Catalogs, terms: PriceListTe
         Source(id=name, title=terms.title or path.name, licence=terms.licence, as_of=day)
         for name, day in sorted(newest.items())
         if name not in catalogs.sources
+    )
+
+
+def _new_sellers(offers: Iterable[Offer], catalogs: Catalogs, terms: PriceListTerms) -> tuple[Seller, ...]:
+    """A row for each provider that has none, as its reader knows it."""
+    unknown = {o.provider: o for o in offers if catalogs.terms.seller(o.provider, o.provider_kind) is None}
+    return tuple(
+        Seller(
+            provider=name,
+            kind=terms.seller,
+            whole_gpu="unknown",
+            serves_others="unknown",
+            source=offer.source,
+            as_of=offer.as_of,
+        )
+        for name, offer in sorted(unknown.items())
     )

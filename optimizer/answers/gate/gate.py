@@ -220,12 +220,14 @@ def _let_through(verdicts: Iterable[Verdict], limits: GateLimits) -> Iterator[Wa
 def _old_prices(cases: Sequence[Case], catalogs: Catalogs, limits: GateLimits) -> Iterator[Warned]:
     """Prices that the policy flags and no rule refuses, and baselines that had none to pay."""
     age_days = 0 if limits.today is None else (limits.today - catalogs.as_of).days
-    if age_days > min(case.policy.flag_price_age_days for case in cases):
+    if age_days >= min(min(case.policy.flag_price_age_days.values()) for case in cases):
         text = f"the catalogs are of {catalogs.as_of}, {age_days} days ago; prices may have moved since"
         yield Warned(rule=None, scenario=None, text=text)
+    sellers = {o.id: catalogs.terms.seller_kind(o.provider, o.provider_kind) for o in catalogs.offers}
     for case in cases:
         for offer, age in ages_days(case.planned.plan, catalogs, limits.today).items():
-            if case.policy.flag_price_age_days < age <= limits.oldest_days(case.policy):
+            flagged = case.policy.flagged_from_days(sellers.get(offer, ""))
+            if flagged <= age <= limits.oldest_days(case.policy):
                 yield Warned(rule=None, scenario=case.name, text=f"the price of {offer} is {age} days old")
         if case.baseline is not None and case.baseline.plan.monthly_cost_usd is None:
             text = f"{case.baseline.file} has no plan: counted as nothing"

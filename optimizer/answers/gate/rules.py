@@ -12,10 +12,13 @@ from optimizer.answers.gate.plan import Planned
 from optimizer.answers.gate.types import Amount, Rule
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.loading import ScenarioFile
-from optimizer.inputs.scenario.policy import DEFAULT_MAX_PRICE_AGE_DAYS, Policy
+from optimizer.inputs.scenario.policy import Policy
 from optimizer.performance.candidates.options import variants
 from optimizer.plan.record.fields import cents
 from optimizer.plan.record.origin import PER_TOKEN
+
+MAX_PRICE_AGE_DAYS = 365
+"""Of a price that a pipeline pays without a word, where neither the call nor the policy says."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class GateLimits:
         max_monthly_usd: Of all scenarios together; so the next two, against all baselines together.
         max_increase_percent: Of the baselines' cost.
         max_increase_usd: Over the baselines' cost.
-        max_price_age_days: Older prices break the gate; None: as the scenario's policy says, else the policy's default.
+        max_price_age_days: Older prices break the gate; None: as the scenario's policy says, else a year.
         today: From which ages are counted; None: from the date of the catalogs.
         warn_only: Patterns of rules or scenarios that only warn.
         allow_missing_price: Patterns of offers or providers that may lack a price or be priced at zero.
@@ -44,7 +47,7 @@ class GateLimits:
 
     def oldest_days(self, policy: Policy) -> int:
         """How old a price may be."""
-        return self.max_price_age_days or policy.max_price_age_days or DEFAULT_MAX_PRICE_AGE_DAYS
+        return self.max_price_age_days or policy.max_price_age_days or MAX_PRICE_AGE_DAYS
 
 
 @dataclass(frozen=True)

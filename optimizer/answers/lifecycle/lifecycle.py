@@ -23,6 +23,7 @@ from optimizer.base.units import (
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Grid, Lifecycle, Scenario, Workload
+from optimizer.performance.market.market import grid_g_per_kwh
 from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import narrowed
@@ -125,10 +126,12 @@ def _months(inquiry: Inquiry, life: Lifecycle, runs: Sequence[PricedRun], begin:
             answer = solved(in_turn.changed(grown(inquiry.scenario, busiest)))
             fleets[busiest] = FleetAtDemand(answer.solution.outcome, answer.solution.reason, verified_plan(answer))
         demand = grown(inquiry.scenario, growth_factor(life.growth_percent_per_month, month))
-        yield _month(month, demand, fleets[busiest], runs)
+        yield _month(month, demand, fleets[busiest], runs=runs, catalogs=inquiry.catalogs)
 
 
-def _month(month: int, scenario: Scenario, fleet: FleetAtDemand, runs: Sequence[PricedRun]) -> MonthOfLife:
+def _month(
+    month: int, scenario: Scenario, fleet: FleetAtDemand, *, runs: Sequence[PricedRun], catalogs: Catalogs
+) -> MonthOfLife:
     """One month of a fleet, its cumulative spend left open."""
     bought, grid, workloads = fleet.bought, scenario.policy.grid, scenario.workloads
     peak_tokens = sum(_output_tokens(each) * each.peak_requests_per_second() for each in workloads)
@@ -148,7 +151,7 @@ def _month(month: int, scenario: Scenario, fleet: FleetAtDemand, runs: Sequence[
         cost_per_million_output_tokens_usd=bought.monthly_cost_usd / millions if bought else None,
         power_kw=power_kw,
         energy_kwh=None if power_kw is None else power_kw * HOURS_PER_MONTH,
-        carbon_kg=_carbon_kg(bought.deployments, grid) if bought else None,
+        carbon_kg=_carbon_kg(bought.deployments, catalogs, grid) if bought else None,
         output_tokens_per_second=peak_tokens,
         tokens_per_second_per_watt=peak_tokens / (power_kw * WATTS_PER_KILOWATT) if power_kw else None,
     )
@@ -169,13 +172,13 @@ def _power_kw(deployments: Sequence[Deployment], grid: Grid | None) -> float | N
     return None if rated_kw is None else rated_kw * (grid.pue if grid else 1.0)
 
 
-def _carbon_kg(deployments: Sequence[Deployment], grid: Grid | None) -> float | None:
+def _carbon_kg(deployments: Sequence[Deployment], catalogs: Catalogs, grid: Grid | None) -> float | None:
     """A month of each deployment at rated power on the grid of its region; None where a figure is not known."""
     if grid is None:
         return None
     kilograms = []
     for each in deployments:
-        grams_per_kwh = grid.intensity_g_per_kwh(each.region)
+        grams_per_kwh = grid_g_per_kwh(catalogs, grid, each.provider, each.region)
         if each.power_kw is None or grams_per_kwh is None:
             return None
         kilograms.append(each.power_kw * grid.pue * HOURS_PER_MONTH * grams_per_kwh / GRAMS_PER_KILOGRAM)
@@ -249,5 +252,5 @@ def _notes(scenario: Scenario) -> Iterator[str]:
     """What the figures leave out."""
     yield "power is the GPUs' rated power all month, an upper bound; hosts and networks are not counted"
     if scenario.policy.grid is None:
-        yield "carbon is not known: give policy.grid: {g_co2_per_kwh: …, pue: …}"
+        yield "carbon is not known: give policy.grid: {pue: …}"
     yield "prices stay as they are today"

@@ -1,4 +1,4 @@
-"""`optimizer catalog import`: another price list as a folder of own catalog files."""
+"""`optimizer catalog import` and `catalog update`: other price lists as a folder of own catalog files."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -7,17 +7,20 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from optimizer.answers.catalog.importing import ImportedPrices, PriceListTerms, import_prices
+from optimizer.answers.catalog.importing import PriceListTerms, import_prices, refuse_nothing
 from optimizer.answers.catalog.overlay import write_overlay
+from optimizer.answers.catalog.update import update_catalogs
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.cli.options import CatalogsOption, Format, FormatOption, deliver, written
-from optimizer.inputs.catalog.kinds import Confidence, ProviderKind
+from optimizer.inputs.catalog.kinds import Confidence, ProviderKind, SellerKind
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.importing.price_lists import FORMATS
-from optimizer.report.catalog.importing import import_content, import_sections
+from optimizer.report.catalog.importing import import_content, import_sections, update_content, update_sections
 from optimizer.report.layout.elements import WrittenAnswer
 
 KINDS = get_args(ProviderKind)
+DEFAULT_LIMIT = 20
+SELLERS = get_args(SellerKind)
 CONFIDENCES = get_args(Confidence)
 
 
@@ -30,6 +33,7 @@ def import_command(
     ] = None,
     provider: Annotated[str, typer.Option(help="Who sells, where rows do not say.")] = "",
     provider_kind: Annotated[str, typer.Option(help=f"Of providers new to the catalog: {', '.join(KINDS)}.")] = "",
+    seller: Annotated[str, typer.Option(help=f"Of providers new to the catalog: {', '.join(SELLERS)}.")] = "unknown",
     price_list: Annotated[str, typer.Option("--as", help=f"{', '.join(FORMATS)}; else told by the headings.")] = "",
     gpu: Annotated[list[str] | None, typer.Option(help="NAME=ID: what a name in the file stands for.")] = None,
     confidence: Annotated[str, typer.Option(help=f"Of the prices: {', '.join(CONFIDENCES)}.")] = "listed",
@@ -48,16 +52,38 @@ def import_command(
         as_of=as_of.date() if as_of else None,
         provider=provider,
         provider_kind=_one_of(KINDS, provider_kind, "--provider-kind") if provider_kind else None,
+        seller=_one_of(SELLERS, seller, "--seller"),
         confidence=_one_of(CONFIDENCES, confidence, "--confidence"),
         gpus=dict(_pair(text) for text in gpu or ()),
         title=title,
         licence=licence,
     )
     imported = import_prices(file, known, terms, _one_of(FORMATS, price_list, "--as") if price_list else None)
-    _refuse_nothing(file, imported)
+    refuse_nothing(file, imported)
     files = written(write_overlay(output, imported.tables, afresh=replace))
     sections, content = import_sections(imported, file.name, files), import_content(imported, file.name, files)
     deliver(WrittenAnswer(sections), content, output_format, None)
+
+
+def update_command(
+    newer: Annotated[Path, typer.Argument(help="A newer price list, or a folder of price lists and catalog files.")],
+    output: Annotated[
+        Path, typer.Option("--output", help="Your folder of catalog files; then use it with --catalogs.")
+    ],
+    source: Annotated[str, typer.Option(help="Name of the source, where rows do not state one.")] = "",
+    as_of: Annotated[
+        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Day of the prices, where rows do not state it.")
+    ] = None,
+    provider: Annotated[str, typer.Option(help="Who sells, where rows do not say.")] = "",
+    limit: Annotated[int, typer.Option(min=0, help="Rows shown of each kind; 0 shows all.")] = DEFAULT_LIMIT,
+    output_format: FormatOption = Format.TEXT,
+) -> None:
+    """Newer prices in one go: rows that are newer than what is known are taken, and what moved is shown."""
+    terms = PriceListTerms(source=source, as_of=as_of.date() if as_of else None, provider=provider)
+    update = update_catalogs(newer, output, terms)
+    files = written(update.files)
+    sections = update_sections(update, files, limit if output_format is Format.TEXT else 0)
+    deliver(WrittenAnswer(sections), update_content(update, files), output_format, None)
 
 
 def _one_of(known: Collection[str], value: str, option: str) -> Any:
@@ -75,12 +101,3 @@ def _pair(text: str) -> tuple[str, str]:
             [Finding("catalog import", 0, "--gpu", f"'{text}' is not NAME=ID", "such as --gpu H100=h100-sxm")]
         )
     return name, identity
-
-
-def _refuse_nothing(file: Path, imported: ImportedPrices) -> None:
-    """A list of which nothing can be taken in is bad input, with every reason."""
-    if not imported.offers:
-        raise InputError(
-            Finding(str(file), item.first_line, item.about, f"{item.reason} ({item.rows:,} prices)", item.hint)
-            for item in imported.left_out
-        )

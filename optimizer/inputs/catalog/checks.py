@@ -8,6 +8,7 @@ from statistics import median
 from typing import Final, Literal
 
 from optimizer.base.units import DAYS_PER_YEAR
+from optimizer.inputs.catalog.kinds import OWNED
 from optimizer.inputs.catalog.records import Catalogs, KernelSupport, Offer
 
 Severity = Literal["error", "warning", "note"]
@@ -209,6 +210,19 @@ def _places(catalogs: Catalogs) -> Iterator[CatalogFinding]:
         yield CatalogFinding("note", "places", provider, f"country not known of {len(regions)} offers in {names}")
 
 
+def _sellers(catalogs: Catalogs) -> Iterator[CatalogFinding]:
+    """Providers that plans leave out by default: nobody read what kind of seller they are, or their terms forbid it."""
+    counts = Counter((offer.provider, offer.provider_kind) for offer in catalogs.offers if offer.provider != OWNED)
+    for (provider, provider_kind), offers in counts.items():
+        seller = catalogs.terms.seller(provider, provider_kind)
+        if seller is None:
+            text = f"sellers.csv does not say who sells {offers} offers; plans leave them out by default"
+            yield CatalogFinding("warning", "sellers", provider, text)
+        elif seller.serves_others == "no":
+            text = f"its terms forbid serving others; no plan takes its {offers} offers"
+            yield CatalogFinding("note", "sellers", provider, text)
+
+
 def _kernels(catalogs: Catalogs) -> Iterator[CatalogFinding]:
     """Native kernels on a GPU without the peak they would run at, and combinations that nobody lists."""
     for gpu in catalogs.gpus.values():
@@ -232,6 +246,7 @@ CHECKS: Final[tuple[Callable[[Catalogs], Iterator[CatalogFinding]], ...]] = (
     _figures,
     _links,
     _places,
+    _sellers,
     _kernels,
 )
 """Instances that cost nothing never get this far: an offer refuses them when it is read."""

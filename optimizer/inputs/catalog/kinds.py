@@ -16,6 +16,15 @@ ProviderKind = Literal["hyperscaler", "neocloud", "marketplace", "platform"]
 """A platform runs containers by the second and rents no machine; a marketplace lists other people's hosts."""
 OfferKind = Literal[ProviderKind, "owned"]
 
+SellerKind = Literal["hyperscaler", "established", "reseller", "decentralized", "shared", "unknown"]
+"""Whom a contract is with: one of the few largest clouds; a provider that runs its own machines and whose terms or
+profile were read; one that passes on other firms' machines; other people's hosts; one that puts several customers on
+one GPU; or nobody read which."""
+Told = Literal["yes", "no", "unknown"]
+"""What a seller says of itself; unknown where nobody read it."""
+PriceOf = Literal["instance", "gpu"]
+"""What a price buys: a whole instance, or its GPUs alone with processors and memory billed apart."""
+
 Confidence = Literal["listed", "derived", "seed"]
 FigureStatus = Literal["read", "derived", "recalled"]
 KernelSupportLevel = Literal["native", "weight_only", "none"]

@@ -55,6 +55,7 @@ class GpuIdentity(Strict):
     name: str
     architecture: str
     link: Link
+    consumer: bool = False
     note: str = ""
 
 
@@ -76,7 +77,10 @@ TABLES: Final[dict[str, CsvTable[Any]]] = {
         "provider, region, instance_type, gpu, pricing_term",
         own_key=lambda row: row.id,
     ),
+    "sellers": CsvTable(("sellers.csv",), own.Seller, "provider, provider_kind"),
     "regions": CsvTable(("regions.csv",), own.Region, "provider, region"),
+    "grid": CsvTable(("grid.csv",), own.GridIntensity, "provider, region"),
+    "price_checks": CsvTable(("price_checks.csv",), own.PriceCheck, "provider, gpu, gpu_count, pricing_term, source"),
     "discounts": CsvTable(("discounts.csv",), own.Discount, "provider, gpu, pricing_term", private=True),
     "owned": CsvTable(("owned.csv",), own.Owned, "site, id", private=True),
     "availability": CsvTable(
@@ -84,7 +88,7 @@ TABLES: Final[dict[str, CsvTable[Any]]] = {
     ),
     "offer_aliases": CsvTable(
         ("offer_aliases.csv",),
-        catalog.OfferAlias,
+        own.OfferAlias,
         "subject, name, id",
         own_key=lambda row: (row.subject, row.name.casefold(), row.id),
     ),
@@ -104,6 +108,7 @@ REFERENCES: Final = (
     ("engines", "schemes", "schemes"),
     ("offers", "gpu", "gpus"),
     ("owned", "gpu", "gpus"),
+    ("price_checks", "gpu", "gpus"),
     ("serverless", "model", "models"),
 )
 """Which field of which table names a row of which other; beside these, every `source` names a source."""

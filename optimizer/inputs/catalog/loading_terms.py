@@ -43,6 +43,11 @@ def priced(rows: AllRows, gpus: Mapping[str, Gpu], findings: list[Finding]) -> P
         offers=tuple(sorted(offers, key=lambda offer: offer.id)),
         terms=Terms(
             regions={(each.row.provider, each.row.region): each.row for _, each in sorted(rows["regions"].items())},
+            sellers={
+                (each.row.provider, each.row.provider_kind): each.row for _, each in sorted(rows["sellers"].items())
+            },
+            grid={(each.row.provider, each.row.region): each.row for _, each in sorted(rows["grid"].items())},
+            price_checks=tuple(each.row for _, each in sorted(rows["price_checks"].items())),
             discounts=discounts,
             owned={name: row for name, (_, row) in sorted(owned.items())},
             available_instances=available | {name: row.instances for name, (_, row) in sorted(owned.items())},

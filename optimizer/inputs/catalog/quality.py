@@ -13,6 +13,9 @@ SIXTEEN_BIT: Final = frozenset({"bf16", "fp16"})
 TRUSTED_KINDS: Final[tuple[BenchmarkKind, ...]] = ("suite", "single")
 """In order of trust. Judged contests and headlines aren't used: their noise exceeds what quantization costs."""
 
+NOISE_DEVIATIONS: Final = 2
+"""Standard deviations within which a loss on one benchmark may be chance."""
+
 PUBLISHED_DIGITS: Final = 6
 """No source publishes more digits of a share."""
 
@@ -69,6 +72,16 @@ def _median(figures: list[QualityFigure], kind: BenchmarkKind) -> QualityEstimat
     names = ", ".join(sorted({row.benchmark for row in figures}))
     what = "benchmark suites" if kind == "suite" else "single benchmarks"
     count = f"{len(figures)} published recoveries" if len(figures) > 1 else "one published recovery"
-    return QualityEstimate(
-        share, f"median of {count} on {what}: {names}", tuple(sorted({row.source for row in figures}))
-    )
+    basis = f"median of {count} on {what}: {names}{_worst(figures)}"
+    return QualityEstimate(share, basis, tuple(sorted({row.source for row in figures})))
+
+
+def _worst(figures: list[QualityFigure]) -> str:
+    """The benchmark behind those means that keeps least, where the loss is more than noise; means hide it."""
+    lost = [
+        (row.worst_recovery_share, row.worst_benchmark)
+        for row in figures
+        if row.worst_recovery_share is not None
+        and 1 - row.worst_recovery_share > NOISE_DEVIATIONS * (row.worst_noise_share or 0)
+    ]
+    return f"; {min(lost)[1]} alone keeps {min(lost)[0]:.3f}" if lost else ""

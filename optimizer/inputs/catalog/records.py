@@ -19,9 +19,10 @@ from optimizer.inputs.catalog.kinds import (
     Link,
     OfferKind,
     OfferTerm,
+    PriceOf,
     QuantizedPart,
 )
-from optimizer.inputs.catalog.terms import Terms
+from optimizer.inputs.catalog.terms import OfferAlias, Terms
 
 Row = TypeVar("Row")
 
@@ -76,6 +77,8 @@ class Gpu(Strict):
     pcie_gb_per_s: Positive | None = None
     tdp_w: Positive | None = None
     launch_year: int
+    consumer: bool = False
+    """Whether it is a gaming card, whose driver is not licensed for data centres."""
     note: str = ""
 
 
@@ -170,6 +173,13 @@ class QualityFigure(Strict):
     benchmark_kind: BenchmarkKind
     recovery_share: Positive
     tool: str
+    recipe: str = ""
+    """How the weights were made."""
+    worst_benchmark: str = ""
+    worst_recovery_share: Positive | None = None
+    """Of the suite's benchmarks the one that keeps least."""
+    worst_noise_share: NonNegative | None = None
+    """One standard deviation of that share, from the usual numbers of tasks and seeds."""
     source: str
     as_of: date
     note: str = ""
@@ -227,6 +237,7 @@ class Offer(Strict):
     vcpus: NonNegative | None = None
     ram_gb: NonNegative | None = None
     price_usd_per_hour: Annotated[Decimal, Field(gt=0)]
+    price_of: PriceOf = "instance"
     pricing_term: OfferTerm
     commitment_months: Annotated[int, Field(ge=0)] = 0
     as_of: date
@@ -239,18 +250,6 @@ class Offer(Strict):
         """A readable key, unique in a catalog."""
         term = f"{self.pricing_term}-{self.commitment_months}m" if self.commitment_months else self.pricing_term
         return f"{self.provider}/{self.region}/{self.instance_type}/{self.gpu_count}x{self.gpu}/{term}"
-
-
-class OfferAlias(Strict):
-    """What a GPU or a provider is called in other people's price lists; one name may stand for several GPUs."""
-
-    subject: Literal["gpu", "provider"]
-    name: str
-    id: str
-    """The catalog's own name of it."""
-    source: str
-    as_of: date
-    note: str = ""
 
 
 class ServerlessPrice(Strict):

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from fnmatch import fnmatchcase
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from optimizer.base.model import Strict
 from optimizer.base.units import HOURS_PER_MONTH
-from optimizer.inputs.catalog.kinds import Link
+from optimizer.inputs.catalog.kinds import OWNED, Link, OfferTerm, ProviderKind, SellerKind, Told
 
 Count = Annotated[int, Field(ge=1)]
 Usd = Annotated[Decimal, Field(ge=0)]
@@ -36,6 +36,67 @@ class Region(Strict):
     def names(self) -> tuple[str, ...]:
         """What the place goes by in a list of countries; nothing where the country is not known."""
         return (self.country, *self.zones) if self.country else ()
+
+
+class Seller(Strict):
+    """Whom one would sign with: what kind of seller a provider is, and what it says of itself."""
+
+    provider: str
+    provider_kind: ProviderKind | Literal[""] = ""
+    """Of the offers that the row is about; blank for all that no row of their own kind covers."""
+    kind: SellerKind
+    whole_gpu: Told
+    """Whether a customer has a GPU alone, the whole time."""
+    serves_others: Told
+    """Whether its terms let a customer serve others from it."""
+    sla: str = ""
+    billing_increment: str = ""
+    minimum_commitment: str = ""
+    source: str
+    as_of: date
+    note: str = ""
+
+
+class GridIntensity(Strict):
+    """What a kilowatt-hour emits where a provider's region stands, as a yearly mean."""
+
+    provider: str
+    region: str
+    g_co2_per_kwh: Annotated[float, Field(ge=0, le=5000)]
+    year: int
+    source: str
+    as_of: date
+    note: str = ""
+
+
+class PriceCheck(Strict):
+    """What another source says that a GPU costs at a provider, beside the price in the offers."""
+
+    provider: str
+    gpu: str
+    gpu_count: Count
+    pricing_term: OfferTerm
+    usd_per_gpu_hour: Annotated[Decimal, Field(gt=0)]
+    source: str
+    as_of: date
+    note: str = ""
+
+    def covers(self, provider: str, gpu: str, gpu_count: int, pricing_term: str) -> bool:
+        """Whether the row speaks of such instances."""
+        own = (self.provider, self.gpu, self.gpu_count, self.pricing_term)
+        return own == (provider, gpu, gpu_count, pricing_term)
+
+
+class OfferAlias(Strict):
+    """What a GPU or a provider is called in other people's price lists; one name may stand for several GPUs."""
+
+    subject: Literal["gpu", "provider"]
+    name: str
+    id: str
+    """The catalog's own name of it."""
+    source: str
+    as_of: date
+    note: str = ""
 
 
 class OfferPattern(Strict):
@@ -148,12 +209,18 @@ class Terms:
 
     Attributes:
         regions: Where a region stands, by provider and region.
+        sellers: Who sells, by provider and kind of offer; an empty kind stands for all others of the provider.
+        grid: What a kWh emits there, by provider and region.
+        price_checks: What other sources say of prices.
         discounts: What was taken off an offer's price, by its id.
         owned: The hardware behind an offer of one's own, by its id.
         available_instances: How many there are of an offer, by its id; offers without a known limit are not in it.
     """
 
     regions: Mapping[tuple[str, str], Region]
+    sellers: Mapping[tuple[str, str], Seller]
+    grid: Mapping[tuple[str, str], GridIntensity]
+    price_checks: tuple[PriceCheck, ...]
     discounts: Mapping[str, AppliedDiscount]
     owned: Mapping[str, Owned]
     available_instances: Mapping[str, int]
@@ -162,3 +229,14 @@ class Terms:
         """The country of a region and its zones; nothing where nobody recorded it."""
         found = self.regions.get((provider, region))
         return () if found is None else found.names
+
+    def seller(self, provider: str, provider_kind: str) -> Seller | None:
+        """Who sells a provider's offers of a kind; None where no row says."""
+        return self.sellers.get((provider, provider_kind)) or self.sellers.get((provider, ""))
+
+    def seller_kind(self, provider: str, provider_kind: str) -> SellerKind | Literal["owned"]:
+        """What kind of seller that is; unknown where no row says, `owned` for hardware of one's own."""
+        if provider == OWNED:
+            return OWNED
+        found = self.seller(provider, provider_kind)
+        return "unknown" if found is None else found.kind

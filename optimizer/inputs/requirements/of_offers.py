@@ -2,10 +2,8 @@
 
 from typing import Final, get_args
 
-from optimizer.inputs.catalog.kinds import Confidence, PricingTerm, ProviderKind
-from optimizer.inputs.requirements.declaration import Requirement
-
-ANY_AGE_DAYS: Final = 36_500
+from optimizer.inputs.catalog.kinds import Confidence, PricingTerm, ProviderKind, SellerKind
+from optimizer.inputs.requirements.declaration import Requirement, Step
 
 LISTS: Final = (
     Requirement(
@@ -71,10 +69,28 @@ LISTS: Final = (
 
 KINDS_OF_OFFERS: Final = (
     Requirement(
+        name="sellers",
+        field="policy.sellers",
+        sense="admits",
+        sentence="One can sign with whoever sells to the plan.",
+        without=get_args(SellerKind),
+        decides="offers",
+        opens=True,
+    ),
+    Requirement(
+        name="consumer_gpus",
+        field="policy.consumer_gpus",
+        sense="admits",
+        sentence="No gaming cards are rented.",
+        without=True,
+        decides="offers",
+        opens=True,
+    ),
+    Requirement(
         name="provider_kinds",
         field="policy.provider_kinds",
         sense="admits",
-        sentence="One can sign a contract with the provider.",
+        sentence="Machines or containers are rented, as asked for.",
         without=get_args(ProviderKind),
         decides="offers",
         opens=True,
@@ -100,10 +116,11 @@ KINDS_OF_OFFERS: Final = (
     Requirement(
         name="max_price_age_days",
         field="policy.max_price_age_days",
-        sense="admits",
+        sense="at_most",
         sentence="Prices are recent enough.",
+        label="age of prices",
         unit="days",
-        without=ANY_AGE_DAYS,
+        step=Step("fixed", size=30, strictest=1, loosest=3650),
         decides="offers",
         opens=True,
     ),

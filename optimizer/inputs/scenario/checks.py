@@ -66,7 +66,7 @@ def _policy(policy: Policy, catalogs: Catalogs) -> Iterator[Finding]:
         yield from _names([quota.provider], providers, f"{path}.provider")
         yield from _names([quota.region], regions, f"{path}.region")
         yield from _names([quota.gpu], catalogs.gpus, f"{path}.gpu")
-    if policy.grid is not None:
+    if policy.grid is not None and policy.grid.g_co2_per_kwh is not None:
         yield from _names(policy.grid.g_co2_per_kwh, regions, "policy.grid.g_co2_per_kwh")
 
 

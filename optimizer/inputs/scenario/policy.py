@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from optimizer.base.model import Strict
 from optimizer.base.units import BYTES_PER_GB, HOURS_PER_MONTH, HOURS_PER_WEEK, MINUTES_PER_HOUR
-from optimizer.inputs.catalog.kinds import Confidence, PricingTerm, ProviderKind
+from optimizer.inputs.catalog.kinds import Confidence, PricingTerm, ProviderKind, SellerKind
 from optimizer.inputs.catalog.records import Offer
 from optimizer.inputs.scenario.fields import (
     MAX_NAMES,
@@ -27,8 +27,8 @@ from optimizer.inputs.scenario.fields import (
 DEFAULT_MAX_UTILIZATION = 0.85
 DEFAULT_CONFIDENCE = 0.9
 CENTRAL_CONFIDENCE = 0.5
-DEFAULT_MAX_PRICE_AGE_DAYS = 365
-DEFAULT_FLAG_PRICE_AGE_DAYS = 180
+DEFAULT_FLAG_PRICE_AGE_DAYS = {"hyperscaler": 180, "owned": 180, "*": 90}
+"""Lists of the largest clouds hardly moved in three years; others' rose by a third within one."""
 DEFAULT_START_UP_MINUTES = 10.0
 DEFAULT_MAX_PERIODS = 24
 
@@ -72,20 +72,23 @@ class Survive(Strict):
 
 def _everywhere(value: Any) -> Any:
     """Reads a bare number as the figure of every region."""
-    return value if isinstance(value, dict) else {"*": value}
+    return value if value is None or isinstance(value, dict) else {"*": value}
 
 
 class Grid(Strict):
     """What a kilowatt-hour emits, and how much power a data centre draws for each kW of its GPUs."""
 
-    g_co2_per_kwh: Annotated[dict[str, GramsPerKwh], BeforeValidator(_everywhere), Field(min_length=1)]
-    """One number, or numbers by region with wildcards; the first pattern that matches counts."""
+    g_co2_per_kwh: Annotated[
+        Annotated[dict[str, GramsPerKwh], Field(min_length=1)] | None, BeforeValidator(_everywhere)
+    ] = None
+    """One number, or numbers by region with wildcards; the first pattern that matches counts. Without it the catalogs'
+    yearly means of regions and countries."""
     pue: Annotated[float, Number, Field(ge=1, le=5)]
     """Power usage effectiveness: the facility's power over its computers'."""
 
     def intensity_g_per_kwh(self, region: str) -> float | None:
         """Emissions of a kWh in a region; None where no pattern covers it."""
-        found = (grams for pattern, grams in self.g_co2_per_kwh.items() if fnmatchcase(region, pattern))
+        found = (grams for pattern, grams in (self.g_co2_per_kwh or {}).items() if fnmatchcase(region, pattern))
         return next(found, None)
 
 
@@ -216,18 +219,25 @@ class Policy(Strict):
     gpus: AllowDeny = AllowDeny()
     regions: AllowDeny = AllowDeny()
     countries: Countries = Countries()
-    provider_kinds: Annotated[tuple[ProviderKind, ...], Listed] = ("hyperscaler", "neocloud")
-    """`marketplace` hosts and container `platform`s are opted into."""
+    sellers: Annotated[tuple[SellerKind, ...], Listed] = ("hyperscaler", "established")
+    """Kinds of seller that one would sign with; hardware of one's own has none."""
+    consumer_gpus: bool = False
+    """Whether gaming cards are rented, whose driver is not licensed for data centres."""
+    provider_kinds: Annotated[tuple[ProviderKind, ...], Listed] = ("hyperscaler", "neocloud", "marketplace")
+    """Container `platform`s, which rent no machine, are opted into."""
     hosting: Annotated[tuple[Hosting, ...], Listed, Field(min_length=1)] = ("rented", "owned")
     """`serverless` APIs are opted into: nobody measured their latency."""
     pricing_terms: Annotated[tuple[PricingTerm, ...], Listed] = ("on_demand",)
     """Of what is rented; owned hardware has no term to choose."""
     price_confidence: Annotated[tuple[Confidence, ...], Listed] = ("listed", "derived")
     """`seed` prices, quoted in articles without a price list behind them, are opted into."""
-    max_price_age_days: PositiveWhole | None = DEFAULT_MAX_PRICE_AGE_DAYS
-    """Older prices are left out, counted back from the catalog's date; null takes them all."""
-    flag_price_age_days: PositiveWhole = DEFAULT_FLAG_PRICE_AGE_DAYS
-    """Older prices in a plan carry a warning."""
+    max_price_age_days: PositiveWhole | None = None
+    """Older prices are left out, counted back from the catalog's date; without it a plan takes them and says so."""
+    flag_price_age_days: Annotated[dict[str, PositiveWhole], BeforeValidator(_everywhere)] = Field(
+        default_factory=lambda: dict(DEFAULT_FLAG_PRICE_AGE_DAYS)
+    )
+    """Prices of that age and older are flagged: one number, or numbers by kind of seller with wildcards; the first
+    pattern that matches counts."""
     engines: Names = ()
     precisions: Names = ()
     kv_precisions: Names = ()
@@ -263,8 +273,15 @@ class Policy(Strict):
     """Without it nothing is charged for sending answers; with it providers without a known price are left out."""
     migration: Migration | None = None
 
+    def flagged_from_days(self, seller_kind: str) -> float:
+        """The age from which a price of such a seller is flagged; infinite where no pattern covers it."""
+        found = (days for pattern, days in self.flag_price_age_days.items() if fnmatchcase(seller_kind, pattern))
+        return next(found, float("inf"))
+
     @model_validator(mode="after")
     def _carbon_needs_a_grid(self) -> Self:
         if self.max_carbon_kg_per_month is not None and self.grid is None:
-            raise ValueError("max_carbon_kg_per_month needs grid: {g_co2_per_kwh: …, pue: …}")
+            raise ValueError(
+                "max_carbon_kg_per_month needs grid: {pue: …}, and g_co2_per_kwh where the catalogs do not do"
+            )
         return self

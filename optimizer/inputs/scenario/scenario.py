@@ -106,6 +106,11 @@ class Slo(Strict):
     ttft_overhead_ms: Annotated[float, Number, Field(ge=0, le=1e7)] = 0.0
     """Pipeline stages before the model: gateway, embedding, retrieval."""
 
+    @property
+    def limits_latency(self) -> bool:
+        """Whether any latency is promised."""
+        return any((self.ttft_ms, self.tpot_ms, self.e2e_ms))
+
 
 class RequestClass(Strict):
     """A share of a workload's requests with lengths of its own."""
@@ -253,6 +258,11 @@ class Scenario(Strict):
     policy: Policy = Policy()
     lifecycle: Lifecycle | None = None
     """Read by `optimizer lifecycle` alone; a plan does not depend on it."""
+
+    @property
+    def promises_latency(self) -> bool:
+        """Whether any workload does."""
+        return any(workload.slo.limits_latency for workload in self.workloads)
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:

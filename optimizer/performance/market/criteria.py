@@ -64,7 +64,19 @@ OFFER_CRITERIA: Final = (
     Criterion("country", "the country is allowed", "countries", "offer"),
     Criterion("country_known", "the country is known where countries are limited", "countries", "offer"),
     Criterion("hosting", "hardware of this ownership is allowed", "hosting", "offer"),
-    Criterion("provider_kind", "one can sign a contract with the provider", "provider_kinds", "offer"),
+    Criterion(
+        "provider_kind",
+        "the provider rents machines, or containers where they are asked for",
+        "provider_kinds",
+        "offer",
+    ),
+    Criterion("seller", "one would sign with a seller of this kind", "sellers", "offer"),
+    Criterion("serves_others", "the seller's terms do not forbid serving others", "", "offer"),
+    Criterion("whole_gpu", "a GPU is not shared with other customers where a latency is promised", "", "offer"),
+    Criterion(
+        "consumer_gpu", "the card may stand in a data centre, or gaming cards are allowed", "consumer_gpus", "offer"
+    ),
+    Criterion("price_of_instance", "the price is of a whole instance, not of its GPUs alone", "", "offer"),
     Criterion("pricing_term", "the pricing term is allowed", "pricing_terms", "offer"),
     Criterion("price_confidence", "the price comes from a price list", "price_confidence", "offer"),
     Criterion("price_age", "the price is recent enough", "max_price_age_days", "offer", "days"),

@@ -13,7 +13,7 @@ from optimizer.base.units import GRAMS_PER_KILOGRAM
 from optimizer.inputs.catalog.kinds import OWNED, SPOT
 from optimizer.inputs.catalog.records import AncillaryCost, Catalogs, Offer
 from optimizer.inputs.requirements.stated import policy_fields
-from optimizer.inputs.scenario.scenario import Grid, Policy, Workload
+from optimizer.inputs.scenario.scenario import Grid, Policy, Scenario, Workload
 from optimizer.performance.market.criteria import OFFER_CRITERIA
 from optimizer.performance.market.supply import Platform, Supply, power_kw, supply
 
@@ -57,12 +57,18 @@ class Market(Supply):
         return dict(zip(self.platform.categories, widest.tolist(), strict=True))
 
 
-def market(catalogs: Catalogs, policy: Policy) -> Market:
-    """All offers held against the policy, every criterion for every offer."""
-    return under(supply(catalogs), policy)
+def market(catalogs: Catalogs, policy: Policy, *, promises_latency: bool = True) -> Market:
+    """All offers held against the policy, every criterion for every offer.
+
+    Args:
+        catalogs: What is offered.
+        policy: What may be bought.
+        promises_latency: Whether any workload does, which shared GPUs cannot keep.
+    """
+    return under(supply(catalogs), policy, promises_latency=promises_latency)
 
 
-def under(known: Supply, policy: Policy) -> Market:
+def under(known: Supply, policy: Policy, *, promises_latency: bool = True) -> Market:
     """The same offers, or those of another market, held against a policy."""
     catalogs, offers = known.catalogs, known.offers
     lost = policy.spot.lost_share if policy.spot else 0.0
@@ -71,6 +77,7 @@ def under(known: Supply, policy: Policy) -> Market:
     storage = known.provider.numbers(offers, lambda offer: storage_usd_per_month(offer, catalogs, storage_gb))
     egress = known.provider.numbers(offers, lambda offer: egress_usd_per_gb(offer, catalogs) if sends else Decimal(0))
     passed = _passed(known, policy, carbon, storage, egress)
+    passed["whole_gpu"] = known.whole_gpu.passing(lambda whole: whole != "no" or not promises_latency)
     return Market(
         **{field.name: getattr(known, field.name) for field in fields(Supply)},
         failed=~np.column_stack([passed[criterion.name] for criterion in OFFER_CRITERIA]),
@@ -96,6 +103,14 @@ def admits_by(policy: Policy) -> tuple[object, ...]:
     return (*admitted, *limited, policy.grid, policy.spot)
 
 
+def asked_again(known: Market, now: Scenario, other: Scenario) -> Market:
+    """The market of one scenario held against another; as it is where that changes nothing."""
+    same_promise = now.promises_latency == other.promises_latency
+    if same_promise and admits_by(now.policy) == admits_by(other.policy):
+        return known
+    return under(known, other.policy, promises_latency=other.promises_latency)
+
+
 def carbon_kg_per_hour(offer: Offer, catalogs: Catalogs, grid: Grid | None) -> Decimal | None:
     """CO2 of a running instance: kW × PUE × g/kWh, kg per hour; None where power or grid are not known.
 
@@ -103,13 +118,21 @@ def carbon_kg_per_hour(offer: Offer, catalogs: Catalogs, grid: Grid | None) -> D
     """
     if grid is None:
         return None
-    grams = grid.intensity_g_per_kwh(offer.region)
+    grams = grid_g_per_kwh(catalogs, grid, offer.provider, offer.region)
     own, rated_kw = catalogs.terms.owned.get(offer.id), power_kw(offer, catalogs.gpus[offer.gpu])
     drawn_kw = own.power_kw if own is not None and own.power_kw is not None else rated_kw
     if grams is None or drawn_kw is None:
         return None
     pue = Decimal(repr(grid.pue)) if own is None else own.pue
     return drawn_kw * pue * Decimal(repr(grams)) / GRAMS_PER_KILOGRAM
+
+
+def grid_g_per_kwh(catalogs: Catalogs, grid: Grid, provider: str, region: str) -> float | None:
+    """Emissions of a kWh in a provider's region: the scenario's own figures where it gives any, else the catalogs'."""
+    if grid.g_co2_per_kwh is not None:
+        return grid.intensity_g_per_kwh(region)
+    known = catalogs.terms.grid.get((provider, region))
+    return None if known is None else known.g_co2_per_kwh
 
 
 def storage_usd_per_month(offer: Offer, catalogs: Catalogs, storage_gb: float) -> Decimal | None:
@@ -155,6 +178,10 @@ def _passed(
         "country_known": known.place.passing(lambda place: bool(place) or not countries.restricts),
         "hosting": np.where(own, OWNED in policy.hosting, "rented" in policy.hosting),
         "provider_kind": own | known.provider_kind.passing(lambda kind: kind in policy.provider_kinds),
+        "seller": own | known.seller_kind.passing(lambda kind: kind in policy.sellers),
+        "serves_others": known.serves_others.passing(lambda may: may != "no"),
+        "consumer_gpu": own | ~known.consumer | policy.consumer_gpus,
+        "price_of_instance": known.price_of.passing(lambda what: what == "instance"),
         "pricing_term": own | known.pricing_term.passing(lambda term: term in policy.pricing_terms),
         "price_confidence": known.confidence.passing(lambda name: name in policy.price_confidence),
         "price_age": known.age_days.passing(lambda days: oldest is None or days <= oldest),

@@ -9,7 +9,7 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.units import WATTS_PER_KILOWATT
-from optimizer.inputs.catalog.kinds import ALWAYS_PAID, Link, OfferTerm
+from optimizer.inputs.catalog.kinds import ALWAYS_PAID, Link, OfferTerm, Told
 from optimizer.inputs.catalog.records import Catalogs, Gpu, Offer
 from optimizer.performance.physics.categorical import Categorical
 
@@ -31,7 +31,10 @@ class Supply:
         available_instances: (O,) how many there are; infinite where nobody limits them.
         always_paid: (O,) whether an instance is billed all month, used or not; the others by the hour.
         country: (O,) ISO code in lower case; empty where it is not known.
-        provider, region, provider_kind, pricing_term, confidence, place, age_days: What policies judge.
+        provider, region, provider_kind, seller_kind, pricing_term, confidence, place, age_days: What policies judge.
+        consumer: (O,) whether the GPU is a gaming card.
+        price_of: What the price buys.
+        whole_gpu, serves_others: What the seller says of itself.
         power_source: What power and grid depend on.
     """
 
@@ -47,6 +50,11 @@ class Supply:
     provider: Categorical[str]
     region: Categorical[str]
     provider_kind: Categorical[str]
+    seller_kind: Categorical[str]
+    whole_gpu: Categorical[Told]
+    serves_others: Categorical[Told]
+    consumer: Flags
+    price_of: Categorical[str]
     pricing_term: Categorical[OfferTerm]
     confidence: Categorical[str]
     place: Categorical[tuple[str, ...]]
@@ -59,7 +67,10 @@ def supply(catalogs: Catalogs) -> Supply:
     offers = tuple(sorted(catalogs.offers, key=lambda offer: offer.id))
     available, owned = catalogs.terms.available_instances, catalogs.terms.owned
     places = [catalogs.terms.place(offer.provider, offer.region) for offer in offers]
-    power_source = Categorical.of([(o.region, o.gpu, o.gpu_count, o.id if o.id in owned else "") for o in offers])
+    sellers = [catalogs.terms.seller(offer.provider, offer.provider_kind) for offer in offers]
+    power_source = Categorical.of(
+        [(f"{o.provider}/{o.region}", o.gpu, o.gpu_count, o.id if o.id in owned else "") for o in offers]
+    )
     pricing_term = _column(offers, "pricing_term")
     return Supply(
         catalogs=catalogs,
@@ -74,6 +85,11 @@ def supply(catalogs: Catalogs) -> Supply:
         provider=_column(offers, "provider"),
         region=_column(offers, "region"),
         provider_kind=_column(offers, "provider_kind"),
+        seller_kind=Categorical.of([catalogs.terms.seller_kind(o.provider, o.provider_kind) for o in offers]),
+        whole_gpu=Categorical.of(["unknown" if seller is None else seller.whole_gpu for seller in sellers]),
+        serves_others=Categorical.of(["unknown" if seller is None else seller.serves_others for seller in sellers]),
+        consumer=np.array([catalogs.gpus[offer.gpu].consumer for offer in offers], dtype=np.bool_),
+        price_of=_column(offers, "price_of"),
         pricing_term=pricing_term,
         confidence=_column(offers, "confidence"),
         place=Categorical.of(places),

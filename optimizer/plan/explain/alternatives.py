@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from functools import partial
+from typing import get_args
 
 import numpy as np
 
 from optimizer.base.arrays import Flags
 from optimizer.base.clock import LimitReached
+from optimizer.inputs.catalog.kinds import SellerKind
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.inputs.catalog.records import Model
 from optimizer.inputs.requirements.stated import stated_requirements, with_field
@@ -69,8 +71,11 @@ def opportunities(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternativ
     committed = ("committed", "reserved_1y", "reserved_3y")
     if not set(committed) & set(policy.pricing_terms):
         asked.append(("commitment", "committing for 1 month to 3 years", _with("pricing_terms", policy, *committed)))
-    if "marketplace" not in policy.provider_kinds:
-        asked.append(("marketplace", "marketplace hosts", _with("provider_kinds", policy, "marketplace")))
+    if set(get_args(SellerKind)) - set(policy.sellers):
+        wider = "any kind of seller, of whose terms and hosts nothing may be known"
+        asked.append(("sellers", wider, {"sellers": get_args(SellerKind)}))
+    if not policy.consumer_gpus:
+        asked.append(("consumer_gpus", "gaming cards, not licensed for data centres", {"consumer_gpus": True}))
     if "seed" not in policy.price_confidence:
         asked.append(
             ("seed", "prices quoted in articles, no list behind them", _with("price_confidence", policy, "seed"))

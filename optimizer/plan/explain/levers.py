@@ -66,6 +66,7 @@ def levers(scenario: Scenario, options: Sequence[WorkloadOptions], chosen: Seque
     asked = stated_requirements(scenario)
     own = [lever for item in asked if item.workload for lever in _of_workload(item, scenario, options)]
     numbers = [item for item in asked if not item.workload and item.number is not None and item.requirement.step]
+    numbers = [item for item in numbers if item.requirement.decides != "offers"]
     limits = [_moved(item.requirement, item.field, item.label, float(item.value), chosen) for item in numbers]
     limits += _of_quotas(scenario, chosen)
     return (*own, *sorted(limits, key=_by_movement))

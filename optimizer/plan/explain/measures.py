@@ -269,6 +269,12 @@ def _changes(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
         yield Measured(changed, f"at most {item.value:g} replicas started or stopped: {changed}")
 
 
+def _price_age(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
+    days = [d.provenance.price_age_days for d in facts.bought.deployments]
+    days += [(facts.catalogs.as_of - api.price_as_of).days for api in facts.bought.hosted]
+    yield Measured(max(days, default=0), f"prices at most {item.value:g} days old: {max(days, default=0)}")
+
+
 def _survive(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     left, worst = share_left(facts.scenario, facts.bought)
     effect = f"the least after losing {worst}" if worst else "since the plan runs on nothing that may be lost so"
@@ -310,6 +316,7 @@ MEASURES: Final[Mapping[str, Callable[[Facts, StatedRequirement], Iterable[Measu
     "min_providers": _providers,
     "min_regions": _regions,
     "max_changes": _changes,
+    "max_price_age_days": _price_age,
     "survive": _survive,
     "robust": _robust,
 }

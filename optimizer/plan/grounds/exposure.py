@@ -185,7 +185,8 @@ def _prices(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Estimate]:
     for position in (positions[purchase.offer] for purchase in chosen.purchases if purchase.offer in positions):
         offer = market.offers[position]
         age_days = (inquiry.catalogs.as_of - offer.as_of).days
-        doubts = [f"{age_days} days old"] if age_days > policy.flag_price_age_days else []
+        seller = inquiry.catalogs.terms.seller_kind(offer.provider, offer.provider_kind)
+        doubts = [f"{age_days} days old"] if age_days >= policy.flagged_from_days(seller) else []
         doubts += [f"{offer.confidence}, not listed"] if offer.confidence != "listed" else []
         if doubts:
             failed = market.failed.copy()

@@ -2,29 +2,35 @@
 
 from collections.abc import Iterator, Sequence
 
+from optimizer.inputs.catalog.kinds import OWNED
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
+from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.periods import Periods
 from optimizer.plan.record.fleet import Deployment, PlannedFleet, Purchase
 
 NOTABLE_ROUNDING = 0.01
 """Share of a workload's requests that rounding hours up may add before it is said."""
+NOTABLE_DIFFERENCE = 0.05
+"""Between what two sources say of one price."""
 MANY_INSTANCES = 16
 """From here on, whether the provider has that many is a question of its own."""
 
 
-def warnings(scenario: Scenario, bought: PlannedFleet, unproven: Periods | None) -> list[str]:
+def warnings(scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet, unproven: Periods | None) -> list[str]:
     """One sentence per thing to settle, without repetition, the gravest kind first.
 
     Args:
         scenario: What was asked.
+        catalogs: What is known of sellers and prices.
         bought: The plan.
         unproven: Its periods where another plan of the week may cost less.
     """
     deployments = bought.deployments
-    kinds = (_not_measured(deployments), _quality(scenario, deployments), _prices(scenario, deployments))
+    kinds = (_not_measured(deployments), _quality(scenario, deployments), _prices(deployments))
     found = [text for kind in kinds for text in kind]
     found += [*_together(scenario, deployments)]
+    found += [*_second_prices(catalogs, bought.purchases), *_shared(catalogs, bought.purchases)]
     found += [*_hosted(bought), *_interrupted(scenario, deployments), *_availability(bought.purchases)]
     return list(dict.fromkeys([*found, *_rounded_up(scenario, unproven)]))
 
@@ -45,14 +51,41 @@ def _quality(scenario: Scenario, deployments: Sequence[Deployment]) -> Iterator[
             yield f"{d.workload}: no quality floor was asked; {reduced} keeps {d.quality:.4f} of the 16-bit score"
 
 
-def _prices(scenario: Scenario, deployments: Sequence[Deployment]) -> Iterator[str]:
+def _prices(deployments: Sequence[Deployment]) -> Iterator[str]:
     for d in deployments:
         price, what = d.provenance, f"the price of {d.instance_type} at {d.provider}"
-        old = price.price_age_days > scenario.policy.flag_price_age_days
-        doubts = [f"{price.price_age_days} days old"] if old else []
+        doubts = [f"{price.price_age_days} days old"] if price.price_is_old else []
         doubts += [f"{price.price_confidence}, not listed"] if price.price_confidence != "listed" else []
         if doubts:
             yield f"{what} is {' and '.join(doubts)}: ask for a quote"
+
+
+def _second_prices(catalogs: Catalogs, purchases: Sequence[Purchase]) -> Iterator[str]:
+    """Where another source asks noticeably more or less than the price that is planned with."""
+    offers = {offer.id: offer for offer in catalogs.offers}
+    for offer in (offers[purchase.offer] for purchase in purchases):
+        planned = offer.price_usd_per_hour / offer.gpu_count
+        for check in catalogs.terms.price_checks:
+            if not check.covers(offer.provider, offer.gpu, offer.gpu_count, offer.pricing_term):
+                continue
+            difference = float(check.usd_per_gpu_hour / planned) - 1
+            if abs(difference) > NOTABLE_DIFFERENCE:
+                yield (
+                    f"{offer.gpu_count}×{offer.gpu} at {offer.provider}: {check.source} says "
+                    f"${check.usd_per_gpu_hour:,.2f} a GPU-hour on {check.as_of}, {abs(difference):.0%} "
+                    f"{'more' if difference > 0 else 'less'} than the ${planned:,.2f} planned with: ask for a quote"
+                )
+
+
+def _shared(catalogs: Catalogs, purchases: Sequence[Purchase]) -> Iterator[str]:
+    """Sellers of whom nobody read whether a customer has a GPU alone."""
+    offers = {offer.id: offer for offer in catalogs.offers}
+    for offer in (offers[purchase.offer] for purchase in purchases):
+        seller = catalogs.terms.seller(offer.provider, offer.provider_kind)
+        if seller is not None and seller.whole_gpu == "no":
+            yield f"{offer.provider} shares its GPUs between customers: how much that slows them nobody knows"
+        elif offer.provider != OWNED and (seller is None or seller.whole_gpu == "unknown"):
+            yield f"{offer.provider}: nobody read whether its GPUs are yours alone; have it confirmed"
 
 
 def _together(scenario: Scenario, deployments: Sequence[Deployment]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from optimizer.performance.candidates.apis import apis
 from optimizer.performance.candidates.mixes import OverloadedMix, with_mixes_apart, with_overloaded_predicted
 from optimizer.performance.candidates.options import WorkloadOptions, evaluate, re_rated, variants
 from optimizer.performance.candidates.periods import Periods, grouped, periods, told_apart
-from optimizer.performance.market.market import Market, admits_by, market, under
+from optimizer.performance.market.market import Market, asked_again, market
 from optimizer.plan.question.service import (
     LOAD_TOLERANCE,
     Service,
@@ -145,7 +145,7 @@ class Inquiry:
     @classmethod
     def of(cls, scenario: Scenario, catalogs: Catalogs, clock: Clock | None = None) -> "Inquiry":
         """Holds every offer against the policy and predicts every configuration."""
-        offers = market(catalogs, scenario.policy)
+        offers = market(catalogs, scenario.policy, promises_latency=scenario.promises_latency)
         return cls(scenario, catalogs, offers, evaluate(scenario, catalogs, offers), clock or Clock())
 
     @property
@@ -228,16 +228,15 @@ class Inquiry:
         levels = _levels(scenario) != _levels(self.scenario)
         options = self.under_levels(scenario).options if levels else self.options
         options = tuple(replace(o, workload=v.workload) for o, v in zip(options, variants(scenario), strict=True))
-        same_offers = admits_by(scenario.policy) == admits_by(self.scenario.policy)
-        offers = self.market if same_offers else under(self.market, scenario.policy)
-        return replace(self, scenario=scenario, market=offers, options=options)
+        return replace(
+            self, scenario=scenario, market=asked_again(self.market, self.scenario, scenario), options=options
+        )
 
     def under_policy(self, **changes: object) -> "Inquiry":
         """The same candidates under a changed policy; for fields that predictions do not depend on."""
         policy = Policy.model_validate(self.scenario.policy.model_dump() | changes)
         changed = self.scenario.model_copy(update={"policy": policy})
-        same_offers = admits_by(policy) == admits_by(self.scenario.policy)
-        return replace(self, scenario=changed, market=self.market if same_offers else under(self.market, policy))
+        return replace(self, scenario=changed, market=asked_again(self.market, self.scenario, changed))
 
     def under_levels(self, scenario: Scenario) -> "Inquiry":
         """The same candidates for a scenario that differs in service levels or confidence only."""

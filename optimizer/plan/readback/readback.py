@@ -164,13 +164,19 @@ def _provenance(answer: Answer, choice: WorkloadOptions, column: Column) -> Prov
     catalogs, offer = answer.inquiry.catalogs, answer.inquiry.market.offers[column.offer]
     missing = not_measured(catalogs, choice.configurations[column.configuration])
     estimate = choice.quality[column.configuration]
+    age_days, seller = (
+        (catalogs.as_of - offer.as_of).days,
+        catalogs.terms.seller_kind(offer.provider, offer.provider_kind),
+    )
     return Provenance(
         performance="estimated" if missing else "calibrated",
         performance_note=f"nobody measured {', '.join(missing)}" if missing else "model fitted to public measurements",
         price_as_of=offer.as_of,
         price_source=catalogs.sources[offer.source].title,
         price_confidence=offer.confidence,
-        price_age_days=(catalogs.as_of - offer.as_of).days,
+        price_age_days=age_days,
+        price_is_old=age_days >= answer.inquiry.scenario.policy.flagged_from_days(seller),
+        seller=seller,
         quality="unknown" if estimate is None else estimate.basis,
     )
 

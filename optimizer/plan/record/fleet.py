@@ -51,6 +51,10 @@ class Provenance(Strict):
     price_source: str
     price_confidence: str
     price_age_days: int
+    price_is_old: bool
+    """Whether the policy flags a price of that age from such a seller."""
+    seller: str
+    """What kind of seller it is from: see `sellers` of the catalogs; `owned` for one's own hardware."""
     quality: str
 
 

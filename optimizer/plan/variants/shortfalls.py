@@ -127,6 +127,7 @@ def _name(c: Configuration, model: str) -> str:
 def _of_offer(inquiry: Inquiry, closest: Closest) -> Iterator[Shortfall]:
     policy, offer = inquiry.scenario.policy, closest.offer
     age_days = (inquiry.catalogs.as_of - offer.as_of).days
+    seller = inquiry.catalogs.terms.seller_kind(offer.provider, offer.provider_kind)
     for criterion, failed in zip(OFFER_CRITERIA, closest.offer_failed.tolist(), strict=True):
         if not failed:
             continue
@@ -141,21 +142,25 @@ def _of_offer(inquiry: Inquiry, closest: Closest) -> Iterator[Shortfall]:
             unit=criterion.unit,
             failing=1,
             considered=1,
-            text=f"{offer.id}: {_barred(criterion, offer, policy, age_days)}",
+            text=f"{offer.id}: {_barred(criterion, offer, policy, age_days=age_days, seller=seller)}",
         )
 
 
-def _barred(criterion: Criterion, offer: Offer, policy: Policy, age_days: int) -> str:
+def _barred(criterion: Criterion, offer: Offer, policy: Policy, *, age_days: int, seller: str) -> str:
     """What about the offer the policy does not admit, in its own words."""
     admitted = criterion.field("").removeprefix("policy.")
     told = {
         "provider": offer.provider,
         "region": offer.region,
         "provider_kind": f"a {offer.provider_kind}; it admits {', '.join(policy.provider_kinds)}",
+        "seller": f"{offer.provider}, whose kind of seller is {seller}; it admits {', '.join(policy.sellers)}",
+        "consumer_gpu": f"the gaming card {offer.gpu}",
         "pricing_term": f"the price {offer.pricing_term}; it admits {', '.join(policy.pricing_terms)}",
         "price_confidence": f"a {offer.confidence} price; it admits {', '.join(policy.price_confidence)}",
         "price_age": f"a price {age_days} days old; it is {policy.max_price_age_days}",
     }
+    if not admitted:
+        return f"does not pass “{criterion.sentence}”"
     if criterion.name not in told:
         return f"does not pass “{criterion.sentence}”, which policy.{admitted} decides"
     return f"policy.{admitted} does not admit {told[criterion.name]}"

@@ -160,6 +160,12 @@ def _sources(claim: Claim, d: Deployment, offer: Offer, name: str) -> Findings:
     age_days = (catalogs.as_of - offer.as_of).days
     yield shown.price_as_of == offer.as_of, f"{name}: the price is of {offer.as_of}"
     yield shown.price_age_days == age_days, f"{name}: the price is {age_days} days old"
+    named = catalogs.terms.sellers
+    seller = named.get((offer.provider, offer.provider_kind), named.get((offer.provider, "")))
+    kind = "owned" if offer.provider == "owned" else "unknown" if seller is None else seller.kind
+    yield shown.seller == kind, f"{name}: {offer.provider} is a seller of the kind {kind}"
+    flagged = age_days >= claim.policy.flagged_from_days(kind)
+    yield shown.price_is_old == flagged, f"{name}: a price of {age_days} days is {'old' if flagged else 'recent'}"
     yield shown.price_confidence == offer.confidence, f"{name}: the price is {offer.confidence}"
     yield shown.price_source == catalogs.sources[offer.source].title, f"{name}: the price is from {offer.source}"
     missing = not_measured(catalogs, configuration(d, offer))

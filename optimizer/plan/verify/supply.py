@@ -66,10 +66,19 @@ def _places(claim: Claim, lists: Policy | Workload, offer: Offer) -> dict[str, b
 def _admitted(claim: Claim, offer: Offer) -> dict[str, bool]:
     policy, own = claim.policy, offer.provider_kind == OWNED
     age_days, hosting = (claim.catalogs.as_of - offer.as_of).days, "owned" if own else "rented"
+    named = claim.catalogs.terms.sellers
+    seller = named.get((offer.provider, offer.provider_kind), named.get((offer.provider, "")))
+    kind = "unknown" if seller is None else seller.kind
+    promised = any(w.slo.ttft_ms or w.slo.tpot_ms or w.slo.e2e_ms for w in claim.workloads.values())
     return {
         f"GPU {offer.gpu}": policy.gpus.permits(offer.gpu),
         f"hosting {hosting}": hosting in policy.hosting,
         f"provider kind {offer.provider_kind}": own or offer.provider_kind in policy.provider_kinds,
+        f"seller {kind}": own or kind in policy.sellers,
+        f"terms of {offer.provider} on serving others": seller is None or seller.serves_others != "no",
+        "GPUs of one's own": not promised or seller is None or seller.whole_gpu != "no",
+        f"gaming cards {offer.gpu}": own or policy.consumer_gpus or not claim.catalogs.gpus[offer.gpu].consumer,
+        "price of whole instances": offer.price_of == "instance",
         f"pricing term {offer.pricing_term}": own or offer.pricing_term in policy.pricing_terms,
         f"price confidence {offer.confidence}": offer.confidence in policy.price_confidence,
         f"price age {age_days} days": policy.max_price_age_days is None or age_days <= policy.max_price_age_days,
@@ -134,7 +143,10 @@ def _carbon_kg_per_hour(claim: Claim, offer: Offer) -> float | None:
     """One instance: hardware of one's own at its own power and PUE, rented at rated power and the grid's PUE."""
     grid, own = claim.policy.grid, claim.catalogs.terms.owned.get(offer.id)
     watts = claim.catalogs.gpus[offer.gpu].tdp_w
+    known = claim.catalogs.terms.grid.get((offer.provider, offer.region))
     grams = grid.intensity_g_per_kwh(offer.region) if grid else None
+    if grid and grid.g_co2_per_kwh is None and known is not None:
+        grams = known.g_co2_per_kwh
     rated_kw = None if watts is None else watts * offer.gpu_count / WATTS_PER_KILOWATT
     drawn_kw = float(own.power_kw) if own and own.power_kw else rated_kw
     if grid is None or grams is None or drawn_kw is None:

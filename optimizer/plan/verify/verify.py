@@ -207,6 +207,8 @@ CHECKS: Final[Mapping[str, Rule]] = {
             "policy.gpus",
             "policy.hosting",
             "policy.provider_kinds",
+            "policy.sellers",
+            "policy.consumer_gpus",
             "policy.pricing_terms",
             "policy.price_confidence",
             "policy.max_price_age_days",

@@ -9,6 +9,7 @@ from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.quality import quality_share
 from optimizer.inputs.catalog.records import Catalogs, KernelSupport, Model, ModelAlias, Offer
+from optimizer.inputs.catalog.terms import Seller
 from optimizer.report.catalog.catalog import LISTINGS, listing_section
 from optimizer.report.layout.columns import Cell, table_of
 from optimizer.report.layout.elements import Section, Table, with_content
@@ -151,6 +152,7 @@ def _provider(catalogs: Catalogs, name: str) -> Description:
     hosted = tuple(row for row in catalogs.serverless if row.provider == name)
     costs = tuple(row for row in catalogs.ancillary if row.provider == name)
     kinds = ", ".join(sorted({offer.provider_kind for offer in offers})) or "hosted models only"
+    sellers = tuple(row for row in catalogs.terms.sellers.values() if row.provider == name)
     regions = len({offer.region for offer in offers})
     prices = f"{len(offers)} prices in {regions} regions: {_terms(offers)}" if offers else ""
     # the last offer that a GPU's key is given is its cheapest
@@ -158,11 +160,33 @@ def _provider(catalogs: Catalogs, name: str) -> Description:
     of_each_gpu = [cheapest[gpu] for gpu in sorted(cheapest)]
     sections = (
         Section(f"provider {name}", (kinds, prices)),
+        Section("Who sells", tuple(_seller(row) for row in sellers)),
         Section("Cheapest of each GPU", table=listing_section("offers", of_each_gpu, 0).table),
         listing_section("serverless", hosted, 0),
         listing_section("ancillary", costs, 0),
     )
-    return with_content(sections), {"offers": offers, "serverless": hosted, "ancillary": costs}
+    return with_content(sections), {
+        "sellers": sellers,
+        "offers": offers,
+        "serverless": hosted,
+        "ancillary": costs,
+    }
+
+
+def _seller(row: Seller) -> str:
+    """What a provider says of itself, unknown facts named as such."""
+    said = {
+        "": f"{row.provider_kind} offers" if row.provider_kind else "",
+        "seller": row.kind,
+        "whole GPUs": row.whole_gpu,
+        "may serve others": row.serves_others,
+        "SLA": row.sla,
+        "billed by": row.billing_increment,
+        "at least": row.minimum_commitment,
+        "note": row.note,
+    }
+    facts = "; ".join(f"{name}: {fact}".removeprefix(": ") for name, fact in said.items() if fact)
+    return f"{facts} ({row.source}, {row.as_of})"
 
 
 def _source(catalogs: Catalogs, name: str) -> Description:

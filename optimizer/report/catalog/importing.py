@@ -5,6 +5,8 @@ from dataclasses import asdict, replace
 from typing import Any, Final
 
 from optimizer.answers.catalog.importing import ImportedPrices, LeftOutPrices
+from optimizer.answers.catalog.update import CatalogUpdate
+from optimizer.report.catalog.diff import diff_content, diff_sections
 from optimizer.report.layout.amounts import plural
 from optimizer.report.layout.columns import Cell, table_of
 from optimizer.report.layout.elements import Section
@@ -24,11 +26,14 @@ def import_sections(imported: ImportedPrices, file: str, written: Sequence[str])
     counts = f"{imported.prices:,} prices of {file}, read as {imported.format_name}"
     left_out = f"{_prices(imported.left_out):,} left out"
     offers = len(imported.offers)
+    unknown = ", ".join(row.provider for row in imported.sellers if row.kind == "unknown")
+    hint = f"nobody says what kind of seller {unknown} is: plans leave its offers out, unless --seller says"
     verdict = Section(
         f"{offers:,} {plural('offer', offers)} imported",
         (
             f"{counts}: {imported.merged:,} of several zones or hosts joined, {left_out}",
-            f"written: {', '.join(written)}",
+            hint if unknown else "",
+            f"written: {', '.join(written)}" if written else "",
         ),
     )
     if not imported.left_out:
@@ -53,6 +58,31 @@ def import_content(imported: ImportedPrices, file: str, written: Sequence[str]) 
         "prices": imported.prices,
         "offers": len(imported.offers),
         "merged": imported.merged,
+        "sellers": [row.provider for row in imported.sellers],
         "left_out": [asdict(item) for item in imported.left_out],
+        "written": list(written),
+    }
+
+
+def update_sections(update: CatalogUpdate, written: Sequence[str], limit: int) -> tuple[Section, ...]:
+    """What moved first, then what became of each list; `limit` 0 shows all."""
+    verdict = Section(
+        f"Catalogs of {update.as_of}",
+        (
+            f"{update.older:,} {plural('row', update.older)} left out: what is known is newer" if update.older else "",
+            f"written: {', '.join(written)}" if written else "nothing is newer than what is known: nothing written",
+        ),
+    )
+    lists = (part for name, imported in update.imported.items() for part in import_sections(imported, name, ()))
+    return (verdict, *diff_sections(update.diff, limit), *lists)
+
+
+def update_content(update: CatalogUpdate, written: Sequence[str]) -> dict[str, Any]:
+    """The same for machines."""
+    return {
+        "as_of": str(update.as_of),
+        "older": update.older,
+        "moved": diff_content(update.diff),
+        "imported": [import_content(imported, name, ()) for name, imported in update.imported.items()],
         "written": list(written),
     }

@@ -1,6 +1,6 @@
 """A plan as titled sections of lines and tables; every form of the answer lays out the same sections."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
@@ -138,11 +138,14 @@ def _appendix(report: PlanReport) -> Iterator[Section]:
         yield Section("What the numbers rest on", (*(item.text for item in exposure.estimates), *first))
 
 
-def deployments_section(deployments: Iterable[Deployment], confidence: float) -> Section:
+def deployments_section(deployments: Sequence[Deployment], confidence: float) -> Section:
     """What runs where, at what load, how fast and for how much."""
     rows = tuple(row for d in deployments for row in (*table_of([d], DEPLOYMENTS).rows, *_details(d)))
+    flagged = [d for d in deployments if d.provenance.price_is_old]
+    old = dict.fromkeys(f"{d.gpu} at {d.provider} {d.provenance.price_age_days} days" for d in flagged)
+    rests_on = f"Rests on old prices, ask for quotes: {', '.join(old)}." if old else ""
     note = f"Latencies are the {percent(confidence)} bounds that the plan is held to."
-    return Section("Plan", (note,) if confidence > CENTRAL_CONFIDENCE else (), Table(tuple(DEPLOYMENTS), rows))
+    return Section("Plan", (rests_on, note if confidence > CENTRAL_CONFIDENCE else ""), Table(tuple(DEPLOYMENTS), rows))
 
 
 def _details(d: Deployment) -> Iterator[tuple[str, ...]]:

@@ -1,0 +1,59 @@
+"""A newer price list in one go: what is newer is taken, what moved is told, and the catalog's day moves along."""
+
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from support.tables import OFFERS
+
+from optimizer.answers.catalog.update import update_catalogs
+from optimizer.base.errors import InputError
+from optimizer.inputs.catalog.loading import load_catalogs
+
+KNOWN = "lambda,neocloud,us,gpu_1x_h100_sxm5,h100-sxm,1,none"
+SOURCE = "litgpt-0.5.13,listed"
+
+
+def newer(folder: Path, *rows: str) -> Path:
+    path = folder / "list.csv"
+    path.write_text(OFFERS + "".join(f"{row}\n" for row in rows))
+    return path
+
+
+def test_a_newer_price_is_taken_and_what_moved_is_told(tmp_path: Path) -> None:
+    update = update_catalogs(newer(tmp_path, f"{KNOWN},4.79,on_demand,2026-12-01,{SOURCE}"), tmp_path / "own")
+    (move,) = update.diff.moves
+    assert (move.before, move.after) == (Decimal("4.29"), Decimal("4.79"))
+    assert update.as_of == date(2026, 12, 1)
+    known = load_catalogs(tmp_path / "own")
+    assert known.as_of == date(2026, 12, 1)
+    assert [o.price_usd_per_hour for o in known.offers if o.id == move.subject] == [Decimal("4.79")]
+
+
+def test_an_older_price_is_left_out_and_nothing_is_written(tmp_path: Path) -> None:
+    update = update_catalogs(newer(tmp_path, f"{KNOWN},1.99,on_demand,2025-12-01,{SOURCE}"), tmp_path / "own")
+    assert (update.older, update.files, update.diff.moves) == (1, {}, ())
+    assert not (tmp_path / "own").exists()
+
+
+def test_a_folder_of_lists_and_catalog_files_goes_in_at_once(tmp_path: Path) -> None:
+    folder = tmp_path / "lists"
+    folder.mkdir()
+    newer(folder, f"{KNOWN},4.79,on_demand,2026-12-01,{SOURCE}")
+    header = "provider,item,unit,value,source,as_of,confidence\n"
+    (folder / "ancillary_costs.csv").write_text(
+        header + "aws,block storage gp3,USD/GB-month,0.09,litgpt-0.5.13,2026-12-02,listed\n"
+    )
+    update = update_catalogs(folder, tmp_path / "own")
+    assert {move.table for move in update.diff.moves} == {"offers", "ancillary"}
+    assert update.as_of == date(2026, 12, 2)
+
+
+def test_a_list_of_which_nothing_can_be_taken_is_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        update_catalogs(
+            newer(tmp_path, f"acme,neocloud,us,box,no-such-gpu,1,none,1.0,on_demand,2026-12-01,{SOURCE}"),
+            tmp_path / "own",
+        )
+    assert not (tmp_path / "own").exists()
