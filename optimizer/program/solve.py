@@ -117,6 +117,7 @@ def solve(
     node_limit: int | None = None,
     break_ties: bool = True,
     cutoff_usd_per_month: float = np.inf,
+    at_any_rate: bool = True,
 ) -> Solution:
     """The cheapest plan, its bound and its routing, in the problem's own index order.
 
@@ -131,6 +132,7 @@ def solve(
         node_limit: Branch and bound no further than so many nodes; a limit that is the same on every machine.
         break_ties: Whether it matters which of several equally cheap plans is found.
         cutoff_usd_per_month: What a known plan costs; where the search ends `infeasible` no plan costs as little.
+        at_any_rate: Whether a simple plan is wanted where a limit was reached before any was found.
 
     Raises:
         ValueError: The problem is not one, see `soundness`.
@@ -141,6 +143,7 @@ def solve(
         relative_gap=relative_gap,
         node_limit=node_limit,
         cutoff_usd_per_hour=cutoff_usd_per_month / HOURS_PER_MONTH,
+        at_any_rate=at_any_rate,
     )
     return _solved(problem, state, eliminate=True, break_ties=break_ties)
 
@@ -186,7 +189,8 @@ def _searched(problem: Problem, state: SearchState, eliminate: bool) -> LaidOut:
     result = found.result
     state.ended_by = state.clock.reached
     state.best_and_bound(result.incumbent, result.bound.usd_per_hour)
-    if result.incumbent is not None or result.status != "unproven" or state.cutoff_usd_per_hour < np.inf:
+    wanted = state.at_any_rate and state.cutoff_usd_per_hour == np.inf
+    if result.incumbent is not None or result.status != "unproven" or not wanted:
         return found
     plan = simple_plan(problem, state)
     if plan is None:

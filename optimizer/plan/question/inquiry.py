@@ -195,6 +195,7 @@ class Inquiry:
             node_limit=nodes,
             break_ties=not self.any_of_equals,
             cutoff_usd_per_month=np.inf if known_usd_per_month is None else known_usd_per_month,
+            at_any_rate=self.insists,
         )
         if solution.ended_by is not None and not self.insists and solution.outcome not in ("optimal", "infeasible"):
             raise LimitReached(solution.ended_by)

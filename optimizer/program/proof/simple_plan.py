@@ -1,7 +1,7 @@
 """A plan that is always there: each mix of requests on the cheapest thing that serves all of it, whatever time is left.
 
-Only what a short look at prices and rates points to is solved for, under every limit, with a bound on nodes and none on
-time: some dozen candidates are solved in a moment. The plan is one to start from or to fall back on; it proves nothing.
+Only what a short look at prices and rates points to is solved for, under every limit of the plan, with a bound on nodes:
+some dozen candidates are solved in a moment. The plan is one to start from or to fall back on; it proves nothing.
 """
 
 from collections.abc import Iterator
@@ -23,6 +23,9 @@ FEW, MORE, MANY = 2, 24, 200
 NODES = 20
 """Of branch and bound, in each of the tries."""
 
+LONGEST_TRY_S = 3.0
+"""Of a try where time is limited: a week of many periods may take long for one node."""
+
 
 def simple_plan(problem: Problem, state: SearchState) -> Incumbent | None:
     """A plan of few candidates that keeps every limit; None where those few have none.
@@ -31,11 +34,13 @@ def simple_plan(problem: Problem, state: SearchState) -> Incumbent | None:
         problem: In canonical order.
         state: Of the search that found none in time.
     """
-    unhurried = replace(state, clock=Clock(), progress=None, cutoff_usd_per_hour=np.inf, relative_gap=0.0)
     # where machines keep what is loaded for good the program is small, and its plans are plans where they may change it
     problem = replace(problem, layouts=LayoutTerms(kept=problem.layouts.kept))
+    in_time = state.clock.left_s() is not None
     for chosen in _few_candidates(problem):
-        _, plan = solve_on(problem, chosen, unhurried, NODES)
+        clock = Clock(LONGEST_TRY_S if in_time else None)
+        attempt = replace(state, clock=clock, progress=None, cutoff_usd_per_hour=np.inf, relative_gap=0.0)
+        _, plan = solve_on(problem, chosen, attempt, NODES)
         if plan is not None:
             return plan
     return None

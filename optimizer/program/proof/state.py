@@ -56,7 +56,8 @@ class SearchState:
     """What the search may do and did: where it may end, phases with their wall time, columns removed by argument, and
     the limit of the clock that ended it, if one did.
 
-    Only plans of at most `cutoff_usd_per_hour` are of interest; where there is none the search ends infeasible.
+    Only plans of at most `cutoff_usd_per_hour` are of interest; where there is none the search ends infeasible. Where a
+    plan is wanted `at_any_rate`, a simple one stands in for a search that was cut short.
     """
 
     clock: Clock
@@ -64,6 +65,7 @@ class SearchState:
     relative_gap: float = 0.0
     node_limit: int | None = None
     cutoff_usd_per_hour: float = np.inf
+    at_any_rate: bool = True
     phase_wall_s: dict[str, float] = field(default_factory=dict)
     eliminated: dict[str, int] = field(default_factory=dict)
     columns_solved: int = 0
