@@ -1,6 +1,6 @@
 """A plan that is always there: each mix of requests on the cheapest thing that serves all of it, whatever time is left.
 
-Only what a short look at prices and rates points to is solved for, under every limit of the plan, with a bound on nodes:
+Only what a short look at prices and rates points to is solved for, under every limit of the plan, up to a few nodes:
 some dozen candidates are solved in a moment. The plan is one to start from or to fall back on; it proves nothing.
 """
 
