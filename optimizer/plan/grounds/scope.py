@@ -103,7 +103,7 @@ ROWS: Final = (
     ScopeRow(_offers, _nothing),
     ScopeRow(_hours, _nothing),
     ScopeRow(_mixes, _between_mixes),
-    ScopeRow(_nothing, _beyond_probes, narrows_bound=False),
+    ScopeRow(_nothing, _beyond_probes),
     ScopeRow(_nothing, _joined_classes),
     ScopeRow(_nothing, _unmixed_for_loss),
     ScopeRow(_nothing, _not_reached, narrows_bound=False),

@@ -103,8 +103,10 @@ def solve_part(
     state.columns_solved = len(part.candidates)
     program = build_program(part.problem)
     cost = hourly_cost(program)
+    # a bill that outlasts what runs is found sooner from whole replicas: 2.6 s instead of 13 for `billed-by-the-day`
+    whole = None if problem.has_minimum_billing else must_be_whole(program, cost)
     result = solve_integer(
-        model_proto(program, cost, whole=must_be_whole(program, cost)),
+        model_proto(program, cost, whole=whole),
         state.clock,
         integer_solver(problem.traffic.periods),
         node_limit=node_limit,
