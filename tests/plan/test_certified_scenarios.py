@@ -13,10 +13,11 @@ from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.verify.certificate.tree import check, read_certificate
 
+NEEDS_AN_OVERLAY = {"own-rack"}
 STEADY = [
     file.stem
     for file in sorted(Path(shipped_dir("scenarios")).glob("*.yaml"))
-    if file.stem not in {"own-rack", "api-at-night", "billed-by-the-day", "office-hours"}
+    if file.stem not in NEEDS_AN_OVERLAY and all(workload.demand is None for workload in load_scenario(file).workloads)
 ]
 
 

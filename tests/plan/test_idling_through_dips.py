@@ -1,6 +1,7 @@
 """Where idling through a dip costs less than starting again, plans do so: as cheap as a program of every hour."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,8 @@ from support.scenarios import proven
 from optimizer.base.units import HOURS_PER_WEEK
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.performance.candidates.periods import Periods, grouped
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.fleet import PlannedFleet
-from optimizer.program.problem import formulate
 
 CHAT: dict[str, Any] = {
     "name": "chat", "model": "llama-3.1-8b", "input_tokens": 900, "output_tokens": 250,
@@ -40,31 +39,19 @@ def question(hourly: list[float], weekend_factor: float, elastic: dict[str, Any]
     return Scenario.model_validate({"name": "dips", "workloads": [CHAT | {"demand": demand}], "policy": policy})
 
 
-def every_hour_apart(scenario: Scenario) -> Periods:
-    return grouped(scenario, np.arange(HOURS_PER_WEEK))
-
-
-def by_the_hour(scenario: Scenario, catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch) -> PlannedFleet:
+def by_the_hour(scenario: Scenario, catalogs: Catalogs) -> PlannedFleet:
     """The proven plan of a program in which every hour of the week is a period of its own."""
-    elastic = scenario.policy.elastic.model_copy(update={"max_periods": HOURS_PER_WEEK})
-    policy = scenario.policy.model_copy(update={"elastic": elastic})
-    with monkeypatch.context() as patched:
-        patched.setattr(formulate, "periods", every_hour_apart)
-        return proven(Inquiry.of(scenario.model_copy(update={"policy": policy}), catalogs))
+    return proven(replace(Inquiry.of(scenario, catalogs), hour_to_period=np.arange(HOURS_PER_WEEK)))
 
 
 @pytest.mark.slow("proves a program of 168 periods")
 @pytest.mark.parametrize(("hourly", "weekend_factor", "elastic"), DEMANDS)
 def test_a_plan_costs_what_it_would_hour_by_hour(
-    hourly: list[float],
-    weekend_factor: float,
-    elastic: dict[str, Any],
-    catalogs: Catalogs,
-    monkeypatch: pytest.MonkeyPatch,
+    hourly: list[float], weekend_factor: float, elastic: dict[str, Any], catalogs: Catalogs
 ) -> None:
     scenario = question(hourly, weekend_factor, elastic)
     planned = proven(Inquiry.of(scenario, catalogs))
-    hour_by_hour = by_the_hour(scenario, catalogs, monkeypatch)
+    hour_by_hour = by_the_hour(scenario, catalogs)
     assert len(hour_by_hour.periods) == HOURS_PER_WEEK
     assert math.isclose(planned.monthly_cost_usd, hour_by_hour.monthly_cost_usd, rel_tol=1e-9)
 

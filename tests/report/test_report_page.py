@@ -7,8 +7,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from optimizer import load_scenario, optimize
+from optimizer import load_scenario
 from optimizer.answers import page as answers_page
+from optimizer.answers.optimize import optimized
 from optimizer.answers.page import Page, page
 from optimizer.base import extras
 from optimizer.base.errors import InputError
@@ -31,7 +32,7 @@ def few(market_of: Callable[..., Catalogs]) -> Catalogs:
 def found(few: Catalogs) -> Page:
     """All that a page holds, of a plan whose limits were not all varied: that takes long and is tested elsewhere."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(answers_page, "optimize", lambda *asked, **_: optimize(*asked))
+        patched.setattr(answers_page, "optimized", lambda *asked, **_: optimized(*asked))
         patched.setattr(answers_page, "FRONTIER_POINTS", 3)
         return page(load_scenario("chat-70b"), few)
 
