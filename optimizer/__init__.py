@@ -18,6 +18,7 @@ from optimizer.answers.catalog.models import AddedModel, add_model
 from optimizer.answers.catalog.overlay import write_overlay
 from optimizer.answers.catalog.snapshot import Snapshot, snapshot, snapshot_named
 from optimizer.answers.catalog.soundness import check_catalogs
+from optimizer.answers.catalog.update import CatalogUpdate, update_catalogs
 from optimizer.answers.compare.compare import compare
 from optimizer.answers.compare.types import Comparison
 from optimizer.answers.frontier import Frontier, frontier
@@ -55,6 +56,7 @@ __all__ = [
     "CatalogDiff",
     "CatalogEntry",
     "CatalogFinding",
+    "CatalogUpdate",
     "Catalogs",
     "Choice",
     "Comparison",
@@ -110,6 +112,7 @@ __all__ = [
     "schema",
     "snapshot",
     "snapshot_named",
+    "update_catalogs",
     "validate",
     "validate_decisions",
     "verify_plan",

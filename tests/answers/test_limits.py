@@ -30,7 +30,7 @@ def test_without_time_there_is_a_verified_plan_with_its_gap(hasty: PlanReport) -
 def test_what_there_was_no_time_for_is_left_out_and_said(hasty: PlanReport) -> None:
     explained = hasty.explanation
     assert not [*explained.alternatives, *explained.opportunities, *explained.marginal_values]
-    assert any(text.startswith("without rtx5090: not compared") for text in explained.not_worked_out)
+    assert any(text.startswith("without ") and ": not compared" in text for text in explained.not_worked_out)
     assert any(text.startswith("what further steps cost: not worked out") for text in explained.not_worked_out)
 
 

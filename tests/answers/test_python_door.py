@@ -27,6 +27,7 @@ FUNCTION_OF_COMMAND = {
     "catalog add-model": "add_model",
     "catalog snapshot": "snapshot",
     "catalog diff": "catalog_diff",
+    "catalog update": "update_catalogs",
 }
 """Where the name is not the command's own."""
 
@@ -89,6 +90,7 @@ model: o.AddedModel = o.add_model(Path("my-model"), catalogs, name="mine")
 written: dict[Path, int] = o.write_overlay(Path("own"), {**prices.tables, **model.tables}, afresh=True)
 state: o.Snapshot = o.snapshot(Path("own"))
 moved: o.CatalogDiff = o.catalog_diff(o.snapshot_named("shipped"), state)
+updated: o.CatalogUpdate = o.update_catalogs(Path("prices.csv"), Path("own"), terms)
 try:
     o.load_scenario("nothing")
 except o.InputError as error:

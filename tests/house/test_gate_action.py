@@ -26,6 +26,7 @@ policy:
   providers: {{allow: [aws, acme]}}
   gpus: {{allow: [l4, l40s]}}
   regions: {{allow: [us-east-1]}}
+  sellers: [hyperscaler, unknown]
 """
 ROW = "acme,neocloud,us-east-1,box,l4,1,none,{price},on_demand,2026-11-01,litgpt-0.5.13,listed\n"
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from support.scenarios import proven
 
+from optimizer import load_catalogs
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.periods import periods
@@ -65,4 +66,5 @@ def test_a_spare_on_the_same_instance_is_named_as_none(boxes: Boxes) -> None:
         fleet = boxes(workloads=1, **policy)
         assert sum(purchase.instances for purchase in fleet.purchases) == boxes_bought
         assert sum(item.count for item in fleet.placement) == boxes_bought * ("spare_on_other_instances" in policy)
-        assert any(said in text for text in warnings(scenario, fleet, periods(scenario))) == (boxes_bought == 1)
+        found = warnings(scenario, load_catalogs(), fleet, periods(scenario))
+        assert any(said in text for text in found) == (boxes_bought == 1)

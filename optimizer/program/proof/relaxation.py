@@ -180,7 +180,7 @@ def bound_from(problem: Problem, multipliers: Multipliers) -> Bound:
 
 
 def _smallest_ratio(price: Floats, worth: Floats) -> float:
-    """The largest factor by which all worths may be multiplied and still cost no less; what is worth nothing may be free."""
+    """The largest factor by which all worths may be multiplied and still cost no less; nothing for free allows any."""
     at_most = np.maximum(worth, price * 0.5)
     return float(np.divide(price, at_most, out=np.ones_like(price), where=at_most > 0).min(initial=1.0))
 

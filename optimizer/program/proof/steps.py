@@ -16,6 +16,9 @@ from optimizer.program.proof.relaxation import Bound
 from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchResult, SearchState, incumbent_of
 from optimizer.program.solver import SolverResult, integer_solver, solve_integer
 
+MOST_BILLED_CELLS = 4_000
+"""Candidates times periods of a program with least billed times beyond which its first node alone takes a minute."""
+
 FEW_COLUMNS = 48
 """Candidates whose final solve costs little more than that of the most promising among them."""
 
@@ -123,6 +126,9 @@ def final_solve(
     with state.phase("final"):
         left = keep & can_beat(problem, bound, incumbent, state)
         solved = affordable(problem, left, bound.with_candidate_usd_per_hour)
+        if state.node_limit is not None and problem.has_minimum_billing:
+            # a limit on nodes would not end it: one is too many
+            solved = solved & (left.sum() * problem.traffic.periods <= MOST_BILLED_CELLS)
         result, plan = solve_on(problem, solved, state, state.node_limit, bound.usd_per_hour)
     if (left & ~solved).any():
         # what the solver proved holds for a part of what may beat the best plan
