@@ -131,6 +131,8 @@ class Inquiry:
     """Told USD a month of the best plan, where there is one, and what no plan undercuts."""
     insists: bool = True
     """Whether an answer is wanted at any rate, a simple plan at least; else a limit raises `LimitReached`."""
+    falls_back: bool = True
+    """Whether a simple plan stands in for a search that was cut short; it is looked for once, in the first program."""
     close_enough: bool = False
     """Whether answers are compared only, so that proof may stop at `COMPARISON_GAP` or `COMPARISON_NODES`."""
     any_of_equals: bool = False
@@ -195,7 +197,7 @@ class Inquiry:
             node_limit=nodes,
             break_ties=not self.any_of_equals,
             cutoff_usd_per_month=np.inf if known_usd_per_month is None else known_usd_per_month,
-            at_any_rate=self.insists,
+            at_any_rate=self.insists and self.falls_back,
         )
         if solution.ended_by is not None and not self.insists and solution.outcome not in ("optimal", "infeasible"):
             raise LimitReached(solution.ended_by)

@@ -53,7 +53,7 @@ def solved(inquiry: Inquiry, keep: Sequence[Flags] | None = None) -> Answer:
     if week.exact or (enough and coarse.solution.cost_usd_per_month is not None):
         return coarse
     whole = replace(coarse.inquiry, clock=inquiry.clock, hour_to_period=exact_hours(inquiry.scenario))
-    every = replace(whole, node_limit=EXACT_NODES, any_of_equals=True)
+    every = replace(whole, node_limit=EXACT_NODES, any_of_equals=True, falls_back=False)
     return _shown(inquiry, coarse, _over_mixes(every, keep, coarse.solution.cost_usd_per_month))
 
 
@@ -80,7 +80,8 @@ def _shown(inquiry: Inquiry, coarse: Answer, exact: Answer) -> Answer:
         solution = coarse.solution.above(bound, exact.solution.ended_by)
         shown = replace(coarse, solution=solution, mixes_settled=exact.mixes_settled)
     varied = replace(shown.inquiry, clock=inquiry.clock, hour_to_period=hours, node_limit=inquiry.node_limit)
-    return replace(shown, inquiry=replace(varied, any_of_equals=inquiry.any_of_equals))
+    asked = replace(varied, any_of_equals=inquiry.any_of_equals, falls_back=inquiry.falls_back)
+    return replace(shown, inquiry=asked)
 
 
 def _tidied(inquiry: Inquiry, exact: Answer) -> Answer:
@@ -117,7 +118,7 @@ def _over_mixes(inquiry: Inquiry, keep: Sequence[Flags] | None, known_usd: float
     plain = None
     if known_usd is None:
         plain = replace(inquiry.apart(), clock=inquiry.clock.share(SHARE_WITHOUT_MIXING)).solved_once(keep)
-    best = held(inquiry, keep, plain, known_usd)
+    best = held(replace(inquiry, falls_back=False), keep, plain, known_usd)
     nothing_known = best.solution.cost_usd_per_month is None and known_usd is None
     looks_ahead = inquiry.looks_ahead and _is_small(best.inquiry)
     if not best.inquiry.mixes_between() or not (looks_ahead or nothing_known):

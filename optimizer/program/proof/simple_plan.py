@@ -23,7 +23,7 @@ FEW, MORE, MANY = 2, 24, 200
 NODES = 20
 """Of branch and bound, in each of the tries."""
 
-LONGEST_TRY_S = 3.0
+LONGEST_TRY_S = 2.0
 """Of a try where time is limited: a week of many periods may take long for one node."""
 
 
