@@ -1,6 +1,7 @@
-"""How time, gap and memory grow with the size of a problem, and a paired comparison with assignment in slices.
+"""How time, gap and memory grow with the size of a problem, and paired comparisons with two rivals.
 
     python benchmarks/scaling.py             measure everything, write results/scaling.json and docs/performance.md
+    python benchmarks/scaling.py --part split    measure one part anew: scaling, pairs or split
     python benchmarks/scaling.py --quick     fewer and smaller cases in under two minutes, printed, nothing written
     python benchmarks/scaling.py --render    write docs/performance.md from the results at hand
 
@@ -22,10 +23,13 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from instances import Instance, heavy_tailed, problem_of, several_workloads, small_steps, unrelated, weekly
 from performance_page import page
 from slice_ilp import solve_in_slices
+from split_milp import solve_split
 
+from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.problem.problem import Problem
 from optimizer.program.solve import solve
@@ -35,6 +39,7 @@ RESULTS, PAGE = ROOT / "benchmarks" / "results" / "scaling.json", ROOT / "docs" 
 COMMAND = "python benchmarks/scaling.py"
 
 RELATIVE_GAP = 1e-3
+SPLIT_LIMIT_S = 60.0
 SLICE_FACTOR = 8
 KINDS: dict[str, Callable[[int, int, float, int], Instance]] = {
     "unrelated": unrelated,
@@ -86,7 +91,7 @@ def solved(case: Case, limit_s: float) -> dict[str, Any]:
     """Time, gap and memory of one case."""
     before_kib, problem = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, case.problem()
     wall_s, cpu_s = time.perf_counter(), time.process_time()
-    solution = solve(problem, limit_s, relative_gap=RELATIVE_GAP)
+    solution = solve(problem, Clock(limit_s), relative_gap=RELATIVE_GAP)
     return vars(case) | {
         "wall_s": round(time.perf_counter() - wall_s, 3),
         "cpu_s": round(time.process_time() - cpu_s, 3),
@@ -100,7 +105,7 @@ def paired(kind: str, gpus: int, seed: int, limit_s: float) -> dict[str, Any]:
     """One instance solved to proven optimality by our program, and in slices by two solvers under a limit."""
     instance = KINDS[kind](gpus, 100, 100.0, seed)
     start_s = time.perf_counter()
-    solution = solve(problem_of(instance), 10 * limit_s)
+    solution = solve(problem_of(instance), Clock(10 * limit_s))
     ours_s, cost = time.perf_counter() - start_s, solution.cost_usd_per_month
     row: dict[str, Any] = {"kind": kind, "gpus": gpus, "classes": 100, "seed": seed}
     row["ours"] = {
@@ -116,18 +121,40 @@ def paired(kind: str, gpus: int, seed: int, limit_s: float) -> dict[str, Any]:
     return row
 
 
-def measured(quick: bool, limit_s: float, rival_limit_s: float) -> dict[str, Any]:
-    """All rows, one process each."""
-    pairs = [(kind, gpus, 0) for kind in KINDS for gpus in (12, 24)]
-    result: dict[str, Any] = {"machine": _machine(), "limit_s": limit_s, "rival_limit_s": rival_limit_s}
-    result |= {"scaling": [], "pairs": []}
-    for case in cases(quick):
-        result["scaling"].append(_alone(solved, case, limit_s))
-        print(json.dumps(result["scaling"][-1]), file=sys.stderr)
-    for pair in pairs[:1] if quick else pairs:
-        result["pairs"].append(_alone(paired, *pair, rival_limit_s))
-        print(json.dumps(result["pairs"][-1]), file=sys.stderr)
-    return result
+def split(kind: str, gpus: int, classes: int, seed: int, limit_s: float) -> dict[str, Any]:
+    """One instance solved by our program and by the plain one, both to the same gap, by CPU time."""
+    instance = KINDS[kind](gpus, classes, 100.0, seed)
+    start_s = time.process_time()
+    solution = solve(problem_of(instance), Clock(limit_s), relative_gap=RELATIVE_GAP)
+    ours_s, cost = time.process_time() - start_s, (solution.cost_usd_per_month or np.inf) / HOURS_PER_MONTH
+    rival = solve_split(instance, limit_s, RELATIVE_GAP)
+    gap = 1 - rival.bound_usd_per_hour / rival.cost_usd_per_hour
+    return {
+        "kind": kind, "gpus": gpus, "classes": classes, "seed": seed,
+        "ours": {"usd_per_hour": cost, "gap_percent": 100 * (solution.relative_gap or 0.0), "cpu_s": ours_s},
+        "plain": {"usd_per_hour": rival.cost_usd_per_hour, "gap_percent": 100 * gap, "cpu_s": rival.cpu_s},
+    }  # fmt: skip
+
+
+def parts(quick: bool, limit_s: float, rival_limit_s: float) -> dict[str, list[tuple[Any, ...]]]:
+    """What is measured, by part: a function and what it is given, for each row."""
+    pairs = [(paired, kind, gpus, 0, rival_limit_s) for kind in KINDS for gpus in (12, 24)]
+    splits = [(split, kind, 100, 24, seed, SPLIT_LIMIT_S) for kind in KINDS for seed in range(3)]
+    splits += [(split, kind, 1_000, 10, 0, SPLIT_LIMIT_S) for kind in KINDS]
+    return {
+        "scaling": [(solved, case, limit_s) for case in cases(quick)],
+        "pairs": pairs[:1] if quick else pairs,
+        "split": splits[:1] if quick else splits,
+    }
+
+
+def measured(rows: list[tuple[Any, ...]]) -> list[dict[str, Any]]:
+    """The rows of a part, one process each."""
+    found = []
+    for function, *arguments in rows:
+        found.append(_alone(function, *arguments))
+        print(json.dumps(found[-1]), file=sys.stderr)
+    return found
 
 
 def _alone(function: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
@@ -153,12 +180,18 @@ def main() -> int:
     parser.add_argument("--render", action="store_true")
     parser.add_argument("--limit-s", type=float, default=60.0, help="of each search")
     parser.add_argument("--rival-limit-s", type=float, default=60.0, help="of each assignment in slices")
+    parser.add_argument("--part", choices=("scaling", "pairs", "split"), help="measure this one, keep the others")
     options = parser.parse_args()
     if options.quick:
-        print(page(measured(True, 5.0, 10.0), COMMAND))
+        limits = {"limit_s": 5.0, "rival_limit_s": 10.0}
+        found = {part: measured(rows) for part, rows in parts(True, **limits).items()}
+        print(page({"machine": _machine(), **limits, **found}, COMMAND))
         return 0
     if not options.render:
-        result = measured(False, options.limit_s, options.rival_limit_s)
+        limits = {"limit_s": options.limit_s, "rival_limit_s": options.rival_limit_s}
+        wanted = {part: rows for part, rows in parts(False, **limits).items() if options.part in (None, part)}
+        kept = json.loads(RESULTS.read_text(encoding="utf-8")) if options.part else {"machine": _machine(), **limits}
+        result = kept | {part: measured(rows) for part, rows in wanted.items()}
         RESULTS.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     PAGE.write_text(page(json.loads(RESULTS.read_text(encoding="utf-8")), COMMAND), encoding="utf-8")
     return 0

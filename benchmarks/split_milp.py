@@ -1,7 +1,5 @@
 """The plain rival: counts whole, each class's demand split over GPU types as it comes, on HiGHS as it is.
 
-    python benchmarks/split_milp.py      24 classes x 100 offers, paired in one process, one line an instance
-
 Nothing of our strengthening, no candidate removed, default tolerances. With load[g,k] the GPUs of type g that the whole
 demand of class k fills:
 
@@ -12,26 +10,20 @@ demand of class k fills:
 """
 
 import datetime
-import sys
 import time
 from dataclasses import dataclass
 
 import numpy as np
-from instances import Instance, heavy_tailed, problem_of, small_steps, unrelated
+from instances import Instance
 from ortools.math_opt.python import mathopt
 
-from optimizer.base.clock import Clock
-from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.formulation.model import Columns, assemble
 from optimizer.program.formulation.rows import at_least, at_most, numbered, stacked
-from optimizer.program.solve import solve
-
-GAP, LIMIT_S = 1e-3, 60.0
 
 
 @dataclass(frozen=True)
 class SplitAnswer:
-    """What the rival found and proved, in USD/h, and the CPU seconds from arrays to answer."""
+    """What the rival found and proved, in USD/h, and the CPU seconds it took; infinite cost for no plan."""
 
     cost_usd_per_hour: float
     bound_usd_per_hour: float
@@ -62,25 +54,3 @@ def solve_split(instance: Instance, limit_s: float, relative_gap: float) -> Spli
     model = mathopt.Model.from_model_proto(assemble(columns, cost, rows))
     bounds = mathopt.solve(model, mathopt.SolverType.HIGHS, params=parameters).termination.objective_bounds
     return SplitAnswer(bounds.primal_bound, bounds.dual_bound, time.process_time() - start_s)
-
-
-def main() -> int:
-    """Measure and print."""
-    for kind in (unrelated, small_steps, heavy_tailed):
-        for seed in range(3):
-            instance = kind(100, 24, 100.0, seed)
-            rival = solve_split(instance, LIMIT_S, GAP)
-            start_s = time.process_time()
-            ours = solve(problem_of(instance), Clock(LIMIT_S), relative_gap=GAP)
-            cpu_s = time.process_time() - start_s
-            cost = (ours.cost_usd_per_month or np.inf) / HOURS_PER_MONTH
-            print(
-                f"{kind.__name__} {seed}: rival {rival.cost_usd_per_hour:.3f} in {rival.cpu_s:.2f} s,"
-                f" ours {cost:.3f} in {cpu_s:.2f} s, ratio {rival.cpu_s / cpu_s:.2f}",
-                flush=True,
-            )
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

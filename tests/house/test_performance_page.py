@@ -1,4 +1,4 @@
-"""Mélange's example costs what is known, and slices never cost less than our plan."""
+"""Mélange's example costs what is known, rivals never cost less than our plan, and what the page shows is measured."""
 
 import json
 from collections.abc import Callable
@@ -45,3 +45,24 @@ def test_a_file_that_is_no_configuration_is_refused(script: Script, tmp_path: Pa
 def test_the_page_shows_its_results(script: Script, golden: Golden) -> None:
     results = json.loads((ROOT / "benchmarks" / "results" / "scaling.json").read_text(encoding="utf-8"))
     golden(ROOT / "docs" / "performance.md", script("performance_page").page(results, "python benchmarks/scaling.py"))
+
+
+def test_every_part_is_measured_and_stands_on_the_page(script: Script) -> None:
+    scaling = script("scaling")
+    scaled = [
+        scaling.solved(scaling.Case(axis, size, candidates=size, classes=2, replicas=4.0), 10.0)
+        for axis, size in (("candidates", 4), ("candidates", 8), ("target", 8))
+    ]
+    split = scaling.split("unrelated", 6, 3, 0, 10.0)
+    pair = scaling.paired("small_steps", 4, 0, 1.0)
+    assert all(row["gap_percent"] is not None for row in scaled)
+    # both are proven within a tenth of a percent of the same optimum
+    assert split["ours"]["usd_per_hour"] == pytest.approx(split["plain"]["usd_per_hour"], rel=2 * scaling.RELATIVE_GAP)
+    result = {
+        "machine": dict.fromkeys(("cores", "system", "python", "ortools", "numpy"), "any"),
+        "limit_s": 10.0,
+        "rival_limit_s": 1.0,
+    }
+    written = scaling.page(result | {"scaling": scaled, "pairs": [pair], "split": [split]}, "a test")
+    assert "## Against the plain program" in written
+    assert "| unrelated 0 | 6 | 3 |" in written
