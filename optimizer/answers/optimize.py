@@ -146,8 +146,8 @@ def _for_comparing(clock: Clock) -> Clock:
     )
 
 
-def verified(inquiry: Inquiry, bought: PlannedFleet, simplicity: Simplicity) -> Verification:
-    """The checks of a plan and of what it may cost for being simple, all of which hold.
+def verified(inquiry: Inquiry, bought: PlannedFleet, simplicity: Simplicity | None = None) -> Verification:
+    """The checks of a plan, and of what it costs for being simple where that is told, all of which hold.
 
     Raises:
         VerificationFailed: one does not.
