@@ -9,6 +9,7 @@ import typer
 from optimizer.answers.certificate import certificate_of, check_certifiable
 from optimizer.answers.located import located
 from optimizer.answers.optimize import PHASES, optimize
+from optimizer.base.clock import Clock
 from optimizer.cli.options import (
     EXIT_BY_OUTCOME,
     TIME_LIMIT_S,
@@ -47,6 +48,8 @@ def plan(
 ) -> None:
     """The cheapest plan that meets the scenario, with its proof and explanation."""
     check_writable(certificate)
+    # the time is that of the whole command; of the work a proof may take as much again as the plan
+    clock = Clock(time_limit_s, work_limit)
     inputs = question(scenario, catalogs, output)
     if certificate is not None:
         check_certifiable(inputs.scenario)
@@ -63,9 +66,9 @@ def plan(
     report = located(report, inputs.file)
     answer = plan_answer(report, verbose or output_format is Format.MARKDOWN)
     if certificate is not None:
-        found = certificate_of(report, inputs.scenario, inputs.catalogs)
+        found = certificate_of(report, inputs.scenario, inputs.catalogs, clock)
         if found is not None:
             write(json.dumps(found.content, separators=(",", ":")) + "\n", certificate)
-        answer = with_certificate(answer, found, str(certificate))
+        answer = with_certificate(answer, found, str(certificate), clock.reached)
     deliver(answer, report, output_format, output)
     raise typer.Exit(EXIT_BY_OUTCOME[report.outcome])
