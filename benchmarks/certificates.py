@@ -3,7 +3,7 @@
     python benchmarks/certificates.py [scenario ...]
 
 Times are CPU seconds: *made* from the solved problem, without the plan and its explanation, *checked* from the file's
-text. What is certified is held against the plan; the command ends with exit code 1 where it is more than the plan costs.
+text. What is certified is held against the plan: exit code 1 where it is more than the plan costs.
 """
 
 import argparse
