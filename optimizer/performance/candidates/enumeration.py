@@ -10,8 +10,9 @@ import numpy as np
 from optimizer.base.arrays import Flags
 from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog.kinds import Link
+from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT, QualityEstimate, quality_share
-from optimizer.inputs.catalog.records import Catalogs, Engine, Model
+from optimizer.inputs.catalog.records import Catalogs, Engine
 from optimizer.inputs.scenario.scenario import Policy, Workload
 from optimizer.performance.market.supply import Platform
 from optimizer.performance.physics.categorical import Categorical

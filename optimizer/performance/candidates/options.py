@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.units import BYTES_PER_GIB, MS_PER_S
+from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.quality import QualityEstimate
-from optimizer.inputs.catalog.records import Catalogs, Model
+from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Latency, Policy, Scenario, Workload
 from optimizer.performance.candidates.enumeration import (
     Kind,
