@@ -28,6 +28,8 @@ NOT_A_REQUIREMENT: Final[Mapping[str, str]] = {
     "workloads[].deadline": "the demand in other words, as `users`: when a batch is worked on",
     "workloads[].stated_as": "the demand in words, for people",
     "workloads[].cached_input_share": "a fact about the prompts",
+    "workloads[].users_in": "a fact about the users, counted in the latency limits",
+    "workloads[].network_ms": "a fact about the network, counted in the latency limits",
     "workloads[].slo.ttft_overhead_ms": "a fact about the stages before the model, counted in the latency limits",
     "policy.flag_price_age_days": "a warning, which no plan fails",
     "policy.grid": "a fact about the electricity, read under a limit on carbon",

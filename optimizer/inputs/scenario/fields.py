@@ -34,6 +34,11 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, list | tuple)
 
 
+def everywhere(value: Any) -> Any:
+    """Reads a bare number as the figure of everything that a pattern may match."""
+    return value if value is None or isinstance(value, dict) else {"*": value}
+
+
 Number = BeforeValidator(_no_truth_value)
 Listed = BeforeValidator(_listed)
 Folded = BeforeValidator(_folded)
@@ -44,6 +49,9 @@ Rate = Annotated[float, Number, Field(gt=0, le=MAX_RATE)]
 HourlyRate = Annotated[float, Number, Field(ge=0, le=MAX_RATE)]
 Tokens = Annotated[int, Number, Field(ge=1, le=10_000_000)]
 Milliseconds = Annotated[float, Number, Field(gt=0, le=1e8)]
+MAX_NETWORK_MS = 10_000.0
+"""Of a round trip."""
+NetworkMs = Annotated[float, Number, Field(ge=0, le=MAX_NETWORK_MS)]
 Share = Annotated[float, Number, Field(ge=0, le=1)]
 PositiveShare = Annotated[float, Number, Field(gt=0, le=1)]
 Whole = Annotated[int, Number, Field(ge=0, le=1_000_000)]

@@ -1,5 +1,6 @@
 """What the user asks for: workloads with their service levels, under the policy a plan must respect."""
 
+from fnmatch import fnmatchcase
 from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -13,6 +14,8 @@ from optimizer.inputs.scenario.fields import (
     Milliseconds,
     ModelName,
     Name,
+    Names,
+    NetworkMs,
     Number,
     People,
     PositiveShare,
@@ -20,6 +23,7 @@ from optimizer.inputs.scenario.fields import (
     Rate,
     Tokens,
     Whole,
+    everywhere,
     repeated,
 )
 from optimizer.inputs.scenario.lifecycle import Checkpoints, Lifecycle, MeasuredRun, TrainingRun
@@ -162,6 +166,10 @@ class Workload(Strict):
     trace: str | None = None
     """A CSV file with `arrived_at_s`, `input_tokens`, `output_tokens`; read when the scenario is loaded."""
     cached_input_share: Annotated[float, Number, Field(ge=0, lt=1)] = 0.0
+    users_in: Names = ()
+    """Geographies of the round trips in the catalogs; any user may be served from any region of the plan."""
+    network_ms: Annotated[dict[str, NetworkMs], Field(min_length=1), BeforeValidator(everywhere)] | None = None
+    """The round trip by region with wildcards, the first pattern that matches counting, or one number."""
     slo: Slo = Slo()
     min_quality: PositiveShare | None = None
     unknown_quality: Literal["reject", "accept"] = "reject"
@@ -234,6 +242,16 @@ class Workload(Strict):
         if self.input_tokens is None or self.output_tokens is None:
             raise ValueError(f"the trace of workload {self.name} was not loaded")
         return (RequestClass(share=1.0, input_tokens=self.input_tokens, output_tokens=self.output_tokens),)
+
+    @property
+    def knows_where_users_are(self) -> bool:
+        """Whether the network between users and replicas is counted."""
+        return bool(self.users_in) or self.network_ms is not None
+
+    def own_network_ms(self, region: str) -> float | None:
+        """The round trip to a region as the scenario itself says; None where it does not."""
+        found = (ms for pattern, ms in (self.network_ms or {}).items() if fnmatchcase(region, pattern))
+        return next(found, None)
 
     def peak_requests_per_second(self) -> float:
         """The rate that a plan must serve."""

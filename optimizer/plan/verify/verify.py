@@ -180,6 +180,8 @@ CHECKS: Final[Mapping[str, Rule]] = {
             "workloads[].slo.tpot_ms",
             "workloads[].slo.e2e_ms",
             "workloads[].slo.ttft_overhead_ms",
+            "workloads[].users_in",
+            "workloads[].network_ms",
             "policy.confidence",
             "policy.spot.interruptions_per_month",
             "policy.spot.recovery_minutes",
