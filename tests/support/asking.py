@@ -164,7 +164,10 @@ ASKS_NOTHING: Final = frozenset(
     {
         "name", "description", "lifecycle", "workloads[].name", "workloads[].model", "workloads[].alternatives",
         "workloads[].input_tokens", "workloads[].output_tokens", "workloads[].request_classes", "workloads[].trace",
-        "workloads[].cached_input_share", "workloads[].slo.ttft_overhead_ms", "policy.flag_price_age_days",
+        "workloads[].users", "workloads[].requests_per_user_hour", "workloads[].tokens_per_day",
+        "workloads[].deadline", "workloads[].stated_as",
+        "workloads[].cached_input_share", "workloads[].users_in", "workloads[].network_ms",
+        "workloads[].slo.ttft_overhead_ms", "policy.flag_price_age_days",
         "policy.grid", "policy.spot", "policy.elastic.max_periods", "policy.migration.from_plan",
         "policy.migration.in_force",
     }

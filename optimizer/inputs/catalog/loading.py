@@ -80,6 +80,7 @@ TABLES: Final[dict[str, CsvTable[Any]]] = {
     ),
     "sellers": CsvTable(("sellers.csv",), own.Seller, "provider, provider_kind"),
     "regions": CsvTable(("regions.csv",), own.Region, "provider, region"),
+    "round_trips": CsvTable(("round_trips.csv",), own.RoundTrip, "geography, provider, region"),
     "grid": CsvTable(("grid.csv",), own.GridIntensity, "provider, region"),
     "price_checks": CsvTable(("price_checks.csv",), own.PriceCheck, "provider, gpu, gpu_count, pricing_term, source"),
     "discounts": CsvTable(("discounts.csv",), own.Discount, "provider, gpu, pricing_term", private=True),

@@ -85,7 +85,8 @@ def plan_answer(report: PlanReport, verbose: bool) -> WrittenAnswer:
 
 def plan_sections(report: PlanReport, verbose: bool = False) -> tuple[Section, ...]:
     """The report's sections in reading order: the answer, the reason, the way out, the proof."""
-    sections = [*(_ways_out(report) if report.monthly_cost_usd is None else _reasons(report, verbose))]
+    sections = [Section("Asked", report.asked)]
+    sections += [*(_ways_out(report) if report.monthly_cost_usd is None else _reasons(report, verbose))]
     if verbose:
         sections += _appendix(report)
     return with_content((*sections, _basis(report, verbose)))
