@@ -118,6 +118,7 @@ ASKING: Final[Mapping[str, Edit]] = {
     "policy.engines": Edit(workloads=[LARGE], rule={"engines": ["tensorrt-llm"]}),
     "policy.precisions": Edit(rule={"precisions": ["bf16"]}),
     "policy.kv_precisions": Edit(policy={"precisions": ["bf16"]}, rule={"kv_precisions": ["fp8"]}),
+    "policy.unmeasured_performance": Edit(rule={"unmeasured_performance": "reject"}),
     "policy.max_monthly_usd": number(rule={"max_monthly_usd": 300}),
     "policy.max_gpus": number(rule={"max_gpus": 1}),
     "policy.max_distinct_configurations": number(workloads=[CHAT, LONG], rule={"max_distinct_configurations": 1}),

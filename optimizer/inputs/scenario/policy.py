@@ -242,6 +242,8 @@ class Policy(Strict):
     engines: Names = ()
     precisions: Names = ()
     kv_precisions: Names = ()
+    unmeasured_performance: Literal["reject", "accept"] = "accept"
+    """Whether hosted APIs may serve, and GPUs, engines and precisions of whose like nobody published a measurement."""
     max_monthly_usd: PositiveUsd | None = None
     max_gpus: Whole | None = None
     max_distinct_configurations: PositiveWhole | None = None

@@ -26,7 +26,7 @@ from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.memory import MemoryUse, kv_bytes_per_sequence, memory_use
 from optimizer.performance.physics.row_arrays import RowArrays
 from optimizer.performance.physics.setup import Configuration, Setup, gather
-from optimizer.performance.uncertainty.evidence import Margins, margins
+from optimizer.performance.uncertainty.evidence import Margins, margins, unmeasured
 
 WHOLE_MIX, MIXED = "all", "mixed"
 
@@ -224,6 +224,8 @@ def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offe
     setup = gather(catalogs, configurations)
     quality = qualities(configurations, catalogs, variant.model_quality)
     fixed = fixed_failures(configurations, workload, policy, catalogs, quality)
+    if policy.unmeasured_performance == "reject":
+        fixed["measured"] = unmeasured(catalogs, configurations)
     kind = Categorical.of([kind for _, kind in pairs])
     allowed = permitted(workload, offers)
     options = WorkloadOptions(

@@ -110,6 +110,13 @@ def estimated(missing: Mapping[str, Flags]) -> Flags:
     return rows
 
 
+def unmeasured(catalogs: Catalogs, configurations: Sequence[Configuration]) -> Flags:
+    """Whether something decisive about each configuration was never measured, (n,)."""
+    kinds = Categorical.joined(*categorical(configurations, PAIRED).values())
+    pairs = named_pairs(catalogs, *([kind[at] for kind in kinds.categories] for at in range(len(PAIRED))))
+    return kinds.by_row(estimated(unseen(Calibration.of(catalogs.calibration), pairs)), np.bool_)
+
+
 def not_measured(catalogs: Catalogs, configuration: Configuration) -> list[str]:
     """What nobody measured of one configuration, in words."""
     pairs = named_pairs(catalogs, **{name: [getattr(configuration, name)] for name in PAIRED})

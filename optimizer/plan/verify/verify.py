@@ -145,6 +145,7 @@ CHECKS: Final[Mapping[str, Rule]] = {
             "policy.countries",
             "policy.precisions",
             "policy.kv_precisions",
+            "policy.unmeasured_performance",
             "policy.price_confidence",
             "policy.max_price_age_days",
         ),
@@ -215,6 +216,7 @@ CHECKS: Final[Mapping[str, Rule]] = {
             "policy.engines",
             "policy.precisions",
             "policy.kv_precisions",
+            "policy.unmeasured_performance",
         ),
     ),
     "totals": Rule(
