@@ -126,6 +126,7 @@ ASKING: Final[Mapping[str, Edit]] = {
     "policy.spare_replicas": number(rule={"spare_replicas": 2}),
     "policy.spare_on_other_instances": Edit(rule={"spare_on_other_instances": True}),
     "policy.survive": Edit(rule={"survive": {"loss_of": ["provider"]}}, explained=True),
+    "policy.availability": Edit(rule={"availability": "provider"}, explained=True),
     "policy.min_providers": number(workloads=[SPREAD], rule={"min_providers": 2}),
     "policy.min_regions": number(workloads=[SPREAD], rule={"min_regions": 2}),
     "policy.max_provider_share": number(rule={"max_provider_share": 0.5}),

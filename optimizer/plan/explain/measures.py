@@ -282,10 +282,11 @@ def _price_age(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     yield Measured(max(days, default=0), f"prices at most {item.value:g} days old: {max(days, default=0)}")
 
 
-def _survive(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
+def _survive(facts: Facts, _: StatedRequirement) -> Iterable[Measured]:
     left, worst = share_left(facts.scenario, facts.bought)
     effect = f"the least after losing {worst}" if worst else "since the plan runs on nothing that may be lost so"
-    yield Measured(left, f"{item.value} leaves {left:.1%} of the demand served, {effect}", limit=1.0)
+    lost = " or ".join(facts.scenario.policy.losses)
+    yield Measured(left, f"the loss of any {lost} leaves {left:.1%} of the demand served, {effect}", limit=1.0)
 
 
 def _robust(facts: Facts, _: StatedRequirement) -> Iterable[Measured]:

@@ -98,7 +98,8 @@ def _reasons(report: PlanReport, verbose: bool) -> Iterator[Section]:
     yield deployments_section(report.deployments, report.confidence)
     yield schedule_section(report)
     yield placement_section(report.placement, report.deployments, len(report.periods))
-    yield Section("Before you sign", tuple(explained.warnings))
+    lost = () if explained.instance_lost is None else (explained.instance_lost.text,)
+    yield Section("Before you sign", (*explained.warnings, *lost))
     limits = explained.requirements if verbose else explained.binding
     yield Section("Requirements" if verbose else "What binds", tuple(item.text for item in limits))
     yield from _variations(explained, verbose)
