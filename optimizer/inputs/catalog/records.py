@@ -11,6 +11,7 @@ from pydantic import Field
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
+from optimizer.inputs.catalog.engines import Engine, EngineDefault
 from optimizer.inputs.catalog.kinds import (
     BenchmarkKind,
     Confidence,
@@ -185,28 +186,6 @@ class QualityFigure(Strict):
     note: str = ""
 
 
-class Engine(Strict):
-    """A serving engine: where it runs and the defaults it starts with."""
-
-    id: str
-    name: str
-    architectures: tuple[str, ...]
-    """GPU architectures that its documentation supports, plugins included."""
-    schemes: tuple[str, ...]
-    """Precision schemes it can load."""
-    kv_precisions: tuple[str, ...]
-    plannable: bool
-    """Whether plans consider it; false for engines that serve one request at a time."""
-    memory_utilization: Annotated[float, Field(gt=0, le=1)]
-    """Share of usable memory the engine takes by default."""
-    max_num_seqs: Count
-    max_num_batched_tokens: Count
-    newest_version: str
-    source: str
-    as_of: date
-    note: str = ""
-
-
 class CalibrationEntry(Strict):
     """One constant of the performance model; `group` narrows where it applies, empty means everywhere."""
 
@@ -298,6 +277,7 @@ class Catalogs:
     kernel_support: Mapping[tuple[str, str], KernelSupport]
     quality: tuple[QualityFigure, ...]
     engines: Mapping[str, Engine]
+    engine_defaults: tuple[EngineDefault, ...]
     calibration: tuple[CalibrationEntry, ...]
     offers: tuple[Offer, ...]
     """Listed, derived, seed and owned rows together, sorted by id; prices after discount."""

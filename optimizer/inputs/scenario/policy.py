@@ -241,6 +241,10 @@ class Policy(Strict):
     engines: Names = ()
     precisions: Names = ()
     kv_precisions: Names = ()
+    max_tensor_parallel: PositiveWhole | None = None
+    """GPUs that share each layer."""
+    max_pipeline_parallel: PositiveWhole | None = None
+    """Stages that the layers are split into."""
     max_monthly_usd: PositiveUsd | None = None
     max_gpus: Whole | None = None
     max_distinct_configurations: PositiveWhole | None = None

@@ -16,6 +16,7 @@ from optimizer.performance.candidates.enumeration import (
     Kind,
     configurations_of,
     fixed_failures,
+    needless_stages,
     qualities,
 )
 from optimizer.performance.candidates.predict import LatencyLimits, Mix, OperatingPoint, idle, sustainable_rate
@@ -26,7 +27,7 @@ from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.memory import MemoryUse, kv_bytes_per_sequence, memory_use
 from optimizer.performance.physics.row_arrays import RowArrays
 from optimizer.performance.physics.setup import Configuration, Setup, gather
-from optimizer.performance.uncertainty.evidence import Margins, margins
+from optimizer.performance.uncertainty.evidence import Margins, margins, pipeline_measured
 
 WHOLE_MIX, MIXED = "all", "mixed"
 
@@ -224,7 +225,11 @@ def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offe
     setup = gather(catalogs, configurations)
     quality = qualities(configurations, catalogs, variant.model_quality)
     fixed = fixed_failures(configurations, workload, policy, catalogs, quality)
-    kind = Categorical.of([kind for _, kind in pairs])
+    kind, memory = Categorical.of([kind for _, kind in pairs]), memory_use(setup)
+    longest = np.array([float(item.input_tokens + item.output_tokens) for item in workload.classes()])
+    room = memory.kv_capacity >= kv_bytes_per_sequence(setup, longest).max(axis=1)
+    measured = pipeline_measured(catalogs, configurations)
+    fixed["pipeline"] = needless_stages(configurations, kind, room & ~fixed["divisibility"], measured)
     allowed = permitted(workload, offers)
     options = WorkloadOptions(
         **vars(variant),
@@ -237,7 +242,7 @@ def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offe
         permitted=allowed,
         gpus_per_replica=kind.by_row([size for _, size in kind.categories], np.int64),
         setup=setup,
-        memory=memory_use(setup),
+        memory=memory,
         quality=quality,
         fixed=fixed | {"engine_calibrated": ~setup.constants.known},
         pools=(),

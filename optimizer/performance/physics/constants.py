@@ -60,7 +60,6 @@ HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
     "launch_norm": ((),),
     "expert_launch_floor_s": ENGINE,
     "latent_launch_floor_s": ENGINE,
-    "sequence_limit": KERNELS,
     "interference_factor": (("engine",), ()),
     "mixed_prefill_share": (("engine",), ()),
     "expert_layer_overhead_s": ENGINE,

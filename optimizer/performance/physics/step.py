@@ -75,6 +75,16 @@ class StepCosts:
         """Sequences that are in one stage at a time, (n,): no fewer than one, however many stages there are."""
         return np.maximum(sequences / self.stages, np.minimum(sequences, 1.0))
 
+    def held_up(self, chunks: Floats) -> Floats:
+        """The part of prompts' work that holds up every running sequence, (n,), `chunks` (n,) of them in a round.
+
+        In a round each micro-batch passes each stage once. One with a prompt is slower on every stage, and the others
+        queue behind it: a lone prompt costs the round its time on all stages, c prompts in different micro-batches
+        overlap: 1/s + (1 − 1/s)/c of their work. Source: bubbles between prefills and decodes, Agrawal et al.,
+        Sarathi-Serve, 2024; the share is GPipe's, as in `pipelined_share`.
+        """
+        return 1 / self.stages + (1 - 1 / self.stages) / chunks
+
     def one_pass(self, tokens: Floats, sampled: Floats) -> Floats:
         """`tokens` tokens through all layers, of which `sampled` get a next one, without attention; (n,) or (n, …)."""
         return self.matrices.seconds(tokens, sampled) + self.all_reduces.seconds(tokens)
@@ -134,10 +144,15 @@ def pipelined_share(setup: Setup, tokens: Floats) -> Floats:
     """Time of a prefill in chunks over pipeline stages, relative to one stage doing it all.
 
     With c chunks on s stages the last chunk leaves after c + s − 1 of c · s chunk times: 1/s + (1 − 1/s)/c.
+    Source: the bubble of a pipeline is (s − 1)/(c + s − 1) of its time (Huang et al., GPipe, 2019).
     """
     stages = column(setup.layout.pipeline_parallel, tokens)
-    chunks = np.maximum(tokens / column(setup.layout.max_batched_tokens, tokens), 1.0)
-    return 1 / stages + (1 - 1 / stages) / chunks
+    return 1 / stages + (1 - 1 / stages) / chunks_of(setup, tokens)
+
+
+def chunks_of(setup: Setup, tokens: Floats) -> Floats:
+    """Steps over which an engine spreads so many tokens, at least 1, (n,) or (n, K)."""
+    return np.maximum(tokens / column(setup.layout.max_batched_tokens, tokens), 1.0)
 
 
 def launch_floor_seconds(setup: Setup) -> Floats:

@@ -51,6 +51,13 @@ def offers(claim: Claim) -> Findings:
             ("KV precision", d.kv_precision, policy.kv_precisions),
         ):
             yield not names or name in names, f"{what} {name}"
+        for what, degree, most in (
+            ("tensor parallel", d.tensor_parallel, policy.max_tensor_parallel),
+            ("pipeline parallel", d.pipeline_parallel, policy.max_pipeline_parallel),
+        ):
+            yield most is None or degree <= most, f"{what} {degree}"
+        heads = claim.catalogs.model(d.model).attention_heads
+        yield heads % d.tensor_parallel == 0, f"tensor parallel {d.tensor_parallel} divides {heads} attention heads"
 
 
 def _places(claim: Claim, lists: Policy | Workload, offer: Offer) -> dict[str, bool]:

@@ -215,6 +215,8 @@ CHECKS: Final[Mapping[str, Rule]] = {
             "policy.engines",
             "policy.precisions",
             "policy.kv_precisions",
+            "policy.max_tensor_parallel",
+            "policy.max_pipeline_parallel",
         ),
     ),
     "totals": Rule(
