@@ -61,6 +61,7 @@ HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
     "expert_launch_floor_s": ENGINE,
     "latent_launch_floor_s": ENGINE,
     "interference_factor": (("engine",), ()),
+    "stage_bubble_share": (("engine",), ()),
     "mixed_prefill_share": (("engine",), ()),
     "expert_layer_overhead_s": ENGINE,
     "latent_layer_overhead_s": ENGINE,

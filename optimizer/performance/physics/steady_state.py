@@ -157,7 +157,7 @@ def prefill_per_prompt(replica: ReplicaModel, sequences: Floats, step: StepParts
     demand, steps = replica.demand, replica.steps
     together, new = np.maximum(sequences / demand.mean_output, 1.0), demand.mean(demand.new_tokens)
     work = replica.mean_attention + steps.shared_prefill(new, together, sequences, step)
-    return work * steps.held_up(together * chunks_of(replica.setup, new))
+    return work * steps.held_up(sequences / demand.mean_output, chunks_of(replica.setup, new))
 
 
 class _Flow(NamedTuple):

@@ -45,6 +45,7 @@ class StepCosts:
         overhead: Seconds that the engine adds to a step, (n,).
         sequence_overhead: Seconds it adds per sequence, (n,).
         stages: Pipeline stages, (n,).
+        bubble_share: How far prompts reach the stages at random rather than in one row, (n,).
         mixed: How far the engine adds prompts to decode steps, (n,).
     """
 
@@ -55,6 +56,7 @@ class StepCosts:
     overhead: Floats
     sequence_overhead: Floats
     stages: Floats
+    bubble_share: Floats
     mixed: Floats
 
     def decode(self, sequences: Floats) -> StepParts:
@@ -75,15 +77,17 @@ class StepCosts:
         """Sequences that are in one stage at a time, (n,): no fewer than one, however many stages there are."""
         return np.maximum(sequences / self.stages, np.minimum(sequences, 1.0))
 
-    def held_up(self, chunks: Floats) -> Floats:
-        """The part of prompts' work that holds up every running sequence, (n,), `chunks` (n,) of them in a round.
+    def held_up(self, prompts: Floats, chunks: Floats) -> Floats:
+        """The part of a prompt's work that holds up every running sequence, (n,).
 
-        In a round each micro-batch passes each stage once. One with a prompt is slower on every stage, and the others
-        queue behind it: a lone prompt costs the round its time on all stages, c prompts in different micro-batches
-        overlap: 1/s + (1 − 1/s)/c of their work. Source: bubbles between prefills and decodes, Agrawal et al.,
-        Sarathi-Serve, 2024; the share is GPipe's, as in `pipelined_share`.
+        In a round each micro-batch passes each stage once, all in step: while one that carries a prompt is on its way,
+        every stage waits for it. Of `prompts` (n,) in a round that reach the micro-batches at random, the share
+        (1 − e^(−prompts))/prompts is not hidden behind another; consecutive micro-batches take the `chunks` (n,) of
+        each, which overlap as in `pipelined_share`.
+        Source: bubbles between prefills and decodes, Agrawal et al., Sarathi-Serve, 2024.
         """
-        return 1 / self.stages + (1 - 1 / self.stages) / chunks
+        alone = self.bubble_share * -np.expm1(-prompts) / prompts
+        return 1 / self.stages + (1 - 1 / self.stages) * alone / chunks
 
     def one_pass(self, tokens: Floats, sampled: Floats) -> Floats:
         """`tokens` tokens through all layers, of which `sampled` get a next one, without attention; (n,) or (n, …)."""
@@ -112,6 +116,7 @@ def step_costs(setup: Setup, context: Floats) -> StepCosts:
         overhead=step_overhead_seconds(setup),
         sequence_overhead=setup.constants["sequence_overhead_s"] / cache_copies(setup),
         stages=setup.layout.pipeline_parallel,
+        bubble_share=setup.constants["stage_bubble_share"],
         mixed=setup.constants["mixed_prefill_share"],
     )
 
