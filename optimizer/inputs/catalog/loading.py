@@ -33,6 +33,8 @@ FIGURE_UNITS: Final = {
     "fp4_tflops": "TFLOPS",
     "link_gb_per_s": "GB/s",
     "link_pair_gb_per_s": "GB/s",
+    "all_reduce_2_gb_per_s": "GB/s",
+    "all_reduce_4_gb_per_s": "GB/s",
     "link_domain_gpus": "GPUs",
     "pcie_gb_per_s": "GB/s",
     "tdp_w": "W",

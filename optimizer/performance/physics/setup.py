@@ -31,6 +31,8 @@ Struct = TypeVar("Struct", bound=RowArrays)
 NAMES: Final = ("model", "gpu", "engine", "engine_version", "precision", "kv_precision", "lengths")
 """Fields of a configuration that name something."""
 HOST_LINKS: Final = ("pcie", "none")
+PAIR: Final = 2
+"""GPUs of the smallest collective."""
 
 ENGINE_DEFAULT: Final = 0
 """`max_num_seqs` of a configuration that leaves the engine's own limit in place."""
@@ -75,9 +77,13 @@ class Hardware(RowArrays):
 
 @dataclass(frozen=True)
 class Interconnect(RowArrays):
-    """How a replica's GPUs talk, (n,): bytes/s each way per GPU, GPUs joined by it, whether it is a pairwise mesh."""
+    """How a replica's GPUs talk, (n,): bytes/s each way per GPU, GPUs joined by it, whether it is a pairwise mesh.
+
+    `all_reduce` is what collectives were measured to sustain between GPUs without peer-to-peer; NaN elsewhere.
+    """
 
     bandwidth: Floats
+    all_reduce: Floats
     domain: Floats
     mesh: Flags
 
@@ -264,7 +270,9 @@ def _interconnect(
     catalogued = np.where(over_host, gpu["pcie_bandwidth"], np.where(link == gpu_link, gpu["own_bandwidth"], math.nan))
     bandwidth = np.where(np.isnan(speed) | over_host & (stated != "pcie"), catalogued, speed)
     mesh = np.asarray(link == "xgmi", dtype=np.bool_)
-    return Interconnect(bandwidth, gpu["domain"], mesh), Categorical[str].of(link)
+    pair = np.asarray(columns["tensor_parallel"]) <= PAIR
+    all_reduce = np.where(link == "pcie", np.where(pair, gpu["pair_all_reduce"], gpu["wide_all_reduce"]), math.nan)
+    return Interconnect(bandwidth, all_reduce, gpu["domain"], mesh), Categorical[str].of(link)
 
 
 def _by_row(category: Categorical[Any], facts: Sequence[Mapping[str, float]]) -> dict[str, Floats]:
