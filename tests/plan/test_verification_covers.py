@@ -123,6 +123,8 @@ BREAKS: dict[tuple[str, str], Break] = {
     ("offers", "policy.engines"): Break("chat-8b", ["no-such-engine"]),
     ("offers", "policy.precisions"): Break("chat-8b", ["fp4"]),
     ("offers", "policy.kv_precisions"): Break("chat-8b", ["fp4"]),
+    ("offers", "policy.max_tensor_parallel"): Break("chat-70b", 1),
+    ("offers", "policy.max_pipeline_parallel"): Break("chat-8b", 0, {"policy.max_pipeline_parallel": 1}),
     ("totals", "policy.max_monthly_usd"): Break("chat-8b", 1.0),
     ("totals", "policy.robust.price"): Break("one-engine", 1.5),
     ("totals", "policy.max_gpus"): Break("chat-8b", 0),

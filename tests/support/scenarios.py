@@ -32,7 +32,7 @@ def proven(inquiry: Inquiry) -> PlannedFleet:
     """The plan, proven optimal and verified."""
     answer = solved(inquiry)
     assert answer.solution.outcome == "optimal"
-    assert answer.solution.relative_gap == 0.0
+    assert answer.solution.relative_gap == pytest.approx(0.0, abs=1e-8)
     bought = read_back(answer)
     assert verified(inquiry, bought).passed
     return bought
