@@ -6,9 +6,7 @@ from typing import Annotated
 
 import typer
 
-from optimizer.answers.certificate import certificate_of, check_certifiable
-from optimizer.answers.located import located
-from optimizer.answers.optimize import PHASES, optimize
+from optimizer.cli import calls
 from optimizer.cli.options import (
     EXIT_BY_OUTCOME,
     TIME_LIMIT_S,
@@ -24,9 +22,7 @@ from optimizer.cli.options import (
     deliver,
     write,
 )
-from optimizer.cli.question import question, watched
-from optimizer.report.plan.certificate import with_certificate
-from optimizer.report.plan.sections import plan_answer
+from optimizer.cli.question import question
 
 
 def plan(
@@ -49,9 +45,9 @@ def plan(
     check_writable(certificate)
     inputs = question(scenario, catalogs, output)
     if certificate is not None:
-        check_certifiable(inputs.scenario)
-    with watched(PHASES, quiet) as progress:
-        report = optimize(
+        calls.check_certifiable(inputs.scenario)
+    with calls.watched(calls.OPTIMIZE_PHASES, quiet) as progress:
+        report = calls.optimize(
             inputs.scenario,
             inputs.catalogs,
             time_limit_s=time_limit_s,
@@ -60,12 +56,12 @@ def plan(
             best_and_bound=progress.best_and_bound if progress else None,
             thorough=verbose,
         )
-    report = located(report, inputs.file)
-    answer = plan_answer(report, verbose or output_format is Format.MARKDOWN)
+    report = calls.located(report, inputs.file)
+    answer = calls.plan_answer(report, verbose or output_format is Format.MARKDOWN)
     if certificate is not None:
-        found = certificate_of(report, inputs.scenario, inputs.catalogs)
+        found = calls.certificate_of(report, inputs.scenario, inputs.catalogs)
         if found is not None:
             write(json.dumps(found.content, separators=(",", ":")) + "\n", certificate)
-        answer = with_certificate(answer, found, str(certificate))
+        answer = calls.with_certificate(answer, found, str(certificate))
     deliver(answer, report, output_format, output)
     raise typer.Exit(EXIT_BY_OUTCOME[report.outcome])

@@ -128,6 +128,7 @@ ASKING: Final[Mapping[str, Edit]] = {
         workloads=[DENSE], policy={"gpus": {"allow": ["l4"]}, "precisions": ["fp8"], "engines": ["vllm"]},
         rule={"max_pipeline_parallel": 1},
     ),
+    "policy.unmeasured_performance": Edit(rule={"unmeasured_performance": "reject"}),
     "policy.max_monthly_usd": number(rule={"max_monthly_usd": 300}),
     "policy.max_gpus": number(rule={"max_gpus": 1}),
     "policy.max_distinct_configurations": number(workloads=[CHAT, LONG], rule={"max_distinct_configurations": 1}),

@@ -25,7 +25,7 @@ HOSTING: Final = "hosting"
 COMPARABLE: Final = (*get_args(Dimension), HOSTING)
 SHARE_OF_PLAN: Final = 0.3
 """Of what is left of a limit, for the unrestricted plan; the rest is for the choices, in equal shares."""
-PHASES: Final = ("predicting", "solving", "comparing")
+COMPARE_PHASES: Final = ("predicting", "solving", "comparing")
 HOSTED_API: Final = "hosted API"
 
 
@@ -46,7 +46,7 @@ def compare(
         by: One of COMPARABLE.
         time_limit_s: For all of it.
         work_limit: The same in simplex iterations, which end at the same place on every machine.
-        progress: Told the name of each phase (`PHASES`) as it begins.
+        progress: Told the name of each phase (`COMPARE_PHASES`) as it begins.
 
     Returns:
         A row for each choice, ranked, with what stops those that do not comply.

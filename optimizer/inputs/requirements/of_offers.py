@@ -64,8 +64,16 @@ LISTS: Final = (
         sentence="Only the KV-cache precisions named are used.",
         decides="candidates",
     ),
+    Requirement(
+        name="unmeasured_performance",
+        field="policy.unmeasured_performance",
+        sense="admits",
+        sentence="Nothing serves that nobody measured the like of.",
+        without="accept",
+        decides="candidates",
+    ),
 )
-"""Lists of names, which can only be dropped."""
+"""Lists of names, and what is known of their speed, which can only be dropped."""
 
 WIDEST: Final = 16
 """The most GPUs of a replica that plans consider, in either direction."""

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.inputs import scenario as door
 from optimizer.inputs.catalog.shipped import shipped_dir
-from optimizer.inputs.scenario.attachments import with_files
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.inputs.scenario.yaml_lines import Document, Location, parse
 
@@ -104,7 +104,7 @@ def load_scenario_file(source: str | Path) -> ScenarioFile:
         scenario = Scenario.model_validate(document.content)
     except ValidationError as error:
         raise InputError(_finding(document, each) for each in error.errors() if not _is_echo(each)) from error
-    return ScenarioFile(with_files(scenario, document, path.parent), document)
+    return ScenarioFile(door.with_files(scenario, document, path.parent), document)
 
 
 def read_document(path: Path) -> Document:

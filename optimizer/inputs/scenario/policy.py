@@ -245,6 +245,8 @@ class Policy(Strict):
     """GPUs that share each layer."""
     max_pipeline_parallel: PositiveWhole | None = None
     """Stages that the layers are split into."""
+    unmeasured_performance: Literal["reject", "accept"] = "accept"
+    """Whether hosted APIs may serve, and GPUs, engines and precisions of whose like nobody published a measurement."""
     max_monthly_usd: PositiveUsd | None = None
     max_gpus: Whole | None = None
     max_distinct_configurations: PositiveWhole | None = None

@@ -16,8 +16,8 @@ from optimizer.inputs.catalog.records import Catalogs, Model
 from optimizer.inputs.scenario.scenario import Policy, Workload
 from optimizer.performance.market.supply import Platform
 from optimizer.performance.physics.categorical import Categorical
-from optimizer.performance.physics.layouts import misfit
 from optimizer.performance.physics.engine_constants import uncalibrated
+from optimizer.performance.physics.layouts import misfit
 from optimizer.performance.physics.setup import Configuration, categorical
 
 Kind = tuple[Platform, int]

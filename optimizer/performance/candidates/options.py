@@ -27,7 +27,7 @@ from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.memory import MemoryUse, kv_bytes_per_sequence, memory_use
 from optimizer.performance.physics.row_arrays import RowArrays
 from optimizer.performance.physics.setup import Configuration, Setup, gather
-from optimizer.performance.uncertainty.evidence import Margins, margins, pipeline_measured
+from optimizer.performance.uncertainty.evidence import Margins, margins, pipeline_measured, unmeasured
 
 WHOLE_MIX, MIXED = "all", "mixed"
 
@@ -230,6 +230,8 @@ def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offe
     room = memory.kv_capacity >= kv_bytes_per_sequence(setup, longest).max(axis=1)
     measured = pipeline_measured(catalogs, configurations)
     fixed["pipeline"] = needless_stages(configurations, kind, room & ~fixed["divisibility"], measured)
+    if policy.unmeasured_performance == "reject":
+        fixed["measured"] = unmeasured(catalogs, configurations)
     allowed = permitted(workload, offers)
     options = WorkloadOptions(
         **vars(variant),

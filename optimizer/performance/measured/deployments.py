@@ -74,9 +74,9 @@ def _settle_layout(table: DeploymentTable, catalogs: Catalogs) -> None:
 def _refuse_layouts(table: DeploymentTable, catalogs: Catalogs) -> None:
     """Refuse layouts that engines do not run; ranks of attention data parallelism divide no heads."""
     rows = table.sound_rows()
-    degrees = (np.where(table.layout["attention_dp"][rows] > 0, 1.0, table.layout["tp"][rows]), table.layout["pp"][rows])
-    layouts = Categorical.of(list(zip(table.names["model"][rows], *degrees, strict=True)))
-    problems = [misfit(catalogs.model(model), int(tp), int(pp)) for model, tp, pp in layouts.categories]
+    ranks, tp, pp = (table.layout[name][rows] for name in ("attention_dp", "tp", "pp"))
+    layouts = Categorical.of(list(zip(table.names["model"][rows], np.where(ranks > 0, 1.0, tp), pp, strict=True)))
+    problems = [misfit(catalogs.model(name), int(split), int(stages)) for name, split, stages in layouts.categories]
     table.problem[rows] = layouts.by_row(problems, object)
 
 

@@ -65,6 +65,6 @@ def engine_settings(
     # the releases before which other defaults hold, the first one first, as far as this release lies before them
     limits = {row.before_version: version_number(engine, row.before_version) for row in catalogs.engine_defaults}
     named = {text: first for text, first in limits.items() if first is not None}
-    earlier = sorted((text for text, first in named.items() if number is not None and number < first), key=named.get)
+    earlier = [text for text in sorted(named, key=named.__getitem__) if number is not None and number < named[text]]
     memory_gib = device.usable_memory_mib / MIB_PER_GIB
     return settings_on(found, Device(gpu, memory_gib), catalogs.engine_defaults, earlier)

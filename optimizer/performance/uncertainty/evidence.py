@@ -134,6 +134,14 @@ def pipelines(catalogs: Catalogs, engine: Column, model: Column, gpu: Column) ->
     ]
 
 
+def unmeasured(catalogs: Catalogs, configurations: Sequence[Configuration]) -> Flags:
+    """Whether something decisive about each configuration was never measured, (n,)."""
+    kinds = Categorical.joined(*categorical(configurations, PAIRED).values())
+    pairs = named_pairs(catalogs, *([kind[at] for kind in kinds.categories] for at in range(len(PAIRED))))
+    never: Flags = kinds.by_row(estimated(unseen(Calibration.of(catalogs.calibration), pairs)), np.bool_)
+    return never | ~pipeline_measured(catalogs, configurations)
+
+
 def not_measured(catalogs: Catalogs, configuration: Configuration) -> list[str]:
     """What nobody measured of one configuration, in words."""
     pairs = named_pairs(catalogs, **{name: [getattr(configuration, name)] for name in PAIRED})

@@ -15,6 +15,7 @@ from optimizer.inputs.catalog.records import Model
 from optimizer.inputs.requirements.stated import stated_requirements, with_field
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
 from optimizer.performance.candidates.options import MIXED, WorkloadOptions
+from optimizer.performance.uncertainty.evidence import unmeasured
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.outline import outlined
@@ -30,7 +31,7 @@ EVERYWHERE = "global"
 
 
 def next_best(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
-    """The cheapest plans without the chosen GPUs, without the chosen providers, without the chosen precisions.
+    """The cheapest plans without the chosen GPUs, providers, precisions, and without what nobody measured.
 
     The inquiry may be narrowed here, for the rule of thumb and for the central prediction: none of them admits an offer
     or lifts a criterion that service levels do not decide.
@@ -46,6 +47,7 @@ def next_best(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
     precisions = sorted({d.precision for d in chosen.deployments})
     without = _without(inquiry, "precision", precisions)
     yield _compared("precision", f"without {', '.join(precisions)}", chosen, lambda: inquiry, without)
+    yield from _measured(inquiry, chosen)
     workloads = len(inquiry.scenario.workloads)
     if len(chosen.deployments) > workloads and not inquiry.close_enough:
         uniform = partial(inquiry.under_policy, max_distinct_configurations=workloads)
@@ -53,6 +55,14 @@ def next_best(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
     if any(d.pool == MIXED for d in chosen.deployments):
         apart = partial(inquiry.under_policy, mix_classes=False)
         yield _compared("mix_classes", "with one class, or all in their shares, on a replica", chosen, apart)
+
+
+def _measured(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
+    """The cheapest plan that rests on no estimate of speed, where the chosen one does."""
+    if chosen.hosted or not any(d.provenance.performance == "estimated" for d in chosen.deployments):
+        return
+    keep = tuple(~unmeasured(inquiry.catalogs, choice.configurations) for choice in inquiry.options)
+    yield _compared("measured", "on what was measured", chosen, lambda: inquiry, keep)
 
 
 def _without(inquiry: Inquiry, field: str, names: Sequence[str]) -> tuple[Flags, ...]:

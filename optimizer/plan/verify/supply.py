@@ -4,7 +4,9 @@ from optimizer.base.units import GRAMS_PER_KILOGRAM, HOURS_PER_MONTH, HOURS_PER_
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID, OWNED
 from optimizer.inputs.catalog.records import Offer
 from optimizer.inputs.scenario.scenario import Policy, Workload
+from optimizer.performance.uncertainty.evidence import not_measured
 from optimizer.plan.verify.claim import CENT_TOLERANCE, Claim, Findings, setup_of
+from optimizer.plan.verify.service import configuration
 
 
 def instances(claim: Claim) -> Findings:
@@ -58,6 +60,9 @@ def offers(claim: Claim) -> Findings:
             yield most is None or degree <= most, f"{what} {degree}"
         heads = claim.catalogs.model(d.model).attention_heads
         yield heads % d.tensor_parallel == 0, f"tensor parallel {d.tensor_parallel} divides {heads} attention heads"
+        missing = not_measured(claim.catalogs, configuration(d, offer))
+        accepted = not missing or policy.unmeasured_performance == "accept"
+        yield accepted, f"{d.workload}: somebody measured {', '.join(missing) or d.gpu}"
 
 
 def _places(claim: Claim, lists: Policy | Workload, offer: Offer) -> dict[str, bool]:

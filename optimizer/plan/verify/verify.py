@@ -145,6 +145,7 @@ CHECKS: Final[Mapping[str, Rule]] = {
             "policy.countries",
             "policy.precisions",
             "policy.kv_precisions",
+            "policy.unmeasured_performance",
             "policy.price_confidence",
             "policy.max_price_age_days",
         ),
@@ -217,6 +218,7 @@ CHECKS: Final[Mapping[str, Rule]] = {
             "policy.kv_precisions",
             "policy.max_tensor_parallel",
             "policy.max_pipeline_parallel",
+            "policy.unmeasured_performance",
         ),
     ),
     "totals": Rule(
