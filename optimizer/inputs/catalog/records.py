@@ -75,7 +75,7 @@ class Gpu(Strict):
     link_pair_gb_per_s: Positive | None = None
     """One direction between two GPUs where the link is a mesh of point-to-point cables; None where a switch joins."""
     all_reduce_2_gb_per_s: Positive | None = None
-    """Measured bus bandwidth of an all-reduce over 2 GPUs that have no peer-to-peer access: through the host's memory."""
+    """Measured bus bandwidth of an all-reduce over 2 GPUs without peer-to-peer, through the host's memory."""
     all_reduce_4_gb_per_s: Positive | None = None
     """The same over 4 GPUs; taken for more, too."""
     link_domain_gpus: Count
