@@ -30,9 +30,11 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "verify": Verification,
     "why-not": WhyNot,
 }
+Content = BaseModel | Mapping[str, Any]
+"""What `--format json` may be asked of: a record, or plain values by name."""
 
 
-def as_json(content: BaseModel | Mapping[str, Any]) -> str:
+def as_json(content: Content) -> str:
     """An answer as `--format json` writes it.
 
     Args:
@@ -45,9 +47,7 @@ def as_json(content: BaseModel | Mapping[str, Any]) -> str:
     return json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
 
 
-def rendered(
-    answer: WrittenAnswer, content: BaseModel | Mapping[str, Any], form: str, *, width: int = DEFAULT_WIDTH
-) -> str:
+def rendered(answer: WrittenAnswer, content: Content, form: str, *, width: int = DEFAULT_WIDTH) -> str:
     """The answer as `text` of some width or as `markdown`, or its content as `json`."""
     if form == "json":
         return as_json(content)

@@ -232,6 +232,8 @@ class Inquiry:
             node_limit=COMPARISON_NODES if self.over_time else self.node_limit,
             break_ties=not self.any_of_equals,
         )
+        if not proven:
+            self._still_wanted()
         return None if solution is None else Answer(self, formulation, solution), proven
 
     def _still_wanted(self) -> None:
