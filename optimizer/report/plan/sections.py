@@ -85,7 +85,8 @@ def plan_answer(report: PlanReport, verbose: bool) -> WrittenAnswer:
 
 def plan_sections(report: PlanReport, verbose: bool = False) -> tuple[Section, ...]:
     """The report's sections in reading order: the answer, the reason, the way out, the proof."""
-    sections = [*(_ways_out(report) if report.monthly_cost_usd is None else _reasons(report, verbose))]
+    sections = [Section("Asked", report.asked)]
+    sections += [*(_ways_out(report) if report.monthly_cost_usd is None else _reasons(report, verbose))]
     if verbose:
         sections += _appendix(report)
     return with_content((*sections, _basis(report, verbose)))
@@ -97,7 +98,8 @@ def _reasons(report: PlanReport, verbose: bool) -> Iterator[Section]:
     yield deployments_section(report.deployments, report.confidence)
     yield schedule_section(report)
     yield placement_section(report.placement, report.deployments, len(report.periods))
-    yield Section("Before you sign", tuple(explained.warnings))
+    lost = () if explained.instance_lost is None else (explained.instance_lost.text,)
+    yield Section("Before you sign", (*explained.warnings, *lost))
     limits = explained.requirements if verbose else explained.binding
     yield Section("Requirements" if verbose else "What binds", tuple(item.text for item in limits))
     yield from _variations(explained, verbose)
