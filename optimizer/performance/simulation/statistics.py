@@ -15,7 +15,7 @@ STRETCHES = 40
 
 
 @dataclass(frozen=True)
-class Interval:
+class Bounded:
     """A figure, and between which two it lies with the chosen probability."""
 
     value: float
@@ -23,26 +23,26 @@ class Interval:
     high: float
 
 
-def share_within(within: Flags, likely: float) -> Interval:
+def share_within(within: Flags, likely: float) -> Bounded:
     """The share of requests for which something holds.
 
-    Interval of Clopper and Pearson (1934), which no distribution is assumed for.
+    Bounded of Clopper and Pearson (1934), which no distribution is assumed for.
     """
     count, kept = len(within), int(np.sum(within))
     if not count:
-        return Interval(float("nan"), 0.0, 1.0)
+        return Bounded(float("nan"), 0.0, 1.0)
     tail = (1 - likely) / 2
     below = _log_factorials(count)
     low = 0.0 if kept == 0 else _solved(lambda p: 1 - _cumulated(below, kept - 1, p), tail)
     high = 1.0 if kept == count else _solved(lambda p: -_cumulated(below, kept, p), -tail)
-    return Interval(kept / count, low, high)
+    return Bounded(kept / count, low, high)
 
 
-def quantile(values: Floats, level: float, likely: float) -> Interval:
+def quantile(values: Floats, level: float, likely: float) -> Bounded:
     """A percentile between two order statistics: how many of n values lie below it is binomial."""
     ordered, count = np.sort(values), len(values)
     if not count:
-        return Interval(float("nan"), 0.0, float("inf"))
+        return Bounded(float("nan"), 0.0, float("inf"))
     tail = (1 - likely) / 2
     ranks = np.arange(count + 1)
     below = _log_factorials(count)
@@ -50,27 +50,27 @@ def quantile(values: Floats, level: float, likely: float) -> Interval:
     # the largest rank that leaves at most `tail` below it, the smallest that leaves at most `tail` above
     first = int(np.searchsorted(cumulated, tail, side="right"))
     last = int(np.searchsorted(cumulated, 1 - tail, side="left")) + 1
-    return Interval(
+    return Bounded(
         float(ordered[min(int(np.ceil(level * count)), count) - 1]),
         float(ordered[first - 1]) if first else 0.0,
         float(ordered[last - 1]) if last <= count else float("inf"),
     )
 
 
-def mean(values: Floats, likely: float) -> Interval:
+def mean(values: Floats, likely: float) -> Bounded:
     """A mean with its standard errors to both sides, from stretches of the sample in the order of arrival.
 
     Waits of neighbours resemble each other, so the stretches' means are what is independent: batch means, Law and
     Kelton (2000).
     """
     if not len(values):
-        return Interval(float("nan"), 0.0, float("inf"))
+        return Bounded(float("nan"), 0.0, float("inf"))
     own = float(np.mean(values))
     if len(values) < STRETCHES or not np.isfinite(own):
-        return Interval(own, 0.0, float("inf"))
+        return Bounded(own, 0.0, float("inf"))
     means = [float(np.mean(part)) for part in np.array_split(values, STRETCHES)]
     error = NormalDist().inv_cdf((1 + likely) / 2) * float(np.std(means, ddof=1)) / math.sqrt(STRETCHES)
-    return Interval(own, own - error, own + error)
+    return Bounded(own, own - error, own + error)
 
 
 def _log_factorials(count: int) -> Floats:

@@ -1,6 +1,6 @@
 """The replicas of a plan as servers of a simulation, in the period in which each workload's have most to do."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,7 @@ from optimizer.plan.verify.service import configuration
 
 
 @dataclass(frozen=True)
-class Service:
+class ServedWorkload:
     """A workload's replicas in its busiest period, and what they are sent.
 
     Attributes:
@@ -28,6 +28,7 @@ class Service:
         rate_per_s: Of all classes together.
         deployments: Those that are sent something.
         servers: The same, as they are simulated.
+        before_ms: What passes outside the model on the way to each: the network and the stages before it.
     """
 
     workload: Workload
@@ -36,17 +37,17 @@ class Service:
     rate_per_s: float
     deployments: tuple[Deployment, ...]
     servers: tuple[Server, ...]
+    before_ms: tuple[float, ...]
 
 
-def services(claim: Claim, confidence: float) -> tuple[Service, ...]:
+def services(claim: Claim, confidence: float) -> tuple[ServedWorkload, ...]:
     """Every workload that replicas serve, their steps as slow as the bound of that confidence says."""
     costs = _costs(claim, confidence)
-    found = []
+    found: list[ServedWorkload] = []
     for workload in claim.scenario.workloads:
         mine = [number for number, (d, _, _) in enumerate(claim.placed) if d.workload == workload.name]
-        if mine:
-            service = _service(workload, [claim.placed[n][0] for n in mine], [costs[n] for n in mine])
-            found += [service] if service.servers else []
+        away_ms = [claim.network_ms(workload, claim.placed[n][2]) + workload.slo.ttft_overhead_ms for n in mine]
+        found += _served(workload, [claim.placed[n][0] for n in mine], [costs[n] for n in mine], away_ms)
     return tuple(found)
 
 
@@ -68,28 +69,34 @@ def _costs(claim: Claim, confidence: float) -> list[ReplicaCosts]:
     ]
 
 
-def _service(workload: Workload, deployments: Sequence[Deployment], costs: Sequence[ReplicaCosts]) -> Service:
-    """The workload in the period in which a replica of it has most to do."""
-    busiest = max(range(len(deployments[0].schedule)), key=lambda period: _load(deployments, period))
+def _served(
+    workload: Workload, deployments: Sequence[Deployment], costs: Sequence[ReplicaCosts], before_ms: Sequence[float]
+) -> Iterator[ServedWorkload]:
+    """The workload in the period in which a replica of it has most to do; none where nothing is sent to any."""
+    periods = range(len(deployments[0].schedule)) if deployments else ()
+    busiest = max(periods, key=lambda period: _load(deployments, period), default=0)
+    running = [(d, one, d.schedule[busiest], ms) for d, one, ms in zip(deployments, costs, before_ms, strict=True)]
+    sent = [each for each in running if each[2].replicas and each[2].requests_per_second > 0]
+    if not sent:
+        return
     classes = workload.classes()
-    running = [(d, one, d.schedule[busiest]) for d, one in zip(deployments, costs, strict=True)]
-    sent = [(d, one, entry) for d, one, entry in running if entry.replicas and entry.requests_per_second > 0]
+    names = tuple(item.name for item in classes)
     servers = tuple(
-        Server(one, entry.replicas, _by_class([c.name for c in classes], entry.requests_per_second_by_class))
-        for _, one, entry in sent
+        Server(one, entry.replicas, _by_class(names, entry.requests_per_second_by_class)) for _, one, entry, _ in sent
     )
     by_class = np.sum([server.rate_per_s for server in servers], axis=0)
-    return Service(
+    yield ServedWorkload(
         workload=workload,
-        names=tuple(item.name for item in classes),
+        names=names,
         classes=Classes(
             share=by_class / by_class.sum(),
             input_tokens=np.array([item.input_tokens for item in classes]),
             output_tokens=np.array([item.output_tokens for item in classes]),
         ),
         rate_per_s=float(by_class.sum()),
-        deployments=tuple(d for d, _, _ in sent),
+        deployments=tuple(d for d, *_ in sent),
         servers=servers,
+        before_ms=tuple(ms for *_, ms in sent),
     )
 
 

@@ -12,9 +12,9 @@ from optimizer.inputs.scenario.scenario import Latency, Workload
 from optimizer.performance.physics.queueing import QUANTILES
 from optimizer.performance.simulation.arrivals import Stream, renewal, trace
 from optimizer.performance.simulation.fleet import Outcome, serve_stream
-from optimizer.performance.simulation.statistics import Interval, mean, quantile, share_within
+from optimizer.performance.simulation.statistics import Bounded, mean, quantile, share_within
 from optimizer.plan.record.simulation import MeasuredLimit, SimulatedClass, SimulatedDeployment, Simulation, Verdict
-from optimizer.plan.simulate.servers import Service, services
+from optimizer.plan.simulate.servers import ServedWorkload, services
 from optimizer.plan.verify.claim import Claim
 
 Metric = Literal["ttft_ms", "tpot_ms", "e2e_ms"]
@@ -100,7 +100,7 @@ def simulated(claim: Claim, arrivals: Arrivals, *, confidence: float, requests: 
     )
 
 
-def _run(service: Service, arrivals: Arrivals, requests: int, seed: int, number: int) -> tuple[Stream, Outcome]:
+def _run(service: ServedWorkload, arrivals: Arrivals, requests: int, seed: int, number: int) -> tuple[Stream, Outcome]:
     """One seed's requests, served; the same ones whatever the plan is, so that two plans meet the same luck."""
     coming, dealing = (np.random.default_rng([seed, number, use]) for use in range(2))
     recorded = arrivals.recorded
@@ -113,17 +113,18 @@ def _run(service: Service, arrivals: Arrivals, requests: int, seed: int, number:
     return stream, serve_stream(dealing, stream, service.servers, cached, MOST_REPLICAS)
 
 
-def _after_warm_up(service: Service, runs: Sequence[tuple[Stream, Outcome]]) -> _Sample:
+def _after_warm_up(service: ServedWorkload, runs: Sequence[tuple[Stream, Outcome]]) -> _Sample:
     """What is judged of all runs; a trace is judged whole."""
-    overhead_s = service.workload.slo.ttft_overhead_ms / MS_PER_S
+    before_ms = np.array(service.before_ms)
     parts = []
     for stream, outcome in runs:
         arrived = stream.arrived_s[outcome.request] - stream.arrived_s[0]
         late = arrived >= WARM_UP * stream.span_s
+        outside_ms = before_ms[outcome.server[late]]
         latencies: dict[Metric, Floats] = {
-            "ttft_ms": (outcome.ttft_s[late] + overhead_s) * MS_PER_S,
+            "ttft_ms": outcome.ttft_s[late] * MS_PER_S + outside_ms,
             "tpot_ms": outcome.tpot_s[late] * MS_PER_S,
-            "e2e_ms": (outcome.e2e_s[late] + overhead_s) * MS_PER_S,
+            "e2e_ms": outcome.e2e_s[late] * MS_PER_S + outside_ms,
         }
         parts.append(_Sample(stream.request_class[outcome.request][late], latencies))
     return _Sample(
@@ -132,7 +133,7 @@ def _after_warm_up(service: Service, runs: Sequence[tuple[Stream, Outcome]]) -> 
     )
 
 
-def _judged(service: Service, sample: _Sample) -> Iterator[SimulatedClass]:
+def _judged(service: ServedWorkload, sample: _Sample) -> Iterator[SimulatedClass]:
     """Each class of the workload against its limits."""
     for number, name in enumerate(service.names):
         mine = sample.of(sample.request_class == number)
@@ -187,11 +188,11 @@ def _limits(workload: Workload, sample: _Sample) -> Iterator[MeasuredLimit]:
         )
 
 
-def _measured(values: Floats, statistic: str) -> Interval:
+def _measured(values: Floats, statistic: str) -> Bounded:
     return mean(values, LIKELY) if statistic == MEAN else quantile(values, QUANTILES[statistic], LIKELY)
 
 
-def _verdict(found: Interval, limit_ms: float) -> Verdict:
+def _verdict(found: Bounded, limit_ms: float) -> Verdict:
     if found.high <= limit_ms:
         return "holds"
     return "broken" if found.low > limit_ms else "undecided"
@@ -202,7 +203,7 @@ def _statistics(values: Floats) -> dict[str, float]:
     return {MEAN: float(np.mean(values)), **{name: float(np.quantile(values, q)) for name, q in QUANTILES.items()}}
 
 
-def _deployments(service: Service, runs: Sequence[tuple[Stream, Outcome]]) -> Iterator[SimulatedDeployment]:
+def _deployments(service: ServedWorkload, runs: Sequence[tuple[Stream, Outcome]]) -> Iterator[SimulatedDeployment]:
     """How busy the replicas that were looked at were, over all runs."""
     for number, d in enumerate(service.deployments):
         spans = [(stream.span_s, done) for stream, outcome in runs for done in outcome.replicas[number]]
