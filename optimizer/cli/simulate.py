@@ -48,7 +48,7 @@ def simulate(
     work_limit: WorkLimitOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """What a plan's percentiles are when requests really arrive; exit code 1 when a promise breaks, 4 undecided."""
+    """A plan's percentiles when requests really arrive, one by one; exit code 1 when a promise breaks."""
     check_writable(output)
     coming = calls.arrivals_of(arrivals, trace)
     if calls.is_plan(Path(plan)):

@@ -68,7 +68,7 @@ class ReplicaCosts:
         head_s: (B + 1,) the output head for so many tokens.
         mixed: Share of a prompt's work that is added to decode steps, which read the weights anyway.
         interference: Share of a prompt's time for which running sequences wait.
-        stages: Pipeline stages.
+        held_up: Part of a prompt's work for which every pipeline stage waits: all of it on one stage.
         max_sequences, max_tokens: Most sequences that run, most tokens in a step.
         cache_bytes: KV cache, all ranks' together.
         slowdown: Factors on all of these.
@@ -83,7 +83,7 @@ class ReplicaCosts:
     head_s: list[float]
     mixed: float
     interference: float
-    stages: float
+    held_up: float
     max_sequences: int
     max_tokens: int
     cache_bytes: float
@@ -101,7 +101,7 @@ class ReplicaCosts:
         batch = int(self.batch[sequences])
         apart = self.pass_s[tokens] + self.head_s[prompts]
         riding = self.pass_s[batch + tokens] - self.pass_s[batch] + self.head_s[batch + prompts] - self.head_s[batch]
-        return ((1 - self.mixed) * apart + self.mixed * riding) / self.stages
+        return ((1 - self.mixed) * apart + self.mixed * riding) * self.held_up
 
     def work(self, new_tokens: Ints, cached_tokens: Ints, output_tokens: Ints) -> Work:
         """What requests of these lengths, (N,) each, ask of the replica."""
@@ -126,6 +126,7 @@ def replica_costs(setup: Setup, row: int, slowdown: Slowdown = Slowdown()) -> Re
     """The tables of one row of a setup."""
     one = setup.take(np.array([row]))
     layout, constants = one.layout, one.constants
+    stages = layout.pipeline_parallel[0]
     copies = cache_copies(one)[0]
     most, tokens = int(layout.max_num_seqs[0] * copies), int(layout.max_batched_tokens[0])
     # one row a number of sequences
@@ -150,7 +151,7 @@ def replica_costs(setup: Setup, row: int, slowdown: Slowdown = Slowdown()) -> Re
         head_s=(slowdown.prefill * steps.matrices.head.seconds(np.ones_like(sequences), sequences)).tolist(),
         mixed=float(constants["mixed_prefill_share"][0]),
         interference=float(constants["interference_factor"][0]),
-        stages=float(layout.pipeline_parallel[0]),
+        held_up=float(1 / stages + (1 - 1 / stages) * constants["stage_bubble_share"][0]),
         max_sequences=most,
         max_tokens=tokens,
         cache_bytes=float(max(memory.kv_capacity[0], 0.0) * copies),

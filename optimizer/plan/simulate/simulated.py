@@ -55,16 +55,16 @@ class Arrivals:
 
 
 @dataclass(frozen=True)
-class _Sample:
+class _Requests:
     """Requests of one workload after the warm-up, over all seeds, (n,) each; milliseconds."""
 
     request_class: Ints
     latency_ms: dict[Metric, Floats]
 
-    def of(self, members: Flags) -> "_Sample":
+    def of(self, members: Flags) -> "_Requests":
         """Some of them."""
         latencies = {name: values[members] for name, values in self.latency_ms.items()}
-        return _Sample(self.request_class[members], latencies)
+        return _Requests(self.request_class[members], latencies)
 
 
 def simulated(claim: Claim, arrivals: Arrivals, *, confidence: float, requests: int, seeds: int) -> Simulation:
@@ -113,7 +113,7 @@ def _run(service: ServedWorkload, arrivals: Arrivals, requests: int, seed: int, 
     return stream, serve_stream(dealing, stream, service.servers, cached, MOST_REPLICAS)
 
 
-def _after_warm_up(service: ServedWorkload, runs: Sequence[tuple[Stream, Outcome]]) -> _Sample:
+def _after_warm_up(service: ServedWorkload, runs: Sequence[tuple[Stream, Outcome]]) -> _Requests:
     """What is judged of all runs; a trace is judged whole."""
     before_ms = np.array(service.before_ms)
     parts = []
@@ -126,14 +126,14 @@ def _after_warm_up(service: ServedWorkload, runs: Sequence[tuple[Stream, Outcome
             "tpot_ms": outcome.tpot_s[late] * MS_PER_S,
             "e2e_ms": outcome.e2e_s[late] * MS_PER_S + outside_ms,
         }
-        parts.append(_Sample(stream.request_class[outcome.request][late], latencies))
-    return _Sample(
+        parts.append(_Requests(stream.request_class[outcome.request][late], latencies))
+    return _Requests(
         np.concatenate([part.request_class for part in parts]),
         {name: np.concatenate([part.latency_ms[name] for part in parts]) for name in parts[0].latency_ms},
     )
 
 
-def _judged(service: ServedWorkload, sample: _Sample) -> Iterator[SimulatedClass]:
+def _judged(service: ServedWorkload, sample: _Requests) -> Iterator[SimulatedClass]:
     """Each class of the workload against its limits."""
     for number, name in enumerate(service.names):
         mine = sample.of(sample.request_class == number)
@@ -166,7 +166,7 @@ def _asked(workload: Workload) -> Iterator[tuple[Metric, str, float]]:
             yield metric, statistic, limit_ms
 
 
-def _within_all(workload: Workload, sample: _Sample) -> Flags:
+def _within_all(workload: Workload, sample: _Requests) -> Flags:
     """(n,) whether a request keeps every limit at once."""
     kept = np.ones(len(sample.request_class), dtype=np.bool_)
     for metric, _, limit_ms in _asked(workload):
@@ -174,7 +174,7 @@ def _within_all(workload: Workload, sample: _Sample) -> Flags:
     return kept
 
 
-def _limits(workload: Workload, sample: _Sample) -> Iterator[MeasuredLimit]:
+def _limits(workload: Workload, sample: _Requests) -> Iterator[MeasuredLimit]:
     for metric, statistic, limit_ms in _asked(workload):
         found = _measured(sample.latency_ms[metric], statistic)
         yield MeasuredLimit(
