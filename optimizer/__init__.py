@@ -4,51 +4,60 @@ from optimizer import load_catalogs, load_scenario, optimize
 report = optimize(load_scenario("chat-8b"), load_catalogs())
 
 Every command is one function here, typed, and nothing prints. What takes long takes `progress`, which is told the name
-of each step as it begins.
+of each step as it begins. What a name needs is loaded when it is first used.
 """
 
-from optimizer.answers.accuracy.calibrate import Fit
-from optimizer.answers.accuracy.calibrate import fit as calibrate
-from optimizer.answers.accuracy.decisions import Decisions, validate_decisions
-from optimizer.answers.accuracy.prediction import Prediction, Setting, predict_setting
-from optimizer.answers.accuracy.validate import Validation, validate
-from optimizer.answers.catalog.diff import CatalogDiff, catalog_diff
-from optimizer.answers.catalog.importing import ImportedPrices, PriceListTerms, import_prices
-from optimizer.answers.catalog.models import AddedModel, add_model
-from optimizer.answers.catalog.overlay import write_overlay
-from optimizer.answers.catalog.snapshot import Snapshot, snapshot, snapshot_named
-from optimizer.answers.catalog.soundness import check_catalogs
-from optimizer.answers.catalog.update import CatalogUpdate, update_catalogs
-from optimizer.answers.compare.compare import compare
-from optimizer.answers.compare.types import Comparison
-from optimizer.answers.frontier import Frontier, frontier
-from optimizer.answers.gate.baseline import Baseline, read_baselines
-from optimizer.answers.gate.gate import gate
-from optimizer.answers.gate.pin import Pin, pinned
-from optimizer.answers.gate.rules import GateLimits
-from optimizer.answers.gate.types import GateReport
-from optimizer.answers.lifecycle.lifecycle import lifecycle
-from optimizer.answers.lifecycle.types import LifecycleReport
-from optimizer.answers.optimize import optimize
-from optimizer.answers.page import Page, page
-from optimizer.answers.verify import verify_plan
-from optimizer.answers.why_not import WhyNot, why_not
-from optimizer.base.errors import Finding, InputError, OptimizerError, SolverFailure, VerificationFailed
-from optimizer.base.progress import Progress
-from optimizer.inputs.catalog.checks import CatalogFinding
-from optimizer.inputs.catalog.loading import load_catalogs
-from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.measurements import load_measurements
-from optimizer.inputs.scenario.loading import ScenarioFile, load_scenario, load_scenario_file
-from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.performance.measured.batch import predict_batch as predict
-from optimizer.plan.question.forcing import Choice
-from optimizer.plan.record.report import PlanReport, Verification
-from optimizer.plan.variants.frontier import Sweep
-from optimizer.report.catalog.catalog import catalog_rows
-from optimizer.report.catalog.entry import CatalogEntry, catalog_entries
-from optimizer.report.export import as_json, schema
-from optimizer.report.plan.page import page_html
+from typing import TYPE_CHECKING
+
+from optimizer.base.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from optimizer.answers.accuracy.calibrate import Fit
+    from optimizer.answers.accuracy.calibrate import fit as calibrate
+    from optimizer.answers.accuracy.decisions import Decisions, validate_decisions
+    from optimizer.answers.accuracy.prediction import Prediction, Setting, predict_setting
+    from optimizer.answers.accuracy.validate import Validation, validate
+    from optimizer.answers.catalog.diff import CatalogDiff, catalog_diff
+    from optimizer.answers.catalog.importing import ImportedPrices, PriceListTerms, import_prices
+    from optimizer.answers.catalog.models import AddedModel, add_model
+    from optimizer.answers.catalog.overlay import write_overlay
+    from optimizer.answers.catalog.snapshot import Snapshot, snapshot, snapshot_named
+    from optimizer.answers.catalog.soundness import check_catalogs
+    from optimizer.answers.catalog.update import CatalogUpdate, update_catalogs
+    from optimizer.answers.compare.compare import compare
+    from optimizer.answers.compare.types import Comparison
+    from optimizer.answers.frontier import Frontier, frontier
+    from optimizer.answers.gate.baseline import Baseline, read_baselines
+    from optimizer.answers.gate.gate import gate
+    from optimizer.answers.gate.pin import Pin, pinned
+    from optimizer.answers.gate.rules import GateLimits
+    from optimizer.answers.gate.types import GateReport
+    from optimizer.answers.lifecycle.lifecycle import lifecycle
+    from optimizer.answers.lifecycle.types import LifecycleReport
+    from optimizer.answers.optimize import optimize
+    from optimizer.answers.page import Page, page
+    from optimizer.answers.simulate import arrivals_of, simulate
+    from optimizer.answers.verify import verify_plan
+    from optimizer.answers.why_not import WhyNot, why_not
+    from optimizer.base.errors import Finding, InputError, OptimizerError, SolverFailure, VerificationFailed
+    from optimizer.base.progress import Progress
+    from optimizer.inputs.catalog.checks import CatalogFinding
+    from optimizer.inputs.catalog.loading import load_catalogs
+    from optimizer.inputs.catalog.records import Catalogs
+    from optimizer.inputs.measurements import load_measurements
+    from optimizer.inputs.scenario.loading import ScenarioFile, load_scenario, load_scenario_file
+    from optimizer.inputs.scenario.scenario import Scenario
+    from optimizer.performance.measured.batch import predict_batch as predict
+    from optimizer.plan.question.forcing import Choice
+    from optimizer.plan.record.report import PlanReport, Verification
+    from optimizer.plan.record.simulation import Simulation
+    from optimizer.plan.variants.frontier import Sweep
+    from optimizer.report.catalog.catalog import catalog_rows
+    from optimizer.report.catalog.entry import CatalogEntry, catalog_entries
+    from optimizer.report.export import as_json, schema
+    from optimizer.report.plan.page import page_html
+else:
+    __getattr__ = on_first_use(__name__)
 
 __all__ = [
     "AddedModel",
@@ -79,6 +88,7 @@ __all__ = [
     "Scenario",
     "ScenarioFile",
     "Setting",
+    "Simulation",
     "Snapshot",
     "SolverFailure",
     "Sweep",
@@ -87,6 +97,7 @@ __all__ = [
     "VerificationFailed",
     "WhyNot",
     "add_model",
+    "arrivals_of",
     "as_json",
     "calibrate",
     "catalog_diff",
@@ -110,6 +121,7 @@ __all__ = [
     "predict_setting",
     "read_baselines",
     "schema",
+    "simulate",
     "snapshot",
     "snapshot_named",
     "update_catalogs",
@@ -119,3 +131,8 @@ __all__ = [
     "why_not",
     "write_overlay",
 ]
+
+
+def __dir__() -> list[str]:
+    """Every name of the package, loaded or not."""
+    return __all__

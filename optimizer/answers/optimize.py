@@ -36,7 +36,7 @@ SHARE_OF_PLAN = 0.8
 SHARE_OF_COMPARISONS = 0.15
 """Of a limit: what comparisons may use, however soon the plan was found; those of a thorough answer may use it up."""
 
-PHASES = ("predicting", "solving", "verifying", "comparing", "varying")
+OPTIMIZE_PHASES = ("predicting", "solving", "verifying", "comparing", "varying")
 
 
 class Stopwatch:
@@ -72,7 +72,7 @@ def optimize(
         catalogs: What is known.
         time_limit_s: For all of it; without proof in time the outcome is `feasible` or `unproven`.
         work_limit: The same in simplex iterations, which end at the same place on every machine.
-        progress: Told the name of each phase (`PHASES`) as it begins.
+        progress: Told the name of each phase (`OPTIMIZE_PHASES`) as it begins.
         best_and_bound: Told USD a month of the best plan so far, where there is one, and what no plan undercuts.
         thorough: Whether to vary every limit and find how far each and the prices may move before the plan changes;
             otherwise only what binds and the demand are moved by a step.
@@ -171,6 +171,7 @@ def _report(
     eliminated = {SAME_PLATFORM: answer.formulation.same_platform, **solution.eliminated}
     return PlanReport(
         scenario=inquiry.scenario.name,
+        asked=tuple(f"{each.name}: {words}" for each in inquiry.scenario.workloads for words in each.stated_as),
         outcome=solution.outcome,
         monthly_cost_usd=total,
         bound_usd=_bound_usd(solution, total),

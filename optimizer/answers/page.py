@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from optimizer.answers.frontier import Frontier, swept
-from optimizer.answers.optimize import PHASES, optimized
+from optimizer.answers.optimize import OPTIMIZE_PHASES, optimized
 from optimizer.base.clock import Clock
 from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
@@ -14,7 +14,7 @@ from optimizer.plan.readback.readback import stands_for
 from optimizer.plan.record.report import PlanReport
 from optimizer.plan.variants.frontier import Sweep
 
-PAGE_PHASES: Final = (*PHASES, "drawing")
+PAGE_PHASES: Final = (*OPTIMIZE_PHASES, "drawing")
 SHARE_OF_REPORT: Final = 0.7
 """Of a limit, for the plan with all its explanations; the rest is for the frontier."""
 FRONTIER_POINTS: Final = 9

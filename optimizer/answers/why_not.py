@@ -31,7 +31,7 @@ from optimizer.plan.variants.shortfalls import Shortfall, shortfalls
 SCHEMA_VERSION: Final = 1
 SHARE_OF_EACH_PLAN: Final = 0.4
 """Of what is left of a limit, for the plan and for the choice's plan in turn; the rest is for what lies between."""
-PHASES: Final = ("predicting", "solving", "comparing")
+WHY_NOT_PHASES: Final = ("predicting", "solving", "comparing")
 CHEAPEST: Final = Decimal("0.01")
 """Prices are lowered to one percent at most: a discount beyond is no price."""
 SHORTFALLS: Final = frozenset(item.requirement for item in CRITERIA.values() if not item.predicted)
@@ -91,7 +91,7 @@ def why_not(
         choice: What to force.
         time_limit_s: For all of it.
         work_limit: The same in simplex iterations, which end at the same place on every machine.
-        progress: Told the name of each phase (`PHASES`) as it begins.
+        progress: Told the name of each phase (`WHY_NOT_PHASES`) as it begins.
 
     Returns:
         Both plans with what makes the difference, or what the choice fails and the ways out.

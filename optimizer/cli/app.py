@@ -1,53 +1,69 @@
 """The `optimizer` command: its subcommands, and every error turned into a message and an exit code."""
 
 import sys
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
 from optimizer.base.errors import InputError, OptimizerError
-from optimizer.cli.accuracy.calibrate import calibrate
-from optimizer.cli.accuracy.predict import predict
-from optimizer.cli.accuracy.validate import validate
-from optimizer.cli.catalog.catalog import catalog
-from optimizer.cli.catalog.history import diff_command, snapshot_command
-from optimizer.cli.catalog.importing import import_command, update_command
-from optimizer.cli.catalog.model import add_model_command
-from optimizer.cli.compare import compare_command
-from optimizer.cli.frontier import frontier_command
-from optimizer.cli.gate import gate_command
-from optimizer.cli.lifecycle import lifecycle_command
+from optimizer.base.version import VERSION
+from optimizer.cli import commands
 from optimizer.cli.options import Exit
-from optimizer.cli.plan import plan
-from optimizer.cli.report import report_command
-from optimizer.cli.schema import schema_command
-from optimizer.cli.verify import verify_command
-from optimizer.cli.why_not import why_not_command
+
+
+class LazyGroup(TyperGroup):
+    """Lists its commands by their line of help, and loads the one that is named."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """The named command as its module has it."""
+        name, listed, rest = super().resolve_command(ctx, args)
+        return name, listed if isinstance(listed, TyperGroup) else _loaded(ctx, str(name)), rest
+
+
+def _loaded(ctx: Any, name: str) -> Any:
+    """The command of that name in the group that is being run."""
+    group = () if ctx.parent is None else (ctx.info_name,)
+    function = getattr(commands, "_".join((*group, name)).replace("-", "_"))
+    single = typer.Typer(add_completion=False)
+    single.command(name)(function)
+    return get_command(single)
+
+
+def _listed() -> None:
+    """What stands for a command in a list, and is never run."""
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        sys.stdout.write(f"optimizer {VERSION}\n")
+        raise typer.Exit
+
 
 app = typer.Typer(
     name="optimizer",
+    cls=LazyGroup,
     help="The cheapest LLM deployment that meets its SLAs, proven and explained.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command("plan")(plan)
-app.command("lifecycle")(lifecycle_command)
-app.command("why-not")(why_not_command)
-app.command("frontier")(frontier_command)
-app.command("gate")(gate_command)
-app.command("compare")(compare_command)
-app.command("report")(report_command)
-app.command("verify")(verify_command)
-app.command("predict")(predict)
-app.command("calibrate")(calibrate)
-app.command("validate")(validate)
-catalog.command("import")(import_command)
-catalog.command("update")(update_command)
-catalog.command("add-model")(add_model_command)
-catalog.command("diff")(diff_command)
-catalog.command("snapshot")(snapshot_command)
+catalog = typer.Typer(cls=LazyGroup, help="Browse and check the catalogs.", no_args_is_help=True)
+for path, about in commands.COMMANDS.items():
+    folder, _, command = path.rpartition(" ")
+    (catalog if folder else app).command(command, help=about)(_listed)
 app.add_typer(catalog, name="catalog")
-app.command("schema")(schema_command)
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """The cheapest LLM deployment that meets its SLAs, proven and explained."""
+    del version
 
 
 def main() -> None:

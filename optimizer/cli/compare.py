@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
-from optimizer.answers.compare.compare import COMPARABLE, PHASES, compare
-from optimizer.answers.compare.types import Comparison
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.extras import optional
+from optimizer.cli import calls, names
 from optimizer.cli.options import (
     TIME_LIMIT_S,
     CatalogsOption,
@@ -22,11 +21,7 @@ from optimizer.cli.options import (
     check_writable,
     write,
 )
-from optimizer.cli.question import question, watched
-from optimizer.report.compare.chart import compare_chart
-from optimizer.report.compare.compare import MOST_SHOWN, compare_answer, compare_csv, compare_html
-from optimizer.report.compare.sheet import EXTRA, write_xlsx
-from optimizer.report.export import rendered
+from optimizer.cli.question import question
 
 
 class SheetFormat(StrEnum):
@@ -43,11 +38,11 @@ class SheetFormat(StrEnum):
 FORMAT_HELP = "How to write the result; xlsx needs --output and pip install '.[sheet]'."
 
 
-def compare_command(
+def compare(
     scenario: ScenarioArgument,
-    by: Annotated[str, typer.Option(help=f"One of {', '.join(COMPARABLE)}.")],
+    by: Annotated[str, typer.Option(help=f"One of {', '.join(names.COMPARABLE)}.")],
     top: Annotated[
-        int | None, typer.Option(min=1, help=f"Rows shown of each table; {MOST_SHOWN}, and all of them in csv.")
+        int | None, typer.Option(min=1, help=f"Rows shown of each table; {names.MOST_SHOWN}, and all of them in csv.")
     ] = None,
     output_format: Annotated[SheetFormat, typer.Option("--format", help=FORMAT_HELP)] = SheetFormat.TEXT,
     output: OutputOption = None,
@@ -62,14 +57,14 @@ def compare_command(
     _check_chart(chart)
     _check_sheet(output_format, output)
     inputs = question(scenario, catalogs, output)
-    with watched(PHASES, quiet) as progress:
-        answer = compare(
+    with calls.watched(calls.COMPARE_PHASES, quiet) as progress:
+        answer = calls.compare(
             inputs.scenario, inputs.catalogs, by, time_limit_s=time_limit_s, work_limit=work_limit, progress=progress
         )
     if chart is not None:
-        write(compare_chart(answer, top or MOST_SHOWN), chart)
+        write(calls.compare_chart(answer, top or names.MOST_SHOWN), chart)
     if output_format is SheetFormat.XLSX and output is not None:
-        write_xlsx(answer, output, top)
+        calls.write_xlsx(answer, output, top)
     else:
         write(_rendered(answer, output_format, top), output)
     if not any(row.rank for row in answer.choices):
@@ -93,12 +88,12 @@ def _check_sheet(form: SheetFormat, output: Path | None) -> None:
         return
     if output is None:
         raise InputError([Finding("compare", 0, "--format", "xlsx is a file of its own", "add --output FILE.xlsx")])
-    optional("xlsxwriter", extra=EXTRA)
+    optional("xlsxwriter", extra=calls.SHEET_EXTRA)
 
 
-def _rendered(answer: Comparison, form: SheetFormat, top: int | None) -> str:
+def _rendered(answer: "calls.Comparison", form: SheetFormat, top: int | None) -> str:
     if form is SheetFormat.CSV:
-        return compare_csv(answer, top)
+        return calls.compare_csv(answer, top)
     if form is SheetFormat.HTML:
-        return compare_html(answer, top)
-    return rendered(compare_answer(answer, top), answer, form.value)
+        return calls.compare_html(answer, top)
+    return calls.rendered(calls.compare_answer(answer, top), answer, form.value)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from optimizer.answers.frontier import frontier, frontier_steps, sweep_of
+from optimizer.cli import calls, names
 from optimizer.cli.options import (
     TIME_LIMIT_S,
     CatalogsOption,
@@ -18,14 +18,12 @@ from optimizer.cli.options import (
     WorkLimitOption,
     deliver,
 )
-from optimizer.cli.question import question, watched
-from optimizer.plan.variants.frontier import SWEEPABLE
-from optimizer.report.plan.frontier import frontier_answer
+from optimizer.cli.question import question
 
-SWEEP_HELP = f"FIELD=A:B:N with FIELD one of {', '.join(SWEEPABLE)}, or WORKLOAD.FIELD; twice for a grid."
+SWEEP_HELP = f"FIELD=A:B:N with FIELD one of {', '.join(names.SWEEPABLE)}, or WORKLOAD.FIELD; twice for a grid."
 
 
-def frontier_command(
+def frontier(
     scenario: ScenarioArgument,
     sweep: Annotated[list[str], typer.Option(help=SWEEP_HELP)],
     output_format: FormatOption = Format.TEXT,
@@ -35,11 +33,11 @@ def frontier_command(
     work_limit: WorkLimitOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Cost against a requirement or two, each point a proven optimum, and the values where the plan changes."""
+    """Cost against a requirement or two, each point proven, and the values where the plan changes."""
     inputs = question(scenario, catalogs, output)
-    sweeps = [sweep_of(text, inputs.scenario) for text in sweep]
-    with watched(frontier_steps(sweeps), quiet) as progress:
-        answer = frontier(
+    sweeps = [calls.sweep_of(text, inputs.scenario) for text in sweep]
+    with calls.watched(calls.frontier_steps(sweeps), quiet) as progress:
+        answer = calls.frontier(
             inputs.scenario,
             inputs.catalogs,
             sweeps,
@@ -47,5 +45,5 @@ def frontier_command(
             work_limit=work_limit,
             progress=progress,
         )
-    deliver(frontier_answer(answer), answer, output_format, output)
+    deliver(calls.frontier_answer(answer), answer, output_format, output)
     raise typer.Exit(Exit.ANSWERED if answer.plans else Exit.NO_PLAN)

@@ -8,13 +8,8 @@ from typing import Annotated
 
 import typer
 
-from optimizer.answers.catalog.snapshot import SHIPPED_NAME
-from optimizer.answers.gate.baseline import read_baselines
-from optimizer.answers.gate.gate import gate
-from optimizer.answers.gate.pin import pinned
-from optimizer.answers.gate.rules import GateLimits
-from optimizer.answers.gate.types import GateReport
 from optimizer.base.errors import Finding, InputError
+from optimizer.cli import calls
 from optimizer.cli.options import (
     CatalogsOption,
     Exit,
@@ -26,13 +21,6 @@ from optimizer.cli.options import (
     deliver,
     write,
 )
-from optimizer.cli.question import watched
-from optimizer.inputs.catalog.loading import load_catalogs
-from optimizer.inputs.scenario.loading import ScenarioFile, load_scenario_file
-from optimizer.report.gate.comment import gate_comment
-from optimizer.report.gate.gate import gate_answer
-from optimizer.report.gate.junit import gate_junit
-from optimizer.report.gate.sarif import gate_sarif
 
 WORK_LIMIT = 200_000
 """Where a plan is not proven by then it is cut short, with the same verdict on every machine; about a minute."""
@@ -51,7 +39,7 @@ def _usd(text: str) -> Decimal:
     return amount
 
 
-def gate_command(
+def gate(
     scenarios: Annotated[list[str], typer.Argument(help="Scenario files, folders of them, or shipped names.")],
     baseline: Annotated[
         list[Path] | None, typer.Option(help="A plan (JSON) to compare with, or a folder of them; repeatable.")
@@ -97,7 +85,8 @@ def gate_command(
 ) -> None:
     """Whether budgets hold and prices are sound, what changed, and why; exit code 1 when the gate is broken."""
     check_writable(output, junit, sarif, comment)
-    limits = GateLimits(
+    files = _loaded(scenarios)
+    limits = calls.GateLimits(
         max_monthly_usd=max_monthly_usd,
         max_increase_percent=max_increase_percent,
         max_increase_usd=max_increase_usd,
@@ -107,13 +96,12 @@ def gate_command(
         allow_missing_price=tuple(allow_missing_price or ()),
         allow_expired=tuple(allow_expired or ()),
     )
-    files = _loaded(scenarios)
-    baselines = read_baselines(baseline or ())
-    known = load_catalogs(catalogs)
-    held_to = None if pin is None else pinned(pin, catalogs, allow_drift=allow_drift)
-    with watched([file.scenario.name for file in files], quiet) as progress:
-        old_catalogs = None if baseline_catalogs is None else load_catalogs(_overlay(baseline_catalogs))
-        report = gate(
+    baselines = calls.read_baselines(baseline or ())
+    known = calls.load_catalogs(catalogs)
+    held_to = None if pin is None else calls.pinned(pin, catalogs, allow_drift=allow_drift)
+    with calls.watched([file.scenario.name for file in files], quiet) as progress:
+        old_catalogs = None if baseline_catalogs is None else calls.load_catalogs(_overlay(baseline_catalogs))
+        report = calls.gate(
             files,
             known,
             limits,
@@ -124,24 +112,24 @@ def gate_command(
             work_limit=work_limit,
             progress=progress,
         )
-    for path, form in ((junit, gate_junit), (sarif, gate_sarif), (comment, gate_comment)):
+    for path, form in ((junit, calls.gate_junit), (sarif, calls.gate_sarif), (comment, calls.gate_comment)):
         if path is not None:
             write(form(report), path)
-    deliver(gate_answer(report), report, output_format, output)
+    deliver(calls.gate_answer(report), report, output_format, output)
     raise typer.Exit(exit_code(report))
 
 
 def _overlay(name: str) -> Path | None:
-    return None if name == SHIPPED_NAME else Path(name)
+    return None if name == calls.SHIPPED_NAME else Path(name)
 
 
-def _loaded(names: list[str]) -> list[ScenarioFile]:
+def _loaded(names: list[str]) -> "list[calls.ScenarioFile]":
     """Every scenario named, folders opened; the problems of all of them at once."""
     findings: list[Finding] = []
-    files: list[ScenarioFile] = []
+    files: list[calls.ScenarioFile] = []
     for name in dict.fromkeys(each for given in names for each in _opened(given)):
         try:
-            files.append(load_scenario_file(name))
+            files.append(calls.load_scenario_file(name))
         except InputError as error:
             findings.extend(error.findings)
     if findings:
@@ -163,7 +151,7 @@ def _opened(name: str) -> Iterator[str]:
     yield from found
 
 
-def exit_code(report: GateReport) -> Exit:
+def exit_code(report: "calls.GateReport") -> Exit:
     """The gravest of what broke the gate: no plan, then no proof, then a demand."""
     rules = {reason.rule for reason in report.reasons}
     if "no_plan" in rules:

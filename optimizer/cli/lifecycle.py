@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from optimizer.answers.lifecycle.lifecycle import lifecycle, phase_of
 from optimizer.base.errors import InputError
+from optimizer.cli import calls
 from optimizer.cli.options import (
     EXIT_BY_OUTCOME,
     TIME_LIMIT_S,
@@ -18,12 +18,10 @@ from optimizer.cli.options import (
     WorkLimitOption,
     write,
 )
-from optimizer.cli.question import question, watched
-from optimizer.report.export import as_json
-from optimizer.report.lifecycle import lifecycle_markdown, lifecycle_text
+from optimizer.cli.question import question
 
 
-def lifecycle_command(
+def lifecycle(
     scenario: Annotated[str, typer.Argument(help="A scenario with a lifecycle section, or a shipped scenario's name.")],
     output_format: FormatOption = Format.TEXT,
     output: OutputOption = None,
@@ -36,12 +34,12 @@ def lifecycle_command(
     inputs = question(scenario, catalogs, output)
     months = inputs.scenario.lifecycle.months if inputs.scenario.lifecycle else 0
     try:
-        with watched([phase_of(month) for month in range(1, months + 1)], quiet) as progress:
-            report = lifecycle(
+        with calls.watched([calls.phase_of(month) for month in range(1, months + 1)], quiet) as progress:
+            report = calls.lifecycle(
                 inputs.scenario, inputs.catalogs, time_limit_s=time_limit_s, work_limit=work_limit, progress=progress
             )
     except InputError as error:
         raise InputError(inputs.file.located(error.findings)) from error
-    forms = {Format.JSON: as_json, Format.MARKDOWN: lifecycle_markdown, Format.TEXT: lifecycle_text}
+    forms = {Format.JSON: calls.as_json, Format.MARKDOWN: calls.lifecycle_markdown, Format.TEXT: calls.lifecycle_text}
     write(forms[output_format](report), output)
     raise typer.Exit(EXIT_BY_OUTCOME[report.outcome])

@@ -4,16 +4,12 @@ import sys
 from collections.abc import Mapping
 from enum import IntEnum, StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from pydantic import BaseModel
 
-from optimizer.answers.catalog.overlay import write_text
 from optimizer.base.errors import Finding, InputError
-from optimizer.report.export import rendered
-from optimizer.report.layout.elements import WrittenAnswer
-from optimizer.report.layout.text import DEFAULT_WIDTH
+from optimizer.cli import calls
 
 
 class Format(StrEnum):
@@ -86,19 +82,20 @@ def check_writable(*outputs: Path | None) -> None:
 
 
 def deliver(
-    answer: WrittenAnswer,
-    content: BaseModel | Mapping[str, Any],
+    answer: "calls.WrittenAnswer",
+    content: "calls.Content",
     output_format: Format,
     output: Path | None,
     *,
-    width: int = DEFAULT_WIDTH,
+    width: int | None = None,
 ) -> None:
     """Writes an answer, or its content, in the form that was asked for.
 
     Raises:
         InputError: the file can't be written.
     """
-    write(rendered(answer, content, output_format.value, width=width), output)
+    text = calls.rendered(answer, content, output_format.value, width=width or calls.DEFAULT_WIDTH)
+    write(text, output)
 
 
 def write(text: str, output: Path | None) -> None:
@@ -110,7 +107,7 @@ def write(text: str, output: Path | None) -> None:
     if output is None:
         sys.stdout.write(text)
     else:
-        write_text(output, text)
+        calls.write_text(output, text)
 
 
 def written(rows_by_file: Mapping[Path, int]) -> list[str]:

@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from optimizer.answers.certificate import certificate_of, check_certifiable
-from optimizer.answers.located import located
-from optimizer.answers.optimize import PHASES, optimize
+from optimizer.base.clock import Clock
+from optimizer.cli import calls
 from optimizer.cli.options import (
     EXIT_BY_OUTCOME,
     TIME_LIMIT_S,
@@ -24,9 +23,7 @@ from optimizer.cli.options import (
     deliver,
     write,
 )
-from optimizer.cli.question import question, watched
-from optimizer.report.plan.certificate import with_certificate
-from optimizer.report.plan.sections import plan_answer
+from optimizer.cli.question import question
 
 
 def plan(
@@ -47,11 +44,13 @@ def plan(
 ) -> None:
     """The cheapest plan that meets the scenario, with its proof and explanation."""
     check_writable(certificate)
+    # the time is that of the whole command; of the work a proof may take as much again as the plan
+    clock = Clock(time_limit_s, work_limit)
     inputs = question(scenario, catalogs, output)
     if certificate is not None:
-        check_certifiable(inputs.scenario)
-    with watched(PHASES, quiet) as progress:
-        report = optimize(
+        calls.check_certifiable(inputs.scenario)
+    with calls.watched(calls.OPTIMIZE_PHASES, quiet) as progress:
+        report = calls.optimize(
             inputs.scenario,
             inputs.catalogs,
             time_limit_s=time_limit_s,
@@ -60,12 +59,12 @@ def plan(
             best_and_bound=progress.best_and_bound if progress else None,
             thorough=verbose,
         )
-    report = located(report, inputs.file)
-    answer = plan_answer(report, verbose or output_format is Format.MARKDOWN)
+    report = calls.located(report, inputs.file)
+    answer = calls.plan_answer(report, verbose or output_format is Format.MARKDOWN)
     if certificate is not None:
-        found = certificate_of(report, inputs.scenario, inputs.catalogs)
+        found = calls.certificate_of(report, inputs.scenario, inputs.catalogs, clock)
         if found is not None:
             write(json.dumps(found.content, separators=(",", ":")) + "\n", certificate)
-        answer = with_certificate(answer, found, str(certificate))
+        answer = calls.with_certificate(answer, found, str(certificate), clock.reached)
     deliver(answer, report, output_format, output)
     raise typer.Exit(EXIT_BY_OUTCOME[report.outcome])

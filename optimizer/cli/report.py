@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import typer
 
-from optimizer.answers.located import located
-from optimizer.answers.page import PAGE_PHASES, page
 from optimizer.base.extras import optional
+from optimizer.cli import calls
 from optimizer.cli.options import (
     EXIT_BY_OUTCOME,
     TIME_LIMIT_S,
@@ -19,11 +18,10 @@ from optimizer.cli.options import (
     check_writable,
     write,
 )
-from optimizer.cli.question import question, watched
-from optimizer.report.plan.page import page_html
+from optimizer.cli.question import question
 
 
-def report_command(
+def report(
     scenario: ScenarioArgument,
     output: OutputOption = None,
     catalogs: CatalogsOption = None,
@@ -35,9 +33,9 @@ def report_command(
     check_writable(output)
     optional("matplotlib", extra="report")
     inputs = question(scenario, catalogs, output)
-    with watched(PAGE_PHASES, quiet) as progress:
-        found = page(
+    with calls.watched(calls.PAGE_PHASES, quiet) as progress:
+        found = calls.page(
             inputs.scenario, inputs.catalogs, time_limit_s=time_limit_s, work_limit=work_limit, progress=progress
         )
-    write(page_html(replace(found, report=located(found.report, inputs.file))), output)
+    write(calls.page_html(replace(found, report=calls.located(found.report, inputs.file))), output)
     raise typer.Exit(EXIT_BY_OUTCOME[found.report.outcome])

@@ -4,12 +4,13 @@ from typing import Annotated
 
 import typer
 
+from optimizer.cli import calls, names
 from optimizer.cli.options import OutputOption, write
-from optimizer.report.export import SCHEMAS, schema
 
 
-def schema_command(
-    name: Annotated[str, typer.Argument(help=f"One of: {', '.join(sorted(SCHEMAS))}.")], output: OutputOption = None
+def schema(
+    name: Annotated[str, typer.Argument(help=f"One of: {', '.join(sorted(names.SCHEMAS))}.")],
+    output: OutputOption = None,
 ) -> None:
     """The JSON schema of a published shape."""
-    write(schema(name), output)
+    write(calls.schema(name), output)

@@ -5,13 +5,11 @@ from typing import Annotated
 
 import typer
 
-from optimizer.answers.verify import verify_plan
+from optimizer.cli import calls
 from optimizer.cli.options import CatalogsOption, Exit, Format, FormatOption, OutputOption, check_writable, deliver
-from optimizer.inputs.catalog.loading import load_catalogs
-from optimizer.report.verify import verification_answer
 
 
-def verify_command(
+def verify(
     plan: Annotated[Path, typer.Argument(help="A plan (JSON) as `optimizer plan --format json` writes it.")],
     certificate: Annotated[
         Path | None,
@@ -23,8 +21,8 @@ def verify_command(
     output: OutputOption = None,
     catalogs: CatalogsOption = None,
 ) -> None:
-    """Whether every promise and figure of a plan file holds, computed again without a solver; exit code 1 if not."""
+    """Whether every promise and figure of a plan file holds, computed again; exit code 1 if not."""
     check_writable(output)
-    found = verify_plan(plan, load_catalogs(catalogs), certificate)
-    deliver(verification_answer(found), found, output_format, output)
+    found = calls.verify_plan(plan, calls.load_catalogs(catalogs), certificate)
+    deliver(calls.verification_answer(found), found, output_format, output)
     raise typer.Exit(Exit.ANSWERED if found.passed else Exit.BROKEN)

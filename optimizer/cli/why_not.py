@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from optimizer.answers.why_not import PHASES, why_not
+from optimizer.cli import calls
 from optimizer.cli.options import (
     TIME_LIMIT_S,
     CatalogsOption,
@@ -18,12 +18,10 @@ from optimizer.cli.options import (
     WorkLimitOption,
     deliver,
 )
-from optimizer.cli.question import question, watched
-from optimizer.plan.question.forcing import Choice
-from optimizer.report.plan.why_not import why_not_answer
+from optimizer.cli.question import question
 
 
-def why_not_command(
+def why_not(
     scenario: ScenarioArgument,
     gpu: Annotated[str | None, typer.Option(help="As `optimizer catalog list gpus` shows it, or a pattern.")] = None,
     provider: Annotated[str | None, typer.Option(help="A provider, or a pattern.")] = None,
@@ -42,9 +40,9 @@ def why_not_command(
 ) -> None:
     """What a choice would cost against the plan and why, or what it fails, and the price at which it wins."""
     inputs = question(scenario, catalogs, output)
-    choice = Choice(gpu, provider, precision, tensor_parallel, pricing_term, engine, region, workload)
-    with watched(PHASES, quiet) as progress:
-        answer = why_not(
+    choice = calls.Choice(gpu, provider, precision, tensor_parallel, pricing_term, engine, region, workload)
+    with calls.watched(calls.WHY_NOT_PHASES, quiet) as progress:
+        answer = calls.why_not(
             inputs.scenario,
             inputs.catalogs,
             choice,
@@ -52,5 +50,5 @@ def why_not_command(
             work_limit=work_limit,
             progress=progress,
         )
-    deliver(why_not_answer(answer), answer, output_format, output)
+    deliver(calls.why_not_answer(answer), answer, output_format, output)
     raise typer.Exit(Exit.NO_PLAN if answer.optimal_monthly_cost_usd is None else Exit.ANSWERED)

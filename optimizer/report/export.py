@@ -15,6 +15,7 @@ from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.record.explanation import Explanation
 from optimizer.plan.record.report import PlanReport, Verification
+from optimizer.plan.record.simulation import Simulation
 from optimizer.report.layout.elements import WrittenAnswer
 from optimizer.report.layout.markdown import answer_markdown
 from optimizer.report.layout.text import DEFAULT_WIDTH, answer_text
@@ -27,12 +28,15 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "lifecycle": LifecycleReport,
     "plan": PlanReport,
     "scenario": Scenario,
+    "simulate": Simulation,
     "verify": Verification,
     "why-not": WhyNot,
 }
+Content = BaseModel | Mapping[str, Any]
+"""What `--format json` may be asked of: a record, or plain values by name."""
 
 
-def as_json(content: BaseModel | Mapping[str, Any]) -> str:
+def as_json(content: Content) -> str:
     """An answer as `--format json` writes it.
 
     Args:
@@ -45,9 +49,7 @@ def as_json(content: BaseModel | Mapping[str, Any]) -> str:
     return json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
 
 
-def rendered(
-    answer: WrittenAnswer, content: BaseModel | Mapping[str, Any], form: str, *, width: int = DEFAULT_WIDTH
-) -> str:
+def rendered(answer: WrittenAnswer, content: Content, form: str, *, width: int = DEFAULT_WIDTH) -> str:
     """The answer as `text` of some width or as `markdown`, or its content as `json`."""
     if form == "json":
         return as_json(content)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.command import Command, Result
 
-from optimizer.cli import plan as plan_command
+from optimizer.cli import calls
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.export import SCHEMAS, as_json
 
@@ -229,7 +229,7 @@ def test_our_own_fault_is_exit_code_70_in_one_line(optimizer: Command, monkeypat
     def broken(*_: object, **__: object) -> None:
         raise KeyError("a defect\nwith two lines")
 
-    monkeypatch.setattr(plan_command, "optimize", broken)
+    monkeypatch.setattr(calls, "optimize", broken)
     result = optimizer("plan", "chat-8b")
     assert result.code == 70
     assert result.err.count("\n") == 1

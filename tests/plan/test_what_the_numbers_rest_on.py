@@ -2,12 +2,14 @@
 
 import re
 from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import pytest
 
 from optimizer import load_scenario
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.plan.explain.alternatives import next_best
 from optimizer.plan.grounds.exposure import exposure
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.solving import solved
@@ -54,6 +56,20 @@ def test_a_quality_that_fails_costs_what_the_plan_without_its_precision_costs(
         without = solved(asked, [*map(_flags, keep)]).solution.cost_usd_per_month
         assert without is not None
         assert item.costs_usd == pytest.approx(without - float(plan.monthly_cost_usd), abs=0.01)
+
+
+def test_a_plan_on_estimates_stands_beside_the_cheapest_one_on_what_was_measured(
+    asked: Inquiry, plan: PlannedFleet
+) -> None:
+    """It is the plan of the policy that rejects estimates, and rests on none."""
+    assert any(d.provenance.performance == "estimated" for d in plan.deployments)
+    (beside,) = (item for item in next_best(asked, plan) if item.kind == "measured")
+    policy = asked.scenario.policy.model_copy(update={"unmeasured_performance": "reject"})
+    strict = solved(asked.changed(asked.scenario.model_copy(update={"policy": policy})))
+    assert beside.monthly_cost_usd == pytest.approx(
+        Decimal(str(strict.solution.cost_usd_per_month)), abs=Decimal("0.01")
+    )
+    assert {d.provenance.performance for d in read_back(strict).deployments} == {"calibrated"}
 
 
 def _flags(keep: list[bool]) -> np.ndarray:

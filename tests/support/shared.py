@@ -17,7 +17,7 @@ from hypothesis import settings
 
 from optimizer import load_catalogs, load_scenario
 from optimizer.answers.optimize import optimize
-from optimizer.cli import plan as plan_command
+from optimizer.cli import calls
 from optimizer.cli.options import TIME_LIMIT_S
 from optimizer.inputs.catalog.csv_tables import CsvTable
 from optimizer.inputs.catalog.records import Catalogs
@@ -121,7 +121,7 @@ def optimizer(
             return planned(scenario.name)
         return optimize(scenario, laid_over, **options)
 
-    monkeypatch.setattr(plan_command, "optimize", remembered)
+    monkeypatch.setattr(calls, "optimize", remembered)
     return lambda *arguments: run(monkeypatch, capsys, *map(str, arguments))
 
 

@@ -9,12 +9,8 @@ from typing import Annotated
 
 import typer
 
-from optimizer.answers.accuracy.calibrate import fit
+from optimizer.cli import calls
 from optimizer.cli.options import CatalogsOption, Format, FormatOption, QuietOption, deliver, write
-from optimizer.inputs.catalog.loading import load_catalogs
-from optimizer.inputs.measurements import load_measurements
-from optimizer.report.accuracy.calibration import calibration_content, calibration_csv, calibration_section
-from optimizer.report.layout.elements import WrittenAnswer
 
 HASH_DIGITS = 12
 
@@ -44,11 +40,11 @@ def calibrate(
 
     Put the file as calibration.csv into a folder and give that folder with --catalogs to plan with it.
     """
-    frame, known = load_measurements(measurements), load_catalogs(catalogs)
+    frame, known = calls.load_measurements(measurements), calls.load_catalogs(catalogs)
     data = f"{measurements.name} (SHA-256 {hashlib.sha256(measurements.read_bytes()).hexdigest()[:HASH_DIGITS]})"
     if not quiet and sys.stderr.isatty():
         sys.stderr.write(f"fitting to {len(frame):,} rows\n")
-    found = fit(
+    found = calls.fit(
         frame,
         known,
         start=start.value,
@@ -57,6 +53,6 @@ def calibrate(
         data=data,
         as_of=as_of.date() if as_of else None,
     )
-    write(calibration_csv(found.entries), output)
-    answer = WrittenAnswer((calibration_section(found, data),))
-    deliver(answer, calibration_content(found, data), output_format, None)
+    write(calls.calibration_csv(found.entries), output)
+    answer = calls.WrittenAnswer((calls.calibration_section(found, data),))
+    deliver(answer, calls.calibration_content(found, data), output_format, None)

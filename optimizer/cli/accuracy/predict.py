@@ -6,15 +6,9 @@ from typing import Annotated
 
 import typer
 
-from optimizer.answers.accuracy.prediction import Prediction, Setting, predict_setting
 from optimizer.base.errors import Finding, InputError
+from optimizer.cli import calls
 from optimizer.cli.options import CatalogsOption, Format, FormatOption, OutputOption, QuietOption, write
-from optimizer.inputs.catalog.loading import load_catalogs
-from optimizer.inputs.catalog.rows import read_rows
-from optimizer.performance.measured.batch import predict_batch
-from optimizer.performance.measured.rows import REQUIRED
-from optimizer.report.accuracy.prediction import prediction_markdown, prediction_text
-from optimizer.report.export import as_json
 
 CSV_DIGITS = "%.6g"
 MAX_TOKENS = 10_000_000
@@ -51,7 +45,7 @@ def predict(
         write(_predicted_file(batch, catalogs, quiet), output)
         return
     _require([name for name, value in needed.items() if value is None], concurrency, request_rate)
-    setting = Setting(
+    setting = calls.Setting(
         model=model or "",
         gpu=gpu or "",
         tensor_parallel=tensor_parallel,
@@ -65,17 +59,17 @@ def predict(
         load_type="request_rate" if concurrency is None else "concurrency",
         load_value=concurrency or request_rate or 0,
     )
-    write(_rendered(predict_setting(setting, load_catalogs(catalogs)), output_format), output)
+    write(_rendered(calls.predict_setting(setting, calls.load_catalogs(catalogs)), output_format), output)
 
 
 def _predicted_file(batch: Path, catalogs: Path | None, quiet: bool) -> str:
     """The file's rows with the predictions beside them, as CSV."""
-    rows = read_rows(batch, REQUIRED)
-    known = load_catalogs(catalogs)
+    rows = calls.read_rows(batch, calls.REQUIRED)
+    known = calls.load_catalogs(catalogs)
     remarks = not quiet and sys.stderr.isatty()
     if remarks:
         sys.stderr.write(f"predicting {len(rows):,} rows\n")
-    predicted = predict_batch(rows, known)
+    predicted = calls.predict_batch(rows, known)
     if remarks:
         unsupported = int((predicted["pred_status"] != "ok").sum())
         sys.stderr.write(f"{len(rows) - unsupported:,} predicted, {unsupported:,} unsupported\n")
@@ -97,7 +91,9 @@ def _require(missing: list[str], concurrency: int | None, request_rate: float | 
         raise InputError(findings)
 
 
-def _rendered(prediction: Prediction, output_format: Format) -> str:
+def _rendered(prediction: "calls.Prediction", output_format: Format) -> str:
     if output_format is Format.JSON:
-        return as_json(prediction)
-    return prediction_markdown(prediction) if output_format is Format.MARKDOWN else prediction_text(prediction)
+        return calls.as_json(prediction)
+    return (
+        calls.prediction_markdown(prediction) if output_format is Format.MARKDOWN else calls.prediction_text(prediction)
+    )

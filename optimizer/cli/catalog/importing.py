@@ -7,16 +7,10 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from optimizer.answers.catalog.importing import PriceListTerms, import_prices, refuse_nothing
-from optimizer.answers.catalog.overlay import write_overlay
-from optimizer.answers.catalog.update import update_catalogs
 from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.cli import calls, names
 from optimizer.cli.options import CatalogsOption, Format, FormatOption, deliver, written
 from optimizer.inputs.catalog.kinds import Confidence, ProviderKind, SellerKind
-from optimizer.inputs.catalog.loading import load_catalogs
-from optimizer.inputs.importing.price_lists import FORMATS
-from optimizer.report.catalog.importing import import_content, import_sections, update_content, update_sections
-from optimizer.report.layout.elements import WrittenAnswer
 
 KINDS = get_args(ProviderKind)
 DEFAULT_LIMIT = 20
@@ -24,7 +18,7 @@ SELLERS = get_args(SellerKind)
 CONFIDENCES = get_args(Confidence)
 
 
-def import_command(
+def catalog_import(
     file: Annotated[Path, typer.Argument(help="A SkyPilot vms.csv, a gpuhunt CSV, or a CSV with our own columns.")],
     output: Annotated[Path, typer.Option("--output", help="Folder for offers.csv and sources.csv; use --catalogs.")],
     source: Annotated[str, typer.Option(help="Name of the source, where rows do not state one.")] = "",
@@ -34,7 +28,9 @@ def import_command(
     provider: Annotated[str, typer.Option(help="Who sells, where rows do not say.")] = "",
     provider_kind: Annotated[str, typer.Option(help=f"Of providers new to the catalog: {', '.join(KINDS)}.")] = "",
     seller: Annotated[str, typer.Option(help=f"Of providers new to the catalog: {', '.join(SELLERS)}.")] = "unknown",
-    price_list: Annotated[str, typer.Option("--as", help=f"{', '.join(FORMATS)}; else told by the headings.")] = "",
+    price_list: Annotated[
+        str, typer.Option("--as", help=f"{', '.join(names.FORMATS)}; else told by the headings.")
+    ] = "",
     gpu: Annotated[list[str] | None, typer.Option(help="NAME=ID: what a name in the file stands for.")] = None,
     confidence: Annotated[str, typer.Option(help=f"Of the prices: {', '.join(CONFIDENCES)}.")] = "listed",
     title: Annotated[str, typer.Option(help="What the source is; the file's name unless given.")] = "",
@@ -45,9 +41,9 @@ def import_command(
     output_format: FormatOption = Format.TEXT,
     catalogs: CatalogsOption = None,
 ) -> None:
-    """Another price list as your own catalog files; what can't be told for sure is left out and listed."""
-    known = load_catalogs(catalogs)
-    terms = PriceListTerms(
+    """Another price list as your own catalog files; what is not certain is left out and listed."""
+    known = calls.load_catalogs(catalogs)
+    terms = calls.PriceListTerms(
         source=source,
         as_of=as_of.date() if as_of else None,
         provider=provider,
@@ -58,14 +54,19 @@ def import_command(
         title=title,
         licence=licence,
     )
-    imported = import_prices(file, known, terms, _one_of(FORMATS, price_list, "--as") if price_list else None)
-    refuse_nothing(file, imported)
-    files = written(write_overlay(output, imported.tables, afresh=replace))
-    sections, content = import_sections(imported, file.name, files), import_content(imported, file.name, files)
-    deliver(WrittenAnswer(sections), content, output_format, None)
+    imported = calls.import_prices(
+        file, known, terms, _one_of(names.FORMATS, price_list, "--as") if price_list else None
+    )
+    calls.refuse_nothing(file, imported)
+    files = written(calls.write_overlay(output, imported.tables, afresh=replace))
+    sections, content = (
+        calls.import_sections(imported, file.name, files),
+        calls.import_content(imported, file.name, files),
+    )
+    deliver(calls.WrittenAnswer(sections), content, output_format, None)
 
 
-def update_command(
+def catalog_update(
     newer: Annotated[Path, typer.Argument(help="A newer price list, or a folder of price lists and catalog files.")],
     output: Annotated[
         Path, typer.Option("--output", help="Your folder of catalog files; then use it with --catalogs.")
@@ -78,12 +79,12 @@ def update_command(
     limit: Annotated[int, typer.Option(min=0, help="Rows shown of each kind; 0 shows all.")] = DEFAULT_LIMIT,
     output_format: FormatOption = Format.TEXT,
 ) -> None:
-    """Newer prices in one go: rows that are newer than what is known are taken, and what moved is shown."""
-    terms = PriceListTerms(source=source, as_of=as_of.date() if as_of else None, provider=provider)
-    update = update_catalogs(newer, output, terms)
+    """Newer prices in one go: rows newer than what is known are taken, and what moved is shown."""
+    terms = calls.PriceListTerms(source=source, as_of=as_of.date() if as_of else None, provider=provider)
+    update = calls.update_catalogs(newer, output, terms)
     files = written(update.files)
-    sections = update_sections(update, files, limit if output_format is Format.TEXT else 0)
-    deliver(WrittenAnswer(sections), update_content(update, files), output_format, None)
+    sections = calls.update_sections(update, files, limit if output_format is Format.TEXT else 0)
+    deliver(calls.WrittenAnswer(sections), calls.update_content(update, files), output_format, None)
 
 
 def _one_of(known: Collection[str], value: str, option: str) -> Any:

@@ -6,15 +6,11 @@ from typing import Annotated
 
 import typer
 
-from optimizer.answers.catalog.models import add_model
-from optimizer.answers.catalog.overlay import write_overlay
+from optimizer.cli import calls
 from optimizer.cli.options import CatalogsOption, Format, FormatOption, deliver, written
-from optimizer.inputs.catalog.loading import load_catalogs
-from optimizer.report.catalog.model import model_section
-from optimizer.report.layout.elements import WrittenAnswer
 
 
-def add_model_command(
+def catalog_add_model(
     config: Annotated[Path, typer.Argument(help="A folder with a Hugging Face config.json, or that file.")],
     output: Annotated[Path, typer.Option("--output", help="Folder for models.csv and sources.csv; use --catalogs.")],
     identity: Annotated[str, typer.Option("--id", help="What scenarios call it; the folder's name unless given.")] = "",
@@ -30,10 +26,10 @@ def add_model_command(
     output_format: FormatOption = Format.TEXT,
     catalogs: CatalogsOption = None,
 ) -> None:
-    """A model of your own from its config.json: shapes, counted parameters, cache bytes; its weights aren't read."""
-    added = add_model(
+    """A model of your own from its config.json: shapes, counted parameters, cache bytes."""
+    added = calls.add_model(
         config,
-        load_catalogs(catalogs),
+        calls.load_catalogs(catalogs),
         name=identity,
         hf_id=hf_id,
         precision=precision,
@@ -41,6 +37,6 @@ def add_model_command(
         as_of=as_of.date() if as_of else None,
         replace=replace,
     )
-    files = written(write_overlay(output, added.tables))
+    files = written(calls.write_overlay(output, added.tables))
     content = {"model": added.model.model_dump(mode="json"), "written": files}
-    deliver(WrittenAnswer((model_section(added.model, files),)), content, output_format, None)
+    deliver(calls.WrittenAnswer((calls.model_section(added.model, files),)), content, output_format, None)

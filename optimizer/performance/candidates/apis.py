@@ -127,6 +127,7 @@ def _failures(
         "api_context": row.max_input_tokens is not None and item.input_tokens > row.max_input_tokens,
         "api_weights": alias is not None and workload.model not in catalogs.models and alias.relation in TUNED,
         "api_quality": workload.min_quality is not None and workload.unknown_quality == "reject",
+        "api_measured": policy.unmeasured_performance == "reject",
         "api_precision": bool(policy.precisions or policy.kv_precisions),
         "api_carbon": policy.max_carbon_kg_per_month is not None,
     }

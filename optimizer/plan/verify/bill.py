@@ -223,6 +223,7 @@ def _api_may_serve(claim: Claim, item: Hosted) -> Findings:
         unplaced = lists.regions.restricts or lists.countries.restricts
         yield not unplaced, f"{item.provider} does not say where it serves, and the {who} asks for places"
     yield item.model in claim.models(item.workload), f"{item.api} may serve it"
+    yield policy.unmeasured_performance == "accept", f"nobody measured the latency of {item.api} here"
     blind = not (policy.precisions or policy.kv_precisions) and policy.max_carbon_kg_per_month is None
     yield blind, f"nobody knows what precision {item.api} serves and what it emits"
     alias = claim.catalogs.aliases.get(item.model.casefold())

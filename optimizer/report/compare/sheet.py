@@ -9,7 +9,7 @@ from optimizer.answers.compare.types import Comparison
 from optimizer.base.extras import optional
 from optimizer.report.compare.compare import compare_csv
 
-EXTRA = "sheet"
+SHEET_EXTRA = "sheet"
 WIDEST_COLUMN = 60
 """Characters beyond which a column is no longer widened for its content."""
 
@@ -20,7 +20,7 @@ def write_xlsx(answer: Comparison, output: Path, top: int | None = None) -> None
     Raises:
         InputError: the library that writes spreadsheets is not installed; says how to install it.
     """
-    book = optional("xlsxwriter", extra=EXTRA).Workbook(str(output), {"in_memory": True})
+    book = optional("xlsxwriter", extra=SHEET_EXTRA).Workbook(str(output), {"in_memory": True})
     book.set_properties({"title": answer.summary, "created": datetime.combine(answer.catalog_as_of, time())})
     sheet, bold = book.add_worksheet(answer.by), book.add_format({"bold": True})
     lines = list(csv.reader(io.StringIO(compare_csv(answer, top))))

@@ -1,0 +1,41 @@
+"""Names that help texts list, stated here so that help waits for nothing; a test holds them to what is known below."""
+
+from typing import Final
+
+COMPARABLE: Final = ("provider", "gpu", "precision", "pricing_term", "region", "hosting")
+SWEEPABLE: Final = ("ttft_ms", "tpot_ms", "requests_per_second", "min_quality", "confidence")
+DIMENSIONS: Final = ("metric", "gpu", "engine", "model_kind", "precision", "parallelism", "load", "source")
+DEFAULT_BY: Final = ("metric", "engine+load", "gpu", "model_kind", "precision", "parallelism", "source")
+SCHEMAS: Final = (
+    "compare",
+    "explanation",
+    "frontier",
+    "gate",
+    "lifecycle",
+    "plan",
+    "scenario",
+    "simulate",
+    "verify",
+    "why-not",
+)
+LISTINGS: Final = (
+    "gpus",
+    "offers",
+    "sellers",
+    "regions",
+    "round-trips",
+    "grid",
+    "price_checks",
+    "models",
+    "aliases",
+    "precisions",
+    "kernels",
+    "quality",
+    "engines",
+    "serverless",
+    "ancillary",
+    "calibration",
+    "sources",
+)
+FORMATS: Final = ("skypilot", "gpuhunt", "plain")
+MOST_SHOWN: Final = 15
