@@ -47,10 +47,15 @@ def can_beat(problem: Problem, bound: Bound, incumbent: Incumbent | None, state:
 
 
 def within_cutoff(result: SearchResult, state: SearchState) -> SearchResult:
-    """A plan that is dearer than what is of interest is none, and proves nothing about dearer plans."""
-    if result.incumbent is None or result.incumbent.usd_per_hour <= state.cutoff_usd_per_hour * (1 + EQUAL_COST):
+    """A plan that is dearer than what is of interest is none, and proves nothing about dearer plans.
+
+    One that is only near the cheapest, since a gap was asked for, may be dearer where the cheapest is not.
+    """
+    cutoff = state.cutoff_usd_per_hour
+    if result.incumbent is None or result.incumbent.usd_per_hour <= cutoff * (1 + EQUAL_COST):
         return result
-    return replace(result, incumbent=None, status="infeasible" if result.status == "optimal" else "unproven")
+    dearer = not state.relative_gap or result.bound.usd_per_hour >= cutoff * (1 - EQUAL_COST)
+    return replace(result, incumbent=None, status="infeasible" if result.status == "optimal" and dearer else "unproven")
 
 
 def ready_for_final(problem: Problem, keep: Flags, bound: Bound, state: SearchState) -> bool:
@@ -149,7 +154,9 @@ def result_of(
 ) -> SearchResult:
     """What a solver's last word, with all that was proven before it, says about the problem."""
     status = result.status if incumbent is None or result.status == "optimal" else "feasible"
-    lower = min(max(result.bound, bound.usd_per_hour), state.cutoff_usd_per_hour)
+    known = np.inf if incumbent is None else incumbent.usd_per_hour
+    # candidates were left out because they are in no plan as cheap as the cutoff or the known one; dearer ones may be
+    lower = min(max(result.bound, bound.usd_per_hour), state.cutoff_usd_per_hour, known)
     possible = keep & can_beat(problem, bound, incumbent, state)
     with_candidate = np.where(possible, bound.with_candidate_usd_per_hour, np.inf)
     return SearchResult(status, Bound(lower, with_candidate), incumbent)
