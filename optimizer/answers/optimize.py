@@ -172,7 +172,7 @@ def _report(
     total = None if bought is None else bought.monthly_cost_usd
     least = simplicity.cheapest.monthly_cost_usd if simplicity and simplicity.cheapest else total
     mixing = mixing_of(answer)
-    eliminated = {SAME_PLATFORM: answer.formulation.same_platform, **solution.eliminated}
+    eliminated = {SAME_PLATFORM: (answer.cheapest or answer).formulation.same_platform, **solution.eliminated}
     return PlanReport(
         scenario=inquiry.scenario.name,
         asked=tuple(f"{each.name}: {words}" for each in inquiry.scenario.workloads for words in each.stated_as),

@@ -67,6 +67,8 @@ class Simplicity(Strict):
     """That run at once, at most."""
     cheapest: Patchwork | None
     """None where the plan itself is the cheapest."""
+    kept: bool = False
+    """Whether it is what runs today, which stays while it is within the percentage."""
     text: str
     """What the cheapest would save and what it would take; empty where the plan is the cheapest."""
 
