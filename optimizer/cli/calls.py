@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from optimizer.answers.compare.compare import COMPARE_PHASES as COMPARE_PHASES
     from optimizer.answers.compare.compare import compare as compare
     from optimizer.answers.compare.types import Comparison as Comparison
+    from optimizer.answers.draft import ScenarioDraft as ScenarioDraft
+    from optimizer.answers.draft import scenario_text as scenario_text
     from optimizer.answers.frontier import frontier as frontier
     from optimizer.answers.frontier import frontier_steps as frontier_steps
     from optimizer.answers.frontier import sweep_of as sweep_of

@@ -97,16 +97,28 @@ def load_scenario_file(source: str | Path) -> ScenarioFile:
         InputError: every problem found, each with file, line and field.
     """
     path = find_scenario(str(source))
-    document = read_document(path)
+    return scenario_in(read_document(path), path.parent)
+
+
+def scenario_in(document: Document, folder: Path) -> ScenarioFile:
+    """The scenario in a document, with the files that it names.
+
+    Args:
+        document: As parsed.
+        folder: Where it lies, or would lie.
+
+    Raises:
+        InputError: every problem found, each with line and field.
+    """
     if not isinstance(document.content, dict):
         raise InputError(
-            [Finding(str(path), 1, "", "a scenario is a mapping of fields", "start with name: and workloads:")]
+            [Finding(document.file, 1, "", "a scenario is a mapping of fields", "start with name: and workloads:")]
         )
     try:
         scenario = Scenario.model_validate(document.content)
     except ValidationError as error:
         raise InputError(_finding(document, each) for each in error.errors() if not _is_echo(each)) from error
-    file = ScenarioFile(door.with_files(scenario, document, path.parent), document)
+    file = ScenarioFile(door.with_files(scenario, document, folder), document)
     try:
         return replace(file, scenario=restated(file.scenario))
     except InputError as error:
