@@ -75,7 +75,6 @@ if TYPE_CHECKING:
     from optimizer.report.accuracy.plots import plot_errors as plot_errors
     from optimizer.report.accuracy.prediction import prediction_markdown as prediction_markdown
     from optimizer.report.accuracy.prediction import prediction_text as prediction_text
-    from optimizer.report.catalog.catalog import LISTINGS as LISTINGS
     from optimizer.report.catalog.catalog import catalog_rows as catalog_rows
     from optimizer.report.catalog.catalog import check_sections as check_sections
     from optimizer.report.catalog.catalog import listing_section as listing_section
@@ -88,6 +87,7 @@ if TYPE_CHECKING:
     from optimizer.report.catalog.importing import import_sections as import_sections
     from optimizer.report.catalog.importing import update_content as update_content
     from optimizer.report.catalog.importing import update_sections as update_sections
+    from optimizer.report.catalog.listings import LISTINGS as LISTINGS
     from optimizer.report.catalog.model import model_section as model_section
     from optimizer.report.compare.chart import compare_chart as compare_chart
     from optimizer.report.compare.compare import compare_answer as compare_answer

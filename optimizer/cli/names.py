@@ -15,6 +15,7 @@ LISTINGS: Final = (
     "round-trips",
     "grid",
     "price_checks",
+    "thinking",
     "models",
     "aliases",
     "precisions",

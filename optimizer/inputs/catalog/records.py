@@ -23,6 +23,7 @@ from optimizer.inputs.catalog.kinds import (
     QuantizedPart,
 )
 from optimizer.inputs.catalog.terms import OfferAlias, Terms
+from optimizer.inputs.catalog.thinking import ThinkingLength
 
 Row = TypeVar("Row")
 
@@ -294,6 +295,8 @@ class Catalogs:
     gpu_figures: tuple[Figure, ...]
     models: Mapping[str, Model]
     aliases: Mapping[str, ModelAlias]
+    thinking: Mapping[str, ThinkingLength]
+    """By model, where somebody published it."""
     schemes: Mapping[str, PrecisionScheme]
     kernel_support: Mapping[tuple[str, str], KernelSupport]
     quality: tuple[QualityFigure, ...]
