@@ -87,6 +87,14 @@ class ScenarioDraft:
 def scenario_text(draft: ScenarioDraft, file: Path, catalogs: Catalogs) -> str:
     """The scenario as YAML with comments, which loads and fits the catalogs.
 
+    Args:
+        draft: The answers.
+        file: What it would be called, for messages and its first line.
+        catalogs: What is known.
+
+    Returns:
+        What to write to the file.
+
     Raises:
         InputError: an answer that no scenario may hold, or a name that the catalogs do not know, each with its line in
             what would have been written.

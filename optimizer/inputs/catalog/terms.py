@@ -195,6 +195,8 @@ class Owned(Strict):
     """What cooling costs beyond the power that `pue` already counts; so the next two, per instance."""
     staff_usd_per_month: Usd
     space_usd_per_month: Usd
+    sunk: bool = False
+    """Whether its purchase is paid whatever is decided, so that only what running it costs counts."""
     source: str
     as_of: date
     note: str = ""
@@ -202,13 +204,16 @@ class Owned(Strict):
     def parts_usd_per_month(self, rated_power_kw: Decimal) -> dict[str, Decimal]:
         """What a month of one instance is made of.
 
-        Purchase × (1 − resale share) / months; power: kW × PUE × 730 h × USD/kWh; cooling, staff and space as given.
+        Purchase × (1 − resale share) / months, nothing where it is sunk; power: kW × PUE × 730 h × USD/kWh; cooling,
+        staff and space as given.
 
         Args:
             rated_power_kw: Its GPUs' rated power, where the row does not give the instance's own.
         """
         return {
-            "purchase": self.purchase_usd * (1 - self.resale_share) / self.amortisation_months,
+            "purchase": Decimal(0)
+            if self.sunk
+            else self.purchase_usd * (1 - self.resale_share) / self.amortisation_months,
             "power": (self.power_kw or rated_power_kw) * self.pue * HOURS_PER_MONTH * self.usd_per_kwh,
             "cooling": self.cooling_usd_per_month,
             "staff": self.staff_usd_per_month,

@@ -34,6 +34,7 @@ DEFAULT_START_UP_MINUTES = 10.0
 DEFAULT_MAX_PERIODS = 24
 
 Loss = Literal["instance", "region", "provider", "spot_offer"]
+Availability = Literal["none", "instance", "region", "provider"]
 Hosting = Literal["rented", "owned", "serverless"]
 Minutes = Annotated[float, Number, Field(ge=0, le=10_000)]
 Repartition = Literal["never"] | Annotated[float, Number, Field(ge=0, le=MINUTES_PER_HOUR)]
@@ -237,6 +238,10 @@ class Policy(Strict):
     engines: Names = ()
     precisions: Names = ()
     kv_precisions: Names = ()
+    max_tensor_parallel: PositiveWhole | None = None
+    """GPUs that share each layer."""
+    max_pipeline_parallel: PositiveWhole | None = None
+    """Stages that the layers are split into."""
     unmeasured_performance: Literal["reject", "accept"] = "accept"
     """Whether hosted APIs may serve, and GPUs, engines and precisions of whose like nobody published a measurement."""
     max_monthly_usd: PositiveUsd | None = None
@@ -247,6 +252,8 @@ class Policy(Strict):
     spare_replicas: Annotated[int, Number, Field(ge=0, le=100)] = 0
     spare_on_other_instances: bool = False
     """Whether each deployment must serve what it is sent without any one instance, whatever stands on it."""
+    availability: Availability = "none"
+    """The largest thing that may be lost while all demand is still served: `survive` in one word."""
     survive: Survive = Survive()
     min_providers: Annotated[int, Number, Field(ge=1, le=20)] = 1
     min_regions: Annotated[int, Number, Field(ge=1, le=50)] = 1
@@ -275,6 +282,20 @@ class Policy(Strict):
         """The age from which a price of such a seller is flagged; infinite where no pattern covers it."""
         found = (days for pattern, days in self.flag_price_age_days.items() if fnmatchcase(seller_kind, pattern))
         return next(found, float("inf"))
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What may be lost, one at a time, while all demand is still served; in whichever form it was asked."""
+        return self.survive.loss_of if self.availability == "none" else (self.availability,)
+
+    @model_validator(mode="after")
+    def _losses_in_one_form(self) -> Self:
+        if self.availability != "none" and self.survive.loss_of:
+            raise ValueError(
+                f"availability: {self.availability} and survive.loss_of: [{', '.join(self.survive.loss_of)}] ask for "
+                "losses twice; give one of them"
+            )
+        return self
 
     @model_validator(mode="after")
     def _carbon_needs_a_grid(self) -> Self:

@@ -110,7 +110,7 @@ def _may_meet(claim: Claim, workload: str, flows: Mapping[str, float]) -> bool:
     After a loss other mixes would meet on a replica, which nobody predicted; so they do not mix where one is survived.
     """
     policy, total = claim.policy, sum(flows.values())
-    if policy.mix_classes and not (policy.survive.loss_of or policy.spare_on_other_instances):
+    if policy.mix_classes and not (policy.losses or policy.spare_on_other_instances):
         return True
     distances = [abs(flows.get(item.name, 0.0) / total - item.share) for item in claim.classes(workload)]
     return sum(flow > 0 for flow in flows.values()) == 1 or max(distances) <= claim.precision.figure

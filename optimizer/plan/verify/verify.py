@@ -218,6 +218,8 @@ CHECKS: Final[Mapping[str, Rule]] = {
             "policy.engines",
             "policy.precisions",
             "policy.kv_precisions",
+            "policy.max_tensor_parallel",
+            "policy.max_pipeline_parallel",
             "policy.unmeasured_performance",
         ),
     ),
@@ -247,6 +249,7 @@ CHECKS: Final[Mapping[str, Rule]] = {
     "placement": Rule(
         placement,
         (
+            "policy.availability",
             "policy.survive.loss_of",
             "policy.spare_on_other_instances",
             "policy.robust.demand",
@@ -254,7 +257,14 @@ CHECKS: Final[Mapping[str, Rule]] = {
         ),
     ),
     "losses": Rule(
-        losses, ("policy.spare_replicas", "policy.survive.loss_of", "policy.robust.demand", "policy.robust.throughput")
+        losses,
+        (
+            "policy.spare_replicas",
+            "policy.availability",
+            "policy.survive.loss_of",
+            "policy.robust.demand",
+            "policy.robust.throughput",
+        ),
     ),
 }
 """What is checked, in the order shown; all but the first of a plan whose parts fit together.

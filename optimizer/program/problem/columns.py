@@ -53,7 +53,7 @@ def may_mix(policy: Policy) -> bool:
     After a loss the mixes that meet on a replica are other ones, which nobody predicted; where a plan must survive one,
     every replica serves one class or the whole mix. So does each that must do without what stands beside it.
     """
-    return policy.mix_classes and not (policy.survive.loss_of or policy.spare_on_other_instances)
+    return policy.mix_classes and not (policy.losses or policy.spare_on_other_instances)
 
 
 def _rates(choice: WorkloadOptions, keep: Flags | None) -> Floats:
