@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from optimizer.inputs.catalog.engines import EngineDefault
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.measurements import shipped_measurements
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
@@ -19,7 +20,7 @@ from optimizer.performance.physics.constants import Calibration
 from optimizer.performance.physics.eras import engine_settings
 from optimizer.performance.physics.layouts import misfit
 from optimizer.performance.physics.setup import Configuration, gather
-from optimizer.performance.uncertainty.evidence import not_measured, pipeline_measured
+from optimizer.performance.uncertainty.evidence import EVIDENCE, PIPELINE, not_measured, pipeline_measured, pipelines
 from optimizer.plan.question.inquiry import Inquiry
 
 SMALL = ("a100-40-sxm", "a100-80-sxm", "a100-80-pcie", "l4", "a10g", "l40s", "t4", "rtx4090", "rtx5090", "rtx6000ada")
@@ -169,3 +170,14 @@ def test_cards_without_peer_to_peer_have_the_collective_that_was_measured(catalo
     """NCCL on a g6.12xlarge: 4.0 GB/s over two cards, 5.5 over four, where PCIe's figure is 32."""
     on_four = [Configuration("vllm", "llama-3.1-8b", "l4", "fp8", "bf16", tp, 1, "pcie", 32.0) for tp in (2, 4, 8)]
     assert bus_bandwidth(gather(catalogs, on_four)) / GB == pytest.approx([4.0, 5.5, 5.5])
+
+
+def test_stages_count_as_measured_where_tokens_were_timed(catalogs: Catalogs) -> None:
+    """The catalog's evidence, counted again: a throughput with everything sent at once promises no latency."""
+    frame = shipped_measurements().astype(str)
+    timed = frame[(frame["pp"].str.fullmatch(r"[2-9](\.0)?")) & ~frame["tpot_ms_mean"].isin(["", "nan"])]
+    timed = timed[timed["exclude_tpot"].isin(["", "nan"]) & timed["gpu"].isin(catalogs.gpus)]
+    counted = pipelines(catalogs, timed["engine"].str.lower(), timed["model"], timed["gpu"])
+    evidence = Calibration.of(catalogs.calibration).members(EVIDENCE)
+    assert {name for name in evidence if name.startswith(PIPELINE)} == set(counted)
+    assert not any(name.startswith(f"{PIPELINE}@tensorrt-llm") for name in evidence)
