@@ -168,9 +168,12 @@ def _details(d: Deployment) -> Iterator[tuple[str, ...]]:
 
 
 def _alternatives(title: str, items: Sequence[Alternative]) -> Section:
-    useless = [item.change for item in items if item.difference_usd == 0]
-    lines = (f"no change {'; nor '.join(useless)}",) if useless else ()
-    return Section(title, lines, table_of((item for item in items if item.difference_usd != 0), ALTERNATIVES))
+    useless = [item for item in items if item.difference_usd == 0]
+    proven = [item.change for item in useless if item.outcome == "optimal"]
+    found = [item.change for item in useless if item.outcome != "optimal"]
+    lines = [f"no change {'; nor '.join(proven)}"] * bool(proven)
+    lines += [f"nothing cheaper found {'; nor '.join(found)}, which is not ruled out"] * bool(found)
+    return Section(title, tuple(lines), table_of((item for item in items if item.difference_usd != 0), ALTERNATIVES))
 
 
 def _variations(explained: Explanation, verbose: bool) -> Iterator[Section]:
