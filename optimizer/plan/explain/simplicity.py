@@ -23,6 +23,7 @@ def simplicity_of(answer: Answer, bought: Outline) -> Simplicity:
         premium_usd=premium_usd,
         premium_percent=float(premium_usd / least_usd * 100) if least_usd else 0.0,
         proven=answer.simplicity_proven,
+        kept=answer.kept,
         **own,
         cheapest=cheapest,
         text=_saving(cheapest, premium_usd, own) if cheapest else "",
