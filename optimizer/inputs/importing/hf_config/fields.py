@@ -16,7 +16,8 @@ MECHANISMS: Final = (
     *("mamba_d_state", "mamba_num_heads", "ssm_state_size", "conv_L_cache", "hidden_size_per_layer_input"),
     *("moe_latent_size", "routed_expert_hidden_size", "n_routed_experts", "num_local_experts", "num_experts"),
     *("moe_num_experts", "zero_expert_num", "hc_mult", "swa_num_key_value_heads", "num_global_key_value_heads"),
-    *("attn_res_block_size", "engram_config", "oe_vocab_size_ratio"),
+    *("attn_res_block_size", "engram_config", "oe_vocab_size_ratio", "block_auto_adjust_ff_dim"),
+    *("num_attention_heads_per_layer", "kv_pooling_size", "cla_share_factor", "use_cla"),
 )
 """Fields that change what a layer holds or keeps. One that is stated and that nobody read is refused, not ignored."""
 
