@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from optimizer.base.clock import Limit, LimitReached, until_limit
 from optimizer.plan.explain.alternatives import (
+    availability,
     central_prediction,
     insurance,
     next_best,
@@ -15,6 +16,7 @@ from optimizer.plan.explain.alternatives import (
 from optimizer.plan.explain.binding import deciding, requirements, with_deciding
 from optimizer.plan.explain.breakpoints import limit_breakpoints, price_breakpoints
 from optimizer.plan.explain.levers import levers
+from optimizer.plan.explain.losses import instance_lost
 from optimizer.plan.explain.marginal import marginal_values, worth_moving
 from optimizer.plan.explain.ways_out import ways_out
 from optimizer.plan.grounds.exposure import exposure
@@ -25,6 +27,10 @@ from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.record.explanation import Alternative, Explanation
 from optimizer.plan.record.fleet import PlannedFleet
+from optimizer.plan.variants.by_api import by_api
+
+SHARE_OF_AVAILABILITY = 0.3
+"""Of what is left for comparisons, for the plan that survives a lost instance, which may take long to prove."""
 
 
 def explained(answer: Answer, beside: Inquiry, bought: PlannedFleet, counts: Census) -> Explanation:
@@ -44,7 +50,9 @@ def explained(answer: Answer, beside: Inquiry, bought: PlannedFleet, counts: Cen
     limits = with_deciding(measured, fields)
     others = list(next_best(few, bought))
     offered = [*promises.values(), *opportunities(inquiry, bought), *central_prediction(few, bought)]
+    offered += by_api(inquiry, bought)
     rules = list(rule_of_thumb(few, bought))
+    offered += availability(replace(few, clock=few.clock.share(SHARE_OF_AVAILABILITY)), bought)
     uncompared = [item.text for item in (*others, *offered, *rules) if item.outcome == "unproven"]
     proven = answer.solution.outcome == "optimal"
     return Explanation(
@@ -61,6 +69,7 @@ def explained(answer: Answer, beside: Inquiry, bought: PlannedFleet, counts: Cen
         marginal_values=[],
         breakpoints=[],
         exposure=None,
+        instance_lost=instance_lost(scenario, bought),
         warnings=warnings(scenario, inquiry.catalogs, bought, None if proven else answer.formulation.periods),
         not_worked_out=[*_stopped("which other limits bind", limit), *uncompared],
     )

@@ -32,6 +32,18 @@ class Alternative(Strict):
     text: str
 
 
+class InstanceLost(Strict):
+    """What the loss of the instance that would hurt most leaves, until another one takes its place."""
+
+    instance: str
+    workload: str
+    """Which it hits hardest."""
+    share_left: Figure
+    """Of that workload's demand, what is left sustains within the service levels; the least of its classes and of all
+    periods; 1 and more where all of it is still served."""
+    text: str
+
+
 class NearestMiss(Strict):
     """The candidate that comes closest to a requirement it fails."""
 
@@ -174,6 +186,8 @@ class Explanation(Strict):
     marginal_values: list[MarginalValue]
     breakpoints: list[Breakpoint]
     exposure: Exposure | None
+    instance_lost: InstanceLost | None = None
+    """None where nothing is rented."""
     warnings: list[str]
     not_worked_out: list[str]
     """What of all this was left out because the time limit or the work limit was reached, in words."""
