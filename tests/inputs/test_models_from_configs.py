@@ -88,7 +88,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
 
 def read(folder: Path, content: object, naming: Naming = NAMING) -> Model:
     (folder / "config.json").write_text(json.dumps(content), encoding="utf-8")
-    return model_of_config(folder, naming, WEIGHT_BITS)
+    return model_of_config(folder, naming, WEIGHT_BITS).model
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -146,6 +146,16 @@ def test_shared_experts_with_a_gate_are_counted(tmp_path: Path) -> None:
     found = read(tmp_path, content | experts)
     assert found.total_params_b == pytest.approx(57.41, abs=0.01)
     assert found.active_params_b == pytest.approx(14.25, abs=0.01)
+
+
+def test_without_an_output_nothing_is_written(optimizer: Command, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(CONFIGS["llama-3.1-8b"]))
+    said = optimizer("catalog", "add-model", str(tmp_path), "--id", "mine", "--format", "json")
+    answer = json.loads(said.out)
+    assert answer["written"] == []
+    assert answer["read"]["num_hidden_layers"] == "32"
+    assert answer["released_gb"] == pytest.approx(16.06, abs=0.01)
+    assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
 
 
 def test_the_written_row_can_be_planned_with(optimizer: Command, tmp_path: Path) -> None:
