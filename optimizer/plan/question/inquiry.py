@@ -31,7 +31,8 @@ from optimizer.plan.question.service import (
 )
 from optimizer.program.problem.columns import may_mix
 from optimizer.program.problem.formulate import Formulation, formulate
-from optimizer.program.solve import Solution, solve
+from optimizer.program.simplest import Complexity, complexity
+from optimizer.program.solve import Solution, solve, solve_simpler
 
 NO_FLOW = 1e-8
 """Share of a class's demand below which a flow is the solver's rounding."""
@@ -59,6 +60,18 @@ class Answer:
     mixes_settled: bool = False
     """Whether probes between the predicted mixes leave no cheaper plan possible, or no plan where there is none; see
     `performance.candidates.probing` for what they show. Nothing is claimed where no capacity is added up."""
+
+    cheapest: "Answer | None" = None
+    """The cheapest plan, where a simpler one within the policy's percentage stands in its place."""
+    simplicity_proven: bool = True
+    """Whether no plan of these periods within the percentage is simpler, nor as simple and cheaper."""
+
+    @cached_property
+    def complexity(self) -> Complexity:
+        """What there is to operate."""
+        solution = self.solution
+        called = np.asarray((solution.api_flow_per_s > 0).any(axis=0))
+        return complexity(self.formulation.problem, solution.replicas, solution.instances, called)
 
     @property
     def running_alike(self) -> Ints:
@@ -141,6 +154,8 @@ class Inquiry:
     """(168,) the periods that a variation of a plan is made of; None where it takes as many as lose no plan."""
     node_limit: int | None = None
     """For each solve; without one it goes on until every answer is proven."""
+    simplifies: bool = True
+    """Whether a simpler plan is wanted where one costs little more; else the cheapest."""
     looks_ahead: bool = True
     """Whether more mixes are predicted because replicas may sustain more of them; not again once a plan is found."""
 
@@ -179,10 +194,10 @@ class Inquiry:
             of_workload[mix.workload_index].append(mix)
         return replace(self, options=tuple(how(choice, of_workload[choice.workload_index]) for choice in self.options))
 
-    def formulated(self, keep: Sequence[Flags] | None = None) -> Formulation:
+    def formulated(self, keep: Sequence[Flags] | None = None, counts_configurations: bool = False) -> Formulation:
         """The purchase problem, optionally over a part of the configurations."""
         hosted = apis(self.scenario, self.catalogs).admitted if "serverless" in self.scenario.policy.hosting else ()
-        return formulate(self.scenario, self.options, self.market, keep, hosted, self.week)
+        return formulate(self.scenario, self.options, self.market, keep, hosted, self.week, counts_configurations)
 
     def solved_once(self, keep: Sequence[Flags] | None, known_usd_per_month: float | None = None) -> Answer:
         """The optimum of one program: these periods, and capacity added up between these predicted mixes."""
@@ -202,6 +217,24 @@ class Inquiry:
         if solution.ended_by is not None and not self.insists and solution.outcome not in ("optimal", "infeasible"):
             raise LimitReached(solution.ended_by)
         return Answer(self, formulation, solution)
+
+    def simpler_once(
+        self, keep: Sequence[Flags] | None, known: Complexity, most_usd_per_month: float
+    ) -> tuple["Answer | None", bool]:
+        """The simplest plan of one program within a cost, None where a known one is; and whether that is proven."""
+        self._still_wanted()
+        formulation = self.formulated(keep, counts_configurations=True)
+        solution, proven = solve_simpler(
+            formulation.problem,
+            known,
+            most_usd_per_month,
+            clock=self.clock,
+            node_limit=COMPARISON_NODES if self.over_time else self.node_limit,
+            break_ties=not self.any_of_equals,
+        )
+        if not proven:
+            self._still_wanted()
+        return None if solution is None else Answer(self, formulation, solution), proven
 
     def _still_wanted(self) -> None:
         """Stop before anything is worked out that nobody insists on and for which nothing is left."""

@@ -37,6 +37,40 @@ class SolverFacts(Strict):
     wall_s: float
 
 
+class Patchwork(Strict):
+    """The cheapest plan, where a simpler one is shown in its place."""
+
+    monthly_cost_usd: Usd
+    configurations: int
+    providers: int
+    regions: int
+    instances: int
+    summary: str
+
+
+class Simplicity(Strict):
+    """How simple the plan is, and what that costs."""
+
+    percent: Figure
+    """By so much it may be dearer than the cheapest."""
+    premium_usd: Usd
+    premium_percent: Figure
+    """Over the cheapest plan; 0 where the plan is the cheapest."""
+    proven: bool
+    """Whether no plan within the percentage has fewer configurations, then providers and regions, then instances, nor
+    as few and costs less."""
+    configurations: int
+    providers: int
+    """Of machines and of hosted APIs."""
+    regions: int
+    instances: int
+    """That run at once, at most."""
+    cheapest: Patchwork | None
+    """None where the plan itself is the cheapest."""
+    text: str
+    """What the cheapest would save and what it would take; empty where the plan is the cheapest."""
+
+
 class Scope(Strict):
     """What the answer is true of."""
 
@@ -73,6 +107,10 @@ class PlanReport(Strict):
     """What was asked in other words than a rate, with the arithmetic: users, tokens a day, a batch with a deadline."""
     outcome: Outcome
     monthly_cost_usd: Usd | None
+    """Of the plan shown, the simplest within `policy.simplicity_percent` of the cheapest."""
+    cheapest_usd: Usd | None = None
+    """Of the cheapest plan: what `outcome`, `bound_usd` and `relative_gap` speak of."""
+    simplicity: Simplicity | None = None
     bound_usd: Usd | None
     bound_of: BoundOf
     """What the bound is a bound of, and what is proven is true of; `scope` says what else there is."""

@@ -84,7 +84,8 @@ CHECKS: Final[Mapping[str, Cell]] = {
 
 def plan_answer(report: PlanReport, verbose: bool) -> WrittenAnswer:
     """The whole answer."""
-    return WrittenAnswer(plan_sections(report, verbose), report.explanation.summary, f"Plan for {report.scenario}")
+    title, beside = f"Plan for {report.scenario}", report.simplicity.text if report.simplicity else ""
+    return WrittenAnswer(plan_sections(report, verbose), report.explanation.summary, title, beside)
 
 
 def plan_sections(report: PlanReport, verbose: bool = False) -> tuple[Section, ...]:
@@ -168,9 +169,12 @@ def _details(d: Deployment) -> Iterator[tuple[str, ...]]:
 
 
 def _alternatives(title: str, items: Sequence[Alternative]) -> Section:
-    useless = [item.change for item in items if item.difference_usd == 0]
-    lines = (f"no change {'; nor '.join(useless)}",) if useless else ()
-    return Section(title, lines, table_of((item for item in items if item.difference_usd != 0), ALTERNATIVES))
+    useless = [item for item in items if item.difference_usd == 0]
+    proven = [item.change for item in useless if item.outcome == "optimal"]
+    found = [item.change for item in useless if item.outcome != "optimal"]
+    lines = [f"no change {'; nor '.join(proven)}"] * bool(proven)
+    lines += [f"nothing cheaper found {'; nor '.join(found)}, which is not ruled out"] * bool(found)
+    return Section(title, tuple(lines), table_of((item for item in items if item.difference_usd != 0), ALTERNATIVES))
 
 
 def _variations(explained: Explanation, verbose: bool) -> Iterator[Section]:
@@ -237,7 +241,7 @@ def _proof(report: PlanReport) -> str:
     """Whether the plan is the cheapest, and what that was proven of."""
     solver = report.solver
     narrow = f" of {report.bound_of}" if report.bound_of != "the scenario" else ""
-    proof = f"{PROOF_WORDS[report.outcome]}{narrow}: {solver.reason}"
+    proof = f"{_proven_of(report)}{PROOF_WORDS[report.outcome]}{narrow}: {solver.reason}"
     if report.bound_usd is not None and report.relative_gap is not None:
         proof += f"; bound {money(report.bound_usd)}, gap {report.relative_gap:.2%}"
     if solver.mixes_settled:
@@ -245,6 +249,13 @@ def _proof(report: PlanReport) -> str:
     if solver.rounds > 1:
         proof += f"; solved {solver.rounds} times, each time with more mixes predicted"
     return proof
+
+
+def _proven_of(report: PlanReport) -> str:
+    """Which plan the proof speaks of, where that is not the one shown."""
+    if report.simplicity is None or report.simplicity.cheapest is None:
+        return ""
+    return f"the cheapest plan, {money(report.cheapest_usd)}: "
 
 
 def _not_considered(report: PlanReport) -> str:
