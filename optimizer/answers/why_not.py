@@ -20,7 +20,7 @@ from optimizer.plan.explain.pricing import SAME_COST, crossing
 from optimizer.plan.explain.ways_out import WayOut, alone, relaxation, together
 from optimizer.plan.grounds.cost_factors import CostFactor, cost_factors
 from optimizer.plan.question.forcing import MENDABLE, OF_CONFIGURATIONS, OF_OFFERS, Choice, forced, offers_of, unknown
-from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.explanation import Relaxation
@@ -110,30 +110,31 @@ def why_not(
     if findings:
         raise InputError(findings)
     begin("solving")
-    chosen = _solved(inquiry)
+    answer = solved(inquiry)
+    chosen = _bought(answer)
     inquiry = replace(inquiry, clock=clock.share(SHARE_OF_EACH_PLAN))
     proposal = forced(inquiry, choice)
     begin("comparing")
     if proposal is None:
         return _told(inquiry, choice, chosen, None, summary=_not_offered(choice, inquiry), verdict="not_offered")
-    proposed = _solved(proposal)
+    proposed = _bought(solved(proposal))
     inquiry, proposal = inquiry.beside_a_plan(clock), proposal.beside_a_plan(clock)
     if proposed is None:
         return _failing(inquiry, choice, chosen, proposal)
     if chosen is None:
         summary = f"{choice.words()}: ${proposed.monthly_cost_usd:,.2f} a month, {summarized(proposed)}"
         return _told(inquiry, choice, None, proposed, summary=summary, verdict="only_this")
-    return _compared(inquiry, choice, chosen, proposed)
+    return _compared(inquiry, choice, chosen, proposed, as_simple=inquiry.as_simple_as(answer.complexity))
 
 
-def _solved(inquiry: Inquiry | None) -> PlannedFleet | None:
-    answer = None if inquiry is None else solved(inquiry)
-    found = answer is not None and answer.solution.outcome in ("optimal", "feasible")
-    return read_back(answer) if found and answer is not None else None
+def _bought(answer: Answer) -> PlannedFleet | None:
+    return read_back(answer) if answer.solution.outcome in ("optimal", "feasible") else None
 
 
-def _compared(inquiry: Inquiry, choice: Choice, chosen: PlannedFleet, proposed: PlannedFleet) -> WhyNot:
-    """Both plans stand: the difference, what makes it, and the price that closes it."""
+def _compared(
+    inquiry: Inquiry, choice: Choice, chosen: PlannedFleet, proposed: PlannedFleet, as_simple: Inquiry
+) -> WhyNot:
+    """Both plans stand: the difference, what makes it, and the price that closes it, of plans as simple as chosen."""
     difference = proposed.monthly_cost_usd - chosen.monthly_cost_usd
     plan = summarized(proposed)
     cost = f"{choice.words()}: ${proposed.monthly_cost_usd:,.2f} a month"
@@ -144,7 +145,7 @@ def _compared(inquiry: Inquiry, choice: Choice, chosen: PlannedFleet, proposed: 
         return _told(inquiry, choice, chosen, proposed, summary=text, verdict=verdict)
     percent = f"{difference / chosen.monthly_cost_usd * 100:+.1f} %"
     text = f"{cost}, +${difference:,.2f} ({percent}) against the optimum of ${chosen.monthly_cost_usd:,.2f}: {plan}"
-    met, limit = until_limit(_beside(inquiry, choice, chosen))
+    met, limit = until_limit(_beside(as_simple, choice, chosen))
     left_out = _left_out("the price at which it enters the plan", limit)
     entries = _entries(met, chosen, proposed)
     return _told(inquiry, choice, chosen, proposed, summary=text, verdict="dearer", entries=entries, left_out=left_out)
@@ -211,7 +212,8 @@ def _failing(inquiry: Inquiry, choice: Choice, chosen: PlannedFleet | None, prop
 
 def _admitted(inquiry: Inquiry, choice: Choice, lifted: Collection[str]) -> Iterator[PlannedFleet]:
     """The plan on the choice where what bars it is lifted, if that alone helps."""
-    plan = _solved(forced(inquiry, choice, lifted)) if lifted else None
+    admitted = forced(inquiry, choice, lifted) if lifted else None
+    plan = None if admitted is None else _bought(solved(admitted))
     if plan is not None:
         yield plan
 

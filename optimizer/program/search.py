@@ -81,7 +81,8 @@ def _search_small(problem: Problem, keep: Flags, state: SearchState) -> SearchRe
     if bound is None:
         return final_solve(problem, keep, no_bound(problem), None, state)
     state.best_and_bound(None, bound.usd_per_hour)
-    if ready_for_final(problem, keep, bound, state):
+    # under a ceiling most programs have no plan at all, which a first one would not show
+    if problem.ceiling.in_force or ready_for_final(problem, keep, bound, state):
         return final_solve(problem, keep, bound, None, state)
     with state.phase("incumbent"):
         cost = bound.with_candidate_usd_per_hour

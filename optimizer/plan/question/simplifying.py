@@ -55,8 +55,7 @@ def _running_on(cheapest: Answer, keep: Sequence[Flags] | None, most_usd: float)
     found = asked.solved_once(keep, most_usd)
     if found.solution.cost_usd_per_month is None or found.broken():
         return None
-    same = found.solution.cost_usd_per_month <= (cheapest.solution.cost_usd_per_month or 0.0) * (1 + EQUAL_COST)
-    return replace(cheapest if same else _in_place_of(cheapest, found, proven=True), kept=True)
+    return replace(_in_place_of(cheapest, found, proven=True), kept=True)
 
 
 def _as_simple_as_can_be(answer: Answer) -> bool:
@@ -66,8 +65,9 @@ def _as_simple_as_can_be(answer: Answer) -> bool:
 
 
 def _in_place_of(cheapest: Answer, found: Answer, proven: bool) -> Answer:
-    """A simpler plan, with what was proven of the cheapest."""
+    """A simpler plan, with what was proven of the cheapest, which it may be itself."""
     of_cheapest, own = cheapest.solution, found.solution
+    dearer = (own.cost_usd_per_month or 0.0) > (of_cheapest.cost_usd_per_month or 0.0) * (1 + EQUAL_COST)
     solution = replace(
         of_cheapest,
         cost_usd_per_month=own.cost_usd_per_month,
@@ -84,6 +84,6 @@ def _in_place_of(cheapest: Answer, found: Answer, proven: bool) -> Answer:
         inquiry=inquiry,
         formulation=found.formulation,
         solution=solution,
-        cheapest=cheapest,
+        cheapest=cheapest if dearer else None,
         simplicity_proven=proven,
     )
