@@ -9,6 +9,7 @@ import numpy as np
 
 from optimizer.base.arrays import Flags
 from optimizer.base.clock import LimitReached
+from optimizer.base.figures import exactly
 from optimizer.inputs.catalog.kinds import SellerKind
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.inputs.catalog.records import Model
@@ -19,20 +20,20 @@ from optimizer.performance.uncertainty.evidence import unmeasured
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.outline import outlined
+from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.explanation import Alternative
 from optimizer.plan.record.fields import Outcome
-from optimizer.plan.record.fleet import Outline, PlannedFleet
+from optimizer.plan.record.fleet import PlannedFleet
 
 LARGE_MODEL_PARAMS_B = 34.0
 """Where the rule of thumb stops trusting one mid-range GPU."""
 FAST_TTFT_MS = 100.0
-EVERYWHERE = "global"
-"""The region of offers whose place is not told apart, which says nothing in a phrase."""
 
 
 def next_best(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
     """The cheapest plans without the chosen GPUs, providers, precisions, and without what nobody measured.
 
+    They are asked for without the budget, as the rule of thumb is: what is too dear is of interest, too.
     The inquiry may be narrowed here, for the rule of thumb and for the central prediction: none of them admits an offer
     or lifts a criterion that service levels do not decide.
     """
@@ -77,24 +78,30 @@ def opportunities(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternativ
     policy = inquiry.scenario.policy
     asked: list[tuple[str, str, dict[str, object]]] = []
     if "spot" not in policy.pricing_terms:
-        asked.append(("spot", "spot prices, instances can be taken back", _with("pricing_terms", policy, "spot")))
+        asked.append(("spot", "spot instances", _with("pricing_terms", policy, "spot")))
     committed = ("committed", "reserved_1y", "reserved_3y")
     if not set(committed) & set(policy.pricing_terms):
-        asked.append(("commitment", "committing for 1 month to 3 years", _with("pricing_terms", policy, *committed)))
+        asked.append(("commitment", "commitments of 1 month to 3 years", _with("pricing_terms", policy, *committed)))
     if set(get_args(SellerKind)) - set(policy.sellers):
-        wider = "any kind of seller, of whose terms and hosts nothing may be known"
+        wider = "sellers of any kind"
         asked.append(("sellers", wider, {"sellers": get_args(SellerKind)}))
     if not policy.consumer_gpus:
         asked.append(("consumer_gpus", "gaming cards, not licensed for data centres", {"consumer_gpus": True}))
     if "seed" not in policy.price_confidence:
-        asked.append(
-            ("seed", "prices quoted in articles, no list behind them", _with("price_confidence", policy, "seed"))
-        )
+        asked.append(("seed", "prices that only articles quote", _with("price_confidence", policy, "seed")))
     if policy.max_price_age_days is not None:
         years = f"prices older than {policy.max_price_age_days} days"
         asked.append(("old_prices", years, {"max_price_age_days": None}))
     for kind, words, changes in asked:
-        yield _compared(kind, f"with {words}", chosen, partial(inquiry.under_policy, **changes))
+        yield no_dearer(_compared(kind, f"with {words}", chosen, partial(inquiry.under_policy, **changes)), chosen)
+
+
+def no_dearer(item: Alternative, chosen: PlannedFleet) -> Alternative:
+    """What asks less than was asked: where a search ended at a dearer plan, the chosen plan is the answer."""
+    if item.difference_usd is None or item.difference_usd <= 0:
+        return item
+    update = {"monthly_cost_usd": chosen.monthly_cost_usd, "difference_usd": Decimal(0), "summary": summarized(chosen)}
+    return item.model_copy(update={**update, "text": f"{item.change}: nothing cheaper was found"})
 
 
 def insurance(inquiry: Inquiry, chosen: PlannedFleet) -> dict[str, Alternative]:
@@ -104,7 +111,8 @@ def insurance(inquiry: Inquiry, chosen: PlannedFleet) -> dict[str, Alternative]:
     for field, item in {item.requirement.promised_as or item.field: item for item in asked}.items():
         scenario = with_field(inquiry.scenario, field, None if item.requirement.promised_as else item.without)
         words = f"with {item.requirement.promise}{f' of {item.workload}' if item.workload else ''}"
-        priced[field] = _compared(field.rpartition(".")[2], words, chosen, partial(inquiry.changed, scenario))
+        found = _compared(field.rpartition(".")[2], words, chosen, partial(inquiry.changed, scenario))
+        priced[field] = no_dearer(found, chosen)
     return priced
 
 
@@ -119,8 +127,8 @@ def central_prediction(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alter
         return
     policy = inquiry.scenario.policy.model_copy(update={"confidence": CENTRAL_CONFIDENCE})
     bold = partial(inquiry.changed, inquiry.scenario.model_copy(update={"policy": policy}))
-    words = f"planning on the central prediction instead of the {confidence * 100:g} % bound"
-    yield _compared("confidence", words, chosen, bold)
+    words = f"on the central prediction, not the {exactly(confidence * 100)} % bound"
+    yield no_dearer(_compared("confidence", words, chosen, bold), chosen)
 
 
 def rule_of_thumb(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
@@ -195,15 +203,3 @@ def _without_plan(kind: str, change: str, outcome: Outcome, why: str) -> Alterna
 
 def _signed(amount: Decimal) -> str:
     return f"{'−' if amount < 0 else '+'}${abs(amount):,.2f}"
-
-
-def summarized(plan: Outline) -> str:
-    """The plan in a phrase: how many of which instances run what precision, where."""
-    parts = []
-    for d in plan.deployments:
-        term = "" if d.pricing_term == "on_demand" else f" {d.pricing_term}"
-        gpus = f"{d.gpus_per_instance}×{d.gpu}" if d.gpus_per_instance > 1 else d.gpu
-        region = "" if d.region == EVERYWHERE else f" {d.region}"
-        parts.append(f"{d.instances}× {gpus} {d.precision} ({d.provider}{region}{term})")
-    parts += [f"{item.model} by the request ({item.provider})" for item in plan.hosted]
-    return ", ".join(dict.fromkeys(parts))

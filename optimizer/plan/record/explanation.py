@@ -162,6 +162,8 @@ class Explanation(Strict):
     """Facts about the plan, each with the words that say it."""
 
     summary: str
+    question: list[str] = Field(default_factory=list)
+    """What was asked, in words: a line for each workload, then one for the policy."""
     binding: list[MeasuredRequirement]
     requirements: list[MeasuredRequirement]
     alternatives: list[Alternative]
@@ -174,6 +176,8 @@ class Explanation(Strict):
     marginal_values: list[MarginalValue]
     breakpoints: list[Breakpoint]
     exposure: Exposure | None
+    benchmark: Benchmark | None = None
+    """The one to run before signing: of the dearest deployment that nobody measured, else of the dearest."""
     warnings: list[str]
     not_worked_out: list[str]
     """What of all this was left out because the time limit or the work limit was reached, in words."""

@@ -250,7 +250,7 @@ LISTINGS: Final[Mapping[str, Listing]] = {
         {
             "parameter": "{parameter}",
             "group": lambda entry: entry.group or "all",
-            ">value": "{value:g}",
+            ">value": "{value:number}",
             "unit": "{unit}",
             "method": "{method}",
             "as of": "{as_of}",

@@ -8,6 +8,7 @@ import numpy as np
 
 from optimizer.answers.frontier import Frontier
 from optimizer.base.extras import optional
+from optimizer.base.figures import exactly
 from optimizer.base.units import HOURS_PER_DAY, HOURS_PER_WEEK
 from optimizer.plan.grounds.pictures import IN_PLAN, NOT_OFFERED, PASSES, Curve, RejectionMap, RooflinePoint, short
 from optimizer.plan.record.fleet import Deployment
@@ -93,7 +94,7 @@ def latency_chart(curve: Curve) -> str:
         ):
             axes.plot(curve.rate_per_s, values, color=COLOURS[0], linewidth=1.8)
             if limit is not None:
-                axes.axhline(limit[1], color=COLOURS[1], linestyle="--", label=f"limit {limit[1]:g} ms")
+                axes.axhline(limit[1], color=COLOURS[1], linestyle="--", label=f"limit {exactly(limit[1])} ms")
                 top = min(float(np.nanmax(values)), 2 * limit[1])
                 axes.set_ylim(0, max(top, 1.15 * limit[1]))
             axes.axvline(curve.planned_per_s, color=COLOURS[2], linestyle=":", label="planned load")

@@ -4,13 +4,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
-from optimizer.plan.explain.levers import is_demand
-from optimizer.plan.record.explanation import Alternative, Breakpoint, Explanation, MarginalValue
+from optimizer.plan.record.explanation import Alternative, Breakpoint, MarginalValue
 from optimizer.plan.record.fleet import Deployment
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.layout.amounts import money, number, percent
 from optimizer.report.layout.columns import Cell, filled, table_of
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
+from optimizer.report.plan.brief import (
+    benchmark_lines,
+    choices_section,
+    proof_section,
+    question_section,
+    signing_section,
+)
 from optimizer.report.plan.placement import placement_section
 from optimizer.report.plan.schedule import schedule_section
 
@@ -35,7 +41,7 @@ DEPLOYMENTS: Final[Mapping[str, Cell]] = {
     "what runs": lambda d: f"{d.workload}{'' if d.pool == 'all' else f' {d.pool}'}: {d.model} {d.precision}",
     "where": "{provider} {region}",
     ">replicas": "{replicas}",
-    ">req/s": "{requests_per_second:.3g}",
+    ">req/s": "{requests_per_second:figure}",
     ">of max": "{utilization:.0%}",
     ">TTFT p95": lambda d: f"{d.ttft_bound_ms['p95']:,.0f} ms",
     ">TPOT mean": lambda d: f"{d.tpot_bound_ms['mean']:.1f} ms",
@@ -85,22 +91,37 @@ def plan_answer(report: PlanReport, verbose: bool) -> WrittenAnswer:
 
 def plan_sections(report: PlanReport, verbose: bool = False) -> tuple[Section, ...]:
     """The report's sections in reading order: the answer, the reason, the way out, the proof."""
-    sections = [*(_ways_out(report) if report.monthly_cost_usd is None else _reasons(report, verbose))]
-    if verbose:
-        sections += _appendix(report)
-    return with_content((*sections, _basis(report, verbose)))
+    sections = [question_section(report)]
+    if report.monthly_cost_usd is None:
+        sections += [*_ways_out(report), *(_appendix(report) if verbose else ()), _basis(report, verbose)]
+    elif verbose:
+        sections += [*_reasons(report), *_appendix(report), _basis(report, verbose)]
+    else:
+        sections += _brief(report)
+    return with_content(sections)
 
 
-def _reasons(report: PlanReport, verbose: bool) -> Iterator[Section]:
+def _brief(report: PlanReport) -> Iterator[Section]:
+    """What to buy, what else it could cost, what to settle before signing, how sure it is."""
+    yield deployments_section(report.deployments)
+    yield schedule_section(report)
+    yield choices_section(report.explanation)
+    yield signing_section(report.explanation)
+    yield proof_section(report, _proof(report), _left_out(report.explanation.not_worked_out))
+
+
+def _reasons(report: PlanReport) -> Iterator[Section]:
     """What runs, what to know before it is bought, what holds it in place, what else there is, what it costs."""
     explained = report.explanation
     yield deployments_section(report.deployments, report.confidence)
     yield schedule_section(report)
+    yield choices_section(explained)
+    yield Section("Before you sign", (*explained.warnings, *benchmark_lines(explained)))
     yield placement_section(report.placement, report.deployments, len(report.periods))
-    yield Section("Before you sign", tuple(explained.warnings))
-    limits = explained.requirements if verbose else explained.binding
-    yield Section("Requirements" if verbose else "What binds", tuple(item.text for item in limits))
-    yield from _variations(explained, verbose)
+    yield Section("What binds", tuple(item.text for item in explained.binding))
+    yield Section("Requirements", tuple(item.text for item in explained.requirements))
+    yield _steps(explained.marginal_values)
+    yield Section("How far it holds", table=table_of(explained.breakpoints, BREAKPOINTS))
     yield _alternatives("Next best", (*explained.alternatives, *explained.baselines))
     yield _alternatives("What would change it", explained.opportunities)
     yield _costs(report)
@@ -138,8 +159,8 @@ def _appendix(report: PlanReport) -> Iterator[Section]:
         yield Section("What the numbers rest on", (*(item.text for item in exposure.estimates), *first))
 
 
-def deployments_section(deployments: Sequence[Deployment], confidence: float) -> Section:
-    """What runs where, at what load, how fast and for how much."""
+def deployments_section(deployments: Sequence[Deployment], confidence: float = CENTRAL_CONFIDENCE) -> Section:
+    """What runs where, at what load, how fast and for how much; with a confidence it is said what latencies are."""
     rows = tuple(row for d in deployments for row in (*table_of([d], DEPLOYMENTS).rows, *_details(d)))
     flagged = [d for d in deployments if d.provenance.price_is_old]
     old = dict.fromkeys(f"{d.gpu} at {d.provider} {d.provenance.price_age_days} days" for d in flagged)
@@ -163,18 +184,8 @@ def _details(d: Deployment) -> Iterator[tuple[str, ...]]:
 
 def _alternatives(title: str, items: Sequence[Alternative]) -> Section:
     useless = [item.change for item in items if item.difference_usd == 0]
-    lines = (f"no change {'; nor '.join(useless)}",) if useless else ()
+    lines = (f"the same plan is the cheapest: {'; '.join(useless)}",) if useless else ()
     return Section(title, lines, table_of((item for item in items if item.difference_usd != 0), ALTERNATIVES))
-
-
-def _variations(explained: Explanation, verbose: bool) -> Iterator[Section]:
-    """What a step of each limit costs, of those that bind unless verbose, and how far limits and prices may move."""
-    if verbose:
-        yield _steps(explained.marginal_values)
-        yield Section("How far it holds", table=table_of(explained.breakpoints, BREAKPOINTS))
-    else:
-        binding = {item.requirement for item in explained.binding}
-        yield _steps([item for item in explained.marginal_values if item.field in binding or is_demand(item.field)])
 
 
 def _steps(items: Sequence[MarginalValue]) -> Section:
@@ -230,7 +241,7 @@ def _proof(report: PlanReport) -> str:
     solver = report.solver
     narrow = f" of {report.bound_of}" if report.bound_of != "the scenario" else ""
     proof = f"{PROOF_WORDS[report.outcome]}{narrow}: {solver.reason}"
-    if report.bound_usd is not None and report.relative_gap is not None:
+    if report.bound_usd is not None and report.relative_gap:
         proof += f"; bound {money(report.bound_usd)}, gap {report.relative_gap:.2%}"
     if solver.mixes_settled:
         proof += f"; between {solver.mixes_between} predicted mixes of classes, probes leave no cheaper plan possible"
