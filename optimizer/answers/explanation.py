@@ -7,6 +7,7 @@ from decimal import Decimal
 from optimizer.base.clock import Limit, LimitReached, until_limit
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.alternatives import (
+    availability,
     central_prediction,
     insurance,
     next_best,
@@ -16,12 +17,12 @@ from optimizer.plan.explain.alternatives import (
 from optimizer.plan.explain.binding import deciding, requirements, with_deciding
 from optimizer.plan.explain.breakpoints import limit_breakpoints, price_breakpoints
 from optimizer.plan.explain.levers import levers
+from optimizer.plan.explain.losses import instance_lost
 from optimizer.plan.explain.marginal import marginal_values, worth_moving
 from optimizer.plan.explain.ways_out import ways_out
 from optimizer.plan.grounds.benchmark import first_benchmark
 from optimizer.plan.grounds.exposure import exposure
 from optimizer.plan.grounds.filters import idle_filters
-from optimizer.plan.grounds.question import asked
 from optimizer.plan.grounds.rejections import Census, nearest_misses
 from optimizer.plan.grounds.scope import narrow
 from optimizer.plan.grounds.warnings import warnings
@@ -30,6 +31,10 @@ from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.explanation import Alternative, Explanation
 from optimizer.plan.record.fleet import PlannedFleet
+from optimizer.plan.variants.by_api import by_api
+
+SHARE_OF_AVAILABILITY = 0.3
+"""Of what is left for comparisons, for the plan that survives a lost instance, which may take long to prove."""
 
 
 def explained(answer: Answer, beside: Inquiry, bought: PlannedFleet, counts: Census) -> Explanation:
@@ -50,12 +55,13 @@ def explained(answer: Answer, beside: Inquiry, bought: PlannedFleet, counts: Cen
     unbudgeted = few.under_policy(max_monthly_usd=None) if scenario.policy.max_monthly_usd is not None else few
     others = list(next_best(unbudgeted, bought))
     offered = [*promises.values(), *opportunities(inquiry, bought), *central_prediction(few, bought)]
+    offered += by_api(inquiry, bought)
     rules = list(rule_of_thumb(unbudgeted, bought))
+    offered += availability(replace(unbudgeted, clock=few.clock.share(SHARE_OF_AVAILABILITY)), bought)
     uncompared = [item.text for item in (*others, *offered, *rules) if item.outcome == "unproven"]
     week = None if answer.solution.outcome == "optimal" else answer.formulation.periods
     return Explanation(
         summary=_summary(answer, bought),
-        question=asked(scenario),
         binding=[item for item in limits if item.binding],
         requirements=limits,
         alternatives=sorted(
@@ -72,6 +78,7 @@ def explained(answer: Answer, beside: Inquiry, bought: PlannedFleet, counts: Cen
         breakpoints=[],
         exposure=None,
         benchmark=first_benchmark(scenario, inquiry.catalogs, bought),
+        instance_lost=instance_lost(scenario, bought),
         warnings=[*idle_filters(scenario, inquiry.market), *warnings(scenario, inquiry.catalogs, bought, week)],
         not_worked_out=[*_stopped("which other limits bind", limit), *uncompared],
     )
@@ -157,7 +164,6 @@ def without_plan(answer: Answer, beside: Inquiry, counts: Census) -> Explanation
     way = f" Cheapest way out: {relaxations[0].text}." if relaxations else ""
     return Explanation(
         summary=f"{verdict} {inquiry.scenario.name}: {answer.solution.reason}; {kept}.{way}",
-        question=asked(inquiry.scenario),
         binding=[],
         requirements=[],
         alternatives=[],

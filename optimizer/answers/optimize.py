@@ -14,6 +14,7 @@ from optimizer.base.progress import BestAndBound, Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.grounds.question import asked
 from optimizer.plan.grounds.rejections import Census, census
 from optimizer.plan.grounds.scope import bound_of, reason_of, scope_of
 from optimizer.plan.question.inquiry import Answer, Inquiry
@@ -171,6 +172,7 @@ def _report(
     eliminated = {SAME_PLATFORM: answer.formulation.same_platform, **solution.eliminated}
     return PlanReport(
         scenario=inquiry.scenario.name,
+        asked=tuple(asked(inquiry.scenario)),
         outcome=solution.outcome,
         monthly_cost_usd=total,
         bound_usd=_bound_usd(solution, total),

@@ -11,6 +11,7 @@ from optimizer.answers.compare.types import Comparison
 from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.report.compare.compare import compare_answer
 
 SECONDS_PER_MONTH = HOURS_PER_MONTH * SECONDS_PER_HOUR
 OURS = SOURCES + "ours,Our books,{licence},2026-11-01\n"
@@ -121,3 +122,18 @@ def test_ways_that_do_not_exist_say_why(tmp_path: Path) -> None:
         "no API of qwen2.5-7b" in rows["serverless"].stopped_by[0].text
     )
     assert rows["owned"].rank == 1
+
+
+def test_an_api_that_would_be_cheapest_stands_first_though_it_is_not_admitted(tmp_path: Path) -> None:
+    rack = "a100s,basement,a100-80-sxm,2,nvlink,1,0,12,0,0.8,1,0,800,15000,6000,ours,2026-11-01\n"
+    row = "groq,qwen2.5-7b,per request,0.0001,request,2026-11-01,ours,listed\n"
+    catalogs = load_catalogs(books(tmp_path, rack, API.format(fields="usd_per_request") + row))
+    asked = scenario({"model": "qwen2.5-7b", "requests_per_second": 1})
+    policy = asked.policy.model_copy(update={"hosting": ("owned",)})
+    answer = compare(asked.model_copy(update={"policy": policy}), catalogs, "hosting")
+    first = answer.choices[0]
+    assert (first.choice, first.verdict, first.rank) == ("serverless", "not_admitted", None)
+    assert answer.summary.startswith("serverless would be cheapest at $262.80 a month, were it admitted")
+    assert [row.rank for row in answer.choices if row.choice == "owned"] == [1]
+    titles = [section.title for section in compare_answer(answer).sections]
+    assert titles.index("What would comply if the policy admitted it") < titles.index("What complies")

@@ -260,3 +260,12 @@ def test_catalog_check_names_the_providers_whose_country_is_not_known(catalogs: 
 def test_an_offer_that_nobody_placed_has_no_country(catalogs: Catalogs) -> None:
     unplaced = replace(catalogs, terms=replace(catalogs.terms, regions={}))
     assert set(market(unplaced, Policy()).country) == {""}
+
+
+def test_sunk_hardware_counts_only_what_running_it_costs(tmp_path: Path) -> None:
+    """10.2 kW × 1.3 × 730 h × 0.15 USD/kWh and 1,500 USD beside, instead of 5,000 a month more."""
+    sunk = OWNED.replace("source", "sunk,source") + BOX.replace(",ours,", ",{sunk},ours,")
+    running = Decimal("10.2") * Decimal("1.3") * 730 * Decimal("0.15") + 1500
+    for said, usd_per_month in (("yes", running), ("no", running + 5000), ("", running + 5000)):
+        catalogs = loaded(tmp_path, owned=sunk.format(sunk=said))
+        assert price(catalogs, BOX_ID) * 730 == pytest.approx(usd_per_month)

@@ -201,3 +201,12 @@ def test_country_codes_are_read_in_either_case_and_by_zone(tmp_path: Path) -> No
 
 def test_spot_replicas_lose_the_time_that_recovery_takes() -> None:
     assert Spot(interruptions_per_month=73, recovery_minutes=60).lost_share == pytest.approx(0.1)
+
+
+def test_losses_are_asked_for_in_one_form() -> None:
+    said = {"name": "w", "model": "m", "requests_per_second": 1, "input_tokens": 1, "output_tokens": 1}
+    policy = {"availability": "region", "survive": {"loss_of": ["instance"]}}
+    with pytest.raises(ValueError, match=r"availability: region and survive.loss_of: \[instance\]"):
+        Scenario.model_validate({"name": "twice", "workloads": [said], "policy": policy})
+    of_a_word = Scenario.model_validate({"name": "once", "workloads": [said], "policy": {"availability": "region"}})
+    assert of_a_word.policy.losses == ("region",)

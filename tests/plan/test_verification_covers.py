@@ -13,12 +13,12 @@ from support.scenarios import proven
 
 from optimizer.inputs.scenario.fields import AllowDeny
 from optimizer.inputs.scenario.lifecycle import Lifecycle
-from optimizer.inputs.scenario.scenario import InForce, Latency, Scenario
+from optimizer.inputs.scenario.scenario import Deadline, InForce, Latency, Scenario, TokensPerDay
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.verify.verify import CHECKS, COVERED, NOT_COVERED, verify
 
-VALUES = (AllowDeny, Latency, InForce, Lifecycle)
+VALUES = (AllowDeny, Latency, InForce, Lifecycle, TokensPerDay, Deadline)
 """Records that are one value of a scenario's field."""
 
 Changes = Mapping[str, Any]
@@ -51,6 +51,8 @@ BREAKS: dict[tuple[str, str], Break] = {
     ("whole", "workloads[].output_tokens"): Break("chat-8b", 999),
     ("whole", "workloads[].request_classes[].input_tokens"): Break("shared-replicas", 401),
     ("whole", "workloads[].request_classes[].output_tokens"): Break("shared-replicas", 401),
+    ("service_levels", "workloads[].users_in"): Break("two-continents", ["japan"]),
+    ("service_levels", "workloads[].network_ms"): Break("two-continents", {"*": 500.0}),
     ("cost", "policy.elastic.start_up_minutes"): Break("office-hours", 60),
     ("cost", "policy.elastic.minimum_billing_hours"): Break("office-hours", 12),
     ("layouts", "policy.elastic.repartition_minutes"): Break(
@@ -146,11 +148,13 @@ BREAKS: dict[tuple[str, str], Break] = {
     ("spread", "policy.min_regions"): Break("three-clouds", 4),
     ("spread", "policy.max_provider_share"): Break("three-clouds", 0.35),
     ("spread", "policy.max_spot_share"): Break("spot-summaries", 0.1),
+    ("placement", "policy.availability"): Break("chat-8b", "instance"),
     ("placement", "policy.survive.loss_of"): Break("chat-8b", ["instance"]),
     ("placement", "policy.spare_on_other_instances"): Break("chat-8b", True),
     ("placement", "policy.robust.demand"): Break("own-rack", 3.0),
     ("placement", "policy.robust.throughput"): Break("own-rack", 0.3),
     ("losses", "policy.spare_replicas"): Break("chat-8b", 50),
+    ("losses", "policy.availability"): Break("chat-8b", "region"),
     ("losses", "policy.survive.loss_of"): Break("chat-8b", ["region"]),
     ("losses", "policy.robust.demand"): Break("three-clouds", 1.5),
     ("losses", "policy.robust.throughput"): Break("three-clouds", 0.5),

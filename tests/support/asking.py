@@ -126,6 +126,7 @@ ASKING: Final[Mapping[str, Edit]] = {
     "policy.spare_replicas": number(rule={"spare_replicas": 2}),
     "policy.spare_on_other_instances": Edit(rule={"spare_on_other_instances": True}),
     "policy.survive": Edit(rule={"survive": {"loss_of": ["provider"]}}, explained=True),
+    "policy.availability": Edit(rule={"availability": "provider"}, explained=True),
     "policy.min_providers": number(workloads=[SPREAD], rule={"min_providers": 2}),
     "policy.min_regions": number(workloads=[SPREAD], rule={"min_regions": 2}),
     "policy.max_provider_share": number(rule={"max_provider_share": 0.5}),
@@ -164,7 +165,10 @@ ASKS_NOTHING: Final = frozenset(
     {
         "name", "description", "lifecycle", "workloads[].name", "workloads[].model", "workloads[].alternatives",
         "workloads[].input_tokens", "workloads[].output_tokens", "workloads[].request_classes", "workloads[].trace",
-        "workloads[].cached_input_share", "workloads[].slo.ttft_overhead_ms", "policy.flag_price_age_days",
+        "workloads[].users", "workloads[].requests_per_user_hour", "workloads[].tokens_per_day",
+        "workloads[].deadline", "workloads[].stated_as",
+        "workloads[].cached_input_share", "workloads[].users_in", "workloads[].network_ms",
+        "workloads[].slo.ttft_overhead_ms", "policy.flag_price_age_days",
         "policy.grid", "policy.spot", "policy.elastic.max_periods", "policy.migration.from_plan",
         "policy.migration.in_force",
     }

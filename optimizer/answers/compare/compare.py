@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from decimal import Decimal
+from itertools import count
 from typing import Final, get_args
 
 from optimizer.answers.compare.hosting import hosting_facts, hostings
@@ -95,7 +96,7 @@ def _rows(ruler: Ruler, answer: Answer, by: Dimension, clock: Clock) -> list[Com
 
 def _takes_long(inquiry: Inquiry) -> bool:
     """Whether proof of dozens of plans takes minutes: demand over time, or losses to survive."""
-    return inquiry.for_comparison().close_enough or bool(inquiry.scenario.policy.survive.loss_of)
+    return inquiry.for_comparison().close_enough or bool(inquiry.scenario.policy.losses)
 
 
 def _row(ruler: Ruler, found: Tried) -> Compared:
@@ -107,7 +108,7 @@ def _row(ruler: Ruler, found: Tried) -> Compared:
 def _comparison(
     ruler: Ruler, answer: Answer, by: str, rows: Iterable[Compared], hosting: HostingFacts | None
 ) -> Comparison:
-    ranked = _ranked(rows)
+    ranked = _ranked(rows, admitted_first=by != HOSTING)
     scenario = ruler.inquiry.scenario
     return Comparison(
         scenario=scenario.name,
@@ -122,14 +123,15 @@ def _comparison(
     )
 
 
-def _ranked(rows: Iterable[Compared]) -> list[Compared]:
-    """By verdict, then by cost; among equals the order given, in which the unrestricted plan comes first."""
-    order = {"complies": 0, "not_admitted": 1, "fails": 2, "not_compared": 3}
+def _ranked(rows: Iterable[Compared], *, admitted_first: bool) -> list[Compared]:
+    """By verdict, then by cost; among equals the order given, in which the unrestricted plan comes first.
+
+    Ways to host stand by cost whether admitted or not: to build or to buy is what is asked.
+    """
+    order = {"complies": 0, "not_admitted": 1 if admitted_first else 0, "fails": 2, "not_compared": 3}
     by_cost = sorted(rows, key=lambda r: (order[r.verdict], r.monthly_cost_usd or Decimal(0)))
-    return [
-        each.model_copy(update={"rank": at}) if each.verdict == "complies" else each
-        for at, each in enumerate(by_cost, start=1)
-    ]
+    ranks = count(1)
+    return [each.model_copy(update={"rank": next(ranks)}) if each.verdict == "complies" else each for each in by_cost]
 
 
 def _summary(scenario: str, by: str, rows: list[Compared]) -> str:
@@ -138,7 +140,8 @@ def _summary(scenario: str, by: str, rows: list[Compared]) -> str:
     if not complying:
         return f"No {what} serves {scenario} under its policy."
     first, others = complying[0], complying[1:]
-    text = f"{scenario} by {what}: {first.choice} is cheapest at ${first.monthly_cost_usd:,.2f} a month"
+    barred_first = "" if rows[0] is first else _cheaper_if_admitted(rows[0])
+    text = f"{barred_first}{scenario} by {what}: {first.choice} is cheapest at ${first.monthly_cost_usd:,.2f} a month"
     if others:
         text += f"; next {others[0].choice} at ${others[0].monthly_cost_usd:,.2f}"
     if len(others) > 1:
@@ -150,3 +153,9 @@ def _summary(scenario: str, by: str, rows: list[Compared]) -> str:
     left_out += [f"{failing} cannot comply"] if failing else []
     left_out += [f"{uncompared} not compared for lack of time"] if uncompared else []
     return f"{text}{'; ' if left_out else ''}{', '.join(left_out)}."
+
+
+def _cheaper_if_admitted(row: Compared) -> str:
+    """What stands before all that complies because it costs less."""
+    fields = " and ".join(dict.fromkeys(item.requirement for item in row.stopped_by if item.requirement))
+    return f"{row.choice} would be cheapest at ${row.monthly_cost_usd:,.2f} a month, were it admitted ({fields}). "

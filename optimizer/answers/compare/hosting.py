@@ -191,6 +191,7 @@ def _notes(found: Hostings, curves: Mapping[str, object]) -> Iterator[str]:
         if cached:
             yield f"cached prompt tokens of {', '.join(cached)} count at the API's cached price where it has one"
     if OWN in curves:
-        yield "owned hardware costs purchase less resale over its months, power × PUE, cooling, staff and space"
+        parts = "power × PUE, cooling, staff and space"
+        yield f"owned hardware costs purchase less resale over its months (nothing where it is sunk), {parts}"
     if {RENTED, OWN} & set(curves):
         yield "rent and hardware leave out staff, storage and transfer unless the catalogs or the policy price them"

@@ -15,6 +15,7 @@ from optimizer.inputs.catalog import terms as own
 from optimizer.inputs.catalog.csv_tables import AllRows, CsvTable, LocatedRow, Rows
 from optimizer.inputs.catalog.kinds import Link
 from optimizer.inputs.catalog.loading_terms import Priced, priced
+from optimizer.inputs.catalog.models import Model, ModelAlias
 from optimizer.inputs.catalog.records import Catalogs, Gpu
 from optimizer.inputs.catalog.shipped import shipped_dir
 
@@ -64,8 +65,8 @@ TABLES: Final[dict[str, CsvTable[Any]]] = {
     "sources": CsvTable(("sources.csv",), catalog.Source, "id"),
     "gpus": CsvTable(("gpus.csv",), GpuIdentity, "id"),
     "figures": CsvTable(("gpu_figures.csv",), catalog.Figure, "gpu, figure"),
-    "models": CsvTable(("models.csv",), catalog.Model, "id"),
-    "aliases": CsvTable(("model_aliases.csv",), catalog.ModelAlias, "hf_id", own_key=lambda row: row.hf_id.casefold()),
+    "models": CsvTable(("models.csv",), Model, "id"),
+    "aliases": CsvTable(("model_aliases.csv",), ModelAlias, "hf_id", own_key=lambda row: row.hf_id.casefold()),
     "schemes": CsvTable(("precision_schemes.csv",), catalog.PrecisionScheme, "id"),
     "kernels": CsvTable(("kernel_support.csv",), catalog.KernelSupport, "scheme, architecture"),
     "quality": CsvTable(("quality.csv",), catalog.QualityFigure, "model, scheme, benchmark, tool, source"),
@@ -79,6 +80,7 @@ TABLES: Final[dict[str, CsvTable[Any]]] = {
     ),
     "sellers": CsvTable(("sellers.csv",), own.Seller, "provider, provider_kind"),
     "regions": CsvTable(("regions.csv",), own.Region, "provider, region"),
+    "round_trips": CsvTable(("round_trips.csv",), own.RoundTrip, "geography, provider, region"),
     "grid": CsvTable(("grid.csv",), own.GridIntensity, "provider, region"),
     "price_checks": CsvTable(("price_checks.csv",), own.PriceCheck, "provider, gpu, gpu_count, pricing_term, source"),
     "discounts": CsvTable(("discounts.csv",), own.Discount, "provider, gpu, pricing_term", private=True),

@@ -22,13 +22,11 @@ from optimizer.inputs.catalog.kinds import (
     PriceOf,
     QuantizedPart,
 )
+from optimizer.inputs.catalog.models import Model, ModelAlias
+from optimizer.inputs.catalog.quantities import Count, NonNegative, Positive
 from optimizer.inputs.catalog.terms import OfferAlias, Terms
 
 Row = TypeVar("Row")
-
-Positive = Annotated[float, Field(gt=0)]
-NonNegative = Annotated[float, Field(ge=0)]
-Count = Annotated[int, Field(ge=1)]
 
 
 class Source(Strict):
@@ -79,62 +77,6 @@ class Gpu(Strict):
     launch_year: int
     consumer: bool = False
     """Whether it is a gaming card, whose driver is not licensed for data centres."""
-    note: str = ""
-
-
-class Model(Strict):
-    """One model architecture: the facts from which memory, compute and traffic follow."""
-
-    id: str
-    hf_id: str
-    total_params_b: Positive
-    active_params_b: Positive
-    active_params_excl_input_embedding_b: Positive
-    layers: Count
-    hidden_size: Count
-    attention_heads: Count
-    kv_heads: Count
-    head_dim: Count
-    intermediate_size: Count
-    mlp_gated: bool
-    moe_experts: Count | None = None
-    moe_active_experts: Count | None = None
-    moe_intermediate_size: Count | None = None
-    moe_shared_intermediate_size: Count | None = None
-    moe_first_dense_layers: int = 0
-    moe_layer_step: Count = 1
-    vocab_size: Count
-    max_context_tokens: Count
-    attention: str
-    kv_lora_rank: Count | None = None
-    qk_rope_head_dim: int | None = None
-    q_lora_rank: int | None = None
-    sliding_window_tokens: Count | None = None
-    sparse_attention_tokens: Count | None = None
-    kv_cache_layers: Count
-    global_attention_layers: int
-    kv_bytes_per_token_bf16: Positive
-    linear_state_bytes_per_sequence: NonNegative = 0
-    tied_embeddings: bool
-    native_precision: str
-    native_quantized_part: QuantizedPart | None = None
-    licence: str
-    source: str
-    as_of: date
-    note: str = ""
-
-
-class ModelAlias(Strict):
-    """A published name of a model we know: a re-upload, a fine-tune or a quantized checkpoint, never a guess."""
-
-    hf_id: str
-    model: str
-    relation: str
-    weight_precision: str | None = None
-    max_context_tokens: Count | None = None
-    vocab_size: Count | None = None
-    sliding_window_tokens: Annotated[int, Field(ge=0)] | None = None
-    """0 means: this variant has no window although its architecture row has one."""
     note: str = ""
 
 

@@ -193,6 +193,7 @@ PROMISES: Final = (
     Requirement(
         name="survive",
         field="policy.survive",
+        also=("policy.availability",),
         sense="promise",
         sentence="After any one of the losses named, what is left still carries the whole demand at full rate.",
         over="workload",

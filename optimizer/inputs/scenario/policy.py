@@ -1,7 +1,7 @@
 """What a plan may buy and how close to the edge it may run: the policy of a scenario, every field optional."""
 
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -22,6 +22,7 @@ from optimizer.inputs.scenario.fields import (
     Share,
     Usd,
     Whole,
+    everywhere,
 )
 
 DEFAULT_MAX_UTILIZATION = 0.85
@@ -33,6 +34,7 @@ DEFAULT_START_UP_MINUTES = 10.0
 DEFAULT_MAX_PERIODS = 24
 
 Loss = Literal["instance", "region", "provider", "spot_offer"]
+Availability = Literal["none", "instance", "region", "provider"]
 Hosting = Literal["rented", "owned", "serverless"]
 Minutes = Annotated[float, Number, Field(ge=0, le=10_000)]
 Repartition = Literal["never"] | Annotated[float, Number, Field(ge=0, le=MINUTES_PER_HOUR)]
@@ -70,16 +72,11 @@ class Survive(Strict):
         return f"the loss of any {' or '.join(self.loss_of)}"
 
 
-def _everywhere(value: Any) -> Any:
-    """Reads a bare number as the figure of every region."""
-    return value if value is None or isinstance(value, dict) else {"*": value}
-
-
 class Grid(Strict):
     """What a kilowatt-hour emits, and how much power a data centre draws for each kW of its GPUs."""
 
     g_co2_per_kwh: Annotated[
-        Annotated[dict[str, GramsPerKwh], Field(min_length=1)] | None, BeforeValidator(_everywhere)
+        Annotated[dict[str, GramsPerKwh], Field(min_length=1)] | None, BeforeValidator(everywhere)
     ] = None
     """One number, or numbers by region with wildcards; the first pattern that matches counts. Without it the catalogs'
     yearly means of regions and countries."""
@@ -175,7 +172,7 @@ class Elastic(Strict):
     max_periods: Annotated[int, Number, Field(ge=1, le=168)] = DEFAULT_MAX_PERIODS
     """Different hours of the week that the first plan tells apart, more of them rounded up to their neighbours; it is
     then held against the best plan of every hour."""
-    minimum_billing_hours: Annotated[dict[str, BilledHours], BeforeValidator(_everywhere)] = Field(default_factory=dict)
+    minimum_billing_hours: Annotated[dict[str, BilledHours], BeforeValidator(everywhere)] = Field(default_factory=dict)
     """Hours for which an instance that comes and goes is paid once started: one number, or numbers by provider with
     wildcards; the first pattern that matches counts, others are paid by the hour that they run."""
     repartition_minutes: Repartition = "never"
@@ -233,7 +230,7 @@ class Policy(Strict):
     """`seed` prices, quoted in articles without a price list behind them, are opted into."""
     max_price_age_days: PositiveWhole | None = None
     """Older prices are left out, counted back from the catalog's date; without it a plan takes them and says so."""
-    flag_price_age_days: Annotated[dict[str, PositiveWhole], BeforeValidator(_everywhere)] = Field(
+    flag_price_age_days: Annotated[dict[str, PositiveWhole], BeforeValidator(everywhere)] = Field(
         default_factory=lambda: dict(DEFAULT_FLAG_PRICE_AGE_DAYS)
     )
     """Prices of that age and older are flagged: one number, or numbers by kind of seller with wildcards; the first
@@ -251,6 +248,8 @@ class Policy(Strict):
     spare_replicas: Annotated[int, Number, Field(ge=0, le=100)] = 0
     spare_on_other_instances: bool = False
     """Whether each deployment must serve what it is sent without any one instance, whatever stands on it."""
+    availability: Availability = "none"
+    """The largest thing that may be lost while all demand is still served: `survive` in one word."""
     survive: Survive = Survive()
     min_providers: Annotated[int, Number, Field(ge=1, le=20)] = 1
     min_regions: Annotated[int, Number, Field(ge=1, le=50)] = 1
@@ -279,6 +278,20 @@ class Policy(Strict):
         """The age from which a price of such a seller is flagged; infinite where no pattern covers it."""
         found = (days for pattern, days in self.flag_price_age_days.items() if fnmatchcase(seller_kind, pattern))
         return next(found, float("inf"))
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What may be lost, one at a time, while all demand is still served; in whichever form it was asked."""
+        return self.survive.loss_of if self.availability == "none" else (self.availability,)
+
+    @model_validator(mode="after")
+    def _losses_in_one_form(self) -> Self:
+        if self.availability != "none" and self.survive.loss_of:
+            raise ValueError(
+                f"availability: {self.availability} and survive.loss_of: [{', '.join(self.survive.loss_of)}] ask for "
+                "losses twice; give one of them"
+            )
+        return self
 
     @model_validator(mode="after")
     def _carbon_needs_a_grid(self) -> Self:

@@ -3,23 +3,30 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from optimizer.base.arrays import Flags
 from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog.kinds import Link
+from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT, QualityEstimate, quality_share
-from optimizer.inputs.catalog.records import Catalogs, Engine, Model
+from optimizer.inputs.catalog.records import Catalogs, Engine
 from optimizer.inputs.scenario.scenario import Policy, Workload
 from optimizer.performance.market.supply import Platform
 from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.engine_constants import uncalibrated
 from optimizer.performance.physics.setup import Configuration, categorical
 
-Kind = tuple[Platform, int]
-"""A platform with the GPUs of a replica: configurations of one kind fit the same offers."""
+
+class Kind(NamedTuple):
+    """A platform with the GPUs of a replica, so far from users: configurations of one kind fit the same offers."""
+
+    platform: Platform
+    gpus: int
+    network_ms: float = 0.0
+
 
 DEGREES = (1, 2, 4, 8, 16)
 """Parallel degrees are powers of two, which is what engines accept and what lets replicas share an instance."""
@@ -53,7 +60,7 @@ def configurations_of(
     return [
         (
             Configuration(engine.id, name, gpu, precision, kv_precision, tp, pp, link, link_gb_per_s),
-            ((gpu, link, link_gb_per_s), tp * pp),
+            Kind((gpu, link, link_gb_per_s), tp * pp),
         )
         for (gpu, link, link_gb_per_s), layouts in layouts_on.items()
         for (tp, pp), engine in product(layouts, _plannable(catalogs))

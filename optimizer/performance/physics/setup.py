@@ -101,12 +101,19 @@ class Network(RowArrays):
     active_experts: Floats
     expert_width: Floats
     kv_layers: Floats
-    global_layers: Floats
+    window_layers: Floats
+    full_layers: Floats
+    sparse_layers: Floats
+    layer_bytes_per_token: Floats
+    far_kv_heads: Floats
+    far_expansion: Floats
     window: Floats
     sparse_tokens: Floats
-    kv_bytes_per_token: Floats
+    index_bytes: Floats
+    index_flops: Floats
     state_bytes: Floats
     latent: Floats
+    unread_params: Floats
     max_context: Floats
 
 

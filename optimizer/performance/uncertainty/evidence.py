@@ -14,8 +14,9 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Floats
 from optimizer.inputs.catalog.kinds import Link
+from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
-from optimizer.inputs.catalog.records import Catalogs, Model
+from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.constants import Calibration, group_name
 from optimizer.performance.physics.row_arrays import RowArrays

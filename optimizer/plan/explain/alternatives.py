@@ -11,8 +11,8 @@ from optimizer.base.arrays import Flags
 from optimizer.base.clock import LimitReached
 from optimizer.base.figures import exactly
 from optimizer.inputs.catalog.kinds import SellerKind
+from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
-from optimizer.inputs.catalog.records import Model
 from optimizer.inputs.requirements.stated import stated_requirements, with_field
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
 from optimizer.performance.candidates.options import MIXED, WorkloadOptions
@@ -38,24 +38,24 @@ def next_best(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
     or lifts a criterion that service levels do not decide.
     """
     gpus = sorted({d.gpu for d in chosen.deployments})
-    yield _compared("gpu", f"without {', '.join(gpus)}", chosen, lambda: inquiry, _without(inquiry, "gpu", gpus))
+    yield compared("gpu", f"without {', '.join(gpus)}", chosen, lambda: inquiry, _without(inquiry, "gpu", gpus))
     providers = sorted({d.provider for d in chosen.deployments})
     denied = (*inquiry.scenario.policy.providers.deny, *providers)
     lists = inquiry.scenario.policy.providers.model_copy(update={"deny": denied}).model_dump()
-    yield _compared(
+    yield compared(
         "provider", f"without {', '.join(providers)}", chosen, partial(inquiry.under_policy, providers=lists)
     )
     precisions = sorted({d.precision for d in chosen.deployments})
     without = _without(inquiry, "precision", precisions)
-    yield _compared("precision", f"without {', '.join(precisions)}", chosen, lambda: inquiry, without)
+    yield compared("precision", f"without {', '.join(precisions)}", chosen, lambda: inquiry, without)
     yield from _measured(inquiry, chosen)
     workloads = len(inquiry.scenario.workloads)
     if len(chosen.deployments) > workloads and not inquiry.close_enough:
         uniform = partial(inquiry.under_policy, max_distinct_configurations=workloads)
-        yield _compared("configurations", "with one configuration per workload", chosen, uniform)
+        yield compared("configurations", "with one configuration per workload", chosen, uniform)
     if any(d.pool == MIXED for d in chosen.deployments):
         apart = partial(inquiry.under_policy, mix_classes=False)
-        yield _compared("mix_classes", "with one class, or all in their shares, on a replica", chosen, apart)
+        yield compared("mix_classes", "with one class, or all in their shares, on a replica", chosen, apart)
 
 
 def _measured(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
@@ -63,7 +63,7 @@ def _measured(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
     if chosen.hosted or not any(d.provenance.performance == "estimated" for d in chosen.deployments):
         return
     keep = tuple(~unmeasured(inquiry.catalogs, choice.configurations) for choice in inquiry.options)
-    yield _compared("measured", "on what was measured", chosen, lambda: inquiry, keep)
+    yield compared("measured", "on what was measured", chosen, lambda: inquiry, keep)
 
 
 def _without(inquiry: Inquiry, field: str, names: Sequence[str]) -> tuple[Flags, ...]:
@@ -93,7 +93,7 @@ def opportunities(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternativ
         years = f"prices older than {policy.max_price_age_days} days"
         asked.append(("old_prices", years, {"max_price_age_days": None}))
     for kind, words, changes in asked:
-        yield no_dearer(_compared(kind, f"with {words}", chosen, partial(inquiry.under_policy, **changes)), chosen)
+        yield no_dearer(compared(kind, f"with {words}", chosen, partial(inquiry.under_policy, **changes)), chosen)
 
 
 def no_dearer(item: Alternative, chosen: PlannedFleet) -> Alternative:
@@ -104,6 +104,15 @@ def no_dearer(item: Alternative, chosen: PlannedFleet) -> Alternative:
     return item.model_copy(update={**update, "text": f"{item.change}: nothing cheaper was found"})
 
 
+def availability(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
+    """What surviving the loss of any instance would cost, where no promise includes it yet."""
+    policy = inquiry.scenario.policy
+    if chosen.deployments and not {"instance", "region", "provider"} & set(policy.losses):
+        losses = {"availability": "none", "survive": {"loss_of": (*policy.losses, "instance")}}
+        surviving = partial(inquiry.under_policy, **losses)
+        yield compared("availability", "so that any one instance may fail", chosen, surviving)
+
+
 def insurance(inquiry: Inquiry, chosen: PlannedFleet) -> dict[str, Alternative]:
     """What each promise beyond the service levels costs: by the field that makes it, the plan without."""
     asked = [item for item in stated_requirements(inquiry.scenario) if item.requirement.promise]
@@ -111,7 +120,7 @@ def insurance(inquiry: Inquiry, chosen: PlannedFleet) -> dict[str, Alternative]:
     for field, item in {item.requirement.promised_as or item.field: item for item in asked}.items():
         scenario = with_field(inquiry.scenario, field, None if item.requirement.promised_as else item.without)
         words = f"with {item.requirement.promise}{f' of {item.workload}' if item.workload else ''}"
-        found = _compared(field.rpartition(".")[2], words, chosen, partial(inquiry.changed, scenario))
+        found = compared(field.rpartition(".")[2], words, chosen, partial(inquiry.changed, scenario))
         priced[field] = no_dearer(found, chosen)
     return priced
 
@@ -127,8 +136,8 @@ def central_prediction(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alter
         return
     policy = inquiry.scenario.policy.model_copy(update={"confidence": CENTRAL_CONFIDENCE})
     bold = partial(inquiry.changed, inquiry.scenario.model_copy(update={"policy": policy}))
-    words = f"on the central prediction, not the {exactly(confidence * 100)} % bound"
-    yield no_dearer(_compared("confidence", words, chosen, bold), chosen)
+    words = f"on predictions without the margin of {exactly(confidence * 100)} %"
+    yield no_dearer(compared("confidence", words, chosen, bold), chosen)
 
 
 def rule_of_thumb(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
@@ -143,7 +152,7 @@ def rule_of_thumb(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternativ
         for choice, (_, allowed) in zip(inquiry.options, rules, strict=True)
     )
     words = "; ".join(dict.fromkeys(text for text, _ in rules))
-    yield _compared("rule_of_thumb", f"rule of thumb: {words}", chosen, lambda: inquiry, keep)
+    yield compared("rule_of_thumb", f"rule of thumb: {words}", chosen, lambda: inquiry, keep)
 
 
 def _rule(model: Model, choice: WorkloadOptions) -> tuple[str, Callable[[WorkloadOptions, int], bool]]:
@@ -164,16 +173,16 @@ def _sixteen_bit(choice: WorkloadOptions, row: int) -> bool:
     return choice.configurations[row].precision in SIXTEEN_BIT
 
 
-def _compared(
+def compared(
     kind: str, change: str, chosen: PlannedFleet, asked: Callable[[], Inquiry], keep: Sequence[Flags] | None = None
 ) -> Alternative:
     """An alternative beside the chosen plan, predicted if it must be, solved, and told in facts and one sentence."""
     try:
         answer = solved(asked(), keep)
     except LimitReached as reached:
-        return _without_plan(kind, change, "unproven", f"not compared, {reached}")
+        return without_plan(kind, change, "unproven", f"not compared, {reached}")
     if answer.solution.outcome not in ("optimal", "feasible"):
-        return _without_plan(kind, change, answer.solution.outcome, "no plan meets the scenario")
+        return without_plan(kind, change, answer.solution.outcome, "no plan meets the scenario")
     other = outlined(answer)
     difference = other.monthly_cost_usd - chosen.monthly_cost_usd
     summary = summarized(other)
@@ -185,11 +194,11 @@ def _compared(
         monthly_cost_usd=other.monthly_cost_usd,
         difference_usd=difference,
         summary=summary,
-        text=f"{change}: {at_most}${other.monthly_cost_usd:,.2f} a month ({_signed(difference)}), {summary}",
+        text=f"{change}: {at_most}${other.monthly_cost_usd:,.2f} a month ({signed(difference)}), {summary}",
     )
 
 
-def _without_plan(kind: str, change: str, outcome: Outcome, why: str) -> Alternative:
+def without_plan(kind: str, change: str, outcome: Outcome, why: str) -> Alternative:
     return Alternative(
         kind=kind,
         change=change,
@@ -201,5 +210,5 @@ def _without_plan(kind: str, change: str, outcome: Outcome, why: str) -> Alterna
     )
 
 
-def _signed(amount: Decimal) -> str:
+def signed(amount: Decimal) -> str:
     return f"{'−' if amount < 0 else '+'}${abs(amount):,.2f}"

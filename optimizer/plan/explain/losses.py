@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from optimizer.inputs.catalog.kinds import SPOT
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.record.explanation import InstanceLost
 from optimizer.plan.record.fleet import Deployment, PlacedInstances, PlannedFleet
 
 Lost = Callable[[int, Deployment, int], int]
@@ -32,23 +33,73 @@ class Loss:
 def share_left(scenario: Scenario, bought: PlannedFleet) -> tuple[float, str]:
     """The least share of a class's demand, in any period, that survives any loss named, and the loss in words."""
     places = sorted(
-        {(kind, _place(kind, d)) for kind in scenario.policy.survive.loss_of for d in bought.deployments}
-        | {("provider", (api.provider,)) for api in bought.hosted if "provider" in scenario.policy.survive.loss_of}
+        {(kind, _place(kind, d)) for kind in scenario.policy.losses for d in bought.deployments}
+        | {("provider", (api.provider,)) for api in bought.hosted if "provider" in scenario.policy.losses}
     )
     events = [Loss(kind, place) for kind, place in places if place]
     left = [
         (share, loss.words)
         for loss in events
         for period in range(len(bought.periods))
-        for share in _shares(scenario, bought, period, loss.lost, loss.place if loss.kind == "provider" else ())
+        for share, _ in _shares(scenario, bought, period, loss.lost, loss.place if loss.kind == "provider" else ())
     ]
     # nothing is placed where no instance need be lost
     left += [
         (share, f"an instance of {item.instance}")
         for item in bought.placement
-        for share in _shares(scenario, bought, item.period, _standing_on(item), ())
+        for share, _ in _shares(scenario, bought, item.period, _standing_on(item), ())
     ]
     return min(left, default=(1.0, ""))
+
+
+def instance_lost(scenario: Scenario, bought: PlannedFleet) -> InstanceLost | None:
+    """What the loss of any one instance would leave of the workload that it hits hardest; None where none is rented.
+
+    Where the plan does not say what stands on which instance, one is taken to be full of each of its deployments, so
+    that no placement leaves less.
+    """
+    placed = [(item.period, _machine_named(item.instance), _standing_on(item)) for item in bought.placement]
+    full = [
+        (period, _machine_of(on), _full_of(on))
+        for on in bought.deployments
+        for period in range(len(bought.periods))
+        if on.schedule[period].replicas
+    ]
+    left = [
+        (share, workload, machine)
+        for period, machine, lost in placed or full
+        for share, workload in _shares(scenario, bought, period, lost, ())
+    ]
+    if not left:
+        return None
+    share, workload, machine = min(left)
+    if share >= 1:
+        effect = "all demand is still served"
+    elif share > 0:
+        effect = f"the rest serves {share:.0%} of the demand of {workload} within the limits"
+    else:
+        effect = f"nothing serves {workload}"
+    text = f"if one {machine} fails, {effect} until another one runs"
+    return InstanceLost(instance=machine, workload=workload, share_left=share, text=text)
+
+
+def _machine_named(offer: str) -> str:
+    provider, _, instance_type, *_ = offer.split("/")
+    return f"{instance_type} at {provider}"
+
+
+def _machine_of(d: Deployment) -> str:
+    return f"{d.instance_type} at {d.provider}"
+
+
+def _full_of(on: Deployment) -> Lost:
+    """The loss of an instance of a deployment's offer, full of the replicas of any deployment there."""
+    offer = _offer(on)
+    return lambda _, d, replicas: min(replicas, d.gpus_per_instance // d.gpus_per_replica) if _offer(d) == offer else 0
+
+
+def _offer(d: Deployment) -> tuple[str | int, ...]:
+    return (d.provider, d.region, d.instance_type, d.gpu, d.gpus_per_instance, d.pricing_term, d.commitment_months)
 
 
 def _place(kind: str, d: Deployment) -> tuple[str, ...]:
@@ -70,8 +121,10 @@ def _standing_on(item: PlacedInstances) -> Lost:
 
 def _shares(
     scenario: Scenario, bought: PlannedFleet, period: int, lost: Lost, provider: tuple[str, ...]
-) -> Iterator[float]:
-    """By class what is left at full rate in a period, over what is asked; hosted APIs are sent what they were.
+) -> Iterator[tuple[float, str]]:
+    """By class, with its workload's name, what is left at full rate in a period, over what is asked.
+
+    Hosted APIs are sent what they were.
 
     Args:
         scenario: What is asked.
@@ -97,4 +150,4 @@ def _shares(
                 if (api.workload, api.request_class) == (workload.name, item.name) and (api.provider,) != provider
             )
             if asked:
-                yield (full_rate * robust.throughput + by_api * robust.demand) / asked
+                yield (full_rate * robust.throughput + by_api * robust.demand) / asked, workload.name

@@ -25,9 +25,9 @@ def _workload(workload: Workload) -> Iterator[str]:
     limits = list(latency_limits(workload))
     yield from limits or ["no latency promised"]
     if workload.slo.ttft_overhead_ms:
-        yield f"{exactly(workload.slo.ttft_overhead_ms)} ms of TTFT taken by what comes before the model"
+        yield f"{exactly(workload.slo.ttft_overhead_ms)} ms of TTFT before the model"
     if workload.min_quality is not None:
-        yield f"quality ≥ {exactly(workload.min_quality)} of the 16-bit score"
+        yield f"quality ≥ {exactly(workload.min_quality)}"
     if workload.min_replicas:
         yield f"at least {workload.min_replicas} replicas"
     if workload.max_replicas is not None:
@@ -35,6 +35,8 @@ def _workload(workload: Workload) -> Iterator[str]:
 
 
 def _rate(workload: Workload) -> str:
+    if workload.stated_as:
+        return ", ".join(workload.stated_as)
     rate = exactly(workload.peak_requests_per_second())
     peak = f"{rate} request{'' if rate == '1' else 's'}/s"
     return peak if workload.demand is None else f"up to {peak} over the week"

@@ -6,6 +6,7 @@ from optimizer.inputs.catalog.kinds import OWNED
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.performance.candidates.network import round_trip_ms
 from optimizer.performance.candidates.periods import Periods
 from optimizer.plan.record.fleet import Deployment, PlannedFleet, Purchase
 
@@ -29,9 +30,10 @@ def warnings(scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet, unpro
     deployments = bought.deployments
     kinds = (_not_measured(deployments), _quality(scenario, deployments), _prices(deployments))
     found = [text for kind in kinds for text in kind]
-    found += [*_together(scenario, deployments)]
+    found += [*_one_box(scenario, bought), *_together(scenario, deployments)]
     found += [*_second_prices(catalogs, bought.purchases), *_shared(catalogs, bought.purchases)]
     found += [*_hosted(bought), *_interrupted(scenario, deployments), *_availability(bought.purchases)]
+    found += [*_distance(scenario, catalogs)]
     return list(dict.fromkeys([*found, *_rounded_up(scenario, unproven)]))
 
 
@@ -113,10 +115,24 @@ def _shared(catalogs: Catalogs, purchases: Sequence[Purchase]) -> Iterator[str]:
         yield f"{', '.join(unread)}: nobody read whether a GPU there is yours alone; have it confirmed"
 
 
+def _one_box(scenario: Scenario, bought: PlannedFleet) -> Iterator[str]:
+    """Workloads of which every replica stands on the same instance, so that nothing is served when it fails."""
+    by_api = {api.workload for api in bought.hosted}
+    for workload in scenario.workloads:
+        serving = [d for d in bought.deployments if d.workload == workload.name]
+        boxes = {(d.provider, d.region, d.instance_type, d.pricing_term, d.commitment_months) for d in serving}
+        if workload.name in by_api or len(boxes) != 1 or max(d.instances for d in serving) > 1:
+            continue
+        replicas = sum(d.replicas for d in serving)
+        which = f"all {replicas} replicas stand" if replicas > 1 else "its one replica stands"
+        where = f"one {serving[0].instance_type} at {serving[0].provider}"
+        yield f"{workload.name}: {which} on {where}; while that is down nothing is served (policy.availability)"
+
+
 def _together(scenario: Scenario, deployments: Sequence[Deployment]) -> Iterator[str]:
     """Two replicas on one instance are no spare for each other when it is the instance that fails."""
     policy = scenario.policy
-    if policy.spare_on_other_instances or "instance" in policy.survive.loss_of:
+    if policy.spare_on_other_instances or "instance" in policy.losses:
         return
     for d in deployments if policy.spare_replicas else ():
         # some instance has at least as many
@@ -145,6 +161,20 @@ def _hosted(bought: PlannedFleet) -> Iterator[str]:
 def _interrupted(scenario: Scenario, deployments: Sequence[Deployment]) -> Iterator[str]:
     if scenario.policy.spot is None and any(d.pricing_term == "spot" for d in deployments):
         yield "spot instances count as if they were never interrupted; say how often in policy.spot"
+
+
+def _distance(scenario: Scenario, catalogs: Catalogs) -> Iterator[str]:
+    """Offers that were left out because nobody measured how far they are from where users are."""
+    for workload in scenario.workloads:
+        if workload.knows_where_users_are:
+            places = {(offer.provider, offer.region) for offer in catalogs.offers}
+            unknown = [place for place in places if round_trip_ms(workload, catalogs, *place) is None]
+            users = ", ".join(workload.users_in) or "users"
+            if unknown:
+                yield (
+                    f"{workload.name}: {len(unknown)} of {len(places)} regions are left out, since nobody measured the "
+                    f"network from {users} to them; network_ms can say it"
+                )
 
 
 def _rounded_up(scenario: Scenario, week: Periods | None) -> Iterator[str]:

@@ -36,5 +36,5 @@ def mixing_of(answer: Answer) -> Mixing:
         predicted_mixes=between,
         settled=answer.mixes_settled,
         joined=tuple(dict.fromkeys(joined)),
-        left_out_for_loss=bool(several and policy.mix_classes and policy.survive.loss_of),
+        left_out_for_loss=bool(several and policy.mix_classes and policy.losses),
     )

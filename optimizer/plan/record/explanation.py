@@ -32,6 +32,18 @@ class Alternative(Strict):
     text: str
 
 
+class InstanceLost(Strict):
+    """What the loss of the instance that would hurt most leaves, until another one takes its place."""
+
+    instance: str
+    workload: str
+    """Which it hits hardest."""
+    share_left: Figure
+    """Of that workload's demand, what is left sustains within the service levels; the least of its classes and of all
+    periods; 1 and more where all of it is still served."""
+    text: str
+
+
 class NearestMiss(Strict):
     """The candidate that comes closest to a requirement it fails."""
 
@@ -162,8 +174,6 @@ class Explanation(Strict):
     """Facts about the plan, each with the words that say it."""
 
     summary: str
-    question: list[str] = Field(default_factory=list)
-    """What was asked, in words: a line for each workload, then one for the policy."""
     binding: list[MeasuredRequirement]
     requirements: list[MeasuredRequirement]
     alternatives: list[Alternative]
@@ -178,6 +188,8 @@ class Explanation(Strict):
     exposure: Exposure | None
     benchmark: Benchmark | None = None
     """The one to run before signing: of the dearest deployment that nobody measured, else of the dearest."""
+    instance_lost: InstanceLost | None = None
+    """None where nothing is rented."""
     warnings: list[str]
     not_worked_out: list[str]
     """What of all this was left out because the time limit or the work limit was reached, in words."""

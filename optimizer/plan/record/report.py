@@ -69,6 +69,8 @@ class PlanReport(Strict):
 
     schema_version: int = SCHEMA_VERSION
     scenario: str
+    asked: tuple[str, ...] = ()
+    """The question in words: a line for each workload, with the arithmetic where it stated no rate; then the policy."""
     outcome: Outcome
     monthly_cost_usd: Usd | None
     bound_usd: Usd | None

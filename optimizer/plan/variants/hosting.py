@@ -78,9 +78,9 @@ def tried_ways(inquiry: Inquiry) -> dict[str, Tried]:
 def _tried(inquiry: Inquiry, way: str) -> Tried:
     question = hosted(inquiry, way)
     lifted = tuple(_lifted(inquiry, way))
-    missing = _missing(question, way)
-    if missing:
-        return Tried(way, None, missing)
+    stops = missing(question, way)
+    if stops:
+        return Tried(way, None, stops)
     answer = solved(question)
     if answer.solution.outcome in SOLVED:
         return Tried(way, answer, lifted)
@@ -106,7 +106,7 @@ def _lifted(inquiry: Inquiry, way: str) -> Iterator[Stop]:
             yield Stop(path, f"{path} rejects APIs: the precision that they serve is not published")
 
 
-def _missing(question: Inquiry, way: str) -> tuple[Stop, ...]:
+def missing(question: Inquiry, way: str) -> tuple[Stop, ...]:
     """Why there is nothing of this kind to buy."""
     if way == OWN and not question.catalogs.terms.owned:
         return (Stop("", "no hardware of one's own is known: owned.csv in the folder of --catalogs describes it"),)

@@ -13,7 +13,7 @@ Carried = dict[tuple[str, str], float]
 def placement(claim: Claim) -> Findings:
     """The placement that the plan lists, where the loss of an instance matters; nowhere else is one shown."""
     placed = claim.fleet.placement
-    survived, spared = "instance" in claim.policy.survive.loss_of, claim.policy.spare_on_other_instances
+    survived, spared = "instance" in claim.policy.losses, claim.policy.spare_on_other_instances
     if not (survived or spared):
         if placed:
             yield False, "a placement is shown where no instance need be lost"

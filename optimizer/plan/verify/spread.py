@@ -92,7 +92,7 @@ def _events(claim: Claim) -> Iterator[LossEvent]:
         "region": {f"{offer.provider}/{offer.region}" for offer in offers},
         "provider": {offer.provider for offer in offers} | {item.provider for item in claim.fleet.hosted},
     }
-    kinds = (kind for kind in claim.policy.survive.loss_of if kind in named)
+    kinds = (kind for kind in claim.policy.losses if kind in named)
     return (LossEvent(kind, name) for kind in kinds for name in sorted(named[kind]))
 
 

@@ -181,6 +181,8 @@ CHECKS: Final[Mapping[str, Rule]] = {
             "workloads[].slo.tpot_ms",
             "workloads[].slo.e2e_ms",
             "workloads[].slo.ttft_overhead_ms",
+            "workloads[].users_in",
+            "workloads[].network_ms",
             "policy.confidence",
             "policy.spot.interruptions_per_month",
             "policy.spot.recovery_minutes",
@@ -245,6 +247,7 @@ CHECKS: Final[Mapping[str, Rule]] = {
     "placement": Rule(
         placement,
         (
+            "policy.availability",
             "policy.survive.loss_of",
             "policy.spare_on_other_instances",
             "policy.robust.demand",
@@ -252,7 +255,14 @@ CHECKS: Final[Mapping[str, Rule]] = {
         ),
     ),
     "losses": Rule(
-        losses, ("policy.spare_replicas", "policy.survive.loss_of", "policy.robust.demand", "policy.robust.throughput")
+        losses,
+        (
+            "policy.spare_replicas",
+            "policy.availability",
+            "policy.survive.loss_of",
+            "policy.robust.demand",
+            "policy.robust.throughput",
+        ),
     ),
 }
 """What is checked, in the order shown; all but the first of a plan whose parts fit together.
@@ -268,6 +278,11 @@ NOT_COVERED: Final[Mapping[str, str]] = {
     "lifecycle": "read by `optimizer lifecycle` alone",
     "workloads[].name": "what the workload is called; deployments refer to it",
     "workloads[].trace": "read into the rate and the request classes when the scenario is loaded",
+    "workloads[].users": "read into the rate when the scenario is loaded",
+    "workloads[].requests_per_user_hour": "read into the rate when the scenario is loaded",
+    "workloads[].tokens_per_day": "read into the rate when the scenario is loaded",
+    "workloads[].deadline": "read into the weekly rates when the scenario is loaded",
+    "workloads[].stated_as": "the demand in words, for people",
     "workloads[].demand.profile": "read into the weekly rates when the scenario is loaded",
     "policy.flag_price_age_days": "a warning, which no plan fails",
     "policy.elastic.max_periods": "how finely the first plan of a week tells hours apart",

@@ -253,7 +253,7 @@ def _limits(scenario: Scenario, market: Market, used: Ints, stopped_anyway: int)
         covered = tuple(position for position, o in enumerate(offers) if quota.covers(o.provider, o.region, o.gpu))
         quotas.append(QuotaLimit(quota.name, covered, quota.max_gpus))
     as_they_are = {item.name: getattr(policy, item.name) for item in fields(Limits) if hasattr(policy, item.name)}
-    limits = Limits(**as_they_are | {"quotas": tuple(quotas), "survive": tuple(sorted(policy.survive.loss_of))})
+    limits = Limits(**as_they_are | {"quotas": tuple(quotas), "survive": tuple(sorted(policy.losses))})
     replicas = tuple((w.name, w.max_replicas) for w in scenario.workloads if w.max_replicas is not None)
     if policy.max_monthly_usd is not None:
         # the budget holds at the prices that the plan must be robust against

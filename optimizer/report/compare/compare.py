@@ -49,9 +49,11 @@ API_COLUMNS: Final[Mapping[str, Cell]] = {
 
 
 def compare_answer(answer: Comparison, top: int | None = None) -> WrittenAnswer:
-    """Those that comply, those that the policy bars, those that fail; for hosting what the order rests on."""
+    """Those that comply, those that the policy bars, the cheapest first; those that fail; what the order rests on."""
     most = top or MOST_SHOWN
-    sections = [_complying(answer, most), _not_admitted(answer, most), _failing(answer), _not_compared(answer)]
+    cheapest_barred = bool(answer.choices) and answer.choices[0].verdict == "not_admitted"
+    found = [_complying(answer, most), _not_admitted(answer, most)]
+    sections = [*(reversed(found) if cheapest_barred else found), _failing(answer), _not_compared(answer)]
     sections += _hosting(answer.hosting) if answer.hosting else []
     sections.append(_basis(answer))
     return WrittenAnswer(with_content(sections), answer.summary, f"{answer.scenario} by {_dimension(answer)}")

@@ -12,12 +12,13 @@ from optimizer.report.layout.elements import Section, Table
 BEARINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "simpler": ("configurations", "mix_classes"),
     "safer": ("measured", "availability", "provider"),
-    "wider": ("sellers", "commitment", "spot", "consumer_gpus", "seed", "countries", "regions", "hosted"),
+    "wider": ("sellers", "commitment", "spot", "consumer_gpus", "seed", "countries", "regions"),
+    "hosted": ("hosted_api",),
     "bolder": ("confidence",),
 }
 """What other plans are to the chosen one, by their kind; kinds not named here wait for the long form."""
-MAX_ROWS: Final = 2
-"""Of one bearing, those that save most or cost least first."""
+MAX_ROWS: Final[Mapping[str, int]] = {"simpler": 1, "safer": 3, "wider": 2, "hosted": 1, "bolder": 1}
+"""Those that save most or cost least first."""
 HEADINGS: Final = ("to be", "change", ">a month", ">difference", "plan")
 MAX_LINES: Final = 8
 """Of what to settle before signing; the gravest come first."""
@@ -25,7 +26,7 @@ MAX_LINES: Final = 8
 
 def question_section(report: PlanReport) -> Section:
     """What was asked, restated."""
-    return Section("Question", tuple(report.explanation.question))
+    return Section("Question", report.asked)
 
 
 def choices_section(explained: Explanation) -> Section:
@@ -39,18 +40,22 @@ def choices_section(explained: Explanation) -> Section:
 
 
 def _chosen(bearing: str, kinds: Sequence[str], items: Sequence[Alternative]) -> list[Alternative]:
-    """The few that matter: what is wider or bolder must save, what is simpler or safer must be another plan."""
+    """The few that matter, one plan once: what is wider or bolder must save, what is simpler or safer must differ."""
     saving = bearing in ("wider", "bolder")
-    worth = [
-        item for item in items if item.kind in kinds and item.difference_usd and (item.difference_usd < 0 or not saving)
-    ]
-    worth.sort(key=lambda item: item.difference_usd or Decimal(0))
-    by_plan = {(item.monthly_cost_usd, item.summary): item for item in reversed(worth)}
-    return [item for item in worth if by_plan[item.monthly_cost_usd, item.summary] is item][:MAX_ROWS]
+    worth = [item for item in items if item.kind in kinds and (bearing == "hosted" or _differs(item, saving=saving))]
+    by_plan: dict[tuple[Decimal | None, str], list[Alternative]] = {}
+    for item in sorted(worth, key=lambda item: item.difference_usd or Decimal(0)):
+        by_plan.setdefault((item.monthly_cost_usd, item.summary), []).append(item)
+    rows = [same[0].model_copy(update={"change": "; ".join(item.change for item in same)}) for same in by_plan.values()]
+    return rows[: MAX_ROWS[bearing]]
+
+
+def _differs(item: Alternative, *, saving: bool) -> bool:
+    return bool(item.difference_usd) and (not saving or (item.difference_usd or 0) < 0)
 
 
 def _cost(item: Alternative) -> str:
-    return ("≤ " if item.outcome == "feasible" else "") + money(item.monthly_cost_usd)
+    return ("≤ " if item.outcome == "feasible" else "") + money(item.monthly_cost_usd, unknown="none")
 
 
 def shortened(summary: str) -> str:
@@ -64,14 +69,15 @@ def signing_section(explained: Explanation) -> Section:
     lines = list(explained.warnings[:MAX_LINES])
     if len(explained.warnings) > MAX_LINES:
         lines.append(f"and {len(explained.warnings) - MAX_LINES} more things to settle: --verbose")
-    return Section("Before you sign", (*lines, *benchmark_lines(explained)))
+    return Section("Before you sign", (*lines, *settled_by(explained)))
 
 
-def benchmark_lines(explained: Explanation) -> Iterator[str]:
-    """What to measure first, and the command that does."""
+def settled_by(explained: Explanation) -> Iterator[str]:
+    """What a lost instance does, and what to measure first."""
+    if explained.instance_lost is not None:
+        yield explained.instance_lost.text
     if explained.benchmark is not None:
         yield f"measure first: {explained.benchmark.text}"
-        yield explained.benchmark.command
 
 
 def proof_section(report: PlanReport, proof: str, left_out: str) -> Section:

@@ -11,10 +11,10 @@ from optimizer.report.layout.amounts import money, number, percent
 from optimizer.report.layout.columns import Cell, filled, table_of
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
 from optimizer.report.plan.brief import (
-    benchmark_lines,
     choices_section,
     proof_section,
     question_section,
+    settled_by,
     signing_section,
 )
 from optimizer.report.plan.placement import placement_section
@@ -116,10 +116,11 @@ def _reasons(report: PlanReport) -> Iterator[Section]:
     yield deployments_section(report.deployments, report.confidence)
     yield schedule_section(report)
     yield choices_section(explained)
-    yield Section("Before you sign", (*explained.warnings, *benchmark_lines(explained)))
+    command = () if explained.benchmark is None else (explained.benchmark.command,)
+    yield Section("Before you sign", (*explained.warnings, *settled_by(explained), *command))
     yield placement_section(report.placement, report.deployments, len(report.periods))
     yield Section("What binds", tuple(item.text for item in explained.binding))
-    yield Section("Requirements", tuple(item.text for item in explained.requirements))
+    yield Section("What holds with room", tuple(item.text for item in explained.requirements if not item.binding))
     yield _steps(explained.marginal_values)
     yield Section("How far it holds", table=table_of(explained.breakpoints, BREAKPOINTS))
     yield _alternatives("Next best", (*explained.alternatives, *explained.baselines))

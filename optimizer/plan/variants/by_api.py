@@ -1,0 +1,39 @@
+"""The cheapest hosted API for the same demand beside a plan: what it would cost, and what nobody promises of it."""
+
+from collections.abc import Iterator
+
+from optimizer.base.clock import LimitReached
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.explain.alternatives import compared, without_plan
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.record.explanation import Alternative
+from optimizer.plan.record.fleet import PlannedFleet
+from optimizer.plan.variants.hosting import SERVERLESS, hosted, missing
+
+KIND = "hosted_api"
+
+
+def by_api(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
+    """The best plan of hosted APIs alone, or why there is none; nothing where the plan is that already."""
+    if not chosen.deployments:
+        return
+    unpromised = " or ".join(_unpromised(inquiry.scenario))
+    change = f"from hosted APIs{f', which promise no {unpromised}' if unpromised else ''}"
+    try:
+        question = hosted(inquiry, SERVERLESS)
+    except LimitReached as reached:
+        yield without_plan(KIND, change, "unproven", f"not compared, {reached}")
+        return
+    stops = missing(question, SERVERLESS)
+    if stops:
+        yield without_plan(KIND, change, "infeasible", "; ".join(stop.text for stop in stops))
+    else:
+        yield compared(KIND, change, chosen, lambda: question)
+
+
+def _unpromised(scenario: Scenario) -> Iterator[str]:
+    """What the scenario asks for and no API is held to."""
+    if scenario.promises_latency:
+        yield "latency"
+    if any(workload.min_quality is not None for workload in scenario.workloads):
+        yield "precision"

@@ -1,0 +1,110 @@
+"""What a plan says of losses: what a lost instance leaves, what surviving one costs, and one word that asks for it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from support.asking import CHAT, few_offers
+from support.scenarios import proven
+
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.explain.alternatives import availability
+from optimizer.plan.explain.losses import instance_lost
+from optimizer.plan.grounds.warnings import warnings
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.record.fleet import PlannedFleet
+from optimizer.plan.variants.by_api import by_api
+
+RATE = 16.0
+Asked = Callable[..., Inquiry]
+
+
+@pytest.fixture(scope="module")
+def asking(catalogs: Catalogs) -> Asked:
+    few = few_offers(catalogs)
+
+    def inquiry(workload: dict[str, Any] | None = None, **policy: Any) -> Inquiry:
+        said = {"name": "losses", "workloads": [CHAT | (workload or {})], "policy": policy}
+        return Inquiry.of(Scenario.model_validate(said), few)
+
+    return inquiry
+
+
+@pytest.mark.parametrize("word", ["instance", "region", "provider"])
+def test_one_word_asks_for_what_the_list_asks(word: str, asking: Asked) -> None:
+    in_a_word, in_a_list = proven(asking(availability=word)), proven(asking(survive={"loss_of": [word]}))
+    assert in_a_word == in_a_list
+    plain = proven(asking(availability="none"))
+    assert plain == proven(asking())
+    assert plain.monthly_cost_usd < in_a_word.monthly_cost_usd
+
+
+def test_surviving_an_instance_costs_what_the_row_says(asking: Asked) -> None:
+    inquiry = asking()
+    bought, safe = proven(inquiry), proven(asking(availability="instance"))
+    (row,) = availability(inquiry.for_comparison(), bought)
+    assert (row.outcome, row.monthly_cost_usd) == ("optimal", safe.monthly_cost_usd)
+    assert row.difference_usd == safe.monthly_cost_usd - bought.monthly_cost_usd
+    for promised in ("instance", "region", "provider"):
+        assert not list(availability(asking(availability=promised), safe))
+
+
+def test_what_a_lost_instance_leaves(asking: Asked) -> None:
+    inquiry = asking({"requests_per_second": RATE}, max_distinct_configurations=1)
+    bought, safe = proven(inquiry), proven(asking(availability="instance"))
+    lost = instance_lost(inquiry.scenario, bought)
+    assert lost is not None
+    (d,) = bought.deployments
+    assert d.gpus_per_instance == d.gpus_per_replica == 1
+    expected = d.max_requests_per_second / d.replicas * (d.replicas - 1) / RATE
+    assert lost.share_left == pytest.approx(expected)
+    assert lost.share_left < 1
+    outlived = instance_lost(asking(availability="instance").scenario, safe)
+    assert outlived is not None
+    assert outlived.share_left >= 1 - 1e-9
+    assert instance_lost(inquiry.scenario, PlannedFleet()) is None
+
+
+def test_a_full_box_takes_as_many_replicas_as_it_holds(asking: Asked) -> None:
+    bought = proven(asking(max_distinct_configurations=1))
+    (d,) = bought.deployments
+    as_one_box = d.model_copy(update={"gpus_per_instance": 8, "instances": 1})
+    boxed = replace(bought, deployments=(as_one_box,))
+    scenario = asking().scenario
+    lost = instance_lost(scenario, boxed)
+    assert lost is not None
+    assert lost.share_left == 0
+    assert lost.text == f"if one {d.instance_type} at {d.provider} fails, nothing serves chat until another one runs"
+
+
+def test_replicas_that_all_stand_in_one_box_are_a_warning(catalogs: Catalogs, asking: Asked) -> None:
+    inquiry = asking({"requests_per_second": 0.2})
+    bought = proven(inquiry)
+    (d,) = bought.deployments
+    assert (d.replicas, d.instances) == (1, 1)
+    said = f"chat: its one replica stands on one {d.instance_type} at {d.provider}"
+    assert any(text.startswith(said) for text in warnings(inquiry.scenario, catalogs, bought, None))
+    two = replace(bought, deployments=(d.model_copy(update={"replicas": 2}),))
+    assert any("all 2 replicas stand" in text for text in warnings(inquiry.scenario, catalogs, two, None))
+    apart = replace(bought, deployments=(d.model_copy(update={"replicas": 2, "instances": 2}),))
+    assert not any("while that is down" in text for text in warnings(inquiry.scenario, catalogs, apart, None))
+
+
+def test_the_cheapest_hosted_api_stands_beside_the_plan(asking: Asked) -> None:
+    """Tokens of a month times the cheapest price, which is what the API alone costs."""
+    inquiry = asking()
+    bought = proven(inquiry)
+    (row,) = by_api(inquiry, bought)
+    by_the_token = proven(asking(hosting=["serverless"]))
+    assert row.monthly_cost_usd == by_the_token.monthly_cost_usd
+    assert row.change == "from hosted APIs, which promise no latency"
+    assert not list(by_api(inquiry, by_the_token))
+
+
+def test_no_hosted_api_says_why(asking: Asked) -> None:
+    inquiry = asking(countries={"allow": ["us"]})
+    (row,) = by_api(inquiry, proven(inquiry))
+    assert row.outcome == "infeasible"
+    assert "APIs fail" in row.text
