@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from optimizer.answers.lifecycle.types import LifecycleReport
     from optimizer.answers.optimize import optimize
     from optimizer.answers.page import Page, page
+    from optimizer.answers.simulate import arrivals_of, simulate
     from optimizer.answers.verify import verify_plan
     from optimizer.answers.why_not import WhyNot, why_not
     from optimizer.base.errors import Finding, InputError, OptimizerError, SolverFailure, VerificationFailed
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from optimizer.performance.measured.batch import predict_batch as predict
     from optimizer.plan.question.forcing import Choice
     from optimizer.plan.record.report import PlanReport, Verification
+    from optimizer.plan.record.simulation import Simulation
     from optimizer.plan.variants.frontier import Sweep
     from optimizer.report.catalog.catalog import catalog_rows
     from optimizer.report.catalog.entry import CatalogEntry, catalog_entries
@@ -86,6 +88,7 @@ __all__ = [
     "Scenario",
     "ScenarioFile",
     "Setting",
+    "Simulation",
     "Snapshot",
     "SolverFailure",
     "Sweep",
@@ -94,6 +97,7 @@ __all__ = [
     "VerificationFailed",
     "WhyNot",
     "add_model",
+    "arrivals_of",
     "as_json",
     "calibrate",
     "catalog_diff",
@@ -117,6 +121,7 @@ __all__ = [
     "predict_setting",
     "read_baselines",
     "schema",
+    "simulate",
     "snapshot",
     "snapshot_named",
     "update_catalogs",

@@ -36,16 +36,27 @@ def verify_plan(path: Path, catalogs: Catalogs, certificate: Path | None = None)
         InputError: the file cannot be read, is no plan of this version or holds none, its scenario does not fit the
             catalogs, or it was made from others.
     """
-    report = _read(path)
+    report, scenario = plan_in(path, catalogs)
     if report.monthly_cost_usd is None and (certificate is None or report.outcome != "infeasible"):
         problem = f"there is no plan to verify: the outcome is {report.outcome}"
         raise InputError([Finding(str(path), 0, "monthly_cost_usd", problem, "verify a file with a plan")])
-    scenario = _scenario(path, report, catalogs)
-    _check_catalogs(path, report, scenario, catalogs)
     checks = [] if report.monthly_cost_usd is None else verify_report(report, scenario, catalogs).checks
     if certificate is not None:
         checks = [*checks, *checks_of(certificate, report, scenario, catalogs)]
     return Verification(passed=all(check.passed for check in checks), checks=checks)
+
+
+def plan_in(path: Path, catalogs: Catalogs) -> tuple[PlanReport, Scenario]:
+    """The answer that a file holds, with the scenario it was made for.
+
+    Raises:
+        InputError: the file cannot be read, is no plan of this version, its scenario does not fit the catalogs, or it
+            was made from others.
+    """
+    report = _read(path)
+    scenario = _scenario(path, report, catalogs)
+    _check_catalogs(path, report, scenario, catalogs)
+    return report, scenario
 
 
 def _read(path: Path) -> PlanReport:

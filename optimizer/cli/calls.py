@@ -47,6 +47,10 @@ if TYPE_CHECKING:
     from optimizer.answers.optimize import optimize as optimize
     from optimizer.answers.page import PAGE_PHASES as PAGE_PHASES
     from optimizer.answers.page import page as page
+    from optimizer.answers.simulate import arrivals_of as arrivals_of
+    from optimizer.answers.simulate import is_plan as is_plan
+    from optimizer.answers.simulate import planned as planned
+    from optimizer.answers.simulate import simulate as simulate
     from optimizer.answers.verify import verify_plan as verify_plan
     from optimizer.answers.why_not import WHY_NOT_PHASES as WHY_NOT_PHASES
     from optimizer.answers.why_not import why_not as why_not
@@ -110,6 +114,7 @@ if TYPE_CHECKING:
     from optimizer.report.plan.page import page_html as page_html
     from optimizer.report.plan.sections import plan_answer as plan_answer
     from optimizer.report.plan.why_not import why_not_answer as why_not_answer
+    from optimizer.report.simulation import simulation_answer as simulation_answer
     from optimizer.report.verify import verification_answer as verification_answer
 else:
     __getattr__ = on_first_use(__name__)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from optimizer.cli.plan import plan as plan
     from optimizer.cli.report import report as report
     from optimizer.cli.schema import schema as schema
+    from optimizer.cli.simulate import simulate as simulate
     from optimizer.cli.verify import verify as verify
     from optimizer.cli.why_not import why_not as why_not
 else:
@@ -37,6 +38,7 @@ COMMANDS: Final = {
     "compare": "The best plan under each choice at the same service levels, ranked by cost, and what stops the others.",
     "report": "The plan and its explanation as one self-contained page, charts included; tens of seconds.",
     "verify": "Whether every promise and figure of a plan file holds, computed again; exit code 1 if not.",
+    "simulate": "A plan's percentiles when requests really arrive, one by one; exit code 1 when a promise breaks.",
     "predict": "What a configuration delivers: TTFT, TPOT and throughput with their 90 % intervals.",
     "calibrate": "Fit the model's constants to measurements; the errors before and after are printed.",
     "validate": "Prediction errors on measurements, by metric, GPU, engine and so on; worst groups named.",

@@ -31,8 +31,8 @@ INCUMBENT_COLUMNS = 24
 INCUMBENT_NODES = 5
 """Size of the first, restricted solve: only its incumbent is used, so these steer speed and never the result."""
 
-GRACE_S = 0.5
-"""Seconds for the relaxation where none are left; most take a tenth of that."""
+GRACE_S, GRACE_WORK = 0.5, 5_000
+"""Seconds, or simplex iterations where those are limited, for the relaxation where none are left; most take a tenth."""
 
 SIFTED_STREAMS = 1_000
 """Flows beyond which the relaxation is solved for few candidates first; the bound is the same within its tolerance."""
@@ -135,7 +135,9 @@ def _relaxation_bound(problem: Problem, keep: Flags, state: SearchState) -> Boun
     says nothing of how much a better one may save.
     """
     part = compacted(problem, keep)
-    clock = Clock(GRACE_S) if state.clock.expired else state.clock
+    clock = state.clock
+    if clock.expired:
+        clock = Clock(work_limit=GRACE_WORK) if clock.reached == "work limit" else Clock(GRACE_S)
     if len(part.problem.streams) > SIFTED_STREAMS and (found := sifted_bound(part.problem, clock)) is not None:
         return found.for_whole(part.candidates, len(problem.candidates))
     program = build_program(part.problem, relaxed=True)

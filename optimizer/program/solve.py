@@ -208,10 +208,15 @@ def _unserved(problem: Problem) -> list[str]:
 
 
 def _within_cutoff(result: SearchResult, state: SearchState) -> SearchResult:
-    """A plan that is dearer than what is of interest is none, and proves nothing about dearer plans."""
-    if result.incumbent is None or result.incumbent.usd_per_hour <= state.cutoff_usd_per_hour * (1 + EQUAL_COST):
+    """A plan that is dearer than what is of interest is none, and proves nothing about dearer plans.
+
+    One that is only near the cheapest, since a gap was asked for, may be dearer where the cheapest is not.
+    """
+    cutoff = state.cutoff_usd_per_hour
+    if result.incumbent is None or result.incumbent.usd_per_hour <= cutoff * (1 + EQUAL_COST):
         return result
-    return replace(result, incumbent=None, status="infeasible" if result.status == "optimal" else "unproven")
+    dearer = not state.relative_gap or result.bound.usd_per_hour >= cutoff * (1 - EQUAL_COST)
+    return replace(result, incumbent=None, status="infeasible" if result.status == "optimal" and dearer else "unproven")
 
 
 def _with_plan(

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
+from optimizer.inputs.catalog import engines as engine_rows
 from optimizer.inputs.catalog import records as catalog
 from optimizer.inputs.catalog import terms as own
 from optimizer.inputs.catalog.csv_tables import AllRows, CsvTable, LocatedRow, Rows
@@ -33,6 +34,8 @@ FIGURE_UNITS: Final = {
     "fp4_tflops": "TFLOPS",
     "link_gb_per_s": "GB/s",
     "link_pair_gb_per_s": "GB/s",
+    "all_reduce_2_gb_per_s": "GB/s",
+    "all_reduce_4_gb_per_s": "GB/s",
     "link_domain_gpus": "GPUs",
     "pcie_gb_per_s": "GB/s",
     "tdp_w": "W",
@@ -70,7 +73,10 @@ TABLES: Final[dict[str, CsvTable[Any]]] = {
     "schemes": CsvTable(("precision_schemes.csv",), catalog.PrecisionScheme, "id"),
     "kernels": CsvTable(("kernel_support.csv",), catalog.KernelSupport, "scheme, architecture"),
     "quality": CsvTable(("quality.csv",), catalog.QualityFigure, "model, scheme, benchmark, tool, source"),
-    "engines": CsvTable(("engines.csv",), catalog.Engine, "id"),
+    "engines": CsvTable(("engines.csv",), engine_rows.Engine, "id"),
+    "engine_defaults": CsvTable(
+        ("engine_defaults.csv",), engine_rows.EngineDefault, "engine, setting, before_version, gpu, min_memory_gib"
+    ),
     "calibration": CsvTable(("calibration.csv",), catalog.CalibrationEntry, "parameter, group"),
     "offers": CsvTable(
         ("offers.csv", "offers_seed.csv"),
@@ -108,6 +114,7 @@ REFERENCES: Final = (
     ("quality", "model", "models"),
     ("quality", "scheme", "schemes"),
     ("engines", "schemes", "schemes"),
+    ("engine_defaults", "engine", "engines"),
     ("offers", "gpu", "gpus"),
     ("owned", "gpu", "gpus"),
     ("price_checks", "gpu", "gpus"),
@@ -236,6 +243,7 @@ def _assembled(rows: AllRows, gpus: Mapping[str, Gpu], on_own_terms: Priced) -> 
         kernel_support=by_key("kernels"),
         quality=in_order("quality"),
         engines=by_key("engines"),
+        engine_defaults=in_order("engine_defaults"),
         calibration=in_order("calibration"),
         offers=on_own_terms.offers,
         terms=on_own_terms.terms,

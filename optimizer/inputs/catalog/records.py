@@ -11,6 +11,7 @@ from pydantic import Field
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
+from optimizer.inputs.catalog.engines import Engine, EngineDefault
 from optimizer.inputs.catalog.kinds import (
     BenchmarkKind,
     Confidence,
@@ -71,6 +72,10 @@ class Gpu(Strict):
     """One direction, all ports of the GPU together."""
     link_pair_gb_per_s: Positive | None = None
     """One direction between two GPUs where the link is a mesh of point-to-point cables; None where a switch joins."""
+    all_reduce_2_gb_per_s: Positive | None = None
+    """Measured bus bandwidth of an all-reduce over 2 GPUs without peer-to-peer, through the host's memory."""
+    all_reduce_4_gb_per_s: Positive | None = None
+    """The same over 4 GPUs; taken for more, too."""
     link_domain_gpus: Count
     pcie_gb_per_s: Positive | None = None
     tdp_w: Positive | None = None
@@ -122,28 +127,6 @@ class QualityFigure(Strict):
     """Of the suite's benchmarks the one that keeps least."""
     worst_noise_share: NonNegative | None = None
     """One standard deviation of that share, from the usual numbers of tasks and seeds."""
-    source: str
-    as_of: date
-    note: str = ""
-
-
-class Engine(Strict):
-    """A serving engine: where it runs and the defaults it starts with."""
-
-    id: str
-    name: str
-    architectures: tuple[str, ...]
-    """GPU architectures that its documentation supports, plugins included."""
-    schemes: tuple[str, ...]
-    """Precision schemes it can load."""
-    kv_precisions: tuple[str, ...]
-    plannable: bool
-    """Whether plans consider it; false for engines that serve one request at a time."""
-    memory_utilization: Annotated[float, Field(gt=0, le=1)]
-    """Share of usable memory the engine takes by default."""
-    max_num_seqs: Count
-    max_num_batched_tokens: Count
-    newest_version: str
     source: str
     as_of: date
     note: str = ""
@@ -240,6 +223,7 @@ class Catalogs:
     kernel_support: Mapping[tuple[str, str], KernelSupport]
     quality: tuple[QualityFigure, ...]
     engines: Mapping[str, Engine]
+    engine_defaults: tuple[EngineDefault, ...]
     calibration: tuple[CalibrationEntry, ...]
     offers: tuple[Offer, ...]
     """Listed, derived, seed and owned rows together, sorted by id; prices after discount."""

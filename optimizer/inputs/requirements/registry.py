@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from optimizer.inputs.requirements.declaration import Requirement
-from optimizer.inputs.requirements.of_offers import KINDS_OF_OFFERS, LISTS
+from optimizer.inputs.requirements.of_offers import KINDS_OF_OFFERS, LAYOUTS, LISTS
 from optimizer.inputs.requirements.of_policy import LIMITS_OF_THE_FLEET, PROMISES
 from optimizer.inputs.requirements.of_workloads import OF_WORKLOADS
 
-REQUIREMENTS: Final = (*OF_WORKLOADS, *LIMITS_OF_THE_FLEET, *LISTS, *PROMISES, *KINDS_OF_OFFERS)
+REQUIREMENTS: Final = (*OF_WORKLOADS, *LIMITS_OF_THE_FLEET, *LISTS, *LAYOUTS, *PROMISES, *KINDS_OF_OFFERS)
 BY_NAME: Final[Mapping[str, Requirement]] = {item.name: item for item in REQUIREMENTS}
 
 NOT_A_REQUIREMENT: Final[Mapping[str, str]] = {

@@ -238,6 +238,10 @@ class Policy(Strict):
     engines: Names = ()
     precisions: Names = ()
     kv_precisions: Names = ()
+    max_tensor_parallel: PositiveWhole | None = None
+    """GPUs that share each layer."""
+    max_pipeline_parallel: PositiveWhole | None = None
+    """Stages that the layers are split into."""
     unmeasured_performance: Literal["reject", "accept"] = "accept"
     """Whether hosted APIs may serve, and GPUs, engines and precisions of whose like nobody published a measurement."""
     max_monthly_usd: PositiveUsd | None = None

@@ -17,6 +17,7 @@ from optimizer.performance.candidates.enumeration import (
     Kind,
     configurations_of,
     fixed_failures,
+    needless_stages,
     qualities,
 )
 from optimizer.performance.candidates.network import fits_of, network_ms, told_apart_by_distance
@@ -28,7 +29,7 @@ from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.memory import MemoryUse, kv_bytes_per_sequence, memory_use
 from optimizer.performance.physics.row_arrays import RowArrays
 from optimizer.performance.physics.setup import Configuration, Setup, gather
-from optimizer.performance.uncertainty.evidence import Margins, margins, unmeasured
+from optimizer.performance.uncertainty.evidence import Margins, margins, pipeline_measured, unmeasured
 
 WHOLE_MIX, MIXED = "all", "mixed"
 
@@ -220,9 +221,13 @@ def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offe
     setup = gather(catalogs, configurations)
     quality = qualities(configurations, catalogs, variant.model_quality)
     fixed = fixed_failures(configurations, workload, policy, catalogs, quality)
+    kind, memory = Categorical.of([kind for _, kind in pairs]), memory_use(setup)
+    longest = np.array([float(item.input_tokens + item.output_tokens) for item in workload.classes()])
+    room = memory.kv_capacity >= kv_bytes_per_sequence(setup, longest).max(axis=1)
+    measured = pipeline_measured(catalogs, configurations)
+    fixed["pipeline"] = needless_stages(configurations, kind, room & ~fixed["divisibility"], measured)
     if policy.unmeasured_performance == "reject":
         fixed["measured"] = unmeasured(catalogs, configurations)
-    kind = Categorical.of([kind for _, kind in pairs])
     network = kind.by_row([each.network_ms for each in kind.categories])
     allowed = permitted(workload, offers) & ~np.isnan(distance_ms)
     options = WorkloadOptions(
@@ -236,7 +241,7 @@ def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offe
         permitted=allowed,
         gpus_per_replica=kind.by_row([each.gpus for each in kind.categories], np.int64),
         setup=setup,
-        memory=memory_use(setup),
+        memory=memory,
         quality=quality,
         fixed=fixed | {"engine_calibrated": ~setup.constants.known},
         pools=(),

@@ -60,8 +60,8 @@ HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
     "launch_norm": ((),),
     "expert_launch_floor_s": ENGINE,
     "latent_launch_floor_s": ENGINE,
-    "sequence_limit": KERNELS,
     "interference_factor": (("engine",), ()),
+    "stage_bubble_share": (("engine",), ()),
     "mixed_prefill_share": (("engine",), ()),
     "expert_layer_overhead_s": ENGINE,
     "latent_layer_overhead_s": ENGINE,
@@ -94,6 +94,24 @@ OF_ENGINES: Final = tuple(
     if {axis for level in hierarchy for axis in level} & {"engine", "era"}
 )
 """Constants that an engine may have of its own. A row whose engine has none has NaN; any other gap is an error."""
+
+
+OF_LATENCY: Final = frozenset(
+    {
+        "step_overhead_s",
+        "layer_overhead_s",
+        "sequence_overhead_s",
+        "request_overhead_s",
+        "expert_layer_overhead_s",
+        "latent_layer_overhead_s",
+        "launch_floor_s",
+        "expert_launch_floor_s",
+        "latent_launch_floor_s",
+        "waited_steps_closed",
+        "waited_steps_open",
+    }
+)
+"""Times that an engine adds to a step or a request: only what was timed can tell them."""
 
 
 def group_name(values: Sequence[str]) -> str:

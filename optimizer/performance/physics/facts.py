@@ -124,6 +124,8 @@ def gpu_facts(gpu: Gpu) -> dict[str, float]:
         "half_gain": half_accumulation_gain(gpu),
         "pcie_bandwidth": (gpu.pcie_gb_per_s or math.nan) * BYTES_PER_GB,
         "own_bandwidth": (gpu.link_gb_per_s or math.nan) * BYTES_PER_GB,
+        "pair_all_reduce": (gpu.all_reduce_2_gb_per_s or math.nan) * BYTES_PER_GB,
+        "wide_all_reduce": (gpu.all_reduce_4_gb_per_s or math.nan) * BYTES_PER_GB,
         "domain": gpu.link_domain_gpus,
     }
 

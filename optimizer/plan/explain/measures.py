@@ -283,6 +283,12 @@ def _price_age(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     yield Measured(max(days, default=0), f"prices at most {exactly(item.value)} days old: {max(days, default=0)}")
 
 
+def _widest(degree: str, facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
+    """The most GPUs of a layer, or stages of a model, among the replicas."""
+    most = max((getattr(d, degree) for d in facts.bought.deployments), default=0)
+    yield Measured(most, f"{item.label} at most {item.value:g}: {most}")
+
+
 def _survive(facts: Facts, _: StatedRequirement) -> Iterable[Measured]:
     left, worst = share_left(facts.scenario, facts.bought)
     effect = f"the least after losing {worst}" if worst else "since the plan runs on nothing that may be lost so"
@@ -328,6 +334,8 @@ MEASURES: Final[Mapping[str, Callable[[Facts, StatedRequirement], Iterable[Measu
     "min_regions": _regions,
     "max_changes": _changes,
     "max_price_age_days": _price_age,
+    "max_tensor_parallel": partial(_widest, "tensor_parallel"),
+    "max_pipeline_parallel": partial(_widest, "pipeline_parallel"),
     "survive": _survive,
     "robust": _robust,
 }

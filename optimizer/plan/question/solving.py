@@ -162,8 +162,11 @@ def _better(known: Answer, found: Answer) -> Answer:
         return found
     if other.cost_usd_per_month is not None and other.cost_usd_per_month < plain.cost_usd_per_month * (1 - EQUAL_COST):
         return found
-    proven = other.outcome in ("optimal", "infeasible")
-    return replace(known, inquiry=found.inquiry, solution=plain if proven else plain.bounded_by(other))
+    if other.outcome not in ("optimal", "infeasible"):
+        solution = plain.bounded_by(other)
+    else:
+        solution = plain if plain.outcome == "optimal" else plain.above(plain.cost_usd_per_month, plain.ended_by)
+    return replace(known, inquiry=found.inquiry, solution=solution)
 
 
 def _raised(inquiry: Inquiry) -> Inquiry:

@@ -56,6 +56,13 @@ def offers(claim: Claim) -> Findings:
             ("KV precision", d.kv_precision, policy.kv_precisions),
         ):
             yield not names or name in names, f"{what} {name}"
+        for what, degree, most in (
+            ("tensor parallel", d.tensor_parallel, policy.max_tensor_parallel),
+            ("pipeline parallel", d.pipeline_parallel, policy.max_pipeline_parallel),
+        ):
+            yield most is None or degree <= most, f"{what} {degree}"
+        heads = claim.catalogs.model(d.model).attention_heads
+        yield heads % d.tensor_parallel == 0, f"tensor parallel {d.tensor_parallel} divides {heads} attention heads"
         missing = not_measured(claim.catalogs, configuration(d, offer))
         accepted = not missing or policy.unmeasured_performance == "accept"
         yield accepted, f"{d.workload}: somebody measured {', '.join(missing) or d.gpu}"

@@ -218,6 +218,8 @@ CHECKS: Final[Mapping[str, Rule]] = {
             "policy.engines",
             "policy.precisions",
             "policy.kv_precisions",
+            "policy.max_tensor_parallel",
+            "policy.max_pipeline_parallel",
             "policy.unmeasured_performance",
         ),
     ),

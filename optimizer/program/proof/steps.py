@@ -141,7 +141,9 @@ def result_of(
 ) -> SearchResult:
     """What a solver's last word, with all that was proven before it, says about the problem."""
     status = result.status if incumbent is None or result.status == "optimal" else "feasible"
-    lower = min(max(result.bound, bound.usd_per_hour), state.cutoff_usd_per_hour)
+    known = np.inf if incumbent is None else incumbent.usd_per_hour
+    # candidates were left out because they are in no plan as cheap as the cutoff or the known one; dearer ones may be
+    lower = min(max(result.bound, bound.usd_per_hour), state.cutoff_usd_per_hour, known)
     possible = keep & can_beat(problem, bound, incumbent, state)
     with_candidate = np.where(possible, bound.with_candidate_usd_per_hour, np.inf)
     return SearchResult(status, Bound(lower, with_candidate), incumbent)
