@@ -127,6 +127,21 @@ def roofline_chart(points: Sequence[RooflinePoint]) -> str:
     return drawn(3.4 + 0.2 * len(points), draw)
 
 
+def has_latencies(curve: Curve) -> bool:
+    """Whether there is a line to draw: some load at which a latency is finite."""
+    return bool(np.isfinite(curve.ttft_ms).any() or np.isfinite(curve.tpot_ms).any())
+
+
+def moves(frontier: Frontier) -> bool:
+    """Whether the cost changes along the requirement, so that there is more to see than a flat line."""
+    return len({point.monthly_cost_usd for point in frontier.points}) > 1
+
+
+def shows_something(found: RejectionMap) -> bool:
+    """Whether any GPU is offered at all."""
+    return bool({*chain(*found.verdicts)} - {NOT_OFFERED})
+
+
 def frontier_chart(frontier: Frontier) -> str:
     """Cost along one requirement, as the steps that it is."""
     (sweep,) = frontier.sweeps
@@ -165,7 +180,7 @@ def rejection_chart(found: RejectionMap) -> str:
             for x, verdict in enumerate(row):
                 axes.add_patch(rectangle((x + 0.02, y + 0.04), 0.96, 0.92, facecolor=shades[verdict], linewidth=0))
                 label = "" if verdict == NOT_OFFERED else verdict.replace("_", " ")
-                axes.text(x + 0.5, y + 0.5, label, ha="center", va="center", fontsize=6.5)
+                axes.text(x + 0.5, y + 0.5, label, ha="center", va="center", fontsize=7)
         axes.set(xlim=(0, len(found.precisions)), ylim=(len(found.gpus), 0))
         axes.set_xticks(np.arange(len(found.precisions)) + 0.5, found.precisions)
         axes.set_yticks(np.arange(len(found.gpus)) + 0.5, found.gpus, fontsize=8)
