@@ -136,7 +136,7 @@ def central_prediction(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alter
         return
     policy = inquiry.scenario.policy.model_copy(update={"confidence": CENTRAL_CONFIDENCE})
     bold = partial(inquiry.changed, inquiry.scenario.model_copy(update={"policy": policy}))
-    words = f"on predictions without the margin of {exactly(confidence * 100)} %"
+    words = f"without the margin of {exactly(confidence * 100)} % on predictions"
     yield no_dearer(compared("confidence", words, chosen, bold), chosen)
 
 

@@ -80,10 +80,12 @@ def settled_by(explained: Explanation) -> Iterator[str]:
         yield f"measure first: {explained.benchmark.text}"
 
 
-def proof_section(report: PlanReport, proof: str, left_out: str) -> Section:
+def proof_section(report: PlanReport, proof: str) -> Section:
     """How sure it is, in a line or two, and where the rest stands."""
     checks = report.verification.checks
     passed = sum(check.passed for check in checks)
     verified = f"{passed} of {len(checks)} checks of the plan hold" if checks else ""
+    missing = len(report.explanation.not_worked_out)
+    left_out = f"{missing} comparisons were left out when a limit was reached; --verbose names them" if missing else ""
     rest = "the whole explanation: --verbose, --format markdown, or optimizer report"
     return Section("How sure", ("; ".join(filter(None, (proof, verified))), left_out, rest))

@@ -51,7 +51,9 @@ def _named(offer: str) -> str:
     place, _, gpus, term = offer.rsplit("/", 3)
     provider, _, region = place.partition("/")
     named = f"{gpus.replace('x', '×', 1)}, {provider}{'' if region == EVERYWHERE else f' {region}'}"
-    return named if term == "on_demand" else f"{named}, {term.replace('_', ' ')}"
+    paid, _, months = term.partition("-")
+    how_long = f" {months}" if paid == "committed" else ""
+    return named if term == "on_demand" else f"{named}, {paid.replace('_', ' ')}{how_long}"
 
 
 def _contents(layout: InstanceLayout) -> str:

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from optimizer.base.figures import figure
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
 from optimizer.plan.record.explanation import Alternative, Breakpoint, MarginalValue
-from optimizer.plan.record.fleet import Deployment
+from optimizer.plan.record.fleet import Deployment, Hosted
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.layout.amounts import money, number, percent
 from optimizer.report.layout.columns import Cell, filled, table_of
@@ -107,17 +108,17 @@ def plan_sections(report: PlanReport, verbose: bool = False) -> tuple[Section, .
 
 def _brief(report: PlanReport) -> Iterator[Section]:
     """What to buy, what else it could cost, what to settle before signing, how sure it is."""
-    yield deployments_section(report.deployments)
+    yield deployments_section(report.deployments, hosted=report.hosted)
     yield schedule_section(report)
     yield choices_section(report.explanation)
     yield signing_section(report.explanation)
-    yield proof_section(report, _proof(report), _left_out(report.explanation.not_worked_out))
+    yield proof_section(report, _proof(report))
 
 
 def _reasons(report: PlanReport) -> Iterator[Section]:
     """What runs, what to know before it is bought, what holds it in place, what else there is, what it costs."""
     explained = report.explanation
-    yield deployments_section(report.deployments, report.confidence)
+    yield deployments_section(report.deployments, report.confidence, report.hosted)
     yield schedule_section(report)
     yield choices_section(explained)
     command = () if explained.benchmark is None else (explained.benchmark.command,)
@@ -164,14 +165,25 @@ def _appendix(report: PlanReport) -> Iterator[Section]:
         yield Section("What the numbers rest on", (*(item.text for item in exposure.estimates), *first))
 
 
-def deployments_section(deployments: Sequence[Deployment], confidence: float = CENTRAL_CONFIDENCE) -> Section:
+def deployments_section(
+    deployments: Sequence[Deployment], confidence: float = CENTRAL_CONFIDENCE, hosted: Sequence[Hosted] = ()
+) -> Section:
     """What runs where, at what load, how fast and for how much; with a confidence it is said what latencies are."""
-    rows = tuple(row for d in deployments for row in (*table_of([d], DEPLOYMENTS).rows, *_details(d)))
+    rows = [row for d in deployments for row in (*table_of([d], DEPLOYMENTS).rows, *_details(d))]
+    rows += [_by_request(item) for item in hosted]
     flagged = [d for d in deployments if d.provenance.price_is_old]
     old = dict.fromkeys(f"{d.gpu} at {d.provider} {d.provenance.price_age_days} days" for d in flagged)
     rests_on = f"Rests on old prices, ask for quotes: {', '.join(old)}." if old else ""
     note = f"Latencies are the {percent(confidence)} bounds that the plan is held to."
-    return Section("Plan", (rests_on, note if confidence > CENTRAL_CONFIDENCE else ""), Table(tuple(DEPLOYMENTS), rows))
+    lines = filter(None, (rests_on, note if confidence > CENTRAL_CONFIDENCE else ""))
+    return Section("Plan", tuple(lines), Table(tuple(DEPLOYMENTS), tuple(rows)))
+
+
+def _by_request(item: Hosted) -> tuple[str, ...]:
+    """The row of what a hosted API serves: the most that is sent to it, and its bill."""
+    most = figure(max(part.requests_per_second for part in item.schedule))
+    what = f"{item.workload} {item.request_class}: {item.model}"
+    return (what, f"{item.provider}, by the request", "", most, "", "", "", f"{item.monthly_cost_usd:,.2f}")
 
 
 def _details(d: Deployment) -> Iterator[tuple[str, ...]]:
