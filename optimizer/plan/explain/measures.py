@@ -286,7 +286,7 @@ def _price_age(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
 def _widest(degree: str, facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     """The most GPUs of a layer, or stages of a model, among the replicas."""
     most = max((getattr(d, degree) for d in facts.bought.deployments), default=0)
-    yield Measured(most, f"{item.label} at most {item.value:g}: {most}")
+    yield Measured(most, f"{item.label} at most {exactly(item.value)}: {most}")
 
 
 def _survive(facts: Facts, _: StatedRequirement) -> Iterable[Measured]:

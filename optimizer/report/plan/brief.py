@@ -73,8 +73,8 @@ def signing_section(explained: Explanation) -> Section:
 
 
 def settled_by(explained: Explanation) -> Iterator[str]:
-    """What a lost instance does, and what to measure first."""
-    if explained.instance_lost is not None:
+    """What a lost instance does, where no warning says that it is all there is, and what to measure first."""
+    if explained.instance_lost is not None and explained.instance_lost.share_left > 0:
         yield explained.instance_lost.text
     if explained.benchmark is not None:
         yield f"measure first: {explained.benchmark.text}"
