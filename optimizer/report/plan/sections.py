@@ -129,7 +129,9 @@ def _reasons(report: PlanReport) -> Iterator[Section]:
     yield Section("What binds", tuple(item.text for item in explained.binding))
     yield Section("What holds with room", tuple(item.text for item in explained.requirements if not item.binding))
     yield _steps(explained.marginal_values)
-    yield Section("How far it holds", table=table_of(explained.breakpoints, BREAKPOINTS))
+    among = "until another plan with no more configurations, places and instances costs less"
+    points = table_of(explained.breakpoints, BREAKPOINTS)
+    yield Section("How far it holds", (among,) if points.rows else (), points)
     yield _alternatives("Next best", (*explained.alternatives, *explained.baselines))
     yield _alternatives("What would change it", explained.opportunities)
     yield _costs(report)
