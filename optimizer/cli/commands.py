@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from optimizer.cli.compare import compare as compare
     from optimizer.cli.frontier import frontier as frontier
     from optimizer.cli.gate import gate as gate
+    from optimizer.cli.init import init as init
     from optimizer.cli.lifecycle import lifecycle as lifecycle
     from optimizer.cli.plan import plan as plan
     from optimizer.cli.report import report as report
@@ -30,6 +31,7 @@ else:
     __getattr__ = on_first_use(__name__)
 
 COMMANDS: Final = {
+    "init": "A few questions, and a commented scenario; without a terminal each answer not given has its default.",
     "plan": "The cheapest plan that meets the scenario, with its proof and explanation.",
     "lifecycle": "Training and serving cost by month under growth, the crossover, power and carbon.",
     "why-not": "What a choice would cost against the plan and why, or what it fails, and the price at which it wins.",

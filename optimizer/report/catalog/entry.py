@@ -11,7 +11,8 @@ from optimizer.inputs.catalog.models import Model, ModelAlias
 from optimizer.inputs.catalog.quality import quality_share
 from optimizer.inputs.catalog.records import Catalogs, KernelSupport, Offer
 from optimizer.inputs.catalog.terms import Seller
-from optimizer.report.catalog.catalog import LISTINGS, listing_section
+from optimizer.report.catalog.catalog import listing_section
+from optimizer.report.catalog.listings import LISTINGS
 from optimizer.report.layout.columns import Cell, table_of
 from optimizer.report.layout.elements import Section, Table, with_content
 
