@@ -182,7 +182,9 @@ def _variations(explained: Explanation, verbose: bool) -> Iterator[Section]:
     """What a step of each limit costs, of those that bind unless verbose, and how far limits and prices may move."""
     if verbose:
         yield _steps(explained.marginal_values)
-        yield Section("How far it holds", table=table_of(explained.breakpoints, BREAKPOINTS))
+        among = "until another plan with no more configurations, places and instances costs less"
+        points = table_of(explained.breakpoints, BREAKPOINTS)
+        yield Section("How far it holds", (among,) if points.rows else (), points)
     else:
         binding = {item.requirement for item in explained.binding}
         yield _steps([item for item in explained.marginal_values if item.field in binding or is_demand(item.field)])
