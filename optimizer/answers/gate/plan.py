@@ -10,6 +10,7 @@ from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.question.batches import at_best_hours
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.record.fields import cents
@@ -31,7 +32,7 @@ def planned(scenario: Scenario, catalogs: Catalogs, clock: Clock) -> Planned:
     Raises:
         VerificationFailed: the plan did not survive independent arithmetic.
     """
-    answer = solved(Inquiry.of(scenario, catalogs, clock))
+    answer = solved(at_best_hours(Inquiry.of(scenario, catalogs, clock)))
     bought = verified_plan(answer)
     if bought is None:
         report = optimized(scenario, catalogs, clock).report
@@ -52,7 +53,7 @@ def cheapest_usd(scenario: Scenario, catalogs: Catalogs, clock: Clock) -> Decima
     """The proven least month; None where these catalogs do not know what is asked, have no plan, or time ran out."""
     if check_scenario(scenario, catalogs):
         return None
-    answer = solved(Inquiry.of(scenario, catalogs, clock))
+    answer = solved(at_best_hours(Inquiry.of(scenario, catalogs, clock)))
     if answer.solution.outcome != "optimal":
         return None
     bought = verified_plan(answer)
