@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from optimizer.inputs.scenario.restating import worked_on_in
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.question.solving import solved
+from optimizer.plan.question.solving import solved_for_least_cost
 from optimizer.program.proof.state import EQUAL_COST
 
 
@@ -33,5 +33,5 @@ def _in_hours(inquiry: Inquiry, position: int, hours: int) -> Inquiry:
 def _cost_usd(inquiry: Inquiry) -> float:
     """Of the best plan, to within the gap of plans that are compared; infinite where there is none."""
     compared = replace(inquiry.for_comparison(), best_and_bound=None, falls_back=False)
-    found = solved(compared).solution.cost_usd_per_month
+    found = solved_for_least_cost(compared).solution.cost_usd_per_month
     return math.inf if found is None else found

@@ -8,6 +8,7 @@ from optimizer.plan.explain.levers import is_demand
 from optimizer.plan.record.explanation import Alternative, Breakpoint, Explanation, MarginalValue
 from optimizer.plan.record.fleet import Deployment
 from optimizer.plan.record.report import PlanReport
+from optimizer.report.confirmed import confirmed_line
 from optimizer.report.layout.amounts import money, number, percent
 from optimizer.report.layout.columns import Cell, filled, table_of
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
@@ -84,7 +85,8 @@ CHECKS: Final[Mapping[str, Cell]] = {
 
 def plan_answer(report: PlanReport, verbose: bool) -> WrittenAnswer:
     """The whole answer."""
-    return WrittenAnswer(plan_sections(report, verbose), report.explanation.summary, f"Plan for {report.scenario}")
+    title, beside = f"Plan for {report.scenario}", report.simplicity.text if report.simplicity else ""
+    return WrittenAnswer(plan_sections(report, verbose), report.explanation.summary, title, beside)
 
 
 def plan_sections(report: PlanReport, verbose: bool = False) -> tuple[Section, ...]:
@@ -233,14 +235,16 @@ def _basis(report: PlanReport, verbose: bool) -> Section:
         line for d in report.deployments for line in (_provenance(d, verbose), filled(ENGINE, d) if verbose else "")
     )
     left_out = _left_out(report.explanation.not_worked_out)
-    return Section("How sure", (_proof(report), _not_considered(report), _search(report), verified, left_out, *known))
+    tried = confirmed_line(report.simulation)
+    lines = (_proof(report), _not_considered(report), _search(report), verified, tried, left_out, *known)
+    return Section("How sure", lines)
 
 
 def _proof(report: PlanReport) -> str:
     """Whether the plan is the cheapest, and what that was proven of."""
     solver = report.solver
     narrow = f" of {report.bound_of}" if report.bound_of != "the scenario" else ""
-    proof = f"{PROOF_WORDS[report.outcome]}{narrow}: {solver.reason}"
+    proof = f"{_proven_of(report)}{PROOF_WORDS[report.outcome]}{narrow}: {solver.reason}"
     if report.bound_usd is not None and report.relative_gap is not None:
         proof += f"; bound {money(report.bound_usd)}, gap {report.relative_gap:.2%}"
     if solver.mixes_settled:
@@ -248,6 +252,13 @@ def _proof(report: PlanReport) -> str:
     if solver.rounds > 1:
         proof += f"; solved {solver.rounds} times, each time with more mixes predicted"
     return proof
+
+
+def _proven_of(report: PlanReport) -> str:
+    """Which plan the proof speaks of, where that is not the one shown."""
+    if report.simplicity is None or report.simplicity.cheapest is None:
+        return ""
+    return f"the cheapest plan, {money(report.cheapest_usd)}: "
 
 
 def _not_considered(report: PlanReport) -> str:
