@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from optimizer.answers.catalog.update import CatalogUpdate, update_catalogs
     from optimizer.answers.compare.compare import compare
     from optimizer.answers.compare.types import Comparison
+    from optimizer.answers.draft import ScenarioDraft, scenario_text
     from optimizer.answers.frontier import Frontier, frontier
     from optimizer.answers.gate.baseline import Baseline, read_baselines
     from optimizer.answers.gate.gate import gate
@@ -86,6 +87,7 @@ __all__ = [
     "PriceListTerms",
     "Progress",
     "Scenario",
+    "ScenarioDraft",
     "ScenarioFile",
     "Setting",
     "Simulation",
@@ -120,6 +122,7 @@ __all__ = [
     "predict",
     "predict_setting",
     "read_baselines",
+    "scenario_text",
     "schema",
     "simulate",
     "snapshot",

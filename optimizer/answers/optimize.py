@@ -27,6 +27,7 @@ from optimizer.plan.record.fields import CENT
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.origin import inputs_of
 from optimizer.plan.record.report import PlanReport, Simplicity, SolverFacts, Verification
+from optimizer.plan.simulate.simulated import confirmed
 from optimizer.plan.verify.verify import verify
 from optimizer.program.problem.formulate import SAME_PLATFORM
 from optimizer.program.solve import Solution
@@ -37,7 +38,7 @@ SHARE_OF_PLAN = 0.8
 SHARE_OF_COMPARISONS = 0.15
 """Of a limit: what comparisons may use, however soon the plan was found; those of a thorough answer may use it up."""
 
-OPTIMIZE_PHASES = ("predicting", "solving", "verifying", "comparing", "varying")
+OPTIMIZE_PHASES = ("predicting", "solving", "verifying", "simulating", "comparing", "varying")
 
 
 class Stopwatch:
@@ -129,12 +130,15 @@ def optimized(
     with watch.phase("verifying"):
         simplicity = simplicity_of(answer, bought)
         verification = verified(inquiry, bought, simplicity)
+    with watch.phase("simulating"):
+        simulation = None if clock.expired else confirmed(scenario, catalogs, bought)
     beside = inquiry.beside_a_plan(clock if thorough else _for_comparing(clock))
     with watch.phase("comparing"):
         explanation = explained(answer, beside, bought, counts, simplicity)
     with watch.phase("varying"):
         explanation = with_variations(explanation, answer, beside, bought, thorough=thorough)
-    return Optimized(_report(answer, counts, watch, explanation, verification, bought, simplicity), answer, bought)
+    report = _report(answer, counts, watch, explanation, verification, bought, simplicity)
+    return Optimized(report.model_copy(update={"simulation": simulation}), answer, bought)
 
 
 def _for_comparing(clock: Clock) -> Clock:
@@ -172,7 +176,7 @@ def _report(
     total = None if bought is None else bought.monthly_cost_usd
     least = simplicity.cheapest.monthly_cost_usd if simplicity and simplicity.cheapest else total
     mixing = mixing_of(answer)
-    eliminated = {SAME_PLATFORM: answer.formulation.same_platform, **solution.eliminated}
+    eliminated = {SAME_PLATFORM: (answer.cheapest or answer).formulation.same_platform, **solution.eliminated}
     return PlanReport(
         scenario=inquiry.scenario.name,
         asked=tuple(f"{each.name}: {words}" for each in inquiry.scenario.workloads for words in each.stated_as),

@@ -1,7 +1,6 @@
 """`simulate`: what a plan's percentiles are when requests really arrive."""
 
 import json
-from decimal import Decimal
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +11,6 @@ from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.attachments import requests_of_trace
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.report import PlanReport
 from optimizer.plan.record.simulation import Simulation
 from optimizer.plan.simulate.simulated import Arrivals, Recorded, simulated
@@ -54,17 +52,8 @@ def simulate(
     if report.monthly_cost_usd is None:
         problem = f"there is no plan to simulate: the outcome is {report.outcome}"
         raise InputError([Finding("plan", 0, "monthly_cost_usd", problem, "simulate one that has deployments")])
-    fleet = PlannedFleet(
-        deployments=report.deployments,
-        purchases=report.purchases,
-        hosted=report.hosted,
-        migration=report.migration,
-        monthly_cost_usd=report.monthly_cost_usd or Decimal(0),
-        periods=report.periods,
-        placement=report.placement,
-    )
     level = scenario.policy.confidence if confidence is None else confidence
-    claim = Claim(scenario, catalogs, fleet)
+    claim = Claim(scenario, catalogs, report.fleet)
     return simulated(claim, arrivals, confidence=level, requests=requests, seeds=seeds)
 
 

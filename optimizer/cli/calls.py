@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from optimizer.answers.compare.compare import COMPARE_PHASES as COMPARE_PHASES
     from optimizer.answers.compare.compare import compare as compare
     from optimizer.answers.compare.types import Comparison as Comparison
+    from optimizer.answers.draft import ScenarioDraft as ScenarioDraft
+    from optimizer.answers.draft import scenario_text as scenario_text
     from optimizer.answers.frontier import frontier as frontier
     from optimizer.answers.frontier import frontier_steps as frontier_steps
     from optimizer.answers.frontier import sweep_of as sweep_of
@@ -77,7 +79,6 @@ if TYPE_CHECKING:
     from optimizer.report.accuracy.plots import plot_errors as plot_errors
     from optimizer.report.accuracy.prediction import prediction_markdown as prediction_markdown
     from optimizer.report.accuracy.prediction import prediction_text as prediction_text
-    from optimizer.report.catalog.catalog import LISTINGS as LISTINGS
     from optimizer.report.catalog.catalog import catalog_rows as catalog_rows
     from optimizer.report.catalog.catalog import check_sections as check_sections
     from optimizer.report.catalog.catalog import listing_section as listing_section
@@ -90,6 +91,7 @@ if TYPE_CHECKING:
     from optimizer.report.catalog.importing import import_sections as import_sections
     from optimizer.report.catalog.importing import update_content as update_content
     from optimizer.report.catalog.importing import update_sections as update_sections
+    from optimizer.report.catalog.listings import LISTINGS as LISTINGS
     from optimizer.report.catalog.model import model_sections as model_sections
     from optimizer.report.compare.chart import compare_chart as compare_chart
     from optimizer.report.compare.compare import compare_answer as compare_answer

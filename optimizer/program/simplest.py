@@ -83,6 +83,13 @@ def least_complexity(problem: Problem) -> Complexity:
     return Complexity(len(labels(problem.traffic.workload)), providers + regions, regions)
 
 
+def held_to(problem: Problem, most: Complexity) -> Problem:
+    """The problem of the plans that are no more complicated in anything."""
+    for name, count in most._asdict().items():
+        problem = _held_to(problem, name, count)
+    return problem
+
+
 def search_simplest(problem: Problem, known: Complexity, state: SearchState, break_ties: bool) -> Simplest:
     """The simplest plan of a sorted problem that costs no more than the state's cutoff.
 

@@ -2,9 +2,9 @@
 
 from optimizer.plan.record.report import PlanReport
 from optimizer.plan.record.simulation import MeasuredLimit, SimulatedClass, Simulation
+from optimizer.report.confirmed import METRICS
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
 
-METRICS = {"ttft_ms": "TTFT", "tpot_ms": "TPOT", "e2e_ms": "end to end"}
 VERDICTS = {True: "keeps its promises", False: "breaks a promise", None: "is not decided by so few requests"}
 
 

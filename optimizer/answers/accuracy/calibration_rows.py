@@ -100,12 +100,16 @@ def moved_rows(fitted: FitProblem, x: Floats, origin: Origin) -> list[Calibratio
     return entries
 
 
+TPOT: Final = METRICS.index("tpot")
+
+
 def evidence_rows(fitted: FitProblem, catalogs: Catalogs, origin: Origin, *, keep: bool) -> list[CalibrationEntry]:
     """How many measured groups hold each GPU, model and pair, added to what was known before if that is kept."""
     used = np.flatnonzero((fitted.weight > 0).any(axis=0))
     names = {name: fitted.table.names[name][fitted.rows[used]] for name in ("engine", "model", "gpu", "precision")}
     counted = Counter(measured_groups(named_pairs(catalogs, **names), list(fitted.group[used])))
-    staged = used[fitted.table.layout["pp"][fitted.rows[used]] > 1]
+    # pipeline stages count where tokens were timed: a throughput with everything sent at once promises no latency
+    staged = used[(fitted.table.layout["pp"][fitted.rows[used]] > 1) & (fitted.weight[TPOT, used] > 0)]
     of_stages = (fitted.table.names[name][fitted.rows[staged]] for name in ("engine", "model", "gpu"))
     held = set(zip(pipelines(catalogs, *of_stages), fitted.group[staged], strict=True))
     counted.update(Counter(name for name, _ in held))

@@ -29,7 +29,7 @@ def catalog_add_model(
     output_format: FormatOption = Format.TEXT,
     catalogs: CatalogsOption = None,
 ) -> None:
-    """A model of your own from its config.json: what was read, what follows, its catalog row."""
+    """A model of your own from its config.json: what was read, and its row of the catalog."""
     added = calls.add_model(
         config,
         calls.load_catalogs(catalogs),

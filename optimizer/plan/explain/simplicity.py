@@ -23,9 +23,10 @@ def simplicity_of(answer: Answer, bought: Outline) -> Simplicity:
         premium_usd=premium_usd,
         premium_percent=float(premium_usd / least_usd * 100) if least_usd else 0.0,
         proven=answer.simplicity_proven,
+        kept=answer.kept,
         **own,
         cheapest=cheapest,
-        text=_saving(cheapest, premium_usd, own) if cheapest else "",
+        text=_saving(cheapest, premium_usd, own, answer.kept) if cheapest else "",
     )
 
 
@@ -57,7 +58,7 @@ def _setup(d: Placement) -> tuple[str | int, ...]:
     return (d.workload, d.model, d.gpu, d.engine, d.precision, d.kv_precision, *layout)
 
 
-def _saving(cheapest: Patchwork, saved_usd: Decimal, own: dict[str, int]) -> str:
+def _saving(cheapest: Patchwork, saved_usd: Decimal, own: dict[str, int], kept: bool) -> str:
     """What would be saved, by how much more there is to operate; what is as simple goes without saying."""
     takes = [
         f"{count} {name if count != 1 else name.removesuffix('s')}"
@@ -65,6 +66,7 @@ def _saving(cheapest: Patchwork, saved_usd: Decimal, own: dict[str, int]) -> str
         for count in (getattr(cheapest, name),)
         if count != own[name]
     ]
+    takes = ["changing what runs"] if kept else takes
     saves = f"${saved_usd:,.2f} less a month, ${cheapest.monthly_cost_usd:,.2f}"
     return f"{saves}, takes {_listed(takes)}: {cheapest.summary}"
 

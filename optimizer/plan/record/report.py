@@ -1,13 +1,24 @@
 """The answer as a whole: what to buy, what it will deliver, why, and the proof; published as a JSON schema."""
 
 from datetime import date
+from decimal import Decimal
 from typing import Literal, TypeAlias
 
 from optimizer.base.model import Strict
 from optimizer.plan.record.explanation import Explanation
 from optimizer.plan.record.fields import Figure, Outcome, Usd
-from optimizer.plan.record.fleet import Costs, Deployment, Hosted, Period, PlacedInstances, Purchase, ReplicaChanges
+from optimizer.plan.record.fleet import (
+    Costs,
+    Deployment,
+    Hosted,
+    Period,
+    PlacedInstances,
+    PlannedFleet,
+    Purchase,
+    ReplicaChanges,
+)
 from optimizer.plan.record.origin import PlanInputs
+from optimizer.plan.record.simulation import Simulation
 
 SCHEMA_VERSION = 1
 
@@ -67,6 +78,8 @@ class Simplicity(Strict):
     """That run at once, at most."""
     cheapest: Patchwork | None
     """None where the plan itself is the cheapest."""
+    kept: bool = False
+    """Whether it is what runs today, which stays while it is within the percentage."""
     text: str
     """What the cheapest would save and what it would take; empty where the plan is the cheapest."""
 
@@ -129,4 +142,19 @@ class PlanReport(Strict):
     costs: Costs | None
     explanation: Explanation
     verification: Verification
+    simulation: Simulation | None = None
+    """The plan under independent arrivals, request by request; None without a plan, and where the time was up."""
     inputs: PlanInputs
+
+    @property
+    def fleet(self) -> PlannedFleet:
+        """What is bought and runs, as it is verified and simulated; it costs nothing where there is no plan."""
+        return PlannedFleet(
+            deployments=self.deployments,
+            purchases=self.purchases,
+            hosted=self.hosted,
+            migration=self.migration,
+            monthly_cost_usd=self.monthly_cost_usd or Decimal(0),
+            periods=self.periods,
+            placement=self.placement,
+        )

@@ -8,11 +8,13 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.units import MS_PER_S
-from optimizer.inputs.scenario.scenario import Latency, Workload
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.scenario import Latency, Scenario, Workload
 from optimizer.performance.physics.queueing import QUANTILES
 from optimizer.performance.simulation.arrivals import Stream, renewal, trace
 from optimizer.performance.simulation.fleet import Outcome, serve_stream
 from optimizer.performance.simulation.statistics import Bounded, mean, quantile, share_within
+from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.simulation import MeasuredLimit, SimulatedClass, SimulatedDeployment, Simulation, Verdict
 from optimizer.plan.simulate.servers import ServedWorkload, services
 from optimizer.plan.verify.claim import Claim
@@ -27,6 +29,8 @@ MOST_REPLICAS: Final = 8
 """Replicas of a deployment that are looked at; the others are like them."""
 REQUESTS_OF_A_REPLICA: Final = 1000
 """At least so many requests reach each replica, so that what is left out is the start and not the plan."""
+CONFIRMING_REQUESTS: Final = 20_000
+"""Of each workload beside a plan: a fifth of a second, and percentiles within a few per cent."""
 MEAN: Final = "mean"
 
 
@@ -65,6 +69,12 @@ class _Requests:
         """Some of them."""
         latencies = {name: values[members] for name, values in self.latency_ms.items()}
         return _Requests(self.request_class[members], latencies)
+
+
+def confirmed(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet) -> Simulation:
+    """The plan under independent arrivals, as its own confidence says; what stands beside every plan."""
+    claim, level = Claim(scenario, catalogs, fleet), scenario.policy.confidence
+    return simulated(claim, Arrivals(), confidence=level, requests=CONFIRMING_REQUESTS, seeds=1)
 
 
 def simulated(claim: Claim, arrivals: Arrivals, *, confidence: float, requests: int, seeds: int) -> Simulation:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID
 from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.record.fleet import Costs, Deployment, PlannedFleet, Purchase
+from optimizer.plan.record.fleet import Costs, Deployment, Purchase
 from optimizer.plan.record.origin import inputs_of
 from optimizer.plan.record.report import PlanReport, Verification
 from optimizer.plan.verify.bill import WEEKS_PER_MONTH, disk_usd_per_hour, paid_hours_per_month, started_hours_per_week
@@ -25,18 +25,9 @@ def verify_report(report: PlanReport, scenario: Scenario, catalogs: Catalogs) ->
         scenario: The one that it was made for.
         catalogs: Those that it was made from.
     """
-    fleet = PlannedFleet(
-        deployments=report.deployments,
-        purchases=report.purchases,
-        hosted=report.hosted,
-        migration=report.migration,
-        monthly_cost_usd=report.monthly_cost_usd or Decimal(0),
-        periods=report.periods,
-        placement=report.placement,
-    )
-    checks = verify(scenario, catalogs, fleet, WRITTEN, report.simplicity).checks
+    checks = verify(scenario, catalogs, report.fleet, WRITTEN, report.simplicity).checks
     if len(checks) > 1:
-        claim = Claim(scenario, catalogs, fleet, WRITTEN)
+        claim = Claim(scenario, catalogs, report.fleet, WRITTEN)
         checks = [
             *checks,
             checked("costs", _costs(claim, report.costs)),

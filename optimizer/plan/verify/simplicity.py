@@ -35,7 +35,7 @@ def simplicity(claim: Claim, shown: Simplicity) -> Findings:
     yield close, f"{own_percent:.2f} % dearer, shown {shown.premium_percent:.2f} %"
     within = dearer <= most + CENT_TOLERANCE
     yield within, f"{dearer:.2f} USD dearer than the cheapest, of at most {most:.2f}"
-    if cheapest is not None:
+    if cheapest is not None and not shown.kept:
         simpler = _order(shown) < _order(cheapest) or (_order(shown) == _order(cheapest) and dearer <= 0)
         yield simpler, "the plan is simpler than the cheapest"
 

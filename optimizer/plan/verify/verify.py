@@ -293,6 +293,8 @@ NOT_COVERED: Final[Mapping[str, str]] = {
     "workloads[].requests_per_user_hour": "read into the rate when the scenario is loaded",
     "workloads[].tokens_per_day": "read into the rate when the scenario is loaded",
     "workloads[].deadline": "read into the weekly rates when the scenario is loaded",
+    "workloads[].reasoning": "read into the lengths of answers before a plan is made",
+    "workloads[].lora_adapters": "one is part of the weights, several are refused",
     "workloads[].stated_as": "the demand in words, for people",
     "workloads[].demand.profile": "read into the weekly rates when the scenario is loaded",
     "policy.flag_price_age_days": "a warning, which no plan fails",

@@ -8,6 +8,7 @@ from optimizer.plan.explain.levers import is_demand
 from optimizer.plan.record.explanation import Alternative, Breakpoint, Explanation, MarginalValue
 from optimizer.plan.record.fleet import Deployment
 from optimizer.plan.record.report import PlanReport
+from optimizer.report.confirmed import confirmed_line
 from optimizer.report.layout.amounts import money, number, percent
 from optimizer.report.layout.columns import Cell, filled, table_of
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
@@ -181,7 +182,9 @@ def _variations(explained: Explanation, verbose: bool) -> Iterator[Section]:
     """What a step of each limit costs, of those that bind unless verbose, and how far limits and prices may move."""
     if verbose:
         yield _steps(explained.marginal_values)
-        yield Section("How far it holds", table=table_of(explained.breakpoints, BREAKPOINTS))
+        among = "until another plan with no more configurations, places and instances costs less"
+        points = table_of(explained.breakpoints, BREAKPOINTS)
+        yield Section("How far it holds", (among,) if points.rows else (), points)
     else:
         binding = {item.requirement for item in explained.binding}
         yield _steps([item for item in explained.marginal_values if item.field in binding or is_demand(item.field)])
@@ -234,7 +237,9 @@ def _basis(report: PlanReport, verbose: bool) -> Section:
         line for d in report.deployments for line in (_provenance(d, verbose), filled(ENGINE, d) if verbose else "")
     )
     left_out = _left_out(report.explanation.not_worked_out)
-    return Section("How sure", (_proof(report), _not_considered(report), _search(report), verified, left_out, *known))
+    tried = confirmed_line(report.simulation)
+    lines = (_proof(report), _not_considered(report), _search(report), verified, tried, left_out, *known)
+    return Section("How sure", lines)
 
 
 def _proof(report: PlanReport) -> str:
