@@ -14,7 +14,6 @@ from optimizer.inputs.requirements.stated import waivable
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.market.criteria import CRITERIA, OFFER_CRITERIA
-from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.explain.conflict import plan_without
 from optimizer.plan.explain.pricing import SAME_COST, crossing
 from optimizer.plan.explain.ways_out import WayOut, alone, relaxation, together
@@ -24,6 +23,7 @@ from optimizer.plan.question.forcing import MENDABLE, OF_CONFIGURATIONS, OF_OFFE
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
+from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.explanation import Relaxation
 from optimizer.plan.record.fields import Figure, Usd
 from optimizer.plan.record.fleet import Deployment, PlannedFleet

@@ -24,11 +24,11 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Grid, Lifecycle, Scenario, Workload
 from optimizer.performance.market.market import grid_g_per_kwh
-from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.question.batches import at_best_hours
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.question.solving import for_variations, solved
+from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.fields import Outcome
 from optimizer.plan.record.fleet import Deployment, PlannedFleet
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from optimizer.base.figures import exactly
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.plan.question.inquiry import Answer
 from optimizer.plan.question.mixing import mixing_of
@@ -101,7 +102,9 @@ def _unmixed_for_loss(answer: Answer) -> str:
 def _simpler(answer: Answer) -> str:
     """What the percentage for simplicity admits and nobody ruled out."""
     percent = answer.inquiry.scenario.policy.simplicity_percent
-    unproven = f"simpler plans within {percent:g} % of the cheapest that the search had not ruled out when it ended"
+    unproven = (
+        f"simpler plans within {exactly(percent)} % of the cheapest that the search had not ruled out when it ended"
+    )
     return "" if answer.simplicity_proven else unproven
 
 
