@@ -18,6 +18,7 @@ from optimizer.plan.explain.simplicity import simplicity_of
 from optimizer.plan.grounds.question import asked
 from optimizer.plan.grounds.rejections import Census, census
 from optimizer.plan.grounds.scope import bound_of, reason_of, scope_of
+from optimizer.plan.question.batches import at_best_hours
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.mixing import mixing_of
 from optimizer.plan.question.solving import solved
@@ -120,7 +121,7 @@ def optimized(
         counts = census(inquiry.options, inquiry.market)
     with watch.phase("solving"):
         inquiry = replace(inquiry, clock=clock.share(SHARE_OF_PLAN), best_and_bound=best_and_bound)
-        answer = solved(inquiry)
+        answer = solved(at_best_hours(inquiry))
         inquiry = answer.inquiry
     if answer.solution.outcome not in ("optimal", "feasible"):
         with watch.phase("comparing"):

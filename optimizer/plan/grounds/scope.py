@@ -43,6 +43,12 @@ def _offers(answer: Answer) -> str:
     return f"{int(admitted.sum()):,} of {len(admitted):,} offers, those that the policy admits{hosted}"
 
 
+def _other_rates(answer: Answer) -> str:
+    """A batch is worked on at one rate from its start, in the best number of hours."""
+    due = [workload.name for workload in answer.inquiry.scenario.workloads if workload.deadline is not None]
+    return f"batches of {', '.join(due)} worked on at rates that change, or later than they are there" if due else ""
+
+
 def _nothing(_: Answer) -> str:
     return ""
 
@@ -111,7 +117,7 @@ def _not_reached(answer: Answer) -> str:
 ROWS: Final = (
     ScopeRow(_configurations, _nothing),
     ScopeRow(_offers, _nothing),
-    ScopeRow(_hours, _nothing),
+    ScopeRow(_hours, _other_rates),
     ScopeRow(_mixes, _between_mixes),
     ScopeRow(_nothing, _beyond_probes),
     ScopeRow(_nothing, _joined_classes),

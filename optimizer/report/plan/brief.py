@@ -6,6 +6,7 @@ from typing import Final
 
 from optimizer.plan.record.explanation import Alternative, Explanation
 from optimizer.plan.record.report import PlanReport
+from optimizer.report.confirmed import confirmed_line
 from optimizer.report.layout.amounts import change, money
 from optimizer.report.layout.elements import Section, Table
 
@@ -88,4 +89,5 @@ def proof_section(report: PlanReport, proof: str) -> Section:
     missing = len(report.explanation.not_worked_out)
     left_out = f"{missing} comparisons were left out when a limit was reached; --verbose names them" if missing else ""
     rest = "the whole explanation: --verbose, --format markdown, or optimizer report"
-    return Section("How sure", ("; ".join(filter(None, (proof, verified))), left_out, rest))
+    tried = confirmed_line(report.simulation)
+    return Section("How sure", ("; ".join(filter(None, (proof, verified))), tried, left_out, rest))
