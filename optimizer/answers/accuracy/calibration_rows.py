@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from optimizer.base.arrays import Floats, Names
+from optimizer.base.figures import exactly
 from optimizer.inputs.catalog.records import CalibrationEntry, Catalogs
 from optimizer.inputs.measurements import METRICS
 from optimizer.performance.fit.coverage import interval_tables
@@ -85,7 +86,7 @@ def moved_rows(fitted: FitProblem, x: Floats, origin: Origin) -> list[Calibratio
         if pooled:
             method, note = (
                 "pooled",
-                f"{origin.data} moves it over {MOST_DEVIATIONS:g} deviations from its broader group",
+                f"{origin.data} moves it over {exactly(MOST_DEVIATIONS)} deviations from its broader group",
             )
         entries[at] = entry.model_copy(
             update={
