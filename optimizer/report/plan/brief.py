@@ -6,6 +6,7 @@ from typing import Final
 
 from optimizer.plan.record.explanation import Alternative, Explanation
 from optimizer.plan.record.report import PlanReport
+from optimizer.plan.record.simulation import Simulation
 from optimizer.report.confirmed import confirmed_line
 from optimizer.report.layout.amounts import change, money
 from optimizer.report.layout.elements import Section, Table
@@ -65,9 +66,10 @@ def shortened(summary: str) -> str:
     return f"{first} and {len(others)} more" if others else first
 
 
-def signing_section(explained: Explanation) -> Section:
-    """What to settle before signing, and the one benchmark to run."""
-    lines = list(explained.warnings[:MAX_LINES])
+def signing_section(explained: Explanation, tried: Simulation | None) -> Section:
+    """What to settle before signing, and the one benchmark to run; a promise that simulated requests break is first."""
+    lines = [confirmed_line(tried)] if tried is not None and tried.holds is False else []
+    lines += explained.warnings[:MAX_LINES]
     if len(explained.warnings) > MAX_LINES:
         lines.append(f"and {len(explained.warnings) - MAX_LINES} more things to settle: --verbose")
     return Section("Before you sign", (*lines, *settled_by(explained)))

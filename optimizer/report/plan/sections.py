@@ -113,7 +113,7 @@ def _brief(report: PlanReport) -> Iterator[Section]:
     yield deployments_section(report.deployments, hosted=report.hosted)
     yield schedule_section(report)
     yield choices_section(report.explanation)
-    yield signing_section(report.explanation)
+    yield signing_section(report.explanation, report.simulation)
     yield proof_section(report, _proof(report))
 
 
