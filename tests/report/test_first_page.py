@@ -1,4 +1,4 @@
-"""The text of a plan is a page for who decides: the question first, then the plan, what else there is, what to settle."""
+"""The text of a plan is a page for who decides: question, plan, what else there is, what to settle before signing."""
 
 import re
 from collections.abc import Callable
