@@ -36,11 +36,11 @@ def noise_floor(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _gaps(part: pd.DataFrame, metric: str) -> Iterator[tuple[str, float]]:
     """Every two measurements of one point: how they are related, and |log ratio|."""
-    for one, other in combinations(part.itertuples(), 2):
-        gap = abs(float(np.log(getattr(one, metric) / getattr(other, metric))))
+    for one, other in combinations(part.to_dict("records"), 2):
+        gap = abs(float(np.log(one[metric] / other[metric])))
         if gap > SAME:
-            same = one.version == other.version
-            yield KINDS[2] if one.engine != other.engine else KINDS[0] if same else KINDS[1], gap
+            same = one["version"] == other["version"]
+            yield KINDS[2] if one["engine"] != other["engine"] else KINDS[0] if same else KINDS[1], gap
 
 
 def _row(kind: str, metric: str, gaps: np.ndarray) -> dict[str, Any]:

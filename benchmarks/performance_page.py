@@ -46,9 +46,10 @@ def _axis(axis: str, rows: list[dict[str, Any]]) -> str:
 def _power(rows: list[dict[str, Any]]) -> float:
     """Slope of log CPU time over log size."""
     points = [(math.log(row["value"]), math.log(max(row["cpu_s"], 1e-3))) for row in rows]
-    middle = [sum(axis) / len(points) for axis in zip(*points, strict=True)]
-    spread = sum((x - middle[0]) ** 2 for x, _ in points)
-    return sum((x - middle[0]) * (y - middle[1]) for x, y in points) / spread
+    middle: list[float] = [sum(axis) / len(points) for axis in zip(*points, strict=True)]
+    spread: float = sum((x - middle[0]) ** 2 for x, _ in points)
+    together: float = sum((x - middle[0]) * (y - middle[1]) for x, y in points)
+    return together / spread
 
 
 def _table(rows: list[dict[str, Any]], key: str) -> str:

@@ -68,7 +68,7 @@ def random_problem(seed: int) -> Problem:
     rate = np.zeros((candidates, len(mixes)))
     rate[np.arange(candidates), random.integers(0, len(mixes), candidates)] = random.uniform(0.7, 2.0, candidates)
     hosted = random.random() < 0.2
-    limits = {"max_gpus": int(random.integers(3, 12))} if random.random() < 0.3 else {}
+    max_gpus = int(random.integers(3, 12)) if random.random() < 0.3 else None
     kinds = ("instance", "provider") if random.random() < 0.2 else ("instance",)
     workload = tuple("vw"[k] for k in range(classes)) if random.random() < 0.4 else ("v",) * classes
     if len(set(workload)) > 1:
@@ -102,7 +102,7 @@ def random_problem(seed: int) -> Problem:
             spot=np.zeros(offers, dtype=np.bool_),
             always_paid=np.zeros(offers, dtype=np.bool_),
         ),
-        limits=Limits(float(random.choice([0.8, 1.0])), survive=kinds, **limits),
+        limits=Limits(float(random.choice([0.8, 1.0])), survive=kinds, max_gpus=max_gpus),
         apis=HostedApis(("h",), np.array([0]), np.array([5e-4]), ("saas",)) if hosted else HostedApis(),
     )
 

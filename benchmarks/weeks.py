@@ -1,12 +1,13 @@
 """Random noisy weeks: the plan found by way of few periods against a program of all 168 hours: cost, bound, CPU time.
 
-    python benchmarks/weeks.py [number of weeks] [first seed]
+    python benchmarks/weeks.py 20 --first-seed 0
 
 Each week has a day's shape, a weekend and noise, two providers, starts of 0 to 90 minutes and sometimes a least billed
 time. Both programs get the same limit; where the second proves its plan, no bound may be above it, no plan below
 it, and none may be called infeasible. Ends with exit code 1 where one is.
 """
 
+import argparse
 import sys
 import time
 from dataclasses import replace
@@ -80,13 +81,15 @@ def row(seed: int, catalogs: Catalogs) -> tuple[str, bool]:
 
 def main() -> None:
     """Prints a table."""
-    numbers = [int(text) for text in sys.argv[1:]]
-    count, first = (*numbers, *(20, 0)[len(numbers) :])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("weeks", nargs="?", type=int, default=20, help="how many; 20 where nothing is said")
+    parser.add_argument("--first-seed", type=int, default=0, metavar="N")
+    asked = parser.parse_args()
     catalogs = load_catalogs()
     print("| week | few periods | plan | 168 hours | plan is | gap | 168 hours are | CPU s: few | plan | 168 | held |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     holds = True
-    for seed in range(first, first + count):
+    for seed in range(asked.first_seed, asked.first_seed + asked.weeks):
         line, held = row(seed, catalogs)
         print(line, flush=True)
         holds &= held

@@ -7,6 +7,7 @@ from math import isclose
 from pathlib import Path
 from typing import Any, Final
 
+from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
@@ -38,21 +39,25 @@ def check_certifiable(scenario: Scenario) -> None:
         raise InputError(findings)
 
 
-def certificate_of(report: PlanReport, scenario: Scenario, catalogs: Catalogs) -> Certificate | None:
+def certificate_of(report: PlanReport, scenario: Scenario, catalogs: Catalogs, clock: Clock) -> Certificate | None:
     """What proves that no plan costs less than the one reported, or that there is none.
 
     Args:
         report: A proven answer.
         scenario: The question.
         catalogs: What the answer was made from.
+        clock: What is left for it; where it runs out, as much is certified as was proven by then.
 
     Returns:
-        None where the answer is not proven, or nothing could be proven in whole.
+        None where the answer is not proven, or nothing of it could be certified.
     """
     if report.outcome not in ("optimal", "infeasible"):
         return None
     usd = None if report.bound_usd is None else float(report.bound_usd)
-    return certified(_problem(report, scenario, catalogs), scenario.name, usd)
+    try:
+        return certified(_problem(report, scenario, catalogs, clock), scenario.name, usd, clock)
+    except LimitReached:
+        return None
 
 
 def checks_of(path: Path, report: PlanReport, scenario: Scenario, catalogs: Catalogs) -> Iterator[Check]:
@@ -72,7 +77,7 @@ def checks_of(path: Path, report: PlanReport, scenario: Scenario, catalogs: Cata
         yield Check(name="certificate", passed=False, text=str(error))
         return
     yield Check(name="certificate", passed=True, text=f"{_words(proven)}, in {proven.leaves} parts, in exact fractions")
-    here = json.loads(json.dumps(statement(_problem(report, scenario, catalogs))))
+    here = json.loads(json.dumps(statement(_problem(report, scenario, catalogs, Clock()))))
     difference = next(_differences(content["problem"], here, "problem"), "")
     text = (
         difference or f"its {len(here['candidates']):,} candidates on {len(here['offers']):,} offers are those at hand"
@@ -81,9 +86,13 @@ def checks_of(path: Path, report: PlanReport, scenario: Scenario, catalogs: Cata
     yield _bound_check(report, proven)
 
 
-def _problem(report: PlanReport, scenario: Scenario, catalogs: Catalogs) -> Problem:
-    """The purchase problem that the plan solves; where mixes were predicted in rounds, that of the last one."""
-    inquiry = Inquiry.of(scenario, catalogs)
+def _problem(report: PlanReport, scenario: Scenario, catalogs: Catalogs, clock: Clock) -> Problem:
+    """The purchase problem that the plan solves; where mixes were predicted in rounds, that of the last one.
+
+    Raises:
+        LimitReached: the rounds could not be gone through again in time.
+    """
+    inquiry = Inquiry.of(scenario, catalogs).beside_a_plan(clock)
     return (solved(inquiry).inquiry if report.solver.rounds > 1 else inquiry).formulated().problem
 
 

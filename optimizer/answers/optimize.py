@@ -171,6 +171,7 @@ def _report(
     eliminated = {SAME_PLATFORM: answer.formulation.same_platform, **solution.eliminated}
     return PlanReport(
         scenario=inquiry.scenario.name,
+        asked=tuple(f"{each.name}: {words}" for each in inquiry.scenario.workloads for words in each.stated_as),
         outcome=solution.outcome,
         monthly_cost_usd=total,
         bound_usd=_bound_usd(solution, total),

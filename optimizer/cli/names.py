@@ -12,6 +12,7 @@ LISTINGS: Final = (
     "offers",
     "sellers",
     "regions",
+    "round-trips",
     "grid",
     "price_checks",
     "models",

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from optimizer.base.clock import Clock
 from optimizer.cli import calls
 from optimizer.cli.options import (
     EXIT_BY_OUTCOME,
@@ -43,6 +44,8 @@ def plan(
 ) -> None:
     """The cheapest plan that meets the scenario, with its proof and explanation."""
     check_writable(certificate)
+    # the time is that of the whole command; of the work a proof may take as much again as the plan
+    clock = Clock(time_limit_s, work_limit)
     inputs = question(scenario, catalogs, output)
     if certificate is not None:
         calls.check_certifiable(inputs.scenario)
@@ -59,9 +62,9 @@ def plan(
     report = calls.located(report, inputs.file)
     answer = calls.plan_answer(report, verbose or output_format is Format.MARKDOWN)
     if certificate is not None:
-        found = calls.certificate_of(report, inputs.scenario, inputs.catalogs)
+        found = calls.certificate_of(report, inputs.scenario, inputs.catalogs, clock)
         if found is not None:
             write(json.dumps(found.content, separators=(",", ":")) + "\n", certificate)
-        answer = calls.with_certificate(answer, found, str(certificate))
+        answer = calls.with_certificate(answer, found, str(certificate), clock.reached)
     deliver(answer, report, output_format, output)
     raise typer.Exit(EXIT_BY_OUTCOME[report.outcome])

@@ -14,7 +14,19 @@ from optimizer.report.export import SCHEMAS, schema
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "catalogs").glob("*.md")])
 RECORDS = [
-    *("Scenario", "Workload", "AlternativeModel", "Slo", "Latency", "RequestClass", "Demand", "Policy", "AllowDeny"),
+    *(
+        "Scenario",
+        "Workload",
+        "AlternativeModel",
+        "Slo",
+        "Latency",
+        "RequestClass",
+        "Demand",
+        "TokensPerDay",
+        "Deadline",
+        "Policy",
+        "AllowDeny",
+    ),
     *("Quota", "Countries", "Survive", "Grid", "Robust", "Spot", "Elastic", "Egress", "Migration", "InForce"),
     *("Lifecycle", "TrainingRun", "Checkpoints", "MeasuredRun"),
 ]

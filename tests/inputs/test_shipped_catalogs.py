@@ -7,8 +7,9 @@ import pytest
 from optimizer.base.units import BYTES_PER_GB, BYTES_PER_MIB, PARAMS_PER_BILLION
 from optimizer.inputs.catalog.checks import check_rows
 from optimizer.inputs.catalog.loading import FIGURE_UNITS, load_catalogs
+from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.quality import quality_share
-from optimizer.inputs.catalog.records import Catalogs, Model
+from optimizer.inputs.catalog.records import Catalogs
 
 KV_DIFFERS_BY_LAYER = {"decilm-7b", "gemma-4-26b-a4b", "gemma-4-31b"}
 """Their notes say so: KV heads, or K and V themselves, differ by layer."""

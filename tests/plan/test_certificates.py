@@ -14,10 +14,16 @@ from hypothesis import strategies as st
 from support.brute_force import cheapest_by_enumeration
 from support.instances import TINY, problems
 
+from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.plan.certify.certificate import TOLERANCE_USD, certified
-from optimizer.plan.verify.certificate.problem import NotProven
-from optimizer.plan.verify.certificate.tree import Proven, check, read_certificate
+from optimizer.plan.certify.relaxation import relaxed
+from optimizer.plan.certify.statement import statement
+from optimizer.plan.verify.certificate.branch import Branch
+from optimizer.plan.verify.certificate.prices import appraise
+from optimizer.plan.verify.certificate.problem import NotProven, Stated
+from optimizer.plan.verify.certificate.tree import Proven, check, read_certificate, sides, stated
+from optimizer.program.problem.data import Limits
 from optimizer.program.problem.problem import Problem
 from optimizer.program.solve import solve
 
@@ -44,7 +50,7 @@ def certifies(problem: Problem) -> None:
     problem = steady(problem)
     expected = cheapest_by_enumeration(problem)
     assume(expected is None or not np.isnan(expected))
-    found = certified(problem, "drawn", None if expected is None else expected * HOURS_PER_MONTH, FEW)
+    found = certified(problem, "drawn", None if expected is None else expected * HOURS_PER_MONTH, most_relaxations=FEW)
     if found is None:
         assert expected is None
         return
@@ -78,7 +84,7 @@ def test_more_than_the_optimum_is_never_certified(family: str) -> None:
             ),
         )
     usd = solve(problem).cost_usd_per_month
-    found = certified(problem, family, None if usd is None else usd * 1.01, FEW)
+    found = certified(problem, family, None if usd is None else usd * 1.01, most_relaxations=FEW)
     assert found is None or usd is None or found.usd_per_month is not None
     if found is not None and usd is not None:
         assert not found.complete
@@ -194,6 +200,142 @@ def test_a_changed_certificate_is_refused(certificate: dict[str, Any], change: A
     change(content)
     with pytest.raises(NotProven):
         proven(content)
+
+
+OTHERS: tuple[Any, ...] = (None, True, False, 0, -1, 2, 1.5, 1e300, "x", [], {}, [[]], {"a": 1}, "1/0", 10**30)
+
+
+def _places(node: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every field and item; of candidates and offers the first alone."""
+    if at:
+        yield at
+    first = at[-1:] in (("candidates",), ("offers",))
+    items = node.items() if isinstance(node, dict) else enumerate(node[: 1 if first else None])
+    for key, inner in items if isinstance(node, dict | list) else ():
+        yield from _places(inner, (*at, key)) if isinstance(inner, dict | list) else [(*at, key)]
+
+
+@pytest.mark.parametrize("part", ["problem", "claim", "proof"])
+def test_whatever_stands_in_a_field_nothing_false_is_proven(certificate: dict[str, Any], part: str) -> None:
+    optimum = certificate["claim"]["no_plan_costs_less_than_usd_per_month"] + TOLERANCE_USD
+    refused = 0
+    for *path, last in _places({part: certificate[part]}):
+        for other in OTHERS:
+            content = copy.deepcopy(certificate)
+            holder = content
+            for key in path:
+                holder = holder[key]
+            holder[last] = other
+            try:
+                usd = proven(content).usd_per_month
+            except NotProven:
+                refused += 1
+                continue
+            # a certificate of another problem is told apart by comparing problems
+            assert content["problem"] != certificate["problem"] or (usd is not None and usd <= optimum + 1e-3)
+    assert refused > 0
+
+
+def test_a_number_without_end_is_refused(certificate: dict[str, Any]) -> None:
+    text = json.dumps(certificate)
+    price = json.dumps(certificate["problem"]["offers"][0]["usd_per_hour"])
+    for number in ("1e999999999", "1e-999999999", "NaN", "Infinity"):
+        with pytest.raises(NotProven):
+            read_certificate(text.replace(f'"usd_per_hour": {price}', f'"usd_per_hour": {number}', 1))
+
+
+def _bound(problem: Stated, region: Branch, claim: float | None, data: st.DataObject, depth: int) -> Fraction | None:
+    """The best of a few bounds of a region split at random, in dollars an hour; None where it is empty."""
+    if depth and data.draw(st.booleans()):
+        over = data.draw(st.sampled_from(["instances", "replicas"]))
+        known = len(problem.offers if over == "instances" else problem.candidates)
+        members = sorted(data.draw(st.sets(st.integers(0, known - 1), min_size=1)))
+        parts = sides(problem, over, members, data.draw(st.integers(0, 3)))
+        found = [_bound(problem, region.within(side), claim, data, depth - 1) for side in parts]
+        return min((each for each in found if each is not None), default=None)
+    if region.is_empty(problem):
+        return None
+    prices = relaxed(problem, region, frozenset(range(len(problem.candidates))), claim, Clock()).prices
+    best = Fraction(0)
+    for _ in range(3):
+        factors = {name: data.draw(st.sampled_from([0.0, 0.9, 0.999, 1.0, 1.0, 1.05, 2.0])) for name in sorted(prices)}
+        moved = {name: Fraction(price * factors[name]) for name, price in prices.items()}
+        moved |= {name: max(min(lean, Fraction(1)), Fraction(-1)) for name, lean in moved.items() if "lean " in name}
+        found_here = appraise(problem, region, moved, at_cost=claim is not None)
+        best = max(best, found_here.earned if found_here.holds else best)
+    return best
+
+
+def no_tree_proves_too_much(problem: Problem, data: st.DataObject) -> None:
+    """Whatever the splits and the prices, the least that leaves prove is no more than the cheapest plan costs."""
+    problem = steady(problem)
+    expected = cheapest_by_enumeration(problem)
+    assume(expected is not None and not np.isnan(expected))
+    exact = stated(read_certificate(json.dumps({"certificate_version": 1, "problem": statement(problem)})))
+    claim = (expected or 0.0) * data.draw(st.sampled_from([1.0, 1.2, 3.0]))
+    usd = _bound(exact, Branch(), claim, data, depth=2)
+    assert usd is not None
+    assert float(usd) <= (expected or 0.0) * (1 + 1e-6)
+    assert _bound(exact, Branch(), None, data, depth=1) == 0
+
+
+@pytest.mark.parametrize("family", ["placement", "survive", "changes", "spare_replicas", "apis", "any"])
+def test_no_tree_proves_too_much(family: str) -> None:
+    settings(max_examples=8)(given(problems(family), st.data())(no_tree_proves_too_much))()
+
+
+@pytest.mark.slow("enumerates every plan of problems under several families")
+def test_no_tree_proves_too_much_under_several_families() -> None:
+    settings(max_examples=150)(given(problems("any", several=5), st.data())(no_tree_proves_too_much))()
+
+
+def test_what_is_replaced_elsewhere_counts_where_its_better_is_ruled_out() -> None:
+    problem = TINY["max_gpus"]()
+    rate = np.array([[0.8, 0.0, 0.0], [0.8, 0.0, 0.0], [0.0, 0.0, 0.8]])
+    alike = replace(
+        problem,
+        traffic=replace(problem.traffic, demand_per_s=np.array([[0.2, 0.6]])),
+        candidates=replace(problem.candidates.select(np.array([2, 2, 2])), ids=("c", "d", "e"), rate_per_s=rate),
+        limits=Limits(max_utilization=0.7),
+    )
+    usd = solve(alike).cost_usd_per_month
+    found = certified(alike, "alike", usd, most_relaxations=FEW)
+    assert found is not None
+    assert found.complete
+    assert float(proven(found.content).usd_per_month or 0) >= (usd or 0) - TOLERANCE_USD - 1e-3
+
+
+def test_a_part_without_instances_of_an_offer_loses_none_of_them() -> None:
+    problem = stated(
+        read_certificate(json.dumps({"certificate_version": 1, "problem": statement(TINY["placement"]())}))
+    )
+    without, _ = sides(problem, "instances", [0], 0)
+    found = appraise(problem, Branch().within(without), {"after loss of instance a: chat/short": Fraction(1)})
+    assert sorted(found.left_of_offer) == [1, 2]
+
+
+def test_a_part_that_stops_more_than_allowed_is_told_to_have_no_plans() -> None:
+    problem = stated(read_certificate(json.dumps({"certificate_version": 1, "problem": statement(TINY["changes"]())})))
+    without, _ = sides(problem, "replicas", [0, 1], 0)
+    stopped = replace(problem, limits=problem.limits | {"max_changes": 0})
+    keep = frozenset(range(len(problem.candidates)))
+    assert relaxed(stopped, Branch().within(without), keep, 10.0, Clock()).usd_per_hour > 100.0
+
+
+@pytest.mark.parametrize("family", ["max_gpus", "changes"])
+def test_a_proof_ends_where_its_work_does(family: str) -> None:
+    problem = TINY[family]()
+    usd = solve(problem).cost_usd_per_month
+    whole = Clock()
+    complete = certified(problem, family, usd, whole)
+    assert complete is not None
+    assert complete.complete
+    assert certified(problem, family, usd, Clock(work_limit=0)) is None
+    for work in range(1, whole.spent_work, max(whole.spent_work // 4, 1)):
+        found = certified(problem, family, usd, Clock(work_limit=work))
+        assert found is None or float(proven(found.content).usd_per_month or 0) <= (usd or 0)
+        again = certified(problem, family, usd, Clock(work_limit=work))
+        assert (found and found.content) == (again and again.content)
 
 
 @settings(max_examples=60, deadline=None)

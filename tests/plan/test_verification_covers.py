@@ -13,12 +13,12 @@ from support.scenarios import proven
 
 from optimizer.inputs.scenario.fields import AllowDeny
 from optimizer.inputs.scenario.lifecycle import Lifecycle
-from optimizer.inputs.scenario.scenario import InForce, Latency, Scenario
+from optimizer.inputs.scenario.scenario import Deadline, InForce, Latency, Scenario, TokensPerDay
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.verify.verify import CHECKS, COVERED, NOT_COVERED, verify
 
-VALUES = (AllowDeny, Latency, InForce, Lifecycle)
+VALUES = (AllowDeny, Latency, InForce, Lifecycle, TokensPerDay, Deadline)
 """Records that are one value of a scenario's field."""
 
 Changes = Mapping[str, Any]
@@ -46,11 +46,19 @@ ASLEEP = {"workloads[].slo.ttft_ms": {"p95": 1e7}, "workloads[].min_replicas": 0
 STEADY = {"workloads[].requests_per_second": None, "workloads[].demand": {"weekly_requests_per_second": [20.0] * 168}}
 BY_API = {"workloads[].min_quality": 0.9, "workloads[].unknown_quality": "accept"}
 
+STAGED = {
+    "policy.gpus": {"allow": ["l4"]}, "policy.engines": ["vllm"], "policy.precisions": ["fp8"],
+    "workloads[].slo": {"ttft_ms": 8000, "tpot_ms": 900},
+}  # fmt: skip
+"""Cards without a fast link between them, on which pipeline stages were measured."""
+
 BREAKS: dict[tuple[str, str], Break] = {
     ("whole", "workloads[].input_tokens"): Break("chat-8b", 999),
     ("whole", "workloads[].output_tokens"): Break("chat-8b", 999),
     ("whole", "workloads[].request_classes[].input_tokens"): Break("shared-replicas", 401),
     ("whole", "workloads[].request_classes[].output_tokens"): Break("shared-replicas", 401),
+    ("service_levels", "workloads[].users_in"): Break("two-continents", ["japan"]),
+    ("service_levels", "workloads[].network_ms"): Break("two-continents", {"*": 500.0}),
     ("cost", "policy.elastic.start_up_minutes"): Break("office-hours", 60),
     ("cost", "policy.elastic.minimum_billing_hours"): Break("office-hours", 12),
     ("layouts", "policy.elastic.repartition_minutes"): Break(
@@ -124,6 +132,8 @@ BREAKS: dict[tuple[str, str], Break] = {
     ("offers", "policy.engines"): Break("chat-8b", ["no-such-engine"]),
     ("offers", "policy.precisions"): Break("chat-8b", ["fp4"]),
     ("offers", "policy.kv_precisions"): Break("chat-8b", ["fp4"]),
+    ("offers", "policy.max_tensor_parallel"): Break("chat-70b", 1),
+    ("offers", "policy.max_pipeline_parallel"): Break("chat-70b", 1, STAGED),
     ("offers", "policy.unmeasured_performance"): Break("chat-8b", "reject"),
     ("totals", "policy.max_monthly_usd"): Break("chat-8b", 1.0),
     ("totals", "policy.robust.price"): Break("one-engine", 1.5),

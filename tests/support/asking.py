@@ -25,6 +25,11 @@ MIXED: Final = CHAT | {
 }  # fmt: skip
 LONG: Final = CHAT | {"name": "long", "requests_per_second": 2, "input_tokens": 6000, "output_tokens": 60}
 LARGE: Final = CHAT | {"name": "large", "model": "deepseek-v3", "requests_per_second": 1, "unknown_quality": "accept"}
+DENSE: Final = CHAT | {
+    "model": "llama-3.3-70b", "requests_per_second": 0.5, "unknown_quality": "accept",
+    "slo": {"ttft_ms": 8000, "tpot_ms": 900},
+}  # fmt: skip
+"""On cards without a fast link between them, stages that were measured serve it for less than splitting its layers."""
 SWIFT: Final = CHAT | {"slo": {"ttft_ms": 4000, "tpot_ms": 12}, "providers": {"deny": ["azure"]}}
 SPREAD: Final = CHAT | {"requests_per_second": 3}
 BY_DAY: Final = CHAT | {
@@ -118,6 +123,11 @@ ASKING: Final[Mapping[str, Edit]] = {
     "policy.engines": Edit(workloads=[LARGE], rule={"engines": ["tensorrt-llm"]}),
     "policy.precisions": Edit(rule={"precisions": ["bf16"]}),
     "policy.kv_precisions": Edit(policy={"precisions": ["bf16"]}, rule={"kv_precisions": ["fp8"]}),
+    "policy.max_tensor_parallel": number(workloads=[LARGE], rule={"max_tensor_parallel": 2}),
+    "policy.max_pipeline_parallel": number(
+        workloads=[DENSE], policy={"gpus": {"allow": ["l4"]}, "precisions": ["fp8"], "engines": ["vllm"]},
+        rule={"max_pipeline_parallel": 1},
+    ),
     "policy.unmeasured_performance": Edit(rule={"unmeasured_performance": "reject"}),
     "policy.max_monthly_usd": number(rule={"max_monthly_usd": 300}),
     "policy.max_gpus": number(rule={"max_gpus": 1}),
@@ -165,7 +175,10 @@ ASKS_NOTHING: Final = frozenset(
     {
         "name", "description", "lifecycle", "workloads[].name", "workloads[].model", "workloads[].alternatives",
         "workloads[].input_tokens", "workloads[].output_tokens", "workloads[].request_classes", "workloads[].trace",
-        "workloads[].cached_input_share", "workloads[].slo.ttft_overhead_ms", "policy.flag_price_age_days",
+        "workloads[].users", "workloads[].requests_per_user_hour", "workloads[].tokens_per_day",
+        "workloads[].deadline", "workloads[].stated_as",
+        "workloads[].cached_input_share", "workloads[].users_in", "workloads[].network_ms",
+        "workloads[].slo.ttft_overhead_ms", "policy.flag_price_age_days",
         "policy.grid", "policy.spot", "policy.elastic.max_periods", "policy.migration.from_plan",
         "policy.migration.in_force",
     }

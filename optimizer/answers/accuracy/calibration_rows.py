@@ -16,7 +16,7 @@ from optimizer.performance.fit.coverage import interval_tables
 from optimizer.performance.fit.cross_validation import held_out_errors
 from optimizer.performance.fit.fitting import FIT, FitProblem, log_errors, prior_of
 from optimizer.performance.measured.measured import REPEAT_NOISE, points, repeat_noise
-from optimizer.performance.uncertainty.evidence import EVIDENCE, measured_groups, named_pairs
+from optimizer.performance.uncertainty.evidence import EVIDENCE, measured_groups, named_pairs, pipelines
 from optimizer.performance.uncertainty.intervals import COVERAGE, HALF_WIDTH, UNSEEN
 
 PUBLISHED_SOURCE: Final = "serving-measurements-2026-11"
@@ -100,6 +100,10 @@ def evidence_rows(fitted: FitProblem, catalogs: Catalogs, origin: Origin, *, kee
     used = np.flatnonzero((fitted.weight > 0).any(axis=0))
     names = {name: fitted.table.names[name][fitted.rows[used]] for name in ("engine", "model", "gpu", "precision")}
     counted = Counter(measured_groups(named_pairs(catalogs, **names), list(fitted.group[used])))
+    staged = used[fitted.table.layout["pp"][fitted.rows[used]] > 1]
+    of_stages = (fitted.table.names[name][fitted.rows[staged]] for name in ("engine", "model", "gpu"))
+    held = set(zip(pipelines(catalogs, *of_stages), fitted.group[staged], strict=True))
+    counted.update(Counter(name for name, _ in held))
     if keep:
         counted.update({group: int(count) for group, count in fitted.calibration.members(EVIDENCE).items()})
     return [

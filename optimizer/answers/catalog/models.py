@@ -9,8 +9,9 @@ from typing import Final
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
-from optimizer.inputs.catalog.records import Catalogs, Model, ModelAlias, Source
-from optimizer.inputs.importing.hf_config import CONFIG_NAME, Naming, model_of_config
+from optimizer.inputs.catalog.models import Model, ModelAlias
+from optimizer.inputs.catalog.records import Catalogs, Source
+from optimizer.inputs.importing.hf_config.row import CONFIG_NAME, Naming, model_of_config
 
 HASH_DIGITS: Final = 12
 NOT_IN_AN_ID: Final = re.compile(r"[^a-z0-9.]+")
@@ -72,7 +73,8 @@ def add_model(
         precision=precision,
     )
     _check(naming, catalogs, replace)
-    model = model_of_config(config, naming)
+    weight_bits = {scheme.id: scheme.weight_bits for scheme in catalogs.schemes.values()}
+    model = model_of_config(config, naming, weight_bits)
     digest = hashlib.sha256(file.read_bytes()).hexdigest()[:HASH_DIGITS]
     title = f"{CONFIG_NAME} of {name} (SHA-256 {digest})"
     return AddedModel(

@@ -10,11 +10,13 @@ from pydantic import ValidationError
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
+from optimizer.inputs.catalog import engines as engine_rows
 from optimizer.inputs.catalog import records as catalog
 from optimizer.inputs.catalog import terms as own
 from optimizer.inputs.catalog.csv_tables import AllRows, CsvTable, LocatedRow, Rows
 from optimizer.inputs.catalog.kinds import Link
 from optimizer.inputs.catalog.loading_terms import Priced, priced
+from optimizer.inputs.catalog.models import Model, ModelAlias
 from optimizer.inputs.catalog.records import Catalogs, Gpu
 from optimizer.inputs.catalog.shipped import shipped_dir
 
@@ -32,6 +34,8 @@ FIGURE_UNITS: Final = {
     "fp4_tflops": "TFLOPS",
     "link_gb_per_s": "GB/s",
     "link_pair_gb_per_s": "GB/s",
+    "all_reduce_2_gb_per_s": "GB/s",
+    "all_reduce_4_gb_per_s": "GB/s",
     "link_domain_gpus": "GPUs",
     "pcie_gb_per_s": "GB/s",
     "tdp_w": "W",
@@ -64,12 +68,15 @@ TABLES: Final[dict[str, CsvTable[Any]]] = {
     "sources": CsvTable(("sources.csv",), catalog.Source, "id"),
     "gpus": CsvTable(("gpus.csv",), GpuIdentity, "id"),
     "figures": CsvTable(("gpu_figures.csv",), catalog.Figure, "gpu, figure"),
-    "models": CsvTable(("models.csv",), catalog.Model, "id"),
-    "aliases": CsvTable(("model_aliases.csv",), catalog.ModelAlias, "hf_id", own_key=lambda row: row.hf_id.casefold()),
+    "models": CsvTable(("models.csv",), Model, "id"),
+    "aliases": CsvTable(("model_aliases.csv",), ModelAlias, "hf_id", own_key=lambda row: row.hf_id.casefold()),
     "schemes": CsvTable(("precision_schemes.csv",), catalog.PrecisionScheme, "id"),
     "kernels": CsvTable(("kernel_support.csv",), catalog.KernelSupport, "scheme, architecture"),
     "quality": CsvTable(("quality.csv",), catalog.QualityFigure, "model, scheme, benchmark, tool, source"),
-    "engines": CsvTable(("engines.csv",), catalog.Engine, "id"),
+    "engines": CsvTable(("engines.csv",), engine_rows.Engine, "id"),
+    "engine_defaults": CsvTable(
+        ("engine_defaults.csv",), engine_rows.EngineDefault, "engine, setting, before_version, gpu, min_memory_gib"
+    ),
     "calibration": CsvTable(("calibration.csv",), catalog.CalibrationEntry, "parameter, group"),
     "offers": CsvTable(
         ("offers.csv", "offers_seed.csv"),
@@ -79,6 +86,7 @@ TABLES: Final[dict[str, CsvTable[Any]]] = {
     ),
     "sellers": CsvTable(("sellers.csv",), own.Seller, "provider, provider_kind"),
     "regions": CsvTable(("regions.csv",), own.Region, "provider, region"),
+    "round_trips": CsvTable(("round_trips.csv",), own.RoundTrip, "geography, provider, region"),
     "grid": CsvTable(("grid.csv",), own.GridIntensity, "provider, region"),
     "price_checks": CsvTable(("price_checks.csv",), own.PriceCheck, "provider, gpu, gpu_count, pricing_term, source"),
     "discounts": CsvTable(("discounts.csv",), own.Discount, "provider, gpu, pricing_term", private=True),
@@ -106,6 +114,7 @@ REFERENCES: Final = (
     ("quality", "model", "models"),
     ("quality", "scheme", "schemes"),
     ("engines", "schemes", "schemes"),
+    ("engine_defaults", "engine", "engines"),
     ("offers", "gpu", "gpus"),
     ("owned", "gpu", "gpus"),
     ("price_checks", "gpu", "gpus"),
@@ -234,6 +243,7 @@ def _assembled(rows: AllRows, gpus: Mapping[str, Gpu], on_own_terms: Priced) -> 
         kernel_support=by_key("kernels"),
         quality=in_order("quality"),
         engines=by_key("engines"),
+        engine_defaults=in_order("engine_defaults"),
         calibration=in_order("calibration"),
         offers=on_own_terms.offers,
         terms=on_own_terms.terms,

@@ -46,6 +46,10 @@ def priced(rows: AllRows, gpus: Mapping[str, Gpu], findings: list[Finding]) -> P
             sellers={
                 (each.row.provider, each.row.provider_kind): each.row for _, each in sorted(rows["sellers"].items())
             },
+            round_trips={
+                (each.row.geography, each.row.provider, each.row.region): each.row
+                for _, each in sorted(rows["round_trips"].items())
+            },
             grid={(each.row.provider, each.row.region): each.row for _, each in sorted(rows["grid"].items())},
             price_checks=tuple(each.row for _, each in sorted(rows["price_checks"].items())),
             discounts=discounts,

@@ -5,7 +5,8 @@ from statistics import median
 from typing import Final
 
 from optimizer.inputs.catalog.kinds import BenchmarkKind
-from optimizer.inputs.catalog.records import Catalogs, Model, QualityFigure
+from optimizer.inputs.catalog.models import Model
+from optimizer.inputs.catalog.records import Catalogs, QualityFigure
 
 SIXTEEN_BIT: Final = frozenset({"bf16", "fp16"})
 """Schemes that store what the benchmark's reference stored, or more."""

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
+from optimizer.inputs.catalog.engines import Engine, EngineDefault
 from optimizer.inputs.catalog.kinds import (
     BenchmarkKind,
     Confidence,
@@ -22,13 +23,11 @@ from optimizer.inputs.catalog.kinds import (
     PriceOf,
     QuantizedPart,
 )
+from optimizer.inputs.catalog.models import Model, ModelAlias
+from optimizer.inputs.catalog.quantities import Count, NonNegative, Positive
 from optimizer.inputs.catalog.terms import OfferAlias, Terms
 
 Row = TypeVar("Row")
-
-Positive = Annotated[float, Field(gt=0)]
-NonNegative = Annotated[float, Field(ge=0)]
-Count = Annotated[int, Field(ge=1)]
 
 
 class Source(Strict):
@@ -73,68 +72,16 @@ class Gpu(Strict):
     """One direction, all ports of the GPU together."""
     link_pair_gb_per_s: Positive | None = None
     """One direction between two GPUs where the link is a mesh of point-to-point cables; None where a switch joins."""
+    all_reduce_2_gb_per_s: Positive | None = None
+    """Measured bus bandwidth of an all-reduce over 2 GPUs without peer-to-peer, through the host's memory."""
+    all_reduce_4_gb_per_s: Positive | None = None
+    """The same over 4 GPUs; taken for more, too."""
     link_domain_gpus: Count
     pcie_gb_per_s: Positive | None = None
     tdp_w: Positive | None = None
     launch_year: int
     consumer: bool = False
     """Whether it is a gaming card, whose driver is not licensed for data centres."""
-    note: str = ""
-
-
-class Model(Strict):
-    """One model architecture: the facts from which memory, compute and traffic follow."""
-
-    id: str
-    hf_id: str
-    total_params_b: Positive
-    active_params_b: Positive
-    active_params_excl_input_embedding_b: Positive
-    layers: Count
-    hidden_size: Count
-    attention_heads: Count
-    kv_heads: Count
-    head_dim: Count
-    intermediate_size: Count
-    mlp_gated: bool
-    moe_experts: Count | None = None
-    moe_active_experts: Count | None = None
-    moe_intermediate_size: Count | None = None
-    moe_shared_intermediate_size: Count | None = None
-    moe_first_dense_layers: int = 0
-    moe_layer_step: Count = 1
-    vocab_size: Count
-    max_context_tokens: Count
-    attention: str
-    kv_lora_rank: Count | None = None
-    qk_rope_head_dim: int | None = None
-    q_lora_rank: int | None = None
-    sliding_window_tokens: Count | None = None
-    sparse_attention_tokens: Count | None = None
-    kv_cache_layers: Count
-    global_attention_layers: int
-    kv_bytes_per_token_bf16: Positive
-    linear_state_bytes_per_sequence: NonNegative = 0
-    tied_embeddings: bool
-    native_precision: str
-    native_quantized_part: QuantizedPart | None = None
-    licence: str
-    source: str
-    as_of: date
-    note: str = ""
-
-
-class ModelAlias(Strict):
-    """A published name of a model we know: a re-upload, a fine-tune or a quantized checkpoint, never a guess."""
-
-    hf_id: str
-    model: str
-    relation: str
-    weight_precision: str | None = None
-    max_context_tokens: Count | None = None
-    vocab_size: Count | None = None
-    sliding_window_tokens: Annotated[int, Field(ge=0)] | None = None
-    """0 means: this variant has no window although its architecture row has one."""
     note: str = ""
 
 
@@ -180,28 +127,6 @@ class QualityFigure(Strict):
     """Of the suite's benchmarks the one that keeps least."""
     worst_noise_share: NonNegative | None = None
     """One standard deviation of that share, from the usual numbers of tasks and seeds."""
-    source: str
-    as_of: date
-    note: str = ""
-
-
-class Engine(Strict):
-    """A serving engine: where it runs and the defaults it starts with."""
-
-    id: str
-    name: str
-    architectures: tuple[str, ...]
-    """GPU architectures that its documentation supports, plugins included."""
-    schemes: tuple[str, ...]
-    """Precision schemes it can load."""
-    kv_precisions: tuple[str, ...]
-    plannable: bool
-    """Whether plans consider it; false for engines that serve one request at a time."""
-    memory_utilization: Annotated[float, Field(gt=0, le=1)]
-    """Share of usable memory the engine takes by default."""
-    max_num_seqs: Count
-    max_num_batched_tokens: Count
-    newest_version: str
     source: str
     as_of: date
     note: str = ""
@@ -298,6 +223,7 @@ class Catalogs:
     kernel_support: Mapping[tuple[str, str], KernelSupport]
     quality: tuple[QualityFigure, ...]
     engines: Mapping[str, Engine]
+    engine_defaults: tuple[EngineDefault, ...]
     calibration: tuple[CalibrationEntry, ...]
     offers: tuple[Offer, ...]
     """Listed, derived, seed and owned rows together, sorted by id; prices after discount."""

@@ -38,6 +38,23 @@ class Region(Strict):
         return (self.country, *self.zones) if self.country else ()
 
 
+class RoundTrip(Strict):
+    """How long a packet travels from where users are to a provider's region and back, between data centres."""
+
+    geography: str
+    """Where users are, `germany` or `us-east`."""
+    provider: str
+    region: str
+    rtt_ms: Annotated[float, Field(ge=0, le=10_000)]
+    statistic: str
+    """Of the measurements: `p95`, or what their source says."""
+    status: Literal["read", "derived"]
+    """Derived where another cloud's region of the same city was measured."""
+    source: str
+    as_of: date
+    note: str = ""
+
+
 class Seller(Strict):
     """Whom one would sign with: what kind of seller a provider is, and what it says of itself."""
 
@@ -215,6 +232,7 @@ class Terms:
     Attributes:
         regions: Where a region stands, by provider and region.
         sellers: Who sells, by provider and kind of offer; an empty kind stands for all others of the provider.
+        round_trips: From users to a region, by geography, provider and region.
         grid: What a kWh emits there, by provider and region.
         price_checks: What other sources say of prices.
         discounts: What was taken off an offer's price, by its id.
@@ -224,6 +242,7 @@ class Terms:
 
     regions: Mapping[tuple[str, str], Region]
     sellers: Mapping[tuple[str, str], Seller]
+    round_trips: Mapping[tuple[str, str, str], RoundTrip]
     grid: Mapping[tuple[str, str], GridIntensity]
     price_checks: tuple[PriceCheck, ...]
     discounts: Mapping[str, AppliedDiscount]
@@ -234,6 +253,11 @@ class Terms:
         """The country of a region and its zones; nothing where nobody recorded it."""
         found = self.regions.get((provider, region))
         return () if found is None else found.names
+
+    def rtt_ms(self, geography: str, provider: str, region: str) -> float | None:
+        """The round trip from users there to a region; None where nobody measured it."""
+        found = self.round_trips.get((geography, provider, region))
+        return None if found is None else found.rtt_ms
 
     def seller(self, provider: str, provider_kind: str) -> Seller | None:
         """Who sells a provider's offers of a kind; None where no row says."""

@@ -75,6 +75,33 @@ LISTS: Final = (
 )
 """Lists of names, and what is known of their speed, which can only be dropped."""
 
+WIDEST: Final = 16
+"""The most GPUs of a replica that plans consider, in either direction."""
+
+LAYOUTS: Final = (
+    Requirement(
+        name="max_tensor_parallel",
+        field="policy.max_tensor_parallel",
+        sense="at_most",
+        sentence="Each layer is split over no more GPUs than allowed.",
+        label="tensor parallel",
+        unit="GPUs",
+        step=Step("whole", strictest=1, loosest=WIDEST),
+        decides="candidates",
+    ),
+    Requirement(
+        name="max_pipeline_parallel",
+        field="policy.max_pipeline_parallel",
+        sense="at_most",
+        sentence="The layers are split into no more pipeline stages than allowed.",
+        label="pipeline parallel",
+        unit="stages",
+        step=Step("whole", strictest=1, loosest=WIDEST),
+        decides="candidates",
+    ),
+)
+"""How far a replica may be spread over GPUs."""
+
 KINDS_OF_OFFERS: Final = (
     Requirement(
         name="sellers",

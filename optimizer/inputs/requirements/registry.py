@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from optimizer.inputs.requirements.declaration import Requirement
-from optimizer.inputs.requirements.of_offers import KINDS_OF_OFFERS, LISTS
+from optimizer.inputs.requirements.of_offers import KINDS_OF_OFFERS, LAYOUTS, LISTS
 from optimizer.inputs.requirements.of_policy import LIMITS_OF_THE_FLEET, PROMISES
 from optimizer.inputs.requirements.of_workloads import OF_WORKLOADS
 
-REQUIREMENTS: Final = (*OF_WORKLOADS, *LIMITS_OF_THE_FLEET, *LISTS, *PROMISES, *KINDS_OF_OFFERS)
+REQUIREMENTS: Final = (*OF_WORKLOADS, *LIMITS_OF_THE_FLEET, *LISTS, *LAYOUTS, *PROMISES, *KINDS_OF_OFFERS)
 BY_NAME: Final[Mapping[str, Requirement]] = {item.name: item for item in REQUIREMENTS}
 
 NOT_A_REQUIREMENT: Final[Mapping[str, str]] = {
@@ -22,7 +22,14 @@ NOT_A_REQUIREMENT: Final[Mapping[str, str]] = {
     "workloads[].output_tokens": "the shape of the demand",
     "workloads[].request_classes": "the shape of the demand",
     "workloads[].trace": "the shape of the demand",
+    "workloads[].users": "the demand in other words, read into the rate when the scenario is loaded",
+    "workloads[].requests_per_user_hour": "the demand in other words, as `users`",
+    "workloads[].tokens_per_day": "the demand in other words, as `users`",
+    "workloads[].deadline": "the demand in other words, as `users`: when a batch is worked on",
+    "workloads[].stated_as": "the demand in words, for people",
     "workloads[].cached_input_share": "a fact about the prompts",
+    "workloads[].users_in": "a fact about the users, counted in the latency limits",
+    "workloads[].network_ms": "a fact about the network, counted in the latency limits",
     "workloads[].slo.ttft_overhead_ms": "a fact about the stages before the model, counted in the latency limits",
     "policy.flag_price_age_days": "a warning, which no plan fails",
     "policy.grid": "a fact about the electricity, read under a limit on carbon",

@@ -25,6 +25,7 @@ def _workload(workload: Workload, catalogs: Catalogs) -> Iterator[Finding]:
         at = f"{path}.alternatives[{position}]"
         yield from _model(item.model, workload, f"{at}.model", at, catalogs)
     yield from _places(workload, path, catalogs)
+    yield from _network(workload, path, catalogs)
 
 
 def _model(name: str, workload: Workload, field: str, path: str, catalogs: Catalogs) -> Iterator[Finding]:
@@ -39,6 +40,17 @@ def _model(name: str, workload: Workload, field: str, path: str, catalogs: Catal
         if needed > model.max_context_tokens:
             problem = f"{needed:,} tokens of prompt and answer exceed the context of {name}"
             yield Finding("scenario", 0, path, problem, f"at most {model.max_context_tokens:,}")
+
+
+def _network(workload: Workload, path: str, catalogs: Catalogs) -> Iterator[Finding]:
+    """Where users are, and how far from which regions."""
+    known = sorted({geography for geography, _, _ in catalogs.terms.round_trips})
+    for name in workload.users_in:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"known: {', '.join(known)}"
+            yield Finding("scenario", 0, f"{path}.users_in", f"nobody measured round trips from '{name}'", hint)
+    regions = {offer.region for offer in catalogs.offers}
+    yield from _names(workload.network_ms or {}, regions, f"{path}.network_ms")
 
 
 def _places(asking: Workload | Policy, path: str, catalogs: Catalogs) -> Iterator[Finding]:

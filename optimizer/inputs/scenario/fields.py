@@ -34,24 +34,44 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, list | tuple)
 
 
+def everywhere(value: Any) -> Any:
+    """Reads a bare number as the figure of everything that a pattern may match."""
+    return value if value is None or isinstance(value, dict) else {"*": value}
+
+
 Number = BeforeValidator(_no_truth_value)
 Listed = BeforeValidator(_listed)
 Folded = BeforeValidator(_folded)
 
-Rate = Annotated[float, Number, Field(gt=0, le=1e6)]
-HourlyRate = Annotated[float, Number, Field(ge=0, le=1e6)]
+MAX_RATE = 1e6
+"""Requests per second."""
+Rate = Annotated[float, Number, Field(gt=0, le=MAX_RATE)]
+HourlyRate = Annotated[float, Number, Field(ge=0, le=MAX_RATE)]
 Tokens = Annotated[int, Number, Field(ge=1, le=10_000_000)]
 Milliseconds = Annotated[float, Number, Field(gt=0, le=1e8)]
+MAX_NETWORK_MS = 10_000.0
+"""Of a round trip."""
+NetworkMs = Annotated[float, Number, Field(ge=0, le=MAX_NETWORK_MS)]
 Share = Annotated[float, Number, Field(ge=0, le=1)]
 PositiveShare = Annotated[float, Number, Field(gt=0, le=1)]
 Whole = Annotated[int, Number, Field(ge=0, le=1_000_000)]
 PositiveWhole = Annotated[int, Number, Field(ge=1, le=1_000_000)]
+People = Annotated[int, Number, Field(ge=1, le=10_000_000_000)]
+ManyTokens = Annotated[float, Number, Field(gt=0, le=1e18)]
 Usd = Annotated[float, Number, Field(ge=0, le=1e12)]
 PositiveUsd = Annotated[float, Number, Field(gt=0, le=1e12)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=80)]
 ModelName = Annotated[str, Field(min_length=1, max_length=200)]
 Names = Annotated[tuple[str, ...], Listed, Field(max_length=MAX_NAMES)]
 Codes = Annotated[tuple[str, ...], Folded, Listed, Field(max_length=MAX_NAMES)]
+
+
+class FieldError(ValueError):
+    """Fields that do not go together: the one to look at, what is wrong and how to mend it."""
+
+    def __init__(self, field: str, problem: str, hint: str) -> None:
+        self.field, self.problem, self.hint = field, problem, hint
+        super().__init__(f"{problem} ({hint})")
 
 
 class AllowDeny(Strict):

@@ -13,6 +13,8 @@ from pydantic_core import ErrorDetails
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.inputs import scenario as door
 from optimizer.inputs.catalog.shipped import shipped_dir
+from optimizer.inputs.scenario.fields import FieldError
+from optimizer.inputs.scenario.restating import restated
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.inputs.scenario.yaml_lines import Document, Location, parse
 
@@ -104,7 +106,11 @@ def load_scenario_file(source: str | Path) -> ScenarioFile:
         scenario = Scenario.model_validate(document.content)
     except ValidationError as error:
         raise InputError(_finding(document, each) for each in error.errors() if not _is_echo(each)) from error
-    return ScenarioFile(door.with_files(scenario, document, path.parent), document)
+    file = ScenarioFile(door.with_files(scenario, document, path.parent), document)
+    try:
+        return replace(file, scenario=restated(file.scenario))
+    except InputError as error:
+        raise InputError(file.located(error.findings)) from error
 
 
 def read_document(path: Path) -> Document:
@@ -133,6 +139,10 @@ def _is_echo(detail: ErrorDetails) -> bool:
 def _finding(document: Document, detail: ErrorDetails) -> Finding:
     """One pydantic error in the words of the person who wrote the file."""
     location, hint = tuple(step for step in detail["loc"] if not _is_type_tag(step)), ""
+    misfit = detail.get("ctx", {}).get("error")
+    if isinstance(misfit, FieldError):
+        location = (*location, *misfit.field.split("."))
+        return Finding(document.file, document.line(location), document.path(location), misfit.problem, misfit.hint)
     match detail["type"]:
         case "extra_forbidden":
             known, problem = _fields_at(location[:-1]), "unknown field"

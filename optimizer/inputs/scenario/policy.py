@@ -1,7 +1,7 @@
 """What a plan may buy and how close to the edge it may run: the policy of a scenario, every field optional."""
 
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -22,6 +22,7 @@ from optimizer.inputs.scenario.fields import (
     Share,
     Usd,
     Whole,
+    everywhere,
 )
 
 DEFAULT_MAX_UTILIZATION = 0.85
@@ -71,16 +72,11 @@ class Survive(Strict):
         return f"the loss of any {' or '.join(self.loss_of)}"
 
 
-def _everywhere(value: Any) -> Any:
-    """Reads a bare number as the figure of every region."""
-    return value if value is None or isinstance(value, dict) else {"*": value}
-
-
 class Grid(Strict):
     """What a kilowatt-hour emits, and how much power a data centre draws for each kW of its GPUs."""
 
     g_co2_per_kwh: Annotated[
-        Annotated[dict[str, GramsPerKwh], Field(min_length=1)] | None, BeforeValidator(_everywhere)
+        Annotated[dict[str, GramsPerKwh], Field(min_length=1)] | None, BeforeValidator(everywhere)
     ] = None
     """One number, or numbers by region with wildcards; the first pattern that matches counts. Without it the catalogs'
     yearly means of regions and countries."""
@@ -176,7 +172,7 @@ class Elastic(Strict):
     max_periods: Annotated[int, Number, Field(ge=1, le=168)] = DEFAULT_MAX_PERIODS
     """Different hours of the week that the first plan tells apart, more of them rounded up to their neighbours; it is
     then held against the best plan of every hour."""
-    minimum_billing_hours: Annotated[dict[str, BilledHours], BeforeValidator(_everywhere)] = Field(default_factory=dict)
+    minimum_billing_hours: Annotated[dict[str, BilledHours], BeforeValidator(everywhere)] = Field(default_factory=dict)
     """Hours for which an instance that comes and goes is paid once started: one number, or numbers by provider with
     wildcards; the first pattern that matches counts, others are paid by the hour that they run."""
     repartition_minutes: Repartition = "never"
@@ -234,7 +230,7 @@ class Policy(Strict):
     """`seed` prices, quoted in articles without a price list behind them, are opted into."""
     max_price_age_days: PositiveWhole | None = None
     """Older prices are left out, counted back from the catalog's date; without it a plan takes them and says so."""
-    flag_price_age_days: Annotated[dict[str, PositiveWhole], BeforeValidator(_everywhere)] = Field(
+    flag_price_age_days: Annotated[dict[str, PositiveWhole], BeforeValidator(everywhere)] = Field(
         default_factory=lambda: dict(DEFAULT_FLAG_PRICE_AGE_DAYS)
     )
     """Prices of that age and older are flagged: one number, or numbers by kind of seller with wildcards; the first
@@ -242,6 +238,10 @@ class Policy(Strict):
     engines: Names = ()
     precisions: Names = ()
     kv_precisions: Names = ()
+    max_tensor_parallel: PositiveWhole | None = None
+    """GPUs that share each layer."""
+    max_pipeline_parallel: PositiveWhole | None = None
+    """Stages that the layers are split into."""
     unmeasured_performance: Literal["reject", "accept"] = "accept"
     """Whether hosted APIs may serve, and GPUs, engines and precisions of whose like nobody published a measurement."""
     max_monthly_usd: PositiveUsd | None = None

@@ -1,23 +1,29 @@
 """What the user asks for: workloads with their service levels, under the policy a plan must respect."""
 
+from fnmatch import fnmatchcase
 from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from optimizer.base.model import Strict
+from optimizer.inputs.scenario.demand import Deadline, Demand, TokensPerDay
 from optimizer.inputs.scenario.fields import (
     AllowDeny,
     Countries,
-    HourlyRate,
+    FieldError,
     Milliseconds,
     ModelName,
     Name,
+    Names,
+    NetworkMs,
     Number,
+    People,
     PositiveShare,
     PositiveWhole,
     Rate,
     Tokens,
     Whole,
+    everywhere,
     repeated,
 )
 from optimizer.inputs.scenario.lifecycle import Checkpoints, Lifecycle, MeasuredRun, TrainingRun
@@ -44,6 +50,7 @@ __all__ = [
     "AlternativeModel",
     "Checkpoints",
     "Countries",
+    "Deadline",
     "Demand",
     "Egress",
     "Elastic",
@@ -63,6 +70,7 @@ __all__ = [
     "Slo",
     "Spot",
     "Survive",
+    "TokensPerDay",
     "TrainingRun",
     "Workload",
 ]
@@ -70,6 +78,8 @@ __all__ = [
 
 STATISTICS = ("mean", "p50", "p90", "p95", "p99")
 SHARE_TOLERANCE = 1e-6
+RATES = ("requests_per_second", "demand", "users", "tokens_per_day", "deadline")
+"""Fields that say how much is asked."""
 
 
 class Latency(Strict):
@@ -125,44 +135,6 @@ class RequestClass(Strict):
         return f"{self.input_tokens}x{self.output_tokens}"
 
 
-class Demand(Strict):
-    """A rate that changes over the week; plans cover its peak."""
-
-    hourly: Annotated[tuple[HourlyRate, ...], Field(min_length=24, max_length=24)] | None = None
-    weekend_factor: Annotated[float, Number, Field(ge=0, le=10)] = 1.0
-    peak_requests_per_second: Rate | None = None
-    profile: str | None = None
-    """A CSV file with `hour_of_week`, `requests_per_second`; read when the scenario is loaded."""
-    weekly_requests_per_second: Annotated[tuple[HourlyRate, ...], Field(min_length=168, max_length=168)] | None = None
-
-    @model_validator(mode="after")
-    def _one_form(self) -> Self:
-        given = [
-            form for form in ("hourly", "profile", "weekly_requests_per_second") if getattr(self, form) is not None
-        ]
-        if len(given) != 1:
-            raise ValueError("give exactly one of hourly, profile, weekly_requests_per_second")
-        if (self.hourly is None) != (self.peak_requests_per_second is None):
-            raise ValueError("hourly and peak_requests_per_second go together")
-        if not self.profile and self.weekly_peak() <= 0:
-            raise ValueError("demand is zero in every hour")
-        return self
-
-    def weekly(self) -> tuple[float, ...]:
-        """Requests per second in each of the week's 168 hours, Monday first."""
-        if self.weekly_requests_per_second is not None:
-            return self.weekly_requests_per_second
-        if self.hourly is None or self.peak_requests_per_second is None:
-            raise ValueError("the profile was not loaded")
-        week = [rate * (self.weekend_factor if day >= 5 else 1.0) for day in range(7) for rate in self.hourly]
-        highest = max(week) or 1.0
-        return tuple(rate / highest * self.peak_requests_per_second for rate in week)
-
-    def weekly_peak(self) -> float:
-        """The highest hour's requests per second."""
-        return max(self.weekly())
-
-
 class AlternativeModel(Strict):
     """Another model that may serve a workload."""
 
@@ -180,12 +152,24 @@ class Workload(Strict):
     """Other models that may serve it, alone or beside the first."""
     requests_per_second: Rate | None = None
     demand: Demand | None = None
+    users: People | None = None
+    """People at work in the busiest hour; goes with `requests_per_user_hour`."""
+    requests_per_user_hour: Annotated[float, Number, Field(gt=0, le=3600)] | None = None
+    tokens_per_day: TokensPerDay | None = None
+    deadline: Deadline | None = None
+    """A batch that must be done by an hour of the day."""
+    stated_as: tuple[str, ...] = ()
+    """How users, tokens or a deadline became a rate, in words; written when the scenario is loaded."""
     input_tokens: Tokens | None = None
     output_tokens: Tokens | None = None
     request_classes: Annotated[tuple[RequestClass, ...], Field(min_length=1, max_length=400)] | None = None
     trace: str | None = None
     """A CSV file with `arrived_at_s`, `input_tokens`, `output_tokens`; read when the scenario is loaded."""
     cached_input_share: Annotated[float, Number, Field(ge=0, lt=1)] = 0.0
+    users_in: Names = ()
+    """Geographies of the round trips in the catalogs; any user may be served from any region of the plan."""
+    network_ms: Annotated[dict[str, NetworkMs], Field(min_length=1), BeforeValidator(everywhere)] | None = None
+    """The round trip by region with wildcards, the first pattern that matches counting, or one number."""
     slo: Slo = Slo()
     min_quality: PositiveShare | None = None
     unknown_quality: Literal["reject", "accept"] = "reject"
@@ -202,12 +186,11 @@ class Workload(Strict):
     @model_validator(mode="after")
     def _one_rate_and_one_shape(self) -> Self:
         if self.trace is not None and self.requests_per_second is None and self.request_classes is None:
-            rivals = [f for f in ("demand", "input_tokens", "output_tokens") if getattr(self, f) is not None]
+            rivals = [f for f in (*RATES, "input_tokens", "output_tokens") if getattr(self, f) is not None]
             if rivals:
                 raise ValueError(f"trace already gives the rate and the lengths; remove {', '.join(rivals)}")
             return self
-        if (self.requests_per_second is None) == (self.demand is None):
-            raise ValueError("give exactly one of requests_per_second, demand (or a trace)")
+        self._one_rate()
         lengths = self.input_tokens is not None and self.output_tokens is not None
         if (self.input_tokens is None) != (self.output_tokens is None) or lengths == (self.request_classes is not None):
             raise ValueError("give input_tokens with output_tokens, or request_classes (or a trace)")
@@ -218,6 +201,26 @@ class Workload(Strict):
             if len({item.name for item in self.request_classes}) < len(self.request_classes):
                 raise ValueError("two request_classes have the same lengths; add their shares")
         return self
+
+    def _one_rate(self) -> None:
+        """One field says how much is asked; users and tokens may give a profile its height."""
+        if (self.users is None) != (self.requests_per_user_hour is None):
+            alone = "users" if self.users is not None else "requests_per_user_hour"
+            raise FieldError(alone, "users and requests_per_user_hour go together", "give both")
+        of_profile = self.demand is not None and self.demand.has_no_height
+        given = [field for field in RATES if getattr(self, field) is not None and (field != "demand" or not of_profile)]
+        if not given and of_profile:
+            hint = "give demand.peak_requests_per_second, users or tokens_per_day"
+            raise FieldError("demand", "hourly is a shape without a height", hint)
+        if not given:
+            raise ValueError(f"give exactly one of {', '.join(RATES)} (or a trace)")
+        if len(given) > 1:
+            raise FieldError(given[-1], f"{' and '.join(given)} each say how much is asked", "keep one")
+        if of_profile and given[0] not in ("users", "tokens_per_day"):
+            raise FieldError("demand", f"hourly gives no shape to {given[0]}", "remove demand")
+        if self.deadline is not None and self.slo.limits_latency:
+            problem = "nobody waits for a single answer of a batch with a deadline"
+            raise FieldError("slo", problem, "remove its latency limits, or the deadline")
 
     @model_validator(mode="after")
     def _replicas_leave_a_choice(self) -> Self:
@@ -240,12 +243,22 @@ class Workload(Strict):
             raise ValueError(f"the trace of workload {self.name} was not loaded")
         return (RequestClass(share=1.0, input_tokens=self.input_tokens, output_tokens=self.output_tokens),)
 
+    @property
+    def knows_where_users_are(self) -> bool:
+        """Whether the network between users and replicas is counted."""
+        return bool(self.users_in) or self.network_ms is not None
+
+    def own_network_ms(self, region: str) -> float | None:
+        """The round trip to a region as the scenario itself says; None where it does not."""
+        found = (ms for pattern, ms in (self.network_ms or {}).items() if fnmatchcase(region, pattern))
+        return next(found, None)
+
     def peak_requests_per_second(self) -> float:
         """The rate that a plan must serve."""
         if self.requests_per_second is not None:
             return self.requests_per_second
         if self.demand is None:
-            raise ValueError(f"the trace of workload {self.name} was not loaded")
+            raise ValueError(f"the demand of workload {self.name} was not loaded")
         return self.demand.weekly_peak()
 
 

@@ -3,23 +3,32 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from optimizer.base.arrays import Flags
 from optimizer.base.errors import Finding, InputError
+from optimizer.inputs.catalog.engines import Engine
 from optimizer.inputs.catalog.kinds import Link
+from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT, QualityEstimate, quality_share
-from optimizer.inputs.catalog.records import Catalogs, Engine, Model
+from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Policy, Workload
 from optimizer.performance.market.supply import Platform
 from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.engine_constants import uncalibrated
+from optimizer.performance.physics.layouts import misfit
 from optimizer.performance.physics.setup import Configuration, categorical
 
-Kind = tuple[Platform, int]
-"""A platform with the GPUs of a replica: configurations of one kind fit the same offers."""
+
+class Kind(NamedTuple):
+    """A platform with the GPUs of a replica, so far from users: configurations of one kind fit the same offers."""
+
+    platform: Platform
+    gpus: int
+    network_ms: float = 0.0
+
 
 DEGREES = (1, 2, 4, 8, 16)
 """Parallel degrees are powers of two, which is what engines accept and what lets replicas share an instance."""
@@ -53,7 +62,7 @@ def configurations_of(
     return [
         (
             Configuration(engine.id, name, gpu, precision, kv_precision, tp, pp, link, link_gb_per_s),
-            ((gpu, link, link_gb_per_s), tp * pp),
+            Kind((gpu, link, link_gb_per_s), tp * pp),
         )
         for (gpu, link, link_gb_per_s), layouts in layouts_on.items()
         for (tp, pp), engine in product(layouts, _plannable(catalogs))
@@ -125,7 +134,7 @@ def fixed_failures(
     quality: Sequence[QualityEstimate | None],
 ) -> dict[str, Flags]:
     """(P,) failures of the criteria that need no prediction: policy, kernels, arithmetic of the layout, quality."""
-    fields = categorical(configurations, _DECISIVE)
+    fields, model = categorical(configurations, _DECISIVE), catalogs.model(workload.model)
 
     def joined(*names: str) -> Categorical[tuple[Any, ...]]:
         return Categorical.joined(*(fields[name] for name in names))
@@ -135,11 +144,17 @@ def fixed_failures(
 
     passed = {
         **_permitted(fields, policy),
+        "tensor_parallel_policy": fields["tensor_parallel"].passing(
+            lambda degree: degree <= (policy.max_tensor_parallel or degree)
+        ),
+        "pipeline_parallel_policy": fields["pipeline_parallel"].passing(
+            lambda stages: stages <= (policy.max_pipeline_parallel or stages)
+        ),
         "engine_support": joined("engine", "gpu", "precision").passing(lambda kind: _engine_runs(catalogs, *kind)),
         "kernel_support": joined("gpu", "precision").passing(lambda pair: kernels(*pair) != "none"),
         "kv_kernel_support": joined("gpu", "kv_precision").passing(lambda pair: kernels(*pair) == "native"),
         "link_known": joined(*_LINKED).passing(lambda kind: _link_known(catalogs, *kind)),
-        "divisibility": joined(*_DEGREES).passing(lambda pair: _divides(catalogs.model(workload.model), *pair)),
+        "divisibility": joined(*_DEGREES).passing(lambda pair: not misfit(model, *pair)),
         "quality": np.array([_quality_suffices(workload, estimate) for estimate in quality], dtype=bool),
     }
     return {name: ~column for name, column in passed.items()}
@@ -160,8 +175,24 @@ def _listed(column: Categorical[str], names: Collection[str]) -> Flags:
     return column.passing(lambda name: not names or name in names)
 
 
-def _divides(model: Model, tensor_parallel: int, pipeline_parallel: int) -> bool:
-    return model.attention_heads % tensor_parallel == 0 and pipeline_parallel <= model.layers
+def needless_stages(
+    configurations: Sequence[Configuration], kind: Categorical[Kind], fits: Flags, measured: Flags
+) -> Flags:
+    """(P,) whether fewer pipeline stages fit the same GPUs, and nobody measured stages of that kind.
+
+    Args:
+        configurations: Of one model (P).
+        kind: Platform and GPUs of each.
+        fits: (P,) whether an engine runs the layout and a request fits its memory.
+        measured: (P,) whether pipeline stages were measured with that engine, architecture and kind of model.
+    """
+    stages = np.array([each.pipeline_parallel for each in configurations], dtype=np.float64)
+    alike = Categorical.joined(kind, *categorical(configurations, ("engine", "precision", "kv_precision")).values())
+    # configurations alike but for the layout -> the fewest stages that fit
+    fewest = np.full(len(alike.categories), np.inf)
+    np.minimum.at(fewest, alike.codes[fits], stages[fits])
+    needless: Flags = (stages > fewest[alike.codes]) & ~measured
+    return needless
 
 
 def _link_known(catalogs: Catalogs, gpu: str, link: Link | None, gb_per_s: float | None, tp: int, pp: int) -> bool:

@@ -9,15 +9,18 @@ from numpy.typing import NDArray
 
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.units import BYTES_PER_GIB, MS_PER_S
+from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.quality import QualityEstimate
-from optimizer.inputs.catalog.records import Catalogs, Model
+from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Latency, Policy, Scenario, Workload
 from optimizer.performance.candidates.enumeration import (
     Kind,
     configurations_of,
     fixed_failures,
+    needless_stages,
     qualities,
 )
+from optimizer.performance.candidates.network import fits_of, network_ms, told_apart_by_distance
 from optimizer.performance.candidates.predict import LatencyLimits, Mix, OperatingPoint, idle, sustainable_rate
 from optimizer.performance.candidates.triangulation import Simplex, joined_classes, triangulated
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
@@ -26,7 +29,7 @@ from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.memory import MemoryUse, kv_bytes_per_sequence, memory_use
 from optimizer.performance.physics.row_arrays import RowArrays
 from optimizer.performance.physics.setup import Configuration, Setup, gather
-from optimizer.performance.uncertainty.evidence import Margins, margins, unmeasured
+from optimizer.performance.uncertainty.evidence import Margins, margins, pipeline_measured, unmeasured
 
 WHOLE_MIX, MIXED = "all", "mixed"
 
@@ -97,12 +100,13 @@ class WorkloadOptions(Variant):
     kind: Ints
     """(P,) index into `kinds`: configurations of one kind fit the same offers."""
     kinds: tuple[Kind, ...]
-    """Distinct platforms with the GPUs of a replica; single-GPU replicas need no link."""
+    """Distinct platforms with the GPUs of a replica and their distance from users; single-GPU replicas need no link."""
     fits: Flags
     """(kinds, O) whether one instance of an offer can hold a replica of the kind where the workload's own lists permit
     it, whatever the policy admits."""
     permitted: Flags
-    """(O,) whether the workload's own lists of providers, regions and countries permit an offer."""
+    """(O,) whether the workload's own lists of providers, regions and countries permit an offer, and where users are
+    known, its distance is."""
     gpus_per_replica: Ints
     setup: Setup
     memory: MemoryUse
@@ -113,6 +117,11 @@ class WorkloadOptions(Variant):
     pools: tuple[PoolOptions, ...]
     simplices: tuple[Simplex, ...]
     """Which pools may meet on one replica."""
+
+    @property
+    def network_ms(self) -> Floats:
+        """(P,) the round trip from users to where each configuration stands."""
+        return np.array([kind.network_ms for kind in self.kinds])[self.kind]
 
 
 def evaluate(scenario: Scenario, catalogs: Catalogs, offers: Market) -> tuple[WorkloadOptions, ...]:
@@ -133,28 +142,14 @@ def _served_by(workload: Workload, model: str) -> Workload:
     return workload.model_copy(update={"model": model, "alternatives": ()}) if workload.alternatives else workload
 
 
-def _fits(kinds: Sequence[Kind], offers: Market) -> Flags:
-    """(kinds, O): the same GPU, enough of them in one instance and, for several, joined in the same way."""
-    # (kind, platform) -> (kind, offer)
-    same = np.array(
-        [
-            [platform[0] == other[0] if size == 1 else platform == other for other in offers.platform.categories]
-            for platform, size in kinds
-        ]
-    )
-    sizes = np.array([size for _, size in kinds])
-    fits: Flags = same[:, offers.platform.codes] & (offers.gpu_count >= sizes[:, None])
-    return fits
-
-
 def re_rated(options: WorkloadOptions, workload: Workload, confidence: float, catalogs: Catalogs) -> WorkloadOptions:
     """The same configurations under other service levels or another confidence."""
-    limits = limits_of(workload, margins(catalogs, options.configurations, confidence))
+    limits = limits_of(workload, margins(catalogs, options.configurations, confidence), options.network_ms)
     return _predicted(replace(options, workload=workload, limits=limits), [known.pool for known in options.pools])
 
 
-def limits_of(workload: Workload, margins_of_rows: Margins) -> LatencyLimits:
-    """The workload's service levels in seconds, with each configuration's margins."""
+def limits_of(workload: Workload, margins_of_rows: Margins, network_ms: Floats) -> LatencyLimits:
+    """The workload's service levels in seconds, with each configuration's margins and its distance from users."""
     slo = workload.slo
 
     def in_seconds(latency: Latency | None) -> dict[str, float]:
@@ -164,7 +159,7 @@ def limits_of(workload: Workload, margins_of_rows: Margins) -> LatencyLimits:
         ttft_s=in_seconds(slo.ttft_ms),
         tpot_s=in_seconds(slo.tpot_ms),
         e2e_s=in_seconds(slo.e2e_ms),
-        ttft_overhead_s=slo.ttft_overhead_ms / MS_PER_S,
+        before_s=(slo.ttft_overhead_ms + network_ms) / MS_PER_S,
         margins=margins_of_rows,
     )
 
@@ -219,27 +214,34 @@ def mix_of(workload: Workload, positions: Sequence[int], share: Floats) -> Mix:
 
 def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offers: Market) -> WorkloadOptions:
     workload = variant.workload
+    distance_ms = network_ms(workload, offers)
     pairs = configurations_of(workload.model, catalogs, offers.widest(), policy)
+    pairs = told_apart_by_distance(pairs, offers, distance_ms)
     configurations = tuple(configuration for configuration, _ in pairs)
     setup = gather(catalogs, configurations)
     quality = qualities(configurations, catalogs, variant.model_quality)
     fixed = fixed_failures(configurations, workload, policy, catalogs, quality)
+    kind, memory = Categorical.of([kind for _, kind in pairs]), memory_use(setup)
+    longest = np.array([float(item.input_tokens + item.output_tokens) for item in workload.classes()])
+    room = memory.kv_capacity >= kv_bytes_per_sequence(setup, longest).max(axis=1)
+    measured = pipeline_measured(catalogs, configurations)
+    fixed["pipeline"] = needless_stages(configurations, kind, room & ~fixed["divisibility"], measured)
     if policy.unmeasured_performance == "reject":
         fixed["measured"] = unmeasured(catalogs, configurations)
-    kind = Categorical.of([kind for _, kind in pairs])
-    allowed = permitted(workload, offers)
+    network = kind.by_row([each.network_ms for each in kind.categories])
+    allowed = permitted(workload, offers) & ~np.isnan(distance_ms)
     options = WorkloadOptions(
         **vars(variant),
         model=catalogs.model(workload.model),
-        limits=limits_of(workload, margins(catalogs, configurations, policy.confidence)),
+        limits=limits_of(workload, margins(catalogs, configurations, policy.confidence), network),
         configurations=configurations,
         kind=kind.codes,
         kinds=kind.categories,
-        fits=_fits(kind.categories, offers) & allowed,
+        fits=fits_of(kind.categories, offers, distance_ms) & allowed,
         permitted=allowed,
-        gpus_per_replica=kind.by_row([size for _, size in kind.categories], np.int64),
+        gpus_per_replica=kind.by_row([each.gpus for each in kind.categories], np.int64),
         setup=setup,
-        memory=memory_use(setup),
+        memory=memory,
         quality=quality,
         fixed=fixed | {"engine_calibrated": ~setup.constants.known},
         pools=(),
@@ -302,13 +304,13 @@ def _tested_numbers(options: WorkloadOptions, mix: Mix) -> tuple[dict[str, Float
 def _latencies_when_idle(floor: OperatingPoint, limits: LatencyLimits) -> dict[str, list[tuple[Floats, float]]]:
     """Latency bounds of the slowest class on an idle replica with their limits, in seconds, by statistic."""
     slow_ttft, slow_tpot = limits.margins.ttft, limits.margins.tpot
-    slow, overhead_s = np.maximum(slow_ttft, slow_tpot), limits.ttft_overhead_s
+    slow, before_s = np.maximum(slow_ttft, slow_tpot), limits.before_s
     return {
         "ttft": [
-            (overhead_s + slow_ttft * floor.ttft_s[name].max(axis=1), limit) for name, limit in limits.ttft_s.items()
+            (before_s + slow_ttft * floor.ttft_s[name].max(axis=1), limit) for name, limit in limits.ttft_s.items()
         ],
         "tpot": [(slow_tpot * floor.tpot_s[name], limit) for name, limit in limits.tpot_s.items()],
-        "e2e": [(overhead_s + slow * floor.e2e_s[name].max(axis=1), limit) for name, limit in limits.e2e_s.items()],
+        "e2e": [(before_s + slow * floor.e2e_s[name].max(axis=1), limit) for name, limit in limits.e2e_s.items()],
     }
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from optimizer.base.arrays import Floats, Ints
 from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK, MINUTES_PER_HOUR, MS_PER_S
+from optimizer.inputs.scenario.fields import MAX_NETWORK_MS
 from optimizer.inputs.scenario.scenario import Latency, Scenario, Workload
 
 WEEKS_PER_MONTH = HOURS_PER_MONTH / HOURS_PER_WEEK
@@ -148,7 +149,8 @@ def starts_in_time(workload: Workload, start_up_minutes: float) -> bool:
     """Whether a request may wait until a replica has started: the start fits the tightest TTFT and E2E limit."""
     limits_ms = [*_limits_ms(workload.slo.ttft_ms), *_limits_ms(workload.slo.e2e_ms)]
     start_ms = start_up_minutes * MINUTES_PER_HOUR * MS_PER_S
-    return start_ms + workload.slo.ttft_overhead_ms <= min(limits_ms, default=math.inf)
+    before_ms = workload.slo.ttft_overhead_ms + (MAX_NETWORK_MS if workload.knows_where_users_are else 0.0)
+    return start_ms + before_ms <= min(limits_ms, default=math.inf)
 
 
 def _limits_ms(latency: Latency | None) -> Sequence[float]:

@@ -1,7 +1,7 @@
 """One replica under open-loop load: what it delivers at a rate, and the largest rate at which every limit holds."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -56,14 +56,15 @@ class Mix:
 class LatencyLimits(RowArrays):
     """What must hold, in seconds by statistic, and each row's margin on each predicted metric, (n,).
 
-    A margin of 1 is the prediction itself.
+    A margin of 1 is the prediction itself. `before_s` is what passes outside the model, (n,): network and stages before
+    it, part of TTFT and E2E.
     """
 
     ttft_s: Mapping[str, float]
     tpot_s: Mapping[str, float]
     e2e_s: Mapping[str, float]
     margins: Margins
-    ttft_overhead_s: float = 0.0
+    before_s: Floats = field(default_factory=lambda: np.zeros(1))
 
     @property
     def statistics(self) -> tuple[str, ...]:
@@ -132,15 +133,15 @@ def sustainable_rate(setup: Setup, mix: Mix, limits: LatencyLimits) -> Sustainab
 def holds(point: OperatingPoint, limits: LatencyLimits) -> Flags:
     """Whether TTFT, TPOT and E2E keep their limits in every class, (3, n)."""
     tpot, ttft = limits.margins.tpot, limits.margins.ttft[:, None]
-    e2e = np.maximum(ttft, tpot[:, None])
+    e2e, before_s = np.maximum(ttft, tpot[:, None]), limits.before_s[:, None]
     # (TTFT, TPOT, E2E) by row, over the limited statistics and all classes
     kept = np.ones((3, len(point.rate_per_s)), dtype=np.bool_)
     for name, limit in limits.ttft_s.items():
-        kept[0] &= np.all(point.ttft_s[name] * ttft + limits.ttft_overhead_s <= limit, axis=1)
+        kept[0] &= np.all(point.ttft_s[name] * ttft + before_s <= limit, axis=1)
     for name, limit in limits.tpot_s.items():
         kept[1] &= point.tpot_s[name] * tpot <= limit
     for name, limit in limits.e2e_s.items():
-        kept[2] &= np.all(point.e2e_s[name] * e2e + limits.ttft_overhead_s <= limit, axis=1)
+        kept[2] &= np.all(point.e2e_s[name] * e2e + before_s <= limit, axis=1)
     return kept
 
 

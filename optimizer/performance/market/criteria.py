@@ -38,6 +38,18 @@ CONFIGURATION_CRITERIA: Final = (
     Criterion("engine_policy", "the engine is allowed", "engines", "configuration"),
     Criterion("precision_policy", "the precision is allowed", "precisions", "configuration"),
     Criterion("kv_precision_policy", "the KV-cache precision is allowed", "kv_precisions", "configuration"),
+    Criterion(
+        "tensor_parallel_policy",
+        "each layer is split over no more GPUs than allowed",
+        "max_tensor_parallel",
+        "configuration",
+    ),
+    Criterion(
+        "pipeline_parallel_policy",
+        "the layers are split into no more pipeline stages than allowed",
+        "max_pipeline_parallel",
+        "configuration",
+    ),
     Criterion("engine_support", "the engine runs on this GPU with this precision", "", "configuration"),
     Criterion("engine_calibrated", "the engine's constants are known for this GPU", "", "configuration"),
     Criterion(
@@ -50,7 +62,10 @@ CONFIGURATION_CRITERIA: Final = (
     Criterion("kv_kernel_support", "the GPU computes in the KV cache's precision", "", "configuration"),
     Criterion("peak_known", "the catalog states the GPU's peak for the precision", "", "configuration"),
     Criterion("link_known", "the link between the GPUs is known", "", "configuration"),
-    Criterion("divisibility", "attention heads and layers divide over the GPUs", "", "configuration"),
+    Criterion("divisibility", "attention heads and layers divide over the GPUs as engines do it", "", "configuration"),
+    Criterion(
+        "pipeline", "pipeline stages were measured, or fewer of them do not fit the same GPUs", "", "configuration"
+    ),
     Criterion("context", "prompt and answer fit the model's context", "", "configuration", "tokens"),
     Criterion("quality", "the precision keeps the quality floor", "min_quality", "configuration"),
     Criterion("memory", "weights and one request's KV cache fit the GPU memory", "", "configuration", "GiB"),

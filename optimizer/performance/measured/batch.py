@@ -11,7 +11,16 @@ from optimizer.performance.measured.deployments import Deployments, deliver, dep
 from optimizer.performance.measured.measured import REPEAT_NOISE, measured
 from optimizer.performance.measured.rows import DeploymentTable, read_table
 from optimizer.performance.physics.constants import Calibration
-from optimizer.performance.uncertainty.evidence import HOST_LINK, PAIRED, estimated, host_linked, named_pairs, unseen
+from optimizer.performance.uncertainty.evidence import (
+    EVIDENCE,
+    HOST_LINK,
+    PAIRED,
+    estimated,
+    host_linked,
+    named_pairs,
+    pipelines,
+    unseen,
+)
 from optimizer.performance.uncertainty.intervals import bounds, half_width, load_class
 
 PREDICTIONS = {
@@ -57,7 +66,8 @@ def _predicted(
     calibration = Calibration.of(catalogs.calibration)
     missing = _missing(table, rows, catalogs, calibration)
     seen = measured(table, rows, catalogs, shipped_measurements()) if look_up else None
-    source = np.where(estimated(missing), "estimated", "calibrated").astype(object)
+    guessed = estimated(missing) | _guessed_stages(table, rows, catalogs, calibration)
+    source = np.where(guessed, "estimated", "calibrated").astype(object)
     columns: dict[str, Names] = {"pred_source": source if seen is None else np.where(seen.rows, "measured", source)}
     values, loads = _values(found, table, rows)
     for name, metric in PREDICTIONS.items():
@@ -91,3 +101,11 @@ def _missing(table: DeploymentTable, rows: Ints, catalogs: Catalogs, calibration
     names = {name: table.names[name][rows] for name in PAIRED}
     slow = host_linked(catalogs, names["gpu"], table.layout["tp"][rows])
     return unseen(calibration, named_pairs(catalogs, **names)) | {HOST_LINK: slow}
+
+
+def _guessed_stages(table: DeploymentTable, rows: Ints, catalogs: Catalogs, calibration: Calibration) -> Flags:
+    """Whether each predictable row runs pipeline stages that nobody measured for its kind."""
+    guessed = table.layout["pp"][rows] > 1
+    names = pipelines(catalogs, *(table.names[name][rows][guessed] for name in ("engine", "model", "gpu")))
+    guessed[guessed] = ~np.isin(names, list(calibration.members(EVIDENCE)))
+    return guessed

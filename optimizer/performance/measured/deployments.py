@@ -10,7 +10,9 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.measured.layout import assign_layout
 from optimizer.performance.measured.loads import Delivered, closed_loop, offline, open_loop, static_batch
 from optimizer.performance.measured.rows import LOADS, DeploymentTable, given_or
+from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.engine_constants import uncalibrated
+from optimizer.performance.physics.layouts import misfit
 from optimizer.performance.physics.memory import kv_bytes_per_sequence, memory_use, weight_bytes
 from optimizer.performance.physics.row_arrays import RowArrays
 from optimizer.performance.physics.setup import NAMES, Columns, Setup, gather_columns
@@ -66,6 +68,16 @@ def _settle_layout(table: DeploymentTable, catalogs: Catalogs) -> None:
         # row among the sound ones -> row of the table
         weights, room = (table.column(rows, values, 1.0) for values in (weight_bytes(single), room))
         assign_layout(table, weights, room, table.column(rows, single.network.latent > 0, False))
+        _refuse_layouts(table, catalogs)
+
+
+def _refuse_layouts(table: DeploymentTable, catalogs: Catalogs) -> None:
+    """Refuse layouts that engines do not run; ranks of attention data parallelism divide no heads."""
+    rows = table.sound_rows()
+    ranks, tp, pp = (table.layout[name][rows] for name in ("attention_dp", "tp", "pp"))
+    layouts = Categorical.of(list(zip(table.names["model"][rows], np.where(ranks > 0, 1.0, tp), pp, strict=True)))
+    problems = [misfit(catalogs.model(name), int(split), int(stages)) for name, split, stages in layouts.categories]
+    table.problem[rows] = layouts.by_row(problems, object)
 
 
 def _refuse_uncalibrated(table: DeploymentTable, catalogs: Catalogs, rows: Ints) -> None:

@@ -16,7 +16,8 @@ def assign_layout(table: DeploymentTable, weight_bytes: Floats, room_bytes: Floa
     """
     gpus, dp = table.numbers["num_gpus"], table.numbers["dp"]
     max_gpus = given_or(gpus, np.inf)
-    tp = given_or(table.numbers["tp"], np.minimum(_least_degree(weight_bytes / room_bytes), max_gpus))
+    widest = 2.0 ** np.floor(np.log2(np.maximum(max_gpus, 1.0)))
+    tp = given_or(table.numbers["tp"], np.minimum(_least_degree(weight_bytes / room_bytes), widest))
     pp = given_or(table.numbers["pp"], 1.0)
     assumed = np.isnan(table.numbers["tp"])
     ranks = assumed & latent | (table.numbers["attention_dp"] > 0) | (dp > 1) & (gpus == tp * pp) & (tp > 1)

@@ -18,13 +18,15 @@ def bus_bandwidth(setup: Setup) -> Floats:
     """Bytes/s that one GPU's link sustains in a collective.
 
     In a mesh of point-to-point links (xGMI) a GPU reaches n − 1 peers over n − 1 of the domain's d − 1 links.
-    Links that share a root (PCIe) get slower with every further GPU: (n/2)^−e.
+    Links that share a root (PCIe) get slower with every further GPU: (n/2)^−e. GPUs without peer-to-peer pass all
+    through the host's memory: what was measured there counts as it is.
     """
     tp, link = setup.layout.tensor_parallel, setup.interconnect
     meshed = np.clip((tp - 1) / np.maximum(link.domain - 1, 1.0), None, 1.0)
     share = np.where(link.mesh, np.maximum(meshed, 1 / np.maximum(link.domain - 1, 1.0)), 1.0)
     crowded = (np.maximum(tp, 2.0) / 2) ** -setup.constants["link_bus_exponent"]
-    return link.bandwidth * share * setup.constants["link_bus_efficiency"] * crowded
+    modelled = link.bandwidth * share * setup.constants["link_bus_efficiency"] * crowded
+    return np.where(np.isnan(link.all_reduce), modelled, link.all_reduce)
 
 
 @dataclass(frozen=True)

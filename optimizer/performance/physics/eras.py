@@ -1,7 +1,10 @@
-"""Engine eras: which generation of an engine a free-text version belongs to."""
+"""Engine releases: which generation a free-text version belongs to, and what it starts with on a GPU."""
 
 import re
 
+from optimizer.base.units import MIB_PER_GIB
+from optimizer.inputs.catalog.engines import Device, EngineSettings, settings_on
+from optimizer.inputs.catalog.records import Catalogs, known
 from optimizer.performance.physics.constants import Calibration
 
 _NUMBER = re.compile(r"(?<![\d.])(\d{1,2})\.(\d{1,2})(?:\.(\d{1,2})(?!\d))?")
@@ -29,17 +32,39 @@ def version_number(engine: str, text: str) -> float | None:
 def era_of(calibration: Calibration, engine: str, version: str) -> str:
     """The era of an engine's version: the last one that starts at or before it; the newest when nothing is stated.
 
-    Eras are rows `era_first_version` of the calibration catalog, group `engine:era`; a bare year is translated by
-    `version_in_year` rows, group `engine:year`.
+    Eras are rows `era_first_version` of the calibration catalog, group `engine:era`.
     """
     prefix = f"{engine}:"
     firsts = {group: first for group, first in calibration.members(_FIRST).items() if group.startswith(prefix)}
     if not firsts:
         return engine
-    number = version_number(engine, version)
-    year = _YEAR.search(version)
-    if number is None and year is not None:
-        number = calibration.members(_YEARLY).get(f"{prefix}{year[1]}")
+    number = _release(calibration, engine, version)
     ordered = sorted(firsts, key=lambda group: firsts[group])
     fitting = [group for group in ordered if number is None or firsts[group] <= number]
     return fitting[-1] if fitting else ordered[0]
+
+
+def _release(calibration: Calibration, engine: str, version: str) -> float | None:
+    """As `version_number`; a bare year is translated by `version_in_year` rows, group `engine:year`."""
+    number, year = version_number(engine, version), _YEAR.search(version)
+    if number is None and year is not None:
+        return calibration.members(_YEARLY).get(f"{engine}:{year[1]}")
+    return number
+
+
+def engine_settings(
+    catalogs: Catalogs, calibration: Calibration, engine: str, gpu: str, version: str = ""
+) -> EngineSettings:
+    """What an engine's release starts with on a GPU; the newest stable one where no version is stated.
+
+    Raises:
+        InputError: an engine or a GPU that no catalog knows.
+    """
+    found, device = known(catalogs.engines, engine, "engine"), catalogs.gpu(gpu)
+    number = _release(calibration, engine, version)
+    # the releases before which other defaults hold, the first one first, as far as this release lies before them
+    limits = {row.before_version: version_number(engine, row.before_version) for row in catalogs.engine_defaults}
+    named = {text: first for text, first in limits.items() if first is not None}
+    earlier = [text for text in sorted(named, key=named.__getitem__) if number is not None and number < named[text]]
+    memory_gib = device.usable_memory_mib / MIB_PER_GIB
+    return settings_on(found, Device(gpu, memory_gib), catalogs.engine_defaults, earlier)

@@ -4,7 +4,8 @@ import math
 
 from optimizer.base.units import BITS_PER_BYTE, BYTES_PER_GB, BYTES_PER_MIB, FLOPS_PER_TFLOPS, PARAMS_PER_BILLION
 from optimizer.inputs.catalog.kinds import KernelSupportLevel
-from optimizer.inputs.catalog.records import Catalogs, Gpu, Model, PrecisionScheme
+from optimizer.inputs.catalog.models import Model
+from optimizer.inputs.catalog.records import Catalogs, Gpu, PrecisionScheme
 
 KERNEL_SUPPORT: tuple[KernelSupportLevel, ...] = ("none", "weight_only", "native")
 """Names of the kernel support codes 0, 1, 2."""
@@ -53,13 +54,39 @@ def network_facts(model: Model) -> dict[str, float]:
         "active_experts": active,
         "expert_width": float(model.moe_intermediate_size or model.intermediate_size),
         "kv_layers": model.kv_cache_layers,
-        "global_layers": model.global_attention_layers if model.sliding_window_tokens else model.kv_cache_layers,
-        "window": float(model.sliding_window_tokens or math.inf),
-        "sparse_tokens": float(model.sparse_attention_tokens or math.inf),
-        "kv_bytes_per_token": model.kv_bytes_per_token_bf16,
+        **cache_facts(model),
         "state_bytes": model.linear_state_bytes_per_sequence,
         "latent": float(latent),
+        "unread_params": model.unread_params_b * PARAMS_PER_BILLION,
         "max_context": model.max_context_tokens,
+    }
+
+
+def cache_facts(model: Model) -> dict[str, float]:
+    """What layers keep of a token, in layers that keep as much as a windowed one (as any, where none is windowed).
+
+    Layers that see the whole context may have fewer or wider heads, or keep compressed tokens: `full_layers` and
+    `sparse_layers` count their bytes in such layers, and a byte of theirs meets `far_expansion` times as many queries.
+    """
+    total, layers = model.kv_bytes_per_token_bf16, model.kv_cache_layers
+    windowed = layers - model.global_attention_layers if model.sliding_window_tokens else 0
+    near = model.window_kv_bytes_per_token_bf16
+    near = (windowed * total / layers if near is None else near) if windowed else 0.0
+    entry = near / windowed if windowed else total / layers
+    sparse = model.sparse_kv_bytes_per_token_bf16
+    sparse = (total - near if sparse is None else sparse) if model.sparse_attention_tokens else 0.0
+    far_heads = float(model.global_kv_heads or model.kv_heads)
+    return {
+        "window_layers": windowed,
+        "full_layers": (total - near - sparse) / entry,
+        "sparse_layers": sparse / entry,
+        "layer_bytes_per_token": entry,
+        "far_kv_heads": far_heads,
+        "far_expansion": model.kv_heads / far_heads,
+        "window": float(model.sliding_window_tokens or math.inf),
+        "sparse_tokens": float(model.sparse_attention_tokens or math.inf),
+        "index_bytes": model.indexer_bytes_per_token,
+        "index_flops": model.indexer_flops_per_token_pair,
     }
 
 
@@ -76,12 +103,14 @@ def quantizes_all(model: Model, scheme: PrecisionScheme) -> bool:
 
 def weight_facts(catalogs: Catalogs, model: Model, scheme: PrecisionScheme) -> dict[str, float]:
     """Bytes per parameter of the body and of the experts, and whether each of them is quantized."""
-    plain = catalogs.schemes[PLAIN_PRECISION].weight_bits / BITS_PER_BYTE
-    quantized = scheme.weight_bits / BITS_PER_BYTE
+    plain = catalogs.schemes[PLAIN_PRECISION].weight_bits
     everything = quantizes_all(model, scheme)
+    released = scheme.id == model.native_precision
+    body = (model.native_body_weight_bits if released else None) or (scheme.weight_bits if everything else plain)
+    experts = (model.native_expert_weight_bits if released else None) or scheme.weight_bits
     return {
-        "body_bytes_per_param": quantized if everything else plain,
-        "expert_bytes_per_param": quantized,
+        "body_bytes_per_param": body / BITS_PER_BYTE,
+        "expert_bytes_per_param": experts / BITS_PER_BYTE,
         "body_quantized": float(everything),
     }
 
@@ -95,6 +124,8 @@ def gpu_facts(gpu: Gpu) -> dict[str, float]:
         "half_gain": half_accumulation_gain(gpu),
         "pcie_bandwidth": (gpu.pcie_gb_per_s or math.nan) * BYTES_PER_GB,
         "own_bandwidth": (gpu.link_gb_per_s or math.nan) * BYTES_PER_GB,
+        "pair_all_reduce": (gpu.all_reduce_2_gb_per_s or math.nan) * BYTES_PER_GB,
+        "wide_all_reduce": (gpu.all_reduce_4_gb_per_s or math.nan) * BYTES_PER_GB,
         "domain": gpu.link_domain_gpus,
     }
 

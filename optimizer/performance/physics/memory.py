@@ -58,14 +58,16 @@ def weight_bytes(setup: Setup) -> Floats:
     """Weights per GPU: body and experts divided by TP and PP, embedding or output head on one stage.
 
     K and V projections are replicated where there are fewer KV heads than GPUs; attention data-parallel ranks keep
-    the whole body each. One stage holds everything; with several, the last holds the head and the first the embedding.
+    the whole body each. One stage holds everything; with several, the last holds the head and the first the embedding
+    with the encoders of a multimodal model.
     """
     network, tp, pp = setup.network, setup.layout.tensor_parallel, setup.layout.pipeline_parallel
     body = network.body_params / body_shards(setup) + replicated_kv_params(setup)
     experts = network.expert_params * setup.weights.expert_bytes_per_param / tp
     layers = (body * setup.weights.body_bytes_per_param + experts) / pp
     embedding = np.where(pp > 1, 0.0, network.embedding_params)
-    return layers + (network.head_params + embedding) * head_bytes_per_param(setup) / tp
+    unread = np.where(pp > 1, 0.0, network.unread_params)
+    return layers + (network.head_params + embedding + unread) * head_bytes_per_param(setup) / tp
 
 
 def head_bytes_per_param(setup: Setup) -> Floats:
@@ -112,7 +114,16 @@ def kv_shards(setup: Setup) -> Floats:
     KV heads divide until each GPU has one, then they are copied; a latent (MLA) cache is copied to every GPU.
     Attention data-parallel ranks keep whole sequences of their own.
     """
-    divided = np.minimum(setup.layout.tensor_parallel, setup.network.kv_heads)
+    return _shards(setup, setup.network.kv_heads)
+
+
+def far_kv_shards(setup: Setup) -> Floats:
+    """As `kv_shards`, of the layers that see the whole context, which may have KV heads of their own."""
+    return _shards(setup, setup.network.far_kv_heads)
+
+
+def _shards(setup: Setup, kv_heads: Floats) -> Floats:
+    divided = np.minimum(setup.layout.tensor_parallel, kv_heads)
     return np.where((setup.network.latent > 0) | setup.layout.attention_dp, 1.0, divided)
 
 
@@ -123,8 +134,8 @@ def cache_copies(setup: Setup) -> Floats:
 
 def kv_bytes_per_token(setup: Setup) -> Floats:
     """Cache bytes per GPU for one more token, all layers, before any window closes."""
-    whole = setup.network.kv_bytes_per_token * setup.weights.kv_scale
-    return whole / kv_shards(setup) / setup.layout.pipeline_parallel
+    one = np.ones((setup.rows, 1))
+    return _cached_bytes(setup, one, one)[:, 0]
 
 
 def kv_bytes_per_sequence(setup: Setup, tokens: Floats) -> Floats:
@@ -132,13 +143,24 @@ def kv_bytes_per_sequence(setup: Setup, tokens: Floats) -> Floats:
 
     Global layers keep every token, windowed layers min(tokens, window), linear layers one fixed state.
     """
-    network = setup.network
-    # (row, class) -> tokens kept, summed over the layers
+    # (row, class) -> tokens of one sequence
     length = np.broadcast_to(tokens, (setup.rows, np.shape(tokens)[-1]))
-    local_layers = (network.kv_layers - network.global_layers)[:, None]
-    kept = network.global_layers[:, None] * length + local_layers * np.minimum(length, network.window[:, None])
-    per_layer_token = (kv_bytes_per_token(setup) / network.kv_layers)[:, None]
-    return kept * per_layer_token + state_bytes(setup)[:, None]
+    near = np.minimum(length, setup.network.window[:, None])
+    return _cached_bytes(setup, length, near) + state_bytes(setup)[:, None]
+
+
+def _cached_bytes(setup: Setup, far: Floats, near: Floats) -> Floats:
+    """Cache bytes per GPU of so many tokens in global and in windowed layers, (n, K).
+
+    An indexer's keys keep their own precision and lie on every GPU of a stage.
+    """
+    network, stages = setup.network, setup.layout.pipeline_parallel
+    layer = network.layer_bytes_per_token * setup.weights.kv_scale
+    far_layers = (network.full_layers + network.sparse_layers) * layer / far_kv_shards(setup)
+    near_layers = network.window_layers * layer / kv_shards(setup)
+    # (row, class) -> bytes, summed over the layers of a stage
+    per_token = (far_layers + network.index_bytes) / stages
+    return per_token[:, None] * far + (near_layers / stages)[:, None] * near
 
 
 def state_bytes(setup: Setup) -> Floats:

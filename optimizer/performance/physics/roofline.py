@@ -8,7 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats
-from optimizer.performance.physics.memory import body_shards, cache_copies, head_bytes_per_param, kv_shards, state_bytes
+from optimizer.performance.physics.memory import (
+    body_shards,
+    cache_copies,
+    far_kv_shards,
+    head_bytes_per_param,
+    kv_shards,
+    state_bytes,
+)
 from optimizer.performance.physics.setup import Setup
 
 FLOPS_PER_PARAM = 2.0
@@ -155,36 +162,38 @@ def decode_attention_seconds(setup: Setup, context: Floats) -> Floats:
     """A decode step's attention per sequence of `context` (n,) cached tokens: the larger of reading and multiplying.
 
     Every sequence's cache is read once; a latent cache also costs multiplications. Windows and sparse attention cap
-    what is read; a linear layer reads and writes its state.
+    what is read; an indexer scores every token on every GPU; a linear layer reads and writes its state.
     """
     network, constants = setup.network, setup.constants
     expanded = (network.heads / network.kv_heads) ** constants["kv_head_expansion"]
     heads_shared = np.where(network.latent > 0, 1.0, expanded)
-    layer_bytes = network.kv_bytes_per_token / network.kv_layers * setup.weights.kv_scale
-    token_bytes = layer_bytes * heads_shared / kv_shards(setup)
+    layer_bytes = network.layer_bytes_per_token * setup.weights.kv_scale * heads_shared
     # tokens that a new one attends to, summed over the layers
-    seen = np.minimum(context, network.sparse_tokens)
-    local_layers = network.kv_layers - network.global_layers
-    read = network.global_layers * seen + local_layers * np.minimum(context, network.window)
+    chosen = np.minimum(context, network.sparse_tokens)
+    far = network.full_layers * context + network.sparse_layers * chosen
+    near = network.window_layers * np.minimum(context, network.window)
     per_rank = 1 / cache_copies(setup)
-    moved = per_rank * (read * token_bytes + 2 * (state_bytes(setup) * setup.layout.pipeline_parallel))
+    read = layer_bytes * (far / far_kv_shards(setup) + near / kv_shards(setup)) + network.index_bytes * context
+    moved = per_rank * (read + 2 * (state_bytes(setup) * setup.layout.pipeline_parallel))
     memory = moved / (setup.hardware.bandwidth * constants["kv_bandwidth_efficiency"])
     flops_per_token = FLOPS_PER_PARAM * network.heads * network.decode_dims / body_shards(setup)
     flops = setup.hardware.plain_flops * constants["decode_attention_compute_efficiency"]
-    return smooth_max(memory, per_rank * read * (flops_per_token / flops), constants["roofline_norm"])
+    work = (far * network.far_expansion + near) * flops_per_token + network.index_flops * context
+    return smooth_max(memory, per_rank * (work / flops), constants["roofline_norm"])
 
 
 def prefill_attention_seconds(setup: Setup, new: Floats, cached: Floats) -> Floats:
     """Attention of a prompt: 2·heads·dims per (query, key) pair and layer, the causal half of the square.
 
-    pairs = new·(cached + new/2) in global layers, at most new·window in windowed and new·top-k in sparse ones.
+    pairs = new·(cached + new/2) in global layers, at most new·window in windowed and new·top-k in sparse ones. An
+    indexer scores all pairs before it chooses, on every GPU.
     """
     network = setup.network
     reach = cached + new / 2
-    seen = np.minimum(reach, column(network.sparse_tokens, new))
-    local = column(network.kv_layers - network.global_layers, new)
-    near = np.minimum(reach, column(network.window, new))
-    pairs = new * (column(network.global_layers, new) * seen + local * near)
+    chosen = np.minimum(reach, column(network.sparse_tokens, new))
+    far = column(network.full_layers, new) * reach + column(network.sparse_layers, new) * chosen
+    near = column(network.window_layers, new) * np.minimum(reach, column(network.window, new))
+    pairs = new * (far * column(network.far_expansion, new) + near)
     work = FLOPS_PER_PARAM * network.heads * network.prefill_dims / setup.layout.tensor_parallel
     flops = setup.hardware.plain_flops * setup.constants["prefill_attention_efficiency"]
-    return pairs * column(work / flops, new)
+    return pairs * column(work / flops, new) + new * reach * column(network.index_flops / flops, new)

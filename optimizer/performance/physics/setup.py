@@ -15,7 +15,7 @@ from optimizer.inputs.catalog.kinds import Link
 from optimizer.inputs.catalog.records import Catalogs, known
 from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.constants import Calibration, Constants, constants
-from optimizer.performance.physics.eras import era_of
+from optimizer.performance.physics.eras import engine_settings, era_of
 from optimizer.performance.physics.facts import (
     PLAIN_PRECISION,
     gpu_facts,
@@ -31,6 +31,8 @@ Struct = TypeVar("Struct", bound=RowArrays)
 NAMES: Final = ("model", "gpu", "engine", "engine_version", "precision", "kv_precision", "lengths")
 """Fields of a configuration that name something."""
 HOST_LINKS: Final = ("pcie", "none")
+PAIR: Final = 2
+"""GPUs of the smallest collective."""
 
 ENGINE_DEFAULT: Final = 0
 """`max_num_seqs` of a configuration that leaves the engine's own limit in place."""
@@ -75,9 +77,13 @@ class Hardware(RowArrays):
 
 @dataclass(frozen=True)
 class Interconnect(RowArrays):
-    """How a replica's GPUs talk, (n,): bytes/s each way per GPU, GPUs joined by it, whether it is a pairwise mesh."""
+    """How a replica's GPUs talk, (n,): bytes/s each way per GPU, GPUs joined by it, whether it is a pairwise mesh.
+
+    `all_reduce` is what collectives were measured to sustain between GPUs without peer-to-peer; NaN elsewhere.
+    """
 
     bandwidth: Floats
+    all_reduce: Floats
     domain: Floats
     mesh: Flags
 
@@ -101,12 +107,19 @@ class Network(RowArrays):
     active_experts: Floats
     expert_width: Floats
     kv_layers: Floats
-    global_layers: Floats
+    window_layers: Floats
+    full_layers: Floats
+    sparse_layers: Floats
+    layer_bytes_per_token: Floats
+    far_kv_heads: Floats
+    far_expansion: Floats
     window: Floats
     sparse_tokens: Floats
-    kv_bytes_per_token: Floats
+    index_bytes: Floats
+    index_flops: Floats
     state_bytes: Floats
     latent: Floats
+    unread_params: Floats
     max_context: Floats
 
 
@@ -189,7 +202,7 @@ def gather_columns(catalogs: Catalogs, columns: Columns) -> Setup:
         interconnect=interconnect,
         network=_struct(Network, _by_row(names["model"], [network_facts(model) for model in models])),
         weights=_struct(Weights, _storage(catalogs, names)),
-        layout=_layout(catalogs, columns, names["engine"], found["sequence_limit"]),
+        layout=_layout(catalogs, columns, names),
         constants=found,
     )
 
@@ -228,19 +241,21 @@ def _storage(catalogs: Catalogs, names: Mapping[str, Categorical[str]]) -> dict[
     return _by_row(pairs, weights) | {"kv_scale": names["kv_precision"].by_row(scales)}
 
 
-def _layout(catalogs: Catalogs, columns: Columns, engine: Categorical[str], era_limit: Floats) -> Layout:
-    """Parallel degrees as configured; engine limits by default the engine's own, in sequences also its era's."""
-    engines = [known(catalogs.engines, name, "engine") for name in engine.categories]
+def _layout(catalogs: Catalogs, columns: Columns, names: Mapping[str, Categorical[str]]) -> Layout:
+    """Parallel degrees as configured; the engine's limits as stated, else those that its release starts with there."""
+    releases = Categorical.joined(names["engine"], names["gpu"], names["engine_version"])
+    calibration = Calibration.of(catalogs.calibration)
+    found = [engine_settings(catalogs, calibration, *release)._asdict() for release in releases.categories]
+    settings = _by_row(releases, found)
     stated = np.asarray(columns["max_num_seqs"], dtype=np.float64)
-    usual = np.minimum(engine.by_row([each.max_num_seqs for each in engines]), era_limit)
     return Layout(
         tensor_parallel=np.asarray(columns["tensor_parallel"], dtype=np.float64),
         pipeline_parallel=np.asarray(columns["pipeline_parallel"], dtype=np.float64),
         attention_dp=np.asarray(columns["attention_dp"], dtype=np.bool_),
         expert_parallel=np.asarray(columns["expert_parallel"], dtype=np.bool_),
-        max_num_seqs=np.where(stated > ENGINE_DEFAULT, stated, usual),
-        max_batched_tokens=engine.by_row([each.max_num_batched_tokens for each in engines]),
-        memory_utilization=engine.by_row([each.memory_utilization for each in engines]),
+        max_num_seqs=np.where(stated > ENGINE_DEFAULT, stated, settings["max_num_seqs"]),
+        max_batched_tokens=settings["max_num_batched_tokens"],
+        memory_utilization=settings["memory_utilization"],
     )
 
 
@@ -262,7 +277,9 @@ def _interconnect(
     catalogued = np.where(over_host, gpu["pcie_bandwidth"], np.where(link == gpu_link, gpu["own_bandwidth"], math.nan))
     bandwidth = np.where(np.isnan(speed) | over_host & (stated != "pcie"), catalogued, speed)
     mesh = np.asarray(link == "xgmi", dtype=np.bool_)
-    return Interconnect(bandwidth, gpu["domain"], mesh), Categorical[str].of(link)
+    pair = np.asarray(columns["tensor_parallel"]) <= PAIR
+    all_reduce = np.where(link == "pcie", np.where(pair, gpu["pair_all_reduce"], gpu["wide_all_reduce"]), math.nan)
+    return Interconnect(bandwidth, all_reduce, gpu["domain"], mesh), Categorical[str].of(link)
 
 
 def _by_row(category: Categorical[Any], facts: Sequence[Mapping[str, float]]) -> dict[str, Floats]:

@@ -24,6 +24,7 @@ from optimizer.performance.physics.setup import Setup
 from optimizer.performance.physics.step import (
     StepCosts,
     StepParts,
+    chunks_of,
     first_token_seconds,
     pipelined_share,
     prefill_seconds,
@@ -69,7 +70,7 @@ class ReplicaModel:
     Attributes:
         prefill: Seconds of prefill of each class, (n, K), without queueing.
         mean_prefill: Of the mean request alone, per pipeline stage, (n,).
-        mean_attention: The part of it that is attention over the prompt, (n,).
+        mean_attention: Of it what is attention over the prompt, on all stages, (n,).
         prefill_variation: Squared coefficient of variation of the prefill over requests, (n,).
         first_token: Seconds to the first token of each class when nobody waits, (n, K).
         steps: What decode steps and passes cost at the context of a running sequence.
@@ -110,7 +111,7 @@ def replica_model(setup: Setup, demand: TokenMix) -> ReplicaModel:
         memory=memory,
         prefill=prefill,
         mean_prefill=mean / stages,
-        mean_attention=demand.mean(prefill_attention_seconds(setup, new, cached)) / stages,
+        mean_attention=demand.mean(prefill_attention_seconds(setup, new, cached)),
         prefill_variation=variance / np.maximum(mean**2, np.finfo(np.float64).tiny),
         first_token=first_token_seconds(setup, prefill),
         steps=step_costs(setup, np.sum(demand.in_flight * half_grown, axis=1)),
@@ -153,10 +154,10 @@ def prefill_per_prompt(replica: ReplicaModel, sequences: Floats, step: StepParts
 
     A step ends sequences/output requests and admits as many: beyond one, prompts are prefilled together.
     """
-    demand = replica.demand
-    together = np.maximum(sequences / demand.mean_output, 1.0)
-    shared = replica.steps.shared_prefill(demand.mean(demand.new_tokens), together, sequences, step)
-    return replica.mean_attention + shared / replica.setup.layout.pipeline_parallel
+    demand, steps = replica.demand, replica.steps
+    together, new = np.maximum(sequences / demand.mean_output, 1.0), demand.mean(demand.new_tokens)
+    work = replica.mean_attention + steps.shared_prefill(new, together, sequences, step)
+    return work * steps.held_up(sequences / demand.mean_output, chunks_of(replica.setup, new))
 
 
 class _Flow(NamedTuple):

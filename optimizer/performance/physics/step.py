@@ -45,6 +45,7 @@ class StepCosts:
         overhead: Seconds that the engine adds to a step, (n,).
         sequence_overhead: Seconds it adds per sequence, (n,).
         stages: Pipeline stages, (n,).
+        bubble_share: How far prompts reach the stages at random rather than in one row, (n,).
         mixed: How far the engine adds prompts to decode steps, (n,).
     """
 
@@ -55,6 +56,7 @@ class StepCosts:
     overhead: Floats
     sequence_overhead: Floats
     stages: Floats
+    bubble_share: Floats
     mixed: Floats
 
     def decode(self, sequences: Floats) -> StepParts:
@@ -74,6 +76,18 @@ class StepCosts:
     def micro_batch(self, sequences: Floats) -> Floats:
         """Sequences that are in one stage at a time, (n,): no fewer than one, however many stages there are."""
         return np.maximum(sequences / self.stages, np.minimum(sequences, 1.0))
+
+    def held_up(self, prompts: Floats, chunks: Floats) -> Floats:
+        """The part of a prompt's work that holds up every running sequence, (n,).
+
+        In a round each micro-batch passes each stage once, all in step: while one that carries a prompt is on its way,
+        every stage waits for it. Of `prompts` (n,) in a round that reach the micro-batches at random, the share
+        (1 − e^(−prompts))/prompts is not hidden behind another; consecutive micro-batches take the `chunks` (n,) of
+        each, which overlap as in `pipelined_share`.
+        Source: bubbles between prefills and decodes, Agrawal et al., Sarathi-Serve, 2024.
+        """
+        alone = self.bubble_share * -np.expm1(-prompts) / prompts
+        return 1 / self.stages + (1 - 1 / self.stages) * alone / chunks
 
     def one_pass(self, tokens: Floats, sampled: Floats) -> Floats:
         """`tokens` tokens through all layers, of which `sampled` get a next one, without attention; (n,) or (n, …)."""
@@ -102,6 +116,7 @@ def step_costs(setup: Setup, context: Floats) -> StepCosts:
         overhead=step_overhead_seconds(setup),
         sequence_overhead=setup.constants["sequence_overhead_s"] / cache_copies(setup),
         stages=setup.layout.pipeline_parallel,
+        bubble_share=setup.constants["stage_bubble_share"],
         mixed=setup.constants["mixed_prefill_share"],
     )
 
@@ -134,10 +149,15 @@ def pipelined_share(setup: Setup, tokens: Floats) -> Floats:
     """Time of a prefill in chunks over pipeline stages, relative to one stage doing it all.
 
     With c chunks on s stages the last chunk leaves after c + s − 1 of c · s chunk times: 1/s + (1 − 1/s)/c.
+    Source: the bubble of a pipeline is (s − 1)/(c + s − 1) of its time (Huang et al., GPipe, 2019).
     """
     stages = column(setup.layout.pipeline_parallel, tokens)
-    chunks = np.maximum(tokens / column(setup.layout.max_batched_tokens, tokens), 1.0)
-    return 1 / stages + (1 - 1 / stages) / chunks
+    return 1 / stages + (1 - 1 / stages) / chunks_of(setup, tokens)
+
+
+def chunks_of(setup: Setup, tokens: Floats) -> Floats:
+    """Steps over which an engine spreads so many tokens, at least 1, (n,) or (n, K)."""
+    return np.maximum(tokens / column(setup.layout.max_batched_tokens, tokens), 1.0)
 
 
 def launch_floor_seconds(setup: Setup) -> Floats:

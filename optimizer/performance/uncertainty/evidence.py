@@ -14,8 +14,9 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Floats
 from optimizer.inputs.catalog.kinds import Link
+from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
-from optimizer.inputs.catalog.records import Catalogs, Model
+from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.constants import Calibration, group_name
 from optimizer.performance.physics.row_arrays import RowArrays
@@ -34,6 +35,9 @@ ANY_ENGINE: Final = ""
 
 HOST_LINK: Final = "host_link"
 """Names rows whose GPUs exchange every layer over PCIe."""
+
+PIPELINE: Final = "pipeline"
+"""Names measured pipeline stages among the evidence."""
 
 PAIRED: Final = ("engine", "model", "gpu", "precision")
 """What decides how well a configuration's kind was measured."""
@@ -110,22 +114,47 @@ def estimated(missing: Mapping[str, Flags]) -> Flags:
     return rows
 
 
+def pipeline_measured(catalogs: Catalogs, configurations: Sequence[Configuration]) -> Flags:
+    """Whether pipeline stages were measured with each row's engine, on its architecture, for its kind of model, (n,).
+
+    Rows with a single stage count as measured.
+    """
+    kinds = Categorical.joined(*categorical(configurations, ("engine", "model", "gpu")).values())
+    engine, model, gpu = (list(column) for column in zip(*kinds.categories, strict=True))
+    seen = Calibration.of(catalogs.calibration).members(EVIDENCE)
+    several = np.array([each.pipeline_parallel > 1 for each in configurations])
+    found: Flags = ~several | kinds.by_row([name in seen for name in pipelines(catalogs, engine, model, gpu)], np.bool_)
+    return found
+
+
+def pipelines(catalogs: Catalogs, engine: Column, model: Column, gpu: Column) -> list[str]:
+    """What pipeline stages of each row are called among the evidence: engine, architecture and kind of model."""
+    return [
+        group_name((PIPELINE, e, catalogs.gpus[g].architecture, kind_of(catalogs.model(m))))
+        for e, m, g in zip(engine, model, gpu, strict=True)
+    ]
+
+
 def unmeasured(catalogs: Catalogs, configurations: Sequence[Configuration]) -> Flags:
     """Whether something decisive about each configuration was never measured, (n,)."""
     kinds = Categorical.joined(*categorical(configurations, PAIRED).values())
     pairs = named_pairs(catalogs, *([kind[at] for kind in kinds.categories] for at in range(len(PAIRED))))
-    return kinds.by_row(estimated(unseen(Calibration.of(catalogs.calibration), pairs)), np.bool_)
+    never: Flags = kinds.by_row(estimated(unseen(Calibration.of(catalogs.calibration), pairs)), np.bool_)
+    return never | ~pipeline_measured(catalogs, configurations)
 
 
 def not_measured(catalogs: Catalogs, configuration: Configuration) -> list[str]:
     """What nobody measured of one configuration, in words."""
     pairs = named_pairs(catalogs, **{name: [getattr(configuration, name)] for name in PAIRED})
     missing = unseen(Calibration.of(catalogs.calibration), pairs)
-    return [
+    found = [
         right[0] if kind == "gpu" else f"{right[0]} on {left[0]}"
         for kind, (left, right) in pairs.items()
         if kind in DECISIVE and missing[kind][0]
     ]
+    if not pipeline_measured(catalogs, [configuration])[0]:
+        found.append(f"pipeline stages with {configuration.engine} on {catalogs.gpus[configuration.gpu].architecture}")
+    return found
 
 
 def measured_groups(pairs: Pairs, group: Sequence[str]) -> dict[str, int]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.plan.certify.search import MOST_RELAXATIONS, prove
 from optimizer.plan.certify.statement import left_out, statement
@@ -42,7 +43,11 @@ class Certificate:
 
 
 def certified(
-    problem: Problem, scenario: str, usd_per_month: float | None, most_relaxations: int = MOST_RELAXATIONS
+    problem: Problem,
+    scenario: str,
+    usd_per_month: float | None,
+    clock: Clock | None = None,
+    most_relaxations: int = MOST_RELAXATIONS,
 ) -> Certificate | None:
     """The certificate of a bound on the plans of a problem of one period.
 
@@ -50,6 +55,7 @@ def certified(
         problem: What may be bought, with what every choice delivers.
         scenario: Its name.
         usd_per_month: What the plan costs that nothing undercuts; None where there is none.
+        clock: Where it has run out as much is certified as was proven by then.
         most_relaxations: Linear programs that the proof may take.
 
     Returns:
@@ -62,9 +68,8 @@ def certified(
     if claim is None and budget is not None:
         # no plan within the budget: that every plan costs more is as good
         claim = Fraction(str(round(budget + BEYOND_BUDGET_USD, 4))) / HOURS_PER_MONTH
-    found = prove(
-        exact, undominated(problem) if len(problem.candidates) else np.zeros(0, dtype=bool), claim, most_relaxations
-    )
+    promising = undominated(problem) if len(problem.candidates) else np.zeros(0, dtype=np.bool_)
+    found = prove(exact, promising, claim, clock or Clock(), most_relaxations)
     if found is None:
         return None
     usd = None if found.usd_per_hour is None else floor(found.usd_per_hour * HOURS_PER_MONTH * 10_000) / 10_000

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from optimizer.base.arrays import Floats
-from optimizer.base.clock import Clock
+from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.errors import SolverFailure
 from optimizer.plan.verify.certificate.branch import Branch
 from optimizer.plan.verify.certificate.prices import most_drawn
@@ -66,7 +66,7 @@ class _Model:
         self.entries += [(number, column, value / unit) for column, value in terms]
 
 
-def relaxed(problem: Stated, region: Branch, keep: frozenset[int], usd_per_hour: float | None) -> Relaxed:
+def relaxed(problem: Stated, region: Branch, keep: frozenset[int], usd_per_hour: float | None, clock: Clock) -> Relaxed:
     """The relaxation of the plans of a region that use only the candidates to keep.
 
     Args:
@@ -74,11 +74,13 @@ def relaxed(problem: Stated, region: Branch, keep: frozenset[int], usd_per_hour:
         region: The part of the plans.
         keep: Candidates; the others are worth no more to any plan, or are looked at only by the checker.
         usd_per_hour: What plans are to be shown to cost; None where there are to be none, and costs do not count.
+        clock: What is left for it.
 
     Raises:
+        LimitReached: nothing was left.
         SolverFailure: the solver does not vouch for its result.
     """
-    return _Rows(problem, region, keep, usd_per_hour).solved()
+    return _Rows(problem, region, keep, usd_per_hour).solved(clock)
 
 
 class _Rows:
@@ -99,7 +101,7 @@ class _Rows:
         ]
         self.unmet = self.model.column(UNMET * (usd_per_hour or 1.0))
 
-    def solved(self) -> Relaxed:
+    def solved(self, clock: Clock) -> Relaxed:
         self._hold()
         self._limit(self._serve("demand", None))
         for loss in self.problem.losses:
@@ -107,7 +109,7 @@ class _Rows:
         self._be_present()
         self._count()
         self._change()
-        return self._solution()
+        return self._solution(clock)
 
     def _usd(self, price: object) -> float:
         return float(price) if self.at_cost else 0.0  # type: ignore[arg-type]
@@ -243,15 +245,19 @@ class _Rows:
             name = f"lean {problem.offers[offer]['id']} {configuration}" if force else ""
             self.model.row(float(force), float(force), [*terms, (started, -1.0), (stopped, 1.0)], name)
         if "max_changes" in limits:
-            self._at_most("max_changes", float(limits["max_changes"]), [(column, 1.0) for column in changed])
+            # a part of the plans may have to stop more than allowed; then that is met by magic, too
+            unmet = (self.unmet, -float(sum(in_force.values())))
+            self._at_most("max_changes", float(limits["max_changes"]), [*((column, 1.0) for column in changed), unmet])
 
-    def _solution(self) -> Relaxed:
+    def _solution(self, clock: Clock) -> Relaxed:
         model = self.model
         row, column, value = (np.array(part) for part in zip(*model.entries, strict=True))
         lower, upper = np.array(model.bounds).T
         rows = Rows(numbered("r", len(lower)), lower, upper, row, column, value.astype(float))
         columns = Columns.fractions(numbered("x", len(model.cost)), np.array(model.upper))
-        result = solve_linear(assemble(columns, np.array(model.cost), rows), Clock())
+        result = solve_linear(assemble(columns, np.array(model.cost), rows), clock)
+        if clock.reached is not None and not len(result.duals):
+            raise LimitReached(clock.reached)
         if not len(result.values) or not len(result.duals):
             raise SolverFailure("the relaxation of a part of the plans has no solution that the solver vouches for")
         values = result.values.tolist()

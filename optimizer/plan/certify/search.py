@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from optimizer.base.arrays import Flags
+from optimizer.base.clock import Clock, LimitReached
 from optimizer.plan.certify.relaxation import Relaxed, relaxed
 from optimizer.plan.certify.splits import Sum, sums_between
 from optimizer.plan.verify.certificate.branch import Branch
@@ -57,7 +58,11 @@ class _Part:
 
 
 def prove(
-    problem: Stated, promising: Flags, usd_per_hour: Fraction | None, most_relaxations: int = MOST_RELAXATIONS
+    problem: Stated,
+    promising: Flags,
+    usd_per_hour: Fraction | None,
+    clock: Clock,
+    most_relaxations: int = MOST_RELAXATIONS,
 ) -> Found | None:
     """The tree that proves that no plan costs less, or as much of it as can be had.
 
@@ -65,17 +70,22 @@ def prove(
         problem: As the certificate states it.
         promising: (C,) candidates that the first prices are found with; any prices are checked against all.
         usd_per_hour: What no plan undercuts; None where there is no plan.
+        clock: Where it has run out the parts that are left are proven as far as the prices at hand go.
         most_relaxations: Linear programs that it may take.
 
     Returns:
         None where there is a proof of no bound at all.
     """
-    return _Prover(problem, usd_per_hour, most_relaxations).found(frozenset(np.flatnonzero(promising).tolist()))
+    prover = _Prover(problem, usd_per_hour, clock, most_relaxations)
+    try:
+        return prover.found(frozenset(np.flatnonzero(promising).tolist()))
+    except LimitReached:
+        return None
 
 
 class _Prover:
-    def __init__(self, problem: Stated, usd_per_hour: Fraction | None, most_relaxations: int) -> None:
-        self.problem, self.claim, self.most_relaxations = problem, usd_per_hour, most_relaxations
+    def __init__(self, problem: Stated, usd_per_hour: Fraction | None, clock: Clock, most_relaxations: int) -> None:
+        self.problem, self.claim, self.clock, self.most_relaxations = problem, usd_per_hour, clock, most_relaxations
         self.keep: frozenset[int] = frozenset()
         self.relaxations, self._number = 0, count()
 
@@ -88,7 +98,7 @@ class _Prover:
             *_, part = heapq.heappop(waiting)
             if self._proven(part):
                 continue
-            parts = self._split(part) if self.relaxations < self.most_relaxations else ()
+            parts = self._split_in_time(part)
             for each in parts:
                 heapq.heappush(waiting, self._queued(each))
             if not parts:
@@ -96,6 +106,15 @@ class _Prover:
         if not unproven:
             return Found(proof, self.claim, complete=True)
         return self._as_far(proof, unproven)
+
+    def _split_in_time(self, part: _Part) -> tuple[_Part, ...]:
+        """Both sides of the best of a few splits, as long as the proof may take more work; else nothing."""
+        if self.relaxations >= self.most_relaxations or self.clock.expired:
+            return ()
+        try:
+            return self._split(part)
+        except LimitReached:
+            return ()
 
     def _queued(self, part: _Part) -> tuple[float, int, _Part]:
         return part.relaxed.usd_per_hour, next(self._number), part
@@ -118,6 +137,8 @@ class _Prover:
         """
         root = Branch()
         part = _Part(root, self._relaxed(root), node)
+        # where some of these may not run, those that they replace may
+        self.keep = frozenset(range(len(self.problem.candidates)))
         if self.claim is None or part.relaxed.usd_per_hour >= float(self.claim):
             return part
         prices, appraisal = self._priced(root, part.relaxed)
@@ -129,14 +150,13 @@ class _Prover:
         node["split"] = {"over": "instances", "members": dear, "count": 0}
         node["least"] = {"prices": _written(prices | {"split 0": _nearest(gap, up=True)})}
         node["most"] = rest = dict[str, Any]()
-        dropped = frozenset(dear)
-        self.keep = frozenset(c for c, each in enumerate(self.problem.candidates) if each["offer"] not in dropped)
+        self.keep -= {c for o in dear for c in self.problem.on_offer[o]}
         region = root.within(without)
         return _Part(region, self._relaxed(region), rest)
 
     def _relaxed(self, region: Branch) -> Relaxed:
         self.relaxations += 1
-        return relaxed(self.problem, region, self.keep, None if self.claim is None else float(self.claim))
+        return relaxed(self.problem, region, self.keep, None if self.claim is None else float(self.claim), self.clock)
 
     def _enough(self, usd_per_hour: float) -> bool:
         """Whether a relaxation says what is claimed: as much, or that there is no plan."""

@@ -10,8 +10,8 @@ import numpy as np
 from optimizer.base.arrays import Flags
 from optimizer.base.clock import LimitReached
 from optimizer.inputs.catalog.kinds import SellerKind
+from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
-from optimizer.inputs.catalog.records import Model
 from optimizer.inputs.requirements.stated import stated_requirements, with_field
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
 from optimizer.performance.candidates.options import MIXED, WorkloadOptions

@@ -12,6 +12,7 @@ from optimizer.inputs.catalog.kinds import SPOT
 from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.inputs.requirements.stated import StatedRequirement
 from optimizer.inputs.scenario.scenario import Quota, Scenario
+from optimizer.performance.candidates.network import round_trip_ms
 from optimizer.performance.market.market import carbon_kg_per_hour
 from optimizer.plan.explain.losses import share_left
 from optimizer.plan.record.fleet import Deployment, Hosted, PlannedFleet, Purchase
@@ -113,14 +114,20 @@ def _latency(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     serving, limit, metric = facts.serving(item.workload), float(item.value), item.requirement.name
     if not serving:
         return
-    value = max(_bound(d, metric, item.statistic) for d in serving)
+    slowest = max(serving, key=lambda d: _bound(d, metric, item.statistic))
+    value = _bound(slowest, metric, item.statistic)
     capping = [d for d in serving if f"{d.limited_by}_ms" == metric]
     effect = ""
     if capping:
         rate = capping[0].max_requests_per_second / capping[0].replicas
         effect = f"; it stops a replica on {capping[0].gpu} at {rate:.3g} req/s"
     what = f"{item.workload}: {LATENCY_NAMES[metric]} {item.statistic} ≤ {limit:g} ms"
-    text = f"{what}: {value:.1f} ms at the planned load, {limit - value:.1f} ms to spare{effect}"
+    load = "at the planned load"
+    workload = next(each for each in facts.scenario.workloads if each.name == item.workload)
+    if metric != "tpot_ms" and workload.knows_where_users_are:
+        network_ms = round_trip_ms(workload, facts.catalogs, slowest.provider, slowest.region)
+        load += f" with {network_ms:g} ms of network to {slowest.provider} {slowest.region}"
+    text = f"{what}: {value:.1f} ms {load}, {limit - value:.1f} ms to spare{effect}"
     yield Measured(value, text, binding=bool(capping) or value >= limit * (1 - BINDS_WITHIN))
 
 
@@ -275,6 +282,12 @@ def _price_age(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     yield Measured(max(days, default=0), f"prices at most {item.value:g} days old: {max(days, default=0)}")
 
 
+def _widest(degree: str, facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
+    """The most GPUs of a layer, or stages of a model, among the replicas."""
+    most = max((getattr(d, degree) for d in facts.bought.deployments), default=0)
+    yield Measured(most, f"{item.label} at most {item.value:g}: {most}")
+
+
 def _survive(facts: Facts, _: StatedRequirement) -> Iterable[Measured]:
     left, worst = share_left(facts.scenario, facts.bought)
     effect = f"the least after losing {worst}" if worst else "since the plan runs on nothing that may be lost so"
@@ -318,6 +331,8 @@ MEASURES: Final[Mapping[str, Callable[[Facts, StatedRequirement], Iterable[Measu
     "min_regions": _regions,
     "max_changes": _changes,
     "max_price_age_days": _price_age,
+    "max_tensor_parallel": partial(_widest, "tensor_parallel"),
+    "max_pipeline_parallel": partial(_widest, "pipeline_parallel"),
     "survive": _survive,
     "robust": _robust,
 }

@@ -30,7 +30,7 @@ def spent_on(choice: WorkloadOptions, pool: PoolOptions, row: int, criterion: st
     elif criterion == "tpot":
         parts = _decode(setup, mix)
     elif criterion in ("ttft", "e2e"):
-        parts = {**_prefill(setup, mix), "stages before the model": choice.limits.ttft_overhead_s}
+        parts = {**_prefill(setup, mix), "network and stages before the model": choice.limits.before_s[row]}
         if criterion == "e2e":
             steps = mix.output_tokens.max()
             parts |= {f"{name} of the answer": seconds * steps for name, seconds in _decode(setup, mix).items()}

@@ -103,7 +103,7 @@ def curves(answer: Answer, plan: PlannedFleet) -> Iterator[Curve]:
         yield Curve(
             label=short(d),
             rate_per_s=rates,
-            ttft_ms=(options.limits.ttft_overhead_s + ttft_s) * ms,
+            ttft_ms=(options.limits.before_s[row] + ttft_s) * ms,
             tpot_ms=tpot_s * ms,
             ttft_limit=ttft_limit,
             tpot_limit=tpot_limit,

@@ -6,6 +6,7 @@ from optimizer.inputs.catalog.kinds import OWNED
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.performance.candidates.network import round_trip_ms
 from optimizer.performance.candidates.periods import Periods
 from optimizer.plan.record.fleet import Deployment, PlannedFleet, Purchase
 
@@ -32,6 +33,7 @@ def warnings(scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet, unpro
     found += [*_one_box(scenario, bought), *_together(scenario, deployments)]
     found += [*_second_prices(catalogs, bought.purchases), *_shared(catalogs, bought.purchases)]
     found += [*_hosted(bought), *_interrupted(scenario, deployments), *_availability(bought.purchases)]
+    found += [*_distance(scenario, catalogs)]
     return list(dict.fromkeys([*found, *_rounded_up(scenario, unproven)]))
 
 
@@ -134,6 +136,20 @@ def _hosted(bought: PlannedFleet) -> Iterator[str]:
 def _interrupted(scenario: Scenario, deployments: Sequence[Deployment]) -> Iterator[str]:
     if scenario.policy.spot is None and any(d.pricing_term == "spot" for d in deployments):
         yield "spot instances count as if they were never interrupted; say how often in policy.spot"
+
+
+def _distance(scenario: Scenario, catalogs: Catalogs) -> Iterator[str]:
+    """Offers that were left out because nobody measured how far they are from where users are."""
+    for workload in scenario.workloads:
+        if workload.knows_where_users_are:
+            places = {(offer.provider, offer.region) for offer in catalogs.offers}
+            unknown = [place for place in places if round_trip_ms(workload, catalogs, *place) is None]
+            users = ", ".join(workload.users_in) or "users"
+            if unknown:
+                yield (
+                    f"{workload.name}: {len(unknown)} of {len(places)} regions are left out, since nobody measured the "
+                    f"network from {users} to them; network_ms can say it"
+                )
 
 
 def _rounded_up(scenario: Scenario, week: Periods | None) -> Iterator[str]:

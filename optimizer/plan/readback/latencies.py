@@ -19,12 +19,12 @@ class Latencies:
     """One deployment's predicted latencies in the milliseconds that people read, the highest of all its mixes.
 
     Attributes:
-        overhead_s: Before the model, part of TTFT and E2E.
+        before_s: Network and stages before the model, part of TTFT and E2E.
         fullest: The replica where it has most to do.
         points: Each mix that it is sent, by its classes, at the highest load of it.
     """
 
-    overhead_s: float
+    before_s: float
     fullest: OperatingPoint
     points: Sequence[tuple[tuple[int, ...], OperatingPoint]]
 
@@ -46,7 +46,7 @@ class Latencies:
     ) -> ByStatistic:
         serving = [(latency_s(point), classes.index(k)) for classes, point in self.points if k in classes]
         worst = {name: max(float(seconds[name][0, column]) for seconds, column in serving) for name in STATISTICS}
-        return {name: MS_PER_S * (self.overhead_s + margin * seconds) for name, seconds in worst.items()}
+        return {name: MS_PER_S * (self.before_s + margin * seconds) for name, seconds in worst.items()}
 
 
 def latencies_of(
@@ -70,7 +70,7 @@ def latencies_of(
     }
     _, fullest = max(loads, key=lambda pair: pair[0] / pair[1].rate_per_s)
     by_classes = [(sent[key][1].classes, point) for key, point in points.items()]
-    return Latencies(choice.limits.ttft_overhead_s, points[_mix_key(fullest)], by_classes)
+    return Latencies(float(choice.limits.before_s[row]), points[_mix_key(fullest)], by_classes)
 
 
 def _mix_key(service: Service) -> tuple[float, ...]:

@@ -91,6 +91,7 @@ def _placement(answer: Answer, use: Use, instances: int, gpus: int, part_usd: De
         pool=_pool(choice, use),
         model=choice.workload.model,
         engine=configuration.engine,
+        engine_version=answer.inquiry.catalogs.engines[configuration.engine].newest_version,
         provider=offer.provider,
         region=offer.region,
         instance_type=offer.instance_type,

@@ -17,6 +17,7 @@ from optimizer.plan.readback.latencies import Latencies, latencies_of
 from optimizer.plan.readback.outline import outlined, uses_by_offer
 from optimizer.plan.record.fleet import (
     Deployment,
+    EngineStart,
     Period,
     PeriodReplicas,
     PlacedInstances,
@@ -87,6 +88,7 @@ def _deployment(answer: Answer, placement: Placement, use: Use) -> Deployment:
         e2e_ms=_slowest([item.e2e_ms for item in classes]),
         classes=classes,
         vram=_vram(choice, row, latencies.fullest),
+        engine_starts_with=_engine_start(choice, row),
         power_kw=None if power is None else float(power) * placement.total_gpus / offer.gpu_count,
         cost_per_request_usd=per_request,
         cost_per_million_output_tokens_usd=per_million_output,
@@ -159,6 +161,15 @@ def _vram(choice: WorkloadOptions, row: int, point: OperatingPoint) -> Vram:
         kv_cache_gib=cache * held,
         activations_gib=float(use.activations[row] + use.overhead[row]) / BYTES_PER_GIB,
         free_gib=cache * (1 - held),
+    )
+
+
+def _engine_start(choice: WorkloadOptions, row: int) -> EngineStart:
+    layout = choice.setup.layout
+    return EngineStart(
+        memory_utilization=float(layout.memory_utilization[row]),
+        max_num_seqs=int(layout.max_num_seqs[row]),
+        max_num_batched_tokens=int(layout.max_batched_tokens[row]),
     )
 
 

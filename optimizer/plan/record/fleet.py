@@ -25,6 +25,17 @@ class Vram(Strict):
     """The rest of the KV cache, room for bursts."""
 
 
+class EngineStart(Strict):
+    """What the engine's release starts with on the GPU where nobody sets anything: what the plan counts on."""
+
+    memory_utilization: Figure
+    """Share of the device memory that it takes."""
+    max_num_seqs: int
+    """Sequences that run at once in one replica."""
+    max_num_batched_tokens: int
+    """Tokens of one step."""
+
+
 class ServedClass(Strict):
     """One request class as a deployment serves it."""
 
@@ -79,6 +90,8 @@ class Placement(Strict):
     """The request class it serves, `all` for the workload's whole mix, `mixed` for any other mix; see `classes`."""
     model: str
     engine: str
+    engine_version: str
+    """The release that the plan assumes: the newest stable one that the catalogs know."""
     provider: str
     region: str
     instance_type: str
@@ -128,6 +141,7 @@ class Deployment(Placement):
     e2e_ms: ByStatistic
     classes: list[ServedClass]
     vram: Vram
+    engine_starts_with: EngineStart
     power_kw: Figure | None
     cost_per_million_output_tokens_usd: UnitUsd | None
     """None for a standby deployment, which serves nothing at the planned load; so for the two below."""

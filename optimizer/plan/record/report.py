@@ -69,6 +69,8 @@ class PlanReport(Strict):
 
     schema_version: int = SCHEMA_VERSION
     scenario: str
+    asked: tuple[str, ...] = ()
+    """What was asked in other words than a rate, with the arithmetic: users, tokens a day, a batch with a deadline."""
     outcome: Outcome
     monthly_cost_usd: Usd | None
     bound_usd: Usd | None

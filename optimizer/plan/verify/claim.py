@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from fnmatch import fnmatchcase
 from fractions import Fraction
 from functools import cached_property
 from operator import attrgetter
@@ -143,6 +144,17 @@ class Claim:
         if spot is None or offer.pricing_term != SPOT:
             return 1.0
         return 1.0 - spot.interruptions_per_month * spot.recovery_minutes / (HOURS_PER_MONTH * MINUTES_PER_HOUR)
+
+    def network_ms(self, workload: Workload, offer: Offer) -> float:
+        """The round trip of the farthest users; infinite where users are somewhere and nobody knows how far."""
+        for pattern, own_ms in (workload.network_ms or {}).items():
+            if fnmatchcase(offer.region, pattern):
+                return own_ms
+        if not workload.users_in:
+            return 0.0 if workload.network_ms is None else math.inf
+        rows = self.catalogs.terms.round_trips
+        found = [rows.get((where, offer.provider, offer.region)) for where in workload.users_in]
+        return max(math.inf if row is None else row.rtt_ms for row in found)
 
     def asked_per_s(self, workload: Workload) -> tuple[float, ...]:
         """(168,) requests/s in every hour of the week, from the scenario's own profile."""

@@ -12,6 +12,7 @@ from optimizer.base.units import (
 )
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT, quality_share
 from optimizer.inputs.catalog.records import Offer
+from optimizer.performance.physics.setup import gather
 from optimizer.performance.uncertainty.evidence import not_measured
 from optimizer.plan.record.fleet import Deployment, Purchase
 from optimizer.plan.verify.bill import WEEKS_PER_MONTH, disk_usd_per_hour
@@ -35,6 +36,7 @@ def figures(claim: Claim) -> Findings:
         yield from _by_the_token(claim, d, name)
         yield from _sources(claim, d, offer, name)
         yield _quality(claim, d, name)
+        yield from _engine(claim, d, offer, name)
 
 
 def _purchase(claim: Claim, purchase: Purchase, offer: Offer) -> Findings:
@@ -183,3 +185,14 @@ def _quality(claim: Claim, d: Deployment, name: str) -> Finding:
         return known, f"{name}: the quality of {d.precision} is {'unknown' if kept is None else 'known'}"
     text = f"{name} keeps {factor * kept.share:g} of the score: {kept.basis}"
     return claim.same(factor * kept.share, d.quality) and d.provenance.quality.endswith(kept.basis), text
+
+
+def _engine(claim: Claim, d: Deployment, offer: Offer, name: str) -> Findings:
+    """The newest stable release, and what it starts with on this GPU."""
+    newest, shown = claim.catalogs.engines[d.engine].newest_version, d.engine_starts_with
+    yield d.engine_version == newest, f"{name} assumes {d.engine} {newest}"
+    layout = gather(claim.catalogs, [configuration(d, offer)]).layout
+    own = (layout.memory_utilization[0], layout.max_num_seqs[0], layout.max_batched_tokens[0])
+    stated = (shown.memory_utilization, shown.max_num_seqs, shown.max_num_batched_tokens)
+    text = f"{name}: {d.engine} {newest} takes {own[0]:.0%} of memory, {own[1]:g} sequences, {own[2]:g} tokens a step"
+    yield claim.same(float(own[0]), stated[0]) and own[1:] == stated[1:], text

@@ -65,10 +65,11 @@ def _levels_at(
     rates = np.array([*worst, full, full * float(room.throughput[0])]) / claim.serving_share(offer)
     setup = gather(claim.catalogs, [of]).take(np.zeros(len(rates), dtype=np.int64))
     point = operate(setup, _mix(workload, d, shares), rates)
+    before_ms = _before_ms(workload, claim.network_ms(workload, offer))
     for row, rate in enumerate(rates.tolist()):
         yield bool(point.stable[row]), f"{d.workload} on {d.gpu} keeps up with {rate:g} requests/s a replica"
     for row in range(len(rates) - 1):
-        yield from _within_limits(claim, workload, point, row, slower)
+        yield from _within_limits(claim, workload, point, row, slower=slower, before_ms=before_ms)
 
 
 def _as_predicted(claim: Claim, d: Deployment, offer: Offer) -> Findings:
@@ -81,28 +82,32 @@ def _as_predicted(claim: Claim, d: Deployment, offer: Offer) -> Findings:
     rate = d.predicted_max_requests_per_second / d.replicas / claim.serving_share(offer)
     setup = gather(claim.catalogs, [configuration(d, offer)]).take(np.zeros(2, dtype=np.int64))
     point = operate(setup, _mix(workload, d, served), rate * np.array([1 - ABOUT, 1 + ABOUT]))
-    kept = [
-        bool(point.stable[row]) and all(held for held, _ in _within_limits(claim, workload, point, row, (1.0, 1.0)))
-        for row in range(2)
-    ]
+    before_ms = _before_ms(workload, claim.network_ms(workload, offer))
+    levels = [_within_limits(claim, workload, point, row, slower=(1.0, 1.0), before_ms=before_ms) for row in range(2)]
+    kept = [bool(point.stable[row]) and all(held for held, _ in found) for row, found in enumerate(levels)]
     yield kept == [True, False], f"{d.workload} on {d.gpu} would sustain {rate:g} requests/s a replica as predicted"
 
 
 def _within_limits(
-    claim: Claim, workload: Workload, point: OperatingPoint, row: int, slower: tuple[float, float]
+    claim: Claim, workload: Workload, point: OperatingPoint, row: int, *, slower: tuple[float, float], before_ms: float
 ) -> Findings:
     """TTFT, TPOT and E2E of the slowest class, with the margin of the chosen confidence."""
     slo, margin_of_last = workload.slo, max(slower)
     bounds = (
-        ("TTFT", slo.ttft_ms, point.ttft_s, slo.ttft_overhead_ms, slower[0]),
+        ("TTFT", slo.ttft_ms, point.ttft_s, before_ms, slower[0]),
         ("TPOT", slo.tpot_ms, point.tpot_s, 0.0, slower[1]),
-        ("end to end", slo.e2e_ms, point.e2e_s, slo.ttft_overhead_ms, margin_of_last),
+        ("end to end", slo.e2e_ms, point.e2e_s, before_ms, margin_of_last),
     )
-    for what, latency, seconds, before_ms, margin in bounds:
+    for what, latency, seconds, outside_ms, margin in bounds:
         for statistic, limit in limits_ms(latency).items():
-            worst = before_ms + margin * MS_PER_S * float(seconds[statistic][row].max())
+            worst = outside_ms + margin * MS_PER_S * float(seconds[statistic][row].max())
             text = f"{workload.name}: {what} {statistic} {worst:.2f} of {limit:g} ms"
             yield worst <= limit * (1 + claim.precision.figure), text
+
+
+def _before_ms(workload: Workload, network_ms: float) -> float:
+    """What passes outside the model: the network and the stages before it."""
+    return network_ms + workload.slo.ttft_overhead_ms
 
 
 @dataclass(frozen=True)
@@ -142,7 +147,8 @@ def _as_shown(claim: Claim, d: Deployment, offer: Offer, by_mix: Mapping[Shares,
     mixes = list(_predicted(claim, d, offer, by_mix))
     room = margins(claim.catalogs, [configuration(d, offer)], claim.policy.confidence)
     first, token = float(room.ttft[0]), float(room.tpot[0])
-    before_ms = claim.workloads[d.workload].slo.ttft_overhead_ms
+    workload = claim.workloads[d.workload]
+    before_ms = _before_ms(workload, claim.network_ms(workload, offer))
     for statistic in STATISTICS:
         tpot_ms = max(MS_PER_S * float(mix.point.tpot_s[statistic][0]) for mix in mixes)
         # Class -> its slowest time to the first and to the last token, ms

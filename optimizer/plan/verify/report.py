@@ -14,7 +14,6 @@ from optimizer.plan.verify.bill import WEEKS_PER_MONTH, disk_usd_per_hour, paid_
 from optimizer.plan.verify.claim import CENT_TOLERANCE, WRITTEN, Claim, Findings
 from optimizer.plan.verify.verify import checked, verify
 
-
 USES = ("at_prediction", "confidence", "burst_reserve", "unused", "headroom")
 """What working GPUs are paid for; the last is the two before it together."""
 

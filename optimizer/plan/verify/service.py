@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from optimizer.base.units import BYTES_PER_GIB, MINUTES_PER_HOUR, MS_PER_S, SECONDS_PER_HOUR
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT, quality_share
 from optimizer.inputs.catalog.records import Offer
+from optimizer.inputs.scenario.fields import MAX_NETWORK_MS
 from optimizer.inputs.scenario.scenario import Latency, Workload
 from optimizer.performance.physics.memory import MemoryUse, memory_use
 from optimizer.performance.physics.setup import Configuration, gather
@@ -68,7 +69,8 @@ def _waits_for_a_start(claim: Claim, workload: Workload) -> bool:
         return True
     slo, start_up_minutes = workload.slo, claim.policy.elastic.start_up_minutes
     tightest_ms = min([*limits_ms(slo.ttft_ms).values(), *limits_ms(slo.e2e_ms).values()], default=math.inf)
-    return start_up_minutes * SECONDS_PER_HOUR / MINUTES_PER_HOUR * MS_PER_S + slo.ttft_overhead_ms <= tightest_ms
+    before_ms = slo.ttft_overhead_ms + (MAX_NETWORK_MS if workload.users_in or workload.network_ms else 0.0)
+    return start_up_minutes * SECONDS_PER_HOUR / MINUTES_PER_HOUR * MS_PER_S + before_ms <= tightest_ms
 
 
 def utilization(claim: Claim) -> Findings:

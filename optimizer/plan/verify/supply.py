@@ -1,5 +1,7 @@
 """What is bought, again: replicas packed onto instances one by one, offers the scenario admits, limits on amounts."""
 
+import math
+
 from optimizer.base.units import GRAMS_PER_KILOGRAM, HOURS_PER_MONTH, HOURS_PER_WEEK, WATTS_PER_KILOWATT
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID, OWNED
 from optimizer.inputs.catalog.records import Offer
@@ -46,6 +48,7 @@ def offers(claim: Claim) -> Findings:
         yield from ((passed, f"{what} of {purchase.offer}") for what, passed in admitted.items())
     for d, purchase, offer in claim.placed:
         pins = _places(claim, claim.workloads[d.workload], offer)
+        pins["distance from users"] = math.isfinite(claim.network_ms(claim.workloads[d.workload], offer))
         yield from ((passed, f"{d.workload}: {what} of {purchase.offer}") for what, passed in pins.items())
         for what, name, names in (
             ("engine", d.engine, policy.engines),
@@ -53,6 +56,13 @@ def offers(claim: Claim) -> Findings:
             ("KV precision", d.kv_precision, policy.kv_precisions),
         ):
             yield not names or name in names, f"{what} {name}"
+        for what, degree, most in (
+            ("tensor parallel", d.tensor_parallel, policy.max_tensor_parallel),
+            ("pipeline parallel", d.pipeline_parallel, policy.max_pipeline_parallel),
+        ):
+            yield most is None or degree <= most, f"{what} {degree}"
+        heads = claim.catalogs.model(d.model).attention_heads
+        yield heads % d.tensor_parallel == 0, f"tensor parallel {d.tensor_parallel} divides {heads} attention heads"
         missing = not_measured(claim.catalogs, configuration(d, offer))
         accepted = not missing or policy.unmeasured_performance == "accept"
         yield accepted, f"{d.workload}: somebody measured {', '.join(missing) or d.gpu}"

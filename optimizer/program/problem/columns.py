@@ -11,6 +11,7 @@ from optimizer.inputs.scenario.policy import InForce, Policy
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.triangulation import Simplex, apart, served
 from optimizer.performance.market.market import Market
+from optimizer.performance.physics.categorical import Categorical
 from optimizer.program.problem.indices import grouped
 
 
@@ -82,14 +83,31 @@ def _unmatched(
     configurations is, only one that matches in all simplices: then each is exchanged for one other, and the number can
     only fall. So where demand changes and instances keep what is loaded: what is exchanged on one instance is then all
     replicas of a configuration, whatever they are sent by day and by night.
+
+    Where configurations stand at several distances from users, one that is exchanged is exchanged at all of them, so
+    where whole configurations are compared, their rates at every distance are.
     """
-    group, counted = choice.kind, _counted_labels(policy)
+    counted = _counted_labels(policy)
+    platform = Categorical.of([(kind.platform, kind.gpus) for kind in choice.kinds])
+    group = platform.codes[choice.kind] if whole else choice.kind
     if "engine" in counted:
         engines = [c.engine for c in choice.configurations]
         group = group * len(engines) + np.unique(engines, return_inverse=True)[1].reshape(-1)
     if whole:
-        return np.repeat(_fastest_of_group(group, rate)[:, None], len(simplices), axis=1)
+        return np.repeat(_fastest_at_all_distances(choice, group, rate)[:, None], len(simplices), axis=1)
     return np.stack([_fastest_of_group(group, rate[:, list(simplex)]) for simplex in simplices], axis=1)
+
+
+def _fastest_at_all_distances(choice: WorkloadOptions, group: Ints, rate: Floats) -> Flags:
+    """(P,) rows of the setups that no other one of their group matches at every distance and in every column."""
+    if not np.any(choice.network_ms):
+        return _fastest_of_group(group, rate)
+    setups, away = Categorical.of(choice.configurations), Categorical[float].of(choice.network_ms)
+    # configuration at one distance -> its setup, with the rates at every distance side by side
+    wide = np.zeros((len(setups.categories), len(away.categories), rate.shape[1]))
+    wide[setups.codes, away.codes] = rate
+    keep: Flags = _fastest_of_group(group[setups.first], wide.reshape(len(wide), -1))[setups.codes]
+    return keep & (rate > 0).any(axis=1)
 
 
 def _counted_labels(policy: Policy) -> frozenset[str]:

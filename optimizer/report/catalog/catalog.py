@@ -108,6 +108,20 @@ LISTINGS: Final[Mapping[str, Listing]] = {
         },
         ("provider", "region", "country"),
     ),
+    "round-trips": Listing(
+        "the network between where users are and a provider's region",
+        lambda known: tuple(known.terms.round_trips.values()),
+        {
+            "users in": "{geography}",
+            "provider": "{provider}",
+            "region": "{region}",
+            ">round trip": "{rtt_ms:g} ms",
+            "statistic": "{statistic}",
+            "status": "{status}",
+            "as of": "{as_of}",
+        },
+        ("geography", "provider", "region", "status"),
+    ),
     "grid": Listing(
         "what a kilowatt-hour emits where a provider's region stands",
         lambda known: tuple(known.terms.grid.values()),

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
+from optimizer.inputs.catalog.models import Model, ModelAlias
 from optimizer.inputs.catalog.quality import quality_share
-from optimizer.inputs.catalog.records import Catalogs, KernelSupport, Model, ModelAlias, Offer
+from optimizer.inputs.catalog.records import Catalogs, KernelSupport, Offer
 from optimizer.inputs.catalog.terms import Seller
 from optimizer.report.catalog.catalog import LISTINGS, listing_section
 from optimizer.report.layout.columns import Cell, table_of

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from optimizer.base.units import BYTES_PER_GIB, BYTES_PER_MIB
-from optimizer.inputs.catalog.records import Model
+from optimizer.inputs.catalog.models import Model
 from optimizer.report.layout.elements import Section, Table
 
 

@@ -31,6 +31,10 @@ PROVENANCE: Final = (
     "{workload} on {gpu}: performance {provenance.performance} ({provenance.performance_note}); "
     "price {provenance.price_confidence}, {provenance.price_age_days} days old"
 )
+ENGINE: Final = (
+    "{engine} {engine_version} on {gpu} as it starts by default: {engine_starts_with.memory_utilization:.0%} of the "
+    "memory, {engine_starts_with.max_num_seqs:,} sequences, {engine_starts_with.max_num_batched_tokens:,} tokens a step"
+)
 DEPLOYMENTS: Final[Mapping[str, Cell]] = {
     "what runs": lambda d: f"{d.workload}{'' if d.pool == 'all' else f' {d.pool}'}: {d.model} {d.precision}",
     "where": "{provider} {region}",
@@ -85,7 +89,8 @@ def plan_answer(report: PlanReport, verbose: bool) -> WrittenAnswer:
 
 def plan_sections(report: PlanReport, verbose: bool = False) -> tuple[Section, ...]:
     """The report's sections in reading order: the answer, the reason, the way out, the proof."""
-    sections = [*(_ways_out(report) if report.monthly_cost_usd is None else _reasons(report, verbose))]
+    sections = [Section("Asked", report.asked)]
+    sections += [*(_ways_out(report) if report.monthly_cost_usd is None else _reasons(report, verbose))]
     if verbose:
         sections += _appendix(report)
     return with_content((*sections, _basis(report, verbose)))
@@ -156,7 +161,7 @@ def _details(d: Deployment) -> Iterator[tuple[str, ...]]:
     if d.gpus_per_replica > 1:
         layout += f" tp{d.tensor_parallel}" + (f" pp{d.pipeline_parallel}" if d.pipeline_parallel > 1 else "")
     instance = filled("{instances}× {instance_type}, {pricing_term:words}", d)
-    yield (f"  {layout}, {d.engine}, KV {d.kv_precision}", instance, *rest)
+    yield (f"  {layout}, {d.engine} {d.engine_version}, KV {d.kv_precision}", instance, *rest)
     if d.pool != "all" and len(d.classes) > 1:
         shares = ", ".join(f"{item.share:.1%} {item.name}" for item in d.classes)
         yield (f"  {shares}", "", *rest)
@@ -231,7 +236,9 @@ def _basis(report: PlanReport, verbose: bool) -> Section:
     checks = report.verification.checks
     passed = sum(check.passed for check in checks)
     verified = f"{passed} of {len(checks)} checks of the plan hold, recomputed independently" if checks else ""
-    known = dict.fromkeys(_provenance(d, verbose) for d in report.deployments)
+    known = dict.fromkeys(
+        line for d in report.deployments for line in (_provenance(d, verbose), filled(ENGINE, d) if verbose else "")
+    )
     left_out = _left_out(report.explanation.not_worked_out)
     return Section("How sure", (_proof(report), _not_considered(report), _search(report), verified, left_out, *known))
 

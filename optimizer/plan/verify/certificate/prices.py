@@ -138,7 +138,7 @@ class _Appraiser:
         by_candidate = defaultdict[tuple[str, ...], dict[int, Fraction]](dict)
         by_offer = defaultdict[tuple[str, ...], dict[int, Fraction]](dict)
         for o, some in enumerate(self.there):
-            kept = self._kept(o, loss)
+            kept = self._kept(o, loss) if some else NOTHING
             if not kept or not (loss or problem.may_serve(o)):
                 continue
             sending = [NOTHING if loss else self._sending_usd(o, m) for m in range(len(worth))]
@@ -209,13 +209,13 @@ class _Appraiser:
         problem, limits = self.problem, self.problem.limits
         price = self._price("max_changes") if "max_changes" in limits else NOTHING
         each = price + (Fraction(limits.get("usd_per_change", 0)) / HOURS_PER_MONTH if self.at_cost else 0)
-        if not each:
-            return NOTHING, {}
         in_force: dict[tuple[int, str], int] = {}
         for candidate in problem.candidates:
             group = candidate["offer"], candidate["configuration"]
             in_force[group] = in_force.get(group, 0) + candidate["in_force"]
         lean = {group: self._lean(*group) if force else Fraction(1) for group, force in in_force.items()}
+        if not each:
+            return NOTHING, {}
         groups = {c: (problem.candidates[c]["offer"], problem.candidates[c]["configuration"]) for c in self.every}
         begun = sum((lean[group] * force for group, force in in_force.items()), NOTHING)
         return price * limits.get("max_changes", 0) + each * begun, {c: each * lean[g] for c, g in groups.items()}

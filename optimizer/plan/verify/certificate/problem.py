@@ -83,6 +83,9 @@ class Stated:
         wrong += [c["id"] for c in self.candidates if min(c["rates_per_s"].values()) <= 0 or c["in_force"] < 0]
         wrong += [item["name"] for item in self.classes if item["demand_per_s"] <= 0]
         wrong += [item["id"] for item in self.offers if item["usd_per_hour"] < 0]
+        wrong += [item["id"] for item in self.offers if min(_spent(item), default=NOTHING) < 0]
+        wrong += [name for name in ("spare_replicas", "usd_per_change") if self.limits.get(name, 0) < 0]
+        wrong += ["max_utilization"] * (self.limits["max_utilization"] <= 0)
         wrong += [item["id"] for item in self.apis if item["usd_per_request"] < 0]
         wrong += [name for mix in self.mixes for name, share in mix.items() if share <= 0]
         wrong += sorted(set(self.limits) - LIMITS)
@@ -167,6 +170,12 @@ class Stated:
     def may_serve(self, offer: int) -> bool:
         """Whether requests may be sent there at all: not to spot, where none of the demand may be."""
         return not (self.offers[offer]["spot"] and self.limits.get("max_spot_share") == 0)
+
+
+def _spent(offer: Mapping[str, Any]) -> list[Fraction]:
+    """What an instance draws, and what sending the answers of a mix costs there."""
+    amounts = [offer[name] for name in ("power_kw", "carbon_kg_per_hour") if name in offer]
+    return [*amounts, *offer.get("egress_usd_per_request", {}).values()]
 
 
 def _label(offer: Mapping[str, Any], kind: str) -> str | None:

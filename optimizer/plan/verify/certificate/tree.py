@@ -9,13 +9,17 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from math import isinf
 from typing import Any, Final, Literal
 
 from optimizer.plan.verify.certificate.branch import Branch, Split
 from optimizer.plan.verify.certificate.prices import appraise
-from optimizer.plan.verify.certificate.problem import HOURS_PER_MONTH, NotProven, Stated
+from optimizer.plan.verify.certificate.problem import HOURS_PER_MONTH, NOTHING, NotProven, Stated
 
 VERSION: Final = 1
+
+MALFORMED: Final = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
+"""What reading a field raises that is missing, of another kind than it should be, or out of range."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +42,24 @@ def read_certificate(text: str) -> dict[str, Any]:
         NotProven: the text is none.
     """
     try:
-        content = json.loads(text, parse_float=Fraction, parse_constant=_no_number)
+        content = json.loads(text, parse_float=_fraction, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise NotProven(f"not JSON: {error}") from error
     if not isinstance(content, dict) or content.get("certificate_version") != VERSION:
         raise NotProven(f"not a certificate of version {VERSION}")
     return content
+
+
+def _fraction(digits: str) -> Fraction:
+    """A number as its digits say; refused where it is too large or too small to be one that anybody computed."""
+    near = float(digits)
+    if isinf(near):
+        raise ValueError(f"{digits} is too large")
+    if near == 0.0:
+        if Fraction(digits.lower().partition("e")[0]):
+            raise ValueError(f"{digits} is too small")
+        return NOTHING
+    return Fraction(digits)
 
 
 def _no_number(name: str) -> Fraction:
@@ -58,7 +74,7 @@ def stated(content: Mapping[str, Any]) -> Stated:
     """
     try:
         return Stated(**{item.name: content["problem"][item.name] for item in fields(Stated)})
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except MALFORMED as error:
         raise NotProven(f"not a purchase problem: {error!r}") from error
 
 
@@ -73,10 +89,10 @@ def check(content: Mapping[str, Any]) -> Proven:
         at_least = content["claim"]["no_plan_costs_less_than_usd_per_month"]
         usd = None if at_least is None else Fraction(at_least)
         leaves = _leaves(problem, Branch(), content["proof"], None if usd is None else usd / HOURS_PER_MONTH)
-    except (KeyError, TypeError, ValueError, IndexError, ZeroDivisionError) as error:
+        over_budget = usd is not None and usd > Fraction(problem.limits.get("max_monthly_usd", usd))
+    except MALFORMED as error:
         raise NotProven(f"not a proof: {error!r}") from error
-    budget = problem.limits.get("max_monthly_usd")
-    return Proven(None if usd is not None and budget is not None and usd > budget else usd, leaves)
+    return Proven(None if over_budget else usd, leaves)
 
 
 def _leaves(problem: Stated, root: Branch, proof: Mapping[str, Any], usd_per_hour: Fraction | None) -> int:

@@ -1,0 +1,126 @@
+"""Serving engines: where each runs, and what it starts with by version, GPU and device memory."""
+
+from collections.abc import Iterable, Sequence
+from datetime import date
+from fnmatch import fnmatchcase
+from typing import Annotated, Final, Literal, NamedTuple, Self
+
+from pydantic import Field, model_validator
+
+from optimizer.base.model import Strict
+from optimizer.inputs.catalog.kinds import FigureStatus
+
+Setting = Literal["memory_utilization", "max_num_seqs", "max_num_batched_tokens"]
+UNITS: Final = {"memory_utilization": "share", "max_num_seqs": "sequences", "max_num_batched_tokens": "tokens"}
+"""The one unit that each setting is written in."""
+
+Count = Annotated[int, Field(ge=1)]
+
+
+class EngineSettings(NamedTuple):
+    """What a server runs with where nobody sets anything.
+
+    Attributes:
+        memory_utilization: Share of the usable device memory that it takes.
+        max_num_seqs: Sequences that run at once.
+        max_num_batched_tokens: Tokens of one step.
+    """
+
+    memory_utilization: float
+    max_num_seqs: int
+    max_num_batched_tokens: int
+
+
+class Engine(Strict):
+    """A serving engine: where it runs and, where no row of `engine_defaults.csv` is closer, what it starts with."""
+
+    id: str
+    name: str
+    architectures: tuple[str, ...]
+    """GPU architectures that its documentation supports, plugins included."""
+    schemes: tuple[str, ...]
+    """Precision schemes it can load."""
+    kv_precisions: tuple[str, ...]
+    plannable: bool
+    """Whether plans consider it; false for engines that serve one request at a time."""
+    memory_utilization: Annotated[float, Field(gt=0, le=1)]
+    """Share of usable memory the engine takes by default."""
+    max_num_seqs: Count
+    max_num_batched_tokens: Count
+    newest_version: str
+    """The newest stable release: what a plan assumes."""
+    source: str
+    as_of: date
+    note: str = ""
+
+
+class EngineDefault(Strict):
+    """One setting that an engine starts with on some GPUs or in older releases, instead of what its row says."""
+
+    engine: str
+    setting: Setting
+    before_version: str = ""
+    """Of releases before that one; blank where it holds up to the newest."""
+    gpu: str = "*"
+    """A pattern of ids."""
+    min_memory_gib: Annotated[float, Field(ge=0)] = 0.0
+    """On devices with so much memory or more."""
+    value: Annotated[float, Field(gt=0)]
+    unit: str
+    source: str
+    as_of: date
+    status: FigureStatus
+    note: str = ""
+
+    @model_validator(mode="after")
+    def _sound(self) -> Self:
+        unit = UNITS[self.setting]
+        if self.unit != unit:
+            raise ValueError(f"{self.setting} is written in {unit}, not in '{self.unit}'")
+        if self.value > 1 if unit == "share" else self.value % 1:
+            raise ValueError(f"{self.setting} must be {'at most 1' if unit == 'share' else 'a whole number'}")
+        return self
+
+
+class Device(NamedTuple):
+    """What engines look at when they choose their defaults: a GPU's id and its memory in GiB."""
+
+    gpu: str
+    memory_gib: float
+
+
+def settings_on(
+    engine: Engine, device: Device, defaults: Iterable[EngineDefault], earlier: Sequence[str] = ()
+) -> EngineSettings:
+    """What an engine starts with on a device.
+
+    The closest row counts: of the earliest limiting release first, then one that names the GPU, then the one that asks
+    for most memory.
+
+    Args:
+        engine: Its own row, where none is closer.
+        device: Where it runs.
+        defaults: All rows of the catalog.
+        earlier: The values of `before_version` that the release in question lies before, the first release first.
+    """
+    fitting = [
+        row
+        for row in defaults
+        if row.engine == engine.id
+        and (not row.before_version or row.before_version in earlier)
+        and fnmatchcase(device.gpu, row.gpu)
+        and row.min_memory_gib <= device.memory_gib
+    ]
+    # the farthest row first, so that closer ones replace it
+    fitting.sort(key=lambda row: (_nearness(row, earlier), row.gpu != "*", row.min_memory_gib))
+    closest = {row.setting: row.value for row in fitting}
+    return EngineSettings(
+        memory_utilization=closest.get("memory_utilization", engine.memory_utilization),
+        max_num_seqs=int(closest.get("max_num_seqs", engine.max_num_seqs)),
+        max_num_batched_tokens=int(closest.get("max_num_batched_tokens", engine.max_num_batched_tokens)),
+    )
+
+
+def _nearness(row: EngineDefault, earlier: Sequence[str]) -> int:
+    """0 for what holds up to the newest release, and the more the earlier the release that limits it."""
+    return len(earlier) - earlier.index(row.before_version) if row.before_version else 0

@@ -1,0 +1,1 @@
+"""A model's row of the catalog from its Hugging Face config.json."""

@@ -1,0 +1,49 @@
+"""A decoder built from a configuration, layer by layer."""
+
+from optimizer.inputs.importing.hf_config.families import ModelFamily
+from optimizer.inputs.importing.hf_config.fields import Fields
+from optimizer.inputs.importing.hf_config.kinds import Kind, layer_kinds, prediction_head_kinds
+from optimizer.inputs.importing.hf_config.layers import Decoder, Layer
+from optimizer.inputs.importing.hf_config.mixers import read_mixer
+from optimizer.inputs.importing.hf_config.networks import read_network
+from optimizer.inputs.importing.hf_config.searched import read_searched
+
+
+def read_decoder(fields: Fields, family: ModelFamily) -> Decoder:
+    """The decoder that the configuration describes; problems are left with the fields."""
+    if family.searched:
+        return read_searched(fields, family)
+    kinds = layer_kinds(fields, family)
+    heads = prediction_head_kinds(fields, family, kinds)
+    layers = tuple(_layer(fields, family, kind, at) for at, kind in enumerate([*kinds, *heads]))
+    per_layer_inputs = _per_layer_inputs(fields, len(kinds))
+    hidden, streams = fields.count("hidden_size"), fields.count("hc_mult", missing=0)
+    return Decoder(
+        hidden=hidden,
+        vocab=fields.count("vocab_size"),
+        tied_embeddings=fields.flag("tie_word_embeddings", missing=family.tied_embeddings),
+        layers=layers[: len(kinds)],
+        prediction_heads=layers[len(kinds) :],
+        # a projection of all residual streams into one, and of the hidden state into every layer's own input
+        other_params=streams * (streams * hidden + 1) + bool(streams) + hidden * per_layer_inputs,
+        lookup_params=fields.count("vocab_size_per_layer_input", missing=0) * per_layer_inputs,
+    )
+
+
+def _per_layer_inputs(fields: Fields, layers: int) -> int:
+    """Width of the inputs that each layer takes from an embedding of its own, all layers together."""
+    return layers * fields.count("hidden_size_per_layer_input", least=0, missing=0)
+
+
+def _layer(fields: Fields, family: ModelFamily, kind: Kind, at: int) -> Layer:
+    mixer, feed_forward = kind
+    hidden, streams = fields.count("hidden_size"), fields.count("hc_mult", missing=0)
+    gate = fields.count("hidden_size_per_layer_input", least=0, missing=0)
+    # mixing of residual streams before mixer and network; a gate, a projection and a norm of the layer's own input
+    mixing = 2 * ((2 + streams) * streams * (streams * hidden + 1) + 3) if streams else 0
+    own_input = 2 * hidden * gate + hidden if gate else 0
+    return Layer(
+        mixer=read_mixer(fields, family, mixer, at),
+        feed_forward=read_network(fields, family, feed_forward, at),
+        other_params=family.norms * hidden + mixing + own_input,
+    )

@@ -1,0 +1,202 @@
+"""Families of configurations that are understood: what a `model_type` implies without a word in its config.json."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from optimizer.inputs.importing.hf_config.attention import Gate, QkNorm
+
+Attention = Literal["grouped", "latent", "compressed"]
+Bias = Literal["none", "qkv", "as stated", "all"]
+Window = Literal["none", "stated", "switched", "alternating", "by layer type", "chunks"]
+Recurrent = Literal["none", "gated delta", "kimi delta", "mamba", "lightning", "convolution"]
+Indexed = Literal["none", "latent", "blocks"]
+HasExperts = Literal["no", "yes", "as stated"]
+
+
+@dataclass(frozen=True)
+class ModelFamily:
+    """What the modelling code of a `model_type` does without a word in the configuration.
+
+    Attributes:
+        attention: The form of the layers that keep a cache.
+        recurrent: The form of the layers that keep a state.
+        indexed: How an indexer chooses tokens: among latent ones, or in blocks.
+        bias: Which attention projections have one: none, query/key/value, all, or all where `attention_bias` says so.
+        norms: Scales as wide as the hidden state in each layer.
+        window: Where a sliding window applies: nowhere; on all layers when `sliding_window` is set; as `switched` by
+            `use_sliding_window`; on all but every n-th layer; as the layers' types say; in chunks.
+        global_every: With alternating windows and chunks, every n-th layer sees the whole context.
+        experts: Whether layers have experts: none, some, or as the configuration says.
+        searched: Whether an architecture search left each block with heads and a width of its own.
+        shared_experts: How many experts every token meets, where nothing is stated.
+        dense_beside_experts: Whether a dense network runs beside the experts of every layer.
+        gate: A gate on the output of attention; `gate_field` turns it on where it is named.
+        tied_embeddings: Where `tie_word_embeddings` is not stated.
+        kv_heads_may_be_left_out: Whether no `num_key_value_heads` means one per attention head.
+        head_dim_may_be_left_out: Whether no `head_dim` means that the heads divide the hidden state.
+        defaults: Fields that published configurations leave out, as the modelling code has them.
+    """
+
+    attention: Attention = "grouped"
+    recurrent: Recurrent = "none"
+    indexed: Indexed = "none"
+    bias: Bias = "none"
+    qk_norm: QkNorm = "none"
+    norms: int = 2
+    window: Window = "none"
+    global_every: int = 0
+    sinks: Literal["none", "all", "as stated"] = "none"
+    gate: Gate = "none"
+    gate_field: str = ""
+    gated_mlp: bool = True
+    searched: bool = False
+    experts: HasExperts = "no"
+    expert_bias: bool = False
+    shared_experts: int = 0
+    shared_gate: bool = False
+    dense_beside_experts: bool = False
+    tied_embeddings: bool = False
+    kv_heads_may_be_left_out: bool = False
+    head_dim_may_be_left_out: bool = True
+    defaults: Mapping[str, object] = field(default_factory=dict)
+
+
+_DEEPSEEK: Final = ModelFamily(attention="latent", experts="yes")
+_SPARSE_DEEPSEEK: Final = ModelFamily(attention="latent", experts="yes", indexed="latent")
+_QWEN3: Final = ModelFamily(bias="as stated", qk_norm="head", window="switched", head_dim_may_be_left_out=False)
+_QWEN3_MOE: Final = ModelFamily(
+    bias="as stated", qk_norm="head", window="switched", experts="yes", head_dim_may_be_left_out=False
+)
+_QWEN3_NEXT: Final = ModelFamily(
+    recurrent="gated delta",
+    bias="as stated",
+    qk_norm="head",
+    gate="per element",
+    experts="as stated",
+    shared_gate=True,
+    head_dim_may_be_left_out=False,
+    defaults={"full_attention_interval": 4},
+)
+_GEMMA3: Final = ModelFamily(
+    qk_norm="head",
+    norms=4,
+    window="alternating",
+    global_every=6,
+    tied_embeddings=True,
+    head_dim_may_be_left_out=False,
+)
+_LLAMA: Final = ModelFamily(bias="as stated", kv_heads_may_be_left_out=True)
+_MISTRAL: Final = ModelFamily(window="stated")
+_QWEN2: Final = ModelFamily(bias="qkv", window="switched")
+_STEP: Final = ModelFamily(
+    qk_norm="head",
+    window="by layer type",
+    gate="per head",
+    experts="yes",
+    defaults={"first_k_dense_replace": 3},
+)
+
+FAMILIES: Final[dict[str, ModelFamily]] = {
+    "deepseek_v2": _DEEPSEEK,
+    "deepseek_v3": _DEEPSEEK,
+    "deepseek_v32": _SPARSE_DEEPSEEK,
+    "deepseek_v4": ModelFamily(attention="compressed", experts="yes", head_dim_may_be_left_out=False),
+    "gemma": ModelFamily(tied_embeddings=True, head_dim_may_be_left_out=False),
+    "gemma2": ModelFamily(
+        norms=4, window="alternating", global_every=2, tied_embeddings=True, head_dim_may_be_left_out=False
+    ),
+    "gemma3_text": _GEMMA3,
+    "gemma4_text": ModelFamily(
+        bias="as stated",
+        qk_norm="head",
+        norms=4,
+        window="by layer type",
+        experts="as stated",
+        dense_beside_experts=True,
+        tied_embeddings=True,
+        head_dim_may_be_left_out=False,
+    ),
+    "glm4_moe": ModelFamily(bias="as stated", experts="yes", head_dim_may_be_left_out=False),
+    "glm4_moe_lite": _DEEPSEEK,
+    "glm_moe_dsa": _SPARSE_DEEPSEEK,
+    "gpt_oss": ModelFamily(
+        bias="all",
+        window="by layer type",
+        sinks="all",
+        experts="yes",
+        expert_bias=True,
+        head_dim_may_be_left_out=False,
+    ),
+    "granite": ModelFamily(bias="as stated"),
+    "kimi_k2": _DEEPSEEK,
+    "kimi_linear": ModelFamily(attention="latent", recurrent="kimi delta", experts="yes"),
+    "lfm2": ModelFamily(qk_norm="head", recurrent="convolution", tied_embeddings=True),
+    "lfm2_moe": ModelFamily(qk_norm="head", recurrent="convolution", experts="yes", tied_embeddings=True),
+    "llama": _LLAMA,
+    "llama4_text": ModelFamily(
+        bias="as stated",
+        window="chunks",
+        global_every=4,
+        experts="yes",
+        shared_experts=1,
+        head_dim_may_be_left_out=False,
+    ),
+    "mimo": _QWEN2,
+    "mimo_v2_flash": ModelFamily(
+        bias="as stated", window="by layer type", sinks="as stated", experts="yes", head_dim_may_be_left_out=False
+    ),
+    "minimax": ModelFamily(recurrent="lightning", experts="yes"),
+    "minimax_m2": ModelFamily(qk_norm="width", experts="yes", head_dim_may_be_left_out=False),
+    "minimax_m3": ModelFamily(
+        qk_norm="head",
+        indexed="blocks",
+        gate="per element",
+        gate_field="attention_output_gate",
+        experts="yes",
+        head_dim_may_be_left_out=False,
+    ),
+    "ministral3": _MISTRAL,
+    "mistral": _MISTRAL,
+    "mixtral": ModelFamily(window="stated", experts="yes"),
+    "nemotron-nas": ModelFamily(bias="as stated", searched=True),
+    "nemotron_h": ModelFamily(recurrent="mamba", norms=1, gated_mlp=False, experts="as stated"),
+    "olmo2": ModelFamily(bias="as stated", qk_norm="width"),
+    "olmo3": ModelFamily(bias="as stated", qk_norm="width", window="by layer type"),
+    "phi3": _MISTRAL,
+    "qwen2": _QWEN2,
+    "qwen2_moe": ModelFamily(bias="qkv", window="switched", experts="yes", shared_gate=True),
+    "qwen3": _QWEN3,
+    "qwen3_5_moe_text": _QWEN3_NEXT,
+    "qwen3_5_text": _QWEN3_NEXT,
+    "qwen3_moe": _QWEN3_MOE,
+    "qwen3_next": _QWEN3_NEXT,
+    "seed_oss": ModelFamily(bias="as stated"),
+    "smollm3": _LLAMA,
+    "step3p7": _STEP,
+}
+"""By `model_type`. Source: the modelling code that Hugging Face transformers 5.23.0 runs for each, and that of the
+published models for `mimo`, `minimax_m3` and `nemotron-nas`."""
+
+ALSO_CALLED: Final = {
+    "deepseek_ref": "deepseek_v4",
+    "kimi_k25": "kimi_k2",
+    "kimi_k3": "kimi_linear",
+    "gemma3": "gemma3_text",
+    "gemma4": "gemma4_text",
+    "llama4": "llama4_text",
+    "minimax_m3_vl_text": "minimax_m3",
+    "minimax_text_01": "minimax",
+    "minimax_m1": "minimax",
+    "nemotron_nas": "nemotron-nas",
+    "qwen2_5_vl": "qwen2",
+    "qwen2_5_vl_text": "qwen2",
+    "qwen2_vl": "qwen2",
+    "qwen2_vl_text": "qwen2",
+    "qwen3_5": "qwen3_5_text",
+    "qwen3_5_moe": "qwen3_5_moe_text",
+    "qwen3_vl_moe_text": "qwen3_moe",
+    "qwen3_vl_text": "qwen3",
+    "step3p5": "step3p7",
+}
+"""Other names of the same modelling code, and text parts whose own name is left out."""

@@ -1,0 +1,53 @@
+"""Feed-forward networks: one for every token, or many experts of which a token meets a few."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class DenseNetwork:
+    """Up and down projection, and a gate beside the first where it is gated."""
+
+    width: int
+    gated: bool = True
+    bias: bool = False
+
+    def params(self, hidden: int) -> int:
+        """Matrices and biases."""
+        wide = 2 if self.gated else 1
+        return (wide + 1) * hidden * self.width + (wide * self.width + hidden if self.bias else 0)
+
+
+@dataclass(frozen=True)
+class ExpertNetwork:
+    """Routed experts with their router, experts that every token meets, and projections into and out of them."""
+
+    count: int
+    active: int
+    width: int
+    gated: bool = True
+    bias: bool = False
+    router_bias: bool = False
+    latent: int = 0
+    """Width of the state that routed experts see, where it is narrower than the hidden state; 0 where it is not."""
+    latent_norm: bool = False
+    shared_width: int = 0
+    shared_gate: bool = False
+    """One more row that weighs the shared experts."""
+    other_params: int = 0
+
+    def params(self, hidden: int) -> int:
+        """All experts, the router, and what every token meets."""
+        shared = DenseNetwork(self.shared_width, self.gated).params(hidden) + (hidden if self.shared_gate else 0)
+        router = self.count * (hidden + (1 if self.router_bias else 0))
+        latent = 2 * hidden * self.latent + (self.latent if self.latent_norm else 0)
+        return self.count * self._one(hidden) + shared + router + latent + self.other_params
+
+    def idle_params(self, hidden: int) -> int:
+        """The experts that the router passes over."""
+        return (self.count - self.active) * self._one(hidden)
+
+    def _one(self, hidden: int) -> int:
+        return DenseNetwork(self.width, self.gated, self.bias).params(self.latent or hidden)
+
+
+FeedForward = DenseNetwork | ExpertNetwork

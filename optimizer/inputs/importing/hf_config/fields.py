@@ -1,0 +1,115 @@
+"""The fields of a config.json, read strictly: every problem is kept, so that all are reported at once."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from optimizer.base.errors import Finding, InputError
+
+TEXT_PARTS: Final = ("text_config", "llm_config", "language_config")
+"""Where a multimodal model's configuration describes the part that reads and writes text."""
+MECHANISMS: Final = (
+    *("index_topk", "sparse_attention_config", "compress_ratios", "kv_lora_rank", "num_kv_shared_layers"),
+    *("linear_num_key_heads", "linear_attn_config", "attn_type_list", "full_attention_interval"),
+    *("hybrid_override_pattern", "layers_block_type", "hybrid_layer_pattern", "block_configs", "attention_chunk_size"),
+    *("mamba_d_state", "mamba_num_heads", "ssm_state_size", "conv_L_cache", "hidden_size_per_layer_input"),
+    *("moe_latent_size", "routed_expert_hidden_size", "n_routed_experts", "num_local_experts", "num_experts"),
+    *("moe_num_experts", "zero_expert_num", "hc_mult", "swa_num_key_value_heads", "num_global_key_value_heads"),
+    *("attn_res_block_size", "engram_config", "oe_vocab_size_ratio"),
+)
+"""Fields that change what a layer holds or keeps. One that is stated and that nobody read is refused, not ignored."""
+
+
+@dataclass
+class Fields:
+    """A configuration's fields, what was read of them, and what was wrong with them."""
+
+    file: str
+    content: dict[str, Any]
+    """Of the part that reads and writes text; what it leaves out is taken from the whole."""
+    findings: list[Finding] = field(default_factory=list)
+    seen: set[str] = field(default_factory=set)
+
+    def get(self, *names: str) -> Any:
+        """The first of these fields that is stated and not null."""
+        self.seen.update(names)
+        return next((self.content[name] for name in names if self.content.get(name) is not None), None)
+
+    def count(self, *names: str, least: int = 1, missing: int | None = None) -> int:
+        """A whole number under any of these names; `missing` stands for null where that has a meaning."""
+        value = self.get(*names)
+        if value is None and missing is not None:
+            return missing
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            shown = "is missing" if value is None else f"{value!r} is not a whole number from {least}"
+            others = f"elsewhere called {', '.join(names[1:])}" if value is None and names[1:] else ""
+            self.refuse(self.stated(*names), shown, others)
+            return max(least, 1)
+        return value
+
+    def flag(self, name: str, *, missing: bool) -> bool:
+        """Yes or no."""
+        value = self.get(name)
+        if value is not None and not isinstance(value, bool):
+            self.refuse(name, f"{value!r} is not true or false")
+        return missing if value is None else bool(value)
+
+    def per_layer(self, *names: str, layers: int) -> list[Any] | None:
+        """A list with an entry for each layer, cut where the configuration goes on with its prediction heads."""
+        value = self.get(*names)
+        if value is None:
+            return None
+        if not isinstance(value, list) or len(value) < layers:
+            self.refuse(self.stated(*names), f"is not a list of {layers} layers")
+            return None
+        return value[:layers]
+
+    def group(self, name: str) -> "Fields":
+        """The fields inside a field; none where it is left out. Their problems join these."""
+        value = self.get(name)
+        if value is not None and not isinstance(value, dict):
+            self.refuse(name, "is not a group of fields")
+        return Fields(self.file, value if isinstance(value, dict) else {}, self.findings)
+
+    def stated(self, *names: str) -> str:
+        """Which of these names the configuration uses; the first where it uses none."""
+        return next((name for name in names if self.content.get(name) is not None), names[0])
+
+    def refuse(self, name: str, problem: str, hint: str = "") -> None:
+        """Adds a problem of a field, once."""
+        finding = Finding(self.file, 0, name, problem, hint)
+        if finding not in self.findings:
+            self.findings.append(finding)
+
+    def refuse_unread(self) -> None:
+        """Refuses every stated mechanism that nobody asked for."""
+        for name in MECHANISMS:
+            if name not in self.seen and self.content.get(name):
+                self.refuse(name, "is not understood in a model of this kind", "write the row into models.csv by hand")
+
+    def check(self) -> None:
+        """Raises InputError with every problem so far."""
+        if self.findings:
+            raise InputError(self.findings)
+
+
+def load_json(file: Path) -> dict[str, Any]:
+    """The object in a JSON file. Raises InputError: no such file, not JSON, or not an object."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError([Finding(str(file), 0, "", "cannot be read", "give the folder that holds it")]) from error
+    except json.JSONDecodeError as error:
+        raise InputError([Finding(str(file), error.lineno, "", f"broken JSON: {error.msg}")]) from error
+    if not isinstance(content, dict):
+        raise InputError([Finding(str(file), 1, "", "is not a model's configuration")])
+    return content
+
+
+def text_fields(file: Path, content: dict[str, Any]) -> Fields:
+    """The fields of the part that reads and writes text."""
+    part: object = next((content[name] for name in TEXT_PARTS if name in content), {})
+    if not isinstance(part, dict):
+        raise InputError([Finding(str(file), 1, "", "is not a model's configuration")])
+    return Fields(str(file), {**content, **part})

@@ -1,0 +1,199 @@
+"""The mixer of a layer, read from a configuration in the words of each family."""
+
+from optimizer.inputs.importing.hf_config.attention import (
+    CompressedAttention,
+    GroupedAttention,
+    Indexer,
+    LatentAttention,
+)
+from optimizer.inputs.importing.hf_config.families import ModelFamily
+from optimizer.inputs.importing.hf_config.fields import Fields
+from optimizer.inputs.importing.hf_config.kinds import MixerKind, sharing_layers
+from optimizer.inputs.importing.hf_config.layers import Mixer
+from optimizer.inputs.importing.hf_config.recurrent import (
+    STATE_BYTES,
+    GatedDeltaNet,
+    KimiDeltaAttention,
+    LightningAttention,
+    Mamba2,
+    ShortConvolution,
+)
+
+COMPRESSION = {"sliding_attention": 0, "compressed_sparse_attention": 4, "heavily_compressed_attention": 128}
+"""Tokens behind one compressed key, by the names of DeepSeek-V4's layers."""
+BYTES_OF_TYPE = {"float32": 4, "bfloat16": 2, "float16": 2}
+
+
+def read_mixer(fields: Fields, family: ModelFamily, kind: MixerKind, at: int) -> Mixer | None:
+    """What lets tokens of layer `at` see those before them."""
+    if kind == "none":
+        return None
+    if kind == "state":
+        return _recurrent(fields, family)
+    if family.attention == "latent":
+        return _latent(fields, family, at)
+    return _compressed(fields, at) if family.attention == "compressed" else _grouped(fields, family, kind, at)
+
+
+def _grouped(fields: Fields, family: ModelFamily, kind: MixerKind, at: int) -> GroupedAttention:
+    windowed = kind == "window"
+    heads, kv_heads, head_dim, value_dim = _grouped_dims(fields, family, windowed=windowed)
+    everywhere = family.bias == "all" or (family.bias == "as stated" and fields.flag("attention_bias", missing=False))
+    indexer, sparse = _block_indexer(fields, at) if family.indexed == "blocks" else (None, False)
+    gated = not family.gate_field or fields.flag(family.gate_field, missing=False)
+    stated = fields.flag("add_swa_attention_sink_bias" if windowed else "add_full_attention_sink_bias", missing=False)
+    return GroupedAttention(
+        heads=heads,
+        kv_heads=kv_heads,
+        head_dim=head_dim,
+        value_dim=value_dim,
+        bias=everywhere or family.bias == "qkv",
+        output_bias=everywhere,
+        qk_norm=family.qk_norm,
+        gate=family.gate if gated else "none",
+        value_is_key=not windowed and fields.flag("attention_k_eq_v", missing=False),
+        own_cache=at < fields.count("num_hidden_layers", missing=at + 1) - sharing_layers(fields),
+        sinks=family.sinks == "all" or (family.sinks == "as stated" and stated),
+        windowed=windowed,
+        sparse=sparse,
+        indexer=indexer,
+    )
+
+
+def _grouped_dims(fields: Fields, family: ModelFamily, *, windowed: bool) -> tuple[int, int, int, int]:
+    """Heads, KV heads, and the widths of a key and a value; some models have other ones in windowed layers."""
+    hidden = fields.count("hidden_size")
+    heads = fields.count("num_attention_heads")
+    kv_heads = fields.count("num_key_value_heads", missing=heads if family.kv_heads_may_be_left_out else None)
+    head_dim = fields.count(
+        "head_dim", "attention_head_dim", missing=hidden // heads if family.head_dim_may_be_left_out else None
+    )
+    value_dim = fields.count("v_head_dim", missing=head_dim)
+    if windowed:
+        heads = fields.count("swa_num_attention_heads", missing=heads)
+        kv_heads = fields.count("swa_num_key_value_heads", missing=kv_heads)
+        head_dim = fields.count("swa_head_dim", missing=head_dim)
+        value_dim = fields.count("swa_v_head_dim", missing=value_dim)
+    elif family.window == "by layer type":
+        kv_heads = fields.count("num_global_key_value_heads", missing=kv_heads)
+        wide = fields.count("global_head_dim", missing=head_dim)
+        head_dim, value_dim = wide, wide if wide != head_dim else value_dim
+    if heads % kv_heads:
+        fields.refuse("num_key_value_heads", f"{kv_heads} does not divide the {heads} attention heads")
+    return heads, kv_heads, head_dim, value_dim
+
+
+def _block_indexer(fields: Fields, at: int) -> tuple[Indexer | None, bool]:
+    """An indexer over blocks of tokens, on the layers that state one."""
+    sparse = fields.group("sparse_attention_config")
+    where = sparse.get("sparse_attention_freq")
+    if not sparse.flag("use_sparse_attention", missing=False):
+        return None, False
+    if isinstance(where, list) and at < len(where) and not where[at]:
+        return None, False
+    indexer = Indexer(
+        heads=sparse.count("sparse_num_index_heads"),
+        head_dim=sparse.count("sparse_index_dim"),
+        query_from=fields.count("hidden_size"),
+        weighted_heads=False,
+        quantized_keys=False,
+    )
+    return indexer, True
+
+
+def _latent(fields: Fields, family: ModelFamily, at: int) -> LatentAttention:
+    rank = fields.count("q_lora_rank", missing=0)
+    indexed = family.indexed == "latent" and fields.get("index_topk") is not None
+    types = fields.get("indexer_types") or []
+    own = indexed and not (at < len(types) and types[at] == "shared")
+    return LatentAttention(
+        heads=fields.count("num_attention_heads"),
+        kv_lora_rank=fields.count("kv_lora_rank"),
+        q_lora_rank=rank,
+        qk_nope_head_dim=fields.count("qk_nope_head_dim"),
+        qk_rope_head_dim=fields.count("qk_rope_head_dim", least=0),
+        v_head_dim=fields.count("v_head_dim"),
+        output_gate=fields.flag("mla_use_output_gate", missing=False),
+        sparse=indexed,
+        indexer=Indexer(fields.count("index_n_heads"), fields.count("index_head_dim"), rank) if own else None,
+    )
+
+
+def _compressed(fields: Fields, at: int) -> CompressedAttention:
+    ratio = _ratio(fields, at)
+    sparse = ratio == COMPRESSION["compressed_sparse_attention"]
+    return CompressedAttention(
+        heads=fields.count("num_attention_heads"),
+        head_dim=fields.count("head_dim"),
+        q_lora_rank=fields.count("q_lora_rank"),
+        output_groups=fields.count("o_groups"),
+        output_rank=fields.count("o_lora_rank"),
+        ratio=ratio,
+        sparse=sparse,
+        index_heads=fields.count("index_n_heads") if sparse else 0,
+        index_dim=fields.count("index_head_dim") if sparse else 0,
+    )
+
+
+def _ratio(fields: Fields, at: int) -> int:
+    """Tokens behind one compressed key of this layer; prediction heads have none."""
+    named = fields.get("layer_types", "compress_ratios")
+    if not isinstance(named, list):
+        fields.refuse("compress_ratios", "is missing")
+        return 0
+    each = named[at] if at < len(named) else 0
+    ratio = COMPRESSION.get(each, each) if isinstance(each, str) else each
+    if ratio not in COMPRESSION.values():
+        fields.refuse(fields.stated("layer_types", "compress_ratios"), f"{each!r} is not understood")
+        return 0
+    return int(ratio)
+
+
+def _recurrent(fields: Fields, family: ModelFamily) -> Mixer:
+    if family.recurrent == "gated delta":
+        return GatedDeltaNet(
+            key_heads=fields.count("linear_num_key_heads"),
+            value_heads=fields.count("linear_num_value_heads"),
+            key_dim=fields.count("linear_key_head_dim"),
+            value_dim=fields.count("linear_value_head_dim"),
+            kernel=fields.count("linear_conv_kernel_dim"),
+            state_bytes=_bytes_of(fields, "mamba_ssm_dtype"),
+        )
+    if family.recurrent == "kimi delta":
+        # attention over the outputs of earlier blocks adds vectors, no matrices
+        fields.get("attn_res_block_size")
+        linear = fields.group("linear_attn_config")
+        return KimiDeltaAttention(
+            heads=linear.count("num_heads"),
+            head_dim=linear.count("head_dim"),
+            kernel=linear.count("short_conv_kernel_size"),
+            full_rank_gate=linear.flag("use_full_rank_gate", missing=False),
+        )
+    if family.recurrent == "mamba":
+        return _mamba(fields)
+    if family.recurrent == "lightning":
+        heads = fields.count("num_attention_heads")
+        return LightningAttention(heads, fields.count("head_dim", missing=fields.count("hidden_size") // heads))
+    width = fields.count("conv_dim", missing=fields.count("hidden_size"))
+    return ShortConvolution(fields.count("conv_L_cache"), width, fields.flag("conv_bias", missing=False))
+
+
+def _mamba(fields: Fields) -> Mamba2:
+    return Mamba2(
+        heads=fields.count("mamba_num_heads"),
+        head_dim=fields.count("mamba_head_dim"),
+        groups=fields.count("n_groups"),
+        state=fields.count("ssm_state_size"),
+        kernel=fields.count("conv_kernel"),
+        bias=fields.flag("mamba_proj_bias", missing=False) or fields.flag("use_bias", missing=False),
+        convolution_bias=fields.flag("use_conv_bias", missing=True),
+        state_bytes=_bytes_of(fields, "mamba_ssm_cache_dtype"),
+    )
+
+
+def _bytes_of(fields: Fields, name: str) -> int:
+    """Bytes of a number in a recurrent state."""
+    stated = fields.get(name)
+    if stated is not None and stated not in BYTES_OF_TYPE:
+        fields.refuse(name, f"'{stated}' is not one of {', '.join(BYTES_OF_TYPE)}")
+    return BYTES_OF_TYPE.get(str(stated), STATE_BYTES)

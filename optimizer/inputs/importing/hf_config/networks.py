@@ -1,0 +1,54 @@
+"""The feed-forward network of a layer, read from a configuration in the words of each family."""
+
+from typing import Final
+
+from optimizer.inputs.importing.hf_config.families import ModelFamily
+from optimizer.inputs.importing.hf_config.feed_forward import DenseNetwork, ExpertNetwork, FeedForward
+from optimizer.inputs.importing.hf_config.fields import Fields
+from optimizer.inputs.importing.hf_config.kinds import EXPERTS, FeedForwardKind, has_experts, sharing_layers
+
+DENSE_WIDTHS: Final = ("dense_intermediate_size", "intermediate_size_mlp", "intermediate_size")
+
+
+def read_network(fields: Fields, family: ModelFamily, kind: FeedForwardKind, at: int) -> FeedForward | None:
+    """What layer `at` computes of each token alone."""
+    if kind == "none":
+        return None
+    if kind == "experts":
+        return _experts(fields, family)
+    wider = 2 if fields.flag("use_double_wide_mlp", missing=False) else 1
+    shared = at >= fields.count("num_hidden_layers") - sharing_layers(fields)
+    width = fields.count(*DENSE_WIDTHS)
+    return DenseNetwork(width * (wider if shared else 1), family.gated_mlp, fields.flag("mlp_bias", missing=False))
+
+
+def _experts(fields: Fields, family: ModelFamily) -> ExpertNetwork:
+    width = fields.count("moe_intermediate_size", "intermediate_size")
+    every = fields.count("n_shared_experts", "num_shared_experts", least=0, missing=family.shared_experts)
+    shared = fields.count(
+        *("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size"),
+        *("shared_intermediate_size", "share_expert_dim"),
+        least=0,
+        missing=every * width,
+    )
+    count, hidden = fields.count(*EXPERTS), fields.count("hidden_size")
+    beside = family.dense_beside_experts
+    return ExpertNetwork(
+        count=count,
+        active=fields.count("num_experts_per_tok", "num_experts_per_token", "top_k_experts", "moe_top_k"),
+        width=width,
+        gated=family.gated_mlp,
+        bias=family.expert_bias,
+        router_bias=family.expert_bias or fields.get("topk_method") == "noaux_tc",
+        latent=fields.count("moe_latent_size", "routed_expert_hidden_size", missing=0),
+        latent_norm=fields.flag("latent_moe_use_norm", missing=False),
+        shared_width=fields.count("intermediate_size") if beside else shared,
+        shared_gate=family.shared_gate and shared > 0,
+        # three more norms, and the router's scales by element and by expert
+        other_params=4 * hidden + count if beside else 0,
+    )
+
+
+def experts_of(fields: Fields, family: ModelFamily) -> ExpertNetwork | None:
+    """The routed experts of the layers that have any."""
+    return _experts(fields, family) if has_experts(fields, family) else None

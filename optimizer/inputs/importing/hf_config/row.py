@@ -1,0 +1,171 @@
+"""The catalog's row of a model whose config.json is given."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any, Final
+
+from optimizer.base.units import PARAMS_PER_BILLION
+from optimizer.inputs.catalog.models import Model
+from optimizer.inputs.importing.hf_config.cache import cache_columns
+from optimizer.inputs.importing.hf_config.decoder import read_decoder
+from optimizer.inputs.importing.hf_config.families import ALSO_CALLED, FAMILIES, ModelFamily
+from optimizer.inputs.importing.hf_config.feed_forward import DenseNetwork, ExpertNetwork
+from optimizer.inputs.importing.hf_config.fields import Fields, load_json, text_fields
+from optimizer.inputs.importing.hf_config.layers import Decoder
+from optimizer.inputs.importing.hf_config.networks import DENSE_WIDTHS, experts_of
+from optimizer.inputs.importing.hf_config.other_uses import refuse_other_uses
+from optimizer.inputs.importing.hf_config.stored import stored_columns
+from optimizer.inputs.importing.hf_config.vision import vision_params
+
+CONFIG_NAME: Final = "config.json"
+QUANTIZATION_NAME: Final = "hf_quant_config.json"
+DIGITS_OF_BILLIONS: Final = 4
+QUANTIZATIONS: Final = ("NVFP4", "MXFP4", "FP8", "AWQ", "GPTQ", "INT4", "INT8")
+"""Words that stand in the names of quantized checkpoints."""
+
+
+@dataclass(frozen=True)
+class Naming:
+    """What a config.json does not say of its model: names, licence, where it is from and when."""
+
+    id: str
+    hf_id: str
+    licence: str
+    source: str
+    as_of: date
+    precision: str = ""
+    """Of the weights, where the configuration's own is not one that is understood."""
+
+
+def model_of_config(path: Path, naming: Naming, weight_bits: Mapping[str, float]) -> Model:
+    """The catalog row of a model whose config.json stands at the path, or in the folder there.
+
+    Args:
+        path: A folder, or the file in it.
+        naming: What the file does not say.
+        weight_bits: Bits per quantized weight of each precision scheme.
+
+    Raises:
+        InputError: no such file, not JSON, an architecture that is not known, a model that does not generate text, or
+            a field that is missing or means something that the catalog cannot describe; all problems at once.
+    """
+    file = path / CONFIG_NAME if path.is_dir() else path
+    whole = load_json(file)
+    fields = text_fields(file, whole)
+    refuse_other_uses(fields, whole, (naming.hf_id, naming.id))
+    fields.check()
+    family = _family(fields)
+    decoder = read_decoder(fields, family)
+    cached = cache_columns(fields, family, decoder)
+    context = fields.count("max_position_embeddings", "model_max_length")
+    experts = experts_of(fields, family)
+    width = fields.count(*DENSE_WIDTHS, missing=experts.width if experts else 1)
+    stored = _stored(fields, family, decoder, file, naming.precision, weight_bits)
+    vision, uncounted = vision_params(whole, decoder.hidden)
+    fields.refuse_unread()
+    fields.check()
+    return Model.model_validate(
+        {
+            **{name: getattr(naming, name) for name in ("id", "hf_id", "licence", "source", "as_of")},
+            **_counted_columns(decoder, vision),
+            **_shape_columns(decoder, experts, width),
+            **cached,
+            **stored,
+            "max_context_tokens": context,
+            "note": "; ".join((*_notes(whole, stored, naming), *uncounted)),
+        }
+    )
+
+
+def _family(fields: Fields) -> ModelFamily:
+    name = fields.get("model_type")
+    known = FAMILIES.get(ALSO_CALLED.get(name, name)) if isinstance(name, str) else None
+    if known is None:
+        fields.refuse("model_type", f"{name!r} is not understood", f"known: {', '.join(FAMILIES)}")
+        fields.check()
+        raise AssertionError
+    return known
+
+
+def _stored(
+    fields: Fields,
+    family: ModelFamily,
+    decoder: Decoder,
+    file: Path,
+    stated: str,
+    weight_bits: Mapping[str, float],
+) -> dict[str, object]:
+    """Precision of the weights as released; a user's word stands above the configuration's."""
+    if stated:
+        return {"native_precision": stated, "native_quantized_part": None}
+    beside = _quantization_beside(file)
+    return stored_columns(fields, family, decoder, beside=beside, weight_bits=weight_bits)
+
+
+def _quantization_beside(file: Path) -> dict[str, Any] | None:
+    """What ModelOpt writes beside a config.json that does not say it."""
+    beside = file.parent / QUANTIZATION_NAME
+    entry = load_json(beside).get("quantization") if beside.is_file() else None
+    return entry if isinstance(entry, dict) else None
+
+
+def _counted_columns(decoder: Decoder, vision: int) -> dict[str, object]:
+    counted = asdict(decoder.counted())
+    heads = counted.pop("prediction_head_params")
+    return {
+        **{f"{name}_b": _billions(count) for name, count in counted.items()},
+        "prediction_head_params_b": _billions(heads),
+        "unread_params_b": _billions(vision + decoder.lookup_params),
+    }
+
+
+def _shape_columns(decoder: Decoder, experts: ExpertNetwork | None, width: int) -> dict[str, object]:
+    dense = [layer.feed_forward.width for layer in decoder.layers if isinstance(layer.feed_forward, DenseNetwork)]
+    at = [number for number, layer in enumerate(decoder.layers) if isinstance(layer.feed_forward, ExpertNetwork)]
+    networks = [number for number, layer in enumerate(decoder.layers) if layer.feed_forward is not None]
+    first = networks.index(at[0]) if at else 0
+    step = networks.index(at[1]) - first if len(at) > 1 else 1
+    routed = (
+        {
+            "moe_experts": experts.count,
+            "moe_active_experts": experts.active,
+            "moe_intermediate_size": experts.width,
+            "moe_shared_intermediate_size": experts.shared_width or None,
+            "moe_first_dense_layers": 0 if step > 1 else first,
+            "moe_layer_step": step,
+        }
+        if experts
+        else {}
+    )
+    return {
+        "layers": len(decoder.layers),
+        "hidden_size": decoder.hidden,
+        "intermediate_size": max(dense, default=width),
+        "mlp_gated": _gated(decoder),
+        "vocab_size": decoder.vocab,
+        "tied_embeddings": decoder.tied_embeddings,
+        **routed,
+    }
+
+
+def _gated(decoder: Decoder) -> bool:
+    networks = [layer.feed_forward for layer in decoder.layers]
+    return all(network.gated for network in networks if isinstance(network, (DenseNetwork, ExpertNetwork)))
+
+
+def _notes(whole: dict[str, Any], stored: dict[str, object], naming: Naming) -> list[str]:
+    notes = []
+    if whole.get("vision_config") or whole.get("audio_config"):
+        notes.append("parameters of the text part; encoders are counted apart")
+    named = next((word for word in QUANTIZATIONS if word in naming.hf_id.upper()), None)
+    if named and not naming.precision and stored["native_quantized_part"] is None:
+        notes.append(
+            f"the name says {named}, but {CONFIG_NAME} states no quantization: put {QUANTIZATION_NAME} beside it"
+        )
+    return notes
+
+
+def _billions(parameters: int) -> float:
+    return round(parameters / PARAMS_PER_BILLION, DIGITS_OF_BILLIONS)

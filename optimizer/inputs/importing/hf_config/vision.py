@@ -1,0 +1,47 @@
+"""Parameters of the encoders that stand beside a multimodal model's text part."""
+
+from collections.abc import Mapping
+from typing import Any
+
+PATCH_CHANNELS = 3
+
+
+def vision_params(whole: Mapping[str, Any], text_width: int) -> tuple[int, list[str]]:
+    """Parameters of the vision encoder with what joins it to the text part, and what could not be counted.
+
+    A transformer of attention and a two-layer network with biases, a patch embedding, learned positions, and a
+    projector of merged patches; one more projector for each layer whose features go into the text part on their own.
+    """
+    notes = [f"{name} is not counted" for name in ("audio_config",) if whole.get(name)]
+    vision = whole.get("vision_config")
+    if not isinstance(vision, Mapping):
+        return 0, notes
+    number = _Numbers(vision)
+    width = number("hidden_size", "vt_hidden_size", "width")
+    depth = number("depth", "num_hidden_layers", "vt_num_hidden_layers", "layers")
+    wide = number("intermediate_size", "vt_intermediate_size") or 4 * width
+    if not width or not depth:
+        return 0, [*notes, "vision_config is not understood: its encoder is not counted"]
+    gated = str(vision.get("model_type", "")).startswith("gemma4")
+    heads = vision.get("qkv_hidden_size") or (number("head_dim") * number("num_attention_heads") or width)
+    layer = 4 * width * heads + (3 if gated else 2) * width * wide + (0 if gated else 9 * width + wide)
+    patch = number("patch_size")
+    merge = vision.get("spatial_merge_size") or (vision.get("merge_kernel_size") or [1])[0]
+    merged = width * merge * merge
+    out = number("out_hidden_size", "text_hidden_size") or text_width
+    projector = merged * out if gated or merge == 1 else merged * merged + merged * out
+    frames = number("temporal_patch_size") or 1
+    positions = number("num_position_embeddings") or 2 * number("position_embedding_size")
+    positions = positions or number("init_pos_emb_height") * number("init_pos_emb_width")
+    projectors = 1 + len(vision.get("deepstack_visual_indexes") or ())
+    return depth * layer + projectors * projector + (PATCH_CHANNELS * frames * patch**2 + positions) * width, notes
+
+
+class _Numbers:
+    """The whole numbers of a group of fields, 0 where none is stated."""
+
+    def __init__(self, group: Mapping[str, Any]) -> None:
+        self._group = group
+
+    def __call__(self, *names: str) -> int:
+        return next((int(self._group[name]) for name in names if isinstance(self._group.get(name), int)), 0)

@@ -1,0 +1,138 @@
+"""How much is asked, as people know it: a rate over the week, tokens a day, a batch with a deadline."""
+
+import re
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from optimizer.base.model import Strict
+from optimizer.base.units import HOURS_PER_DAY
+from optimizer.inputs.scenario.fields import HourlyRate, ManyTokens, Number, Rate
+
+DAYS_PER_WEEK: Final = 7
+WEEKDAYS: Final = 5
+FULL_HOUR: Final = re.compile(r"(\d{1,2}):00")
+
+
+def _hour(value: Any) -> Any:
+    """Reads `"06:00"` as 6."""
+    if not isinstance(value, str):
+        return value
+    found = FULL_HOUR.fullmatch(value)
+    if found is None:
+        raise ValueError('expected a full hour such as "06:00"')
+    return int(found[1])
+
+
+Hour = Annotated[int, Number, BeforeValidator(_hour), Field(ge=0, le=24)]
+"""Of the day; 24 is midnight at its end."""
+
+
+class Demand(Strict):
+    """A rate that changes over the week; plans cover its peak."""
+
+    hourly: Annotated[tuple[HourlyRate, ...], Field(min_length=24, max_length=24)] | None = None
+    weekend_factor: Annotated[float, Number, Field(ge=0, le=10)] = 1.0
+    peak_requests_per_second: Rate | None = None
+    profile: str | None = None
+    """A CSV file with `hour_of_week`, `requests_per_second`; read when the scenario is loaded."""
+    weekly_requests_per_second: Annotated[tuple[HourlyRate, ...], Field(min_length=168, max_length=168)] | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        given = [
+            form for form in ("hourly", "profile", "weekly_requests_per_second") if getattr(self, form) is not None
+        ]
+        if len(given) != 1:
+            raise ValueError("give exactly one of hourly, profile, weekly_requests_per_second")
+        if self.hourly is None and self.peak_requests_per_second is not None:
+            raise ValueError("hourly and peak_requests_per_second go together")
+        if not any(self.hourly or self.weekly_requests_per_second or (self.profile,)):
+            raise ValueError("demand is zero in every hour")
+        return self
+
+    @property
+    def has_no_height(self) -> bool:
+        """Whether it says how demand moves over the day, and not how high it is."""
+        return self.hourly is not None and self.peak_requests_per_second is None
+
+    def shape(self) -> tuple[float, ...]:
+        """(168,) the hours of the week against each other, as `hourly` and `weekend_factor` say."""
+        if self.hourly is None:
+            raise ValueError("the demand has no hourly shape")
+        days = ((self.weekend_factor if day >= WEEKDAYS else 1.0) for day in range(DAYS_PER_WEEK))
+        return tuple(rate * factor for factor in days for rate in self.hourly)
+
+    def weekly(self) -> tuple[float, ...]:
+        """Requests per second in each of the week's 168 hours, Monday first."""
+        if self.weekly_requests_per_second is not None:
+            return self.weekly_requests_per_second
+        if self.hourly is None or self.peak_requests_per_second is None:
+            raise ValueError("the demand was not loaded")
+        week = self.shape()
+        highest = max(week) or 1.0
+        return tuple(rate / highest * self.peak_requests_per_second for rate in week)
+
+    def weekly_peak(self) -> float:
+        """The highest hour's requests per second."""
+        return max(self.weekly())
+
+
+class TokensPerDay(Strict):
+    """Tokens of a weekday, of one kind: of prompts, of answers, or of both together."""
+
+    input: ManyTokens | None = None
+    output: ManyTokens | None = None
+    total: ManyTokens | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _says_which(cls, value: Any) -> Any:
+        if isinstance(value, int | float | str):
+            raise ValueError(f"which tokens? give {{input: {value}}}, {{output: {value}}} or {{total: {value}}}")
+        return value
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if sum(count is not None for count in (self.input, self.output, self.total)) != 1:
+            raise ValueError("give exactly one of input, output, total")
+        return self
+
+    def counted(self) -> tuple[str, float]:
+        """What is counted, and how many a day."""
+        kinds = {"input": self.input, "output": self.output, "input and output": self.total}
+        return next((kind, count) for kind, count in kinds.items() if count is not None)
+
+
+class Deadline(Strict):
+    """A batch that is there at one hour of the day and must be done by another; no single answer is waited for."""
+
+    requests: Annotated[int, Number, Field(ge=1, le=1_000_000_000_000)] | None = None
+    tokens: TokensPerDay | None = None
+    start: Hour
+    """When the batch is there, `"22:00"`."""
+    by: Hour
+    """When its last answer is due, `"06:00"`; at or before `start` it is the next day's."""
+    days: Literal["every_day", "weekdays"] = "every_day"
+    """On which days a batch arrives."""
+
+    @model_validator(mode="after")
+    def _one_size(self) -> Self:
+        if (self.requests is None) == (self.tokens is None):
+            raise ValueError("give exactly one of requests, tokens")
+        return self
+
+    @property
+    def window_hours(self) -> int:
+        """From `start` to `by`, a whole day where both are one hour."""
+        return (self.by - self.start - 1) % HOURS_PER_DAY + 1
+
+    def is_open(self) -> tuple[bool, ...]:
+        """(168,) whether a batch is being worked on in each hour of the week, Monday first."""
+        arrivals = range(DAYS_PER_WEEK if self.days == "every_day" else WEEKDAYS)
+        hours = {
+            (day * HOURS_PER_DAY + self.start + hour) % (DAYS_PER_WEEK * HOURS_PER_DAY)
+            for day in arrivals
+            for hour in range(self.window_hours)
+        }
+        return tuple(hour in hours for hour in range(DAYS_PER_WEEK * HOURS_PER_DAY))

@@ -1,0 +1,102 @@
+"""Users, tokens a day and batches with a deadline become requests per second, with the arithmetic in words."""
+
+from typing import Any, Final
+
+from optimizer.base.errors import Finding, InputError
+from optimizer.base.units import HOURS_PER_DAY, SECONDS_PER_HOUR
+from optimizer.inputs.scenario.demand import Deadline, Demand, TokensPerDay
+from optimizer.inputs.scenario.fields import MAX_RATE
+from optimizer.inputs.scenario.scenario import Scenario, Workload
+
+IN_THE_BUSIEST_HOUR: Final = " in the busiest hour"
+OF_WEEKDAYS: Final = {"every_day": "every day", "weekdays": "Monday to Friday"}
+
+
+def restated(scenario: Scenario) -> Scenario:
+    """The scenario with every demand as a rate; what was asked stands in each workload's `stated_as`.
+
+    Raises:
+        InputError: more requests per second than a scenario may ask for.
+    """
+    workloads = tuple(_restated(workload) for workload in scenario.workloads)
+    findings = [
+        Finding("scenario", 0, f"workloads[{each.name}]", each.stated_as[-1], f"at most {MAX_RATE:,.0f} requests/s")
+        for each in workloads
+        if each.stated_as and each.peak_requests_per_second() > MAX_RATE
+    ]
+    if findings:
+        raise InputError(findings)
+    return scenario.model_copy(update={"workloads": workloads})
+
+
+def _restated(workload: Workload) -> Workload:
+    if workload.users is not None and workload.requests_per_user_hour is not None:
+        return _of_users(workload, workload.users, workload.requests_per_user_hour)
+    if workload.tokens_per_day is not None:
+        return _of_tokens(workload, workload.tokens_per_day)
+    if workload.deadline is not None:
+        return _of_deadline(workload, workload.deadline)
+    return workload
+
+
+def _of_users(workload: Workload, users: int, requests_per_user_hour: float) -> Workload:
+    """People at work at one time; with a profile those of its busiest hour, without one those of every hour."""
+    peak_per_s = users * requests_per_user_hour / SECONDS_PER_HOUR
+    when = " in every hour" if workload.demand is None else IN_THE_BUSIEST_HOUR
+    each = "1 request" if requests_per_user_hour == 1 else f"{figure(requests_per_user_hour)} requests"
+    words = f"{users:,} users at {each} an hour = {figure(peak_per_s)} requests/s{when}"
+    return _at(workload, peak_per_s, words, users=None, requests_per_user_hour=None)
+
+
+def _of_tokens(workload: Workload, tokens: TokensPerDay) -> Workload:
+    """Tokens of a weekday: in the hours of the profile where there is one, else the same in every hour."""
+    requests, words = _requests_of(tokens, workload)
+    words += f" = {figure(requests)} requests a day"
+    if workload.demand is None:
+        peak_per_s, how = requests / (HOURS_PER_DAY * SECONDS_PER_HOUR), ", spread evenly over the day"
+    else:
+        shape = workload.demand.shape()
+        weekday = sum(shape[:HOURS_PER_DAY])
+        peak_per_s, how = requests / weekday * max(shape) / SECONDS_PER_HOUR, IN_THE_BUSIEST_HOUR
+    return _at(workload, peak_per_s, f"{words} = {figure(peak_per_s)} requests/s{how}", tokens_per_day=None)
+
+
+def _at(workload: Workload, peak_per_s: float, words: str, **without: None) -> Workload:
+    """The workload at that rate: steady, or as the highest hour of its profile."""
+    rate: dict[str, Any] = {"requests_per_second": peak_per_s}
+    if workload.demand is not None:
+        rate = {"demand": workload.demand.model_copy(update={"peak_requests_per_second": peak_per_s})}
+    return workload.model_copy(update={**rate, **without, "stated_as": (*workload.stated_as, words)})
+
+
+def _of_deadline(workload: Workload, deadline: Deadline) -> Workload:
+    """The batch at one rate from when it is there until it is due."""
+    requests, words = float(deadline.requests or 0), f"{deadline.requests or 0:,} requests"
+    if deadline.tokens is not None:
+        requests, words = _requests_of(deadline.tokens, workload)
+        words += f" = {figure(requests)} requests"
+    hours = deadline.window_hours
+    per_s = requests / (hours * SECONDS_PER_HOUR)
+    words += f" from {deadline.start:02}:00 to {deadline.by:02}:00, {OF_WEEKDAYS[deadline.days]}"
+    words += f" = {figure(per_s)} requests/s for {hours} hours"
+    is_open = deadline.is_open()
+    rate: dict[str, Any] = {"requests_per_second": per_s}
+    if not all(is_open):
+        week = tuple(per_s if working else 0.0 for working in is_open)
+        rate = {"demand": Demand(weekly_requests_per_second=week)}
+    return workload.model_copy(update={**rate, "deadline": None, "stated_as": (*workload.stated_as, words)})
+
+
+def _requests_of(tokens: TokensPerDay, workload: Workload) -> tuple[float, str]:
+    """How many requests have so many tokens at the workload's mean lengths, and both in words."""
+    kind, count = tokens.counted()
+    classes = workload.classes()
+    prompt = sum(item.share * item.input_tokens for item in classes)
+    answer = sum(item.share * item.output_tokens for item in classes)
+    of_each = {"input": prompt, "output": answer, "input and output": prompt + answer}[kind]
+    return count / of_each, f"{figure(count)} {kind} tokens at {figure(of_each)} a request"
+
+
+def figure(value: float) -> str:
+    """A number as people write it: three significant digits, or all of a whole part that has more."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
