@@ -1,6 +1,6 @@
 """The explanation of an answer, put together: what binds, what else there is, how sure it is; as far as time allows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from optimizer.base.clock import Limit, LimitReached, until_limit
@@ -18,6 +18,7 @@ from optimizer.plan.explain.breakpoints import limit_breakpoints, price_breakpoi
 from optimizer.plan.explain.levers import levers
 from optimizer.plan.explain.losses import instance_lost
 from optimizer.plan.explain.marginal import marginal_values, worth_moving
+from optimizer.plan.explain.unpublished import unpublished
 from optimizer.plan.explain.ways_out import ways_out
 from optimizer.plan.grounds.exposure import exposure
 from optimizer.plan.grounds.rejections import Census, nearest_misses
@@ -50,7 +51,8 @@ def explained(answer: Answer, beside: Inquiry, bought: PlannedFleet, counts: Cen
     limits = with_deciding(measured, fields)
     others = list(next_best(few, bought))
     offered = [*promises.values(), *opportunities(inquiry, bought), *central_prediction(few, bought)]
-    offered += by_api(inquiry, bought)
+    untold = list(unpublished(inquiry, bought))
+    offered += [*untold, *by_api(inquiry, bought)]
     rules = list(rule_of_thumb(few, bought))
     offered += availability(replace(few, clock=few.clock.share(SHARE_OF_AVAILABILITY)), bought)
     uncompared = [item.text for item in (*others, *offered, *rules) if item.outcome == "unproven"]
@@ -70,9 +72,19 @@ def explained(answer: Answer, beside: Inquiry, bought: PlannedFleet, counts: Cen
         breakpoints=[],
         exposure=None,
         instance_lost=instance_lost(scenario, bought),
-        warnings=warnings(scenario, inquiry.catalogs, bought, None if proven else answer.formulation.periods),
+        warnings=[
+            *warnings(scenario, inquiry.catalogs, bought, None if proven else answer.formulation.periods),
+            *savings(untold),
+        ],
         not_worked_out=[*_stopped("which other limits bind", limit), *uncompared],
     )
+
+
+def savings(found: Sequence[Alternative]) -> Iterator[str]:
+    """What a floor costs that keeps out what nobody published, as far as that would be cheaper."""
+    for item in found:
+        if item.difference_usd is not None and item.difference_usd < 0:
+            yield f"{item.change}: ${-item.difference_usd:,.2f} less a month, {item.summary}"
 
 
 def _compared(found: Sequence[Alternative]) -> list[Alternative]:
