@@ -15,6 +15,7 @@ LISTINGS: Final = (
     "round-trips",
     "grid",
     "price_checks",
+    "serverless_checks",
     "models",
     "aliases",
     "precisions",
