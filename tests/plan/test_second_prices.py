@@ -13,7 +13,8 @@ from optimizer.plan.record.fleet import PlannedFleet
 
 
 def by_api_alone(chat: Scenario, catalogs: Catalogs) -> PlannedFleet:
-    asked = with_policy(with_workload(chat, min_quality=None), hosting=["serverless"], providers={"allow": ["nscale"]})
+    gemma = with_workload(chat, model="gemma-3-27b", min_quality=None)
+    asked = with_policy(gemma, hosting=["serverless"], providers={"allow": ["fireworks_ai"]})
     return proven(Inquiry.of(asked, catalogs))
 
 
@@ -22,11 +23,12 @@ def test_a_hosted_price_that_another_source_contradicts_is_told(chat: Scenario, 
     (check,) = (
         row
         for row in catalogs.terms.serverless_checks
-        if (row.provider, row.provider_model_name) == ("nscale", bought.hosted[0].api)
+        if (row.provider, row.provider_model_name) == ("fireworks_ai", bought.hosted[0].api)
     )
     (said,) = second_prices(catalogs, bought)
     assert f"says ${check.usd_per_million_input_tokens} in and ${check.usd_per_million_output_tokens} out" in said
-    row = next(each for each in catalogs.serverless if each.provider_model_name == check.provider_model_name)
+    name = (check.provider, check.provider_model_name)
+    row = next(each for each in catalogs.serverless if (each.provider, each.provider_model_name) == name)
     within = Decimal(repr(1 + NOTABLE_DIFFERENCE - 0.001))
     near = check.model_copy(
         update={
