@@ -52,10 +52,11 @@ def explained(answer: Answer, beside: Inquiry, bought: PlannedFleet, counts: Cen
     others = list(next_best(few, bought))
     offered = [*promises.values(), *opportunities(inquiry, bought), *central_prediction(few, bought)]
     untold = list(unpublished(inquiry, bought))
-    offered += [*untold, *by_api(inquiry, bought)]
+    offered += untold
+    also = list(by_api(inquiry, bought))
     rules = list(rule_of_thumb(few, bought))
-    offered += availability(replace(few, clock=few.clock.share(SHARE_OF_AVAILABILITY)), bought)
-    uncompared = [item.text for item in (*others, *offered, *rules) if item.outcome == "unproven"]
+    also += availability(replace(few, clock=few.clock.share(SHARE_OF_AVAILABILITY)), bought)
+    uncompared = [item.text for item in (*others, *offered, *also, *rules) if item.outcome == "unproven"]
     proven = answer.solution.outcome == "optimal"
     return Explanation(
         summary=_summary(answer, bought),
@@ -63,6 +64,7 @@ def explained(answer: Answer, beside: Inquiry, bought: PlannedFleet, counts: Cen
         requirements=limits,
         alternatives=sorted(_compared(others), key=lambda item: (item.monthly_cost_usd is None, item.monthly_cost_usd)),
         opportunities=_compared(offered),
+        also_priced=_compared(also),
         baselines=_compared(rules),
         rejected=counts.rejected,
         nearest_misses=[],

@@ -108,7 +108,7 @@ def _reasons(report: PlanReport, verbose: bool) -> Iterator[Section]:
     yield Section("Requirements" if verbose else "What binds", tuple(item.text for item in limits))
     yield from _variations(explained, verbose)
     yield _alternatives("Next best", (*explained.alternatives, *explained.baselines))
-    yield _alternatives("What would change it", explained.opportunities)
+    yield _alternatives("What would change it", (*explained.opportunities, *explained.also_priced))
     yield _costs(report)
 
 
