@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from optimizer.answers.catalog.update import CatalogUpdate, update_catalogs
     from optimizer.answers.compare.compare import compare
     from optimizer.answers.compare.types import Comparison
+    from optimizer.answers.draft import ScenarioDraft, scenario_text
     from optimizer.answers.frontier import Frontier, frontier
     from optimizer.answers.gate.baseline import Baseline, read_baselines
     from optimizer.answers.gate.gate import gate
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from optimizer.answers.lifecycle.types import LifecycleReport
     from optimizer.answers.optimize import optimize
     from optimizer.answers.page import Page, page
+    from optimizer.answers.simulate import arrivals_of, simulate
     from optimizer.answers.verify import verify_plan
     from optimizer.answers.why_not import WhyNot, why_not
     from optimizer.base.errors import Finding, InputError, OptimizerError, SolverFailure, VerificationFailed
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from optimizer.performance.measured.batch import predict_batch as predict
     from optimizer.plan.question.forcing import Choice
     from optimizer.plan.record.report import PlanReport, Verification
+    from optimizer.plan.record.simulation import Simulation
     from optimizer.plan.variants.frontier import Sweep
     from optimizer.report.catalog.catalog import catalog_rows
     from optimizer.report.catalog.entry import CatalogEntry, catalog_entries
@@ -84,8 +87,10 @@ __all__ = [
     "PriceListTerms",
     "Progress",
     "Scenario",
+    "ScenarioDraft",
     "ScenarioFile",
     "Setting",
+    "Simulation",
     "Snapshot",
     "SolverFailure",
     "Sweep",
@@ -94,6 +99,7 @@ __all__ = [
     "VerificationFailed",
     "WhyNot",
     "add_model",
+    "arrivals_of",
     "as_json",
     "calibrate",
     "catalog_diff",
@@ -116,7 +122,9 @@ __all__ = [
     "predict",
     "predict_setting",
     "read_baselines",
+    "scenario_text",
     "schema",
+    "simulate",
     "snapshot",
     "snapshot_named",
     "update_catalogs",

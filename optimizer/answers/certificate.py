@@ -14,7 +14,7 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.certify.certificate import TOLERANCE_USD, Certificate, certified
 from optimizer.plan.certify.statement import statement
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.question.solving import solved
+from optimizer.plan.question.solving import solved_for_least_cost
 from optimizer.plan.record.report import Check, PlanReport
 from optimizer.plan.verify.certificate.problem import NotProven
 from optimizer.plan.verify.certificate.tree import Proven, check, read_certificate
@@ -93,7 +93,7 @@ def _problem(report: PlanReport, scenario: Scenario, catalogs: Catalogs, clock: 
         LimitReached: the rounds could not be gone through again in time.
     """
     inquiry = Inquiry.of(scenario, catalogs).beside_a_plan(clock)
-    return (solved(inquiry).inquiry if report.solver.rounds > 1 else inquiry).formulated().problem
+    return (solved_for_least_cost(inquiry).inquiry if report.solver.rounds > 1 else inquiry).formulated().problem
 
 
 def _words(proven: Proven) -> str:

@@ -18,6 +18,7 @@ from optimizer.plan.explain.breakpoints import limit_breakpoints, price_breakpoi
 from optimizer.plan.explain.levers import levers
 from optimizer.plan.explain.losses import instance_lost
 from optimizer.plan.explain.marginal import marginal_values, worth_moving
+from optimizer.plan.explain.simplicity import rounded_up_percent
 from optimizer.plan.explain.unpublished import unpublished
 from optimizer.plan.explain.ways_out import ways_out
 from optimizer.plan.grounds.exposure import exposure
@@ -28,13 +29,16 @@ from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.record.explanation import Alternative, Explanation
 from optimizer.plan.record.fleet import PlannedFleet
+from optimizer.plan.record.report import Simplicity
 from optimizer.plan.variants.by_api import by_api
 
 SHARE_OF_AVAILABILITY = 0.3
 """Of what is left for comparisons, for the plan that survives a lost instance, which may take long to prove."""
 
 
-def explained(answer: Answer, beside: Inquiry, bought: PlannedFleet, counts: Census) -> Explanation:
+def explained(
+    answer: Answer, beside: Inquiry, bought: PlannedFleet, counts: Census, simplicity: Simplicity
+) -> Explanation:
     """A plan beside others, without its variations.
 
     Args:
@@ -42,6 +46,7 @@ def explained(answer: Answer, beside: Inquiry, bought: PlannedFleet, counts: Cen
         beside: The same question for what is solved next to the plan, on a clock of its own.
         bought: The plan.
         counts: What was evaluated and rejected.
+        simplicity: Of the plan.
     """
     inquiry = beside.for_comparison()
     scenario, few = inquiry.scenario, narrowed(inquiry)
@@ -57,14 +62,13 @@ def explained(answer: Answer, beside: Inquiry, bought: PlannedFleet, counts: Cen
     rules = list(rule_of_thumb(few, bought))
     also += availability(replace(few, clock=few.clock.share(SHARE_OF_AVAILABILITY)), bought)
     uncompared = [item.text for item in (*others, *offered, *also, *rules) if item.outcome == "unproven"]
-    proven = answer.solution.outcome == "optimal"
     return Explanation(
-        summary=_summary(answer, bought),
+        summary=_summary(answer, bought, simplicity),
         binding=[item for item in limits if item.binding],
         requirements=limits,
         alternatives=sorted(_compared(others), key=lambda item: (item.monthly_cost_usd is None, item.monthly_cost_usd)),
         opportunities=_compared(offered),
-        also_priced=_compared(also),
+        also_priced=tuple(_compared(also)),
         baselines=_compared(rules),
         rejected=counts.rejected,
         nearest_misses=[],
@@ -75,7 +79,7 @@ def explained(answer: Answer, beside: Inquiry, bought: PlannedFleet, counts: Cen
         exposure=None,
         instance_lost=instance_lost(scenario, bought),
         warnings=[
-            *warnings(scenario, inquiry.catalogs, bought, None if proven else answer.formulation.periods),
+            *warnings(scenario, inquiry.catalogs, bought, None if _proven(answer) else answer.formulation.periods),
             *savings(untold),
         ],
         not_worked_out=[*_stopped("which other limits bind", limit), *uncompared],
@@ -106,8 +110,10 @@ def with_variations(
     limits, few = explanation.requirements, narrowed(beside)
     every = levers(beside.scenario, beside.options, bought.deployments)
     moved = every if thorough else worth_moving(every, limits)
-    points, moves_stopped = until_limit(limit_breakpoints(few, bought, every) if thorough else iter(()))
-    prices, prices_stopped = until_limit(price_breakpoints(few, bought) if thorough else iter(()))
+    # how far the plan holds is told of the plans that are no more complicated, of which it is the cheapest
+    as_simple = few.as_simple_as(answer.complexity)
+    points, moves_stopped = until_limit(limit_breakpoints(as_simple, bought, every) if thorough else iter(()))
+    prices, prices_stopped = until_limit(price_breakpoints(as_simple, bought) if thorough else iter(()))
     values, steps_stopped = until_limit(marginal_values(few, bought, limits, moved))
     rests_on, exposure_stopped = None, None
     try:
@@ -130,12 +136,20 @@ def with_variations(
     )
 
 
-def _summary(answer: Answer, bought: PlannedFleet) -> str:
+def _summary(answer: Answer, bought: PlannedFleet, simplicity: Simplicity) -> str:
     of_those = " of the plans considered" if narrow(answer) else ""
-    proven = answer.solution.outcome == "optimal"
-    proof = f"proven optimal{of_those}" if proven else f"within {answer.solution.relative_gap:.2%}{of_those}"
+    gap = f"{answer.solution.relative_gap:.2%}"
+    if simplicity.cheapest is None:
+        proof = f"proven optimal{of_those}" if _proven(answer) else f"within {gap}{of_those}"
+    else:
+        which = "which is proven" if _proven(answer) else f"which is within {gap}"
+        proof = f"within {rounded_up_percent(simplicity)} % of the cheapest{of_those}, {which}"
     name = answer.inquiry.scenario.name
     return f"${bought.monthly_cost_usd:,.2f} a month for {name}, {proof}: {summarized(bought)}."
+
+
+def _proven(answer: Answer) -> bool:
+    return answer.solution.outcome == "optimal"
 
 
 def without_plan(answer: Answer, beside: Inquiry, counts: Census) -> Explanation:

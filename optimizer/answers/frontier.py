@@ -1,6 +1,7 @@
 """Cost against one or two requirements, each point a proven optimum, with the values where the plan changes."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import Final
 
@@ -135,7 +136,7 @@ def swept(
     if findings:
         raise InputError(findings)
     first, second = _axes(scenario, sweeps)
-    whole = Inquiry.of(scenario, catalogs, clock)
+    whole = replace(Inquiry.of(scenario, catalogs, clock), simplifies=False)
     inquiry = whole if any(sweep.field == "min_quality" for sweep in sweeps) else narrowed(whole)
     inquiry = for_variations(inquiry)
     begin, steps = progress or silent, iter(frontier_steps(sweeps))
@@ -230,6 +231,6 @@ def _summary(scenario: Scenario, fields: str, solved: Sequence[Point], limit: Li
     ended = f"; the {limit} was reached before every change of plan was found" if limit else ""
     infeasible = f", {len(solved) - len(costs)} without a plan" if len(costs) < len(solved) else ""
     return (
-        f"{scenario.name} costs ${min(costs):,.2f} to ${max(costs):,.2f} a month along {fields}: "
+        f"The cheapest plan for {scenario.name} costs ${min(costs):,.2f} to ${max(costs):,.2f} a month along {fields}: "
         f"{len(solved)} points, {proof}{infeasible}{ended}."
     )

@@ -14,6 +14,7 @@ from optimizer.base.progress import BestAndBound, Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.explain.simplicity import simplicity_of
 from optimizer.plan.grounds.rejections import Census, census
 from optimizer.plan.grounds.scope import bound_of, reason_of, scope_of
 from optimizer.plan.question.inquiry import Answer, Inquiry
@@ -25,7 +26,8 @@ from optimizer.plan.record.explanation import Explanation
 from optimizer.plan.record.fields import CENT
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.origin import inputs_of
-from optimizer.plan.record.report import PlanReport, SolverFacts, Verification
+from optimizer.plan.record.report import PlanReport, Simplicity, SolverFacts, Verification
+from optimizer.plan.simulate.simulated import confirmed
 from optimizer.plan.verify.verify import verify
 from optimizer.program.problem.formulate import SAME_PLATFORM
 from optimizer.program.solve import Solution
@@ -36,7 +38,7 @@ SHARE_OF_PLAN = 0.8
 SHARE_OF_COMPARISONS = 0.15
 """Of a limit: what comparisons may use, however soon the plan was found; those of a thorough answer may use it up."""
 
-OPTIMIZE_PHASES = ("predicting", "solving", "verifying", "comparing", "varying")
+OPTIMIZE_PHASES = ("predicting", "solving", "verifying", "simulating", "comparing", "varying")
 
 
 class Stopwatch:
@@ -123,16 +125,20 @@ def optimized(
         with watch.phase("comparing"):
             explanation = without_plan(answer, inquiry.beside_a_plan(clock), counts)
         unverified = Verification(passed=None, checks=[])
-        return Optimized(_report(answer, counts, watch, explanation, unverified, None), answer, None)
+        return Optimized(_report(answer, counts, watch, explanation, unverified, None, None), answer, None)
     bought = read_back(answer)
     with watch.phase("verifying"):
-        verification = verified(inquiry, bought)
+        simplicity = simplicity_of(answer, bought)
+        verification = verified(inquiry, bought, simplicity)
+    with watch.phase("simulating"):
+        simulation = None if clock.expired else confirmed(scenario, catalogs, bought)
     beside = inquiry.beside_a_plan(clock if thorough else _for_comparing(clock))
     with watch.phase("comparing"):
-        explanation = explained(answer, beside, bought, counts)
+        explanation = explained(answer, beside, bought, counts, simplicity)
     with watch.phase("varying"):
         explanation = with_variations(explanation, answer, beside, bought, thorough=thorough)
-    return Optimized(_report(answer, counts, watch, explanation, verification, bought), answer, bought)
+    report = _report(answer, counts, watch, explanation, verification, bought, simplicity)
+    return Optimized(report.model_copy(update={"simulation": simulation}), answer, bought)
 
 
 def _for_comparing(clock: Clock) -> Clock:
@@ -144,13 +150,13 @@ def _for_comparing(clock: Clock) -> Clock:
     )
 
 
-def verified(inquiry: Inquiry, bought: PlannedFleet) -> Verification:
-    """The checks of a plan, all of which hold.
+def verified(inquiry: Inquiry, bought: PlannedFleet, simplicity: Simplicity | None = None) -> Verification:
+    """The checks of a plan, and of what it costs for being simple where that is told, all of which hold.
 
     Raises:
         VerificationFailed: one does not.
     """
-    verification = verify(inquiry.scenario, inquiry.catalogs, bought)
+    verification = verify(inquiry.scenario, inquiry.catalogs, bought, simplicity=simplicity)
     if not verification.passed:
         wrong = "; ".join(f"{check.name}: {check.text}" for check in verification.checks if not check.passed)
         raise VerificationFailed(f"the plan for {inquiry.scenario.name} is withheld, it breaks its promises: {wrong}")
@@ -164,17 +170,21 @@ def _report(
     explanation: Explanation,
     verification: Verification,
     bought: PlannedFleet | None,
+    simplicity: Simplicity | None,
 ) -> PlanReport:
     solution, inquiry, fleet = answer.solution, answer.inquiry, bought or PlannedFleet()
     total = None if bought is None else bought.monthly_cost_usd
+    least = simplicity.cheapest.monthly_cost_usd if simplicity and simplicity.cheapest else total
     mixing = mixing_of(answer)
-    eliminated = {SAME_PLATFORM: answer.formulation.same_platform, **solution.eliminated}
+    eliminated = {SAME_PLATFORM: (answer.cheapest or answer).formulation.same_platform, **solution.eliminated}
     return PlanReport(
         scenario=inquiry.scenario.name,
         asked=tuple(f"{each.name}: {words}" for each in inquiry.scenario.workloads for words in each.stated_as),
         outcome=solution.outcome,
         monthly_cost_usd=total,
-        bound_usd=_bound_usd(solution, total),
+        cheapest_usd=least,
+        simplicity=simplicity,
+        bound_usd=_bound_usd(solution, least),
         bound_of=bound_of(answer),
         relative_gap=solution.relative_gap,
         scope=scope_of(answer),
@@ -207,7 +217,7 @@ def _report(
 
 
 def _bound_usd(solution: Solution, total: Decimal | None) -> Decimal | None:
-    """What no plan undercuts: the plan's own cost where that is proven, else the solver's bound rounded down."""
+    """What no plan undercuts: the cost of the cheapest where that is proven, else the solver's bound rounded down."""
     if total is None or solution.bound_usd_per_month is None:
         return None
     return (

@@ -1,6 +1,7 @@
 """The plan of a solved question, shown by no answer before independent arithmetic has confirmed it."""
 
 from optimizer.answers.optimize import verified
+from optimizer.plan.explain.simplicity import simplicity_of
 from optimizer.plan.question.inquiry import Answer
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fleet import PlannedFleet
@@ -15,5 +16,5 @@ def verified_plan(answer: Answer) -> PlannedFleet | None:
     if answer.solution.outcome not in ("optimal", "feasible"):
         return None
     bought = read_back(answer)
-    verified(answer.inquiry, bought)
+    verified(answer.inquiry, bought, simplicity_of(answer, bought))
     return bought

@@ -1,6 +1,7 @@
 """Whether every promise and figure of a plan file holds, computed again from the scenario in it and the catalogs."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,9 +14,13 @@ from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.enumeration import uncalibrated_engines
 from optimizer.plan.record.origin import inputs_of
-from optimizer.plan.record.report import SCHEMA_VERSION, PlanReport, Verification
+from optimizer.plan.record.report import SCHEMA_VERSION, Check, PlanReport, Verification
+from optimizer.plan.record.simulation import Simulation
+from optimizer.plan.simulate.simulated import confirmed
 from optimizer.plan.verify.report import verify_report
 
+SIMULATED_ALIKE: Final = 0.1
+"""How nearly two simulations agree whose rates differ in the seventh digit."""
 WRITTEN_BY: Final = "write it with optimizer plan SCENARIO --format json --output FILE"
 MOST_FINDINGS: Final = 10
 """Of a file that is no plan: one mistake in a list is often one in each of its items."""
@@ -36,16 +41,46 @@ def verify_plan(path: Path, catalogs: Catalogs, certificate: Path | None = None)
         InputError: the file cannot be read, is no plan of this version or holds none, its scenario does not fit the
             catalogs, or it was made from others.
     """
-    report = _read(path)
+    report, scenario = plan_in(path, catalogs)
     if report.monthly_cost_usd is None and (certificate is None or report.outcome != "infeasible"):
         problem = f"there is no plan to verify: the outcome is {report.outcome}"
         raise InputError([Finding(str(path), 0, "monthly_cost_usd", problem, "verify a file with a plan")])
-    scenario = _scenario(path, report, catalogs)
-    _check_catalogs(path, report, scenario, catalogs)
     checks = [] if report.monthly_cost_usd is None else verify_report(report, scenario, catalogs).checks
+    if report.simulation is not None and all(check.passed for check in checks):
+        checks = [*checks, _simulated_again(report, scenario, catalogs)]
     if certificate is not None:
         checks = [*checks, *checks_of(certificate, report, scenario, catalogs)]
     return Verification(passed=all(check.passed for check in checks), checks=checks)
+
+
+def _simulated_again(report: PlanReport, scenario: Scenario, catalogs: Catalogs) -> Check:
+    """Whether the same requests meet what the file says: rates are written to six digits, so nearly the same."""
+    shown, own = report.simulation, confirmed(scenario, catalogs, report.fleet)
+    pairs = zip(_measured(shown), _measured(own), strict=False) if shown else ()
+    alike = shown is not None and len(_measured(shown)) == len(_measured(own))
+    alike = alike and all(math.isclose(said, found, rel_tol=SIMULATED_ALIKE) for said, found in pairs)
+    text = f"{own.requests:,} requests simulated again meet the latencies shown within {SIMULATED_ALIKE:.0%}"
+    return Check(name="simulation", passed=alike and shown.holds == own.holds if shown else False, text=text)
+
+
+def _measured(found: Simulation) -> list[float]:
+    """Every limit and what was measured of it, and the shares of requests within all limits."""
+    limits = [limit for item in found.classes for limit in item.limits]
+    shares = [item.share_within_limits for item in found.classes]
+    return [figure for limit in limits for figure in (limit.limit_ms, limit.value_ms)] + shares
+
+
+def plan_in(path: Path, catalogs: Catalogs) -> tuple[PlanReport, Scenario]:
+    """The answer that a file holds, with the scenario it was made for.
+
+    Raises:
+        InputError: the file cannot be read, is no plan of this version, its scenario does not fit the catalogs, or it
+            was made from others.
+    """
+    report = _read(path)
+    scenario = _scenario(path, report, catalogs)
+    _check_catalogs(path, report, scenario, catalogs)
+    return report, scenario
 
 
 def _read(path: Path) -> PlanReport:

@@ -46,7 +46,7 @@ app = typer.Typer(
     cls=LazyGroup,
     help="The cheapest LLM deployment that meets its SLAs, proven and explained.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
 )
 catalog = typer.Typer(cls=LazyGroup, help="Browse and check the catalogs.", no_args_is_help=True)

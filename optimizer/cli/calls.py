@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from optimizer.answers.compare.compare import COMPARE_PHASES as COMPARE_PHASES
     from optimizer.answers.compare.compare import compare as compare
     from optimizer.answers.compare.types import Comparison as Comparison
+    from optimizer.answers.draft import ScenarioDraft as ScenarioDraft
+    from optimizer.answers.draft import scenario_text as scenario_text
     from optimizer.answers.frontier import frontier as frontier
     from optimizer.answers.frontier import frontier_steps as frontier_steps
     from optimizer.answers.frontier import sweep_of as sweep_of
@@ -47,6 +49,10 @@ if TYPE_CHECKING:
     from optimizer.answers.optimize import optimize as optimize
     from optimizer.answers.page import PAGE_PHASES as PAGE_PHASES
     from optimizer.answers.page import page as page
+    from optimizer.answers.simulate import arrivals_of as arrivals_of
+    from optimizer.answers.simulate import is_plan as is_plan
+    from optimizer.answers.simulate import planned as planned
+    from optimizer.answers.simulate import simulate as simulate
     from optimizer.answers.verify import verify_plan as verify_plan
     from optimizer.answers.why_not import WHY_NOT_PHASES as WHY_NOT_PHASES
     from optimizer.answers.why_not import why_not as why_not
@@ -73,7 +79,6 @@ if TYPE_CHECKING:
     from optimizer.report.accuracy.plots import plot_errors as plot_errors
     from optimizer.report.accuracy.prediction import prediction_markdown as prediction_markdown
     from optimizer.report.accuracy.prediction import prediction_text as prediction_text
-    from optimizer.report.catalog.catalog import LISTINGS as LISTINGS
     from optimizer.report.catalog.catalog import catalog_rows as catalog_rows
     from optimizer.report.catalog.catalog import check_sections as check_sections
     from optimizer.report.catalog.catalog import listing_section as listing_section
@@ -86,7 +91,8 @@ if TYPE_CHECKING:
     from optimizer.report.catalog.importing import import_sections as import_sections
     from optimizer.report.catalog.importing import update_content as update_content
     from optimizer.report.catalog.importing import update_sections as update_sections
-    from optimizer.report.catalog.model import model_section as model_section
+    from optimizer.report.catalog.listings import LISTINGS as LISTINGS
+    from optimizer.report.catalog.model import model_sections as model_sections
     from optimizer.report.compare.chart import compare_chart as compare_chart
     from optimizer.report.compare.compare import compare_answer as compare_answer
     from optimizer.report.compare.compare import compare_csv as compare_csv
@@ -110,6 +116,7 @@ if TYPE_CHECKING:
     from optimizer.report.plan.page import page_html as page_html
     from optimizer.report.plan.sections import plan_answer as plan_answer
     from optimizer.report.plan.why_not import why_not_answer as why_not_answer
+    from optimizer.report.simulation import simulation_answer as simulation_answer
     from optimizer.report.verify import verification_answer as verification_answer
 else:
     __getattr__ = on_first_use(__name__)

@@ -19,16 +19,19 @@ if TYPE_CHECKING:
     from optimizer.cli.compare import compare as compare
     from optimizer.cli.frontier import frontier as frontier
     from optimizer.cli.gate import gate as gate
+    from optimizer.cli.init import init as init
     from optimizer.cli.lifecycle import lifecycle as lifecycle
     from optimizer.cli.plan import plan as plan
     from optimizer.cli.report import report as report
     from optimizer.cli.schema import schema as schema
+    from optimizer.cli.simulate import simulate as simulate
     from optimizer.cli.verify import verify as verify
     from optimizer.cli.why_not import why_not as why_not
 else:
     __getattr__ = on_first_use(__name__)
 
 COMMANDS: Final = {
+    "init": "A few questions, and a commented scenario; without a terminal each answer not given has its default.",
     "plan": "The cheapest plan that meets the scenario, with its proof and explanation.",
     "lifecycle": "Training and serving cost by month under growth, the crossover, power and carbon.",
     "why-not": "What a choice would cost against the plan and why, or what it fails, and the price at which it wins.",
@@ -37,6 +40,7 @@ COMMANDS: Final = {
     "compare": "The best plan under each choice at the same service levels, ranked by cost, and what stops the others.",
     "report": "The plan and its explanation as one self-contained page, charts included; tens of seconds.",
     "verify": "Whether every promise and figure of a plan file holds, computed again; exit code 1 if not.",
+    "simulate": "A plan's percentiles when requests really arrive, one by one; exit code 1 when a promise breaks.",
     "predict": "What a configuration delivers: TTFT, TPOT and throughput with their 90 % intervals.",
     "calibrate": "Fit the model's constants to measurements; the errors before and after are printed.",
     "validate": "Prediction errors on measurements, by metric, GPU, engine and so on; worst groups named.",
@@ -46,7 +50,7 @@ COMMANDS: Final = {
     "catalog check": "Whether the catalogs are sound, and how old; exit code 1 when a plan on them would be wrong.",
     "catalog import": "Another price list as your own catalog files; what is not certain is left out and listed.",
     "catalog update": "Newer prices in one go: rows newer than what is known are taken, and what moved is shown.",
-    "catalog add-model": "A model of your own from its config.json: shapes, counted parameters, cache bytes.",
+    "catalog add-model": "A model of your own from its config.json: what was read, and its row of the catalog.",
     "catalog diff": "Prices that moved with percent, offers gone and new, and tables that say something else.",
     "catalog snapshot": "The content hash of the catalogs as a plan reads them; --output keeps it for `catalog diff`.",
 }

@@ -98,6 +98,7 @@ def gate(
     )
     baselines = calls.read_baselines(baseline or ())
     known = calls.load_catalogs(catalogs)
+    files = [file.with_thinking(known) for file in files]
     held_to = None if pin is None else calls.pinned(pin, catalogs, allow_drift=allow_drift)
     with calls.watched([file.scenario.name for file in files], quiet) as progress:
         old_catalogs = None if baseline_catalogs is None else calls.load_catalogs(_overlay(baseline_catalogs))

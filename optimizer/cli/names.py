@@ -6,7 +6,18 @@ COMPARABLE: Final = ("provider", "gpu", "precision", "pricing_term", "region", "
 SWEEPABLE: Final = ("ttft_ms", "tpot_ms", "requests_per_second", "min_quality", "confidence")
 DIMENSIONS: Final = ("metric", "gpu", "engine", "model_kind", "precision", "parallelism", "load", "source")
 DEFAULT_BY: Final = ("metric", "engine+load", "gpu", "model_kind", "precision", "parallelism", "source")
-SCHEMAS: Final = ("compare", "explanation", "frontier", "gate", "lifecycle", "plan", "scenario", "verify", "why-not")
+SCHEMAS: Final = (
+    "compare",
+    "explanation",
+    "frontier",
+    "gate",
+    "lifecycle",
+    "plan",
+    "scenario",
+    "simulate",
+    "verify",
+    "why-not",
+)
 LISTINGS: Final = (
     "gpus",
     "offers",
@@ -16,6 +27,7 @@ LISTINGS: Final = (
     "grid",
     "price_checks",
     "serverless_checks",
+    "thinking",
     "models",
     "aliases",
     "precisions",

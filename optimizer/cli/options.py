@@ -81,6 +81,17 @@ def check_writable(*outputs: Path | None) -> None:
             raise InputError([Finding("--output", 0, "", f"{output} {what}")])
 
 
+def check_absent(output: Path, force: bool) -> None:
+    """Says that a file is there before anybody answers questions about it.
+
+    Raises:
+        InputError: it is there and may not be written over, or could not be written at all.
+    """
+    check_writable(output)
+    if output.exists() and not force:
+        raise InputError([Finding(str(output), 0, "", "is there already", "another name, or --force to write over it")])
+
+
 def deliver(
     answer: "calls.WrittenAnswer",
     content: "calls.Content",

@@ -30,6 +30,7 @@ def question(scenario: str, catalogs: Path | None, output: Path | None) -> Comma
     """
     check_writable(output)
     file, known = calls.load_scenario_file(scenario), calls.load_catalogs(catalogs)
+    file = file.with_thinking(known)
     findings = (*calls.check_scenario(file.scenario, known), *calls.uncalibrated_engines(file.scenario.policy, known))
     if findings:
         raise InputError(file.located(findings))

@@ -31,8 +31,8 @@ INCUMBENT_COLUMNS = 24
 INCUMBENT_NODES = 5
 """Size of the first, restricted solve: only its incumbent is used, so these steer speed and never the result."""
 
-GRACE_S = 0.5
-"""Seconds for the relaxation where none are left; most take a tenth of that."""
+GRACE_S, GRACE_WORK = 0.5, 5_000
+"""Seconds, or simplex iterations where those are limited, for the relaxation where none are left; most take a tenth."""
 
 SIFTED_STREAMS = 1_000
 """Flows beyond which the relaxation is solved for few candidates first; the bound is the same within its tolerance."""
@@ -61,6 +61,9 @@ def search(problem: Problem, state: SearchState, eliminate: bool = True) -> Sear
         keep = undominated(problem)
         state.eliminated["dominance"] = int((~keep).sum())
     streams = keep[problem.streams.server].sum()
+    if problem.ceiling.in_force:
+        # a ceiling adds up over the fleet, and the bound by patterns does not know of it
+        return _search_small(problem, keep, state)
     if streams > SEPARATED_STREAMS and len(parts := separable_parts(problem, keep)) > 1:
         return _search_parts(problem, parts, state)
     if problem.limits.survive or places_instances(problem):
@@ -74,7 +77,7 @@ def search(problem: Problem, state: SearchState, eliminate: bool = True) -> Sear
 def _search_small(problem: Problem, keep: Flags, state: SearchState) -> SearchResult:
     """The relaxation's bound, a plan of the most promising candidates, then what may still beat it."""
     with state.phase("relaxation"):
-        bound = _relaxation_bound(problem, keep, state)
+        bound = relaxation_bound(problem, keep, state)
     if bound is None:
         return final_solve(problem, keep, no_bound(problem), None, state)
     state.best_and_bound(None, bound.usd_per_hour)
@@ -128,14 +131,16 @@ def _ended(result: SearchResult, state: SearchState) -> bool:
     return result.status in ("optimal", "infeasible") or within_gap(result.bound, result.incumbent, state)
 
 
-def _relaxation_bound(problem: Problem, keep: Flags, state: SearchState) -> Bound | None:
+def relaxation_bound(problem: Problem, keep: Flags, state: SearchState) -> Bound | None:
     """Bounds on every plan, and on every plan with a given candidate, infinite for candidates already removed.
 
     Where the clock has run out before anything was solved a moment is spent all the same: a plan without any bound
     says nothing of how much a better one may save.
     """
     part = compacted(problem, keep)
-    clock = Clock(GRACE_S) if state.clock.expired else state.clock
+    clock = state.clock
+    if clock.expired:
+        clock = Clock(work_limit=GRACE_WORK) if clock.reached == "work limit" else Clock(GRACE_S)
     if len(part.problem.streams) > SIFTED_STREAMS and (found := sifted_bound(part.problem, clock)) is not None:
         return found.for_whole(part.candidates, len(problem.candidates))
     program = build_program(part.problem, relaxed=True)

@@ -16,11 +16,13 @@ from optimizer.program.problem.data import select_labels
 from optimizer.program.problem.instance_contents import NOTHING_PLACED, Placed
 from optimizer.program.problem.problem import Problem, Sorted, sorted_problem
 from optimizer.program.problem.soundness import check
+from optimizer.program.proof.relaxation import no_bound
 from optimizer.program.proof.simple_plan import simple_plan
 from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchResult, SearchState
-from optimizer.program.proof.steps import within_gap
+from optimizer.program.proof.steps import within_cutoff, within_gap
 from optimizer.program.refine.loading import Loaded, loaded
 from optimizer.program.refine.routing import Routed, balanced_flows
+from optimizer.program.simplest import Complexity, search_simplest
 from optimizer.program.solver import IntegerSolver, integer_solver
 
 Outcome: TypeAlias = Literal["optimal", "feasible", "infeasible", "unproven", "failed"]
@@ -148,6 +150,42 @@ def solve(
     return _solved(problem, state, eliminate=True, break_ties=break_ties)
 
 
+def solve_simpler(
+    problem: Problem,
+    known: Complexity,
+    cutoff_usd_per_month: float,
+    clock: Clock | None = None,
+    node_limit: int | None = None,
+    break_ties: bool = True,
+) -> tuple[Solution | None, bool]:
+    """The simplest plan within a cost, see `simplest`: None where none is simpler than a known one; whether proven.
+
+    Args:
+        problem: What to solve.
+        known: What there is to operate in a plan that is known.
+        cutoff_usd_per_month: What the plan may cost.
+        clock: Where it has run out the simplest plan seen is returned.
+        node_limit: Branch and bound no further than so many nodes in each step.
+        break_ties: Whether it matters which of several equally simple and cheap plans is found.
+
+    Raises:
+        ValueError: The problem is not one, see `soundness`.
+    """
+    cutoff = cutoff_usd_per_month / HOURS_PER_MONTH
+    state = SearchState(clock or Clock(), node_limit=node_limit, cutoff_usd_per_hour=cutoff, at_any_rate=False)
+    check(problem)
+    order = sorted_problem(problem)
+    try:
+        found = search_simplest(order.problem, known, state, break_ties)
+        state.ended_by = state.clock.reached
+        if found.plan is None:
+            return None, found.proven
+        result = SearchResult("optimal", no_bound(problem), found.plan)
+        return _with_plan(order, result, found.plan, state), found.proven
+    except SolverFailure:
+        return None, False
+
+
 def solve_plainly(problem: Problem) -> Solution:
     """The same without removing any candidate first: slower, and a check on the arguments that remove them."""
     return _solved(problem, SearchState(Clock()), eliminate=False)
@@ -160,7 +198,7 @@ def _solved(problem: Problem, state: SearchState, eliminate: bool, break_ties: b
     order = sorted_problem(problem)
     try:
         found = _searched(order.problem, state, eliminate)
-        result = _within_cutoff(found.result, state)
+        result = within_cutoff(found.result, state)
         plan = result.incumbent
         if plan is None:
             return _unfound(problem, result, state)
@@ -168,12 +206,9 @@ def _solved(problem: Problem, state: SearchState, eliminate: bool, break_ties: b
         if untied and state.ended_by is None:
             with state.phase("tie_break"):
                 plan = preferred(found, plan)
-        with state.phase("routing"):
-            flows = balanced_flows(order.problem, plan)
-        arranged = loaded(order.problem, plan)
+        return _with_plan(order, result, plan, state)
     except SolverFailure as failure:
         return _without_plan(problem, "failed", str(failure), state)
-    return replace(_with_plan(order, result, plan, flows=flows, state=state), loaded=_in_order_of(order, arranged))
 
 
 def _in_order_of(order: Sorted, arranged: Sequence[Loaded]) -> tuple[Loaded, ...]:
@@ -207,17 +242,11 @@ def _unserved(problem: Problem) -> list[str]:
     return sorted(select_labels(problem.traffic.classes, np.flatnonzero(uncovered)))
 
 
-def _within_cutoff(result: SearchResult, state: SearchState) -> SearchResult:
-    """A plan that is dearer than what is of interest is none, and proves nothing about dearer plans."""
-    if result.incumbent is None or result.incumbent.usd_per_hour <= state.cutoff_usd_per_hour * (1 + EQUAL_COST):
-        return result
-    return replace(result, incumbent=None, status="infeasible" if result.status == "optimal" else "unproven")
-
-
-def _with_plan(
-    order: Sorted, result: SearchResult, plan: Incumbent, flows: Sequence[Routed], state: SearchState
-) -> Solution:
-    """The solution in the original order; a bound within rounding of the cost is the cost."""
+def _with_plan(order: Sorted, result: SearchResult, plan: Incumbent, state: SearchState) -> Solution:
+    """The solution in the original order, its flows balanced; a bound within rounding of the cost is the cost."""
+    with state.phase("routing"):
+        flows = balanced_flows(order.problem, plan)
+    arranged = loaded(order.problem, plan)
     cost = plan.usd_per_hour
     bound = min(result.bound.usd_per_hour, cost)
     if cost - bound <= EQUAL_COST * cost:
@@ -240,6 +269,7 @@ def _with_plan(
             for flow in flows
         ),
         api_flow_per_s=sent,
+        loaded=_in_order_of(order, arranged),
         placed=plan.placed.for_whole(order.offers, order.candidates, len(problem.candidates)),
     )
 

@@ -15,6 +15,7 @@ from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.record.explanation import Explanation
 from optimizer.plan.record.report import PlanReport, Verification
+from optimizer.plan.record.simulation import Simulation
 from optimizer.report.layout.elements import WrittenAnswer
 from optimizer.report.layout.markdown import answer_markdown
 from optimizer.report.layout.text import DEFAULT_WIDTH, answer_text
@@ -27,6 +28,7 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "lifecycle": LifecycleReport,
     "plan": PlanReport,
     "scenario": Scenario,
+    "simulate": Simulation,
     "verify": Verification,
     "why-not": WhyNot,
 }

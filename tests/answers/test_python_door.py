@@ -16,6 +16,7 @@ from optimizer.inputs.catalog.shipped import PACKAGE
 from optimizer.inputs.scenario.scenario import Scenario
 
 FUNCTION_OF_COMMAND = {
+    "init": "scenario_text",
     "plan": "optimize",
     "report": "page",
     "verify": "verify_plan",
@@ -48,6 +49,17 @@ def told(step: str) -> None:
 watch: o.Progress = told
 catalogs: o.Catalogs = o.load_catalogs(Path("own"))
 scenario: o.Scenario = o.load_scenario("chat-8b")
+draft = o.ScenarioDraft(
+    name="desk",
+    model="llama-3.1-8b",
+    users=500,
+    requests_per_user_hour=6,
+    input_tokens=800,
+    output_tokens=200,
+    ttft_ms=1000,
+    tpot_ms=50,
+)
+drafted: str = o.scenario_text(draft, Path("desk.yaml"), catalogs)
 file: o.ScenarioFile = o.load_scenario_file("chat-8b")
 plan: o.PlanReport = o.optimize(scenario, catalogs, time_limit_s=5.0, progress=watch, thorough=True)
 cost: Decimal | None = plan.monthly_cost_usd

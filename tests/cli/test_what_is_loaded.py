@@ -18,7 +18,7 @@ from optimizer.inputs import scenario
 from optimizer.inputs.catalog.shipped import PACKAGE
 from optimizer.inputs.importing.price_lists import FORMATS
 from optimizer.plan.variants.frontier import SWEEPABLE
-from optimizer.report.catalog.catalog import LISTINGS
+from optimizer.report.catalog.listings import LISTINGS
 from optimizer.report.compare.compare import MOST_SHOWN
 from optimizer.report.export import SCHEMAS
 

@@ -24,6 +24,7 @@ RECORDS = [
         "Demand",
         "TokensPerDay",
         "Deadline",
+        "LoraAdapters",
         "Policy",
         "AllowDeny",
     ),

@@ -1,17 +1,22 @@
 """Configurations of 2026, restated as shapes: counted as their modelling code counts, kept as their layers keep."""
 
 import json
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from optimizer.answers.catalog.models import released_gb
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.importing.hf_config.families import ALSO_CALLED, FAMILIES
 from optimizer.inputs.importing.hf_config.row import Naming, model_of_config
+from optimizer.performance.physics.memory import kv_bytes_per_sequence
+from optimizer.performance.physics.setup import Configuration, gather
 
 SHAPES: dict[str, dict[str, Any]] = json.loads(
     (Path(__file__).parents[1] / "data" / "configs_of_today.json").read_text(encoding="utf-8")
@@ -25,7 +30,7 @@ PUBLISHED = [name for name, shape in SHAPES.items() if shape["published_b"]]
 def read(folder: Path, content: object, catalogs: Catalogs, name: str = "me/mine") -> Model:
     (folder / "config.json").write_text(json.dumps(content), encoding="utf-8")
     bits = {scheme.id: scheme.weight_bits for scheme in catalogs.schemes.values()}
-    return model_of_config(folder, Naming("mine", name, "", "config-mine", date(2026, 11, 22)), bits)
+    return model_of_config(folder, Naming("mine", name, "", "config-mine", date(2026, 11, 22)), bits).model
 
 
 def of(name: str, folder: Path, catalogs: Catalogs, **changes: object) -> Model:
@@ -236,3 +241,29 @@ def test_a_mechanism_that_nobody_reads_is_refused_by_its_entry(
 def test_names_of_families_lead_somewhere() -> None:
     assert set(ALSO_CALLED.values()) <= set(FAMILIES)
     assert not set(ALSO_CALLED) & set(FAMILIES)
+
+
+@pytest.mark.parametrize(("name", "published_gb"), [("moonshotai/Kimi-K3", 1560.0), ("MiniMaxAI/MiniMax-M3", 855.0)])
+def test_weights_take_what_the_published_files_take(
+    name: str, published_gb: float, tmp_path: Path, catalogs: Catalogs
+) -> None:
+    """Sizes of the folders on Hugging Face, within a percent; MiniMax-M3's encoder is not in this configuration."""
+    assert released_gb(catalogs, of(name, tmp_path, catalogs)) == pytest.approx(published_gb, rel=0.01)
+
+
+def test_what_a_model_keeps_is_what_memory_counts(tmp_path: Path, catalogs: Catalogs) -> None:
+    """DeepSeek-V4 at 100,000 tokens: windows closed, compressed keys whole, the indexer's in their own precision."""
+    mine = of("deepseek-ai/DeepSeek-V4-Pro", tmp_path, catalogs)
+    known = replace(catalogs, models={**catalogs.models, mine.id: mine})
+    setup = gather(known, [Configuration("vllm", mine.id, "b300", "fp8", "bf16", 8, 1)])
+    tokens = 100_000
+    expected = 1024 * (61 * 128 + tokens * (30 / 4 + 31 / 128)) + 30 / 4 * 132 * tokens
+    assert kv_bytes_per_sequence(setup, np.array([tokens])) == pytest.approx(np.array([[expected]]))
+
+
+def test_a_file_that_mixes_formats_takes_what_each_part_takes(tmp_path: Path, catalogs: Catalogs) -> None:
+    mine = of("deepseek-ai/DeepSeek-V4-Pro", tmp_path, catalogs)
+    known = replace(catalogs, models={**catalogs.models, mine.id: mine})
+    setup = gather(known, [Configuration("vllm", mine.id, "b300", "mxfp4", "fp8", 8, 1)])
+    assert setup.weights.body_bytes_per_param == pytest.approx(8.002 / 8)
+    assert setup.weights.expert_bytes_per_param == pytest.approx(4.25 / 8)

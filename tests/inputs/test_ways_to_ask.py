@@ -6,9 +6,13 @@ from typing import Any
 import pytest
 import yaml
 
-from optimizer.base.errors import InputError
+from optimizer.base.errors import Finding, InputError
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.adapters import adapter_bytes
+from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.loading import load_scenario
-from optimizer.inputs.scenario.scenario import Workload
+from optimizer.inputs.scenario.not_planned import kind_not_planned
+from optimizer.inputs.scenario.scenario import Scenario, Workload
 
 SHAPE = {"input_tokens": 1000, "output_tokens": 250}
 BY_DAY = [0.0] * 8 + [1.0, 2.0, 4.0, 4.0, 3.0, 2.0, 2.0, 2.0] + [0.0] * 8
@@ -116,3 +120,98 @@ def test_what_does_not_go_together_is_one_message_with_line_and_field(workload: 
 def test_a_loaded_scenario_can_be_written_and_read_again(workload: Any) -> None:
     found = workload(deadline=NIGHT)
     assert Workload.model_validate(found.model_dump(exclude_defaults=True)) == found
+
+
+def test_thinking_makes_answers_longer_by_the_factor_that_was_said(workload: Any) -> None:
+    found = workload(requests_per_second=1, reasoning=4.5)
+    assert (found.output_tokens, found.reasoning) == (1125, None)
+    assert "4.5 times their tokens with thinking (as the scenario says)" in found.stated_as[0]
+    with_users = workload(users=360, requests_per_user_hour=10, reasoning=2)
+    assert (with_users.output_tokens, with_users.requests_per_second) == (500, 1.0)
+    assert len(with_users.stated_as) == 2
+
+
+def test_published_thinking_is_looked_up_and_never_guessed(tmp_path: Path, catalogs: Catalogs) -> None:
+    def load(model: str) -> Scenario:
+        file = tmp_path / "thinking.yaml"
+        own = {"name": "chat", "model": model, "requests_per_second": 1, "reasoning": "published", **SHAPE}
+        file.write_text(yaml.safe_dump({"name": "thinking", "workloads": [own]}), encoding="utf-8")
+        return load_scenario(file, catalogs)
+
+    known = catalogs.thinking["gemma-4-26b-a4b"]
+    assert known.factor == pytest.approx(1501 / 310)
+    found = load("google/gemma-4-26B-A4B-it").workloads[0]
+    assert found.output_tokens == 1211
+    assert "ShareGPT" in found.stated_as[0]
+    with pytest.raises(InputError) as refused:
+        load("llama-3.1-8b")
+    (finding,) = refused.value.findings
+    assert (finding.line, finding.field) == (7, "workloads[chat].reasoning")
+    assert "nobody published" in finding.problem
+    assert "reasoning: 4" in finding.hint
+
+
+def test_a_scenario_whose_thinking_nobody_looked_up_is_refused(workload: Any, catalogs: Catalogs) -> None:
+    unasked = workload(requests_per_second=1, reasoning="published")
+    (finding,) = check_scenario(Scenario(name="asked", workloads=(unasked,)), catalogs)
+    assert finding.hint == "load_scenario(source, catalogs) asks them"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"tokens_per_day": {"output": 5e6}, "reasoning": 4},
+        {"deadline": {"tokens": {"total": 5e6}, "start": 1, "by": 2}, "reasoning": 4},
+        {
+            "requests_per_second": 1,
+            "reasoning": "published",
+            "alternatives": [{"model": "llama-3-8b", "quality": 0.9}],
+        },
+        {"requests_per_second": 1, "reasoning": 0.5},
+    ],
+)
+def test_thinking_is_counted_once_and_makes_nothing_shorter(workload: Any, asked: Any) -> None:
+    with pytest.raises(InputError) as refused:
+        workload(**asked)
+    assert {finding.field for finding in refused.value.findings} == {"workloads[chat].reasoning"}
+
+
+def test_one_adapter_is_the_model_and_several_are_refused_with_what_they_take(
+    workload: Any, catalogs: Catalogs
+) -> None:
+    def findings(count: int) -> tuple[Finding, ...]:
+        own = workload(requests_per_second=1, lora_adapters={"count": count, "rank": 16})
+        return check_scenario(Scenario(name="asked", workloads=(own,)), catalogs)
+
+    assert findings(1) == ()
+    (finding,) = findings(40)
+    assert finding.field == "workloads[chat].lora_adapters"
+    assert "40 adapters of rank 16 take 3.12 GiB of every replica of llama-3.1-8b" in finding.problem
+    assert "nobody published" in finding.problem
+
+
+def test_an_adapter_has_the_weights_that_are_published_of_it(catalogs: Catalogs) -> None:
+    """41,943,040 weights at rank 16 on every matrix of Llama 3.1 8B, as PEFT counts them, in 16 bit."""
+    assert adapter_bytes(catalogs.model("llama-3.1-8b"), 16) == 2 * 41_943_040
+
+
+@pytest.mark.parametrize(
+    ("model", "kind"),
+    [
+        ("BAAI/bge-m3", "embedding models"),
+        ("openai/whisper-large-v3", "speech models"),
+        ("Qwen/Qwen2.5-VL-7B-Instruct", "vision-language models"),
+        ("black-forest-labs/FLUX.1-dev", "image and video models"),
+    ],
+)
+def test_a_model_that_writes_no_text_is_refused_by_what_it_is(
+    model: str, kind: str, workload: Any, catalogs: Catalogs
+) -> None:
+    own = workload(requests_per_second=1, model=model)
+    (finding,) = check_scenario(Scenario(name="asked", workloads=(own,)), catalogs)
+    assert finding.field == "workloads[chat].model"
+    assert f"{kind} are not planned" in finding.hint
+
+
+def test_no_known_model_is_taken_for_another_kind(catalogs: Catalogs) -> None:
+    assert [name for name in (*catalogs.models, *catalogs.aliases) if kind_not_planned(name)] == []

@@ -43,6 +43,7 @@ def test_every_calibrated_row_is_declared(calibration: Calibration) -> None:
         "era_first_version",
         "version_in_year",
         "eight_bit_kv_default",
+        "run_waited_steps_closed",
     }
     assert {entry.parameter for entry in calibration.entries} - set(HIERARCHY) == beside
 

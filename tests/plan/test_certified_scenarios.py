@@ -10,7 +10,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
 from optimizer.plan.certify.certificate import TOLERANCE_USD, certified
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.question.solving import solved
+from optimizer.plan.question.solving import solved_for_least_cost
 from optimizer.plan.verify.certificate.tree import check, read_certificate
 
 NEEDS_AN_OVERLAY = {"own-rack"}
@@ -27,7 +27,7 @@ STEADY = [
 @pytest.mark.slow("certifies every shipped scenario of steady demand")
 @pytest.mark.parametrize("name", STEADY)
 def test_the_bound_is_certified(name: str, catalogs: Catalogs) -> None:
-    answer = solved(Inquiry.of(load_scenario(name), catalogs))
+    answer = solved_for_least_cost(Inquiry.of(load_scenario(name), catalogs))
     usd = answer.solution.cost_usd_per_month
     found = certified(answer.inquiry.formulated().problem, name, usd)
     assert found is not None

@@ -14,7 +14,7 @@ from optimizer.performance.candidates.probing import raised
 from optimizer.performance.candidates.triangulation import joined_classes, triangulated
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.mixing import mixing_of
-from optimizer.plan.question.solving import solved
+from optimizer.plan.question.solving import solved_for_least_cost
 from optimizer.plan.readback.readback import read_back
 
 FIVE = ((0.24, 390, 400), (0.18, 400, 400), (0.18, 410, 390), (0.2, 5900, 200), (0.2, 6100, 200))
@@ -44,11 +44,11 @@ def cost_of(answer: Answer) -> float:
 
 @pytest.fixture(scope="module")
 def refined(catalogs: Catalogs) -> Answer:
-    return solved(Inquiry.of(desk(LONG_AND_SHORT, 8), catalogs))
+    return solved_for_least_cost(Inquiry.of(desk(LONG_AND_SHORT, 8), catalogs))
 
 
 def test_five_classes_are_mixed_as_the_two_that_they_are(catalogs: Catalogs) -> None:
-    answer = solved(Inquiry.of(desk(FIVE, 12, max_monthly_usd=70_000), catalogs))
+    answer = solved_for_least_cost(Inquiry.of(desk(FIVE, 12, max_monthly_usd=70_000), catalogs))
     assert cost_of(answer) == pytest.approx(60_414.80)
     assert answer.solution.outcome == "optimal"
     facts = mixing_of(answer)
@@ -57,7 +57,7 @@ def test_five_classes_are_mixed_as_the_two_that_they_are(catalogs: Catalogs) -> 
 
 
 def test_what_replicas_sustain_beyond_shares_makes_a_cheaper_plan(refined: Answer, catalogs: Catalogs) -> None:
-    added_up = solved(Inquiry.of(desk(LONG_AND_SHORT, 8), catalogs).for_comparison())
+    added_up = solved_for_least_cost(Inquiry.of(desk(LONG_AND_SHORT, 8), catalogs).for_comparison())
     assert cost_of(refined) < cost_of(added_up) * 0.95
     assert refined.mixes_settled
     assert not added_up.mixes_settled
@@ -66,15 +66,15 @@ def test_what_replicas_sustain_beyond_shares_makes_a_cheaper_plan(refined: Answe
 
 def test_a_budget_that_only_more_mixes_meet_is_met(refined: Answer, catalogs: Catalogs) -> None:
     tight = Inquiry.of(desk(LONG_AND_SHORT, 8, max_monthly_usd=62_000), catalogs)
-    assert cost_of(solved(tight)) == pytest.approx(refined.solution.cost_usd_per_month)
+    assert cost_of(solved_for_least_cost(tight)) == pytest.approx(refined.solution.cost_usd_per_month)
     # where nobody looks ahead, nothing is called impossible either
-    compared = solved(tight.for_comparison()).solution
+    compared = solved_for_least_cost(tight.for_comparison()).solution
     assert (compared.outcome, compared.cost_usd_per_month) == ("unproven", None)
     assert "nobody predicted" in compared.reason
 
 
 def test_a_budget_that_no_mix_meets_is_proven_too_small(catalogs: Catalogs) -> None:
-    answer = solved(Inquiry.of(desk(LONG_AND_SHORT, 8, max_monthly_usd=20_000), catalogs))
+    answer = solved_for_least_cost(Inquiry.of(desk(LONG_AND_SHORT, 8, max_monthly_usd=20_000), catalogs))
     assert (answer.solution.outcome, answer.mixes_settled) == ("infeasible", True)
 
 

@@ -18,7 +18,7 @@ from optimizer.performance.candidates.options import MIXED, pools_of
 from optimizer.performance.candidates.triangulation import Simplex, apart, corners_around, served, split, triangulated
 from optimizer.plan.question import solving as asking
 from optimizer.plan.question.inquiry import Answer, Inquiry
-from optimizer.plan.question.solving import solved
+from optimizer.plan.question.solving import solved_for_least_cost
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.layout.text import answer_text
@@ -53,7 +53,7 @@ def desk(**policy: object) -> Scenario:
 
 @pytest.fixture(scope="module")
 def settled(catalogs: Catalogs) -> Answer:
-    return solved(Inquiry.of(desk(), catalogs))
+    return solved_for_least_cost(Inquiry.of(desk(), catalogs))
 
 
 def test_a_mix_that_breaks_is_predicted_and_the_plan_made_again(settled: Answer) -> None:
@@ -77,7 +77,7 @@ def test_without_another_round_nothing_is_added_up(
     settled: Answer, catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(asking, "MOST_ROUNDS", 1)
-    hasty = solved(Inquiry.of(desk(), catalogs))
+    hasty = solved_for_least_cost(Inquiry.of(desk(), catalogs))
     assert hasty.rounds == 2
     assert (hasty.solution.cost_usd_per_month or 0) >= (settled.solution.cost_usd_per_month or 0)
     assert MIXED not in {d.pool for d in read_back(hasty).deployments}
@@ -85,13 +85,13 @@ def test_without_another_round_nothing_is_added_up(
 
 
 def test_mixing_never_costs_more_and_may_be_left_out(settled: Answer, catalogs: Catalogs) -> None:
-    pools = solved(Inquiry.of(desk(mix_classes=False), catalogs))
+    pools = solved_for_least_cost(Inquiry.of(desk(mix_classes=False), catalogs))
     assert pools.rounds == 1
     assert (settled.solution.cost_usd_per_month or 0) < (pools.solution.cost_usd_per_month or 0)
 
 
 def test_a_plan_of_pools_is_proven_only_as_far_as_the_search_with_mixing_came(settled: Answer) -> None:
-    plain = solved(settled.inquiry.apart())
+    plain = solved_for_least_cost(settled.inquiry.apart())
     cost = plain.solution.cost_usd_per_month or 0.0
     nothing = replace(settled.solution, outcome="unproven", cost_usd_per_month=None, bound_usd_per_month=0.75 * cost)
     kept = asking._better(plain, replace(settled, solution=nothing)).solution
@@ -103,7 +103,7 @@ def test_a_plan_of_pools_is_proven_only_as_far_as_the_search_with_mixing_came(se
 
 def test_what_must_survive_a_loss_is_not_mixed(catalogs: Catalogs) -> None:
     few = {"providers": {"allow": ["aws"]}, "gpus": {"allow": ["h200-sxm"]}}
-    safe = read_back(solved(Inquiry.of(desk(survive={"loss_of": ["instance"]}, **few), catalogs)))
+    safe = read_back(solved_for_least_cost(Inquiry.of(desk(survive={"loss_of": ["instance"]}, **few), catalogs)))
     assert MIXED not in {d.pool for d in safe.deployments}
 
 

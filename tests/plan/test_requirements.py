@@ -14,7 +14,7 @@ from optimizer.plan.explain.binding import requirements
 from optimizer.plan.explain.levers import levers
 from optimizer.plan.explain.ways_out import ways_out
 from optimizer.plan.question.inquiry import Answer, Inquiry
-from optimizer.plan.question.solving import solved
+from optimizer.plan.question.solving import solved_for_least_cost
 from optimizer.plan.readback.readback import read_back
 
 Solve = Callable[[str, bool], Answer]
@@ -33,7 +33,7 @@ def solve(few: Catalogs) -> Solve:
 
     @cache
     def answer(path: str, asks: bool) -> Answer:
-        return solved(Inquiry.of(scenario_of(path, asks), few))
+        return solved_for_least_cost(Inquiry.of(scenario_of(path, asks), few))
 
     return answer
 
@@ -96,7 +96,7 @@ def test_under_a_budget_between_it_stands_in_the_conflict_or_on_a_way_out(
     budget = round((dear + cheap) / 2 if dear < float("inf") else 2 * cheap, 2)
     scenario = ASKING[path].asking(max_monthly_usd=ASKING[path].rule.get("max_monthly_usd", budget))
     inquiry = Inquiry.of(scenario, few)
-    assert solved(inquiry).solution.outcome == "infeasible"
+    assert solved_for_least_cost(inquiry).solution.outcome == "infeasible"
     conflict, ways, _ = ways_out(inquiry)
     blamed = {of_schema(item.requirement) for item in conflict}
     led = {of_schema(change.field) for way in ways for change in way.changes}

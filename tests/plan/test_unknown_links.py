@@ -7,7 +7,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import narrowed
-from optimizer.plan.question.solving import solved
+from optimizer.plan.question.solving import solved_for_least_cost
 
 
 def test_without_any_limit_every_configuration_kept_has_a_rate(catalogs: Catalogs, chat: Scenario) -> None:
@@ -18,4 +18,4 @@ def test_without_any_limit_every_configuration_kept_has_a_rate(catalogs: Catalog
         assert np.all(np.isfinite(pool.rate_per_s[pool.passed]))
     slow = [each for each in options.configurations if catalogs.gpus[each.gpu].link_gb_per_s is None]
     assert all(each.tensor_parallel * each.pipeline_parallel == 1 for each in slow)
-    assert solved(inquiry).solution.outcome == "optimal"
+    assert solved_for_least_cost(inquiry).solution.outcome == "optimal"

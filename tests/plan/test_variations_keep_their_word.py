@@ -11,6 +11,7 @@ from optimizer import optimize
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import with_field
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.explain.breakpoints import price_breakpoints
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
@@ -105,3 +106,20 @@ def test_only_what_binds_and_the_demand_are_moved_unless_asked(few: Catalogs, re
     assert moved <= binding | {"workloads[chat.v2].requests_per_second"}
     everything = {item.text for item in report.explanation.marginal_values}
     assert {item.text for item in brief.explanation.marginal_values} <= everything
+
+
+def test_a_price_that_uses_up_the_budget_leaves_no_plan(market_of: Callable[..., Catalogs]) -> None:
+    few = market_of("lambda")
+    scenario = Scenario.model_validate(SCENARIO | {"policy": {}})
+    usual = read_back(solved(Inquiry.of(scenario, few))).monthly_cost_usd
+    tight = with_field(scenario, "policy.max_monthly_usd", 1.1 * float(usual))
+    inquiry = Inquiry.of(tight, few)
+    dearer = [each for each in price_breakpoints(inquiry, read_back(solved(inquiry))) if each.direction == "dearer"]
+    assert dearer
+    for each in dearer:
+        assert each.outcome == "infeasible", each.text
+        assert each.from_ < each.holds_to <= 1.1 * each.from_ + 1e-3
+        assert "no plan within the budget" in each.text
+        for factor, possible in ((0.999, True), (1.001, False)):
+            moved = priced(few, each.field, Decimal(str(each.holds_to * factor)))
+            assert (monthly_cost(tight, moved) is not None) == possible

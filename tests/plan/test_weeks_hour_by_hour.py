@@ -21,7 +21,7 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.periods import exact_hours, grouped, periods, weekly_requests_per_second
 from optimizer.plan.question import inquiry as question
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.question.solving import solved
+from optimizer.plan.question.solving import solved_for_least_cost
 from optimizer.plan.readback.readback import read_back
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.problem.formulate import formulate
@@ -51,7 +51,7 @@ def noisy(seed: int, step: float = 0.25, **elastic: float) -> Scenario:
 def of_every_hour(scenario: Scenario, catalogs: Catalogs) -> float:
     """The least cost of a program in which each hour of the week is a period."""
     whole = replace(Inquiry.of(scenario, catalogs), hour_to_period=np.arange(HOURS_PER_WEEK), any_of_equals=True)
-    solution = solved(whole).solution
+    solution = solved_for_least_cost(whole).solution
     assert solution.outcome == "optimal"
     return solution.cost_usd_per_month or math.inf
 
@@ -63,7 +63,7 @@ def of_each_hour_alone(scenario: Scenario, catalogs: Catalogs) -> float:
     cost_usd = {}
     for rate in sorted(set(weekly)):
         steady = workload.model_copy(update={"demand": None, "requests_per_second": rate})
-        alone = solved(whole.changed(scenario.model_copy(update={"workloads": (steady,)})))
+        alone = solved_for_least_cost(whole.changed(scenario.model_copy(update={"workloads": (steady,)})))
         cost_usd[rate] = alone.solution.cost_usd_per_month or math.inf
     return sum(cost_usd[rate] for rate in weekly) / HOURS_PER_WEEK
 
@@ -71,7 +71,7 @@ def of_each_hour_alone(scenario: Scenario, catalogs: Catalogs) -> float:
 def of_few_periods(scenario: Scenario, catalogs: Catalogs) -> float:
     """The least cost in the first week alone."""
     few = replace(Inquiry.of(scenario, catalogs), hour_to_period=periods(scenario).hour_to_period)
-    return solved(few).solution.cost_usd_per_month or math.inf
+    return solved_for_least_cost(few).solution.cost_usd_per_month or math.inf
 
 
 @pytest.mark.parametrize(("seed", "most"), [(0, 3), (1, 6)])
@@ -89,7 +89,7 @@ def test_no_budget_that_a_plan_of_every_hour_meets_is_called_too_small(catalogs:
     just_enough = with_policy(scenario, max_monthly_usd=math.ceil(cost_usd))
     assert float(proven(Inquiry.of(just_enough, catalogs)).monthly_cost_usd) <= math.ceil(cost_usd)
     too_small = with_policy(scenario, max_monthly_usd=math.floor(0.95 * cost_usd))
-    assert solved(Inquiry.of(too_small, catalogs)).solution.outcome == "infeasible"
+    assert solved_for_least_cost(Inquiry.of(too_small, catalogs)).solution.outcome == "infeasible"
 
 
 def test_a_search_that_ends_early_shows_the_plan_of_few_periods_with_a_bound_of_all(
@@ -103,7 +103,7 @@ def test_a_search_that_ends_early_shows_the_plan_of_few_periods_with_a_bound_of_
         return solve(problem, *args, **kwargs | {"node_limit": 0 if problem.traffic.periods > 3 else None})
 
     monkeypatch.setattr(question, "solve", ends_early)
-    answer = solved(Inquiry.of(scenario, catalogs))
+    answer = solved_for_least_cost(Inquiry.of(scenario, catalogs))
     assert answer.solution.outcome == "feasible"
     bound_usd = answer.solution.bound_usd_per_month or 0.0
     assert 0 < bound_usd <= proven_usd * (1 + 1e-9)
@@ -118,7 +118,7 @@ def test_hosted_apis_are_paid_for_what_is_asked(most: int, catalogs: Catalogs) -
     by_api = with_policy(shipped, hosting=["serverless"], elastic=elastic, robust={"demand": 1.5})
     asked = sum(by_api.workloads[0].demand.weekly()) * SECONDS_PER_HOUR * HOURS_PER_MONTH / HOURS_PER_WEEK
     few = replace(Inquiry.of(by_api, catalogs), hour_to_period=periods(by_api).hour_to_period)
-    answer = solved(few)
+    answer = solved_for_least_cost(few)
     fleet = read_back(answer)
     assert verified(few, fleet).passed
     (item,) = fleet.hosted
@@ -130,8 +130,8 @@ def test_hosted_apis_are_paid_for_what_is_asked(most: int, catalogs: Catalogs) -
 
 def test_variations_of_a_plan_are_never_dearer_for_telling_fewer_hours_apart(catalogs: Catalogs) -> None:
     scenario = noisy(1, max_periods=3, start_up_minutes=0)
-    answer = solved(Inquiry.of(scenario, catalogs))
-    again = solved(answer.inquiry.changed(with_policy(scenario, max_gpus=1000)))
+    answer = solved_for_least_cost(Inquiry.of(scenario, catalogs))
+    again = solved_for_least_cost(answer.inquiry.changed(with_policy(scenario, max_gpus=1000)))
     assert math.isclose(again.solution.cost_usd_per_month, answer.solution.cost_usd_per_month, rel_tol=1e-9)
 
 

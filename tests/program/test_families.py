@@ -13,6 +13,7 @@ from optimizer.program.formulation import demand as constraints
 from optimizer.program.formulation import layouts as layout_constraints
 from optimizer.program.formulation import policy as policy_constraints
 from optimizer.program.formulation import resilience as resilience_constraints
+from optimizer.program.formulation import variety as variety_constraints
 from optimizer.program.formulation.documentation import formulation_markdown
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.formulation.registry import FAMILIES, active_families
@@ -52,7 +53,10 @@ def test_every_family_has_a_golden_model_and_nothing_else_does() -> None:
 def test_every_family_has_its_function_and_its_limits() -> None:
     assert set(NAMES) == {family.rows.__name__ for family in FAMILIES}
     assert set(NAMES) == set(TINY) | set(ALWAYS)
-    homes = (constraints, policy_constraints, resilience_constraints, change_constraints, layout_constraints)
+    homes = (
+        *(constraints, policy_constraints, resilience_constraints, change_constraints, layout_constraints),
+        variety_constraints,
+    )
     for family in FAMILIES:
         assert any(getattr(home, family.name, None) is family.rows for home in homes)
 

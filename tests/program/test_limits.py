@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from support.instances import TINY, by_day_and_night, problems, tiny_problem
 
 from optimizer.base.clock import Clock, LimitReached, until_limit
+from optimizer.program import search
+from optimizer.program.proof import simple_plan
 from optimizer.program.solve import solve
 
 
@@ -84,6 +86,23 @@ def test_wherever_time_runs_out_the_answer_is_true(step_s: float) -> None:
     assert found.bound_usd_per_month <= best * (1 + 1e-9)
     assert best <= found.cost_usd_per_month * (1 + 1e-9)
     assert (found.outcome == "optimal") == (found.relative_gap == 0.0)
+
+
+def test_work_is_limited_without_looking_at_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    given_s: list[float | None] = []
+
+    class Watched(Clock):
+        def __init__(self, time_limit_s: float | None = None, *others: object, **named: object) -> None:
+            given_s.append(time_limit_s)
+            super().__init__(time_limit_s, *others, **named)
+
+    monkeypatch.setattr(search, "Clock", Watched)
+    monkeypatch.setattr(simple_plan, "Clock", Watched)
+    spent = Clock(work_limit=1)
+    spent.spend(1)
+    assert solve(by_day_and_night(tiny_problem()), spent).bound_usd_per_month > 0
+    assert given_s
+    assert not any(given_s)
 
 
 def test_a_work_limit_ends_at_the_same_place_every_time() -> None:

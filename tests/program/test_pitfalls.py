@@ -4,14 +4,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.instances import tiny_problem
 from support.plain import plain_candidates, plain_offers
 from support.promises import faults
 
+from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program import search
 from optimizer.program.problem.data import HostedApis, Limits, steady_traffic
 from optimizer.program.problem.problem import Problem
+from optimizer.program.proof.relaxation import no_bound
+from optimizer.program.proof.state import Incumbent, SearchState
+from optimizer.program.proof.steps import result_of
 from optimizer.program.solve import Solution, solve
+from optimizer.program.solver import SolverResult
 
 
 def fleet(
@@ -166,3 +172,24 @@ def test_a_plan_dearer_than_the_one_known_is_none() -> None:
     assert solve(problem, cutoff_usd_per_month=best).cost_usd_per_month == best
     assert solve(problem, cutoff_usd_per_month=0.9 * best).outcome == "infeasible"
     assert solve(problem, cutoff_usd_per_month=1.5 * best).cost_usd_per_month == best
+
+
+def test_a_plan_near_the_cheapest_that_is_dearer_than_the_one_known_rules_none_out() -> None:
+    problem = fleet([4.2], [("p", 1, price) for price in (1.4, 3.4, 2.9)], [(o, 0) for o in range(3)], Limits(1.0))
+    rates = np.array([[rate] for rate in (0.8, 2.9, 1.7)])
+    problem = replace(problem, candidates=replace(problem.candidates, rate_per_s=rates))
+    best = solve(problem).cost_usd_per_month or 0.0
+    found = solve(problem, relative_gap=0.3, cutoff_usd_per_month=1.001 * best)
+    assert found.outcome == "unproven"
+    assert found.bound_usd_per_month is not None
+    assert found.bound_usd_per_month <= best
+
+
+def test_no_more_is_proven_of_a_part_than_its_plan_costs() -> None:
+    problem = tiny_problem()
+    plan = Incumbent(np.ones((1, 3), dtype=np.int64), np.ones((1, 4), dtype=np.int64), np.zeros(0), usd_per_hour=7.0)
+    nothing_beats_it = SolverResult("infeasible", np.inf)
+    found = result_of(
+        problem, np.ones(4, dtype=np.bool_), no_bound(problem), nothing_beats_it, plan, SearchState(Clock())
+    )
+    assert found.bound.usd_per_hour == 7.0

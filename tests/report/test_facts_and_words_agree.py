@@ -76,3 +76,19 @@ def test_the_sections_tell_every_explained_fact(path: Path) -> None:
     assert all(item.what in words for item in explained.breakpoints)
     if explained.exposure is not None:
         assert all(estimate.text in words for estimate in explained.exposure.estimates)
+
+
+def test_no_change_is_said_of_what_was_compared_to_the_end() -> None:
+    path = TESTS / "golden" / "reports" / "feasible.json"
+    report = PlanReport.model_validate_json(path.read_text(encoding="utf-8"))
+    useless = [item for item in report.explanation.opportunities if item.difference_usd == 0]
+    assert {item.outcome for item in useless} == {"optimal"}
+    open_ended = useless[0].model_copy(update={"outcome": "feasible"})
+    explained = report.explanation.model_copy(update={"opportunities": [open_ended, *useless[1:]]})
+    told = [
+        line
+        for section in plan_sections(report.model_copy(update={"explanation": explained}))
+        for line in section.lines
+    ]
+    assert any(line.startswith("no change") and open_ended.change not in line for line in told)
+    assert f"nothing cheaper found {open_ended.change}, which is not ruled out" in told

@@ -177,10 +177,11 @@ ASKS_NOTHING: Final = frozenset(
         "workloads[].input_tokens", "workloads[].output_tokens", "workloads[].request_classes", "workloads[].trace",
         "workloads[].users", "workloads[].requests_per_user_hour", "workloads[].tokens_per_day",
         "workloads[].deadline", "workloads[].stated_as",
-        "workloads[].cached_input_share", "workloads[].users_in", "workloads[].network_ms",
+        "workloads[].cached_input_share", "workloads[].reasoning", "workloads[].lora_adapters",
+        "workloads[].users_in", "workloads[].network_ms",
         "workloads[].slo.ttft_overhead_ms", "policy.flag_price_age_days",
         "policy.grid", "policy.spot", "policy.elastic.max_periods", "policy.migration.from_plan",
-        "policy.migration.in_force",
+        "policy.migration.in_force", "policy.simplicity_percent",
     }
 )  # fmt: skip
 """The schema's other fields, as they stand here and again, with reasons, beside the registry."""

@@ -11,6 +11,7 @@ from optimizer.program.problem.data import (
     LOSSES,
     Billing,
     Candidates,
+    Ceiling,
     EgressPrices,
     HostedApis,
     LayoutTerms,
@@ -114,6 +115,10 @@ def _bound(problem: Problem) -> Problem:
     return replace(problem, candidates=candidates, layouts=layouts)
 
 
+def _simpler(problem: Problem, places: int | None = None, instances: int | None = None) -> Problem:
+    return replace(problem, ceiling=Ceiling(places, instances))
+
+
 def _running(problem: Problem) -> Problem:
     return replace(problem, candidates=replace(problem.candidates, replicas_in_force=np.array([2, 1, 0, 0])))
 
@@ -133,6 +138,8 @@ TINY: dict[str, Callable[[], Problem]] = {
     "placement": lambda: with_apis(tiny_problem(survive=("instance",))),
     "max_distinct_configurations": lambda: tiny_problem(max_distinct_configurations=1),
     "max_engines": lambda: tiny_problem(max_engines=1),
+    "places": lambda: _simpler(with_apis(tiny_problem()), places=4),
+    "instance_count": lambda: _simpler(tiny_problem(), instances=3),
     "min_providers": lambda: tiny_problem(min_providers=2),
     "min_regions": lambda: tiny_problem(min_regions=2),
     "least_replicas": lambda: _warm(tiny_problem()),
@@ -162,6 +169,9 @@ def neutral(problem: Problem, family: str) -> Problem:
         field = {"least_replicas": "least_replicas", "starts": "start_share"}[family]
         nothing = np.zeros_like(getattr(problem.traffic, field))
         return replace(problem, traffic=replace(problem.traffic, **{field: nothing}))
+    if family in ("places", "instance_count"):
+        field = {"places": "places", "instance_count": "instances"}[family]
+        return replace(problem, ceiling=replace(problem.ceiling, **{field: None}))
     fields = {"changes": ("max_changes", "usd_per_change"), "placement": ("survive",)}.get(family, (family,))
     free_limits = Limits(problem.limits.max_utilization)
     return replace(problem, limits=replace(problem.limits, **{name: getattr(free_limits, name) for name in fields}))
@@ -181,7 +191,13 @@ def problems(draw: st.DrawFn, *families: str, most_candidates: int = 3, several:
     sending = draw(_sendings(len(traffic.classes), len(offers))) if "sending" in active else EgressPrices()
     billing = draw(_billings(traffic, offers)) if "minimum_billing" in active else Billing()
     by_layout = ~offers.always_paid if "layouts" in active else np.zeros(0, dtype=np.bool_)
-    return Problem(traffic, candidates, offers, limits, apis, sending, billing, LayoutTerms(by_layout=by_layout))
+    ceiling = Ceiling(
+        # who is called is no whole count that enumeration goes through
+        places=draw(st.integers(2, 4)) if "places" in active and not len(apis) else None,
+        instances=draw(st.integers(1, 5)) if "instance_count" in active else None,
+    )
+    layouts = LayoutTerms(by_layout=by_layout)
+    return Problem(traffic, candidates, offers, limits, apis, sending, billing, layouts, ceiling)
 
 
 @st.composite

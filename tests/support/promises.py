@@ -351,6 +351,14 @@ def keeps_limits(problem: Problem, replicas: np.ndarray, instances: np.ndarray) 
     good &= (instances <= offers.available).all(axis=(1, 2))
     if limits.max_changes is not None:
         good &= _changes(problem, replicas) <= limits.max_changes
+    if problem.ceiling.instances is not None:
+        good &= (instances.sum(axis=2) <= problem.ceiling.instances).all(axis=1)
+    if problem.ceiling.places is not None:
+        # of machines; where hosted APIs are called, nothing that counts them draws this limit
+        bought = (instances > 0).any(axis=1)
+        for_places = [(names, name) for names in (offers.provider, offers.region) for name in sorted(set(names))]
+        used = sum(bought[:, [one == name for one in names]].any(axis=1) for names, name in for_places)
+        good &= np.asarray(used <= problem.ceiling.places)
     for names, most in (
         (problem.candidates.configuration, limits.max_distinct_configurations),
         (problem.candidates.engine, limits.max_engines),

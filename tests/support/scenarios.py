@@ -6,7 +6,7 @@ from optimizer.answers.optimize import verified
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.question.solving import solved
+from optimizer.plan.question.solving import solved_for_least_cost
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fleet import PlannedFleet
 
@@ -34,7 +34,7 @@ SAME_COST = 1e-8
 
 def proven(inquiry: Inquiry) -> PlannedFleet:
     """The plan, proven optimal and verified."""
-    answer = solved(inquiry)
+    answer = solved_for_least_cost(inquiry)
     assert answer.solution.outcome == "optimal"
     assert answer.solution.relative_gap is not None
     assert answer.solution.relative_gap <= SAME_COST
@@ -45,7 +45,7 @@ def proven(inquiry: Inquiry) -> PlannedFleet:
 
 def monthly_cost(scenario: Scenario, catalogs: Catalogs) -> Decimal | None:
     """What the cheapest plan costs; None without a plan."""
-    answer = solved(Inquiry.of(scenario, catalogs))
+    answer = solved_for_least_cost(Inquiry.of(scenario, catalogs))
     return read_back(answer).monthly_cost_usd if answer.solution.outcome == "optimal" else None
 
 

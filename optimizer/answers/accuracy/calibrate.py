@@ -24,7 +24,6 @@ from optimizer.answers.accuracy.calibration_rows import (
     source_of,
 )
 from optimizer.base.arrays import Floats
-from optimizer.base.extras import optional
 from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import CalibrationEntry, Catalogs
 from optimizer.performance.fit.fitting import (
@@ -34,11 +33,9 @@ from optimizer.performance.fit.fitting import (
     FreeConstants,
     drawn_to,
     from_priors,
-    jacobian,
-    loss,
     problem,
-    residuals,
 )
+from optimizer.performance.fit.solving import believed
 from optimizer.performance.physics.constants import Calibration, group_name
 from optimizer.performance.physics.eras import era_of
 
@@ -46,13 +43,6 @@ Start = Literal["priors", "shipped"]
 FIT_PHASES: Final = ("fitting", "leaving out")
 LOCAL: Final = ("engine_bandwidth_factor", "engine_compute_factor")
 """What a few rows may move for the engine era and architecture they were measured on."""
-
-FIRST_STEP: Final = 4.0
-"""Length of the first step that a fit may try, in logarithms, over all constants together."""
-
-EVALUATIONS: Final = 40
-TOLERANCE: Final = 1e-4
-"""A fit ends when a step lowers its cost by less than this share."""
 
 
 @dataclass(frozen=True)
@@ -103,14 +93,14 @@ def fit(
         All rows of the new calibration, with the errors before and after.
 
     Raises:
-        InputError: no row can be used, or scipy is not installed.
+        InputError: no row can be used.
     """
     begin = progress or silent
     begin("fitting")
     origin = Origin(source_of(frame, catalogs), as_of or catalogs.as_of, data or "measurements")
     known, free = _freed(frame, catalogs, start)
-    fitted = problem(frame, known, free)
-    x = solve(fitted, _moves(fitted, near))
+    begun = problem(frame, known, free)
+    fitted, x = believed(begun, _moves(begun, near))
     moved = moved_rows(fitted, x, origin)
     before = metric_errors(fitted, fitted.parameters.values(fitted.calibration, np.zeros_like(x)))
     after = metric_errors(fitted, np.array([entry.value for entry in moved]))
@@ -132,22 +122,6 @@ def _moves(fitted: FitProblem, near: Sequence[CalibrationEntry]) -> Floats:
         begun[free] = value.get((entry.parameter, entry.group), begun[free])
     moves: Floats = np.log(begun / fitted.parameters.start)
     return moves
-
-
-def solve(fitted: FitProblem, first: Floats) -> Floats:
-    """How far each free constant moves from its start, in logarithms, (f,): scipy's trust region on the robust loss."""
-    least_squares = optional("scipy.optimize", extra="accuracy").least_squares
-    found = least_squares(
-        lambda x: residuals(fitted, x),
-        first,
-        jac=lambda x: jacobian(fitted, x),
-        loss=lambda squared: loss(fitted, squared),
-        x_scale=FIRST_STEP,
-        ftol=TOLERANCE,
-        max_nfev=EVALUATIONS,
-    )
-    x: Floats = np.asarray(found.x, dtype=np.float64)
-    return x
 
 
 def _freed(frame: pd.DataFrame, catalogs: Catalogs, start: Start) -> tuple[Catalogs, FreeConstants]:

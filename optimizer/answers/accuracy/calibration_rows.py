@@ -14,7 +14,7 @@ from optimizer.inputs.catalog.records import CalibrationEntry, Catalogs
 from optimizer.inputs.measurements import METRICS
 from optimizer.performance.fit.coverage import interval_tables
 from optimizer.performance.fit.cross_validation import held_out_errors
-from optimizer.performance.fit.fitting import FIT, FitProblem, log_errors, prior_of
+from optimizer.performance.fit.fitting import FIT, MOST_DEVIATIONS, FitProblem, log_errors, prior_of
 from optimizer.performance.measured.measured import REPEAT_NOISE, points, repeat_noise
 from optimizer.performance.uncertainty.evidence import EVIDENCE, measured_groups, named_pairs, pipelines
 from optimizer.performance.uncertainty.intervals import COVERAGE, HALF_WIDTH, UNSEEN
@@ -76,12 +76,17 @@ def _metric_error(metric: str, errors: Floats, group: Names) -> MetricError:
 
 def moved_rows(fitted: FitProblem, x: Floats, origin: Origin) -> list[CalibrationEntry]:
     """All rows of the calibration under the fitted values, rounded to `DIGITS`."""
-    index, entries = fitted.deployments.setup.constants.index, list(fitted.calibration.entries)
+    entries = list(fitted.calibration.entries)
     values = fitted.parameters.values(fitted.calibration, x)
-    for at in fitted.parameters.position:
+    used = np.unique(np.stack(list(fitted.deployments.setup.constants.index.values())))
+    for at, pooled in zip(fitted.parameters.position, fitted.parameters.pooled, strict=True):
         entry = entries[at]
-        seen = bool(np.any(index[entry.parameter] == at))
-        method, note = ("fit", f"fitted to {origin.data}") if seen else ("pooled", "no measurement of its own")
+        method, note = ("fit", f"fitted to {origin.data}") if at in used else ("pooled", "no measurement of its own")
+        if pooled:
+            method, note = (
+                "pooled",
+                f"{origin.data} moves it over {MOST_DEVIATIONS:g} deviations from its broader group",
+            )
         entries[at] = entry.model_copy(
             update={
                 "value": _rounded(values[at]),
@@ -95,12 +100,16 @@ def moved_rows(fitted: FitProblem, x: Floats, origin: Origin) -> list[Calibratio
     return entries
 
 
+TPOT: Final = METRICS.index("tpot")
+
+
 def evidence_rows(fitted: FitProblem, catalogs: Catalogs, origin: Origin, *, keep: bool) -> list[CalibrationEntry]:
     """How many measured groups hold each GPU, model and pair, added to what was known before if that is kept."""
     used = np.flatnonzero((fitted.weight > 0).any(axis=0))
     names = {name: fitted.table.names[name][fitted.rows[used]] for name in ("engine", "model", "gpu", "precision")}
     counted = Counter(measured_groups(named_pairs(catalogs, **names), list(fitted.group[used])))
-    staged = used[fitted.table.layout["pp"][fitted.rows[used]] > 1]
+    # pipeline stages count where tokens were timed: a throughput with everything sent at once promises no latency
+    staged = used[(fitted.table.layout["pp"][fitted.rows[used]] > 1) & (fitted.weight[TPOT, used] > 0)]
     of_stages = (fitted.table.names[name][fitted.rows[staged]] for name in ("engine", "model", "gpu"))
     held = set(zip(pipelines(catalogs, *of_stages), fitted.group[staged], strict=True))
     counted.update(Counter(name for name, _ in held))

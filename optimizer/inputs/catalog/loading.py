@@ -19,6 +19,7 @@ from optimizer.inputs.catalog.loading_terms import Priced, priced
 from optimizer.inputs.catalog.models import Model, ModelAlias
 from optimizer.inputs.catalog.records import Catalogs, Gpu
 from optimizer.inputs.catalog.shipped import shipped_dir
+from optimizer.inputs.catalog.thinking import ThinkingLength
 
 SHIPPED_LABEL: Final = "catalogs"
 """How messages name the shipped folder."""
@@ -70,6 +71,7 @@ TABLES: Final[dict[str, CsvTable[Any]]] = {
     "figures": CsvTable(("gpu_figures.csv",), catalog.Figure, "gpu, figure"),
     "models": CsvTable(("models.csv",), Model, "id"),
     "aliases": CsvTable(("model_aliases.csv",), ModelAlias, "hf_id", own_key=lambda row: row.hf_id.casefold()),
+    "thinking": CsvTable(("thinking.csv",), ThinkingLength, "model"),
     "schemes": CsvTable(("precision_schemes.csv",), catalog.PrecisionScheme, "id"),
     "kernels": CsvTable(("kernel_support.csv",), catalog.KernelSupport, "scheme, architecture"),
     "quality": CsvTable(("quality.csv",), catalog.QualityFigure, "model, scheme, benchmark, tool, source"),
@@ -111,6 +113,7 @@ TABLES: Final[dict[str, CsvTable[Any]]] = {
 REFERENCES: Final = (
     ("figures", "gpu", "gpus"),
     ("aliases", "model", "models"),
+    ("thinking", "model", "models"),
     ("models", "native_precision", "schemes"),
     ("aliases", "weight_precision", "schemes"),
     ("kernels", "scheme", "schemes"),
@@ -242,6 +245,7 @@ def _assembled(rows: AllRows, gpus: Mapping[str, Gpu], on_own_terms: Priced) -> 
         gpu_figures=in_order("figures"),
         models=by_key("models"),
         aliases=by_key("aliases"),
+        thinking=by_key("thinking"),
         schemes=by_key("schemes"),
         kernel_support=by_key("kernels"),
         quality=in_order("quality"),

@@ -26,6 +26,7 @@ from optimizer.inputs.catalog.kinds import (
 from optimizer.inputs.catalog.models import Model, ModelAlias
 from optimizer.inputs.catalog.quantities import Count, NonNegative, Positive
 from optimizer.inputs.catalog.terms import OfferAlias, Terms
+from optimizer.inputs.catalog.thinking import ThinkingLength
 
 Row = TypeVar("Row")
 
@@ -219,6 +220,8 @@ class Catalogs:
     gpu_figures: tuple[Figure, ...]
     models: Mapping[str, Model]
     aliases: Mapping[str, ModelAlias]
+    thinking: Mapping[str, ThinkingLength]
+    """By model, where somebody published it."""
     schemes: Mapping[str, PrecisionScheme]
     kernel_support: Mapping[tuple[str, str], KernelSupport]
     quality: tuple[QualityFigure, ...]

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import pandas as pd
 from pydantic import ValidationError
 
+from optimizer.base.arrays import Floats, Ints
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.units import HOURS_PER_WEEK
 from optimizer.inputs.scenario.policy import InForce, Migration
@@ -90,10 +92,8 @@ def classes_of_trace(path: Path) -> tuple[float, tuple[RequestClass, ...]]:
     Raises:
         InputError: file or columns missing, rows that are not numbers, an empty trace.
     """
-    frame = _numbers(path, TRACE_COLUMNS)
-    if (frame[LENGTHS] < 1).any(axis=None):
-        raise _error(path, "token counts below 1", hint="drop rows without prompt or answer")
-    arrived_s = frame["arrived_at_s"] - frame["arrived_at_s"].min()
+    frame = _trace(path)
+    arrived_s = frame["arrived_at_s"]
     busiest = (arrived_s // PEAK_WINDOW_S).value_counts().max()
     rate = float(busiest) / min(PEAK_WINDOW_S, max(1.0, math.ceil(arrived_s.max())))
     prompt_bin = frame["input_tokens"].rank(method="first", pct=True).mul(PROMPT_BINS).apply(math.ceil)
@@ -106,6 +106,25 @@ def classes_of_trace(path: Path) -> tuple[float, tuple[RequestClass, ...]]:
         RequestClass(share=share, input_tokens=prompt, output_tokens=answer)
         for prompt, answer, share in shares.itertuples(index=False)
     )
+
+
+def requests_of_trace(path: Path) -> tuple[Floats, Ints, Ints]:
+    """Seconds from the first request, prompt and answer tokens of every request of a trace, (N,) each, in time order.
+
+    Raises:
+        InputError: as `classes_of_trace`.
+    """
+    frame = _trace(path).sort_values("arrived_at_s", kind="stable")
+    prompt, answer = (frame[name].round().to_numpy(np.int64) for name in LENGTHS)
+    return frame["arrived_at_s"].to_numpy(np.float64), prompt, answer
+
+
+def _trace(path: Path) -> pd.DataFrame:
+    """The requests of a trace, the first of them at 0 s."""
+    frame = _numbers(path, TRACE_COLUMNS)
+    if (frame[LENGTHS] < 1).any(axis=None):
+        raise _error(path, "token counts below 1", hint="drop rows without prompt or answer")
+    return frame.assign(arrived_at_s=frame["arrived_at_s"] - frame["arrived_at_s"].min())
 
 
 def _weekly_profile(path: Path) -> tuple[float, ...]:

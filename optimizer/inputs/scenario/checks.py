@@ -5,6 +5,9 @@ from fnmatch import fnmatchcase
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.adapters import refused_adapters
+from optimizer.inputs.scenario.not_planned import kind_not_planned
+from optimizer.inputs.scenario.restating import is_known
 from optimizer.inputs.scenario.scenario import AllowDeny, Policy, Scenario, Workload
 
 
@@ -24,6 +27,9 @@ def _workload(workload: Workload, catalogs: Catalogs) -> Iterator[Finding]:
     for position, item in enumerate(workload.alternatives):
         at = f"{path}.alternatives[{position}]"
         yield from _model(item.model, workload, f"{at}.model", at, catalogs)
+    if workload.reasoning is not None and is_known(workload.model, catalogs):
+        problem = "the catalogs were not asked yet"
+        yield Finding("scenario", 0, f"{path}.reasoning", problem, "load_scenario(source, catalogs) asks them")
     yield from _places(workload, path, catalogs)
     yield from _network(workload, path, catalogs)
 
@@ -33,8 +39,12 @@ def _model(name: str, workload: Workload, field: str, path: str, catalogs: Catal
     try:
         model = catalogs.model(name)
     except InputError as error:
-        yield from (Finding("scenario", 0, field, found.problem, found.hint) for found in error.findings)
+        kind = kind_not_planned(name)
+        hint = f"{kind} are not planned: only models that write text" if kind else ""
+        yield from (Finding("scenario", 0, field, found.problem, hint or found.hint) for found in error.findings)
         return
+    if workload.lora_adapters is not None:
+        yield from refused_adapters(workload.lora_adapters, model, f"{path}.lora_adapters")
     for item in workload.classes():
         needed = item.input_tokens + item.output_tokens
         if needed > model.max_context_tokens:

@@ -12,9 +12,10 @@ from pydantic_core import ErrorDetails
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.inputs import scenario as door
+from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
 from optimizer.inputs.scenario.fields import FieldError
-from optimizer.inputs.scenario.restating import restated
+from optimizer.inputs.scenario.restating import restated, with_thinking
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.inputs.scenario.yaml_lines import Document, Location, parse
 
@@ -63,17 +64,29 @@ class ScenarioFile:
     scenario: Scenario
     document: Document
 
+    def with_thinking(self, catalogs: Catalogs) -> "ScenarioFile":
+        """The same with what the catalogs say of `reasoning`.
+
+        Raises:
+            InputError: they say nothing of a model.
+        """
+        try:
+            return replace(self, scenario=with_thinking(self.scenario, catalogs))
+        except InputError as error:
+            raise InputError(self.located(error.findings)) from error
+
     def located(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
         """The same findings with this file and the line of their field, or of the nearest field above it."""
         lines = {self.document.path(location): line for location, line in sorted(self.document.lines.items(), key=str)}
         return tuple(sorted(replace(f, file=self.document.file, line=_nearest(f.field, lines)) for f in findings))
 
 
-def load_scenario(source: str | Path) -> Scenario:
+def load_scenario(source: str | Path, catalogs: Catalogs | None = None) -> Scenario:
     """Reads a scenario, with the trace, profile and plan files that it names.
 
     Args:
         source: A YAML or JSON file, or the name of a shipped scenario.
+        catalogs: What is known, where a workload asks them how long its model thinks.
 
     Returns:
         The scenario, every field validated.
@@ -81,7 +94,8 @@ def load_scenario(source: str | Path) -> Scenario:
     Raises:
         InputError: every problem found, each with file, line and field.
     """
-    return load_scenario_file(source).scenario
+    file = load_scenario_file(source)
+    return (file if catalogs is None else file.with_thinking(catalogs)).scenario
 
 
 def load_scenario_file(source: str | Path) -> ScenarioFile:
@@ -97,16 +111,28 @@ def load_scenario_file(source: str | Path) -> ScenarioFile:
         InputError: every problem found, each with file, line and field.
     """
     path = find_scenario(str(source))
-    document = read_document(path)
+    return scenario_in(read_document(path), path.parent)
+
+
+def scenario_in(document: Document, folder: Path) -> ScenarioFile:
+    """The scenario in a document, with the files that it names.
+
+    Args:
+        document: As parsed.
+        folder: Where it lies, or would lie.
+
+    Raises:
+        InputError: every problem found, each with line and field.
+    """
     if not isinstance(document.content, dict):
         raise InputError(
-            [Finding(str(path), 1, "", "a scenario is a mapping of fields", "start with name: and workloads:")]
+            [Finding(document.file, 1, "", "a scenario is a mapping of fields", "start with name: and workloads:")]
         )
     try:
         scenario = Scenario.model_validate(document.content)
     except ValidationError as error:
         raise InputError(_finding(document, each) for each in error.errors() if not _is_echo(each)) from error
-    file = ScenarioFile(door.with_files(scenario, document, path.parent), document)
+    file = ScenarioFile(door.with_files(scenario, document, folder), document)
     try:
         return replace(file, scenario=restated(file.scenario))
     except InputError as error:

@@ -30,6 +30,7 @@ DEFAULT_CONFIDENCE = 0.9
 CENTRAL_CONFIDENCE = 0.5
 DEFAULT_FLAG_PRICE_AGE_DAYS = {"hyperscaler": 180, "owned": 180, "*": 90}
 """Lists of the largest clouds hardly moved in three years; others' rose by a third within one."""
+DEFAULT_SIMPLICITY_PERCENT = 5.0
 DEFAULT_START_UP_MINUTES = 10.0
 DEFAULT_MAX_PERIODS = 24
 
@@ -247,6 +248,8 @@ class Policy(Strict):
     max_monthly_usd: PositiveUsd | None = None
     max_gpus: Whole | None = None
     max_distinct_configurations: PositiveWhole | None = None
+    simplicity_percent: Annotated[float, Number, Field(ge=0, le=100)] = DEFAULT_SIMPLICITY_PERCENT
+    """By so much a plan of fewer configurations, then places, then instances may cost more than the cheapest."""
     max_engines: PositiveWhole | None = None
     """Distinct serving engines that operators must keep."""
     spare_replicas: Annotated[int, Number, Field(ge=0, le=100)] = 0

@@ -1,9 +1,11 @@
-"""Users, tokens a day and batches with a deadline become requests per second, with the arithmetic in words."""
+"""Users, tokens a day and batches become requests per second, thinking becomes tokens; the arithmetic in words."""
 
+import math
 from typing import Any, Final
 
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.units import HOURS_PER_DAY, SECONDS_PER_HOUR
+from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.demand import Deadline, Demand, TokensPerDay
 from optimizer.inputs.scenario.fields import MAX_RATE
 from optimizer.inputs.scenario.scenario import Scenario, Workload
@@ -29,7 +31,50 @@ def restated(scenario: Scenario) -> Scenario:
     return scenario.model_copy(update={"workloads": workloads})
 
 
+def with_thinking(scenario: Scenario, catalogs: Catalogs) -> Scenario:
+    """The scenario with answers as long as they were published to be with their thinking, where a workload says so.
+
+    Raises:
+        InputError: nobody published it of a model. One that the catalogs do not know is told when names are checked.
+    """
+    workloads = list(scenario.workloads)
+    findings: list[Finding] = []
+    for position, workload in enumerate(workloads):
+        if workload.reasoning != "published" or not is_known(workload.model, catalogs):
+            continue
+        known = catalogs.thinking.get(catalogs.model(workload.model).id)
+        if known is None:
+            problem = f"nobody published how long answers of {workload.model} are with thinking and without"
+            hint = f"say how many times as many tokens: reasoning: 4; published: {', '.join(catalogs.thinking)}"
+            findings.append(Finding("scenario", 0, f"workloads[{workload.name}].reasoning", problem, hint))
+        else:
+            workloads[position] = _thinking(workload, known.factor, f"{known.prompts} prompts, {known.source}")
+    if findings:
+        raise InputError(findings)
+    return scenario.model_copy(update={"workloads": tuple(workloads)})
+
+
+def is_known(model: str, catalogs: Catalogs) -> bool:
+    """Whether that is a catalog id or a published name of a model."""
+    return model in catalogs.models or model.casefold() in catalogs.aliases
+
+
+def _thinking(workload: Workload, factor: float, basis: str) -> Workload:
+    """The workload with longer answers; its first token is then the first of the thinking."""
+    words = f"answers have {figure(factor)} times their tokens with thinking ({basis}); TTFT is to its first token"
+    said: dict[str, Any] = {"reasoning": None, "stated_as": (*workload.stated_as, words)}
+    if workload.output_tokens is not None:
+        return workload.model_copy(update=said | {"output_tokens": math.ceil(workload.output_tokens * factor)})
+    longer = (
+        item.model_copy(update={"output_tokens": math.ceil(item.output_tokens * factor)}) for item in workload.classes()
+    )
+    return workload.model_copy(update=said | {"request_classes": tuple(longer)})
+
+
 def _restated(workload: Workload) -> Workload:
+    """As a rate, with the lengths of answers that the scenario itself gives."""
+    if isinstance(workload.reasoning, float):
+        return _restated(_thinking(workload, workload.reasoning, "as the scenario says"))
     if workload.users is not None and workload.requests_per_user_hour is not None:
         return _of_users(workload, workload.users, workload.requests_per_user_hour)
     if workload.tokens_per_day is not None:

@@ -59,6 +59,7 @@ __all__ = [
     "InForce",
     "Latency",
     "Lifecycle",
+    "LoraAdapters",
     "Loss",
     "MeasuredRun",
     "Migration",
@@ -78,6 +79,7 @@ __all__ = [
 
 STATISTICS = ("mean", "p50", "p90", "p95", "p99")
 SHARE_TOLERANCE = 1e-6
+Thinking = Annotated[float, Number, Field(ge=1, le=1000)]
 RATES = ("requests_per_second", "demand", "users", "tokens_per_day", "deadline")
 """Fields that say how much is asked."""
 
@@ -143,6 +145,18 @@ class AlternativeModel(Strict):
     """Its benchmark score as a share of the first model's; the precision's own share multiplies it."""
 
 
+def _as_published(value: object) -> object:
+    """Reads yes as what was published."""
+    return {True: "published", False: None}[value] if isinstance(value, bool) else value
+
+
+class LoraAdapters(Strict):
+    """Fine-tuned adapters that replicas of one model serve."""
+
+    count: PositiveWhole
+    rank: Annotated[int, Number, Field(ge=1, le=1024)]
+
+
 class Workload(Strict):
     """A named stream of requests to one model, with its rate, lengths and promises."""
 
@@ -165,6 +179,9 @@ class Workload(Strict):
     request_classes: Annotated[tuple[RequestClass, ...], Field(min_length=1, max_length=400)] | None = None
     trace: str | None = None
     """A CSV file with `arrived_at_s`, `input_tokens`, `output_tokens`; read when the scenario is loaded."""
+    reasoning: Annotated[Literal["published"] | Thinking | None, BeforeValidator(_as_published)] = None
+    """How many times as many tokens an answer has with its thinking: a factor, or what was published of the model."""
+    lora_adapters: LoraAdapters | None = None
     cached_input_share: Annotated[float, Number, Field(ge=0, lt=1)] = 0.0
     users_in: Names = ()
     """Geographies of the round trips in the catalogs; any user may be served from any region of the plan."""
@@ -218,6 +235,12 @@ class Workload(Strict):
             raise FieldError(given[-1], f"{' and '.join(given)} each say how much is asked", "keep one")
         if of_profile and given[0] not in ("users", "tokens_per_day"):
             raise FieldError("demand", f"hourly gives no shape to {given[0]}", "remove demand")
+        if self.reasoning is not None and (self.tokens_per_day or (self.deadline and self.deadline.tokens)):
+            problem = "tokens are counted as they are generated, thinking included"
+            raise FieldError("reasoning", problem, "give output_tokens with their thinking, and remove reasoning")
+        if self.reasoning == "published" and self.alternatives:
+            problem = "each of several models thinks at a length of its own"
+            raise FieldError("reasoning", problem, "say one factor for all of them")
         if self.deadline is not None and self.slo.limits_latency:
             problem = "nobody waits for a single answer of a batch with a deadline"
             raise FieldError("slo", problem, "remove its latency limits, or the deadline")

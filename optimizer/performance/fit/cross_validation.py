@@ -7,7 +7,6 @@ that only the fold informs returns to its prior or broader group, as it would in
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -15,7 +14,8 @@ import numpy as np
 from optimizer.base.arrays import Flags, Floats, Ints, Names
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.fit.coverage import HeldOutErrors
-from optimizer.performance.fit.fitting import FIT, FitProblem, jacobian, log_errors, residuals
+from optimizer.performance.fit.fitting import FitProblem, log_errors
+from optimizer.performance.fit.solving import Linearized, linearized
 from optimizer.performance.measured.deployments import deliver
 from optimizer.performance.uncertainty.evidence import (
     HOST_LINK,
@@ -27,9 +27,6 @@ from optimizer.performance.uncertainty.evidence import (
     unseen_among,
 )
 from optimizer.performance.uncertainty.intervals import load_class
-
-ROUNDS: Final = 2
-"""Of reweighting by the robust loss, after which the weights have settled."""
 
 GROUP_FOLDS: Final = 20
 """Groups that are left out together: a twentieth, so that what remains is nearly the whole fit."""
@@ -86,58 +83,15 @@ def cross_validated_errors(fitted: FitProblem, x: Floats, folds: Sequence[Names]
         x: The fit to all of them.
         folds: For each way of folding every row's fold, (m,).
     """
-    # figures: what was measured, by metric and row
-    figures = int(np.count_nonzero(fitted.weight > 0))
-    linear = _Linearized(
-        x=x,
-        slope=jacobian(fitted, x)[:figures],
-        residual=residuals(fitted, x)[:figures],
-        weight=fitted.weight[fitted.weight > 0],
-        row=np.nonzero(fitted.weight > 0)[1],
-        penalty=fitted.parameters.precision.T @ fitted.parameters.precision,
-        width=fitted.calibration.lookup(FIT, "loss_width"),
-    )
-    return [_errors_without(fitted, linear, fold) for fold in folds]
+    around = linearized(fitted, x)
+    return [_errors_without(fitted, around, fold) for fold in folds]
 
 
-@dataclass(frozen=True)
-class _Linearized:
-    """The fit around its solution.
-
-    Attributes:
-        x: The solution, (f,).
-        slope: Derivatives of the residuals, (figures, f).
-        residual: At the solution, (figures,).
-        weight: w of each figure.
-        row: The measured row of each figure.
-        penalty: PᵀP, (f, f).
-        width: c of the loss.
-    """
-
-    x: Floats
-    slope: Floats
-    residual: Floats
-    weight: Floats
-    row: Ints
-    penalty: Floats
-    width: float
-
-    def without(self, kept: Flags) -> Floats:
-        """The constants that minimize the loss of the kept figures, (f,)."""
-        slope, residual, weight = self.slope[kept], self.residual[kept], self.weight[kept]
-        step: Floats = np.zeros_like(self.x)
-        for _ in range(ROUNDS):
-            weighed = slope * (weight / (1 + ((residual + slope @ step) / self.width) ** 2))[:, None]
-            normal, gradient = weighed.T @ slope + self.penalty, weighed.T @ residual + self.penalty @ self.x
-            step = np.asarray(-np.linalg.solve(normal, gradient), np.float64)
-        return self.x + step
-
-
-def _errors_without(fitted: FitProblem, linear: _Linearized, fold: Names) -> Floats:
+def _errors_without(fitted: FitProblem, around: Linearized, fold: Names) -> Floats:
     errors = np.full_like(fitted.measured, np.nan)
     for name in sorted(set(fold)):
         left_out = np.flatnonzero(fold == name)
-        x = linear.without(fold[linear.row] != name)
+        x = around.without(fold[around.row] != name)
         values = fitted.parameters.values(fitted.calibration, x)
         errors[:, left_out] = log_errors(fitted.take(left_out), values)
     return errors

@@ -8,6 +8,11 @@ with w = (measured rows of the group)^exponent, so that groups count nearly alik
 from its prior less that of its broader group, so that both move together, in units of its spread. The loss (Cauchy's)
 lets the few rows that nothing explains go their way. Its settings stand in the calibration catalog: rows `fit`
 (weights, scales, the loss's width c) and `spread` (by parameter).
+
+Two kinds of figures must not speak about a constant. Throughput at an unknown number of sequences in flight (offline,
+open loop) says nothing of what a step or a request waits: it moves no constant of `OF_LATENCY`. And what one source
+set for its runs is no constant of the engine: its rows have the source's own value of `RUN_SETTINGS`, which no
+prediction ever looks up.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,12 +28,25 @@ from optimizer.base.units import MS_PER_S
 from optimizer.inputs.catalog.records import CalibrationEntry, Catalogs
 from optimizer.inputs.measurements import METRICS, deployments_of, groups, observed
 from optimizer.performance.measured.deployments import Deployments, deliver, deployments
-from optimizer.performance.measured.rows import LOADS, DeploymentTable, read_table
-from optimizer.performance.physics.constants import Calibration
+from optimizer.performance.measured.rows import LOADS, DeploymentTable, read_table, text_column
+from optimizer.performance.physics.categorical import Categorical
+from optimizer.performance.physics.constants import OF_LATENCY, Calibration, group_name
 
 SPREAD: Final = "spread"
 FIT: Final = "fit"
 DEFINITION: Final = "definition"
+RUN_SETTINGS: Final[Mapping[str, str]] = {"waited_steps_closed": "run_waited_steps_closed"}
+"""Constants that a server's flag decides, and what the runs of one source had of them, by engine@vendor@source."""
+
+TIMELESS: Final = ("offline", "request_rate")
+"""Loads whose throughput says nothing of times: how many sequences were in flight is not known."""
+
+MOST_DEVIATIONS: Final = 3.0
+"""What its measurements move further than this from its broader group, in units of its spread, is not believed."""
+
+_POOLED: Final = 1e3
+"""How much more tightly a constant is tied to its broader group once it is not believed."""
+
 _STEP: Final = 1e-3
 """Of the logarithm of a constant, for its derivative."""
 
@@ -41,11 +59,39 @@ class FreeConstants:
         position: Index of each into the calibration, (f,).
         start: Its prior value, (f,).
         precision: P above, (f, f).
+        tied: Whether it has a broader group, (f,).
+        pooled: Whether it is held there, whatever its measurements say, (f,).
     """
 
     position: Ints
     start: Floats
     precision: Floats
+    tied: Flags
+    pooled: Flags
+
+    @classmethod
+    def of(
+        cls, position: Sequence[int], start: Sequence[float], precision: Floats, tied: Sequence[bool] | None = None
+    ) -> "FreeConstants":
+        """All of them free to move."""
+        nowhere = np.zeros(len(position), dtype=np.bool_)
+        bound = nowhere if tied is None else np.array(tied, dtype=np.bool_)
+        return cls(np.array(position, dtype=np.intp), np.array(start), precision, bound, nowhere)
+
+    def runaway(self, x: Floats) -> Flags:
+        """What is further than `MOST_DEVIATIONS` from its broader group and not held there yet, (f,)."""
+        return self.tied & ~self.pooled & (np.abs(self.precision @ x) > MOST_DEVIATIONS)
+
+    def at_broader_group(self, x: Floats, moved: Flags) -> Floats:
+        """x with some constants moved as far as their broader group is, (f,)."""
+        own = np.diag(self.precision)
+        broader = x - (self.precision @ x) / own
+        return np.where(moved, broader, x)
+
+    def pooling(self, runaway: Flags) -> "FreeConstants":
+        """The same constants, some more of them held at their broader group."""
+        tighter = np.where(runaway, _POOLED, 1.0)[:, None]
+        return replace(self, precision=self.precision * tighter, pooled=self.pooled | runaway)
 
     def values(self, calibration: Calibration, x: Floats) -> Floats:
         """The calibration's vector with the free constants at exp(x) times their priors."""
@@ -66,6 +112,7 @@ class FitProblem:
         rows: Their positions in the frame.
         measured: Logarithm of what was measured, (3, m), NaN where it was not.
         weight: w above, (3, m), 0 where nothing was measured.
+        timed: Whether the figure is or implies a time, (3, m).
         scale: Error scale by metric, (3,).
         median: Whether a row's TTFT is a median, (m,).
         group: Its group, (m,).
@@ -78,6 +125,7 @@ class FitProblem:
     rows: Ints
     measured: Floats
     weight: Floats
+    timed: Flags
     scale: Floats
     median: Flags
     group: Names
@@ -90,6 +138,7 @@ class FitProblem:
             rows=self.rows[rows],
             measured=self.measured[:, rows],
             weight=self.weight[:, rows],
+            timed=self.timed[:, rows],
             median=self.median[rows],
             group=self.group[rows],
         )
@@ -114,18 +163,37 @@ def problem(frame: pd.DataFrame, catalogs: Catalogs, free: FreeConstants | None 
         reasons = sorted({str(text) for text in table.problem if text}) or ["no usable figure"]
         raise InputError(Finding("measurements", 0, "", f"no row can be used: {reason}") for reason in reasons[:10])
     group = groups(frame)[rows]
+    timed = np.ones(measured.shape, dtype=np.bool_)
+    timed[METRICS.index("throughput")] = ~np.isin(found.load, [LOADS.index(load) for load in TIMELESS])
     return FitProblem(
         calibration=calibration,
         parameters=from_priors(calibration) if free is None else free,
         table=table,
-        deployments=found,
+        deployments=_as_run(found, table, rows, catalogs, calibration),
         rows=rows,
         measured=measured,
         weight=_weights(calibration, measured, group, found.load),
+        timed=timed,
         scale=np.array([calibration.lookup(FIT, f"error_scale@{metric}") for metric in METRICS]),
         median=np.asarray(table.names["ttft_statistic"][rows] == "p50", dtype=np.bool_),
         group=group,
     )
+
+
+def _as_run(
+    found: Deployments, table: DeploymentTable, rows: Ints, catalogs: Catalogs, calibration: Calibration
+) -> Deployments:
+    """The deployments with what their sources set for their runs, where the catalog has a value of it."""
+    source = text_column(table.frame, "source")[rows]
+    vendor = [catalogs.gpus[gpu].vendor for gpu in table.names["gpu"][rows]]
+    run = Categorical.of(list(zip(table.names["engine"][rows], vendor, source, strict=True)))
+    constants = found.setup.constants
+    index = dict(constants.index)
+    for parameter, of_run in RUN_SETTINGS.items():
+        positions = [calibration.position.get((of_run, group_name(each)), -1) for each in run.categories]
+        own = run.by_row(positions, np.intp)
+        index[parameter] = np.where(own >= 0, own, index[parameter])
+    return replace(found, setup=replace(found.setup, constants=replace(constants, index=index)))
 
 
 def _weights(calibration: Calibration, measured: Floats, group: Names, load: Ints) -> Floats:
@@ -161,16 +229,15 @@ def from_priors(calibration: Calibration) -> FreeConstants:
         precision[row, row] = 1 / (spread[entry.parameter] * (1.0 if broader is None else tied_factor))
         if broader in column:
             precision[row, column[broader]] = -precision[row, row]
-    start = np.array([prior_of(entry) for entry in free.values()])
-    return FreeConstants(np.array(list(free), dtype=np.intp), start, precision)
+    tied = [tied_to(calibration, entry) is not None for entry in free.values()]
+    return FreeConstants.of(list(free), [prior_of(entry) for entry in free.values()], precision, tied)
 
 
 def drawn_to(calibration: Calibration, spreads: Mapping[int, float]) -> FreeConstants:
     """The constants at these positions, each drawn to its present value with its own spread."""
     free = sorted(spreads)
-    start = np.array([calibration.entries[position].value for position in free])
-    precision = np.diag([1 / spreads[position] for position in free])
-    return FreeConstants(np.array(free, dtype=np.intp), start, precision)
+    start = [calibration.entries[position].value for position in free]
+    return FreeConstants.of(free, start, np.diag([1 / spreads[position] for position in free]))
 
 
 def prior_of(entry: CalibrationEntry) -> float:
@@ -225,11 +292,12 @@ def jacobian(fitted: FitProblem, x: Floats) -> Floats:
     column = np.full(len(values), -1, dtype=np.intp)
     column[parameters.position] = np.arange(len(parameters.position))
     derivative = np.zeros((*base.shape, len(parameters.position)))
-    names = {fitted.calibration.entries[position].parameter for position in parameters.position}
-    for name in sorted(names):
+    for index in fitted.deployments.setup.constants.index.values():
         # measured row -> column of the value that it uses
-        used = column[fitted.deployments.setup.constants.index[name]]
+        used = column[index]
         moved = np.flatnonzero(used >= 0)
+        if not len(moved):
+            continue
         varied = values.copy()
         varied[parameters.position[np.unique(used[moved])]] *= np.exp(_STEP)
         change = (log_predicted(fitted, varied) - base) / (_STEP * fitted.scale[:, None])
@@ -237,14 +305,12 @@ def jacobian(fitted: FitProblem, x: Floats) -> Floats:
     return np.concatenate([derivative[fitted.weight > 0], parameters.precision])
 
 
-def loss(fitted: FitProblem, squared: Floats) -> Floats:
-    """The weighted Cauchy loss of squared residuals and its first two derivatives, (3, figures + f)."""
-    data = fitted.weight[fitted.weight > 0]
-    width = fitted.calibration.lookup(FIT, "loss_width") ** 2
-    rho = np.stack([squared, np.ones_like(squared), np.zeros_like(squared)])
-    grown = 1 + squared[: len(data)] / width
-    rho[:, : len(data)] = data * np.stack([width * np.log(grown), 1 / grown, -1 / (width * grown**2)])
-    return rho
+def influence(fitted: FitProblem, slope: Floats) -> Floats:
+    """What each figure may say about each constant, (figures, f): its derivatives, none by `OF_LATENCY` if no time."""
+    entries, position = fitted.calibration.entries, fitted.parameters.position
+    of_latency = np.array([entries[each].parameter in OF_LATENCY for each in position.tolist()], dtype=np.bool_)
+    timed = fitted.timed[fitted.weight > 0]
+    return np.where(timed[:, None] | ~of_latency, slope, 0.0)
 
 
 def _finite(values: Floats) -> Floats:

@@ -96,6 +96,24 @@ OF_ENGINES: Final = tuple(
 """Constants that an engine may have of its own. A row whose engine has none has NaN; any other gap is an error."""
 
 
+OF_LATENCY: Final = frozenset(
+    {
+        "step_overhead_s",
+        "layer_overhead_s",
+        "sequence_overhead_s",
+        "request_overhead_s",
+        "expert_layer_overhead_s",
+        "latent_layer_overhead_s",
+        "launch_floor_s",
+        "expert_launch_floor_s",
+        "latent_launch_floor_s",
+        "waited_steps_closed",
+        "waited_steps_open",
+    }
+)
+"""Times that an engine adds to a step or a request: only what was timed can tell them."""
+
+
 def group_name(values: Sequence[str]) -> str:
     """The catalog's name of a group: its axes' values joined by '@', empty for everything."""
     return "@".join(values)

@@ -94,7 +94,7 @@ def opportunities(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternativ
         years = f"prices older than {policy.max_price_age_days} days"
         asked.append(("old_prices", years, {"max_price_age_days": None}))
     for kind, words, changes in asked:
-        yield compared(kind, f"with {words}", chosen, partial(inquiry.under_policy, **changes))
+        yield compared(kind, f"with {words}", chosen, partial(inquiry.under_policy, **changes), admits_more=True)
 
 
 def availability(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
@@ -113,7 +113,9 @@ def insurance(inquiry: Inquiry, chosen: PlannedFleet) -> dict[str, Alternative]:
     for field, item in {item.requirement.promised_as or item.field: item for item in asked}.items():
         scenario = with_field(inquiry.scenario, field, None if item.requirement.promised_as else item.without)
         words = f"with {item.requirement.promise}{f' of {item.workload}' if item.workload else ''}"
-        priced[field] = compared(field.rpartition(".")[2], words, chosen, partial(inquiry.changed, scenario))
+        priced[field] = compared(
+            field.rpartition(".")[2], words, chosen, partial(inquiry.changed, scenario), admits_more=True
+        )
     return priced
 
 
@@ -129,7 +131,7 @@ def central_prediction(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alter
     policy = inquiry.scenario.policy.model_copy(update={"confidence": CENTRAL_CONFIDENCE})
     bold = partial(inquiry.changed, inquiry.scenario.model_copy(update={"policy": policy}))
     words = f"planning on the central prediction instead of the {confidence * 100:g} % bound"
-    yield compared("confidence", words, chosen, bold)
+    yield compared("confidence", words, chosen, bold, admits_more=True)
 
 
 def rule_of_thumb(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
@@ -166,16 +168,27 @@ def _sixteen_bit(choice: WorkloadOptions, row: int) -> bool:
 
 
 def compared(
-    kind: str, change: str, chosen: PlannedFleet, asked: Callable[[], Inquiry], keep: Sequence[Flags] | None = None
+    kind: str,
+    change: str,
+    chosen: PlannedFleet,
+    asked: Callable[[], Inquiry],
+    keep: Sequence[Flags] | None = None,
+    *,
+    admits_more: bool = False,
 ) -> Alternative:
-    """An alternative beside the chosen plan, predicted if it must be, solved, and told in facts and one sentence."""
+    """An alternative beside the chosen plan, predicted if it must be, solved, and told in facts and one sentence.
+
+    Where the change `admits_more` the chosen plan is still to be had: one that is simpler and dearer changes nothing.
+    """
     try:
         answer = solved(asked(), keep)
     except LimitReached as reached:
         return without_plan(kind, change, "unproven", f"not compared, {reached}")
     if answer.solution.outcome not in ("optimal", "feasible"):
         return without_plan(kind, change, answer.solution.outcome, "no plan meets the scenario")
-    other = outlined(answer)
+    other: Outline = outlined(answer)
+    if admits_more and other.monthly_cost_usd > chosen.monthly_cost_usd:
+        other = chosen
     difference = other.monthly_cost_usd - chosen.monthly_cost_usd
     summary = summarized(other)
     at_most = "at most " if answer.solution.outcome == "feasible" else ""

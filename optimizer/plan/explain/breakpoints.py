@@ -12,7 +12,7 @@ from optimizer.inputs.requirements.stated import shown
 from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.explain.levers import Direction, Lever
 from optimizer.plan.explain.marginal import Varied, bought, no_dearer, varied, varied_cost_usd
-from optimizer.plan.explain.pricing import SAME_COST, crossing
+from optimizer.plan.explain.pricing import SAME_COST, crossing, within_budget_to
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import restricted
 from optimizer.plan.record.explanation import Breakpoint
@@ -132,12 +132,18 @@ def _price_breakpoint(
     offer = inquiry.market.offers[int(np.flatnonzero(moved)[0])]
     term = "" if offer.pricing_term == "on_demand" else f" {offer.pricing_term}"
     what = f"price of {offer.gpu_count}×{offer.gpu} at {offer.provider} {offer.region}{term}"
-    met = crossing(inquiry, chosen, moved, end)
+    met, over_budget = crossing(inquiry, chosen, moved, end), False
+    spent = within_budget_to(inquiry, chosen, moved)
+    if end > 1 and spent is not None and spent < (met.factor if met else end):
+        # the budget is used up before another plan costs as little
+        met, end, over_budget = None, spent, True
     today = purchase.price_usd_per_hour
     price = (today * (met.factor if met else end)).quantize(PRICE_DIGITS)
     summary = summarized(met.plan) if met else ""
     start = f"{what}, now ${today} an hour, {direction}"
-    if met is None:
+    if over_budget:
+        text = f"{start}: no plan within the budget beyond ${price}"
+    elif met is None:
         text = f"{start}: nothing changes up to ${price}"
     elif met.factor == 1:
         text = f"{start}: any change brings {summary}, which costs the same today"
@@ -152,9 +158,9 @@ def _price_breakpoint(
             "direction": direction,
             "from": float(today),
             "holds_to": float(price),
-            "changes_at": float(price) if met else None,
+            "changes_at": float(price) if met or over_budget else None,
             "unit": "USD/h",
-            "outcome": "optimal" if met else None,
+            "outcome": "infeasible" if over_budget else "optimal" if met else None,
             "monthly_cost_usd": met.monthly_cost_usd if met else None,
             "summary": summary,
             "text": text,

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from optimizer.inputs.requirements.stated import shown, with_field
@@ -27,6 +27,11 @@ class Varied:
     outcome: Outcome
     plan: Outline | None
 
+    def beside(self, chosen: Outline) -> "Varied":
+        """The same where the chosen plan is still to be had: one that is simpler and dearer changes nothing."""
+        dearer = self.plan is not None and self.plan.monthly_cost_usd > chosen.monthly_cost_usd
+        return replace(self, plan=chosen) if dearer else self
+
 
 def marginal_values(
     inquiry: Inquiry, chosen: PlannedFleet, limits: Sequence[MeasuredRequirement], moved: Sequence[Lever]
@@ -40,7 +45,7 @@ def marginal_values(
         moved: What to move.
     """
     at_plan = {item.requirement: item.value for item in limits}
-    own = restricted(inquiry, [name for name, _ in bought(chosen)])
+    own = restricted(replace(inquiry, simplifies=False), [name for name, _ in bought(chosen)])
     for lever in moved:
         for direction in DIRECTIONS:
             if direction in lever.steps:
@@ -48,7 +53,9 @@ def marginal_values(
                     direction == "tighter" and no_dearer(own, lever, chosen, lever.steps[direction])
                 )
                 found = Varied("optimal", chosen) if settled else varied(inquiry, lever.field, lever.steps[direction])
-                yield _marginal_value(chosen, found, lever, direction)
+                yield _marginal_value(
+                    chosen, found.beside(chosen) if direction == "looser" else found, lever, direction
+                )
 
 
 def no_dearer(own: Inquiry, lever: Lever, chosen: PlannedFleet, value: float) -> bool:

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from optimizer.base.arrays import Flags
+from optimizer.base.clock import LimitReached
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.outline import outlined
@@ -38,19 +39,22 @@ def crossing(inquiry: Inquiry, chosen: Outline, moved: Flags, end: Decimal) -> C
 
     A plan's cost is a line over the factor s, rest + s · moved. Starting from the best plan at the end, the factor at
     which its line meets the chosen plan's is solved again; as long as a third plan is cheaper there, that one takes
-    its place. Each step moves towards 1, over finitely many plans, so the last meeting point is exact.
+    its place. Each step moves towards 1, over finitely many plans, so the last meeting point is exact. A budget is not
+    looked at: what dearer prices leave of it `within_budget_to` says.
 
     Args:
         inquiry: Solved to `chosen` at today's prices.
         chosen: The plan to leave.
         moved: (O,) offers of the market whose prices move together.
         end: The factor to look up to; below 1 for cheaper, above for dearer.
+
+    Raises:
+        LimitReached: no time was left to compare with.
     """
+    inquiry = inquiry.under_policy(max_monthly_usd=None)
     rest, part = _line(inquiry, chosen, moved)
     rival = _best(inquiry, moved, end)
     for _ in range(MAX_LINES):
-        if rival is None:
-            return None
         other_rest, other_part = _line(inquiry, rival, moved)
         if other_part == part:
             return None
@@ -59,18 +63,25 @@ def crossing(inquiry: Inquiry, chosen: Outline, moved: Flags, end: Decimal) -> C
             return None
         there = rest + factor * part
         nearer = _best(inquiry, moved, factor)
-        if nearer is None or _cost(_line(inquiry, nearer, moved), factor) >= there - SAME_COST:
+        if _cost(_line(inquiry, nearer, moved), factor) >= there - SAME_COST:
             return Crossing(factor, rival, there)
         rival = nearer
     return None
 
 
-def _best(inquiry: Inquiry, moved: Flags, factor: Decimal) -> Outline | None:
+def _best(inquiry: Inquiry, moved: Flags, factor: Decimal) -> Outline:
     """The best plan with those prices times the factor, told at the prices of today."""
     answer = solved(repriced(inquiry, moved, factor))
     if answer.solution.outcome != "optimal":
-        return None
+        raise LimitReached(answer.solution.ended_by or "time limit")
     return outlined(replace(answer, inquiry=inquiry))
+
+
+def within_budget_to(inquiry: Inquiry, chosen: Outline, moved: Flags) -> Decimal | None:
+    """The factor on some prices at which the chosen plan costs as much as the budget; None where nothing limits it."""
+    budget = inquiry.scenario.policy.max_monthly_usd
+    rest, part = _line(inquiry, chosen, moved)
+    return None if budget is None or not part else (Decimal(str(budget)) - rest) / part
 
 
 def repriced(inquiry: Inquiry, moved: Flags, factor: Decimal) -> Inquiry:

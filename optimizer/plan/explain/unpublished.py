@@ -38,8 +38,9 @@ def _accepting(inquiry: Inquiry, choice: WorkloadOptions) -> WorkloadOptions:
     if workload.min_quality is None or workload.unknown_quality == "accept":
         return choice
     unknown = np.array([estimate is None for estimate in choice.quality], dtype=np.bool_)
-    fixed = choice.fixed | {"quality": choice.fixed["quality"] & ~unknown}
-    rows = np.flatnonzero(on_offer(choice, inquiry.market) & ~_hopeless(choice, fixed["quality"]))
+    too_low: Flags = choice.fixed["quality"] & ~unknown
+    fixed = {**choice.fixed, "quality": too_low}
+    rows = np.flatnonzero(on_offer(choice, inquiry.market) & ~_hopeless(choice, too_low))
     few = replace(taken(choice, rows), fixed={name: failed[rows] for name, failed in fixed.items()})
     return replace(few, pools=tuple(pool_options(few, pool.pool) for pool in few.pools))
 

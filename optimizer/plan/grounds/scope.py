@@ -92,6 +92,13 @@ def _unmixed_for_loss(answer: Answer) -> str:
     return "replicas that serve other mixes than one class or all, since a loss must be survived" if left_out else ""
 
 
+def _simpler(answer: Answer) -> str:
+    """What the percentage for simplicity admits and nobody ruled out."""
+    percent = answer.inquiry.scenario.policy.simplicity_percent
+    unproven = f"simpler plans within {percent:g} % of the cheapest that the search had not ruled out when it ended"
+    return "" if answer.simplicity_proven else unproven
+
+
 def _not_reached(answer: Answer) -> str:
     limit, proven = answer.solution.ended_by, answer.solution.outcome not in ("feasible", "unproven")
     when = f"when the {limit} was" if limit else "when it ended"
@@ -106,6 +113,7 @@ ROWS: Final = (
     ScopeRow(_nothing, _beyond_probes),
     ScopeRow(_nothing, _joined_classes),
     ScopeRow(_nothing, _unmixed_for_loss),
+    ScopeRow(_nothing, _simpler, narrows_bound=False),
     ScopeRow(_nothing, _not_reached, narrows_bound=False),
 )
 """A restriction of the program that is lifted takes its words out of its row; a new one adds a row."""

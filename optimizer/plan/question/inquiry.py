@@ -14,6 +14,7 @@ from optimizer.base.progress import BestAndBound
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import own_fields, policy_fields
+from optimizer.inputs.scenario.policy import InForce, Migration
 from optimizer.inputs.scenario.scenario import Policy, Scenario
 from optimizer.performance.candidates.apis import apis
 from optimizer.performance.candidates.mixes import OverloadedMix, with_mixes_apart, with_overloaded_predicted
@@ -31,7 +32,8 @@ from optimizer.plan.question.service import (
 )
 from optimizer.program.problem.columns import may_mix
 from optimizer.program.problem.formulate import Formulation, formulate
-from optimizer.program.solve import Solution, solve
+from optimizer.program.simplest import Complexity, complexity, held_to
+from optimizer.program.solve import Solution, solve, solve_simpler
 
 NO_FLOW = 1e-8
 """Share of a class's demand below which a flow is the solver's rounding."""
@@ -59,6 +61,20 @@ class Answer:
     mixes_settled: bool = False
     """Whether probes between the predicted mixes leave no cheaper plan possible, or no plan where there is none; see
     `performance.candidates.probing` for what they show. Nothing is claimed where no capacity is added up."""
+
+    cheapest: "Answer | None" = None
+    """The cheapest plan, where a simpler one within the policy's percentage stands in its place."""
+    kept: bool = False
+    """Whether it is what runs today, whatever else is simpler."""
+    simplicity_proven: bool = True
+    """Whether no plan of these periods within the percentage is simpler, nor as simple and cheaper."""
+
+    @cached_property
+    def complexity(self) -> Complexity:
+        """What there is to operate."""
+        solution = self.solution
+        called = np.asarray((solution.api_flow_per_s > 0).any(axis=0))
+        return complexity(self.formulation.problem, solution.replicas, solution.instances, called)
 
     @property
     def running_alike(self) -> Ints:
@@ -141,6 +157,12 @@ class Inquiry:
     """(168,) the periods that a variation of a plan is made of; None where it takes as many as lose no plan."""
     node_limit: int | None = None
     """For each solve; without one it goes on until every answer is proven."""
+    simplifies: bool = True
+    """Whether a simpler plan is wanted where one costs little more; else the cheapest."""
+    most_complicated: Complexity | None = None
+    """Plans have no more to operate than this, in anything."""
+    running: tuple[InForce, ...] = ()
+    """What runs today and stays where it still keeps every requirement and costs little more than the cheapest plan."""
     looks_ahead: bool = True
     """Whether more mixes are predicted because replicas may sustain more of them; not again once a plan is found."""
 
@@ -179,10 +201,14 @@ class Inquiry:
             of_workload[mix.workload_index].append(mix)
         return replace(self, options=tuple(how(choice, of_workload[choice.workload_index]) for choice in self.options))
 
-    def formulated(self, keep: Sequence[Flags] | None = None) -> Formulation:
+    def formulated(self, keep: Sequence[Flags] | None = None, counts_configurations: bool = False) -> Formulation:
         """The purchase problem, optionally over a part of the configurations."""
         hosted = apis(self.scenario, self.catalogs).admitted if "serverless" in self.scenario.policy.hosting else ()
-        return formulate(self.scenario, self.options, self.market, keep, hosted, self.week)
+        counts = counts_configurations or self.most_complicated is not None
+        found = formulate(self.scenario, self.options, self.market, keep, hosted, self.week, counts)
+        if self.most_complicated is None:
+            return found
+        return replace(found, problem=held_to(found.problem, self.most_complicated))
 
     def solved_once(self, keep: Sequence[Flags] | None, known_usd_per_month: float | None = None) -> Answer:
         """The optimum of one program: these periods, and capacity added up between these predicted mixes."""
@@ -202,6 +228,24 @@ class Inquiry:
         if solution.ended_by is not None and not self.insists and solution.outcome not in ("optimal", "infeasible"):
             raise LimitReached(solution.ended_by)
         return Answer(self, formulation, solution)
+
+    def simpler_once(
+        self, keep: Sequence[Flags] | None, known: Complexity, most_usd_per_month: float
+    ) -> tuple["Answer | None", bool]:
+        """The simplest plan of one program within a cost, None where a known one is; and whether that is proven."""
+        self._still_wanted()
+        formulation = self.formulated(keep, counts_configurations=True)
+        solution, proven = solve_simpler(
+            formulation.problem,
+            known,
+            most_usd_per_month,
+            clock=self.clock,
+            node_limit=COMPARISON_NODES if self.over_time else self.node_limit,
+            break_ties=not self.any_of_equals,
+        )
+        if not proven:
+            self._still_wanted()
+        return None if solution is None else Answer(self, formulation, solution), proven
 
     def _still_wanted(self) -> None:
         """Stop before anything is worked out that nobody insists on and for which nothing is left."""
@@ -240,6 +284,14 @@ class Inquiry:
         policy = Policy.model_validate(self.scenario.policy.model_dump() | changes)
         changed = self.scenario.model_copy(update={"policy": policy})
         return replace(self, scenario=changed, market=asked_again(self.market, self.scenario, changed))
+
+    def unchanged_from(self, running: tuple[InForce, ...]) -> "Inquiry":
+        """The same question for plans that start and stop no replica of what runs."""
+        return self.under_policy(migration=Migration(in_force=running, max_changes=0))
+
+    def as_simple_as(self, known: Complexity) -> "Inquiry":
+        """The same question for the cheapest of plans that are no more complicated than a known one."""
+        return replace(self, most_complicated=known, simplifies=False)
 
     def under_levels(self, scenario: Scenario) -> "Inquiry":
         """The same candidates for a scenario that differs in service levels or confidence only."""

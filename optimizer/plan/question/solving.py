@@ -15,6 +15,7 @@ from optimizer.performance.candidates.periods import exact_hours, told_apart
 from optimizer.performance.candidates.probing import raised
 from optimizer.performance.candidates.triangulation import MOST_SPLIT
 from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.question.simplifying import simplified
 from optimizer.program.proof.state import EQUAL_COST
 
 MOST_ROUNDS = 8
@@ -40,6 +41,11 @@ MOST_TIDIED = 24
 
 
 def solved(inquiry: Inquiry, keep: Sequence[Flags] | None = None) -> Answer:
+    """The simplest plan that is as good as cheapest, optionally over a part of the configurations."""
+    return simplified(solved_for_least_cost(inquiry, keep), keep)
+
+
+def solved_for_least_cost(inquiry: Inquiry, keep: Sequence[Flags] | None = None) -> Answer:
     """The optimum, optionally over a part of the configurations.
 
     A week of few periods, whose demand is rounded up, is solved first; then one of as many periods as lose no plan. The
@@ -59,7 +65,7 @@ def solved(inquiry: Inquiry, keep: Sequence[Flags] | None = None) -> Answer:
 
 def for_variations(inquiry: Inquiry) -> Inquiry:
     """The same question, whose changes are all answered in periods that tell hours apart as its own plan does."""
-    return inquiry if inquiry.week.exact else solved(inquiry).inquiry
+    return inquiry if inquiry.week.exact else solved_for_least_cost(inquiry).inquiry
 
 
 def _shown(inquiry: Inquiry, coarse: Answer, exact: Answer) -> Answer:
@@ -162,8 +168,11 @@ def _better(known: Answer, found: Answer) -> Answer:
         return found
     if other.cost_usd_per_month is not None and other.cost_usd_per_month < plain.cost_usd_per_month * (1 - EQUAL_COST):
         return found
-    proven = other.outcome in ("optimal", "infeasible")
-    return replace(known, inquiry=found.inquiry, solution=plain if proven else plain.bounded_by(other))
+    if other.outcome not in ("optimal", "infeasible"):
+        solution = plain.bounded_by(other)
+    else:
+        solution = plain if plain.outcome == "optimal" else plain.above(plain.cost_usd_per_month, plain.ended_by)
+    return replace(known, inquiry=found.inquiry, solution=solution)
 
 
 def _raised(inquiry: Inquiry) -> Inquiry:

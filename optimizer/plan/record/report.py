@@ -1,13 +1,24 @@
 """The answer as a whole: what to buy, what it will deliver, why, and the proof; published as a JSON schema."""
 
 from datetime import date
+from decimal import Decimal
 from typing import Literal, TypeAlias
 
 from optimizer.base.model import Strict
 from optimizer.plan.record.explanation import Explanation
 from optimizer.plan.record.fields import Figure, Outcome, Usd
-from optimizer.plan.record.fleet import Costs, Deployment, Hosted, Period, PlacedInstances, Purchase, ReplicaChanges
+from optimizer.plan.record.fleet import (
+    Costs,
+    Deployment,
+    Hosted,
+    Period,
+    PlacedInstances,
+    PlannedFleet,
+    Purchase,
+    ReplicaChanges,
+)
 from optimizer.plan.record.origin import PlanInputs
+from optimizer.plan.record.simulation import Simulation
 
 SCHEMA_VERSION = 1
 
@@ -35,6 +46,42 @@ class SolverFacts(Strict):
     """Solves until every deployment held at the mix of classes that the plan sends it, and mixes of which replicas may
     sustain more made no cheaper plan; each but the last predicted more mixes."""
     wall_s: float
+
+
+class Patchwork(Strict):
+    """The cheapest plan, where a simpler one is shown in its place."""
+
+    monthly_cost_usd: Usd
+    configurations: int
+    providers: int
+    regions: int
+    instances: int
+    summary: str
+
+
+class Simplicity(Strict):
+    """How simple the plan is, and what that costs."""
+
+    percent: Figure
+    """By so much it may be dearer than the cheapest."""
+    premium_usd: Usd
+    premium_percent: Figure
+    """Over the cheapest plan; 0 where the plan is the cheapest."""
+    proven: bool
+    """Whether no plan within the percentage has fewer configurations, then providers and regions, then instances, nor
+    as few and costs less."""
+    configurations: int
+    providers: int
+    """Of machines and of hosted APIs."""
+    regions: int
+    instances: int
+    """That run at once, at most."""
+    cheapest: Patchwork | None
+    """None where the plan itself is the cheapest."""
+    kept: bool = False
+    """Whether it is what runs today, which stays while it is within the percentage."""
+    text: str
+    """What the cheapest would save and what it would take; empty where the plan is the cheapest."""
 
 
 class Scope(Strict):
@@ -73,6 +120,10 @@ class PlanReport(Strict):
     """What was asked in other words than a rate, with the arithmetic: users, tokens a day, a batch with a deadline."""
     outcome: Outcome
     monthly_cost_usd: Usd | None
+    """Of the plan shown, the simplest within `policy.simplicity_percent` of the cheapest."""
+    cheapest_usd: Usd | None = None
+    """Of the cheapest plan: what `outcome`, `bound_usd` and `relative_gap` speak of."""
+    simplicity: Simplicity | None = None
     bound_usd: Usd | None
     bound_of: BoundOf
     """What the bound is a bound of, and what is proven is true of; `scope` says what else there is."""
@@ -91,4 +142,19 @@ class PlanReport(Strict):
     costs: Costs | None
     explanation: Explanation
     verification: Verification
+    simulation: Simulation | None = None
+    """The plan under independent arrivals, request by request; None without a plan, and where the time was up."""
     inputs: PlanInputs
+
+    @property
+    def fleet(self) -> PlannedFleet:
+        """What is bought and runs, as it is verified and simulated; it costs nothing where there is no plan."""
+        return PlannedFleet(
+            deployments=self.deployments,
+            purchases=self.purchases,
+            hosted=self.hosted,
+            migration=self.migration,
+            monthly_cost_usd=self.monthly_cost_usd or Decimal(0),
+            periods=self.periods,
+            placement=self.placement,
+        )

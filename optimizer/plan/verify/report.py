@@ -7,7 +7,7 @@ from fractions import Fraction
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID
 from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.record.fleet import Costs, Deployment, PlannedFleet, Purchase
+from optimizer.plan.record.fleet import Costs, Deployment, Purchase
 from optimizer.plan.record.origin import inputs_of
 from optimizer.plan.record.report import PlanReport, Verification
 from optimizer.plan.verify.bill import WEEKS_PER_MONTH, disk_usd_per_hour, paid_hours_per_month, started_hours_per_week
@@ -28,18 +28,9 @@ def verify_report(report: PlanReport, scenario: Scenario, catalogs: Catalogs) ->
         scenario: The one that it was made for.
         catalogs: Those that it was made from.
     """
-    fleet = PlannedFleet(
-        deployments=report.deployments,
-        purchases=report.purchases,
-        hosted=report.hosted,
-        migration=report.migration,
-        monthly_cost_usd=report.monthly_cost_usd or Decimal(0),
-        periods=report.periods,
-        placement=report.placement,
-    )
-    checks = verify(scenario, catalogs, fleet, WRITTEN).checks
+    checks = verify(scenario, catalogs, report.fleet, WRITTEN, report.simplicity).checks
     if len(checks) > 1:
-        claim = Claim(scenario, catalogs, fleet, WRITTEN)
+        claim = Claim(scenario, catalogs, report.fleet, WRITTEN)
         checks = [
             *checks,
             checked("costs", _costs(claim, report.costs)),
@@ -115,17 +106,24 @@ def _proof(report: PlanReport) -> Findings:
     """The bound is none that the plan undercuts, and the gap is the one between them."""
     exact = not report.scope.not_considered
     yield report.scope.exact == exact, f"{len(report.scope.not_considered)} things were not considered"
-    cost, bound, gap = report.monthly_cost_usd, report.bound_usd, report.relative_gap
+    cost, bound, gap = _cheapest_usd(report), report.bound_usd, report.relative_gap
     yield report.outcome in ("optimal", "feasible"), f"the outcome is {report.outcome}"
     yield bool(report.verification.passed), "the plan was verified when it was written"
     if cost is None or bound is None or gap is None:
         yield report.outcome == "feasible", "an optimal plan has a bound"
         return
     yield bound <= cost, f"bound {bound:.2f} of {cost:.2f} USD a month"
+    yield report.cheapest_usd in (None, cost), f"the cheapest costs {cost:.2f} USD a month"
     own = float((cost - bound) / cost) if cost else 0.0
     # The bound is rounded down to the cent
     close = abs(own - gap) <= float(CENT_TOLERANCE / cost if cost else 0) + WRITTEN.figure
     yield close, f"the gap is {own:.4%}, shown {gap:.4%}"
+
+
+def _cheapest_usd(report: PlanReport) -> Decimal | None:
+    """What the proof speaks of: the cheapest plan, which is the one shown where no other is named."""
+    named = report.simplicity and report.simplicity.cheapest
+    return named.monthly_cost_usd if named else report.monthly_cost_usd
 
 
 def _inputs(claim: Claim, report: PlanReport) -> Findings:

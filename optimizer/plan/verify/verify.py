@@ -13,7 +13,7 @@ from optimizer.base.units import HOURS_PER_WEEK
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.record.fleet import Deployment, Hosted, PeriodReplicas, PlannedFleet, Purchase
-from optimizer.plan.record.report import Check, Verification
+from optimizer.plan.record.report import Check, Simplicity, Verification
 from optimizer.plan.verify.bill import cost, hosted, migration
 from optimizer.plan.verify.claim import EXACT, Claim, Findings, Precision, hours_of
 from optimizer.plan.verify.figures import figures
@@ -21,20 +21,29 @@ from optimizer.plan.verify.latencies import service_levels
 from optimizer.plan.verify.layouts import layouts
 from optimizer.plan.verify.placement import placement
 from optimizer.plan.verify.service import demand, memory, quality, utilization, warm
+from optimizer.plan.verify.simplicity import simplicity as as_simple_as_shown
 from optimizer.plan.verify.spread import losses, spread
 from optimizer.plan.verify.supply import instances, offers, totals
 
 
-def verify(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet, precision: Precision = EXACT) -> Verification:
+def verify(
+    scenario: Scenario,
+    catalogs: Catalogs,
+    fleet: PlannedFleet,
+    precision: Precision = EXACT,
+    simplicity: Simplicity | None = None,
+) -> Verification:
     """Runs every check; a plan that fails one must not be shown as an answer.
 
-    A plan that does not hang together is checked for nothing else.
+    A plan that does not hang together is checked for nothing else. What it may cost for being simple is checked where
+    that is told.
     """
     claim = Claim(scenario, catalogs, fleet, precision)
     whole, *others = CHECKS
     checks = [checked(whole, CHECKS[whole].findings(claim))]
     if checks[0].passed:
         checks += [checked(name, CHECKS[name].findings(claim)) for name in others]
+        checks += [] if simplicity is None else [checked("simplicity", as_simple_as_shown(claim, simplicity))]
     return Verification(passed=all(check.passed for check in checks), checks=checks)
 
 
@@ -284,6 +293,8 @@ NOT_COVERED: Final[Mapping[str, str]] = {
     "workloads[].requests_per_user_hour": "read into the rate when the scenario is loaded",
     "workloads[].tokens_per_day": "read into the rate when the scenario is loaded",
     "workloads[].deadline": "read into the weekly rates when the scenario is loaded",
+    "workloads[].reasoning": "read into the lengths of answers before a plan is made",
+    "workloads[].lora_adapters": "one is part of the weights, several are refused",
     "workloads[].stated_as": "the demand in words, for people",
     "workloads[].demand.profile": "read into the weekly rates when the scenario is loaded",
     "policy.flag_price_age_days": "a warning, which no plan fails",

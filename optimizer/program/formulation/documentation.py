@@ -19,7 +19,7 @@ else, and in_force[c] replicas that run today; hosted APIs a with price[a] in US
 **Decided**: instances[t,o], whole instances that run, the same in every period where they are always paid;
 replicas[t,c], engine replicas placed; flow[t,c,m], requests/s routed; bought[t,a], requests/s sent to a hosted API.
 Everything else (used[t,c], carried[t,k], placed[t,p], exposed[t,k,l], stacked[t,c,n], chosen[l], present[t,p],
-starts[o,t,u], lingering[o,h], begun[o,h], started[c], stopped[c]) exists only where a family below needs it.
+used[p], starts[o,t,u], lingering[o,h], begun[o,h], started[c], stopped[c]) exists only where a family below needs it.
 
 **Minimized**, in USD/month: sum over t and o of hours[t] * price[o] * instances[t,o]
 + sum over t, c and m of 3600 * hours[t] * asked[t,m] * gb[m] * egress[o(c)] * flow[t,c,m]

@@ -1,15 +1,14 @@
-"""What the scenario's policy adds: limits on GPUs, money, power, carbon, shares of the traffic, and variety."""
+"""What the scenario's policy adds: limits on GPUs, money, power, carbon and shares of the traffic."""
 
 import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.formulation.objective import cost_usd_per_hour
-from optimizer.program.formulation.rows import Rows, at_most, family_of, one_row_at_most, tagged
+from optimizer.program.formulation.rows import Rows, at_most, one_row_at_most, tagged
 from optimizer.program.formulation.variables import Variables, by_period
-from optimizer.program.problem.data import Labels
 from optimizer.program.problem.problem import Problem
-from optimizer.program.problem.quantities import label_numbers, labels, most_replicas, trimming_groups
+from optimizer.program.problem.quantities import label_numbers, labels, providers_of
 
 
 def max_gpus(problem: Problem, variables: Variables) -> Rows:
@@ -85,7 +84,7 @@ def max_spot_share(problem: Problem, variables: Variables) -> Rows:
 
 def max_provider_share(problem: Problem, variables: Variables) -> Rows:
     """sum of flow at provider p <= max_provider_share x sum of demand in each period, divided by the sum of demand."""
-    providers = (*problem.offers.provider, *problem.apis.provider)
+    providers = providers_of(problem)
     of_offer, of_api = np.split(label_numbers(providers), [len(problem.offers)])
     limit = limit_of(problem.limits.max_provider_share)
     return _carried(problem, variables, "max_provider_share", limit, [*labels(providers)], of_offer, of_api)
@@ -116,48 +115,6 @@ def _carried(
         share = streams.reach_per_s / total[period]
         entries.append(((period * len(members) + member)[counted], columns[counted], share[counted]))
     return at_most(tagged(family, by_period(problem, members)), limit, *entries)
-
-
-def max_distinct_configurations(problem: Problem, variables: Variables) -> Rows:
-    """sum of chosen[l] <= limit; replicas[t,c] <= most[t,c] chosen[l]; trimmed flows of a label <= demand[k] chosen[l].
-
-    The big-M `most` is the count of replicas beyond which one more is useless (see `quantities`). The flow rows follow
-    from the replica rows for whole numbers and are what makes the relaxation tight.
-    """
-    limit = limit_of(problem.limits.max_distinct_configurations)
-    names = problem.candidates.configuration
-    return _variety(problem, variables, "max_distinct_configurations", names, variables.chosen, limit)
-
-
-def max_engines(problem: Problem, variables: Variables) -> Rows:
-    """sum of chosen[e] <= limit; replicas[t,c] <= most[t,c] chosen[e]; trimmed flows of an engine <= demand chosen."""
-    limit = limit_of(problem.limits.max_engines)
-    return _variety(problem, variables, "max_engines", problem.candidates.engine, variables.engine_chosen, limit)
-
-
-def _variety(problem: Problem, variables: Variables, family: str, names: Labels, chosen: Ints, limit: float) -> Rows:
-    """At most `limit` of the labels have a replica in any period."""
-    streams, label, ids = problem.streams, label_numbers(names), problem.candidates.ids
-    groups, cell = trimming_groups(problem, label), np.arange(variables.replicas.size)
-    # a group of streams goes by its first one
-    first = groups.first
-    leads = zip(streams.server[first], streams.mix[first], streams.period[first], strict=True)
-    return family_of(
-        family,
-        replicas=at_most(
-            [f"replicas|{name}" for name in by_period(problem, ids)],
-            0.0,
-            (cell, variables.replicas, 1.0 / most_replicas(problem)),
-            (cell, np.tile(chosen[label], problem.traffic.periods), -1.0),
-        ),
-        flow=at_most(
-            [f"flow|{ids[c]}|m{m}|t{t}" for c, m, t in leads],
-            0.0,
-            (groups.number, variables.flow, 1.0),
-            (np.arange(len(first)), chosen[label[streams.server[first]]], -1.0),
-        ),
-        count=at_most(["count"], limit, (np.zeros_like(chosen), chosen, 1.0)),
-    )
 
 
 def limit_of(value: float | None) -> float:

@@ -10,6 +10,7 @@ from optimizer.program.formulation import demand as constraints
 from optimizer.program.formulation import layouts as layout_constraints
 from optimizer.program.formulation import policy as policy_constraints
 from optimizer.program.formulation import resilience as resilience_constraints
+from optimizer.program.formulation import variety as variety_constraints
 from optimizer.program.formulation.family import Family
 from optimizer.program.problem.instance_contents import places_instances
 from optimizer.program.problem.layouts import holds_layouts
@@ -200,7 +201,7 @@ FAMILIES: tuple[Family, ...] = (
             " flow[t,c,m] <= reach[t,m] * chosen[l]   for any other"
         ),
         unit="configurations",
-        rows=policy_constraints.max_distinct_configurations,
+        rows=variety_constraints.max_distinct_configurations,
         in_relaxation=False,
     ),
     Family(
@@ -211,8 +212,30 @@ FAMILIES: tuple[Family, ...] = (
             "   for c on engine e, and flows likewise"
         ),
         unit="engines",
-        rows=policy_constraints.max_engines,
+        rows=variety_constraints.max_engines,
         in_relaxation=False,
+    ),
+    Family(
+        name="places",
+        says="A plan that is looked for as a simpler one uses no more providers and regions than it may.",
+        algebra=(
+            "sum over providers p of used[p] + sum over regions r of used[r] <= places;"
+            " replicas[t,c] <= most[t,c] * used[p], used[r]   for c at p in r, and flows likewise;"
+            " bought[t,a] <= used[p]   for a hosted API a at p"
+        ),
+        unit="places",
+        used_when=lambda problem: problem.ceiling.places is not None,
+        rows=variety_constraints.places,
+        in_relaxation=False,
+    ),
+    Family(
+        name="instance_count",
+        says="A plan that is looked for as a simpler one runs no more instances at once than it may.",
+        algebra="sum over o of instances[t,o] <= instance_count   for each period t",
+        unit="instances",
+        used_when=lambda problem: problem.ceiling.instances is not None,
+        rows=variety_constraints.instance_count,
+        charges="instances",
     ),
     Family(
         name="min_providers",

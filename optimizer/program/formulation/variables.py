@@ -14,9 +14,9 @@ from optimizer.program.problem.layouts import Layouts, layouts_of
 from optimizer.program.problem.loss_levels import LossLevels, demand_levels, replica_levels
 from optimizer.program.problem.losses import Losses, losses
 from optimizer.program.problem.problem import Problem
-from optimizer.program.problem.quantities import deployments, labels
+from optimizer.program.problem.quantities import deployments, labels, places_of
 
-BINARIES = ("used", "exposed", "stacked", "chosen", "engine_chosen", "provider_present", "region_present")
+BINARIES = ("used", "exposed", "stacked", "chosen", "engine_chosen", "provider_present", "region_present", "place_used")
 FRACTIONS = ("flow", "bought", "carried", "starts", "changed", "loaded", "risen")
 """Decisions that take any value from 0; a whole number follows for the last four where others are whole."""
 
@@ -45,8 +45,8 @@ class Variables:
         stacked: (S,) or empty, whether as many replicas of a candidate stand on one instance as a level says.
         chosen: (L,) or empty, whether any candidate of a configuration label ever has a replica.
         engine_chosen: (E,) or empty, whether any candidate of an engine ever has a replica.
-        provider_present: (T, P) or empty, whether the provider counts as used.
-        region_present: (T, R) or empty, whether the region counts as used.
+        provider_present, region_present: (T, P), (T, R) or empty, whether the provider or region counts as used.
+        place_used: (P + R,) or empty, whether anything ever runs at a provider or in a region.
         instance_at: (T, O) the column of `instances` that an offer has in a period.
         instance_offer, instance_share: (I,) the offer of such a column and the share of a month it is paid for.
         elastic_changes: (X, 3) offer, period before, period after of each of `starts`.
@@ -77,6 +77,7 @@ class Variables:
     engine_chosen: Ints
     provider_present: Ints
     region_present: Ints
+    place_used: Ints
     instance_at: Ints
     instance_offer: Ints
     instance_share: Floats
@@ -164,6 +165,7 @@ def _shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
         "engine_chosen": none if limits.max_engines is None else (len(labels(candidates.engine)),),
         "provider_present": (periods, len(labels(offers.provider))) if limits.min_providers > 1 else none,
         "region_present": (periods, len(labels(offers.region))) if limits.min_regions > 1 else none,
+        "place_used": none if problem.ceiling.places is None else (len(places_of(problem)),),
     }
 
 
@@ -225,6 +227,7 @@ def names(problem: Problem, variables: Variables) -> list[str]:
         "engine_chosen": list(labels(candidates.engine)),
         "provider_present": by_period(problem, labels(offers.provider)),
         "region_present": by_period(problem, labels(offers.region)),
+        "place_used": list(places_of(problem)),
     }
     numbers = variables.groups()
     return [

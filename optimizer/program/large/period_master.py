@@ -7,8 +7,9 @@ import numpy as np
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.clock import Clock
 from optimizer.program.formulation.model import Columns, assemble
-from optimizer.program.formulation.rows import at_least, between, numbered, stacked
+from optimizer.program.formulation.rows import Rows, Term, at_least, between, numbered, stacked
 from optimizer.program.large.column_generation import IN_MIXTURE
+from optimizer.program.problem.indices import matches
 from optimizer.program.problem.problem import Problem
 from optimizer.program.solver import solve_linear
 
@@ -45,58 +46,103 @@ def mixture_of(problem: Problem, plans: list[PeriodPlan], clock: Clock) -> Perio
     Minimize cost of plans by weight + price x count + start cost x starts, where the weights of each period's plans sum
     to 1, a count is at least what each period's mixture runs, and starts at least what it rises by.
     """
-    traffic, offers, periods = problem.traffic, problem.offers, problem.traffic.periods
-    before, after = traffic.changes
-    always, elastic = np.flatnonzero(offers.always_paid), np.flatnonzero(~offers.always_paid)
-    if len({plan.period for plan in plans}) < periods:
+    if len({plan.period for plan in plans}) < problem.traffic.periods:
         return None
-    period, cost = np.array([plan.period for plan in plans]), np.array([plan.usd_per_hour for plan in plans])
-    instances = np.array([plan.instances for plan in plans])
-    start = offers.price_usd_per_hour[elastic, None] * traffic.start_share[before, after]
-    first_count, first_start = len(plans), len(plans) + len(always)
-    plan_at, held = np.nonzero(instances[:, always])
-    run_at, runs = np.nonzero(instances[:, elastic])
-    changes = np.arange(len(before))
-    # entry (plan, offer) -> its rows among the changes that begin and that end in its period
-    rising = [np.flatnonzero(after == t) for t in range(periods)]
-    falling = [np.flatnonzero(before == t) for t in range(periods)]
-    more, less = (_at_changes(run_at, period, each) for each in (rising, falling))
-    number = instances[:, elastic]
-    start_row = np.arange(start.size)
-    rows = stacked(
-        {
-            "one": between(numbered("one", periods), 1.0, 1.0, (period, np.arange(len(plans)), 1.0)),
-            "count": at_least(
-                numbered("count", periods * len(always)),
-                0.0,
-                (np.arange(periods * len(always)), first_count + np.tile(np.arange(len(always)), periods), 1.0),
-                (period[plan_at] * len(always) + held, plan_at, -instances[:, always][plan_at, held]),
-            ),
-            "starts": at_least(
-                numbered("starts", start.size),
-                0.0,
-                (start_row, first_start + start_row, 1.0),
-                *(
-                    (runs[entry] * len(changes) + change, run_at[entry], sign * number[run_at, runs][entry])
-                    for (entry, change), sign in ((more, -1.0), (less, 1.0))
-                ),
-            ),
-        }
-    )
-    objective = np.concatenate([cost, offers.price_usd_per_hour[always], start.ravel()])
-    columns = Columns.fractions(numbered("column", len(objective)), np.full(len(objective), np.inf))
-    result = solve_linear(assemble(columns, objective, rows), clock)
+    master = _Master.of(problem, plans)
+    rows = stacked({"one": master.one_mixture(), "count": master.counted(), "starts": master.started()})
+    cost = np.concatenate([master.cost_usd_per_hour, master.price_usd_per_hour, master.start_usd_per_hour.ravel()])
+    columns = Columns.fractions(numbered("column", len(cost)), np.full(len(cost), np.inf))
+    result = solve_linear(assemble(columns, cost, rows), clock)
     if result.status != "optimal" or not len(result.duals):
         return None
-    price, moved = np.zeros((periods, len(offers))), np.zeros((len(offers), len(changes)))
-    price[:, always] = np.maximum(result.duals[rows.blocks["count"]], 0.0).reshape(periods, len(always))
-    moved[elastic] = np.maximum(result.duals[rows.blocks["starts"]], 0.0).reshape(start.shape)
-    mixed = np.asarray((instances[result.values[:first_count] > IN_MIXTURE] > 0).any(axis=0))
-    return PeriodMixture(float(objective @ result.values), price, moved, mixed)
+    in_mixture = result.values[: len(plans)] > IN_MIXTURE
+    return PeriodMixture(
+        value=float(cost @ result.values),
+        always=master.price_by_period(result.duals[rows.blocks["count"]]),
+        moved=master.price_by_change(result.duals[rows.blocks["starts"]]),
+        runs=np.asarray((master.instances[in_mixture] > 0).any(axis=0)),
+    )
 
 
-def _at_changes(plan: Ints, period: Ints, changes: list[Ints]) -> tuple[Ints, Ints]:
-    """Each entry with every change of its plan's period."""
-    listed = [changes[period[p]] for p in plan.tolist()]
-    entry = np.repeat(np.arange(len(plan)), [len(each) for each in listed])
-    return entry, np.concatenate([*listed, np.zeros(0, dtype=np.int64)])
+@dataclass(frozen=True, eq=False)
+class _Master:
+    """The rows of the master; its columns are P plans, A counts of what is paid all month, then E x X starts.
+
+    Attributes:
+        before, after: (X,) periods of each change.
+        periods: How many.
+        period, cost_usd_per_hour, instances: (P,), (P,), (P, O) of the plans.
+        always, elastic: (A,), (E,) offers paid all month and by the hour.
+        price_usd_per_hour: (A,) of what is paid all month.
+        start_usd_per_hour: (E, X) of a start at each change.
+    """
+
+    before: Ints
+    after: Ints
+    periods: int
+    period: Ints
+    cost_usd_per_hour: Floats
+    instances: Floats
+    always: Ints
+    elastic: Ints
+    price_usd_per_hour: Floats
+    start_usd_per_hour: Floats
+
+    @classmethod
+    def of(cls, problem: Problem, plans: list[PeriodPlan]) -> "_Master":
+        """The master of some plans, at least one for each period."""
+        traffic, offers = problem.traffic, problem.offers
+        before, after = traffic.changes
+        always, elastic = np.flatnonzero(offers.always_paid), np.flatnonzero(~offers.always_paid)
+        return cls(
+            before=before,
+            after=after,
+            periods=traffic.periods,
+            period=np.array([plan.period for plan in plans]),
+            cost_usd_per_hour=np.array([plan.usd_per_hour for plan in plans]),
+            instances=np.array([plan.instances for plan in plans]),
+            always=always,
+            elastic=elastic,
+            price_usd_per_hour=offers.price_usd_per_hour[always],
+            start_usd_per_hour=offers.price_usd_per_hour[elastic, None] * traffic.start_share[before, after],
+        )
+
+    def one_mixture(self) -> Rows:
+        """The weights of each period's plans sum to 1."""
+        return between(numbered("one", self.periods), 1.0, 1.0, (self.period, np.arange(len(self.period)), 1.0))
+
+    def counted(self) -> Rows:
+        """(T x A) no period's mixture runs more of what is paid all month than its count."""
+        width, runs = len(self.always), self.instances[:, self.always]
+        row, column = np.arange(self.periods * width), len(self.period) + np.tile(np.arange(width), self.periods)
+        plan, offer = np.nonzero(runs)
+        used = (self.period[plan] * width + offer, plan, -runs[plan, offer])
+        return at_least(numbered("count", len(row)), 0.0, (row, column, 1.0), used)
+
+    def started(self) -> Rows:
+        """(E x X) starts are at least what the mixtures rise by at a change."""
+        row = np.arange(self.start_usd_per_hour.size)
+        column = len(self.period) + len(self.always) + row
+        rises, falls = self._at_changes(self.after, -1.0), self._at_changes(self.before, 1.0)
+        return at_least(numbered("starts", len(row)), 0.0, (row, column, 1.0), rises, falls)
+
+    def _at_changes(self, joined: Ints, sign: float) -> Term:
+        """What each plan runs by the hour, in the row of its offer and of every change that joins (X,) its period."""
+        runs, order = self.instances[:, self.elastic], np.argsort(joined, kind="stable")
+        plan, offer = np.nonzero(runs)
+        # entry of a plan's instances -> each change that its period is one side of
+        entry, place = matches(self.period[plan], joined[order])
+        plan, offer = plan[entry], offer[entry]
+        return offer * len(joined) + order[place], plan, sign * runs[plan, offer]
+
+    def price_by_period(self, duals: Floats) -> Floats:
+        """(T, O) the price in each period of what is paid all month, from the duals of `counted`."""
+        price = np.zeros((self.periods, self.instances.shape[1]))
+        price[:, self.always] = np.maximum(duals, 0.0).reshape(self.periods, len(self.always))
+        return price
+
+    def price_by_change(self, duals: Floats) -> Floats:
+        """(O, X) the price of a start at each change, from the duals of `started`."""
+        moved = np.zeros((self.instances.shape[1], len(self.before)))
+        moved[self.elastic] = np.maximum(duals, 0.0).reshape(self.start_usd_per_hour.shape)
+        return moved

@@ -27,13 +27,18 @@ class Column(NamedTuple):
 
 
 def columns_of(
-    policy: Policy, options: Sequence[WorkloadOptions], market: Market, keep: Sequence[Flags] | None
+    policy: Policy,
+    options: Sequence[WorkloadOptions],
+    market: Market,
+    keep: Sequence[Flags] | None,
+    counts_configurations: bool = False,
 ) -> tuple[tuple[Column, ...], int]:
     """Every column, and how many were left out because another one matches them on exactly the same offers."""
     columns: list[Column] = []
     possible = 0
     changes = any(choice.workload.demand is not None for choice in options)
-    whole = "configuration" in _counted_labels(policy) or (changes and policy.elastic.repartition_minutes != 0)
+    whole = counts_configurations or "configuration" in _counted_labels(policy)
+    whole |= changes and policy.elastic.repartition_minutes != 0
     for w, choice in enumerate(options):
         # platform and replica size -> the offers it fits
         offers = [np.flatnonzero(fits).tolist() for fits in choice.fits & market.admitted]

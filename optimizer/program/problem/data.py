@@ -73,6 +73,24 @@ class Limits:
         return tuple(BY_NAME[name] for name in names)
 
 
+@dataclass(frozen=True)
+class Ceiling:
+    """How simple a plan must be beside what the scenario asks: counts that it may not exceed; None limits nothing.
+
+    Attributes:
+        places: Providers, of machines and of hosted APIs, and regions of machines, added up.
+        instances: That run at once.
+    """
+
+    places: int | None = None
+    instances: int | None = None
+
+    @property
+    def in_force(self) -> bool:
+        """Whether it limits anything."""
+        return self != Ceiling()
+
+
 @dataclass(frozen=True, eq=False)
 class Traffic:
     """What must be served: request classes over the periods of a month.

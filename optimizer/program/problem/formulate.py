@@ -61,6 +61,7 @@ def formulate(
     keep: Sequence[Flags] | None = None,
     apis: Sequence[Api] = (),
     week: Periods | None = None,
+    counts_configurations: bool = False,
 ) -> Formulation:
     """The problem over every passing configuration on every admitted offer.
 
@@ -71,8 +72,9 @@ def formulate(
         keep: Optionally one mask (P,) per entry of `options`: configurations to consider at all.
         apis: Hosted models that may serve a class.
         week: Its periods, `periods` of the scenario where none are given.
+        counts_configurations: Whether a plan of fewer configurations may be wanted that costs more.
     """
-    columns, same_platform = columns_of(scenario.policy, options, market, keep)
+    columns, same_platform = columns_of(scenario.policy, options, market, keep, counts_configurations)
     used = np.array(sorted({column.offer for column in columns}), dtype=np.int64)
     week = periods(scenario) if week is None else week
     replicas, unmatched = replicas_in_force(scenario.policy, options, market, columns)
@@ -134,9 +136,7 @@ def _candidates(
     runs = Categorical.of([(c.workload, c.configuration) for c in columns])
     serving = Categorical.of([(c.workload, c.pools) for c in columns])
     setups = [_setup(options[w], c) for w, c in runs.categories]
-    configurations = [
-        f"{options[w].workload.name}|{setup}" for (w, _), setup in zip(runs.categories, setups, strict=True)
-    ]
+    configurations = [f"{options[w].workload.name}|{_kept(options[w], c)}" for w, c in runs.categories]
     engines = [options[w].configurations[c].engine for w, c in runs.categories]
     served = [_served(options[w], pools) for w, pools in serving.categories]
     run, offer = runs.codes.tolist(), np.array([c.offer for c in columns], dtype=np.int64)
@@ -238,11 +238,20 @@ def _served(choice: WorkloadOptions, pools: Simplex) -> str:
 
 
 def _setup(choice: WorkloadOptions, configuration: int) -> str:
-    """What operators must keep for a workload: model, GPU, link, layout, engine and precisions."""
-    c = choice.configurations[configuration]
-    layout = f"tp{c.tensor_parallel}pp{c.pipeline_parallel}"
+    """A configuration and how its GPUs are joined: what tells two candidates on one offer apart."""
     link = "-".join(str(part) for part in choice.kinds[choice.kind[configuration]][0])
-    return f"{c.model}|{link}|{layout}|{c.engine}|{c.precision}|{c.kv_precision}"
+    return f"{choice.configurations[configuration].model}|{link}|{_layout(choice, configuration)}"
+
+
+def _kept(choice: WorkloadOptions, configuration: int) -> str:
+    """What operators must keep for a workload: model, GPU, layout, engine and precisions."""
+    c = choice.configurations[configuration]
+    return f"{c.model}|{c.gpu}|{_layout(choice, configuration)}"
+
+
+def _layout(choice: WorkloadOptions, configuration: int) -> str:
+    c = choice.configurations[configuration]
+    return f"tp{c.tensor_parallel}pp{c.pipeline_parallel}|{c.engine}|{c.precision}|{c.kv_precision}"
 
 
 def _limits(scenario: Scenario, market: Market, used: Ints, stopped_anyway: int) -> Limits:

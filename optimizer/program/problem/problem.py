@@ -9,6 +9,7 @@ from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.program.problem.data import (
     Billing,
     Candidates,
+    Ceiling,
     EgressPrices,
     HostedApis,
     Labels,
@@ -69,6 +70,7 @@ class Problem:
     egress: EgressPrices = field(default_factory=EgressPrices)
     billing: Billing = field(default_factory=Billing)
     layouts: LayoutTerms = field(default_factory=LayoutTerms)
+    ceiling: Ceiling = field(default_factory=Ceiling)
 
     @cached_property
     def has_minimum_billing(self) -> bool:

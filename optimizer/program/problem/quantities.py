@@ -146,6 +146,17 @@ def labels(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(set(names)))
 
 
+def providers_of(problem: Problem) -> tuple[str, ...]:
+    """(O + A,) the provider of each offer, then of each hosted API."""
+    return (*problem.offers.provider, *problem.apis.provider)
+
+
+def places_of(problem: Problem) -> tuple[str, ...]:
+    """The places that a plan may use: providers, of machines and of hosted APIs, then regions of machines."""
+    kinds = {"provider": labels(providers_of(problem)), "region": labels(problem.offers.region)}
+    return tuple(f"{kind}|{name}" for kind, names in kinds.items() for name in names)
+
+
 def label_numbers(names: tuple[str, ...]) -> Ints:
     """The position of each name among the sorted distinct labels."""
     position = {label: number for number, label in enumerate(labels(names))}

@@ -53,9 +53,10 @@ GROUPS: Final[Mapping[str, Callable[[Problem], Ints]]] = {
 """(C,) the groups among which a limit may want variety, by trait."""
 
 
-def offer_traits(limits: Limits) -> tuple[str, ...]:
+def offer_traits(problem: Problem) -> tuple[str, ...]:
     """What a replacement of an offer must be no worse in."""
-    return _named(limits, (trait for item in limits.in_force for trait in item.compares_offers_by))
+    limits, places = problem.limits, () if problem.ceiling.places is None else ("provider", "region")
+    return _named(limits, (*places, *(trait for item in limits.in_force for trait in item.compares_offers_by)))
 
 
 def candidate_traits(limits: Limits) -> tuple[str, ...]:

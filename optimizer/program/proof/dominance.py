@@ -30,6 +30,7 @@ the candidate rule) and every replica of c, with its flows, into one of c'. Seve
   so after the loss of an instance, for what stood on the others stands there still;
 - placement: each instance holds what it held, no larger;
 - changes: who replaces is started as often as who is replaced no longer is, or is in force and stopped less;
+- places, instance_count: the same places where they are counted, and as many instances;
 - max_distinct_configurations, max_engines: labels stay the same; quotas, availability, max_power_kw, max_carbon,
   max_spot_share, max_provider_share, min_providers, min_regions: o' was required to be no worse, and a candidate that
   counted as present still does.
@@ -288,6 +289,6 @@ def _traits(problem: Problem) -> Floats:
         columns.append(problem.egress.usd_per_gb)
     if problem.has_minimum_billing:
         columns.append(problem.billing.minimum_hours)
-    for trait in offer_traits(problem.limits):
+    for trait in offer_traits(problem):
         columns += OFFER_TRAITS[trait](problem)
     return np.stack([np.asarray(column, dtype=float) for column in columns], axis=1)

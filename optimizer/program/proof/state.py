@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -49,6 +49,15 @@ class Incumbent:
     def used(self) -> Flags:
         """(C,) whether a candidate ever has a replica."""
         return np.asarray((self.replicas > 0).any(axis=0))
+
+    def for_whole(self, part: Sorted, problem: Problem) -> "Incumbent":
+        """The same plan in the index order of a problem of which its own is a part, with all hosted APIs."""
+        periods = problem.traffic.periods
+        instances = np.zeros((periods, len(problem.offers)), dtype=np.int64)
+        replicas = np.zeros((periods, len(problem.candidates)), dtype=np.int64)
+        instances[:, part.offers], replicas[:, part.candidates] = self.instances, self.replicas
+        placed = self.placed.for_whole(part.offers, part.candidates, len(problem.candidates))
+        return replace(self, instances=instances, replicas=replicas, placed=placed)
 
 
 @dataclass(eq=False)
@@ -103,7 +112,7 @@ def incumbent_of(result: SolverResult, program: Program, part: Sorted, problem: 
     """The counts of a part's program, rounded to the whole numbers they are within the solver's tolerance."""
     if not len(result.values):
         return None
-    variables, values, periods = program.variables, result.values.copy(), problem.traffic.periods
+    variables, values = program.variables, result.values.copy()
     for counts in (variables.instances, variables.billed_idle, variables.standing, variables.placed):
         values[counts] = np.rint(values[counts])
     # whole within the solver's tolerance, or a fraction that `implied` allows to be rounded up
@@ -112,16 +121,11 @@ def incumbent_of(result: SolverResult, program: Program, part: Sorted, problem: 
     values[variables.starts] = starts_of(values, variables)
     cost, restarts = hourly_cost(program), values[variables.starts] - rises_of(values, variables)
     values[variables.changed] = _changes_of(values, program)
-    instances = np.zeros((periods, len(problem.offers)), dtype=np.int64)
-    replicas = np.zeros((periods, len(problem.candidates)), dtype=np.int64)
-    instances[:, part.offers] = values[variables.instance_at]
-    replicas[:, part.candidates] = values[variables.replicas]
     sent = np.maximum(values[variables.bought], 0.0) * part.problem.api_streams.reach_per_s
     holding, running = (values[counted].astype(np.int64) for counted in (variables.placed, variables.replicas))
     placed = placed_of(variables.contents, holding, running)
-    placed = placed.for_whole(part.offers, part.candidates, len(problem.candidates))
-    turned = float(restarts @ cost[variables.starts])
-    return Incumbent(instances, replicas, sent, float(values @ cost), turned, placed)
+    turned, instances = float(restarts @ cost[variables.starts]), values[variables.instance_at].astype(np.int64)
+    return Incumbent(instances, running, sent, float(values @ cost), turned, placed).for_whole(part, problem)
 
 
 def starts_of(values: Floats, variables: Variables) -> Floats:

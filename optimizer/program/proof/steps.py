@@ -1,6 +1,7 @@
 """The steps of every search: solve a part, tell what may still beat the best plan, solve on what is left."""
 
 from collections.abc import Collection
+from dataclasses import replace
 
 import numpy as np
 
@@ -45,6 +46,18 @@ def can_beat(problem: Problem, bound: Bound, incumbent: Incumbent | None, state:
     return (bound.with_candidate_usd_per_hour <= min(cutoffs) * (1 + 10 * EQUAL_COST)) | stands_in_force(problem)
 
 
+def within_cutoff(result: SearchResult, state: SearchState) -> SearchResult:
+    """A plan that is dearer than what is of interest is none, and proves nothing about dearer plans.
+
+    One that is only near the cheapest, since a gap was asked for, may be dearer where the cheapest is not.
+    """
+    cutoff = state.cutoff_usd_per_hour
+    if result.incumbent is None or result.incumbent.usd_per_hour <= cutoff * (1 + EQUAL_COST):
+        return result
+    dearer = not state.relative_gap or result.bound.usd_per_hour >= cutoff * (1 - EQUAL_COST)
+    return replace(result, incumbent=None, status="infeasible" if result.status == "optimal" and dearer else "unproven")
+
+
 def ready_for_final(problem: Problem, keep: Flags, bound: Bound, state: SearchState) -> bool:
     """Whether a first plan would help little: a known one's cost is the cutoff and leaves few candidates."""
     left = keep & can_beat(problem, bound, None, state)
@@ -77,7 +90,7 @@ def promising_candidates(problem: Problem, keep: Flags, cost: Floats, count: int
     chosen[order[:count]] = True
     elastic = ~problem.offers.always_paid[candidates.offer]
     wanted: list[Ints] = [np.where(serves, elastic, -1) for serves in candidates.rate_per_s.T > 0]
-    looked_at = (*offer_traits(problem.limits), *candidate_traits(problem.limits))
+    looked_at = (*offer_traits(problem), *candidate_traits(problem.limits))
     wanted += [GROUPS[trait](problem) for trait in looked_at if trait in GROUPS and trait not in but]
     for group in wanted:
         first = np.unique(group[order], return_index=True)[1]
@@ -141,7 +154,9 @@ def result_of(
 ) -> SearchResult:
     """What a solver's last word, with all that was proven before it, says about the problem."""
     status = result.status if incumbent is None or result.status == "optimal" else "feasible"
-    lower = min(max(result.bound, bound.usd_per_hour), state.cutoff_usd_per_hour)
+    known = np.inf if incumbent is None else incumbent.usd_per_hour
+    # candidates were left out because they are in no plan as cheap as the cutoff or the known one; dearer ones may be
+    lower = min(max(result.bound, bound.usd_per_hour), state.cutoff_usd_per_hour, known)
     possible = keep & can_beat(problem, bound, incumbent, state)
     with_candidate = np.where(possible, bound.with_candidate_usd_per_hour, np.inf)
     return SearchResult(status, Bound(lower, with_candidate), incumbent)

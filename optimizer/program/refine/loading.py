@@ -15,7 +15,7 @@ from optimizer.base.arrays import Floats, Ints
 from optimizer.base.clock import Clock
 from optimizer.base.errors import SolverFailure
 from optimizer.program.formulation.model import Columns, assemble
-from optimizer.program.formulation.rows import at_least, at_most, between, numbered, stacked
+from optimizer.program.formulation.rows import Rows, at_least, at_most, between, numbered, stacked
 from optimizer.program.problem.layouts import LoadGroups, list_layouts, load_groups
 from optimizer.program.problem.problem import Problem
 from optimizer.program.proof.state import Incumbent
@@ -103,50 +103,88 @@ def _arranged(contents: Ints, replicas: Ints, instances: Ints, changes: _Changes
         instances: (T,) that run.
         changes: At which layouts may change; elsewhere they do so freely.
     """
-    (periods, groups), layouts, (before, after) = replicas.shape, len(contents), changes.pairs.T
-    # columns: instances of a layout in a period, their rise at a change, starts beyond the rise of all instances
-    time, number = np.arange(periods)[:, None], np.arange(len(before))
-    standing = time * layouts + np.arange(layouts)
-    risen = standing.size + number[:, None] * layouts + np.arange(layouts)
-    restarts = standing.size + risen.size + number
-    held, group = np.nonzero(contents)
-    row, turn = np.arange(risen.size).reshape(risen.shape), np.broadcast_to(number[:, None], risen.shape)
-    count, rise = instances.astype(float), np.maximum(instances[after] - instances[before], 0)
-    rows = {
-        "use": at_least(
-            numbered("use", replicas.size),
-            replicas.ravel().astype(float),
-            (time * groups + group, standing[:, held], np.tile(contents[held, group], periods)),
-        ),
-        "stand": between(
-            numbered("stand", periods),
-            0.0 if changes.may_rest else count,
-            count,
-            (np.broadcast_to(time, standing.shape), standing, 1.0),
-        ),
-        "rise": at_most(
-            numbered("rise", risen.size),
-            0.0,
-            (row, standing[after], 1.0),
-            (row, standing[before], -1.0),
-            (row, risen, -1.0),
-        ),
-        # what rises was started or rested before: instances[before] - sum of standing[before]
-        "turn": at_most(
-            numbered("turn", len(number)),
-            rise + count[before] * changes.may_rest,
-            (turn, risen, 1.0),
-            (turn, standing[before], float(changes.may_rest)),
-            (number, restarts, -1.0),
-        ),
-    }
-    upper, cost = np.full(restarts[-1] + 1 if len(restarts) else standing.size, np.inf), changes.usd_per_hour
-    upper[restarts] = np.where(np.isinf(cost), 0.0, np.inf)
-    objective = np.zeros(len(upper))
-    objective[restarts] = np.where(np.isinf(cost), 0.0, cost)
-    columns = Columns(numbered("column", len(upper)), upper, np.arange(len(upper)) < standing.size)
-    result = solve_integer(assemble(columns, objective, stacked(rows)), Clock())
+    program = _Arrangement.of(contents, replicas, instances, changes)
+    rows = {"use": program.used(), "stand": program.stood(), "rise": program.risen_by(), "turn": program.turned()}
+    upper, usd_per_hour = np.full(program.columns, np.inf), np.zeros(program.columns)
+    # where a layout may not change by a start, there is no start
+    no_start = np.isinf(changes.usd_per_hour)
+    upper[program.restarts[no_start]] = 0.0
+    usd_per_hour[program.restarts] = np.where(no_start, 0.0, changes.usd_per_hour)
+    whole = np.arange(program.columns) < program.standing.size
+    columns = Columns(numbered("column", program.columns), upper, whole)
+    result = solve_integer(assemble(columns, usd_per_hour, stacked(rows)), Clock())
     if result.status != "optimal":
         raise SolverFailure(f"what is loaded on the instances: {result.status}")
     values = np.rint(result.values).astype(np.int64)
-    return values[standing], values[restarts]
+    return values[program.standing], values[program.restarts]
+
+
+@dataclass(frozen=True, eq=False)
+class _Arrangement:
+    """The rows of `_arranged`, and its columns.
+
+    Attributes:
+        contents, replicas, instances, changes: As there.
+        standing: (T, L) columns of the instances of a layout in a period.
+        risen: (X, L) columns of their rise at a change.
+        restarts: (X,) columns of the starts beyond the rise of all instances.
+    """
+
+    contents: Ints
+    replicas: Ints
+    instances: Ints
+    changes: _Changes
+    standing: Ints
+    risen: Ints
+    restarts: Ints
+
+    @classmethod
+    def of(cls, contents: Ints, replicas: Ints, instances: Ints, changes: _Changes) -> "_Arrangement":
+        """The columns one after the other."""
+        layouts, turns = len(contents), len(changes.pairs)
+        standing = np.arange(len(replicas) * layouts).reshape(len(replicas), layouts)
+        risen = standing.size + np.arange(turns * layouts).reshape(turns, layouts)
+        restarts = standing.size + risen.size + np.arange(turns)
+        return cls(contents, replicas, instances, changes, standing, risen, restarts)
+
+    @property
+    def columns(self) -> int:
+        """How many there are."""
+        return self.standing.size + self.risen.size + len(self.restarts)
+
+    def used(self) -> Rows:
+        """(T x G) what stands holds the replicas that run."""
+        periods, groups = self.replicas.shape
+        layout, group = np.nonzero(self.contents)
+        row = np.arange(periods)[:, None] * groups + group
+        held = np.tile(self.contents[layout, group], periods)
+        names = numbered("use", self.replicas.size)
+        return at_least(names, self.replicas.ravel().astype(float), (row, self.standing[:, layout], held))
+
+    def stood(self) -> Rows:
+        """(T,) every instance that runs has a layout, or rests where it may."""
+        count = self.instances.astype(float)
+        period = np.broadcast_to(np.arange(len(count))[:, None], self.standing.shape)
+        least = 0.0 if self.changes.may_rest else count
+        return between(numbered("stand", len(count)), least, count, (period, self.standing, 1.0))
+
+    def risen_by(self) -> Rows:
+        """(X x L) by how much more of a layout stands after a change."""
+        before, after = self.changes.pairs.T
+        row = np.arange(self.risen.size).reshape(self.risen.shape)
+        more = ((row, self.standing[after], 1.0), (row, self.standing[before], -1.0))
+        return at_most(numbered("rise", self.risen.size), 0.0, *more, (row, self.risen, -1.0))
+
+    def turned(self) -> Rows:
+        """(X,) what rises was started or rested before: instances[before] - sum of standing[before]."""
+        before, after = self.changes.pairs.T
+        count, may_rest = self.instances.astype(float), float(self.changes.may_rest)
+        number = np.arange(len(before))
+        turn = np.broadcast_to(number[:, None], self.risen.shape)
+        return at_most(
+            numbered("turn", len(number)),
+            np.maximum(count[after] - count[before], 0.0) + count[before] * may_rest,
+            (turn, self.risen, 1.0),
+            (turn, self.standing[before], may_rest),
+            (number, self.restarts, -1.0),
+        )

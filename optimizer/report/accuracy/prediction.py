@@ -10,7 +10,7 @@ from optimizer.report.layout.text import section_text
 SOURCES: Final = {
     "measured": "Measured: this very configuration is in the public measurements.",
     "calibrated": "Calibrated: the model was fitted to measurements of this GPU generation, precision and engine.",
-    "estimated": "Estimated: nobody measured this combination of GPU generation, precision and engine.",
+    "estimated": "Estimated: nobody measured this combination of GPU generation, precision, engine and stages.",
 }
 """What each source of a prediction means."""
 

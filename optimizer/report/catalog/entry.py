@@ -11,7 +11,8 @@ from optimizer.inputs.catalog.models import Model, ModelAlias
 from optimizer.inputs.catalog.quality import quality_share
 from optimizer.inputs.catalog.records import Catalogs, KernelSupport, Offer
 from optimizer.inputs.catalog.terms import Seller
-from optimizer.report.catalog.catalog import LISTINGS, listing_section
+from optimizer.report.catalog.catalog import listing_section
+from optimizer.report.catalog.listings import LISTINGS
 from optimizer.report.layout.columns import Cell, table_of
 from optimizer.report.layout.elements import Section, Table, with_content
 
@@ -132,10 +133,27 @@ def _published_names(aliases: Sequence[ModelAlias]) -> Iterator[str]:
         yield f"and {rest} more: optimizer catalog list aliases --filter {aliases[0].model}"
 
 
+DEFAULTS: Final[Mapping[str, Cell]] = {
+    "setting": "{setting}",
+    ">value": "{value:,g}",
+    "unit": "{unit}",
+    "GPUs": "{gpu}",
+    ">from GiB": "{min_memory_gib:g}",
+    "before": "{before_version}",
+    "status": "{status}",
+    "source": "{source}",
+}
+
+
 def _engine(catalogs: Catalogs, name: str) -> Description:
     engine = catalogs.engines[name]
     table = _fields(engine, {"id", "name", "note"})
-    return (Section(f"engine {name}: {engine.name}", (engine.note,), table),), {"engine": (engine,)}
+    closer = tuple(row for row in catalogs.engine_defaults if row.engine == name)
+    sections = (
+        Section(f"engine {name}: {engine.name}", (engine.note,), table),
+        Section("What it starts with elsewhere", table=table_of(closer, DEFAULTS)),
+    )
+    return sections, {"engine": (engine,), "engine_defaults": closer}
 
 
 def _precision(catalogs: Catalogs, name: str) -> Description:

@@ -28,11 +28,15 @@ class Section:
 
 @dataclass(frozen=True)
 class WrittenAnswer:
-    """A whole report: sections, under the answer in a sentence and a title; a listing has neither of the two."""
+    """A whole report: sections, under the answer in a sentence and a title; a listing has neither of the two.
+
+    What stands beside the answer is a line of its own, right below it.
+    """
 
     sections: tuple[Section, ...]
     summary: str = ""
     title: str = ""
+    beside: str = ""
 
 
 def with_content(sections: Iterable[Section]) -> tuple[Section, ...]:

@@ -5,7 +5,7 @@ from optimizer.report.layout.elements import Section, Table, WrittenAnswer
 
 def answer_markdown(answer: WrittenAnswer) -> str:
     """A title, the answer in a sentence, then its sections."""
-    head = [f"# {answer.title}" if answer.title else "", escaped(answer.summary)]
+    head = [f"# {answer.title}" if answer.title else "", escaped(answer.summary), escaped(answer.beside)]
     return "\n\n".join([*filter(None, head), *map(section_markdown, answer.sections)]) + "\n"
 
 

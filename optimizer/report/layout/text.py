@@ -14,7 +14,8 @@ INDENT = "  "
 
 def answer_text(answer: WrittenAnswer, width: int = DEFAULT_WIDTH) -> str:
     """The answer in a sentence, then its sections, ending in a newline."""
-    summary = "\n".join(wrap(answer.summary, width, break_on_hyphens=False))
+    lines = (wrap(line, width, break_on_hyphens=False) for line in (answer.summary, answer.beside))
+    summary = "\n".join(part for line in lines for part in line)
     sections = (section_text(section, width) for section in answer.sections)
     return "\n\n".join([*filter(None, [summary]), *sections]) + "\n"
 

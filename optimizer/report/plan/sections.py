@@ -8,6 +8,7 @@ from optimizer.plan.explain.levers import is_demand
 from optimizer.plan.record.explanation import Alternative, Breakpoint, Explanation, MarginalValue
 from optimizer.plan.record.fleet import Costs, Deployment
 from optimizer.plan.record.report import PlanReport
+from optimizer.report.confirmed import confirmed_line
 from optimizer.report.layout.amounts import money, number, percent
 from optimizer.report.layout.columns import Cell, filled, table_of
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
@@ -84,7 +85,8 @@ CHECKS: Final[Mapping[str, Cell]] = {
 
 def plan_answer(report: PlanReport, verbose: bool) -> WrittenAnswer:
     """The whole answer."""
-    return WrittenAnswer(plan_sections(report, verbose), report.explanation.summary, f"Plan for {report.scenario}")
+    title, beside = f"Plan for {report.scenario}", report.simplicity.text if report.simplicity else ""
+    return WrittenAnswer(plan_sections(report, verbose), report.explanation.summary, title, beside)
 
 
 def plan_sections(report: PlanReport, verbose: bool = False) -> tuple[Section, ...]:
@@ -168,16 +170,21 @@ def _details(d: Deployment) -> Iterator[tuple[str, ...]]:
 
 
 def _alternatives(title: str, items: Sequence[Alternative]) -> Section:
-    useless = [item.change for item in items if item.difference_usd == 0]
-    lines = (f"no change {'; nor '.join(useless)}",) if useless else ()
-    return Section(title, lines, table_of((item for item in items if item.difference_usd != 0), ALTERNATIVES))
+    useless = [item for item in items if item.difference_usd == 0]
+    proven = [item.change for item in useless if item.outcome == "optimal"]
+    found = [item.change for item in useless if item.outcome != "optimal"]
+    lines = [f"no change {'; nor '.join(proven)}"] * bool(proven)
+    lines += [f"nothing cheaper found {'; nor '.join(found)}, which is not ruled out"] * bool(found)
+    return Section(title, tuple(lines), table_of((item for item in items if item.difference_usd != 0), ALTERNATIVES))
 
 
 def _variations(explained: Explanation, verbose: bool) -> Iterator[Section]:
     """What a step of each limit costs, of those that bind unless verbose, and how far limits and prices may move."""
     if verbose:
         yield _steps(explained.marginal_values)
-        yield Section("How far it holds", table=table_of(explained.breakpoints, BREAKPOINTS))
+        among = "until another plan with no more configurations, places and instances costs less"
+        points = table_of(explained.breakpoints, BREAKPOINTS)
+        yield Section("How far it holds", (among,) if points.rows else (), points)
     else:
         binding = {item.requirement for item in explained.binding}
         yield _steps([item for item in explained.marginal_values if item.field in binding or is_demand(item.field)])
@@ -240,14 +247,16 @@ def _basis(report: PlanReport, verbose: bool) -> Section:
         line for d in report.deployments for line in (_provenance(d, verbose), filled(ENGINE, d) if verbose else "")
     )
     left_out = _left_out(report.explanation.not_worked_out)
-    return Section("How sure", (_proof(report), _not_considered(report), _search(report), verified, left_out, *known))
+    tried = confirmed_line(report.simulation)
+    lines = (_proof(report), _not_considered(report), _search(report), verified, tried, left_out, *known)
+    return Section("How sure", lines)
 
 
 def _proof(report: PlanReport) -> str:
     """Whether the plan is the cheapest, and what that was proven of."""
     solver = report.solver
     narrow = f" of {report.bound_of}" if report.bound_of != "the scenario" else ""
-    proof = f"{PROOF_WORDS[report.outcome]}{narrow}: {solver.reason}"
+    proof = f"{_proven_of(report)}{PROOF_WORDS[report.outcome]}{narrow}: {solver.reason}"
     if report.bound_usd is not None and report.relative_gap is not None:
         proof += f"; bound {money(report.bound_usd)}, gap {report.relative_gap:.2%}"
     if solver.mixes_settled:
@@ -255,6 +264,13 @@ def _proof(report: PlanReport) -> str:
     if solver.rounds > 1:
         proof += f"; solved {solver.rounds} times, each time with more mixes predicted"
     return proof
+
+
+def _proven_of(report: PlanReport) -> str:
+    """Which plan the proof speaks of, where that is not the one shown."""
+    if report.simplicity is None or report.simplicity.cheapest is None:
+        return ""
+    return f"the cheapest plan, {money(report.cheapest_usd)}: "
 
 
 def _not_considered(report: PlanReport) -> str:

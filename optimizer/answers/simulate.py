@@ -1,0 +1,104 @@
+"""`simulate`: what a plan's percentiles are when requests really arrive."""
+
+import json
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from optimizer.answers.verify import plan_in
+from optimizer.base.errors import Finding, InputError
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.attachments import requests_of_trace
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.record.report import PlanReport
+from optimizer.plan.record.simulation import Simulation
+from optimizer.plan.simulate.simulated import Arrivals, Recorded, simulated
+from optimizer.plan.verify.claim import Claim
+
+DEFAULT_REQUESTS: Final = 50_000
+DEFAULT_SEEDS: Final = 1
+POISSON: Final = Arrivals()
+GAMMA: Final = "gamma:"
+FORMS: Final = "poisson, gamma:CV2 with CV2 the squared variation of the gaps, or trace"
+MOST_CV2: Final = 1000.0
+
+
+def simulate(
+    report: PlanReport,
+    scenario: Scenario,
+    catalogs: Catalogs,
+    arrivals: Arrivals = POISSON,
+    *,
+    confidence: float | None = None,
+    requests: int = DEFAULT_REQUESTS,
+    seeds: int = DEFAULT_SEEDS,
+) -> Simulation:
+    """Serves simulated requests with a plan, in the hours in which its replicas have most to do.
+
+    Args:
+        report: The plan.
+        scenario: What it was made for.
+        catalogs: Those that it was made from.
+        arrivals: How requests arrive; Poisson unless said otherwise.
+        confidence: Step times are the bound that is this likely to be kept; the scenario's own unless given, 0.5 for
+            the central prediction.
+        requests: Of each workload and seed, at least.
+        seeds: How often the whole is repeated with other luck.
+
+    Raises:
+        InputError: there is no plan to simulate.
+    """
+    if report.monthly_cost_usd is None:
+        problem = f"there is no plan to simulate: the outcome is {report.outcome}"
+        raise InputError([Finding("plan", 0, "monthly_cost_usd", problem, "simulate one that has deployments")])
+    level = scenario.policy.confidence if confidence is None else confidence
+    claim = Claim(scenario, catalogs, report.fleet)
+    return simulated(claim, arrivals, confidence=level, requests=requests, seeds=seeds)
+
+
+def is_plan(path: Path) -> bool:
+    """Whether a file holds a plan rather than a scenario."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(content, dict) and "schema_version" in content
+
+
+def planned(path: Path, catalogs: Catalogs) -> tuple[PlanReport, Scenario]:
+    """The plan in a file, with the scenario it was made for.
+
+    Raises:
+        InputError: the file holds no plan of this version, or one of other catalogs.
+    """
+    return plan_in(path, catalogs)
+
+
+def arrivals_of(text: str, trace: Path | None) -> Arrivals:
+    """Reads `--arrivals`, with the file that `--trace` names.
+
+    Raises:
+        InputError: another form, a variation out of range, or a trace without a file.
+    """
+    if text == "trace" or trace is not None:
+        if trace is None:
+            raise InputError([Finding("--arrivals", 0, "", "trace needs a file", "name it with --trace FILE")])
+        arrived_s, prompt, answer = requests_of_trace(trace)
+        return Arrivals(recorded=Recorded(arrived_s, prompt, answer))
+    if text == "poisson":
+        return Arrivals()
+    if text.startswith(GAMMA):
+        return Arrivals(cv2=_cv2(text))
+    raise InputError([Finding("--arrivals", 0, "", f"'{text}' is no way to arrive", FORMS)])
+
+
+def _cv2(text: str) -> float:
+    try:
+        value = float(text.removeprefix(GAMMA))
+    except ValueError:
+        value = float("nan")
+    if not (np.isfinite(value) and 0 < value <= MOST_CV2):
+        problem = f"'{text}': the squared variation is a number above 0, at most {MOST_CV2:g}"
+        raise InputError([Finding("--arrivals", 0, "", problem, FORMS)])
+    return value

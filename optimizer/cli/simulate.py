@@ -1,0 +1,66 @@
+"""`optimizer simulate`: what a plan's percentiles are when requests really arrive."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optimizer.cli import calls
+from optimizer.cli.options import (
+    TIME_LIMIT_S,
+    CatalogsOption,
+    Exit,
+    Format,
+    FormatOption,
+    OutputOption,
+    QuietOption,
+    TimeLimitOption,
+    WorkLimitOption,
+    check_writable,
+    deliver,
+)
+from optimizer.cli.question import question
+
+REQUESTS = 50_000
+EXIT_BY_VERDICT = {True: Exit.ANSWERED, False: Exit.BROKEN, None: Exit.UNPROVEN}
+
+
+def simulate(
+    plan: Annotated[str, typer.Argument(help="A plan (JSON), a scenario, or the name of a shipped scenario.")],
+    arrivals: Annotated[
+        str, typer.Option(help="poisson; gamma:CV2, CV2 the squared variation of the gaps; or trace.")
+    ] = "poisson",
+    trace: Annotated[
+        Path | None, typer.Option(help="A CSV file of requests: arrived_at_s, input_tokens, output_tokens.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, max=1000, help="How often to repeat it with other luck.")] = 1,
+    requests: Annotated[
+        int, typer.Option(min=100, max=10_000_000, help="Of each workload and seed; more for large fleets.")
+    ] = REQUESTS,
+    confidence: Annotated[
+        float | None,
+        typer.Option(min=0.5, max=0.999, help="Step times at this bound, 0.5 as predicted; else the plan's."),
+    ] = None,
+    output_format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    catalogs: CatalogsOption = None,
+    time_limit_s: TimeLimitOption = TIME_LIMIT_S,
+    work_limit: WorkLimitOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """A plan's percentiles when requests really arrive, one by one; exit code 1 when a promise breaks."""
+    check_writable(output)
+    coming = calls.arrivals_of(arrivals, trace)
+    if calls.is_plan(Path(plan)):
+        known = calls.load_catalogs(catalogs)
+        report, scenario = calls.planned(Path(plan), known)
+    else:
+        inputs = question(plan, catalogs, output)
+        known, scenario = inputs.catalogs, inputs.scenario
+        with calls.watched(calls.OPTIMIZE_PHASES, quiet) as progress:
+            report = calls.optimize(
+                scenario, known, time_limit_s=time_limit_s, work_limit=work_limit, progress=progress
+            )
+    found = calls.simulate(report, scenario, known, coming, confidence=confidence, requests=requests, seeds=seeds)
+    deliver(calls.simulation_answer(report, found), found, output_format, output)
+    raise typer.Exit(EXIT_BY_VERDICT[found.holds])

@@ -1,0 +1,159 @@
+"""What steps cost on one replica, tabulated: the physics is asked once, the simulation looks up.
+
+A table answers for every batch and every number of tokens that a step may hold, so that an event costs a few
+additions.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from optimizer.base.arrays import Floats, Ints
+from optimizer.performance.physics.memory import cache_copies, kv_bytes_per_sequence, memory_use
+from optimizer.performance.physics.roofline import decode_attention_seconds, prefill_attention_seconds
+from optimizer.performance.physics.setup import Setup
+from optimizer.performance.physics.step import first_token_seconds, prefill_seconds, step_costs
+
+CONTEXTS = 256
+"""Points of the table of attention over context; between two of them it is a line."""
+
+
+@dataclass(frozen=True)
+class Slowdown:
+    """Factors on the predicted times, such as the bounds that a plan is held to; 1 is the prediction itself.
+
+    Attributes:
+        decode: On the steps of running sequences.
+        prefill: On the time for which a prompt holds up the engine.
+        first_token: On what a prompt takes that meets nobody, from its start to its first token.
+    """
+
+    decode: float = 1.0
+    prefill: float = 1.0
+    first_token: float = 1.0
+
+
+@dataclass(frozen=True)
+class Work:
+    """What each of N requests asks of a replica.
+
+    Attributes:
+        new_tokens, cached_tokens, output_tokens: (N,) of the prompt to compute, of it in the prefix cache, to answer.
+        attention_s: (N,) attention over the prompt, on the engine.
+        first_token_s: (N,) from the start of the prompt alone on an idle replica to its first token.
+        start_bytes: (N,) of KV cache a GPU holds once the prompt is read.
+        growth_bytes: (N,) by which that grows with every token answered.
+    """
+
+    new_tokens: Ints
+    cached_tokens: Ints
+    output_tokens: Ints
+    attention_s: Floats
+    first_token_s: Floats
+    start_bytes: Floats
+    growth_bytes: Floats
+
+
+@dataclass(frozen=True)
+class ReplicaCosts:
+    """One replica's steps, seconds.
+
+    Attributes:
+        setup: The configuration, one row.
+        decode_s: (B + 1,) a decode step of so many sequences, without attention.
+        batch: (B + 1,) sequences that stand in one pipeline stage at a time.
+        attention_s: (CONTEXTS + 1,) decode attention of a sequence at contexts evenly apart.
+        context_step: Tokens between two of them.
+        pass_s: (T + 1,) so many tokens through all layers, without attention and the output head.
+        head_s: (B + 1,) the output head for so many tokens.
+        mixed: Share of a prompt's work that is added to decode steps, which read the weights anyway.
+        interference: Share of a prompt's time for which running sequences wait.
+        held_up: Part of a prompt's work for which every pipeline stage waits: all of it on one stage.
+        max_sequences, max_tokens: Most sequences that run, most tokens in a step.
+        cache_bytes: KV cache, all ranks' together.
+        slowdown: Factors on all of these.
+    """
+
+    setup: Setup
+    decode_s: list[float]
+    batch: list[float]
+    attention_s: list[float]
+    context_step: float
+    pass_s: list[float]
+    head_s: list[float]
+    mixed: float
+    interference: float
+    held_up: float
+    max_sequences: int
+    max_tokens: int
+    cache_bytes: float
+    slowdown: Slowdown
+
+    def decode(self, sequences: int, context: float) -> float:
+        """One token for each of the sequences, which hold `context` tokens on average."""
+        place = context / self.context_step
+        at = min(int(place), CONTEXTS - 1)
+        attention = self.attention_s[at] + (place - at) * (self.attention_s[at + 1] - self.attention_s[at])
+        return self.decode_s[sequences] + attention * self.batch[sequences]
+
+    def added(self, sequences: int, tokens: int, prompts: int) -> float:
+        """What prompts add to a step of some sequences: `tokens` of them, `prompts` of which are then complete."""
+        batch = int(self.batch[sequences])
+        apart = self.pass_s[tokens] + self.head_s[prompts]
+        riding = self.pass_s[batch + tokens] - self.pass_s[batch] + self.head_s[batch + prompts] - self.head_s[batch]
+        return ((1 - self.mixed) * apart + self.mixed * riding) * self.held_up
+
+    def work(self, new_tokens: Ints, cached_tokens: Ints, output_tokens: Ints) -> Work:
+        """What requests of these lengths, (N,) each, ask of the replica."""
+        new, cached, answer = (
+            np.asarray(part, np.float64)[None, :] for part in (new_tokens, cached_tokens, output_tokens)
+        )
+        start = kv_bytes_per_sequence(self.setup, new + cached)[0]
+        whole = kv_bytes_per_sequence(self.setup, new + cached + answer)[0]
+        prefill = prefill_seconds(self.setup, new, cached, np.ones_like(new))
+        return Work(
+            new_tokens=np.asarray(new_tokens),
+            cached_tokens=np.asarray(cached_tokens),
+            output_tokens=np.asarray(output_tokens),
+            attention_s=self.slowdown.prefill * prefill_attention_seconds(self.setup, new, cached)[0],
+            first_token_s=self.slowdown.first_token * first_token_seconds(self.setup, prefill)[0],
+            start_bytes=start,
+            growth_bytes=(whole - start) / answer[0],
+        )
+
+
+def replica_costs(setup: Setup, row: int, slowdown: Slowdown = Slowdown()) -> ReplicaCosts:
+    """The tables of one row of a setup."""
+    one = setup.take(np.array([row]))
+    layout, constants = one.layout, one.constants
+    stages = layout.pipeline_parallel[0]
+    copies = cache_copies(one)[0]
+    most, tokens = int(layout.max_num_seqs[0] * copies), int(layout.max_batched_tokens[0])
+    # one row a number of sequences
+    sequences = np.arange(most + 1, dtype=np.float64)
+    steps = step_costs(one.take(np.zeros(most + 1, dtype=np.intp)), np.zeros(most + 1))
+    parts = steps.decode(sequences)
+    # one row a number of tokens; the output head is told apart by the tokens that are sampled
+    passing = np.arange(tokens + most + 1, dtype=np.float64)
+    layers = step_costs(one.take(np.zeros(len(passing), dtype=np.intp)), np.zeros(len(passing)))
+    nothing = np.zeros_like(passing)
+    without_head = layers.one_pass(passing, nothing) - layers.matrices.head.seconds(np.ones_like(passing), nothing)
+    contexts = np.linspace(0.0, float(one.network.max_context[0]), CONTEXTS + 1)
+    attention = decode_attention_seconds(one.take(np.zeros(len(contexts), dtype=np.intp)), contexts)
+    memory = memory_use(one)
+    return ReplicaCosts(
+        setup=one,
+        decode_s=(slowdown.decode * (parts.linear + parts.communication + parts.overhead)).tolist(),
+        batch=steps.micro_batch(sequences).tolist(),
+        attention_s=(slowdown.decode * attention).tolist(),
+        context_step=float(contexts[1]),
+        pass_s=(slowdown.prefill * without_head).tolist(),
+        head_s=(slowdown.prefill * steps.matrices.head.seconds(np.ones_like(sequences), sequences)).tolist(),
+        mixed=float(constants["mixed_prefill_share"][0]),
+        interference=float(constants["interference_factor"][0]),
+        held_up=float(1 / stages + (1 - 1 / stages) * constants["stage_bubble_share"][0]),
+        max_sequences=most,
+        max_tokens=tokens,
+        cache_bytes=float(max(memory.kv_capacity[0], 0.0) * copies),
+        slowdown=slowdown,
+    )

@@ -1,0 +1,120 @@
+"""A workload's requests dealt to its replicas, and each replica that is looked at served from the first to the last.
+
+Requests go to deployments by chance, in the shares that the plan sends them, and inside a deployment to one replica
+after the other. Replicas of a deployment are alike, so of many only a few are looked at, which stand for the rest.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.performance.simulation.arrivals import Stream
+from optimizer.performance.simulation.costs import ReplicaCosts
+from optimizer.performance.simulation.replica import Served, serve
+
+
+@dataclass(frozen=True)
+class Server:
+    """A deployment: so many replicas of one configuration.
+
+    Attributes:
+        costs: One replica's steps.
+        replicas: How many there are.
+        rate_per_s: (K,) requests a second of each class that the plan sends here.
+    """
+
+    costs: ReplicaCosts
+    replicas: int
+    rate_per_s: Floats
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of the requests that count, (n,) each, in the order of arrival.
+
+    Attributes:
+        request: Position in the stream.
+        server: Which deployment served it.
+        ttft_s, e2e_s: From its arrival; infinite where it never fits.
+        tpot_s: Between its tokens; 0 for an answer of one token.
+        replicas: What each replica that was looked at did, by deployment.
+    """
+
+    request: Ints
+    server: Ints
+    ttft_s: Floats
+    tpot_s: Floats
+    e2e_s: Floats
+    replicas: Sequence[Sequence[Served]]
+
+
+def serve_stream(
+    rng: np.random.Generator, stream: Stream, servers: Sequence[Server], cached_input_share: float, most_replicas: int
+) -> Outcome:
+    """The stream served by the deployments.
+
+    Args:
+        rng: Decides to which deployment each request goes.
+        stream: The requests.
+        servers: The deployments.
+        cached_input_share: Of every prompt, in the prefix cache.
+        most_replicas: How many replicas of a deployment are looked at.
+    """
+    server = _dealt(rng, stream, servers)
+    fewest = min(min(most_replicas / each.replicas, 1.0) for each in servers)
+    parts, looked_at = [], []
+    for number, each in enumerate(servers):
+        (mine,) = np.nonzero(server == number)
+        replica = np.arange(len(mine)) % each.replicas
+        seen = min(each.replicas, most_replicas)
+        served = []
+        for one in range(seen):
+            requests = mine[replica == one]
+            done = _served(each.costs, stream, requests, cached_input_share)
+            served.append(done)
+            parts.append(_latencies(stream, requests, done, number, fewest * each.replicas / seen))
+        looked_at.append(served)
+    request, owner, ttft, tpot, e2e = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.argsort(request, kind="stable")
+    return Outcome(request[order], owner[order], ttft[order], tpot[order], e2e[order], looked_at)
+
+
+def _dealt(rng: np.random.Generator, stream: Stream, servers: Sequence[Server]) -> Ints:
+    """(N,) the deployment that each request goes to: by chance, in the shares of its class."""
+    # (class, server) -> cumulative share
+    rates = np.column_stack([each.rate_per_s for each in servers])
+    share = np.cumsum(rates, axis=1) / rates.sum(axis=1, keepdims=True)
+    drawn = rng.random(stream.requests)
+    dealt: Ints = np.sum(drawn[:, None] >= share[stream.request_class], axis=1)
+    return np.minimum(dealt, len(servers) - 1)
+
+
+def _served(costs: ReplicaCosts, stream: Stream, requests: Ints, cached_input_share: float) -> Served:
+    prompt = stream.input_tokens[requests]
+    cached = np.minimum((prompt * cached_input_share).astype(np.int64), prompt - 1)
+    return serve(costs, stream.arrived_s[requests], costs.work(prompt - cached, cached, stream.output_tokens[requests]))
+
+
+def _latencies(
+    stream: Stream, requests: Ints, done: Served, server: int, kept: float
+) -> tuple[Ints, Ints, Floats, Floats, Floats]:
+    """The columns of an outcome for one replica.
+
+    Only the share `kept` of its requests counts, evenly spread, so that a deployment of which few replicas are looked
+    at weighs no less than another.
+    """
+    place = np.arange(len(requests))
+    counts: Flags = np.floor((place + 1) * kept) > np.floor(place * kept)
+    request, first, finished = requests[counts], done.first_token_s[counts], done.finished_s[counts]
+    arrived, answer = stream.arrived_s[request], stream.output_tokens[request]
+    fits: Flags = np.isfinite(finished)
+    decoding = np.where(fits, finished, 0.0) - np.where(fits, first, 0.0)
+    return (
+        request,
+        np.full(len(request), server),
+        first - arrived,
+        np.where(fits, decoding / np.maximum(answer - 1, 1), np.inf),
+        finished - arrived,
+    )

@@ -1,0 +1,256 @@
+"""One replica from the first request to the last: continuous batching, event by event.
+
+Prompts are taken first come, first served, in chunks that fill what the running sequences leave of a step's tokens;
+a prompt starts when its KV cache fits and the engine runs fewer sequences than it may. Where no prompt waits the batch
+is constant until the next arrival, the next finished answer or a full cache, and all decode steps up to there are one
+jump. A full cache takes the sequence that was admitted last back to the queue, where it is computed again: the
+scheduler of vLLM, https://docs.vllm.ai/en/stable/configuration/optimization.html (preemption).
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+
+import numpy as np
+
+from optimizer.base.arrays import Floats
+from optimizer.performance.simulation.costs import ReplicaCosts, Work
+
+
+@dataclass(frozen=True)
+class Served:
+    """When each of N requests was answered, and how busy the replica was.
+
+    Attributes:
+        first_token_s: (N,) on the clock of the arrivals; infinite for a request that never fits.
+        finished_s: (N,) the last token.
+        preempted: How often a running sequence was taken back to the queue.
+        busy_s: Seconds in which the engine ran steps.
+        sequence_s: Running sequences added up over time.
+    """
+
+    first_token_s: Floats
+    finished_s: Floats
+    preempted: int
+    busy_s: float
+    sequence_s: float
+
+
+def serve(costs: ReplicaCosts, arrived_s: Floats, work: Work, *, by_single_steps: bool = False) -> Served:
+    """Every request served, in the order of arrival.
+
+    Args:
+        costs: The replica.
+        arrived_s: (N,) when each request arrives, rising.
+        work: What each asks.
+        by_single_steps: Whether decode steps are taken one by one: slower, and what jumps are tested against.
+    """
+    replica = _Replica(costs, arrived_s.tolist(), work, longest_jump=1 if by_single_steps else None)
+    replica.run()
+    return Served(
+        np.array(replica.first_token_s),
+        np.array(replica.finished_s),
+        replica.preempted,
+        replica.busy_s,
+        replica.sequence_s,
+    )
+
+
+@dataclass
+class _Prompt:
+    """A prompt on its way through the engine: how many of its tokens are computed, of how many."""
+
+    request: int
+    tokens: int
+    attention_s: float
+    computed: int = 0
+
+
+@dataclass
+class _Replica:
+    """The state between two steps.
+
+    `step` counts decode steps, so that a running sequence is known by the step in which it ends.
+    """
+
+    costs: ReplicaCosts
+    arrived_s: list[float]
+    work: Work
+    longest_jump: int | None
+    now_s: float = 0.0
+    step: int = 0
+    next_arrival: int = 0
+    queue: deque[int] = field(default_factory=deque)
+    prompts: deque[_Prompt] = field(default_factory=deque)
+    ends: list[tuple[int, int]] = field(default_factory=list)
+    """Heap of (step, request) of the running sequences."""
+    started: dict[int, int] = field(default_factory=dict)
+    """Running request -> decode step at which it had its first token, the latest admitted last."""
+    context: float = 0.0
+    """Tokens that the running sequences hold, added up."""
+    held_bytes: float = 0.0
+    growth_bytes: float = 0.0
+    """By which the cache grows with a decode step."""
+    preempted: int = 0
+    busy_s: float = 0.0
+    sequence_s: float = 0.0
+    answered: dict[int, int] = field(default_factory=dict)
+    """Tokens that preempted requests had already answered."""
+
+    def __post_init__(self) -> None:
+        count, work = len(self.arrived_s), self.work
+        self.first_token_s, self.finished_s = [np.inf] * count, [np.inf] * count
+        self.new_tokens, self.cached_tokens = work.new_tokens.tolist(), work.cached_tokens.tolist()
+        self.output_tokens, self.prompt_attention_s = work.output_tokens.tolist(), work.attention_s.tolist()
+        self.start_bytes, self.grows_bytes = work.start_bytes.tolist(), work.growth_bytes.tolist()
+        self.alone_s = self._latency_alone()
+
+    def _latency_alone(self) -> list[float]:
+        """(N,) what a first token takes beyond the time for which its prompt holds up the engine."""
+        held = [
+            self.costs.interference * (self.costs.added(0, self._capped(tokens), 1) + attention * self.costs.held_up)
+            for tokens, attention in zip(self.new_tokens, self.prompt_attention_s, strict=True)
+        ]
+        alone: list[float] = np.maximum(self.work.first_token_s - np.array(held), 0.0).tolist()
+        return alone
+
+    def _capped(self, tokens: int) -> int:
+        return min(tokens, self.costs.max_tokens)
+
+    def run(self) -> None:
+        """Steps and jumps until nobody waits and nothing runs."""
+        while True:
+            self._arrivals()
+            self._admit()
+            if self.prompts:
+                self._step_with_prompts()
+            elif self.ends:
+                self._jump()
+            elif self.next_arrival < len(self.arrived_s):
+                self.now_s = self.arrived_s[self.next_arrival]
+            else:
+                return
+
+    def _arrivals(self) -> None:
+        arrived, now, place = self.arrived_s, self.now_s, self.next_arrival
+        while place < len(arrived) and arrived[place] <= now:
+            self.queue.append(place)
+            place += 1
+        self.next_arrival = place
+
+    def _admit(self) -> None:
+        """Waiting prompts start while their cache fits and the engine may run one more sequence."""
+        costs = self.costs
+        while self.queue:
+            request = self.queue[0]
+            again = self.answered.get(request, 0)
+            needed = self.start_bytes[request] + again * self.grows_bytes[request]
+            alone = not self.ends and not self.prompts
+            if needed > costs.cache_bytes and alone:
+                self.queue.popleft()
+                continue
+            if (
+                self.held_bytes + needed > costs.cache_bytes
+                or len(self.ends) + len(self.prompts) >= costs.max_sequences
+            ):
+                return
+            self.queue.popleft()
+            self.held_bytes += needed
+            tokens = self.new_tokens[request] + again
+            attention = self.prompt_attention_s[request] * (tokens / self.new_tokens[request]) ** 2
+            self.prompts.append(_Prompt(request, tokens, attention))
+
+    def _step_with_prompts(self) -> None:
+        """One step of the running sequences and as much of the prompts as fits beside them."""
+        costs, running = self.costs, len(self.ends)
+        left, taken, attention_s, complete = max(costs.max_tokens - running, 1), 0, 0.0, []
+        while self.prompts and left:
+            prompt = self.prompts[0]
+            chunk = min(prompt.tokens - prompt.computed, left)
+            behind = self.cached_tokens[prompt.request]
+            attention_s += prompt.attention_s * _share_of_square(behind, prompt.computed, chunk, prompt.tokens)
+            prompt.computed, left, taken = prompt.computed + chunk, left - chunk, taken + chunk
+            if prompt.computed < prompt.tokens:
+                break
+            complete.append(self.prompts.popleft().request)
+        added = costs.added(running, taken, len(complete)) + attention_s * costs.held_up
+        decode = costs.decode(running, self.context / running) if running else 0.0
+        self._pass(decode + costs.interference * added, steps=1)
+        for request in complete:
+            self._start(request)
+
+    def _start(self, request: int) -> None:
+        """A prompt is computed: its first token is out, the others follow one a step."""
+        again = self.answered.pop(request, 0)
+        if not again:
+            self.first_token_s[request] = self.now_s + self.alone_s[request]
+        left = self.output_tokens[request] - again - 1
+        held = self.new_tokens[request] + self.cached_tokens[request] + again + 1
+        self.held_bytes += self.grows_bytes[request]
+        if left <= 0:
+            self.finished_s[request] = self.now_s + self.alone_s[request]
+            self.held_bytes -= self.start_bytes[request] + (again + 1) * self.grows_bytes[request]
+            return
+        heappush(self.ends, (self.step + left, request))
+        self.started[request] = self.step - again
+        self.context += held
+        self.growth_bytes += self.grows_bytes[request]
+
+    def _jump(self) -> None:
+        """Decode steps up to the next event; the context of the middle stands for all of them."""
+        costs, running = self.costs, len(self.ends)
+        room = (costs.cache_bytes - self.held_bytes) / self.growth_bytes if self.growth_bytes > 0 else np.inf
+        if room < 1 and running > 1:
+            self._preempt()
+            return
+        steps = min(self.ends[0][0] - self.step, self.longest_jump or self.ends[0][0])
+        if room >= 1:
+            steps = min(steps, int(min(room, steps)))
+        mean = self.context / running
+        waits = not self.queue and self.next_arrival < len(self.arrived_s)
+        if waits:
+            until = (self.arrived_s[self.next_arrival] - self.now_s) / costs.decode(running, mean)
+            steps = min(steps, max(int(until) + 1, 1))
+        self._pass(steps * costs.decode(running, mean + (steps - 1) / 2), steps)
+
+    def _pass(self, seconds: float, steps: int) -> None:
+        """Time goes by, every running sequence gains `steps` tokens, and those that are complete leave."""
+        running = len(self.ends)
+        self.now_s += seconds
+        self.busy_s += seconds
+        self.sequence_s += running * seconds
+        if not running:
+            return
+        self.step += steps
+        self.context += running * steps
+        self.held_bytes += self.growth_bytes * steps
+        while self.ends and self.ends[0][0] <= self.step:
+            self._finish(heappop(self.ends)[1])
+
+    def _finish(self, request: int) -> None:
+        self.finished_s[request] = self.now_s + self.alone_s[request]
+        self._leave(request, self.output_tokens[request])
+
+    def _leave(self, request: int, answered: int) -> None:
+        """A running sequence gives back what it holds."""
+        del self.started[request]
+        self.context -= self.new_tokens[request] + self.cached_tokens[request] + answered
+        self.held_bytes -= self.start_bytes[request] + answered * self.grows_bytes[request]
+        self.growth_bytes -= self.grows_bytes[request]
+
+    def _preempt(self) -> None:
+        """The sequence that was admitted last gives up its cache and waits to be computed again."""
+        request = next(reversed(self.started))
+        answered = self.step - self.started[request] + 1
+        self.ends.remove((self.started[request] + self.output_tokens[request] - 1, request))
+        self.ends.sort()
+        self._leave(request, answered)
+        self.answered[request] = answered
+        self.queue.appendleft(request)
+        self.preempted += 1
+
+
+def _share_of_square(behind: int, computed: int, chunk: int, tokens: int) -> float:
+    """The part of a prompt's causal attention that falls to a chunk of it."""
+    whole = (behind + tokens) ** 2 - behind**2
+    return ((behind + computed + chunk) ** 2 - (behind + computed) ** 2) / whole

@@ -1,0 +1,75 @@
+"""How simple a plan is, what the cheapest one would save, and what it would take."""
+
+from decimal import ROUND_CEILING, Decimal
+from typing import Final
+
+from optimizer.plan.explain.alternatives import summarized
+from optimizer.plan.question.inquiry import Answer
+from optimizer.plan.readback.outline import outlined
+from optimizer.plan.record.fleet import Outline, Placement
+from optimizer.plan.record.report import Patchwork, Simplicity
+
+TENTH: Final = Decimal("0.1")
+
+
+def simplicity_of(answer: Answer, bought: Outline) -> Simplicity:
+    """The facts of a plan, with those of the cheapest where that is another."""
+    cheapest = _patchwork(answer.cheapest) if answer.cheapest else None
+    least_usd = cheapest.monthly_cost_usd if cheapest else bought.monthly_cost_usd
+    premium_usd = bought.monthly_cost_usd - least_usd
+    own = _counts(bought)
+    return Simplicity(
+        percent=answer.inquiry.scenario.policy.simplicity_percent,
+        premium_usd=premium_usd,
+        premium_percent=float(premium_usd / least_usd * 100) if least_usd else 0.0,
+        proven=answer.simplicity_proven,
+        kept=answer.kept,
+        **own,
+        cheapest=cheapest,
+        text=_saving(cheapest, premium_usd, own, answer.kept) if cheapest else "",
+    )
+
+
+def rounded_up_percent(simplicity: Simplicity) -> Decimal:
+    """The premium in tenths of a percent, never less than it is."""
+    return Decimal(repr(simplicity.premium_percent)).quantize(TENTH, ROUND_CEILING)
+
+
+def _patchwork(answer: Answer) -> Patchwork:
+    plan = outlined(answer)
+    return Patchwork(monthly_cost_usd=plan.monthly_cost_usd, **_counts(plan), summary=summarized(plan))
+
+
+def _counts(plan: Outline) -> dict[str, int]:
+    """What there is to operate, by name of the field."""
+    providers = {d.provider for d in plan.deployments} | {api.provider for api in plan.hosted}
+    running = zip(*([entry.instances for entry in bill.schedule] for bill in plan.purchases), strict=True)
+    return {
+        "configurations": len({_setup(d) for d in plan.deployments}),
+        "providers": len(providers),
+        "regions": len({(d.provider, d.region) for d in plan.deployments}),
+        "instances": max(map(sum, running), default=0),
+    }
+
+
+def _setup(d: Placement) -> tuple[str | int, ...]:
+    """What is distinct to run."""
+    layout = (d.tensor_parallel, d.pipeline_parallel)
+    return (d.workload, d.model, d.gpu, d.engine, d.precision, d.kv_precision, *layout)
+
+
+def _saving(cheapest: Patchwork, saved_usd: Decimal, own: dict[str, int], kept: bool) -> str:
+    """What would be saved, by how much more there is to operate; what is as simple goes without saying."""
+    takes = [
+        f"{count} {name if count != 1 else name.removesuffix('s')}"
+        for name in own
+        for count in (getattr(cheapest, name),)
+        if count != own[name]
+    ]
+    takes = ["changing what runs"] if kept else takes
+    saves = f"${saved_usd:,.2f} less a month, ${cheapest.monthly_cost_usd:,.2f}"
+    return f"{saves}, takes {_listed(takes)}: {cheapest.summary}"
+
+
+def _listed(names: list[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)

@@ -1,0 +1,75 @@
+"""What a plan's percentiles are when requests really arrive, one by one."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from optimizer.base.model import Strict
+from optimizer.plan.record.fields import ByStatistic, Figure, Ms
+
+Verdict = Literal["holds", "broken", "undecided"]
+
+
+class MeasuredLimit(Strict):
+    """One promise, what was measured of it, and between which two values that lies."""
+
+    metric: Literal["ttft_ms", "tpot_ms", "e2e_ms"]
+    statistic: str
+    limit_ms: Ms
+    value_ms: Ms
+    low_ms: Ms
+    high_ms: Ms | None
+    """None where the sample is too small to bound it."""
+    verdict: Verdict
+
+
+class SimulatedClass(Strict):
+    """A request class of a workload over all its replicas."""
+
+    workload: str
+    request_class: str = Field(serialization_alias="class", validation_alias="class")
+    requests: int
+    """Looked at, those of the warm-up left out."""
+    share_within_limits: Figure
+    """Of requests, within all limits at once; a limit on a mean is held against each request's own figure."""
+    interval: tuple[Figure, Figure]
+    """Of that share."""
+    ttft_ms: ByStatistic
+    """Stages before the model included."""
+    tpot_ms: ByStatistic
+    e2e_ms: ByStatistic
+    limits: list[MeasuredLimit]
+
+
+class SimulatedDeployment(Strict):
+    """The replicas of a deployment that were looked at, on average."""
+
+    workload: str
+    gpu: str
+    provider: str
+    replicas: int
+    replicas_simulated: int
+    busy_share: Figure
+    """Of the time, in which the engine ran steps."""
+    concurrency: Figure
+    """Sequences running on average."""
+    preempted: int
+    """Running sequences that a full KV cache took back to the queue."""
+
+
+class Simulation(Strict):
+    """The plan under simulated load at the hours in which its replicas have most to do."""
+
+    requests: int
+    arrivals: str
+    seeds: int
+    confidence: Figure
+    """The step times are the bound that is this likely to be kept."""
+    likely: Figure
+    """With which probability every interval holds what it is said of."""
+    holds: bool | None
+    """None where some promise can't be decided with so many requests."""
+    classes: list[SimulatedClass]
+    deployments: list[SimulatedDeployment]
+    not_simulated: list[str]
+    """Parts of the plan that nothing is known of by simulation, such as hosted APIs."""

@@ -1,0 +1,230 @@
+"""A plan's promises held against simulated requests: kept, broken, or not decided by so many."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+
+from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.base.units import MS_PER_S
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.scenario import Latency, Scenario, Workload
+from optimizer.performance.physics.queueing import QUANTILES
+from optimizer.performance.simulation.arrivals import Stream, renewal, trace
+from optimizer.performance.simulation.fleet import Outcome, serve_stream
+from optimizer.performance.simulation.statistics import Bounded, mean, quantile, share_within
+from optimizer.plan.record.fleet import PlannedFleet
+from optimizer.plan.record.simulation import MeasuredLimit, SimulatedClass, SimulatedDeployment, Simulation, Verdict
+from optimizer.plan.simulate.servers import ServedWorkload, services
+from optimizer.plan.verify.claim import Claim
+
+Metric = Literal["ttft_ms", "tpot_ms", "e2e_ms"]
+
+LIKELY: Final = 0.95
+"""Of every interval."""
+WARM_UP: Final = 0.1
+"""Share of the time that is left out while the replicas fill."""
+MOST_REPLICAS: Final = 8
+"""Replicas of a deployment that are looked at; the others are like them."""
+REQUESTS_OF_A_REPLICA: Final = 1000
+"""At least so many requests reach each replica, so that what is left out is the start and not the plan."""
+CONFIRMING_REQUESTS: Final = 20_000
+"""Of each workload beside a plan: a fifth of a second, and percentiles within a few per cent."""
+MEAN: Final = "mean"
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Requests of a trace: seconds from its start and lengths, (N,) each."""
+
+    arrived_s: Floats
+    input_tokens: Ints
+    output_tokens: Ints
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """How requests arrive: gaps of that squared variation, or a trace as it was recorded."""
+
+    cv2: float = 1.0
+    recorded: Recorded | None = None
+
+    @property
+    def words(self) -> str:
+        """As people say it."""
+        if self.recorded is not None:
+            return "as in the trace"
+        return "Poisson" if self.cv2 == 1 else f"gamma, squared variation {self.cv2:g}"
+
+
+@dataclass(frozen=True)
+class _Requests:
+    """Requests of one workload after the warm-up, over all seeds, (n,) each; milliseconds."""
+
+    request_class: Ints
+    latency_ms: dict[Metric, Floats]
+
+    def of(self, members: Flags) -> "_Requests":
+        """Some of them."""
+        latencies = {name: values[members] for name, values in self.latency_ms.items()}
+        return _Requests(self.request_class[members], latencies)
+
+
+def confirmed(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet) -> Simulation:
+    """The plan under independent arrivals, as its own confidence says; what stands beside every plan."""
+    claim, level = Claim(scenario, catalogs, fleet), scenario.policy.confidence
+    return simulated(claim, Arrivals(), confidence=level, requests=CONFIRMING_REQUESTS, seeds=1)
+
+
+def simulated(claim: Claim, arrivals: Arrivals, *, confidence: float, requests: int, seeds: int) -> Simulation:
+    """The plan under that load.
+
+    Args:
+        claim: The plan, its scenario and the catalogs.
+        arrivals: How requests arrive.
+        confidence: The step times are the bound that is this likely to be kept.
+        requests: Of each workload and seed, at least; more where a fleet is so large that its replicas would see few.
+        seeds: How often the whole is repeated.
+    """
+    classes: list[SimulatedClass] = []
+    deployments: list[SimulatedDeployment] = []
+    total = 0
+    for number, service in enumerate(services(claim, confidence)):
+        runs = [_run(service, arrivals, requests, seed, number) for seed in range(seeds)]
+        total += sum(len(outcome.request) for _, outcome in runs)
+        classes += _judged(service, _after_warm_up(service, runs))
+        deployments += _deployments(service, runs)
+    verdicts = [limit.verdict for item in classes for limit in item.limits]
+    holds = False if "broken" in verdicts else None if "undecided" in verdicts else True
+    return Simulation(
+        requests=total,
+        arrivals=arrivals.words,
+        seeds=seeds,
+        confidence=confidence,
+        likely=LIKELY,
+        holds=holds,
+        classes=classes,
+        deployments=deployments,
+        not_simulated=sorted({f"{item.workload}: {item.api} at {item.provider}" for item in claim.fleet.hosted}),
+    )
+
+
+def _run(service: ServedWorkload, arrivals: Arrivals, requests: int, seed: int, number: int) -> tuple[Stream, Outcome]:
+    """One seed's requests, served; the same ones whatever the plan is, so that two plans meet the same luck."""
+    coming, dealing = (np.random.default_rng([seed, number, use]) for use in range(2))
+    recorded = arrivals.recorded
+    if recorded is not None:
+        stream = trace(service.classes, recorded.arrived_s, recorded.input_tokens, recorded.output_tokens)
+    else:
+        count = max(requests, REQUESTS_OF_A_REPLICA * sum(server.replicas for server in service.servers))
+        stream = renewal(coming, service.classes, service.rate_per_s, count, arrivals.cv2)
+    cached = service.workload.cached_input_share
+    return stream, serve_stream(dealing, stream, service.servers, cached, MOST_REPLICAS)
+
+
+def _after_warm_up(service: ServedWorkload, runs: Sequence[tuple[Stream, Outcome]]) -> _Requests:
+    """What is judged of all runs; a trace is judged whole."""
+    before_ms = np.array(service.before_ms)
+    parts = []
+    for stream, outcome in runs:
+        arrived = stream.arrived_s[outcome.request] - stream.arrived_s[0]
+        late = arrived >= WARM_UP * stream.span_s
+        outside_ms = before_ms[outcome.server[late]]
+        latencies: dict[Metric, Floats] = {
+            "ttft_ms": outcome.ttft_s[late] * MS_PER_S + outside_ms,
+            "tpot_ms": outcome.tpot_s[late] * MS_PER_S,
+            "e2e_ms": outcome.e2e_s[late] * MS_PER_S + outside_ms,
+        }
+        parts.append(_Requests(stream.request_class[outcome.request][late], latencies))
+    return _Requests(
+        np.concatenate([part.request_class for part in parts]),
+        {name: np.concatenate([part.latency_ms[name] for part in parts]) for name in parts[0].latency_ms},
+    )
+
+
+def _judged(service: ServedWorkload, sample: _Requests) -> Iterator[SimulatedClass]:
+    """Each class of the workload against its limits."""
+    for number, name in enumerate(service.names):
+        mine = sample.of(sample.request_class == number)
+        if not len(mine.request_class):
+            continue
+        within = _within_all(service.workload, mine)
+        share = share_within(within, LIKELY)
+        yield SimulatedClass.model_validate(
+            {
+                "workload": service.workload.name,
+                "class": name,
+                "requests": len(mine.request_class),
+                "share_within_limits": share.value,
+                "interval": (share.low, share.high),
+                **{metric: _statistics(values) for metric, values in mine.latency_ms.items()},
+                "limits": list(_limits(service.workload, mine)),
+            }
+        )
+
+
+def _asked(workload: Workload) -> Iterator[tuple[Metric, str, float]]:
+    """Each limit of the workload: metric, statistic, ms."""
+    limits: tuple[tuple[Metric, Latency | None], ...] = (
+        ("ttft_ms", workload.slo.ttft_ms),
+        ("tpot_ms", workload.slo.tpot_ms),
+        ("e2e_ms", workload.slo.e2e_ms),
+    )
+    for metric, latency in limits:
+        for statistic, limit_ms in (latency.limits_ms() if latency else {}).items():
+            yield metric, statistic, limit_ms
+
+
+def _within_all(workload: Workload, sample: _Requests) -> Flags:
+    """(n,) whether a request keeps every limit at once."""
+    kept = np.ones(len(sample.request_class), dtype=np.bool_)
+    for metric, _, limit_ms in _asked(workload):
+        kept &= sample.latency_ms[metric] <= limit_ms
+    return kept
+
+
+def _limits(workload: Workload, sample: _Requests) -> Iterator[MeasuredLimit]:
+    for metric, statistic, limit_ms in _asked(workload):
+        found = _measured(sample.latency_ms[metric], statistic)
+        yield MeasuredLimit(
+            metric=metric,
+            statistic=statistic,
+            limit_ms=limit_ms,
+            value_ms=found.value,
+            low_ms=found.low,
+            high_ms=found.high if np.isfinite(found.high) else None,
+            verdict=_verdict(found, limit_ms),
+        )
+
+
+def _measured(values: Floats, statistic: str) -> Bounded:
+    return mean(values, LIKELY) if statistic == MEAN else quantile(values, QUANTILES[statistic], LIKELY)
+
+
+def _verdict(found: Bounded, limit_ms: float) -> Verdict:
+    if found.high <= limit_ms:
+        return "holds"
+    return "broken" if found.low > limit_ms else "undecided"
+
+
+def _statistics(values: Floats) -> dict[str, float]:
+    """The mean and every percentile."""
+    return {MEAN: float(np.mean(values)), **{name: float(np.quantile(values, q)) for name, q in QUANTILES.items()}}
+
+
+def _deployments(service: ServedWorkload, runs: Sequence[tuple[Stream, Outcome]]) -> Iterator[SimulatedDeployment]:
+    """How busy the replicas that were looked at were, over all runs."""
+    for number, d in enumerate(service.deployments):
+        spans = [(stream.span_s, done) for stream, outcome in runs for done in outcome.replicas[number]]
+        together_s = sum(span for span, _ in spans)
+        yield SimulatedDeployment(
+            workload=d.workload,
+            gpu=d.gpu,
+            provider=d.provider,
+            replicas=service.servers[number].replicas,
+            replicas_simulated=len(runs[0][1].replicas[number]),
+            busy_share=min(sum(done.busy_s for _, done in spans) / together_s, 1.0),
+            concurrency=sum(done.sequence_s for _, done in spans) / together_s,
+            preempted=sum(done.preempted for _, done in spans),
+        )

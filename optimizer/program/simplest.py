@@ -1,0 +1,160 @@
+"""The simplest plan within a cost: fewest configurations, then places, then instances, and the cheapest of those.
+
+One count after the other is brought down: the program is asked for the cheapest plan of at most so many, by halving,
+until one more would be too few. That there is none within the cost is proven each time, so the last plan found is the
+first in that order, and of plans that are as simple the cheapest. What no plan within the cost can use is left out
+before, by the bounds of the relaxation.
+"""
+
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from optimizer.base.arrays import Flags, Ints
+from optimizer.base.units import HOURS_PER_MONTH
+from optimizer.program.laid_out import preferred, search_laid_out
+from optimizer.program.problem.problem import Problem, compacted
+from optimizer.program.problem.quantities import labels
+from optimizer.program.proof.dominance import undominated
+from optimizer.program.proof.relaxation import no_bound
+from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchState
+from optimizer.program.proof.steps import can_beat, within_cutoff
+from optimizer.program.search import relaxation_bound
+
+HARDLY_FEWER: Final = ("instances",)
+"""Counts of which one less is asked for first, for mostly there is no plan of fewer; of others the fewest are."""
+
+
+MOST_CELLS, MOST_BILLED_CELLS = 10_000, 1_000
+"""Candidates times periods beyond which a count is not brought down; fewer where instances have least billed times."""
+
+
+class Complexity(NamedTuple):
+    """What there is to operate in a plan, in the order in which less of it is preferred.
+
+    Attributes:
+        configurations: That ever run, as `max_distinct_configurations` counts them.
+        places: Providers, of machines and of hosted APIs, and regions of machines, added up.
+        instances: That run at once, at most.
+    """
+
+    configurations: int
+    places: int
+    instances: int
+
+
+@dataclass(frozen=True)
+class Simplest:
+    """The end of the search.
+
+    Attributes:
+        plan: In the problem's index order; None where no plan within the cost is simpler than the known one.
+        proven: Whether none is simpler than this one, or than the known one, nor as simple and cheaper.
+    """
+
+    plan: Incumbent | None
+    proven: bool
+
+
+def complexity(problem: Problem, replicas: Ints, instances: Ints, api_used: Flags) -> Complexity:
+    """What there is to operate where these (T, C) replicas and (T, O) instances run and these (A,) APIs are called."""
+    ran, bought = np.flatnonzero(replicas.any(axis=0)), np.flatnonzero(instances.any(axis=0))
+    providers = {problem.offers.provider[o] for o in bought} | {
+        problem.apis.provider[a] for a in np.flatnonzero(api_used)
+    }
+    regions = {problem.offers.region[o] for o in bought}
+    configurations = {problem.candidates.configuration[c] for c in ran}
+    return Complexity(len(configurations), len(providers) + len(regions), int(instances.sum(axis=1).max(initial=0)))
+
+
+def least_complexity(problem: Problem) -> Complexity:
+    """What no plan has less of, for a look at its limits: a configuration for each workload on one instance.
+
+    Hosted APIs may serve without any of it. Every region is one of a provider, so there are no fewer of them.
+    """
+    limits = problem.limits
+    if len(problem.apis):
+        return Complexity(0, 1, 0)
+    sharing = 1 if limits.max_provider_share is None else ceil(1 / limits.max_provider_share * (1 - EQUAL_COST))
+    providers = max(limits.min_providers, sharing, 1 + ("provider" in limits.survive))
+    regions = max(limits.min_regions, providers, 1 + ("region" in limits.survive))
+    return Complexity(len(labels(problem.traffic.workload)), providers + regions, regions)
+
+
+def held_to(problem: Problem, most: Complexity) -> Problem:
+    """The problem of the plans that are no more complicated in anything."""
+    for name, count in most._asdict().items():
+        problem = _held_to(problem, name, count)
+    return problem
+
+
+def search_simplest(problem: Problem, known: Complexity, state: SearchState, break_ties: bool) -> Simplest:
+    """The simplest plan of a sorted problem that costs no more than the state's cutoff.
+
+    Args:
+        problem: In canonical order.
+        known: Of a plan that is among these.
+        state: Its cutoff is what a plan may cost.
+        break_ties: Whether it matters which of several equally simple and cheap plans is found.
+    """
+    bound = relaxation_bound(problem, np.ones(len(problem.candidates), dtype=np.bool_), state)
+    part = compacted(problem, can_beat(problem, bound or no_bound(problem), None, state))
+    found, proven, reached = None, True, known
+    # where the cost is a row of the program, what is too dear is ruled out without looking for the cheapest of it
+    asked = _within_budget(part.problem, state.cutoff_usd_per_hour * HOURS_PER_MONTH * (1 + EQUAL_COST))
+    for name, least in least_complexity(problem)._asdict().items():
+        low, at_most = least, getattr(reached, name)
+        if low < at_most and _takes_long(_held_to(asked, name, low)):
+            proven = False
+            continue
+        most = at_most - 1 if name in HARDLY_FEWER else low
+        while low < at_most:
+            step = search_laid_out(_held_to(asked, name, most), state)
+            step = step._replace(result=within_cutoff(step.result, state))
+            proven = proven and step.result.status in ("optimal", "infeasible")
+            if step.result.incumbent is not None:
+                found = step
+                reached = _complexity_of(part.problem, step.result.incumbent)
+                at_most = getattr(reached, name)
+            elif step.result.status == "infeasible":
+                low = most + 1
+            else:
+                break
+            most = (low + at_most) // 2
+        asked = _held_to(asked, name, at_most)
+    if found is None or found.result.incumbent is None:
+        return Simplest(None, proven)
+    plan = found.result.incumbent
+    if break_ties and proven:
+        plan = preferred(found, plan)
+    return Simplest(plan.for_whole(part, problem), proven)
+
+
+def _takes_long(problem: Problem) -> bool:
+    """Whether the first node of the program alone takes longer than a simpler plan is worth."""
+    most = MOST_BILLED_CELLS if problem.has_minimum_billing else MOST_CELLS
+    return problem.traffic.periods > 1 and int(undominated(problem).sum()) * problem.traffic.periods > most
+
+
+def _within_budget(problem: Problem, most_usd_per_month: float) -> Problem:
+    """The problem where plans cost at most so much, or as much as its own budget if that is less."""
+    own = problem.limits.max_monthly_usd
+    least = most_usd_per_month if own is None else min(own, most_usd_per_month)
+    return replace(problem, limits=replace(problem.limits, max_monthly_usd=least))
+
+
+def _held_to(problem: Problem, name: str, most: int) -> Problem:
+    """The problem where plans have at most so many of what is counted by that name."""
+    if name != "configurations":
+        return replace(problem, ceiling=replace(problem.ceiling, **{name: most}))
+    own = problem.limits.max_distinct_configurations
+    fewest = most if own is None else min(own, most)
+    return replace(problem, limits=replace(problem.limits, max_distinct_configurations=fewest))
+
+
+def _complexity_of(problem: Problem, plan: Incumbent) -> Complexity:
+    used = np.zeros(len(problem.apis), dtype=np.bool_)
+    used[problem.api_streams.server[plan.api_flow_per_s > 0]] = True
+    return complexity(problem, plan.replicas, plan.instances, used)

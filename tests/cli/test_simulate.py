@@ -1,0 +1,61 @@
+"""`simulate` from the command line: the exit code is the verdict, and the same question gives the same bytes."""
+
+import json
+from pathlib import Path
+
+import pytest
+from support.command import run
+
+
+def test_a_plan_file_is_simulated_and_its_verdict_is_the_exit_code(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    plan = str(tmp_path / "plan.json")
+    assert run(monkeypatch, capsys, "plan", "ci-gate", "--format", "json", "--output", plan).code == 0
+    few = ("--requests", "5000", "--format", "json")
+    calm = run(monkeypatch, capsys, "simulate", plan, *few)
+    assert calm.code == 0, calm.err
+    again = run(monkeypatch, capsys, "simulate", plan, *few)
+    assert again.out == calm.out
+    found = json.loads(calm.out)
+    assert found["holds"] is True
+    assert found["arrivals"] == "Poisson"
+    assert {limit["verdict"] for item in found["classes"] for limit in item["limits"]} == {"holds"}
+    bursts = run(monkeypatch, capsys, "simulate", plan, *few, "--arrivals", "gamma:60")
+    assert bursts.code == 1
+    assert json.loads(bursts.out)["holds"] is False
+    undecided = run(monkeypatch, capsys, "simulate", plan, "--requests", "100", "--trace", str(_trace(tmp_path, 30)))
+    assert undecided.code == 4
+    assert "is not decided" in undecided.out
+
+
+def _trace(folder: Path, requests: int) -> Path:
+    path = folder / "trace.csv"
+    rows = [f"{5 * number},500,100" for number in range(requests)]
+    path.write_text("\n".join(["arrived_at_s,input_tokens,output_tokens", *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--arrivals", "gama:4"), "poisson, gamma:CV2"),
+        (("--arrivals", "gamma:-1"), "above 0"),
+        (("--arrivals", "trace"), "--trace FILE"),
+        (("--trace", "none.csv"), "cannot be read"),
+    ],
+)
+def test_a_wrong_way_to_arrive_is_refused_with_the_right_ones(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str
+) -> None:
+    refused = run(monkeypatch, capsys, "simulate", "chat-8b", *arguments)
+    assert refused.code == 2
+    assert said in refused.err
+
+
+def test_there_is_nothing_to_simulate_where_there_is_no_plan(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused = run(monkeypatch, capsys, "simulate", "infeasible-latency")
+    assert refused.code == 2
+    assert "no plan to simulate" in refused.err

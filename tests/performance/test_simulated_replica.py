@@ -1,0 +1,122 @@
+"""A simulated replica is the queue that theory knows, whether it jumps or steps, and loses no request."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.performance.candidates.predict import Mix, operate
+from optimizer.performance.physics.setup import Configuration, Setup, gather
+from optimizer.performance.simulation.costs import ReplicaCosts, Slowdown, replica_costs
+from optimizer.performance.simulation.replica import Served, serve
+
+
+@pytest.fixture(scope="module")
+def setup(catalogs: Catalogs) -> Setup:
+    return gather(catalogs, [Configuration("vllm", "llama-3.1-8b", "h100-sxm", "bf16", "bf16", 1, 1)])
+
+
+@pytest.fixture(scope="module")
+def costs(setup: Setup) -> ReplicaCosts:
+    return replica_costs(setup, 0)
+
+
+def poisson(rate_per_s: float, requests: int, seed: int = 0) -> np.ndarray:
+    return np.cumsum(np.random.default_rng(seed).exponential(1 / rate_per_s, requests))
+
+
+def served(costs: ReplicaCosts, arrived_s: np.ndarray, prompt: int, answer: int, **how: bool) -> Served:
+    count = len(arrived_s)
+    lengths = (np.full(count, prompt), np.zeros(count, dtype=np.int64), np.full(count, answer))
+    return serve(costs, arrived_s, costs.work(*lengths), **how)
+
+
+def test_a_request_alone_takes_what_the_physics_says(costs: ReplicaCosts, setup: Setup) -> None:
+    alone = served(costs, np.array([1.0]), 1000, 200)
+    point = operate(setup, Mix(np.array([1000.0]), np.array([200.0]), np.array([1.0]), 0.0), np.array([1e-9]))
+    assert alone.first_token_s[0] - 1 == pytest.approx(
+        costs.work(*map(np.array, ([1000], [0], [200]))).first_token_s[0]
+    )
+    tpot_s = (alone.finished_s[0] - alone.first_token_s[0]) / 199
+    assert tpot_s == pytest.approx(point.tpot_s["mean"][0], rel=1e-3)
+
+
+@pytest.mark.parametrize("load", [0.3, 0.6, 0.8])
+def test_prompts_without_answers_wait_as_in_a_queue_of_constant_service(costs: ReplicaCosts, load: float) -> None:
+    """M/D/1: mean wait = load · service / (2 (1 − load)), Pollaczek and Khinchine; one prompt fills a step."""
+    one_by_one = replace(costs, max_tokens=1000)
+    service_s = one_by_one.interference * (one_by_one.added(0, 1000, 1) + _attention_s(one_by_one))
+    arrived = poisson(load / service_s, 200_000)
+    done = served(one_by_one, arrived, 1000, 1)
+    alone_s = done.first_token_s[0] - arrived[0]
+    waited_s = done.first_token_s - arrived - alone_s
+    assert waited_s.mean() == pytest.approx(load * service_s / (2 * (1 - load)), rel=0.03)
+
+
+def _attention_s(costs: ReplicaCosts) -> float:
+    return float(costs.work(np.array([1000]), np.array([0]), np.array([1])).attention_s[0])
+
+
+@pytest.mark.parametrize(("rate_per_s", "prompt", "answer"), [(8.0, 1000, 300), (3.0, 9000, 150), (30.0, 200, 60)])
+def test_jumps_end_where_single_steps_do(costs: ReplicaCosts, rate_per_s: float, prompt: int, answer: int) -> None:
+    arrived = poisson(rate_per_s, 2000)
+    jumped = served(costs, arrived, prompt, answer)
+    stepped = served(costs, arrived, prompt, answer, by_single_steps=True)
+    for name in ("first_token_s", "finished_s"):
+        fast, slow = (getattr(each, name) - arrived for each in (jumped, stepped))
+        for level in (0.5, 0.95, 0.99):
+            assert np.quantile(fast, level) == pytest.approx(np.quantile(slow, level), rel=0.01)
+
+
+def test_a_busy_replica_is_as_slow_as_the_formulas_say(costs: ReplicaCosts, setup: Setup) -> None:
+    """Two ways to the same mean: Little's law with Poisson arrivals, and the arrivals themselves."""
+    mix = Mix(np.array([1000.0]), np.array([300.0]), np.array([1.0]), 0.0)
+    for rate_per_s in (4.0, 10.0, 14.0):
+        arrived = poisson(rate_per_s, 20_000)
+        done = served(costs, arrived, 1000, 300)
+        tpot_s = ((done.finished_s - done.first_token_s) / 299)[2000:].mean()
+        assert tpot_s == pytest.approx(operate(setup, mix, np.array([rate_per_s])).tpot_s["mean"][0], rel=0.05)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    lengths=st.lists(st.tuples(st.integers(1, 3000), st.integers(1, 400)), min_size=1, max_size=60),
+    room=st.floats(0.02, 1.0),
+    gap_s=st.floats(0.0, 0.2),
+)
+def test_everybody_is_answered_in_turn_however_small_the_cache(
+    costs: ReplicaCosts, lengths: list[tuple[int, int]], room: float, gap_s: float
+) -> None:
+    tight = replace(costs, cache_bytes=costs.cache_bytes * room, max_sequences=8)
+    prompt, answer = (np.array(column) for column in zip(*lengths, strict=True))
+    arrived = gap_s * np.arange(len(lengths))
+    done = serve(tight, arrived, tight.work(prompt, np.zeros_like(prompt), answer))
+    assert np.all(np.isfinite(done.finished_s))
+    assert np.all(done.first_token_s > arrived)
+    assert np.all(done.finished_s >= done.first_token_s)
+    # first come, first served: prompts of one length have their first tokens in the order of arrival
+    assert done.sequence_s >= 0
+    assert done.busy_s <= done.finished_s.max()
+
+
+def test_a_full_cache_takes_sequences_back_and_still_answers_all(costs: ReplicaCosts) -> None:
+    tight = replace(costs, cache_bytes=costs.cache_bytes / 60)
+    done = served(tight, poisson(20.0, 300), 500, 400)
+    assert done.preempted > 0
+    assert np.all(np.isfinite(done.finished_s))
+
+
+def test_what_never_fits_is_never_answered(costs: ReplicaCosts) -> None:
+    tiny = replace(costs, cache_bytes=float(costs.work(*map(np.array, ([500], [0], [10]))).start_bytes[0]) - 1)
+    done = served(tiny, np.array([0.0, 1.0]), 500, 10)
+    assert np.all(np.isinf(done.finished_s))
+
+
+def test_slower_steps_make_slower_answers(setup: Setup, costs: ReplicaCosts) -> None:
+    slow = replica_costs(setup, 0, Slowdown(decode=1.5, prefill=1.3, first_token=2.0))
+    arrived = poisson(5.0, 3000)
+    ours, theirs = served(costs, arrived, 1000, 200), served(slow, arrived, 1000, 200)
+    assert np.all(theirs.finished_s > ours.finished_s)

@@ -1,0 +1,53 @@
+"""Intervals hold what they promise, and are those of the textbook where there is one."""
+
+import numpy as np
+import pytest
+
+from optimizer.performance.simulation.arrivals import Classes, renewal, trace
+from optimizer.performance.simulation.statistics import mean, quantile, share_within
+
+ONE = Classes(np.array([1.0]), np.array([100]), np.array([10]))
+
+
+def test_the_interval_of_a_share_is_that_of_clopper_and_pearson() -> None:
+    """0 of 10 at 95 %: 1 − 0.025^(1/10) = 0.3085; 8 of 10: 0.4439 to 0.9748."""
+    none = share_within(np.zeros(10, dtype=bool), 0.95)
+    assert (none.low, none.high) == (0.0, pytest.approx(0.3085, abs=1e-4))
+    some = share_within(np.arange(10) < 8, 0.95)
+    assert (some.low, some.high) == (pytest.approx(0.4439, abs=1e-4), pytest.approx(0.9748, abs=1e-4))
+
+
+def test_a_percentile_lies_in_its_interval_as_often_as_promised() -> None:
+    rng = np.random.default_rng(7)
+    truth = -np.log(0.05)
+    found = [quantile(rng.exponential(1.0, 500), 0.95, 0.9) for _ in range(400)]
+    assert np.mean([each.low <= truth <= each.high for each in found]) >= 0.87
+
+
+def test_too_few_requests_bound_no_percentile() -> None:
+    assert quantile(np.arange(58.0), 0.95, 0.9).high == np.inf
+    assert quantile(np.arange(59.0), 0.95, 0.9).high == 58.0
+
+
+def test_a_mean_of_independent_values_has_its_standard_error() -> None:
+    found = mean(np.random.default_rng(2).normal(5.0, 2.0, 40_000), 0.95)
+    assert found.low < 5.0 < found.high
+    assert found.high - found.low == pytest.approx(2 * 1.96 * 2.0 / 200, rel=0.4)
+
+
+@pytest.mark.parametrize("cv2", [0.25, 1.0, 4.0])
+def test_gaps_vary_as_asked_and_the_same_seed_gives_the_same(cv2: float) -> None:
+    stream = renewal(np.random.default_rng(3), ONE, 10.0, 200_000, cv2)
+    gaps = np.diff(stream.arrived_s)
+    assert gaps.mean() == pytest.approx(0.1, rel=0.02)
+    assert gaps.var() / gaps.mean() ** 2 == pytest.approx(cv2, rel=0.05)
+    again = renewal(np.random.default_rng(3), ONE, 10.0, 200_000, cv2)
+    assert np.array_equal(stream.arrived_s, again.arrived_s)
+
+
+def test_recorded_requests_come_in_order_and_count_to_the_nearest_class() -> None:
+    classes = Classes(np.array([0.5, 0.5]), np.array([100, 4000]), np.array([50, 50]))
+    stream = trace(classes, np.array([2.0, 0.0, 1.0]), np.array([120, 3000, 5000]), np.array([40, 60, 50]))
+    assert stream.arrived_s.tolist() == [0.0, 1.0, 2.0]
+    assert stream.request_class.tolist() == [1, 1, 0]
+    assert stream.input_tokens.tolist() == [3000, 5000, 120]

@@ -1,0 +1,139 @@
+"""The simplest plan within a cost is the first of all: fewest configurations, then places, then instances, then USD."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.brute_force import cheapest_by_enumeration
+from support.instances import KINDS, TINY, problems
+from support.plain import plain_candidates, plain_offers
+from support.promises import faults
+
+from optimizer.base.clock import Clock
+from optimizer.base.units import HOURS_PER_MONTH
+from optimizer.program.problem.data import Ceiling, HostedApis, Limits, steady_traffic
+from optimizer.program.problem.problem import Problem
+from optimizer.program.simplest import Complexity, complexity
+from optimizer.program.solve import Solution, solve, solve_simpler
+
+MOST = 9
+"""More of anything than a plan of these problems needs."""
+MACHINES = sorted({*TINY, *KINDS} - {"apis", "places", "instance_count", "max_monthly_usd"})
+"""Who calls hosted APIs is no whole count that enumeration goes through; the rest is what is counted or paid here."""
+
+
+def of(problem: Problem, solution: Solution) -> Complexity:
+    called = (solution.api_flow_per_s > 0).any(axis=0)
+    return complexity(problem, solution.replicas, solution.instances, called)
+
+
+def in_places_of_their_own(problem: Problem) -> Problem:
+    """A region is one of a provider."""
+    pairs = zip(problem.offers.provider, problem.offers.region, strict=True)
+    return replace(problem, offers=replace(problem.offers, region=tuple("/".join(pair) for pair in pairs)))
+
+
+def held(problem: Problem, most: Complexity) -> Problem:
+    own = problem.limits.max_distinct_configurations or MOST
+    limits = replace(problem.limits, max_distinct_configurations=min(own, most.configurations))
+    return replace(problem, limits=limits, ceiling=Ceiling(most.places, most.instances))
+
+
+def simplest_by_enumeration(problem: Problem, most_usd_per_hour: float) -> tuple[Complexity, float]:
+    """The counts that are fewest one after the other, and what the cheapest plan of so few costs."""
+    least, usd = Complexity(MOST, MOST, MOST), np.nan
+    for name in Complexity._fields:
+        for count in range(MOST + 1):
+            cost = cheapest_by_enumeration(held(problem, least._replace(**{name: count})))
+            if cost is not None and cost <= most_usd_per_hour * (1 + 1e-9):
+                least, usd = least._replace(**{name: count}), cost
+                break
+    return least, usd
+
+
+def agrees(problem: Problem, share: float) -> None:
+    problem = in_places_of_their_own(problem)
+    expected = cheapest_by_enumeration(problem)
+    if expected is None or np.isnan(expected):
+        return
+    cheapest = solve(problem)
+    assert cheapest.cost_usd_per_month is not None
+    most = cheapest.cost_usd_per_month * (1 + share)
+    counts, usd_per_hour = simplest_by_enumeration(problem, most / HOURS_PER_MONTH)
+    found, proven = solve_simpler(problem, of(problem, cheapest), most)
+    assert proven
+    shown = cheapest if found is None else found
+    assert of(problem, shown) == counts
+    assert shown.cost_usd_per_month == pytest.approx(usd_per_hour * HOURS_PER_MONTH, rel=1e-7)
+    assert not faults(problem, shown)
+
+
+SHARES = st.sampled_from([0.0, 0.05, 0.3, 1.0])
+
+
+@settings(max_examples=12)
+@given(problems("mixed_replicas"), SHARES)
+def test_the_simplest_plan_is_the_first_of_all_plans(problem: Problem, share: float) -> None:
+    agrees(problem, share)
+
+
+@pytest.mark.slow("enumerates every plan of each count of problems with each family")
+@pytest.mark.parametrize("family", MACHINES)
+def test_the_simplest_plan_is_the_first_under_every_family(family: str) -> None:
+    settings(max_examples=8)(given(problems(family), SHARES)(agrees))()
+
+
+def one_class(prices: list[float], rates: list[float], demand: float = 4.0) -> Problem:
+    """One candidate on each offer, each of a configuration, a provider and a region of its own."""
+    return Problem(
+        traffic=steady_traffic(("w/0",), np.array([demand])),
+        candidates=plain_candidates(
+            range(len(rates)),
+            [[rate] for rate in rates],
+            configuration=tuple(f"k{number}" for number in range(len(rates))),
+        ),
+        offers=plain_offers(prices),
+        limits=Limits(1.0),
+    )
+
+
+def test_a_make_weight_is_variety_and_counted_as_such() -> None:
+    # 98 % of the demand on one card at 9.8, the rest on a small one at 0.3, or two large ones at 10.2
+    problem = one_class([9.8, 0.3, 5.1], [3.92, 0.08, 2.0])
+    cheapest = solve(problem)
+    assert of(problem, cheapest) == Complexity(2, 4, 2)
+    found, proven = solve_simpler(problem, of(problem, cheapest), 10.1 * 1.05 * HOURS_PER_MONTH)
+    assert found is not None
+    assert proven
+    assert (of(problem, found), found.instances.tolist()) == (Complexity(1, 2, 2), [[0, 0, 2]])
+
+
+def test_a_tie_never_goes_to_the_more_complicated_plan() -> None:
+    problem = one_class([9.0, 1.0, 10.0], [3.6, 0.4, 4.0])
+    known = Complexity(2, 4, 2)
+    found, proven = solve_simpler(problem, known, 10.0 * HOURS_PER_MONTH)
+    assert found is not None
+    assert proven
+    assert found.instances.tolist() == [[0, 0, 1]]
+
+
+def test_nothing_simpler_is_said_as_such() -> None:
+    problem = one_class([9.8, 0.3, 5.5], [3.92, 0.08, 2.0])
+    assert solve_simpler(problem, Complexity(2, 4, 2), 10.1 * 1.05 * HOURS_PER_MONTH) == (None, True)
+
+
+def test_without_time_nothing_is_claimed() -> None:
+    problem, clock = one_class([9.8, 0.3, 5.1], [3.92, 0.08, 2.0]), Clock(0.0)
+    assert solve_simpler(problem, Complexity(2, 4, 2), 10.1 * 1.05 * HOURS_PER_MONTH, clock) == (None, False)
+
+
+def test_a_hosted_api_is_a_provider_and_no_configuration() -> None:
+    problem = replace(
+        one_class([9.0], [3.6]), apis=HostedApis(("a",), np.array([0]), np.array([10.2 / 3600 / 4.0]), ("saas",))
+    )
+    found, proven = solve_simpler(problem, Complexity(1, 3, 1), 10.3 * HOURS_PER_MONTH)
+    assert found is not None
+    assert proven
+    assert of(problem, found) == Complexity(0, 1, 0)
