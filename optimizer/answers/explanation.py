@@ -1,6 +1,6 @@
 """The explanation of an answer, put together: what binds, what else there is, how sure it is; as far as time allows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -20,6 +20,7 @@ from optimizer.plan.explain.levers import levers
 from optimizer.plan.explain.losses import instance_lost
 from optimizer.plan.explain.marginal import marginal_values, worth_moving
 from optimizer.plan.explain.simplicity import rounded_up_percent
+from optimizer.plan.explain.unpublished import unpublished
 from optimizer.plan.explain.ways_out import ways_out
 from optimizer.plan.grounds.benchmark import first_benchmark
 from optimizer.plan.grounds.exposure import exposure
@@ -60,10 +61,12 @@ def explained(
     unbudgeted = few.under_policy(max_monthly_usd=None) if scenario.policy.max_monthly_usd is not None else few
     others = list(next_best(unbudgeted, bought))
     offered = [*promises.values(), *opportunities(inquiry, bought), *central_prediction(few, bought)]
-    offered += by_api(inquiry, bought)
+    untold = list(unpublished(inquiry, bought))
+    offered += untold
+    also = list(by_api(inquiry, bought))
     rules = list(rule_of_thumb(unbudgeted, bought))
-    offered += availability(replace(unbudgeted, clock=few.clock.share(SHARE_OF_AVAILABILITY)), bought)
-    uncompared = [item.text for item in (*others, *offered, *rules) if item.outcome == "unproven"]
+    also += availability(replace(unbudgeted, clock=few.clock.share(SHARE_OF_AVAILABILITY)), bought)
+    uncompared = [item.text for item in (*others, *offered, *also, *rules) if item.outcome == "unproven"]
     week = None if _proven(answer) else answer.formulation.periods
     return Explanation(
         summary=_summary(answer, bought, simplicity),
@@ -74,6 +77,7 @@ def explained(
             key=lambda item: (item.monthly_cost_usd is None, item.monthly_cost_usd),
         ),
         opportunities=_compared(offered),
+        also_priced=tuple(_compared(also)),
         baselines=_within(scenario, _compared(rules)),
         rejected=counts.rejected,
         nearest_misses=[],
@@ -84,9 +88,20 @@ def explained(
         exposure=None,
         benchmark=first_benchmark(scenario, inquiry.catalogs, bought),
         instance_lost=instance_lost(scenario, bought),
-        warnings=[*idle_filters(scenario, inquiry.market), *warnings(scenario, inquiry.catalogs, bought, week)],
+        warnings=[
+            *idle_filters(scenario, inquiry.market),
+            *warnings(scenario, inquiry.catalogs, bought, week),
+            *savings(untold),
+        ],
         not_worked_out=[*_stopped("which other limits bind", limit), *uncompared],
     )
+
+
+def savings(found: Sequence[Alternative]) -> Iterator[str]:
+    """What a floor costs that keeps out what nobody published, as far as that would be cheaper."""
+    for item in found:
+        if item.difference_usd is not None and item.difference_usd < 0:
+            yield f"{item.change}: ${-item.difference_usd:,.2f} less a month, {item.summary}"
 
 
 def _compared(found: Sequence[Alternative]) -> list[Alternative]:

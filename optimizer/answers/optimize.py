@@ -211,7 +211,7 @@ def _report(
         periods=fleet.periods,
         placement=fleet.placement,
         migration=fleet.migration,
-        costs=costs(bought) if bought else None,
+        costs=costs(bought, inquiry.scenario.policy) if bought else None,
         explanation=explanation,
         verification=verification,
         inputs=inputs_of(inquiry.scenario, inquiry.catalogs),

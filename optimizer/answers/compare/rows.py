@@ -65,7 +65,7 @@ def row(ruler: Ruler, name: str, answer: Answer, bought: PlannedFleet | None, st
     """A choice with its plan; with stops it is one that the policy does not admit."""
     if bought is None:
         return row_without_plan(name, stops)
-    cost, volume, bill = bought.monthly_cost_usd, ruler.volume, costs(bought)
+    cost, volume, bill = bought.monthly_cost_usd, ruler.volume, costs(bought, ruler.inquiry.scenario.policy)
     offers = _offers(answer.inquiry, bought)
     return Compared(
         choice=name,

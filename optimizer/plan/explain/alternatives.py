@@ -12,7 +12,7 @@ from optimizer.base.clock import LimitReached
 from optimizer.base.figures import exactly
 from optimizer.inputs.catalog.kinds import SellerKind
 from optimizer.inputs.catalog.models import Model
-from optimizer.inputs.catalog.quality import SIXTEEN_BIT
+from optimizer.inputs.catalog.quality import SIXTEEN_BIT, alike_in_quality
 from optimizer.inputs.requirements.stated import stated_requirements, with_field
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
 from optimizer.performance.candidates.options import MIXED, WorkloadOptions
@@ -45,7 +45,7 @@ def next_best(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
     yield compared(
         "provider", f"without {', '.join(providers)}", chosen, partial(inquiry.under_policy, providers=lists)
     )
-    precisions = sorted({d.precision for d in chosen.deployments})
+    precisions = sorted({name for d in chosen.deployments for name in alike_in_quality(d.precision)})
     without = _without(inquiry, "precision", precisions)
     yield compared("precision", f"without {', '.join(precisions)}", chosen, lambda: inquiry, without)
     yield from _measured(inquiry, chosen)

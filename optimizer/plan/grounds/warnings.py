@@ -8,12 +8,11 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.network import round_trip_ms
 from optimizer.performance.candidates.periods import Periods
+from optimizer.plan.grounds.second_prices import second_prices
 from optimizer.plan.record.fleet import Deployment, PlannedFleet, Purchase
 
 NOTABLE_ROUNDING = 0.01
 """Share of a workload's requests that rounding hours up may add before it is said."""
-NOTABLE_DIFFERENCE = 0.05
-"""Between what two sources say of one price."""
 MANY_INSTANCES = 16
 """From here on, whether the provider has that many is a question of its own."""
 
@@ -31,7 +30,7 @@ def warnings(scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet, unpro
     kinds = (_not_measured(deployments), _quality(scenario, deployments), _prices(deployments))
     found = [text for kind in kinds for text in kind]
     found += [*_one_box(scenario, bought), *_together(scenario, deployments)]
-    found += [*_second_prices(catalogs, bought.purchases), *_shared(catalogs, bought.purchases)]
+    found += [*second_prices(catalogs, bought), *_shared(catalogs, bought.purchases)]
     found += [*_hosted(bought), *_interrupted(scenario, deployments), *_availability(bought.purchases)]
     found += [*_distance(scenario, catalogs)]
     return list(dict.fromkeys([*found, *_rounded_up(scenario, unproven)]))
@@ -82,23 +81,6 @@ def _prices(deployments: Sequence[Deployment]) -> Iterator[str]:
             doubted[f"{d.gpus_per_instance}×{d.gpu} at {d.provider} ({' and '.join(doubts)})"] = None
     if doubted:
         yield f"ask for a quote, the price may not be today's: {', '.join(doubted)}"
-
-
-def _second_prices(catalogs: Catalogs, purchases: Sequence[Purchase]) -> Iterator[str]:
-    """Where another source asks noticeably more or less than the price that is planned with."""
-    offers = {offer.id: offer for offer in catalogs.offers}
-    for offer in (offers[purchase.offer] for purchase in purchases):
-        planned = offer.price_usd_per_hour / offer.gpu_count
-        for check in catalogs.terms.price_checks:
-            if not check.covers(offer.provider, offer.gpu, offer.gpu_count, offer.pricing_term):
-                continue
-            difference = float(check.usd_per_gpu_hour / planned) - 1
-            if abs(difference) > NOTABLE_DIFFERENCE:
-                yield (
-                    f"{offer.gpu_count}×{offer.gpu} at {offer.provider}: {check.source} says "
-                    f"${check.usd_per_gpu_hour:,.2f} a GPU-hour on {check.as_of}, {abs(difference):.0%} "
-                    f"{'more' if difference > 0 else 'less'} than the ${planned:,.2f} planned with: ask for a quote"
-                )
 
 
 def _shared(catalogs: Catalogs, purchases: Sequence[Purchase]) -> Iterator[str]:

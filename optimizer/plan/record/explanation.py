@@ -178,6 +178,9 @@ class Explanation(Strict):
     requirements: list[MeasuredRequirement]
     alternatives: list[Alternative]
     opportunities: list[Alternative]
+    also_priced: tuple[Alternative, ...] = ()
+    """What is no relaxation of the scenario: hosted APIs alone, whatever they do not promise, and surviving the loss of
+    an instance."""
     baselines: list[Alternative]
     rejected: Rejected
     nearest_misses: list[NearestMiss]

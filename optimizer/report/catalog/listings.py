@@ -139,6 +139,20 @@ LISTINGS: Final[Mapping[str, Listing]] = {
         },
         ("provider", "gpu", "pricing_term"),
     ),
+    "serverless_checks": Listing(
+        "what another source says that a hosted API costs",
+        lambda known: known.terms.serverless_checks,
+        {
+            "provider": "{provider}",
+            "API": "{provider_model_name}",
+            ">$/M in": "{usd_per_million_input_tokens:unit_price}",
+            ">$/M out": "{usd_per_million_output_tokens:unit_price}",
+            "as of": "{as_of}",
+            "source": "{source}",
+            "note": "{note}",
+        },
+        ("provider", "provider_model_name"),
+    ),
     "thinking": Listing(
         "how much longer a model's answers are with its thinking",
         lambda known: tuple(known.thinking.values()),

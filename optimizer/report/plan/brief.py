@@ -36,9 +36,13 @@ def choices_section(explained: Explanation) -> Section:
     rows = tuple(
         (bearing, item.change, _cost(item), change(item.difference_usd), shortened(item.summary))
         for bearing, kinds in BEARINGS.items()
-        for item in _chosen(bearing, kinds, (*explained.alternatives, *explained.opportunities))
+        for item in _chosen(bearing, kinds, _priced(explained))
     )
     return Section("What else it could cost", (), Table(HEADINGS, rows))
+
+
+def _priced(explained: Explanation) -> tuple[Alternative, ...]:
+    return (*explained.alternatives, *explained.opportunities, *explained.also_priced)
 
 
 def _chosen(bearing: str, kinds: Sequence[str], items: Sequence[Alternative]) -> list[Alternative]:

@@ -6,7 +6,7 @@ from typing import Final
 from optimizer.base.figures import figure
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
 from optimizer.plan.record.explanation import Alternative, Breakpoint, MarginalValue
-from optimizer.plan.record.fleet import Deployment, Hosted
+from optimizer.plan.record.fleet import Costs, Deployment, Hosted
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.confirmed import confirmed_line
 from optimizer.report.layout.amounts import money, number, percent
@@ -133,7 +133,7 @@ def _reasons(report: PlanReport) -> Iterator[Section]:
     points = table_of(explained.breakpoints, BREAKPOINTS)
     yield Section("How far it holds", (among,) if points.rows else (), points)
     yield _alternatives("Next best", (*explained.alternatives, *explained.baselines))
-    yield _alternatives("What would change it", explained.opportunities)
+    yield _alternatives("What would change it", (*explained.opportunities, *explained.also_priced))
     yield _costs(report)
 
 
@@ -239,16 +239,26 @@ def _costs(report: PlanReport) -> Section:
     costs = report.costs
     if costs is None:
         return Section("Where the money goes")
-    parts = [
-        f"compute {money(costs.compute_usd)}",
-        f"of it headroom {money(costs.headroom_usd)}, idle GPUs {money(costs.idle_gpus_usd)}",
-    ]
+    parts = [f"compute {money(costs.compute_usd)}", f"of it {_by_use(costs, report.confidence)}"]
     parts += [f"storage {money(costs.storage_usd)}"] if costs.storage_usd is not None else []
     sent_gb = sum(d.egress_gb_per_month or 0 for d in report.deployments)
     parts += [f"egress {money(costs.egress_usd)} for {sent_gb:,.0f} GB"] if costs.egress_usd is not None else []
     requests = [filled(UNIT_COSTS if d.requests_per_second else STANDBY, d) for d in report.deployments]
     unpriced = f"not priced: {', '.join(costs.unpriced)}" if costs.unpriced else ""
     return Section("Where the money goes", ("; ".join(parts), *requests, unpriced))
+
+
+def _by_use(costs: Costs, confidence: float) -> str:
+    """What compute is paid for, from the limit to the load; plans of older versions tell only the last two."""
+    uses = (
+        ("for the demand at the predicted speed", costs.at_prediction_usd),
+        (f"for the {percent(confidence)} bound", costs.confidence_usd),
+        ("kept free for bursts", costs.burst_reserve_usd),
+        ("beyond that, as replicas are whole", costs.unused_usd),
+        ("headroom", costs.headroom_usd if costs.unused_usd is None else None),
+        ("on idle GPUs", costs.idle_gpus_usd),
+    )
+    return ", ".join(f"{money(usd)} {use}" for use, usd in uses if usd is not None)
 
 
 def _basis(report: PlanReport, verbose: bool) -> Section:
