@@ -92,7 +92,7 @@ if TYPE_CHECKING:
     from optimizer.report.catalog.importing import update_content as update_content
     from optimizer.report.catalog.importing import update_sections as update_sections
     from optimizer.report.catalog.listings import LISTINGS as LISTINGS
-    from optimizer.report.catalog.model import model_section as model_section
+    from optimizer.report.catalog.model import model_sections as model_sections
     from optimizer.report.compare.chart import compare_chart as compare_chart
     from optimizer.report.compare.compare import compare_answer as compare_answer
     from optimizer.report.compare.compare import compare_csv as compare_csv

@@ -50,7 +50,7 @@ COMMANDS: Final = {
     "catalog check": "Whether the catalogs are sound, and how old; exit code 1 when a plan on them would be wrong.",
     "catalog import": "Another price list as your own catalog files; what is not certain is left out and listed.",
     "catalog update": "Newer prices in one go: rows newer than what is known are taken, and what moved is shown.",
-    "catalog add-model": "A model of your own from its config.json: shapes, counted parameters, cache bytes.",
+    "catalog add-model": "A model of your own from its config.json: what was read, and its row of the catalog.",
     "catalog diff": "Prices that moved with percent, offers gone and new, and tables that say something else.",
     "catalog snapshot": "The content hash of the catalogs as a plan reads them; --output keeps it for `catalog diff`.",
 }

@@ -23,10 +23,10 @@ from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
+from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.report.compare.compare import SHEET_COLUMNS, compare_answer, compare_csv, compare_html
 from optimizer.report.compare.sheet import write_xlsx

@@ -1,17 +1,22 @@
 """Configurations of 2026, restated as shapes: counted as their modelling code counts, kept as their layers keep."""
 
 import json
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from optimizer.answers.catalog.models import released_gb
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.importing.hf_config.families import ALSO_CALLED, FAMILIES
 from optimizer.inputs.importing.hf_config.row import Naming, model_of_config
+from optimizer.performance.physics.memory import kv_bytes_per_sequence
+from optimizer.performance.physics.setup import Configuration, gather
 
 SHAPES: dict[str, dict[str, Any]] = json.loads(
     (Path(__file__).parents[1] / "data" / "configs_of_today.json").read_text(encoding="utf-8")
@@ -25,7 +30,7 @@ PUBLISHED = [name for name, shape in SHAPES.items() if shape["published_b"]]
 def read(folder: Path, content: object, catalogs: Catalogs, name: str = "me/mine") -> Model:
     (folder / "config.json").write_text(json.dumps(content), encoding="utf-8")
     bits = {scheme.id: scheme.weight_bits for scheme in catalogs.schemes.values()}
-    return model_of_config(folder, Naming("mine", name, "", "config-mine", date(2026, 11, 22)), bits)
+    return model_of_config(folder, Naming("mine", name, "", "config-mine", date(2026, 11, 22)), bits).model
 
 
 def of(name: str, folder: Path, catalogs: Catalogs, **changes: object) -> Model:
@@ -58,6 +63,34 @@ def test_published_files_also_hold_the_heads_that_predict_further_tokens(
     repeated = 2 * model.vocab_size * model.hidden_size / 1e9 if "V3.2" in name else 0.0
     found = model.total_params_b + model.prediction_head_params_b + repeated
     assert found == pytest.approx(with_prediction_heads_b, rel=1e-3)
+
+
+STEP: dict[str, object] = {
+    "model_type": "step3p5",
+    **{"num_hidden_layers": 45, "hidden_size": 4096, "num_attention_heads": 64, "num_attention_groups": 8},
+    **{"head_dim": 128, "vocab_size": 128896, "max_position_embeddings": 262144, "torch_dtype": "bfloat16"},
+    **{"intermediate_size": 11264, "sliding_window": 512, "moe_num_experts": 288, "moe_top_k": 8},
+    **{"moe_intermediate_size": 1280, "share_expert_dim": 1280, "moe_layers_enum": ",".join(map(str, range(3, 45)))},
+    "layer_types": (["full_attention"] + ["sliding_attention"] * 3) * 12,
+    "attention_other_setting": {"num_attention_heads": 96},
+}
+"""Windowed layers with more heads than the others, and types of prediction heads behind those of the layers."""
+SHARING: dict[str, object] = {
+    "model_type": "gemma4_text",
+    **{"num_hidden_layers": 30, "hidden_size": 2304, "num_attention_heads": 8, "num_key_value_heads": 4},
+    **{"head_dim": 256, "global_head_dim": 512, "intermediate_size": 9216, "vocab_size": 262144},
+    **{"hidden_size_per_layer_input": 256, "vocab_size_per_layer_input": 262144, "num_kv_shared_layers": 10},
+    **{"use_double_wide_mlp": True, "max_position_embeddings": 131072, "sliding_window": 512, "dtype": "bfloat16"},
+    "layer_types": (["sliding_attention"] * 5 + ["full_attention"]) * 5,
+}
+"""The last layers read the cache of earlier ones, and each layer has an embedding of its own."""
+
+
+@pytest.mark.parametrize(("content", "counted"), [(STEP, 196_956_118_272), (SHARING, 5_657_561_600)])
+def test_layers_that_differ_are_counted_one_by_one(
+    content: dict[str, object], counted: int, tmp_path: Path, catalogs: Catalogs
+) -> None:
+    assert read(tmp_path, content, catalogs).total_params_b == pytest.approx(counted / 1e9, rel=2e-5)
 
 
 KEPT = {
@@ -236,3 +269,29 @@ def test_a_mechanism_that_nobody_reads_is_refused_by_its_entry(
 def test_names_of_families_lead_somewhere() -> None:
     assert set(ALSO_CALLED.values()) <= set(FAMILIES)
     assert not set(ALSO_CALLED) & set(FAMILIES)
+
+
+@pytest.mark.parametrize(("name", "published_gb"), [("moonshotai/Kimi-K3", 1560.0), ("MiniMaxAI/MiniMax-M3", 855.0)])
+def test_weights_take_what_the_published_files_take(
+    name: str, published_gb: float, tmp_path: Path, catalogs: Catalogs
+) -> None:
+    """Sizes of the folders on Hugging Face, within a percent; MiniMax-M3's encoder is not in this configuration."""
+    assert released_gb(catalogs, of(name, tmp_path, catalogs)) == pytest.approx(published_gb, rel=0.01)
+
+
+def test_what_a_model_keeps_is_what_memory_counts(tmp_path: Path, catalogs: Catalogs) -> None:
+    """DeepSeek-V4 at 100,000 tokens: windows closed, compressed keys whole, the indexer's in their own precision."""
+    mine = of("deepseek-ai/DeepSeek-V4-Pro", tmp_path, catalogs)
+    known = replace(catalogs, models={**catalogs.models, mine.id: mine})
+    setup = gather(known, [Configuration("vllm", mine.id, "b300", "fp8", "bf16", 8, 1)])
+    tokens = 100_000
+    expected = 1024 * (61 * 128 + tokens * (30 / 4 + 31 / 128)) + 30 / 4 * 132 * tokens
+    assert kv_bytes_per_sequence(setup, np.array([tokens])) == pytest.approx(np.array([[expected]]))
+
+
+def test_a_file_that_mixes_formats_takes_what_each_part_takes(tmp_path: Path, catalogs: Catalogs) -> None:
+    mine = of("deepseek-ai/DeepSeek-V4-Pro", tmp_path, catalogs)
+    known = replace(catalogs, models={**catalogs.models, mine.id: mine})
+    setup = gather(known, [Configuration("vllm", mine.id, "b300", "mxfp4", "fp8", 8, 1)])
+    assert setup.weights.body_bytes_per_param == pytest.approx(8.002 / 8)
+    assert setup.weights.expert_bytes_per_param == pytest.approx(4.25 / 8)

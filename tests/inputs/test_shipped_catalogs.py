@@ -11,7 +11,13 @@ from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.quality import quality_share
 from optimizer.inputs.catalog.records import Catalogs
 
-KV_DIFFERS_BY_LAYER = {"decilm-7b", "gemma-4-26b-a4b", "gemma-4-31b"}
+KV_DIFFERS_BY_LAYER = {
+    "decilm-7b",
+    "deepseek-v4-flash",
+    "deepseek-v4-flash-0731",
+    "deepseek-v4-pro",
+    "deepseek-v4-pro-0813",
+} | {"mimo-v2-flash"}
 """Their notes say so: KV heads, or K and V themselves, differ by layer."""
 
 SHAPE_DIFFERS_BY_LAYER = {"decilm-7b", "gemma-4-31b", "nemotron-super-49b"}
@@ -111,11 +117,23 @@ def test_links_have_a_bandwidth_and_a_domain_that_fit_their_kind() -> None:
 def test_kv_bytes_follow_from_the_shape() -> None:
     """Two values (K and V) of two bytes per KV layer, head and dimension; the latent of MLA is cached once."""
     for model in shipped().models.values():
+        layers, whole = model.kv_cache_layers, model.global_attention_layers
+        entry: float = 2 * 2 * model.kv_heads * model.head_dim
         if model.kv_lora_rank is not None:
-            expected = 2 * model.layers * (model.kv_lora_rank + (model.qk_rope_head_dim or 0))
-        else:
-            expected = 2 * 2 * model.kv_cache_layers * model.kv_heads * model.head_dim
+            entry = 2 * (model.kv_lora_rank + (model.qk_rope_head_dim or 0))
+        far = 2 * 2 * (model.global_kv_heads or model.kv_heads) * (model.global_head_dim or model.head_dim)
+        expected = layers * entry
+        if model.window_kv_bytes_per_token_bf16 is not None:
+            expected = (layers - whole) * entry + whole * far
         assert (model.kv_bytes_per_token_bf16 == expected) != (model.id in KV_DIFFERS_BY_LAYER), model.id
+
+
+def test_compressed_keys_stand_beside_those_of_the_window() -> None:
+    for model in (model for model in shipped().models.values() if model.attention == "mqa-compressed"):
+        window, sparse = model.window_kv_bytes_per_token_bf16, model.sparse_kv_bytes_per_token_bf16
+        assert window == 2 * model.head_dim * model.layers, model.id
+        assert sparse is not None
+        assert window + sparse < model.kv_bytes_per_token_bf16, model.id
 
 
 def test_parameters_of_plain_dense_models_follow_from_the_shape() -> None:
@@ -136,7 +154,8 @@ def test_models_are_consistent_in_themselves() -> None:
         assert model.global_attention_layers <= model.kv_cache_layers <= model.layers, model.id
         windowed = model.global_attention_layers < model.kv_cache_layers
         assert windowed == (model.sliding_window_tokens is not None), model.id
-        assert (model.sparse_attention_tokens is not None) == (model.attention == "mla-dsa"), model.id
+        assert (model.sparse_attention_tokens is not None) == (model.indexer_bytes_per_token > 0), model.id
+        assert (model.indexer_bytes_per_token > 0) == (model.indexer_flops_per_token_pair > 0), model.id
         assert (model.moe_experts is None) == (model.moe_active_experts is None), model.id
 
 

@@ -57,6 +57,9 @@ BREAKS: dict[tuple[str, str], Break] = {
     ("whole", "workloads[].output_tokens"): Break("chat-8b", 999),
     ("whole", "workloads[].request_classes[].input_tokens"): Break("shared-replicas", 401),
     ("whole", "workloads[].request_classes[].output_tokens"): Break("shared-replicas", 401),
+    ("batches", "workloads[].deadline"): Break(
+        "night-batch", {"requests": 300_000, "start": 22, "by": 6, "days": "weekdays"}
+    ),
     ("service_levels", "workloads[].users_in"): Break("two-continents", ["japan"]),
     ("service_levels", "workloads[].network_ms"): Break("two-continents", {"*": 500.0}),
     ("cost", "policy.elastic.start_up_minutes"): Break("office-hours", 60),

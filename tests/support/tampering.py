@@ -7,6 +7,7 @@ from typing import Any
 
 from optimizer.plan.record.fleet import (
     Deployment,
+    EngineStart,
     Hosted,
     InstanceLayout,
     PeriodReplicas,
@@ -27,6 +28,11 @@ def decided(claim: Claim, **changes: Any) -> Claim:
 def first_deployment(claim: Claim, **changes: object) -> Claim:
     first, *others = claim.fleet.deployments
     return decided(claim, deployments=[first.model_copy(update=changes), *others])
+
+
+def starting_with(claim: Claim, **changes: object) -> EngineStart:
+    """What the first deployment's engine starts with, told otherwise."""
+    return claim.fleet.deployments[0].engine_starts_with.model_copy(update=changes)
 
 
 def deployments(claim: Claim, change: Callable[[Deployment], Mapping[str, object]]) -> Claim:

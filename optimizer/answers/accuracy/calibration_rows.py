@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from optimizer.base.arrays import Floats, Names
+from optimizer.base.figures import exactly
 from optimizer.inputs.catalog.records import CalibrationEntry, Catalogs
 from optimizer.inputs.measurements import METRICS
 from optimizer.performance.fit.coverage import interval_tables
@@ -85,7 +86,7 @@ def moved_rows(fitted: FitProblem, x: Floats, origin: Origin) -> list[Calibratio
         if pooled:
             method, note = (
                 "pooled",
-                f"{origin.data} moves it over {MOST_DEVIATIONS:g} deviations from its broader group",
+                f"{origin.data} moves it over {exactly(MOST_DEVIATIONS)} deviations from its broader group",
             )
         entries[at] = entry.model_copy(
             update={
@@ -100,6 +101,9 @@ def moved_rows(fitted: FitProblem, x: Floats, origin: Origin) -> list[Calibratio
     return entries
 
 
+TPOT: Final = METRICS.index("tpot")
+
+
 def evidence_rows(fitted: FitProblem, catalogs: Catalogs, origin: Origin, *, keep: bool) -> list[CalibrationEntry]:
     """How many measured groups hold each GPU, model and pair, by metric, added to what was known if that is kept."""
     counted: Counter[str] = Counter()
@@ -108,7 +112,8 @@ def evidence_rows(fitted: FitProblem, catalogs: Catalogs, origin: Origin, *, kee
         names = {name: fitted.table.names[name][fitted.rows[rows]] for name in PAIRED}
         counted.update(measured_groups(metric, named_pairs(catalogs, **names), list(fitted.group[rows])))
     used = np.flatnonzero((fitted.weight > 0).any(axis=0))
-    staged = used[fitted.table.layout["pp"][fitted.rows[used]] > 1]
+    # pipeline stages count where tokens were timed: a throughput with everything sent at once promises no latency
+    staged = used[(fitted.table.layout["pp"][fitted.rows[used]] > 1) & (fitted.weight[TPOT, used] > 0)]
     of_stages = (fitted.table.names[name][fitted.rows[staged]] for name in ("engine", "model", "gpu"))
     held = set(zip(pipelines(catalogs, *of_stages), fitted.group[staged], strict=True))
     counted.update(Counter(name for name, _ in held))

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -9,9 +10,11 @@ from typing import Final
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
+from optimizer.base.units import BITS_PER_BYTE, BYTES_PER_GB
 from optimizer.inputs.catalog.models import Model, ModelAlias
 from optimizer.inputs.catalog.records import Catalogs, Source
 from optimizer.inputs.importing.hf_config.row import CONFIG_NAME, Naming, model_of_config
+from optimizer.performance.physics.facts import PLAIN_PRECISION, network_facts, weight_facts
 
 HASH_DIGITS: Final = 12
 NOT_IN_AN_ID: Final = re.compile(r"[^a-z0-9.]+")
@@ -24,6 +27,10 @@ class AddedModel:
     model: Model
     source: Source
     alias: ModelAlias | None
+    told: Mapping[str, str]
+    """What was read of the configuration, by field."""
+    released_gb: float
+    """Of the weights as released, without heads that predict further tokens."""
 
     @property
     def tables(self) -> dict[str, tuple[Strict, ...]]:
@@ -73,15 +80,26 @@ def add_model(
         precision=precision,
     )
     _check(naming, catalogs, replace)
-    weight_bits = {scheme.id: scheme.weight_bits for scheme in catalogs.schemes.values()}
-    model = model_of_config(config, naming, weight_bits)
+    read = model_of_config(config, naming, {scheme.id: scheme.weight_bits for scheme in catalogs.schemes.values()})
     digest = hashlib.sha256(file.read_bytes()).hexdigest()[:HASH_DIGITS]
     title = f"{CONFIG_NAME} of {name} (SHA-256 {digest})"
     return AddedModel(
-        model=model,
+        model=read.model,
         source=Source(id=naming.source, title=title, licence=licence, as_of=naming.as_of),
         alias=ModelAlias(hf_id=hf_id, model=name, relation="same") if hf_id else None,
+        told=read.told,
+        released_gb=released_gb(catalogs, read.model),
     )
+
+
+def released_gb(catalogs: Catalogs, model: Model) -> float:
+    """Size of a model's weights in the precision of their release: body, experts, and the rest in 16 bits."""
+    sizes = network_facts(model)
+    stored = weight_facts(catalogs, model, catalogs.scheme(model.native_precision))
+    plain = catalogs.schemes[PLAIN_PRECISION].weight_bits / BITS_PER_BYTE
+    unquantized = sizes["head_params"] + sizes["embedding_params"] + sizes["unread_params"]
+    body = sizes["body_params"] * stored["body_bytes_per_param"]
+    return (body + sizes["expert_params"] * stored["expert_bytes_per_param"] + unquantized * plain) / BYTES_PER_GB
 
 
 def _check(naming: Naming, catalogs: Catalogs, replace: bool) -> None:

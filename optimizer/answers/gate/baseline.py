@@ -1,5 +1,6 @@
 """Plans of earlier runs to compare with: read leniently, for other versions wrote them, and paired with scenarios."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -9,6 +10,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from optimizer.base.errors import Finding, InputError
+from optimizer.inputs.scenario.policy import InForce
 from optimizer.plan.record.fields import Outcome
 from optimizer.plan.record.origin import PlanInputs
 
@@ -39,6 +41,9 @@ class GateDeployment(Lenient):
     monthly_cost_usd: Decimal
     pool: str = ""
     commitment_months: int = 0
+    gpus_per_instance: int = 0
+    tensor_parallel: int = 0
+    pipeline_parallel: int = 0
 
 
 class GatePurchase(Lenient):
@@ -91,6 +96,18 @@ class Baseline:
     def usd(self) -> Decimal:
         """Of a month; a baseline without a plan cost nothing."""
         return self.plan.monthly_cost_usd or Decimal(0)
+
+    @property
+    def running(self) -> tuple[InForce, ...]:
+        """What its plan runs, replicas alike added up; nothing where its version did not record how it is laid out."""
+        deployments = self.plan.deployments
+        if not all(d.gpus_per_instance and d.tensor_parallel and d.pipeline_parallel for d in deployments):
+            return ()
+        counts = Counter[tuple[tuple[str, str | int], ...]]()
+        for d in deployments:
+            named = d.model_dump(include=set(InForce.model_fields) - {"replicas"})
+            counts[tuple(sorted(named.items()))] += d.replicas
+        return tuple(InForce.model_validate({**dict(key), "replicas": count}) for key, count in sorted(counts.items()))
 
 
 def read_baselines(paths: Iterable[Path]) -> tuple[Baseline, ...]:

@@ -21,7 +21,7 @@ from optimizer.performance.candidates.apis import apis
 from optimizer.plan.record.fields import cents
 from optimizer.plan.record.origin import PER_TOKEN, PlanInputs, inputs_of
 
-CheapestUsd = Callable[[Scenario, Catalogs], Decimal | None]
+PlannedUsd = Callable[[Scenario, Catalogs], Decimal | None]
 """The proven cheapest month of a scenario on catalogs; None where there is none."""
 
 Row = TypeVar("Row", bound=Strict)
@@ -87,7 +87,7 @@ class CostChange:
         before_usd: A month of the baseline.
         baseline: The plan of before.
         old_catalogs: What the baseline was made on, where it is at hand.
-        cheapest_usd: Solves again.
+        planned_usd: Solves again.
     """
 
     scenario: Scenario
@@ -96,7 +96,7 @@ class CostChange:
     before_usd: Decimal
     baseline: Baseline
     old_catalogs: Catalogs | None
-    cheapest_usd: CheapestUsd
+    planned_usd: PlannedUsd
 
 
 def shares(case: CostChange) -> Shares:
@@ -118,7 +118,7 @@ def _by_solving(case: CostChange, made: PlanInputs, changed: Sequence[CauseName]
         scenario = Scenario.model_validate(made.scenario)
     except ValidationError:
         return _unseparated(case, changed, "its scenario cannot be read today")
-    old_today = case.cheapest_usd(scenario, case.catalogs) if "scenario" in changed else case.now_usd
+    old_today = case.planned_usd(scenario, case.catalogs) if "scenario" in changed else case.now_usd
     if old_today is None:
         return _unseparated(case, changed, "its scenario has no proven plan on today's catalogs")
     others = [name for name in changed if name != "scenario"]
@@ -150,7 +150,7 @@ def _stepwise(case: CostChange, scenario: Scenario, changed: Sequence[CauseName]
     amounts: dict[CauseName, Decimal] = {}
     cost = case.before_usd
     for name in steps:
-        after = old_today if name == steps[-1] else case.cheapest_usd(scenario, exchanged[name])
+        after = old_today if name == steps[-1] else case.planned_usd(scenario, exchanged[name])
         if after is None:
             return None
         amounts[name], cost = after - cost, after

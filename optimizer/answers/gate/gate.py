@@ -7,10 +7,10 @@ from functools import partial
 from typing import Final
 
 from optimizer.answers.gate.baseline import Baseline, paired
-from optimizer.answers.gate.causes import CheapestUsd, CostChange, Shares, merged, shares
+from optimizer.answers.gate.causes import CostChange, PlannedUsd, Shares, merged, shares
 from optimizer.answers.gate.changes import changes, edits, line_of
 from optimizer.answers.gate.pin import Pin
-from optimizer.answers.gate.plan import cheapest_usd, planned
+from optimizer.answers.gate.plan import planned, planned_usd
 from optimizer.answers.gate.rules import Case, GateLimits, Verdict, ages_days, budgets, proof, sound_prices
 from optimizer.answers.gate.types import RULES, Gated, GateReport, Reason, Ruling, Warned
 from optimizer.base.clock import Clock
@@ -65,12 +65,16 @@ def gate(
         begin(file.scenario.name)
         # what is left in equal shares for the plans still to be made, and one for where differences come from
         in_turn = clock.share(1 / (len(files) - number + 1)).part(work_limit=work_limit)
-        plan = planned(file.scenario, catalogs, in_turn)
-        cases.append(Case(file, plan, claimed.get(file.scenario.name), compared=bool(baselines)))
+        baseline = claimed.get(file.scenario.name)
+        # what ran before stays while it is as good as the cheapest: prices that move by little swap no fleet
+        plan = planned(file.scenario, catalogs, in_turn, baseline.running if baseline else ())
+        cases.append(Case(file, plan, baseline, compared=bool(baselines)))
     parts = []
     for number, case in enumerate(cases):
         in_turn = clock.share(1 / (len(cases) - number)).part(work_limit=work_limit)
-        parts.append(_shares(case, catalogs, old_catalogs, partial(cheapest_usd, clock=in_turn)))
+        running = case.baseline.running if case.baseline else ()
+        again = partial(planned_usd, clock=in_turn, running=running)
+        parts.append(_shares(case, catalogs, old_catalogs, again))
     gated = [_gated(case, catalogs, part) for case, part in zip(cases, parts, strict=True)]
     gone = sum((each.usd for each in orphans), Decimal(0))
     total = _total(gated, gone if baselines else None)
@@ -141,7 +145,7 @@ def _refuse_unusable(
         raise InputError(findings)
 
 
-def _shares(case: Case, catalogs: Catalogs, old_catalogs: Catalogs | None, solve: CheapestUsd) -> Shares:
+def _shares(case: Case, catalogs: Catalogs, old_catalogs: Catalogs | None, solve: PlannedUsd) -> Shares:
     """What the difference comes from; of a scenario without a plan before, all is the scenario's doing."""
     after, baseline = case.planned.plan.monthly_cost_usd, case.baseline
     before = baseline.plan.monthly_cost_usd if baseline else None

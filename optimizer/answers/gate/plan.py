@@ -1,6 +1,6 @@
-"""The cheapest plan for a scenario, verified, without the comparisons that a full plan makes."""
+"""The plan for a scenario, verified, without the comparisons that a full plan makes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from optimizer.answers.gate.baseline import GatePlan
@@ -9,7 +9,9 @@ from optimizer.answers.verified_plan import verified_plan
 from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
+from optimizer.inputs.scenario.policy import InForce
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.question.batches import at_best_hours
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.record.fields import cents
@@ -25,13 +27,20 @@ class Planned:
     summary: str
 
 
-def planned(scenario: Scenario, catalogs: Catalogs, clock: Clock) -> Planned:
+def planned(scenario: Scenario, catalogs: Catalogs, clock: Clock, running: tuple[InForce, ...] = ()) -> Planned:
     """Plans a scenario; where no plan exists, the summary says why and names the cheapest way out.
+
+    Args:
+        scenario: What is asked.
+        catalogs: What is known today.
+        clock: Of this plan.
+        running: What runs today, which stays where it costs little more than the cheapest plan.
 
     Raises:
         VerificationFailed: the plan did not survive independent arithmetic.
     """
-    answer = solved(Inquiry.of(scenario, catalogs, clock))
+    inquiry = at_best_hours(Inquiry.of(scenario, catalogs, clock))
+    answer = solved(replace(inquiry, running=running))
     bought = verified_plan(answer)
     if bought is None:
         report = optimized(scenario, catalogs, clock).report
@@ -48,11 +57,14 @@ def planned(scenario: Scenario, catalogs: Catalogs, clock: Clock) -> Planned:
     return Planned(GatePlan.model_validate(plan), answer.solution.relative_gap, "")
 
 
-def cheapest_usd(scenario: Scenario, catalogs: Catalogs, clock: Clock) -> Decimal | None:
-    """The proven least month; None where these catalogs do not know what is asked, have no plan, or time ran out."""
+def planned_usd(
+    scenario: Scenario, catalogs: Catalogs, clock: Clock, running: tuple[InForce, ...] = ()
+) -> Decimal | None:
+    """A month of the plan; None where these catalogs do not know what is asked, or nothing is proven in time."""
     if check_scenario(scenario, catalogs):
         return None
-    answer = solved(Inquiry.of(scenario, catalogs, clock))
+    inquiry = at_best_hours(Inquiry.of(scenario, catalogs, clock))
+    answer = solved(replace(inquiry, running=running))
     if answer.solution.outcome != "optimal":
         return None
     bought = verified_plan(answer)

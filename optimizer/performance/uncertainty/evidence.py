@@ -191,8 +191,14 @@ def host_linked(catalogs: Catalogs, gpu: Column, tensor_parallel: Floats, link: 
 
 
 def kind_of(model: Model) -> str:
-    """Family of similar architectures: dense or moe, with latent or hybrid attention."""
+    """Family of similar architectures: dense or moe, with latent, sparse, compressed or hybrid attention.
+
+    An indexer over latent tokens counts as latent: what was measured of latent attention holds models with and without.
+    """
     parts = ["moe" if model.moe_experts else "dense"]
-    parts += ["mla"] if model.kv_lora_rank is not None else []
+    latent, sparse = model.kv_lora_rank is not None, model.sparse_attention_tokens is not None
+    parts += ["mla"] if latent else []
+    parts += ["sparse"] if sparse and not latent else []
+    parts += ["compressed"] if sparse and model.sliding_window_tokens is not None else []
     parts += ["hybrid"] if model.linear_state_bytes_per_sequence else []
     return "-".join(parts)

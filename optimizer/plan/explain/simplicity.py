@@ -3,9 +3,9 @@
 from decimal import ROUND_CEILING, Decimal
 from typing import Final
 
-from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.question.inquiry import Answer
 from optimizer.plan.readback.outline import outlined
+from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.fleet import Outline, Placement
 from optimizer.plan.record.report import Patchwork, Simplicity
 
@@ -26,7 +26,7 @@ def simplicity_of(answer: Answer, bought: Outline) -> Simplicity:
         kept=answer.kept,
         **own,
         cheapest=cheapest,
-        text=_saving(cheapest, premium_usd, own) if cheapest else "",
+        text=_saving(cheapest, premium_usd, own, answer.kept) if cheapest else "",
     )
 
 
@@ -58,7 +58,7 @@ def _setup(d: Placement) -> tuple[str | int, ...]:
     return (d.workload, d.model, d.gpu, d.engine, d.precision, d.kv_precision, *layout)
 
 
-def _saving(cheapest: Patchwork, saved_usd: Decimal, own: dict[str, int]) -> str:
+def _saving(cheapest: Patchwork, saved_usd: Decimal, own: dict[str, int], kept: bool) -> str:
     """What would be saved, by how much more there is to operate; what is as simple goes without saying."""
     takes = [
         f"{count} {name if count != 1 else name.removesuffix('s')}"
@@ -66,6 +66,7 @@ def _saving(cheapest: Patchwork, saved_usd: Decimal, own: dict[str, int]) -> str
         for count in (getattr(cheapest, name),)
         if count != own[name]
     ]
+    takes = ["changing what runs"] if kept else takes
     saves = f"${saved_usd:,.2f} less a month, ${cheapest.monthly_cost_usd:,.2f}"
     return f"{saves}, takes {_listed(takes)}: {cheapest.summary}"
 

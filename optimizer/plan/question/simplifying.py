@@ -48,7 +48,7 @@ def simplified(cheapest: Answer, keep: Sequence[Flags] | None = None) -> Answer:
 def _running_on(cheapest: Answer, keep: Sequence[Flags] | None, most_usd: float) -> Answer | None:
     """The plan that changes nothing of what runs today; None where nothing does, or it is none within the cost."""
     inquiry, migration = cheapest.inquiry, cheapest.inquiry.scenario.policy.migration
-    running = inquiry.running or (migration and migration.in_force) or ()
+    running = inquiry.running if migration is None else migration.in_force or ()
     if not running:
         return None
     asked = replace(inquiry.unchanged_from(running), looks_ahead=False, falls_back=False)

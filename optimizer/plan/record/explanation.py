@@ -186,6 +186,8 @@ class Explanation(Strict):
     marginal_values: list[MarginalValue]
     breakpoints: list[Breakpoint]
     exposure: Exposure | None
+    benchmark: Benchmark | None = None
+    """The one to run before signing: of the dearest deployment that nobody measured, else of the dearest."""
     instance_lost: InstanceLost | None = None
     """None where nothing is rented."""
     warnings: list[str]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.figures import figure
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.models import Model, ModelAlias
 from optimizer.inputs.catalog.quality import quality_share
@@ -133,10 +134,27 @@ def _published_names(aliases: Sequence[ModelAlias]) -> Iterator[str]:
         yield f"and {rest} more: optimizer catalog list aliases --filter {aliases[0].model}"
 
 
+DEFAULTS: Final[Mapping[str, Cell]] = {
+    "setting": "{setting}",
+    ">value": "{value:,g}",
+    "unit": "{unit}",
+    "GPUs": "{gpu}",
+    ">from GiB": "{min_memory_gib:g}",
+    "before": "{before_version}",
+    "status": "{status}",
+    "source": "{source}",
+}
+
+
 def _engine(catalogs: Catalogs, name: str) -> Description:
     engine = catalogs.engines[name]
     table = _fields(engine, {"id", "name", "note"})
-    return (Section(f"engine {name}: {engine.name}", (engine.note,), table),), {"engine": (engine,)}
+    closer = tuple(row for row in catalogs.engine_defaults if row.engine == name)
+    sections = (
+        Section(f"engine {name}: {engine.name}", (engine.note,), table),
+        Section("What it starts with elsewhere", table=table_of(closer, DEFAULTS)),
+    )
+    return sections, {"engine": (engine,), "engine_defaults": closer}
 
 
 def _precision(catalogs: Catalogs, name: str) -> Description:
@@ -230,7 +248,7 @@ def _written(value: Any) -> str:
         case int():
             return f"{value:,}"
         case float():
-            return f"{value:,.10g}"
+            return f"{figure(value, 10)}"
     return str(value)
 
 

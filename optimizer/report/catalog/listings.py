@@ -105,7 +105,7 @@ LISTINGS: Final[Mapping[str, Listing]] = {
             "users in": "{geography}",
             "provider": "{provider}",
             "region": "{region}",
-            ">round trip": "{rtt_ms:g} ms",
+            ">round trip": "{rtt_ms:number} ms",
             "statistic": "{statistic}",
             "status": "{status}",
             "as of": "{as_of}",
@@ -144,8 +144,8 @@ LISTINGS: Final[Mapping[str, Listing]] = {
         lambda known: tuple(known.thinking.values()),
         {
             "model": "{model}",
-            ">with thinking": "{output_tokens_thinking:g} tokens",
-            ">without": "{output_tokens_plain:g} tokens",
+            ">with thinking": "{output_tokens_thinking:number} tokens",
+            ">without": "{output_tokens_plain:number} tokens",
             ">times": "{factor:.3g}",
             "asked": "{prompts}",
             "as of": "{as_of}",
@@ -267,7 +267,7 @@ LISTINGS: Final[Mapping[str, Listing]] = {
         {
             "parameter": "{parameter}",
             "group": lambda entry: entry.group or "all",
-            ">value": "{value:g}",
+            ">value": "{value:number}",
             "unit": "{unit}",
             "method": "{method}",
             "as of": "{as_of}",

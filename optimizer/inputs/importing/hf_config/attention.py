@@ -19,6 +19,7 @@ class Indexer:
     Attributes:
         query_from: Width of what its queries are projected from: a latent query, or the hidden state.
         quantized_keys: Whether engines store its keys in 8 bits.
+        pool: How many keys a learned gate merges into one before they are scored, 0 where each stands for itself.
     """
 
     heads: int
@@ -26,11 +27,13 @@ class Indexer:
     query_from: int
     weighted_heads: bool = True
     quantized_keys: bool = True
+    pool: int = 0
 
     def params(self, hidden: int) -> int:
         """Queries, one key, its norms, and the weight of each head."""
         weights = hidden * self.heads if self.weighted_heads else 0
-        return self.query_from * self.heads * self.head_dim + (hidden + 2) * self.head_dim + weights
+        pooling = (hidden + self.pool) * self.head_dim if self.pool else 0
+        return self.query_from * self.heads * self.head_dim + (hidden + 2) * self.head_dim + weights + pooling
 
     def kept(self) -> Kept:
         """One key a token."""
@@ -96,7 +99,7 @@ class LatentAttention:
 
     Attributes:
         q_lora_rank: 0 where queries are projected directly.
-        output_gate: Whether a gate as wide as the heads' output stands before the output projection.
+        gate: A gate on the heads' output, before the output projection.
     """
 
     heads: int
@@ -105,7 +108,7 @@ class LatentAttention:
     qk_nope_head_dim: int
     qk_rope_head_dim: int
     v_head_dim: int
-    output_gate: bool = False
+    gate: Gate = "none"
     sparse: bool = False
     indexer: Indexer | None = None
 
@@ -116,8 +119,11 @@ class LatentAttention:
         query_params = rank * (hidden + queries + 1) if rank else hidden * queries
         down = hidden * (self.kv_lora_rank + self.qk_rope_head_dim) + self.kv_lora_rank
         up = self.kv_lora_rank * self.heads * (self.qk_nope_head_dim + self.v_head_dim)
-        output = hidden * self.heads * self.v_head_dim * (2 if self.output_gate else 1)
-        return query_params + down + up + output + (self.indexer.params(hidden) if self.indexer else 0)
+        output = self.heads * self.v_head_dim
+        gate = {"none": 0, "per head": self.heads, "per element": output}[self.gate]
+        return (
+            query_params + down + up + hidden * (output + gate) + (self.indexer.params(hidden) if self.indexer else 0)
+        )
 
     def kept(self) -> Kept:
         """The latent and the part of the key that carries the position."""

@@ -21,6 +21,7 @@ class ModelFamily:
     Attributes:
         attention: The form of the layers that keep a cache.
         recurrent: The form of the layers that keep a state.
+        full_rank_deltas: Whether forget and output gates of Kimi's delta layers are whole matrices.
         indexed: How an indexer chooses tokens: among latent ones, or in blocks.
         bias: Which attention projections have one: none, query/key/value, all, or all where `attention_bias` says so.
         norms: Scales as wide as the hidden state in each layer.
@@ -40,6 +41,7 @@ class ModelFamily:
 
     attention: Attention = "grouped"
     recurrent: Recurrent = "none"
+    full_rank_deltas: bool = False
     indexed: Indexed = "none"
     bias: Bias = "none"
     qk_norm: QkNorm = "none"
@@ -98,10 +100,27 @@ _STEP: Final = ModelFamily(
 )
 
 FAMILIES: Final[dict[str, ModelFamily]] = {
+    "afmoe": ModelFamily(
+        qk_norm="head",
+        norms=4,
+        window="by layer type",
+        gate="per element",
+        experts="yes",
+        head_dim_may_be_left_out=False,
+    ),
+    "arcee": ModelFamily(bias="as stated", gated_mlp=False),
+    "axk1": ModelFamily(attention="latent", norms=3, experts="yes"),
+    "bailing_hybrid": ModelFamily(
+        attention="latent", recurrent="kimi delta", full_rank_deltas=True, gate="per head", experts="yes"
+    ),
+    "glm5_next_text": ModelFamily(attention="latent", recurrent="kimi delta", indexed="latent", experts="yes"),
     "deepseek_v2": _DEEPSEEK,
     "deepseek_v3": _DEEPSEEK,
     "deepseek_v32": _SPARSE_DEEPSEEK,
     "deepseek_v4": ModelFamily(attention="compressed", experts="yes", head_dim_may_be_left_out=False),
+    "dots1": ModelFamily(bias="as stated", qk_norm="head", experts="yes"),
+    "ernie4_5": ModelFamily(),
+    "exaone4": ModelFamily(qk_norm="head", window="by layer type"),
     "gemma": ModelFamily(tied_embeddings=True, head_dim_may_be_left_out=False),
     "gemma2": ModelFamily(
         norms=4, window="alternating", global_every=2, tied_embeddings=True, head_dim_may_be_left_out=False
@@ -129,9 +148,10 @@ FAMILIES: Final[dict[str, ModelFamily]] = {
         head_dim_may_be_left_out=False,
     ),
     "granite": ModelFamily(bias="as stated"),
+    "hy_v3": ModelFamily(bias="as stated", qk_norm="head", experts="yes"),
+    "iquestcoder": _LLAMA,
     "kimi_k2": _DEEPSEEK,
     "kimi_linear": ModelFamily(attention="latent", recurrent="kimi delta", experts="yes"),
-    "lfm2": ModelFamily(qk_norm="head", recurrent="convolution", tied_embeddings=True),
     "lfm2_moe": ModelFamily(qk_norm="head", recurrent="convolution", experts="yes", tied_embeddings=True),
     "llama": _LLAMA,
     "llama4_text": ModelFamily(
@@ -142,6 +162,7 @@ FAMILIES: Final[dict[str, ModelFamily]] = {
         shared_experts=1,
         head_dim_may_be_left_out=False,
     ),
+    "mellum": ModelFamily(bias="as stated", qk_norm="head", window="by layer type", experts="yes"),
     "mimo": _QWEN2,
     "mimo_v2_flash": ModelFamily(
         bias="as stated", window="by layer type", sinks="as stated", experts="yes", head_dim_may_be_left_out=False
@@ -158,11 +179,14 @@ FAMILIES: Final[dict[str, ModelFamily]] = {
     ),
     "ministral3": _MISTRAL,
     "mistral": _MISTRAL,
+    "mistral4": _DEEPSEEK,
+    "mistral_large4_text": _SPARSE_DEEPSEEK,
     "mixtral": ModelFamily(window="stated", experts="yes"),
     "nemotron-nas": ModelFamily(bias="as stated", searched=True),
     "nemotron_h": ModelFamily(recurrent="mamba", norms=1, gated_mlp=False, experts="as stated"),
     "olmo2": ModelFamily(bias="as stated", qk_norm="width"),
     "olmo3": ModelFamily(bias="as stated", qk_norm="width", window="by layer type"),
+    "olmoe": ModelFamily(bias="as stated", qk_norm="width", experts="yes"),
     "phi3": _MISTRAL,
     "qwen2": _QWEN2,
     "qwen2_moe": ModelFamily(bias="qkv", window="switched", experts="yes", shared_gate=True),
@@ -173,6 +197,7 @@ FAMILIES: Final[dict[str, ModelFamily]] = {
     "qwen3_next": _QWEN3_NEXT,
     "seed_oss": ModelFamily(bias="as stated"),
     "smollm3": _LLAMA,
+    "solar_open": ModelFamily(bias="as stated", experts="yes"),
     "step3p7": _STEP,
 }
 """By `model_type`. Source: the modelling code that Hugging Face transformers 5.23.0 runs for each, and that of the
@@ -184,8 +209,11 @@ ALSO_CALLED: Final = {
     "kimi_k3": "kimi_linear",
     "gemma3": "gemma3_text",
     "gemma4": "gemma4_text",
+    "glm5_next": "glm5_next_text",
     "llama4": "llama4_text",
     "minimax_m3_vl_text": "minimax_m3",
+    "mistral3": "mistral",
+    "mistral_large4": "mistral_large4_text",
     "minimax_text_01": "minimax",
     "minimax_m1": "minimax",
     "nemotron_nas": "nemotron-nas",

@@ -1,6 +1,7 @@
 """The fields of a config.json, read strictly: every problem is kept, so that all are reported at once."""
 
 import json
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -16,9 +17,12 @@ MECHANISMS: Final = (
     *("mamba_d_state", "mamba_num_heads", "ssm_state_size", "conv_L_cache", "hidden_size_per_layer_input"),
     *("moe_latent_size", "routed_expert_hidden_size", "n_routed_experts", "num_local_experts", "num_experts"),
     *("moe_num_experts", "zero_expert_num", "hc_mult", "swa_num_key_value_heads", "num_global_key_value_heads"),
-    *("attn_res_block_size", "engram_config", "oe_vocab_size_ratio"),
+    *("attn_res_block_size", "engram_config", "oe_vocab_size_ratio", "block_auto_adjust_ff_dim"),
+    *("num_attention_heads_per_layer", "kv_pooling_size", "cla_share_factor", "use_cla"),
 )
 """Fields that change what a layer holds or keeps. One that is stated and that nobody read is refused, not ignored."""
+
+SHOWN_KINDS: Final = 4
 
 
 @dataclass
@@ -76,6 +80,10 @@ class Fields:
         """Which of these names the configuration uses; the first where it uses none."""
         return next((name for name in names if self.content.get(name) is not None), names[0])
 
+    def told(self) -> dict[str, str]:
+        """What was read of the configuration: each field that it states and that somebody asked for, in short."""
+        return {name: _short(value) for name, value in self.content.items() if name in self.seen and value is not None}
+
     def refuse(self, name: str, problem: str, hint: str = "") -> None:
         """Adds a problem of a field, once."""
         finding = Finding(self.file, 0, name, problem, hint)
@@ -92,6 +100,17 @@ class Fields:
         """Raises InputError with every problem so far."""
         if self.findings:
             raise InputError(self.findings)
+
+
+def _short(value: object) -> str:
+    """A field's value on one line: a list of layers as how many there are of each kind."""
+    if isinstance(value, dict):
+        return f"{len(value)} fields"
+    if isinstance(value, list):
+        kinds = Counter("a group of fields" if isinstance(each, dict) else str(each) for each in value)
+        few = [f"{count} × {kind}" for kind, count in kinds.most_common(SHOWN_KINDS)]
+        return ", ".join(few if len(kinds) <= SHOWN_KINDS else [*few, "…"]) or "empty"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def load_json(file: Path) -> dict[str, Any]:

@@ -13,6 +13,8 @@ Kind = tuple[MixerKind, FeedForwardKind]
 MIXER_NAMES: Final[dict[str, MixerKind]] = {
     "full_attention": "full",
     "attention": "full",
+    "indexed_attention": "full",
+    "deepseek_sparse_attention": "full",
     "sliding_attention": "window",
     "chunked_attention": "window",
     "linear_attention": "state",
@@ -71,13 +73,13 @@ def _mixers(fields: Fields, family: ModelFamily, layers: int) -> list[MixerKind]
     if family.recurrent != "none":
         return _with_states(fields, family, layers)
     if family.window == "none" or not _window_applies(fields, family):
-        return _all_full(fields, layers)
+        return _all_full(fields, family, layers)
     return _windowed(fields, family, layers)
 
 
-def _all_full(fields: Fields, layers: int) -> list[MixerKind]:
+def _all_full(fields: Fields, family: ModelFamily, layers: int) -> list[MixerKind]:
     """Every layer sees the whole context, whatever a list of types goes on to say of windows that do not apply."""
-    fields.get("layer_types")
+    _named(fields, layers, ("full",) if family.window == "none" else ("full", "window"))
     flags = fields.per_layer("attn_type_list", layers=layers) or [1]
     if not all(flags):
         fields.refuse("attn_type_list", "layers without attention are not understood in a model of this kind")
@@ -121,7 +123,11 @@ def _windowed(fields: Fields, family: ModelFamily, layers: int) -> list[MixerKin
 
 
 def _with_states(fields: Fields, family: ModelFamily, layers: int) -> list[MixerKind]:
-    every = fields.count("full_attention_interval", missing=int(str(family.defaults.get("full_attention_interval", 0))))
+    every = fields.count(
+        "full_attention_interval",
+        "layer_group_size",
+        missing=int(str(family.defaults.get("full_attention_interval", 0))),
+    )
     named = _named(fields, layers, ("full", "state"))
     if named is not None:
         return named
@@ -155,6 +161,10 @@ def _feed_forwards(fields: Fields, family: ModelFamily, layers: int) -> list[Fee
     types = fields.per_layer("mlp_layer_types", layers=layers)
     if types is not None:
         return ["experts" if name in EXPERT_LAYERS else "dense" for name in types]
+    listed = fields.get("moe_layers_enum")
+    if isinstance(listed, str):
+        at = set(listed.split(","))
+        return ["experts" if str(layer) in at else "dense" for layer in range(layers)]
     if isinstance(fields.get("moe_layer_freq"), list):
         flags = fields.per_layer("moe_layer_freq", layers=layers) or []
         return ["experts" if flag else "dense" for flag in flags]

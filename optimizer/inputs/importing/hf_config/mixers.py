@@ -64,13 +64,15 @@ def _grouped_dims(fields: Fields, family: ModelFamily, *, windowed: bool) -> tup
     """Heads, KV heads, and the widths of a key and a value; some models have other ones in windowed layers."""
     hidden = fields.count("hidden_size")
     heads = fields.count("num_attention_heads")
-    kv_heads = fields.count("num_key_value_heads", missing=heads if family.kv_heads_may_be_left_out else None)
+    left_out = heads if family.kv_heads_may_be_left_out else None
+    kv_heads = fields.count("num_key_value_heads", "num_attention_groups", missing=left_out)
     head_dim = fields.count(
         "head_dim", "attention_head_dim", missing=hidden // heads if family.head_dim_may_be_left_out else None
     )
     value_dim = fields.count("v_head_dim", missing=head_dim)
     if windowed:
-        heads = fields.count("swa_num_attention_heads", missing=heads)
+        other = fields.group("attention_other_setting")
+        heads = other.count("num_attention_heads", missing=fields.count("swa_num_attention_heads", missing=heads))
         kv_heads = fields.count("swa_num_key_value_heads", missing=kv_heads)
         head_dim = fields.count("swa_head_dim", missing=head_dim)
         value_dim = fields.count("swa_v_head_dim", missing=value_dim)
@@ -113,10 +115,17 @@ def _latent(fields: Fields, family: ModelFamily, at: int) -> LatentAttention:
         qk_nope_head_dim=fields.count("qk_nope_head_dim"),
         qk_rope_head_dim=fields.count("qk_rope_head_dim", least=0),
         v_head_dim=fields.count("v_head_dim"),
-        output_gate=fields.flag("mla_use_output_gate", missing=False),
+        gate="per element" if fields.flag("mla_use_output_gate", missing=False) else family.gate,
         sparse=indexed,
-        indexer=Indexer(fields.count("index_n_heads"), fields.count("index_head_dim"), rank) if own else None,
+        indexer=_indexer(fields, rank) if own else None,
     )
+
+
+def _indexer(fields: Fields, rank: int) -> Indexer:
+    """An indexer whose queries come from the latent query, or from the hidden state where there is none."""
+    width = rank or fields.count("hidden_size")
+    pool = fields.count("index_kpool", missing=0)
+    return Indexer(fields.count("index_n_heads"), fields.count("index_head_dim"), width, pool=pool)
 
 
 def _compressed(fields: Fields, at: int) -> CompressedAttention:
@@ -164,10 +173,11 @@ def _recurrent(fields: Fields, family: ModelFamily) -> Mixer:
         fields.get("attn_res_block_size")
         linear = fields.group("linear_attn_config")
         return KimiDeltaAttention(
-            heads=linear.count("num_heads"),
-            head_dim=linear.count("head_dim"),
-            kernel=linear.count("short_conv_kernel_size"),
-            full_rank_gate=linear.flag("use_full_rank_gate", missing=False),
+            heads=linear.count("num_heads", missing=fields.get("linear_num_heads")),
+            head_dim=linear.count("head_dim", missing=fields.get("linear_head_dim")),
+            kernel=linear.count("short_conv_kernel_size", missing=fields.get("linear_conv_kernel_dim")),
+            full_rank_gate=family.full_rank_deltas or linear.flag("use_full_rank_gate", missing=False),
+            full_rank_forgetting=family.full_rank_deltas,
         )
     if family.recurrent == "mamba":
         return _mamba(fields)

@@ -55,14 +55,16 @@ class KimiDeltaAttention:
     head_dim: int
     kernel: int
     full_rank_gate: bool
+    full_rank_forgetting: bool = False
 
     def params(self, hidden: int) -> int:
-        """Query, key, value, output; a low-rank forget gate; an output gate of low or full rank; one row per head."""
+        """Query, key, value, output; a forget gate and an output gate, each of low or full rank; one row per head."""
         width = self.heads * self.head_dim
         low_rank = self.head_dim * (hidden + width)
         gate = hidden * width if self.full_rank_gate else low_rank
+        forgetting = hidden * width if self.full_rank_forgetting else low_rank
         small = hidden * self.heads + 3 * width * self.kernel + width + self.heads + self.head_dim
-        return 4 * hidden * width + low_rank + gate + small
+        return 4 * hidden * width + forgetting + gate + small
 
     def kept(self) -> Kept:
         """A matrix per head and the last inputs of three convolutions."""

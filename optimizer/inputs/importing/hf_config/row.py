@@ -39,7 +39,15 @@ class Naming:
     """Of the weights, where the configuration's own is not one that is understood."""
 
 
-def model_of_config(path: Path, naming: Naming, weight_bits: Mapping[str, float]) -> Model:
+@dataclass(frozen=True)
+class ReadModel:
+    """A model's row, and what its configuration said that led to it, by field."""
+
+    model: Model
+    told: Mapping[str, str]
+
+
+def model_of_config(path: Path, naming: Naming, weight_bits: Mapping[str, float]) -> ReadModel:
     """The catalog row of a model whose config.json stands at the path, or in the folder there.
 
     Args:
@@ -66,7 +74,7 @@ def model_of_config(path: Path, naming: Naming, weight_bits: Mapping[str, float]
     vision, uncounted = vision_params(whole, decoder.hidden)
     fields.refuse_unread()
     fields.check()
-    return Model.model_validate(
+    row = Model.model_validate(
         {
             **{name: getattr(naming, name) for name in ("id", "hf_id", "licence", "source", "as_of")},
             **_counted_columns(decoder, vision),
@@ -77,6 +85,7 @@ def model_of_config(path: Path, naming: Naming, weight_bits: Mapping[str, float]
             "note": "; ".join((*_notes(whole, stored, naming), *uncounted)),
         }
     )
+    return ReadModel(row, fields.told())
 
 
 def _family(fields: Fields) -> ModelFamily:

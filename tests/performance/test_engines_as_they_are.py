@@ -1,0 +1,183 @@
+"""Engines as they are: what a release starts with on a GPU, the layouts it runs, what stages and slow links cost."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from pydantic import ValidationError
+
+from optimizer.inputs.catalog.engines import EngineDefault
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.measurements import shipped_measurements
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.performance.candidates.options import WorkloadOptions
+from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
+from optimizer.performance.measured.batch import predict_batch
+from optimizer.performance.physics.communication import bus_bandwidth
+from optimizer.performance.physics.constants import Calibration
+from optimizer.performance.physics.eras import engine_settings
+from optimizer.performance.physics.layouts import misfit
+from optimizer.performance.physics.setup import Configuration, gather
+from optimizer.performance.uncertainty.evidence import EVIDENCE, PIPELINE, not_measured, pipeline_measured, pipelines
+from optimizer.plan.question.inquiry import Inquiry
+
+SMALL = ("a100-40-sxm", "a100-80-sxm", "a100-80-pcie", "l4", "a10g", "l40s", "t4", "rtx4090", "rtx5090", "rtx6000ada")
+GB = 1e9
+
+
+def starts_with(catalogs: Catalogs, engine: str, gpu: str, version: str = "") -> tuple[float, int, int]:
+    return tuple(engine_settings(catalogs, Calibration.of(catalogs.calibration), engine, gpu, version))
+
+
+@pytest.mark.parametrize("gpu", SMALL)
+def test_vllm_starts_small_on_small_cards_and_on_the_a100(catalogs: Catalogs, gpu: str) -> None:
+    assert starts_with(catalogs, "vllm", gpu) == (0.92, 256, 2048)
+
+
+@pytest.mark.parametrize(
+    ("engine", "gpu", "version", "expected"),
+    [
+        ("vllm", "h100-sxm", "0.33.0", (0.92, 1024, 8192)),
+        ("vllm", "rtxpro6000-se", "", (0.92, 1024, 8192)),
+        ("vllm", "b200", "", (0.92, 1024, 16384)),
+        ("vllm", "mi300x", "", (0.92, 1024, 16384)),
+        ("vllm", "b200", "0.19.0", (0.9, 1024, 8192)),
+        ("vllm", "l4", "0.19.0", (0.9, 256, 2048)),
+        ("vllm", "l4", "0.10.2", (0.9, 1024, 8192)),
+        ("vllm", "h100-sxm", "0.6.3", (0.9, 256, 8192)),
+        ("vllm", "h100-sxm", "2024 (vLLM ~0.5; TRT-LLM ~0.10)", (0.9, 256, 8192)),
+        ("sglang", "t4", "", (0.88, 1024, 2048)),
+        ("sglang", "l4", "", (0.88, 1024, 4096)),
+        ("sglang", "h200-sxm", "", (0.88, 1024, 8192)),
+        ("sglang", "b200", "", (0.88, 1024, 16384)),
+        ("tensorrt-llm", "l4", "", (0.95, 2048, 8192)),
+    ],
+)
+def test_defaults_follow_release_and_device(
+    catalogs: Catalogs, engine: str, gpu: str, version: str, expected: tuple[float, int, int]
+) -> None:
+    assert starts_with(catalogs, engine, gpu, version) == expected
+
+
+def test_plans_assume_the_newest_stable_releases(catalogs: Catalogs) -> None:
+    newest = {name: engine.newest_version for name, engine in catalogs.engines.items() if engine.plannable}
+    assert newest == {"vllm": "0.33.0", "sglang": "0.5.23", "tensorrt-llm": "1.2.1"}
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "unit"),
+    [("max_num_seqs", 256, "tokens"), ("max_num_seqs", 2.5, "sequences"), ("memory_utilization", 1.5, "share")],
+)
+def test_a_default_in_another_unit_is_refused(setting: str, value: float, unit: str) -> None:
+    row = {"engine": "vllm", "source": "s", "as_of": "2026-11-21", "status": "read"}
+    with pytest.raises(ValidationError):
+        EngineDefault.model_validate(row | {"setting": setting, "value": value, "unit": unit})
+
+
+def rows(**columns: object) -> pd.DataFrame:
+    usual = {"engine": "vllm", "model": "llama-3.1-8b", "gpu": "h100-sxm", "weight_precision": "fp8", "pp": 1}
+    usual |= {"input_tokens": 1000, "output_tokens": 200, "load_type": "concurrency", "load_value": 8}
+    return pd.DataFrame(usual | columns)
+
+
+def test_degrees_that_no_engine_runs_are_refused_with_the_reason(catalogs: Catalogs) -> None:
+    found = predict_batch(rows(tp=[3, 5, 6, 8]), catalogs)
+    assert list(found["pred_status"]) == ["unsupported"] * 3 + ["ok"]
+    assert found["pred_reason"][0] == "tensor parallel 3: engines run powers of two (1, 2, 4, 8, …)"
+    odd = predict_batch(
+        rows(model=["qwen2.5-7b", "phi-4", "phi-4", "llama-3.1-8b"], tp=[8, 4, 2, 1], pp=[1, 1, 1, 64]), catalogs
+    )
+    assert list(odd["pred_status"]) == ["unsupported", "unsupported", "ok", "unsupported"]
+    assert "28 attention heads" in odd["pred_reason"][0]
+    assert "10 KV heads" in odd["pred_reason"][1]
+    assert "32 layers" in odd["pred_reason"][3]
+
+
+def test_a_layout_that_is_assumed_is_one_that_engines_run(catalogs: Catalogs) -> None:
+    found = predict_batch(rows(model="llama-3.1-405b", num_gpus=[6], tp=""), catalogs)
+    assert "tp 4" in found["pred_reason"][0] or found["pred_reason"][0].startswith("does not fit")
+
+
+def test_stages_are_no_free_lunch(catalogs: Catalogs) -> None:
+    """With the same requests on each GPU, TPOT rises with the stages: a prompt on its way holds up all of them."""
+    stages, load = [1, 2, 4, 8], [16, 32, 64, 128]
+    found = predict_batch(rows(tp=1, pp=stages, load_value=load), catalogs)
+    tpot, throughput = found["pred_tpot_ms_mean"].to_numpy(float), found["pred_output_tok_s"].to_numpy(float)
+    assert np.all(np.diff(tpot) > 0.03 * tpot[:-1])
+    assert np.all(np.diff(throughput / np.array(stages)) < 0)
+
+
+def test_a_token_passes_all_stages_in_turn(catalogs: Catalogs) -> None:
+    alone = predict_batch(rows(tp=[1, 1, 4], pp=[1, 4, 1], load_value=1), catalogs)["pred_tpot_ms_mean"].to_numpy(float)
+    assert alone[1] == pytest.approx(alone[0], rel=0.02)
+    assert alone[2] < 0.75 * alone[0]
+
+
+def options_of(catalogs: Catalogs, model: str) -> WorkloadOptions:
+    workload = {"name": "chat", "model": model, "requests_per_second": 1, "input_tokens": 1000, "output_tokens": 200}
+    return Inquiry.of(Scenario.model_validate({"name": "any", "workloads": [workload]}), catalogs).options[0]
+
+
+def test_stages_that_nobody_measured_are_never_preferred_to_fewer(catalogs: Catalogs) -> None:
+    """What has a rate with several stages was measured with stages, or fits the same GPUs with no fewer."""
+    few = replace(catalogs, offers=tuple(offer for offer in catalogs.offers if offer.provider in ("aws", "oci")))
+    options = options_of(few, "llama-3.3-70b")
+    names = [criterion.name for criterion in CONFIGURATION_CRITERIA]
+    failed, rates = dict(zip(names, options.pools[0].failed.T, strict=True)), options.pools[0].rate_per_s
+    runs = ~failed["memory"] & ~failed["divisibility"]
+    fitting = {
+        (c.engine, c.precision, c.kv_precision, options.kind[row])
+        for row, c in enumerate(options.configurations)
+        if c.pipeline_parallel == 1 and runs[row]
+    }
+    staged = [row for row, c in enumerate(options.configurations) if c.pipeline_parallel > 1 and rates[row] > 0]
+    measured = pipeline_measured(few, [options.configurations[row] for row in staged])
+    for row, known in zip(staged, measured, strict=True):
+        c = options.configurations[row]
+        assert known or (c.engine, c.precision, c.kv_precision, options.kind[row]) not in fitting
+    assert staged
+    assert failed["pipeline"].any()
+
+
+def test_stages_serve_where_heads_do_not_divide(catalogs: Catalogs) -> None:
+    """28 heads: eight cards can only be two stages of four, which is told as an estimate."""
+    few = replace(catalogs, offers=tuple(o for o in catalogs.offers if (o.gpu, o.provider) == ("a10g", "aws")))
+    options = options_of(few, "qwen2.5-7b")
+    rates = options.pools[0].rate_per_s
+    wide = [c for c, rate in zip(options.configurations, rates, strict=True) if rate > 0 and c.engine == "vllm"]
+    layouts = {(c.tensor_parallel, c.pipeline_parallel) for c in wide}
+    assert layouts == {(1, 1), (2, 1), (4, 1), (4, 2)}
+    staged = next(c for c in wide if c.pipeline_parallel == 2)
+    assert "pipeline stages with vllm on ampere-ga102" in not_measured(few, staged)
+
+
+def test_every_enumerated_layout_that_passes_divides_heads(catalogs: Catalogs) -> None:
+    for model, degree in product(catalogs.models.values(), (2, 4, 8, 16)):
+        divides = model.attention_heads % degree == 0
+        assert divides or misfit(model, degree, 1)
+        assert misfit(model, 1, model.layers) == ""
+
+
+def test_a_rack_is_one_link_domain(catalogs: Catalogs) -> None:
+    assert {catalogs.gpus[name].link_domain_gpus for name in ("gb200", "gb300")} == {72}
+    setup = gather(catalogs, [Configuration("vllm", "llama-3.1-405b", "gb200", "fp8", "bf16", 8, 1)])
+    assert setup.interconnect.bandwidth[0] == 900 * GB
+
+
+def test_cards_without_peer_to_peer_have_the_collective_that_was_measured(catalogs: Catalogs) -> None:
+    """NCCL on a g6.12xlarge: 4.0 GB/s over two cards, 5.5 over four, where PCIe's figure is 32."""
+    on_four = [Configuration("vllm", "llama-3.1-8b", "l4", "fp8", "bf16", tp, 1, "pcie", 32.0) for tp in (2, 4, 8)]
+    assert bus_bandwidth(gather(catalogs, on_four)) / GB == pytest.approx([4.0, 5.5, 5.5])
+
+
+def test_stages_count_as_measured_where_tokens_were_timed(catalogs: Catalogs) -> None:
+    """The catalog's evidence, counted again: a throughput with everything sent at once promises no latency."""
+    frame = shipped_measurements().astype(str)
+    timed = frame[(frame["pp"].str.fullmatch(r"[2-9](\.0)?")) & ~frame["tpot_ms_mean"].isin(["", "nan"])]
+    timed = timed[timed["exclude_tpot"].isin(["", "nan"]) & timed["gpu"].isin(catalogs.gpus)]
+    counted = pipelines(catalogs, timed["engine"].str.lower(), timed["model"], timed["gpu"])
+    evidence = Calibration.of(catalogs.calibration).members(EVIDENCE)
+    assert {name for name in evidence if name.startswith(PIPELINE)} == set(counted)
+    assert not any(name.startswith(f"{PIPELINE}@tensorrt-llm") for name in evidence)
