@@ -170,7 +170,10 @@ def not_measured(catalogs: Catalogs, configuration: Configuration) -> list[str]:
     # where the engine or the GPU is new, so is every combination with it
     told = [kind for kind in unknown if kind != "cell" or unknown == ["cell"]]
     columns = {kind: (left[0], right[0]) for kind, (left, right) in pairs.items()}
-    return [columns[kind][1] if kind == "gpu" else "{1} on {0}".format(*columns[kind]) for kind in told]
+    found = [columns[kind][1] if kind == "gpu" else "{1} on {0}".format(*columns[kind]) for kind in told]
+    if not pipeline_measured(catalogs, [configuration])[0]:
+        found.append(f"pipeline stages with {configuration.engine} on {catalogs.gpus[configuration.gpu].architecture}")
+    return found
 
 
 def measured_groups(metric: str, pairs: Pairs, group: Sequence[str]) -> dict[str, int]:
