@@ -18,7 +18,6 @@ NEUTRAL: Mapping[str, Mapping[str, float]] = {
         NEVER,
     ),
     "smooth roofline, narrow experts slower": {"roofline_norm": 50.0, "expert_width_exponent": NEVER},
-    "prefills interrupting decode": {"interference_factor": NEVER},
     "TTFT beside the prefill: per request, launches, waited steps": dict.fromkeys(
         (
             "request_overhead_s",

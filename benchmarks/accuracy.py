@@ -1,12 +1,13 @@
 """How accurate the predictions are on what they were not fitted to; regenerates docs/accuracy.md.
 
-    python benchmarks/accuracy.py            # fits again and again (minutes), stores the results, renders the page
+    python benchmarks/accuracy.py            # leaves out again and again (minutes), stores and renders
     python benchmarks/accuracy.py --render   # the page from the stored results (seconds)
 
-Each scheme leaves a part of the measurements out, fits every free constant to the rest from the priors, and predicts
-the part. What belongs together is left out together: a configuration (model, GPU, layout, precision) whatever source
-published it, so that no twin of it stays behind; a model; a GPU; a generation of GPUs or a whole vendor; a source.
-The search for those constants begins at the shipped ones, to save time; what is minimized knows only the rest.
+Each scheme leaves a part of the measurements out, takes the constants that the rest alone asks for, and predicts the
+part. What belongs together is left out together: a source; an architecture with an engine and dense or routed models;
+a configuration (model, GPU, layout, precision) whatever source published it, so that no twin of it stays behind; a
+model; a GPU; a generation of GPUs or a whole vendor. The constants without a part are one step of the fit's own from
+the shipped ones (decision 0004); ablations are fitted anew.
 """
 
 import argparse
@@ -28,12 +29,17 @@ from accuracy_page import page
 from noise_floor import noise_floor
 
 from optimizer.answers.accuracy.calibrate import fit
+from optimizer.answers.accuracy.calibration_rows import Origin, evidence_rows, ordered, source_of
 from optimizer.answers.accuracy.decisions import decided
 from optimizer.answers.accuracy.validate import error_table, errors, judged
+from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.catalog.records import CalibrationEntry, Catalogs
 from optimizer.inputs.measurements import deployments_of, shipped_measurements
+from optimizer.performance.fit.fitting import problem
+from optimizer.performance.fit.solving import linearized
 from optimizer.performance.measured.batch import predict_batch
+from optimizer.performance.uncertainty.evidence import EVIDENCE
 from optimizer.report.accuracy.plots import plot_errors
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -74,12 +80,32 @@ def _column(name: str) -> "Labelled":
 Labelled = Callable[[pd.DataFrame, Catalogs], pd.Series]
 """What belongs together, by name, of every row."""
 
+
+def cell(frame: pd.DataFrame, catalogs: Catalogs) -> pd.Series:
+    """Architecture, engine, and dense or routed models."""
+    routed = {name: _routed(name, catalogs) for name in frame["model"].unique()}
+    architecture = {gpu.id: gpu.architecture for gpu in catalogs.gpus.values()}
+    columns = [frame["gpu"].map(architecture).fillna("?"), frame["engine"].str.lower(), frame["model"].map(routed)]
+    return pd.concat(columns, axis=1).agg("|".join, axis=1)
+
+
+def _routed(name: str, catalogs: Catalogs) -> str:
+    try:
+        return "moe" if catalogs.model(name).moe_experts else "dense"
+    except InputError:
+        return "unknown"
+
+
+FOREIGN = ("sources", "architectures, engines and kinds")
+"""Schemes whose predictions know nothing of who measured, so that somebody else's settings count."""
+
 SCHEMES: dict[str, tuple[Labelled, int]] = {
-    "configurations": (configuration, 4),
-    "models": (_column("model"), 4),
-    "GPUs": (_column("gpu"), 4),
+    "sources": (_column("source"), 8),
+    "architectures, engines and kinds": (cell, 10),
+    "configurations": (configuration, 8),
+    "models": (_column("model"), 8),
+    "GPUs": (_column("gpu"), 8),
     "generations and vendors": (generation, 5),
-    "sources": (_column("source"), 5),
 }
 """What is left out together, and in how many parts."""
 
@@ -99,14 +125,10 @@ Job = tuple[str, int, tuple[CalibrationEntry, ...], np.ndarray]
 """Name, part, the calibration to fit under, and the rows left out, (n,)."""
 
 
-def jobs(frame: pd.DataFrame, catalogs: Catalogs, parts: Sequence[str]) -> Iterator[Job]:
-    """Every fit that is needed, and what it then has to predict."""
-    for scheme, (labelled, count) in SCHEMES.items() if "schemes" in parts else ():
-        part = folds(labelled(frame, catalogs), count)
-        for at in range(count):
-            yield scheme, at, catalogs.calibration, part == at
+def jobs(frame: pd.DataFrame, catalogs: Catalogs) -> Iterator[Job]:
+    """Every fit that the ablations need, and what it then has to predict."""
     part = folds(configuration(frame, catalogs), ABLATION_FOLDS)
-    for name in ABLATIONS if "ablations" in parts else ():
+    for name in ABLATIONS:
         yield name, 0, without(catalogs.calibration, name), part == 0
 
 
@@ -114,21 +136,47 @@ def left_out(job: Job) -> tuple[str, int, pd.DataFrame]:
     """Fit to the rest; the part's rows with their predictions, as `predict_batch` returns them."""
     name, at, entries, out = job
     frame, catalogs = shipped_measurements(), replace(load_catalogs(), calibration=entries)
-    fitted = fit(frame[~out], catalogs, intervals=False, near=entries if name in SCHEMES else ())
+    fitted = fit(frame[~out], catalogs, intervals=False)
     predicted = predict_batch(deployments_of(frame[out]), replace(catalogs, calibration=fitted.entries), look_up=False)
     return name, at, predicted.assign(row=np.flatnonzero(out))
+
+
+def without_parts(frame: pd.DataFrame, catalogs: Catalogs) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Every scheme with all rows predicted by what the fit would be without their part, and its evidence."""
+    fitted = problem(frame, catalogs)
+    shipped = fitted.calibration.values[fitted.parameters.position]
+    around = linearized(fitted, np.log(shipped / fitted.parameters.start))
+    origin = Origin(source_of(frame, catalogs), catalogs.as_of, "the rest")
+    for scheme, (labelled, count) in SCHEMES.items():
+        part = folds(labelled(frame, catalogs), count)
+        found = []
+        for at in range(count):
+            fold = part[fitted.rows] == at
+            values = fitted.parameters.values(fitted.calibration, around.without(fold[around.row]))
+            evidence = evidence_rows(fitted.take(np.flatnonzero(~fold)), catalogs, origin, keep=False)
+            entries = [
+                entry.model_copy(update={"value": float(value)})
+                for entry, value in zip(catalogs.calibration, values, strict=True)
+                if entry.parameter != EVIDENCE
+            ]
+            known = replace(catalogs, calibration=ordered([*entries, *evidence]))
+            rows = deployments_of(frame[part == at])
+            predicted = predict_batch(rows, known, look_up=False, foreign=scheme in FOREIGN)
+            found.append(predicted.assign(row=np.flatnonzero(part == at)))
+        yield scheme, pd.concat(found).sort_values("row", ignore_index=True)
 
 
 def run(workers: int, parts: Sequence[str]) -> dict[str, pd.DataFrame]:
     """All fits: every row's predictions by scheme or ablation."""
     frame, catalogs = shipped_measurements(), load_catalogs()
     found: dict[str, list[pd.DataFrame]] = {}
-    todo = list(jobs(frame, catalogs, parts))
+    schemes = dict(without_parts(frame, catalogs)) if "schemes" in parts else {}
+    todo = list(jobs(frame, catalogs)) if "ablations" in parts else []
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         for done, (name, at, predicted) in enumerate(pool.map(left_out, todo), start=1):
             found.setdefault(name, []).append(predicted)
             sys.stderr.write(f"{done} of {len(todo)}: {name}, part {at + 1}\n")
-    return {name: pd.concat(each).sort_values("row", ignore_index=True) for name, each in found.items()}
+    return schemes | {name: pd.concat(each).sort_values("row", ignore_index=True) for name, each in found.items()}
 
 
 def scheme_results(left: dict[str, pd.DataFrame], frame: pd.DataFrame, catalogs: Catalogs) -> dict[str, Any]:

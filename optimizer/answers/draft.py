@@ -117,4 +117,4 @@ def _or_comment(line: str, value: object, example: str) -> str:
     """A field as answered, or an example of it behind a comment sign."""
     if value is None:
         return line.format("# ", example)
-    return line.format("", f"{value:g}" if isinstance(value, float) else value)
+    return line.format("", str(value).removesuffix(".0"))

@@ -1,9 +1,11 @@
 """The explanation of an answer, put together: what binds, what else there is, how sure it is; as far as time allows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from decimal import Decimal
 
 from optimizer.base.clock import Limit, LimitReached, until_limit
+from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.alternatives import (
     availability,
     central_prediction,
@@ -11,7 +13,6 @@ from optimizer.plan.explain.alternatives import (
     next_best,
     opportunities,
     rule_of_thumb,
-    summarized,
 )
 from optimizer.plan.explain.binding import deciding, requirements, with_deciding
 from optimizer.plan.explain.breakpoints import limit_breakpoints, price_breakpoints
@@ -19,13 +20,17 @@ from optimizer.plan.explain.levers import levers
 from optimizer.plan.explain.losses import instance_lost
 from optimizer.plan.explain.marginal import marginal_values, worth_moving
 from optimizer.plan.explain.simplicity import rounded_up_percent
+from optimizer.plan.explain.unpublished import unpublished
 from optimizer.plan.explain.ways_out import ways_out
+from optimizer.plan.grounds.benchmark import first_benchmark
 from optimizer.plan.grounds.exposure import exposure
+from optimizer.plan.grounds.filters import idle_filters
 from optimizer.plan.grounds.rejections import Census, nearest_misses
 from optimizer.plan.grounds.scope import narrow
 from optimizer.plan.grounds.warnings import warnings
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
+from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.explanation import Alternative, Explanation
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.report import Simplicity
@@ -53,19 +58,27 @@ def explained(
     measured = requirements(scenario, inquiry.catalogs, bought)
     fields, limit = until_limit(deciding(few, bought, measured, promises))
     limits = with_deciding(measured, fields)
-    others = list(next_best(few, bought))
+    unbudgeted = few.under_policy(max_monthly_usd=None) if scenario.policy.max_monthly_usd is not None else few
+    others = list(next_best(unbudgeted, bought))
     offered = [*promises.values(), *opportunities(inquiry, bought), *central_prediction(few, bought)]
-    offered += by_api(inquiry, bought)
-    rules = list(rule_of_thumb(few, bought))
-    offered += availability(replace(few, clock=few.clock.share(SHARE_OF_AVAILABILITY)), bought)
-    uncompared = [item.text for item in (*others, *offered, *rules) if item.outcome == "unproven"]
+    untold = list(unpublished(inquiry, bought))
+    offered += untold
+    also = list(by_api(inquiry, bought))
+    rules = list(rule_of_thumb(unbudgeted, bought))
+    also += availability(replace(unbudgeted, clock=few.clock.share(SHARE_OF_AVAILABILITY)), bought)
+    uncompared = [item.text for item in (*others, *offered, *also, *rules) if item.outcome == "unproven"]
+    week = None if _proven(answer) else answer.formulation.periods
     return Explanation(
         summary=_summary(answer, bought, simplicity),
         binding=[item for item in limits if item.binding],
         requirements=limits,
-        alternatives=sorted(_compared(others), key=lambda item: (item.monthly_cost_usd is None, item.monthly_cost_usd)),
+        alternatives=sorted(
+            _within(scenario, _compared(others)),
+            key=lambda item: (item.monthly_cost_usd is None, item.monthly_cost_usd),
+        ),
         opportunities=_compared(offered),
-        baselines=_compared(rules),
+        also_priced=tuple(_compared(also)),
+        baselines=_within(scenario, _compared(rules)),
         rejected=counts.rejected,
         nearest_misses=[],
         conflict=[],
@@ -73,14 +86,41 @@ def explained(
         marginal_values=[],
         breakpoints=[],
         exposure=None,
+        benchmark=first_benchmark(scenario, inquiry.catalogs, bought),
         instance_lost=instance_lost(scenario, bought),
-        warnings=warnings(scenario, inquiry.catalogs, bought, None if _proven(answer) else answer.formulation.periods),
+        warnings=[
+            *idle_filters(scenario, inquiry.market),
+            *warnings(scenario, inquiry.catalogs, bought, week),
+            *savings(untold),
+        ],
         not_worked_out=[*_stopped("which other limits bind", limit), *uncompared],
     )
 
 
+def savings(found: Sequence[Alternative]) -> Iterator[str]:
+    """What a floor costs that keeps out what nobody published, as far as that would be cheaper."""
+    for item in found:
+        if item.difference_usd is not None and item.difference_usd < 0:
+            yield f"{item.change}: ${-item.difference_usd:,.2f} less a month, {item.summary}"
+
+
 def _compared(found: Sequence[Alternative]) -> list[Alternative]:
     return [item for item in found if item.outcome != "unproven"]
+
+
+def _cheapest_first(item: Alternative) -> tuple[bool, Decimal | None]:
+    return item.monthly_cost_usd is None, item.monthly_cost_usd
+
+
+def _within(scenario: Scenario, found: Sequence[Alternative]) -> list[Alternative]:
+    """The same plans; of those that cost more than the budget it is said."""
+    budget = scenario.policy.max_monthly_usd
+    return [
+        item.model_copy(update={"change": f"{item.change}, over the budget", "text": f"{item.text}; over the budget"})
+        if budget is not None and item.monthly_cost_usd is not None and item.monthly_cost_usd > budget
+        else item
+        for item in found
+    ]
 
 
 def _stopped(what: str, limit: Limit | None) -> list[str]:
@@ -166,6 +206,6 @@ def without_plan(answer: Answer, beside: Inquiry, counts: Census) -> Explanation
         marginal_values=[],
         breakpoints=[],
         exposure=None,
-        warnings=[],
+        warnings=list(idle_filters(inquiry.scenario, inquiry.market)),
         not_worked_out=left_out,
     )

@@ -7,15 +7,17 @@ from typing import Final
 
 from optimizer.base.clock import Clock, Limit, until_limit
 from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.figures import exactly
 from optimizer.base.model import Strict
 from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.explain.alternatives import summarized
+from optimizer.plan.question.batches import at_best_hours
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.question.solving import for_variations
+from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.fields import Figure, Outcome, Usd
 from optimizer.plan.variants.frontier import SWEEPABLE, Change, Point, Sweep, changes, points, set_to
 
@@ -136,7 +138,7 @@ def swept(
     if findings:
         raise InputError(findings)
     first, second = _axes(scenario, sweeps)
-    whole = replace(Inquiry.of(scenario, catalogs, clock), simplifies=False)
+    whole = replace(at_best_hours(Inquiry.of(scenario, catalogs, clock)), simplifies=False)
     inquiry = whole if any(sweep.field == "min_quality" for sweep in sweeps) else narrowed(whole)
     inquiry = for_variations(inquiry)
     begin, steps = progress or silent, iter(frontier_steps(sweeps))
@@ -189,7 +191,7 @@ def _axes(scenario: Scenario, sweeps: Sequence[Sweep]) -> tuple[Sweep, Sweep | N
                 set_to(scenario, sweep, value)
             except ValueError as error:
                 raise _refused(
-                    f"{sweep.name} cannot be {value:g}", "see the field's range in docs/scenario.md"
+                    f"{sweep.name} cannot be {exactly(value)}", "see the field's range in docs/scenario.md"
                 ) from error
     return first, second
 
@@ -202,7 +204,7 @@ def _change(change: Change, first: Sweep, plans: Sequence[str]) -> FrontierChang
     holds, starts = change.before.values[first.name], change.after.values[first.name]
     unit = SWEEPABLE[first.field].removeprefix("share")
     others = {name: value for name, value in change.before.values.items() if name != first.name}
-    where = "".join(f", {name} {value:g}" for name, value in others.items())
+    where = "".join(f", {name} {exactly(value)}" for name, value in others.items())
     return FrontierChange(
         field=first.name,
         at=others,
@@ -212,7 +214,7 @@ def _change(change: Change, first: Sweep, plans: Sequence[str]) -> FrontierChang
         after_usd=change.after.cost_usd,
         before_plan=_index(change.before, plans),
         after_plan=_index(change.after, plans),
-        text=f"{first.name} {holds:g} → {starts:g} {unit}".rstrip()
+        text=f"{first.name} {exactly(holds)} → {exactly(starts)} {unit}".rstrip()
         + f"{where}: {_cost(change.before)} → {_cost(change.after)}",
     )
 

@@ -15,8 +15,10 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.simplicity import simplicity_of
+from optimizer.plan.grounds.question import asked
 from optimizer.plan.grounds.rejections import Census, census
 from optimizer.plan.grounds.scope import bound_of, reason_of, scope_of
+from optimizer.plan.question.batches import at_best_hours
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.mixing import mixing_of
 from optimizer.plan.question.solving import solved
@@ -119,7 +121,7 @@ def optimized(
         counts = census(inquiry.options, inquiry.market)
     with watch.phase("solving"):
         inquiry = replace(inquiry, clock=clock.share(SHARE_OF_PLAN), best_and_bound=best_and_bound)
-        answer = solved(inquiry)
+        answer = solved(at_best_hours(inquiry))
         inquiry = answer.inquiry
     if answer.solution.outcome not in ("optimal", "feasible"):
         with watch.phase("comparing"):
@@ -179,7 +181,7 @@ def _report(
     eliminated = {SAME_PLATFORM: (answer.cheapest or answer).formulation.same_platform, **solution.eliminated}
     return PlanReport(
         scenario=inquiry.scenario.name,
-        asked=tuple(f"{each.name}: {words}" for each in inquiry.scenario.workloads for words in each.stated_as),
+        asked=tuple(asked(inquiry.scenario)),
         outcome=solution.outcome,
         monthly_cost_usd=total,
         cheapest_usd=least,
@@ -209,7 +211,7 @@ def _report(
         periods=fleet.periods,
         placement=fleet.placement,
         migration=fleet.migration,
-        costs=costs(bought) if bought else None,
+        costs=costs(bought, inquiry.scenario.policy) if bought else None,
         explanation=explanation,
         verification=verification,
         inputs=inputs_of(inquiry.scenario, inquiry.catalogs),

@@ -99,6 +99,6 @@ def _cv2(text: str) -> float:
     except ValueError:
         value = float("nan")
     if not (np.isfinite(value) and 0 < value <= MOST_CV2):
-        problem = f"'{text}': the squared variation is a number above 0, at most {MOST_CV2:g}"
+        problem = f"'{text}': the squared variation is a number above 0, at most {MOST_CV2:.0f}"
         raise InputError([Finding("--arrivals", 0, "", problem, FORMS)])
     return value

@@ -14,15 +14,16 @@ from optimizer.inputs.requirements.stated import waivable
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.market.criteria import CRITERIA, OFFER_CRITERIA
-from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.explain.conflict import plan_without
 from optimizer.plan.explain.pricing import SAME_COST, crossing
 from optimizer.plan.explain.ways_out import WayOut, alone, relaxation, together
 from optimizer.plan.grounds.cost_factors import CostFactor, cost_factors
+from optimizer.plan.question.batches import at_best_hours
 from optimizer.plan.question.forcing import MENDABLE, OF_CONFIGURATIONS, OF_OFFERS, Choice, forced, offers_of, unknown
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
+from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.explanation import Relaxation
 from optimizer.plan.record.fields import Figure, Usd
 from optimizer.plan.record.fleet import Deployment, PlannedFleet
@@ -105,7 +106,7 @@ def why_not(
     begin = progress or silent
     begin("predicting")
     clock = Clock(time_limit_s, work_limit)
-    inquiry = Inquiry.of(scenario, catalogs, clock.share(SHARE_OF_EACH_PLAN))
+    inquiry = at_best_hours(Inquiry.of(scenario, catalogs, clock.share(SHARE_OF_EACH_PLAN)))
     findings = tuple(unknown(choice, inquiry))
     if findings:
         raise InputError(findings)

@@ -26,6 +26,7 @@ LISTINGS: Final = (
     "round-trips",
     "grid",
     "price_checks",
+    "serverless_checks",
     "thinking",
     "models",
     "aliases",

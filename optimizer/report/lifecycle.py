@@ -6,6 +6,7 @@ from textwrap import fill
 from typing import Final
 
 from optimizer.answers.lifecycle.types import LifecycleReport, MonthOfLife, TrainingCost
+from optimizer.base.figures import figure
 from optimizer.base.units import HOURS_PER_DAY
 from optimizer.report.layout.amounts import money
 from optimizer.report.layout.columns import Cell, table_of
@@ -16,7 +17,7 @@ from optimizer.report.layout.text import DEFAULT_WIDTH, section_text
 MOST_MONTHS_SHOWN: Final = 24
 MONTH_COLUMNS: Final[Mapping[str, Cell]] = {
     ">month": "{month}",
-    ">req/s": "{requests_per_second:.3g}",
+    ">req/s": "{requests_per_second:figure}",
     "plan": "{plan}",
     ">training": lambda month: f"{month.training_usd:,.2f}" if month.training_usd else "",
     ">storage": lambda month: f"{month.storage_usd:,.2f}" if month.storage_usd else "",
@@ -27,17 +28,17 @@ MONTH_COLUMNS: Final[Mapping[str, Cell]] = {
 TRAINING_COLUMNS: Final[Mapping[str, Cell]] = {
     "run": "{name}",
     "GPUs": "{gpus:,}× {gpu:|GPU}",
-    ">hours": "{hours:,.4g}",
-    ">$/GPU-h": "{usd_per_gpu_hour:.4g}",
+    ">hours": "{hours:rounded}",
+    ">$/GPU-h": "{usd_per_gpu_hour:rounded}",
     ">overhead": "{overhead_share:.0%}",
     ">$ a run": "{cost_per_run_usd:,.2f}",
-    ">runs": "{runs:,.4g}",
+    ">runs": "{runs:rounded}",
     ">all runs": "{cost_usd:,.2f}",
     "price of": lambda run: run.price_source if run.price_as_of is None else f"{run.price_source}, {run.price_as_of}",
 }
 SIZE_COLUMNS: Final[Mapping[str, Cell]] = {
     ">GPUs": "{gpus:,}",
-    ">days": lambda size: f"{size.hours / HOURS_PER_DAY:,.3g}",
+    ">days": lambda size: figure(size.hours / HOURS_PER_DAY),
     ">$ a run": "{cost_usd:,.2f}",
     ">efficiency": "{efficiency:.0%}",
     "": lambda size: "chosen" if size.chosen else "",
@@ -61,7 +62,7 @@ def summary(report: LifecycleReport) -> str:
     if report.total_usd is None or report.serving_usd is None or report.inference_share is None:
         month = report.by_month[(report.first_month_without_plan or 1) - 1]
         return (
-            f"No plan for {report.scenario} from month {month.month}, at {month.requests_per_second:.3g} req/s: "
+            f"No plan for {report.scenario} from month {month.month}, at {figure(month.requests_per_second)} req/s: "
             f"{month.plan}."
         )
     parts = [f"training {money(report.training_usd)}"]
@@ -87,7 +88,8 @@ def lifecycle_sections(report: LifecycleReport) -> tuple[Section, ...]:
 
 def _months(report: LifecycleReport) -> Section:
     """Every month of a short life; of a long one the first and last, and those in which the plan changes."""
-    growth = f"{report.growth_percent_per_month:+g} % a month" if report.growth_percent_per_month else "no growth"
+    percent = report.growth_percent_per_month
+    growth = f"{figure(percent)} % growth a month" if percent else "no growth"
     months = report.by_month
     shown = months if len(months) <= MOST_MONTHS_SHOWN else _turning_points(months)
     fewer = f"{len(shown)} of {len(months)} months: first, last, and where the plan changes"
@@ -109,7 +111,7 @@ def _sizes(run: TrainingCost) -> Section:
 def _power(report: LifecycleReport) -> Section:
     """The first and the last month, and the whole."""
     first, last = report.by_month[0], report.by_month[-1]
-    facility = f"PUE {report.pue:g}" if report.pue is not None else "GPUs alone, no PUE given"
+    facility = f"PUE {figure(report.pue)}" if report.pue is not None else "GPUs alone, no PUE given"
     rows = tuple(
         (what, _figure(getattr(first, field)), _figure(getattr(last, field)), whole, unit)
         for what, field, whole, unit in (
@@ -128,4 +130,4 @@ def _figure(value: float | None) -> str:
     """Three significant digits, never fewer than the units."""
     if value is None:
         return "unknown"
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 100 else figure(value)

@@ -23,10 +23,11 @@ from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
+from optimizer.plan.readback.summary import summarized
+from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.report.compare.compare import SHEET_COLUMNS, compare_answer, compare_csv, compare_html
 from optimizer.report.compare.sheet import write_xlsx
 from optimizer.report.export import as_json, rendered
@@ -43,9 +44,9 @@ def two_clouds() -> Scenario:
 @pytest.mark.parametrize(
     ("name", "by"), [("deepseek-v3", "precision"), ("office-hours", "pricing_term"), ("ci-gate", "provider")]
 )
-def test_the_winner_is_the_plan(name: str, by: str, catalogs: Catalogs, asked: Callable[[str], Inquiry]) -> None:
-    answer = compare(load_scenario(name), catalogs, by)
-    first, plan = answer.choices[0], read_back(solved(asked(name)))
+def test_the_winner_is_the_plan(name: str, by: str, catalogs: Catalogs, fleet: Callable[[str], PlannedFleet]) -> None:
+    answer = compare(with_policy(load_scenario(name), simplicity_percent=0), catalogs, by)
+    first, plan = answer.choices[0], fleet(name)
     assert (first.rank, first.verdict, first.outcome) == (1, "complies", "optimal")
     assert first.monthly_cost_usd == plan.monthly_cost_usd
     assert first.difference_usd == 0

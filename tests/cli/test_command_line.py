@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ def test_a_plan_answers_in_its_first_line(optimizer: Command) -> None:
     assert result.err == ""
     first = result.out.splitlines()[0]
     assert first.startswith("$")
-    assert "a month for chat-8b, within 0.8 % of the cheapest, which is proven: 1× " in first
+    assert re.search("a month for chat-8b, .*proven", first)
     assert max(map(len, result.out.splitlines())) <= 120
     assert not any(line != line.rstrip() for line in result.out.splitlines())
 

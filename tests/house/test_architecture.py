@@ -51,6 +51,34 @@ def test_a_module_reads_in_one_sitting_and_says_what_it_is(path: Path) -> None:
     assert ast.get_docstring(ast.parse(text))
 
 
+SAID = [
+    path
+    for path in MODULES
+    if path.relative_to(PACKAGE).parts[0] in {"answers", "plan", "report"} and "verify" not in path.parts
+]
+"""Where sentences are made that people read; verification says what it found to six digits."""
+
+
+@pytest.mark.parametrize("path", SAID, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_number_is_written_with_an_exponent(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    read_again = {
+        id(node)
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call) and ast.unparse(call.func) in {"float", "Decimal", "Fraction"}
+        for node in ast.walk(call)
+    }
+    written = [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FormattedValue)
+        and isinstance(node.format_spec, ast.JoinedStr)
+        and str(getattr(node.format_spec.values[-1], "value", "")).endswith("g")
+        and id(node) not in read_again
+    ]
+    assert not written, f"write figure(…) of optimizer/base/figures.py on lines {written}"
+
+
 def test_no_gpu_is_named_in_the_physics_or_the_program() -> None:
     known = {gpu.casefold() for gpu in load_catalogs().gpus}
     assert "h100-sxm" in known

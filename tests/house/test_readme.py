@@ -81,14 +81,14 @@ def test_every_command_shown_parses(arguments: list[str]) -> None:
 
 def test_the_main_command_runs(optimizer: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    assert re.search("proven", optimizer(*commands()[0]).out.splitlines()[0])
+    assert "proven" in optimizer(*commands()[0]).out.splitlines()[0]
 
 
 def test_the_example_has_the_sections_of_a_plan(planned: Callable[[str], PlanReport]) -> None:
     (example,) = blocks("text")
-    titles = [line for line in example.splitlines()[1:] if line and not line.startswith(" ")]
+    titles = [line for line in example.partition("\n\n")[2].splitlines() if line and not line.startswith(" ")]
     assert titles == [section.title for section in plan_sections(planned("chat-8b"))]
-    assert re.match(r"\$[\d,]+\.\d\d a month for chat-8b, (proven optimal|within .* which is proven): ", example)
+    assert re.match(r"\$[\d,]+\.\d\d a month for chat-8b, [^:]*proven[^:]*: ", example)
 
 
 @pytest.fixture

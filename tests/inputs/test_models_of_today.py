@@ -65,6 +65,34 @@ def test_published_files_also_hold_the_heads_that_predict_further_tokens(
     assert found == pytest.approx(with_prediction_heads_b, rel=1e-3)
 
 
+STEP: dict[str, object] = {
+    "model_type": "step3p5",
+    **{"num_hidden_layers": 45, "hidden_size": 4096, "num_attention_heads": 64, "num_attention_groups": 8},
+    **{"head_dim": 128, "vocab_size": 128896, "max_position_embeddings": 262144, "torch_dtype": "bfloat16"},
+    **{"intermediate_size": 11264, "sliding_window": 512, "moe_num_experts": 288, "moe_top_k": 8},
+    **{"moe_intermediate_size": 1280, "share_expert_dim": 1280, "moe_layers_enum": ",".join(map(str, range(3, 45)))},
+    "layer_types": (["full_attention"] + ["sliding_attention"] * 3) * 12,
+    "attention_other_setting": {"num_attention_heads": 96},
+}
+"""Windowed layers with more heads than the others, and types of prediction heads behind those of the layers."""
+SHARING: dict[str, object] = {
+    "model_type": "gemma4_text",
+    **{"num_hidden_layers": 30, "hidden_size": 2304, "num_attention_heads": 8, "num_key_value_heads": 4},
+    **{"head_dim": 256, "global_head_dim": 512, "intermediate_size": 9216, "vocab_size": 262144},
+    **{"hidden_size_per_layer_input": 256, "vocab_size_per_layer_input": 262144, "num_kv_shared_layers": 10},
+    **{"use_double_wide_mlp": True, "max_position_embeddings": 131072, "sliding_window": 512, "dtype": "bfloat16"},
+    "layer_types": (["sliding_attention"] * 5 + ["full_attention"]) * 5,
+}
+"""The last layers read the cache of earlier ones, and each layer has an embedding of its own."""
+
+
+@pytest.mark.parametrize(("content", "counted"), [(STEP, 196_956_118_272), (SHARING, 5_657_561_600)])
+def test_layers_that_differ_are_counted_one_by_one(
+    content: dict[str, object], counted: int, tmp_path: Path, catalogs: Catalogs
+) -> None:
+    assert read(tmp_path, content, catalogs).total_params_b == pytest.approx(counted / 1e9, rel=2e-5)
+
+
 KEPT = {
     # 57 of 60 layers read 16 blocks of 128 tokens; keys of 128 elements choose them, in 16 bits
     "MiniMaxAI/MiniMax-M3": {

@@ -200,7 +200,6 @@ def test_an_adapter_has_the_weights_that_are_published_of_it(catalogs: Catalogs)
     [
         ("BAAI/bge-m3", "embedding models"),
         ("openai/whisper-large-v3", "speech models"),
-        ("Qwen/Qwen2.5-VL-7B-Instruct", "vision-language models"),
         ("black-forest-labs/FLUX.1-dev", "image and video models"),
     ],
 )
@@ -211,6 +210,12 @@ def test_a_model_that_writes_no_text_is_refused_by_what_it_is(
     (finding,) = check_scenario(Scenario(name="asked", workloads=(own,)), catalogs)
     assert finding.field == "workloads[chat].model"
     assert f"{kind} are not planned" in finding.hint
+
+
+def test_an_unknown_model_that_reads_images_is_planned_by_its_text_part(workload: Any, catalogs: Catalogs) -> None:
+    own = workload(requests_per_second=1, model="Qwen/Qwen2.5-VL-7B-Instruct")
+    (finding,) = check_scenario(Scenario(name="asked", workloads=(own,)), catalogs)
+    assert "planned by its text part: `optimizer catalog add-model`" in finding.hint
 
 
 def test_no_known_model_is_taken_for_another_kind(catalogs: Catalogs) -> None:

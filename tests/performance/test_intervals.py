@@ -15,7 +15,7 @@ from optimizer.performance.uncertainty.evidence import PLANNING_LOAD, margins
 from optimizer.performance.uncertainty.intervals import HALF_WIDTH, HIGH, LOW, PLANNING, UNSEEN, load_class
 
 KNOWN = Configuration("vllm", "llama-3.1-8b", "h100-sxm", "bf16", "bf16", 1, 1)
-NOVELTIES = ("gpu", "model", "precision", "engine", "model_kind", "host_link")
+NOVELTIES = ("gpu", "model", "precision", "engine", "model_kind", "cell", "host_link", "author")
 
 
 def synthetic(count: int, spread: float, new: float, seed: int = 1) -> HeldOutErrors:
@@ -25,12 +25,12 @@ def synthetic(count: int, spread: float, new: float, seed: int = 1) -> HeldOutEr
     errors = random.normal(0.0, np.where(unseen, np.hypot(spread, new), spread), (3, count))
     names = np.array([f"group {at // 4}" for at in range(count)], dtype=object)
     load = np.where(np.arange(count) % 2 == 0, "offline", "request_rate").astype(object)
-    missing = {kind: unseen if kind == "gpu" else np.zeros(count, dtype=np.bool_) for kind in NOVELTIES}
+    missing = {kind: np.tile(unseen & (kind == "gpu"), (3, 1)) for kind in NOVELTIES}
     return HeldOutErrors(errors, load, np.full(count, "vllm", dtype=object), names, missing)
 
 
 def test_widths_are_found_again_in_errors_of_a_known_spread() -> None:
-    tables = interval_tables(synthetic(12_000, 0.1, 0.3), -0.4, 8)
+    tables = interval_tables(synthetic(12_000, 0.1, 0.3), 8)
     for metric in METRICS:
         assert tables[HALF_WIDTH, metric] == pytest.approx(1.645 * 0.1, rel=0.05)
         assert narrowest(tables, metric, "offline", "vllm") == pytest.approx(1.645 * 0.1, rel=0.1)
@@ -45,7 +45,7 @@ def test_a_class_of_few_groups_is_drawn_to_the_broader_one() -> None:
     rows = synthetic(4_000, 0.1, 0.0)
     rows.engine[:8] = "tgi"
     rows.errors[:, :8] = 1.0
-    tables = interval_tables(rows, -0.4, 8)
+    tables = interval_tables(rows, 8)
     width = narrowest(tables, "tpot", "offline", "tgi")
     assert narrowest(tables, "tpot", "offline", "vllm") < width < 0.5
 

@@ -37,13 +37,14 @@ def test_every_calibrated_row_is_declared(calibration: Calibration) -> None:
         "interval_half_width",
         "interval_unseen",
         "interval_low_share",
+        "interval_tail",
+        "run_waited_steps_closed",
         "interval_high_share",
         "planning_share",
         "repeat_noise",
         "era_first_version",
         "version_in_year",
         "eight_bit_kv_default",
-        "run_waited_steps_closed",
     }
     assert {entry.parameter for entry in calibration.entries} - set(HIERARCHY) == beside
 
@@ -90,8 +91,9 @@ def test_versions_are_read_from_free_text(engine: str, text: str, number: float 
 
 
 def test_an_era_is_the_last_that_started(calibration: Calibration) -> None:
-    assert era_of(calibration, "vllm", "0.8.5") == era_of(calibration, "vllm", "0.10.2")
-    assert era_of(calibration, "vllm", "0.8.5") != era_of(calibration, "vllm", "0.11.0")
+    assert era_of(calibration, "vllm", "0.9.1") == era_of(calibration, "vllm", "0.10.2")
+    assert era_of(calibration, "vllm", "0.8.5") != era_of(calibration, "vllm", "0.9.0")
+    assert era_of(calibration, "vllm", "0.10.2") != era_of(calibration, "vllm", "0.11.0")
     assert era_of(calibration, "vllm", "") == era_of(calibration, "vllm", "0.22.1")
     assert era_of(calibration, "vllm", "2023") == era_of(calibration, "vllm", "0.2.0")
 

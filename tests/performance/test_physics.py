@@ -16,6 +16,7 @@ from optimizer.performance.candidates.predict import (
     operate,
     sustainable_rate,
 )
+from optimizer.performance.physics.roofline import attainable
 from optimizer.performance.physics.setup import Configuration, Setup, gather
 from optimizer.performance.uncertainty.evidence import Margins
 
@@ -119,7 +120,7 @@ def test_more_memory_never_hurts(machines: Setup) -> None:
     bigger = replace(machines, hardware=replace(machines.hardware, usable_bytes=machines.hardware.usable_bytes * 1.5))
     limits = LatencyLimits({"p95": 2.0}, {"mean": 0.05}, {}, Margins.same())
     small, large = (sustainable_rate(each, CHAT, limits).rate_per_s for each in (machines, bigger))
-    assert np.all(large >= small * (1 - 1e-6))
+    assert np.all(large >= small * (1 - 1e-4))
 
 
 def test_a_looser_limit_never_lowers_the_rate(machines: Setup) -> None:
@@ -188,7 +189,7 @@ def test_rows_do_not_influence_each_other(machines: Setup) -> None:
 
 
 def test_the_uncalibrated_roofline_is_bytes_over_bandwidth(catalogs: Catalogs) -> None:
-    """140 GB of 16-bit weights at 3.35 TB/s allow about 24 tokens/s to a single stream."""
+    """140 GB of 16-bit weights at 3.35 TB/s allow about 24 tokens/s to a single stream, less what no kernel attains."""
     setup = some(catalogs, model="llama-3.1-70b")
     index = setup.constants.index
     ideal = setup.constants.values.copy()
@@ -199,7 +200,7 @@ def test_the_uncalibrated_roofline_is_bytes_over_bandwidth(catalogs: Catalogs) -
     for name in ("compute_efficiency", "roofline_norm", "decode_attention_compute_efficiency"):
         ideal[index[name]] = 100.0
     point = operate(setup.with_values(ideal), replace(CHAT, input_tokens=np.array([1.0])), np.zeros(1))
-    assert 1 / point.step_s[0] == pytest.approx(24, rel=0.03)
+    assert 1 / point.step_s[0] == pytest.approx(24 * attainable(np.ones(1))[0], rel=0.03)
 
 
 def test_pipeline_stages_do_not_speed_up_a_single_sequence(catalogs: Catalogs) -> None:

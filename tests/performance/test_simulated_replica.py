@@ -48,7 +48,7 @@ def test_a_request_alone_takes_what_the_physics_says(costs: ReplicaCosts, setup:
 def test_prompts_without_answers_wait_as_in_a_queue_of_constant_service(costs: ReplicaCosts, load: float) -> None:
     """M/D/1: mean wait = load · service / (2 (1 − load)), Pollaczek and Khinchine; one prompt fills a step."""
     one_by_one = replace(costs, max_tokens=1000)
-    service_s = one_by_one.interference * (one_by_one.added(0, 1000, 1) + _attention_s(one_by_one))
+    service_s = one_by_one.added(0, 1000, 1) + _attention_s(one_by_one)
     arrived = poisson(load / service_s, 200_000)
     done = served(one_by_one, arrived, 1000, 1)
     alone_s = done.first_token_s[0] - arrived[0]

@@ -14,8 +14,6 @@ from optimizer.plan.question.solving import solved_for_least_cost
 from optimizer.plan.verify.certificate.tree import check, read_certificate
 
 NEEDS_AN_OVERLAY = {"own-rack"}
-TAKES_MORE = {"one-engine": 0.89}
-"""More linear programs than a certificate is given; what share of the cost they prove."""
 
 STEADY = [
     file.stem
@@ -31,10 +29,9 @@ def test_the_bound_is_certified(name: str, catalogs: Catalogs) -> None:
     usd = answer.solution.cost_usd_per_month
     found = certified(answer.inquiry.formulated().problem, name, usd)
     assert found is not None
-    assert found.complete == (name not in TAKES_MORE)
+    assert found.complete
     proven = check(read_certificate(json.dumps(found.content)))
     if usd is None:
         assert proven.usd_per_month is None
     else:
-        least = usd - TOLERANCE_USD - 1e-3 if found.complete else TAKES_MORE[name] * usd
-        assert least <= float(proven.usd_per_month or 0) <= usd
+        assert usd - TOLERANCE_USD - 1e-3 <= float(proven.usd_per_month or 0) <= usd

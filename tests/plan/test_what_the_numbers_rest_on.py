@@ -87,4 +87,4 @@ def test_the_benchmark_runs_the_scenarios_load_on_a_configuration_at_stake(found
     rate = re.search(r"--request-rate ([\d.]+)", command)
     assert rate is not None
     assert 0 < float(rate[1]) <= 4 / 0.85 + 0.01
-    assert "TTFT p95 ≤ 1000 ms, TPOT mean ≤ 50 ms" in found.benchmark.text
+    assert "TTFT p95 ≤ 1,000 ms, TPOT mean ≤ 50 ms" in found.benchmark.text

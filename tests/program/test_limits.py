@@ -1,17 +1,25 @@
 """One clock: parts end with the whole, work ends a search at one place, and a plan is there whatever time is left."""
 
 import json
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from itertools import count
+from typing import Any
 
+import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 from support.instances import TINY, by_day_and_night, problems, tiny_problem
 
 from optimizer.base.clock import Clock, LimitReached, until_limit
 from optimizer.program import search
-from optimizer.program.proof import simple_plan
-from optimizer.program.solve import solve
+from optimizer.program.problem import instance_contents
+from optimizer.program.problem.problem import Problem
+from optimizer.program.proof import simple_plan, steps
+from optimizer.program.solve import solve, solve_plainly
+
+SAME = 1 + 1e-6
+"""Ratio up to which two costs are the same."""
 
 
 class Seconds:
@@ -112,3 +120,66 @@ def test_a_work_limit_ends_at_the_same_place_every_time() -> None:
         one, other = (replace(solve(problem, clock), phase_wall_s={}) for clock in clocks)
         assert json.dumps(one.__dict__, default=str) == json.dumps(other.__dict__, default=str)
         assert clocks[0].spent_work == clocks[1].spent_work > 0
+
+
+@st.composite
+def ends(draw: st.DrawFn) -> dict[str, Any]:
+    """How a search is limited: by a clock of either kind, nodes, a gap, what a known plan costs over the cheapest."""
+    step_s, ticks = draw(st.sampled_from([0.01, 0.05, 0.2])), count()
+    clocks = [Clock(), Clock(0.0), Clock(work_limit=draw(st.sampled_from([1, 5, 30])))]
+    clocks.append(Clock(1.0, now=lambda: step_s * next(ticks)))
+    return {
+        "clock": draw(st.sampled_from(clocks)),
+        "relative_gap": draw(st.sampled_from([0.0, 0.01, 0.2])),
+        "node_limit": draw(st.sampled_from([None, 1, 3])),
+        "cutoff_usd_per_month": draw(st.sampled_from([np.inf, 0.9, 1.0, 1.001, 1.5])),
+        "break_ties": draw(st.booleans()),
+    }
+
+
+def nothing_false_is_said(problem: Problem, end: dict[str, Any], small: list[int]) -> None:
+    """Whatever is left out of a search and wherever it ends: no false proof, no plan or bound that cannot be."""
+    plain = solve_plainly(problem)
+    assume(plain.outcome in ("optimal", "infeasible"))
+    best = plain.cost_usd_per_month
+    known = end["cutoff_usd_per_month"] * (best or 1.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(instance_contents, "MOST_CONTENTS", (2, 20, 6000)[small[0]])
+        patch.setattr(steps, "MOST_BILLED_CELLS", (1, 4000, 4000)[small[1]])
+        patch.setattr(search, "INCUMBENT_COLUMNS", (0, 1, 24)[small[2]])
+        for name in ("SEPARATED_STREAMS", "MANY_STREAMS", "MANY_STREAMS_WITH_STARTS", "SIFTED_STREAMS"):
+            patch.setattr(search, name, (-1, 1000, 1000)[small[3]])
+        found = solve(problem, **end | {"cutoff_usd_per_month": known})
+    least = np.inf if best is None else best / SAME
+    assert found.outcome != "infeasible" or best is None or least > known / SAME**2
+    assert found.bound_usd_per_month is None or found.bound_usd_per_month <= least * SAME**2
+    assert found.cost_usd_per_month is None or found.cost_usd_per_month >= least
+    assert found.outcome != "optimal" or (found.cost_usd_per_month or 0.0) <= least * SAME**2
+
+
+SMALL = st.lists(st.integers(0, 2), min_size=4, max_size=4)
+
+
+@pytest.mark.parametrize("family", ["", "changes", "placement", "minimum_billing", "starts"])
+def test_wherever_a_search_ends_nothing_false_is_said(family: str) -> None:
+    settings(max_examples=6)(given(problems(family, several=2), ends(), SMALL)(nothing_false_is_said))()
+
+
+@pytest.mark.slow("searches hundreds of random problems under every kind of limit")
+def test_wherever_a_search_ends_under_several_families_nothing_false_is_said() -> None:
+    settings(max_examples=300)(given(problems("any", several=4), ends(), SMALL)(nothing_false_is_said))()
+
+
+@settings(max_examples=20)
+@given(problems("any"))
+def test_a_problem_is_not_changed_by_solving_it(problem: Problem) -> None:
+    _freeze(problem)
+    solve(problem)
+
+
+def _freeze(part: object) -> None:
+    """No array in it may be written to any more."""
+    if isinstance(part, np.ndarray):
+        part.setflags(write=False)
+    for inner in vars(part).values() if is_dataclass(part) else part if isinstance(part, tuple) else ():
+        _freeze(inner)

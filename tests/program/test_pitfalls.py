@@ -4,19 +4,23 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.instances import tiny_problem
+from support.instances import TINY, tiny_problem
 from support.plain import plain_candidates, plain_offers
 from support.promises import faults
 
 from optimizer.base.clock import Clock
+from optimizer.base.errors import SolverFailure
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program import search
+from optimizer.program.problem import instance_contents
 from optimizer.program.problem.data import HostedApis, Limits, steady_traffic
+from optimizer.program.problem.instance_contents import affordable
 from optimizer.program.problem.problem import Problem
-from optimizer.program.proof.relaxation import no_bound
+from optimizer.program.proof import steps
+from optimizer.program.proof.relaxation import Bound, no_bound
 from optimizer.program.proof.state import Incumbent, SearchState
 from optimizer.program.proof.steps import result_of
-from optimizer.program.solve import Solution, solve
+from optimizer.program.solve import Solution, solve, solve_plainly
 from optimizer.program.solver import SolverResult
 
 
@@ -193,3 +197,33 @@ def test_no_more_is_proven_of_a_part_than_its_plan_costs() -> None:
         problem, np.ones(4, dtype=np.bool_), no_bound(problem), nothing_beats_it, plan, SearchState(Clock())
     )
     assert found.bound.usd_per_hour == 7.0
+
+
+def test_replicas_in_force_are_stopped_for_money_also_where_too_much_is_left_to_solve(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(steps, "MOST_BILLED_CELLS", 1)
+    problem = TINY["minimum_billing"]()
+    hosted = HostedApis(("saas-long", "saas-short"), np.array([0, 2]), np.array([2e-4, 1e-6]), ("saas", "saas"))
+    force = replace(problem.candidates, replicas_in_force=np.array([2, 2, 0, 0]))
+    problem = replace(problem, apis=hosted, candidates=force, limits=Limits(0.8, usd_per_change=2000.0))
+    best = solve_plainly(problem).cost_usd_per_month or 0.0
+    for share in (0.99, 0.999):
+        found = solve(problem, node_limit=3, cutoff_usd_per_month=share * best)
+        assert found.cost_usd_per_month is None
+    assert solve(problem, node_limit=3).cost_usd_per_month == pytest.approx(best)
+
+
+def test_what_is_in_force_is_afforded_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = TINY["placement"]()
+    problem = replace(problem, candidates=replace(problem.candidates, replicas_in_force=np.array([0, 0, 1, 0])))
+    every, dear_last = np.ones(4, dtype=np.bool_), np.array([0.0, 1.0, 2.0, 3.0])
+    monkeypatch.setattr(instance_contents, "MOST_CONTENTS", 2)
+    assert affordable(problem, every, dear_last)[2]
+
+
+def test_a_plan_below_a_bound_is_a_failure() -> None:
+    problem, keep = tiny_problem(), np.ones(4, dtype=np.bool_)
+    plan = Incumbent(np.ones((1, 3), dtype=np.int64), np.ones((1, 4), dtype=np.int64), np.zeros(0), usd_per_hour=7.0)
+    with pytest.raises(SolverFailure, match=r"no plan costs less than 8\.0"):
+        result_of(problem, keep, Bound(8.0, np.full(4, 8.0)), SolverResult("optimal", 7.0), plan, SearchState(Clock()))

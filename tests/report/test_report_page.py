@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable
-from html import unescape
+from dataclasses import replace
+from html import escape, unescape
 from html.parser import HTMLParser
 
 import pytest
@@ -79,6 +80,40 @@ def test_the_page_says_what_the_text_says(html: str, found: Page) -> None:
     assert "Latency against load" in html
     assert "Roofline" in html
     assert "What a limit costs" in html
+
+
+def test_the_first_page_is_for_who_decides(html: str) -> None:
+    first, _, rest = html.partition('<div class="rest">')
+    titles = re.findall(r"<h2>([^<]+)</h2>", first)
+    assert titles == ["Question", "Plan", "What else it could cost", "Before you sign"]
+    assert "<img" not in first
+    assert "<h2>How sure</h2>" in rest
+
+
+def test_tables_are_read_aloud_and_screens_may_be_dark_or_narrow(html: str) -> None:
+    tables = re.findall(r"<table>.*?</table>", html)
+    assert tables
+    for table in tables:
+        assert re.match(r"<table><caption>[^<]+</caption><thead><tr><th scope=\"col\"", table)
+        rows = re.findall(r"<tr>(.*?)</tr>", table.partition("<tbody>")[2])
+        assert rows
+        assert all(row.startswith('<th scope="row"') and row.count("<th") == 1 for row in rows)
+    wide = html.count('<div class="wide" role="region" tabindex="0" aria-label="')
+    assert wide == len(tables) + html.count("<img")
+    assert "prefers-color-scheme: dark" in html
+    assert "width=device-width" in html
+
+
+def test_a_chart_that_would_be_flat_or_blank_is_a_sentence(found: Page) -> None:
+    assert found.frontier is not None
+    (first, *_) = found.frontier.points
+    flat = found.frontier.model_copy(update={"points": [first, first]})
+    (curve, *_) = found.curves
+    nothing = curve.ttft_ms * float("nan")
+    html = page_html(replace(found, frontier=flat, curves=(replace(curve, ttft_ms=nothing, tpot_ms=nothing),)))
+    assert html.count("<img") == page_html(found).count("<img") - 1 - len(found.curves)
+    assert f"<h2>What a limit costs</h2><ul><li>{escape(flat.summary)}</li></ul>" in html
+    assert "Latency against load" not in html
 
 
 def test_the_same_answer_gives_the_same_bytes(html: str, found: Page) -> None:

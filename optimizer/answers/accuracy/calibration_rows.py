@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 
 from optimizer.base.arrays import Floats, Names
+from optimizer.base.figures import exactly
 from optimizer.inputs.catalog.records import CalibrationEntry, Catalogs
 from optimizer.inputs.measurements import METRICS
 from optimizer.performance.fit.coverage import interval_tables
 from optimizer.performance.fit.cross_validation import held_out_errors
 from optimizer.performance.fit.fitting import FIT, MOST_DEVIATIONS, FitProblem, log_errors, prior_of
 from optimizer.performance.measured.measured import REPEAT_NOISE, points, repeat_noise
-from optimizer.performance.uncertainty.evidence import EVIDENCE, measured_groups, named_pairs, pipelines
+from optimizer.performance.uncertainty.evidence import EVIDENCE, PAIRED, measured_groups, named_pairs, pipelines
 from optimizer.performance.uncertainty.intervals import COVERAGE, HALF_WIDTH, UNSEEN
 
 PUBLISHED_SOURCE: Final = "serving-measurements-2026-11"
@@ -85,7 +86,7 @@ def moved_rows(fitted: FitProblem, x: Floats, origin: Origin) -> list[Calibratio
         if pooled:
             method, note = (
                 "pooled",
-                f"{origin.data} moves it over {MOST_DEVIATIONS:g} deviations from its broader group",
+                f"{origin.data} moves it over {exactly(MOST_DEVIATIONS)} deviations from its broader group",
             )
         entries[at] = entry.model_copy(
             update={
@@ -104,10 +105,13 @@ TPOT: Final = METRICS.index("tpot")
 
 
 def evidence_rows(fitted: FitProblem, catalogs: Catalogs, origin: Origin, *, keep: bool) -> list[CalibrationEntry]:
-    """How many measured groups hold each GPU, model and pair, added to what was known before if that is kept."""
+    """How many measured groups hold each GPU, model and pair, by metric, added to what was known if that is kept."""
+    counted: Counter[str] = Counter()
+    for metric, weight in zip(METRICS, fitted.weight, strict=True):
+        rows = np.flatnonzero(weight > 0)
+        names = {name: fitted.table.names[name][fitted.rows[rows]] for name in PAIRED}
+        counted.update(measured_groups(metric, named_pairs(catalogs, **names), list(fitted.group[rows])))
     used = np.flatnonzero((fitted.weight > 0).any(axis=0))
-    names = {name: fitted.table.names[name][fitted.rows[used]] for name in ("engine", "model", "gpu", "precision")}
-    counted = Counter(measured_groups(named_pairs(catalogs, **names), list(fitted.group[used])))
     # pipeline stages count where tokens were timed: a throughput with everything sent at once promises no latency
     staged = used[(fitted.table.layout["pp"][fitted.rows[used]] > 1) & (fitted.weight[TPOT, used] > 0)]
     of_stages = (fitted.table.names[name][fitted.rows[staged]] for name in ("engine", "model", "gpu"))
@@ -124,10 +128,10 @@ def evidence_rows(fitted: FitProblem, catalogs: Catalogs, origin: Origin, *, kee
 def interval_rows(
     fitted: FitProblem, catalogs: Catalogs, x: Floats, seed: int, origin: Origin
 ) -> list[CalibrationEntry]:
-    """The widths of intervals, from what fits without a group, a model or a GPU would have predicted."""
-    exponent, shrinkage = (fitted.calibration.lookup(FIT, name) for name in ("row_weight_exponent", "shrinkage_groups"))
-    tables = interval_tables(held_out_errors(fitted, catalogs, x, seed), exponent, shrinkage)
-    note = f"groups, models and GPUs left out, seed {seed}"
+    """The widths of intervals, from what fits without a group, model, GPU, cell or source would have predicted."""
+    shrinkage = fitted.calibration.lookup(FIT, "shrinkage_groups")
+    tables = interval_tables(held_out_errors(fitted, catalogs, x, seed), shrinkage)
+    note = f"groups, models, GPUs, cells and sources left out, seed {seed}"
     made = [
         _entry(
             origin,

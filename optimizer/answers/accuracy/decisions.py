@@ -20,6 +20,7 @@ import pandas as pd
 
 from optimizer.answers.accuracy.validate import PREDICTED, Figure, numbers
 from optimizer.base.arrays import Floats, Ints
+from optimizer.base.figures import exactly
 from optimizer.base.model import Strict
 from optimizer.base.units import MS_PER_S, SECONDS_PER_HOUR, TOKENS_PER_MILLION
 from optimizer.inputs.catalog.records import Catalogs
@@ -104,8 +105,8 @@ def decided(predicted: pd.DataFrame, catalogs: Catalogs) -> Decisions:
     prices, calibration = gpu_hour_prices(catalogs), Calibration.of(catalogs.calibration)
     table = options(predicted, prices)
     gpus = set(text_column(predicted, "gpu")[predicted["pred_status"].to_numpy() == "ok"])
-    margins = {f"confidence {each:g}": bounded(table, calibration, each) for each in CONFIDENCES}
-    margins |= {f"flat margin {each:g}": flat(table, each) for each in FLAT_MARGINS}
+    margins = {f"confidence {exactly(each)}": bounded(table, calibration, each) for each in CONFIDENCES}
+    margins |= {f"flat margin {exactly(each)}": flat(table, each) for each in FLAT_MARGINS}
     rules = []
     for kind in KINDS:
         posed = list(questions(table, kind))

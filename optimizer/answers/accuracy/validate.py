@@ -8,6 +8,7 @@ import pandas as pd
 from pydantic import PlainSerializer
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.figures import exactly
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.measurements import METRICS, deployments_of, groups, observed
@@ -235,7 +236,7 @@ def _parallelism(frame: pd.DataFrame) -> np.ndarray:
         (np.isnan(tensor), "not stated"),
         (tensor == 1, "one GPU"),
     ]
-    named = np.array([f"TP {value:g}" for value in np.nan_to_num(tensor)], dtype=object)
+    named = np.array([f"TP {exactly(value)}" for value in np.nan_to_num(tensor)], dtype=object)
     for holds, label in reversed(classes):
         named = np.where(holds, label, named)
     return named

@@ -11,6 +11,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.figures import figure
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.kinds import Confidence, ProviderKind, SellerKind
 from optimizer.inputs.catalog.records import Catalogs, Offer, Source
@@ -217,7 +218,7 @@ def _gpu(price: Listed, names: Names, terms: PriceListTerms, provider: str, inst
     found = names.gpu(price.gpu_name, price.gpu_memory_gb, provider, instance_type)
     if isinstance(found, str):
         return found
-    memory = f" {price.gpu_memory_gb:.4g} GB" if price.gpu_memory_gb is not None else ""
+    memory = f" {figure(price.gpu_memory_gb, 4)} GB" if price.gpu_memory_gb is not None else ""
     about = f"{price.gpu_name}{memory}"
     if not found:
         raise _Refused("GPU not in the catalog", about, f"--gpu {price.gpu_name}=ID where ID is one of ours")

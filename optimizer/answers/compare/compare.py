@@ -16,6 +16,7 @@ from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.question.batches import at_best_hours
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.question.solving import solved
@@ -65,7 +66,8 @@ def compare(
     begin = progress or silent
     begin("predicting")
     clock = Clock(time_limit_s, work_limit)
-    inquiry = Inquiry.of(scenario, catalogs)
+    inquiry = at_best_hours(Inquiry.of(scenario, catalogs, clock.share(SHARE_OF_PLAN)))
+    inquiry = replace(inquiry, clock=Clock())
     begin("solving")
     answer = solved(replace(inquiry, clock=clock.share(SHARE_OF_PLAN)))
     begin("comparing")

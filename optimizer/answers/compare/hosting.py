@@ -15,6 +15,7 @@ from optimizer.answers.compare.types import (
     WinningUtilization,
 )
 from optimizer.base.clock import Limit, until_limit
+from optimizer.base.figures import figure
 from optimizer.base.units import SECONDS_PER_HOUR, WATTS_PER_KILOWATT
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.readback.readback import read_back
@@ -99,7 +100,7 @@ def _break_even(flip: Flip, requests: Decimal) -> BreakEven:
     at = float(requests) * flip.factor
     text = (
         f"up to {float(f'{at:.4g}'):,.0f} requests a month {flip.below} is cheaper, beyond it {flip.above} "
-        f"(${flip.monthly_cost_usd:,.2f} there, {flip.factor:.3g} × the scenario's demand)"
+        f"(${flip.monthly_cost_usd:,.2f} there, {figure(flip.factor)} × the scenario's demand)"
     )
     return BreakEven(
         below=flip.below,

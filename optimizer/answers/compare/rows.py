@@ -7,14 +7,15 @@ from typing import Final, get_args
 
 from optimizer.answers.compare.types import Compared, StoppedBy
 from optimizer.base.clock import Limit
+from optimizer.base.figures import exactly
 from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK, SECONDS_PER_HOUR, TOKENS_PER_MILLION
 from optimizer.inputs.catalog.kinds import Confidence
 from optimizer.inputs.catalog.records import Offer
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.periods import weekly_requests_per_second
-from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.readback.costs import costs
+from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.variants.choices import Stop
 
@@ -64,7 +65,7 @@ def row(ruler: Ruler, name: str, answer: Answer, bought: PlannedFleet | None, st
     """A choice with its plan; with stops it is one that the policy does not admit."""
     if bought is None:
         return row_without_plan(name, stops)
-    cost, volume, bill = bought.monthly_cost_usd, ruler.volume, costs(bought)
+    cost, volume, bill = bought.monthly_cost_usd, ruler.volume, costs(bought, ruler.inquiry.scenario.policy)
     offers = _offers(answer.inquiry, bought)
     return Compared(
         choice=name,
@@ -144,4 +145,6 @@ def _performance(bought: PlannedFleet) -> str:
 def _discounts(inquiry: Inquiry, offers: Sequence[Offer]) -> list[str]:
     applied = inquiry.catalogs.terms.discounts
     granted = [(offer, applied[offer.id].discount) for offer in offers if offer.id in applied]
-    return sorted({f"{o.provider} {o.gpu} {d.percent:g} % off the list price" for o, d in granted if not d.private})
+    return sorted(
+        {f"{o.provider} {o.gpu} {exactly(d.percent)} % off the list price" for o, d in granted if not d.private}
+    )

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from optimizer.answers.gate.baseline import GateApiUse, GateDeployment, GatePlan
 from optimizer.answers.gate.types import DeploymentChange, Edit
 from optimizer.base.errors import Finding
+from optimizer.base.figures import figure
 from optimizer.base.units import SECONDS_PER_MONTH
 from optimizer.inputs.scenario.loading import ScenarioFile
 from optimizer.plan.record.origin import PlanInputs
@@ -35,7 +36,7 @@ def _running(plan: GatePlan) -> dict[Key, tuple[str, Decimal]]:
         rates[_hosted_key(sent)] += sent.requests_per_month / SECONDS_PER_MONTH
         costs[_hosted_key(sent)] += sent.monthly_cost_usd
     amounts = {key: f"{count}×" for key, count in replicas.items()}
-    amounts |= {key: f"{rate:.3g} req/s" for key, rate in rates.items()}
+    amounts |= {key: f"{figure(rate)} req/s" for key, rate in rates.items()}
     return {key: (amount, costs[key]) for key, amount in amounts.items()}
 
 

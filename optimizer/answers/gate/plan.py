@@ -11,6 +11,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.policy import InForce
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.question.batches import at_best_hours
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.record.fields import cents
@@ -38,7 +39,8 @@ def planned(scenario: Scenario, catalogs: Catalogs, clock: Clock, running: tuple
     Raises:
         VerificationFailed: the plan did not survive independent arithmetic.
     """
-    answer = solved(replace(Inquiry.of(scenario, catalogs, clock), running=running))
+    inquiry = at_best_hours(Inquiry.of(scenario, catalogs, clock))
+    answer = solved(replace(inquiry, running=running))
     bought = verified_plan(answer)
     if bought is None:
         report = optimized(scenario, catalogs, clock).report
@@ -61,7 +63,8 @@ def planned_usd(
     """A month of the plan; None where these catalogs do not know what is asked, or nothing is proven in time."""
     if check_scenario(scenario, catalogs):
         return None
-    answer = solved(replace(Inquiry.of(scenario, catalogs, clock), running=running))
+    inquiry = at_best_hours(Inquiry.of(scenario, catalogs, clock))
+    answer = solved(replace(inquiry, running=running))
     if answer.solution.outcome != "optimal":
         return None
     bought = verified_plan(answer)

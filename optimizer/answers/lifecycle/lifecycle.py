@@ -24,10 +24,11 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Grid, Lifecycle, Scenario, Workload
 from optimizer.performance.market.market import grid_g_per_kwh
-from optimizer.plan.explain.alternatives import summarized
+from optimizer.plan.question.batches import at_best_hours
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.question.solving import for_variations, solved
+from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.fields import Outcome
 from optimizer.plan.record.fleet import Deployment, PlannedFleet
 
@@ -75,7 +76,7 @@ def lifecycle(
     findings = check_scenario(scenario, catalogs)
     if findings:
         raise InputError(findings)
-    inquiry = Inquiry.of(scenario, catalogs, Clock(time_limit_s, work_limit))
+    inquiry = at_best_hours(Inquiry.of(scenario, catalogs, Clock(time_limit_s, work_limit)))
     runs = [priced(run, inquiry.market) for run in life.training]
     months = _added_up(runs, list(_months(for_variations(narrowed(inquiry)), life, runs, progress or silent)))
     training = [training_cost(run, life.months, catalogs, scenario.policy.grid) for run in runs]
@@ -99,7 +100,8 @@ def grown(scenario: Scenario, factor: float) -> Scenario:
 
 def _grown(workload: Workload, factor: float) -> Workload:
     if workload.requests_per_second is not None:
-        return workload.model_copy(update={"requests_per_second": workload.requests_per_second * factor})
+        rate = workload.requests_per_second * factor
+        return workload.model_copy(update={"requests_per_second": rate, "deadline": None})
     demand = workload.demand
     if demand is None:
         raise ValueError(f"the trace of workload {workload.name} was not loaded")
@@ -108,7 +110,7 @@ def _grown(workload: Workload, factor: float) -> Workload:
         "weekly_requests_per_second": None if week is None else tuple(rate * factor for rate in week),
         "peak_requests_per_second": None if peak is None else peak * factor,
     }
-    return workload.model_copy(update={"demand": demand.model_copy(update=scaled)})
+    return workload.model_copy(update={"demand": demand.model_copy(update=scaled), "deadline": None})
 
 
 def _months(inquiry: Inquiry, life: Lifecycle, runs: Sequence[PricedRun], begin: Progress) -> Iterator[MonthOfLife]:

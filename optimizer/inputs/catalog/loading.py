@@ -91,6 +91,9 @@ TABLES: Final[dict[str, CsvTable[Any]]] = {
     "round_trips": CsvTable(("round_trips.csv",), own.RoundTrip, "geography, provider, region"),
     "grid": CsvTable(("grid.csv",), own.GridIntensity, "provider, region"),
     "price_checks": CsvTable(("price_checks.csv",), own.PriceCheck, "provider, gpu, gpu_count, pricing_term, source"),
+    "serverless_checks": CsvTable(
+        ("serverless_checks.csv",), own.ServerlessCheck, "provider, provider_model_name, source"
+    ),
     "discounts": CsvTable(("discounts.csv",), own.Discount, "provider, gpu, pricing_term", private=True),
     "owned": CsvTable(("owned.csv",), own.Owned, "site, id", private=True),
     "availability": CsvTable(

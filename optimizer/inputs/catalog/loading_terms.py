@@ -52,6 +52,7 @@ def priced(rows: AllRows, gpus: Mapping[str, Gpu], findings: list[Finding]) -> P
             },
             grid={(each.row.provider, each.row.region): each.row for _, each in sorted(rows["grid"].items())},
             price_checks=tuple(each.row for _, each in sorted(rows["price_checks"].items())),
+            serverless_checks=tuple(each.row for _, each in sorted(rows["serverless_checks"].items())),
             discounts=discounts,
             owned={name: row for name, (_, row) in sorted(owned.items())},
             available_instances=available | {name: row.instances for name, (_, row) in sorted(owned.items())},

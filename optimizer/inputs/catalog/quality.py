@@ -11,6 +11,12 @@ from optimizer.inputs.catalog.records import Catalogs, QualityFigure
 SIXTEEN_BIT: Final = frozenset({"bf16", "fp16"})
 """Schemes that store what the benchmark's reference stored, or more."""
 
+
+def alike_in_quality(scheme_id: str) -> frozenset[str]:
+    """The schemes that keep the same of a model's quality: 16-bit formats are one class, others stand alone."""
+    return SIXTEEN_BIT if scheme_id in SIXTEEN_BIT else frozenset({scheme_id})
+
+
 TRUSTED_KINDS: Final[tuple[BenchmarkKind, ...]] = ("suite", "single")
 """In order of trust. Judged contests and headlines aren't used: their noise exceeds what quantization costs."""
 

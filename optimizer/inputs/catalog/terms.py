@@ -104,6 +104,18 @@ class PriceCheck(Strict):
         return own == (provider, gpu, gpu_count, pricing_term)
 
 
+class ServerlessCheck(Strict):
+    """What another source says that a hosted API costs, beside the price in `serverless.csv`."""
+
+    provider: str
+    provider_model_name: str
+    usd_per_million_input_tokens: Usd
+    usd_per_million_output_tokens: Usd
+    source: str
+    as_of: date
+    note: str = ""
+
+
 class OfferAlias(Strict):
     """What a GPU or a provider is called in other people's price lists; one name may stand for several GPUs."""
 
@@ -234,7 +246,7 @@ class Terms:
         sellers: Who sells, by provider and kind of offer; an empty kind stands for all others of the provider.
         round_trips: From users to a region, by geography, provider and region.
         grid: What a kWh emits there, by provider and region.
-        price_checks: What other sources say of prices.
+        price_checks: What other sources say of prices; so the next, of hosted APIs.
         discounts: What was taken off an offer's price, by its id.
         owned: The hardware behind an offer of one's own, by its id.
         available_instances: How many there are of an offer, by its id; offers without a known limit are not in it.
@@ -245,6 +257,7 @@ class Terms:
     round_trips: Mapping[tuple[str, str, str], RoundTrip]
     grid: Mapping[tuple[str, str], GridIntensity]
     price_checks: tuple[PriceCheck, ...]
+    serverless_checks: tuple[ServerlessCheck, ...]
     discounts: Mapping[str, AppliedDiscount]
     owned: Mapping[str, Owned]
     available_instances: Mapping[str, int]

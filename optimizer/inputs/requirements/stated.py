@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
+from optimizer.base.figures import exactly
 from optimizer.base.model import Strict
 from optimizer.inputs.requirements.declaration import Requirement, Step, Value
 from optimizer.inputs.requirements.of_workloads import OF_WORKLOADS
@@ -157,7 +158,7 @@ def _in_words(value: Any) -> float | str:
     if isinstance(value, tuple):
         return ", ".join(getattr(item, "name", str(item)) for item in value)
     if isinstance(value, Mapping):
-        return ", ".join(f"{name}: {figure:g}" for name, figure in value.items())
+        return ", ".join(f"{name}: {exactly(figure)}" for name, figure in value.items())
     return str(getattr(value, "words", value))
 
 

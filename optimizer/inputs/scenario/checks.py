@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.adapters import refused_adapters
-from optimizer.inputs.scenario.not_planned import kind_not_planned
+from optimizer.inputs.scenario.not_planned import why_not_planned
 from optimizer.inputs.scenario.restating import is_known
 from optimizer.inputs.scenario.scenario import AllowDeny, Policy, Scenario, Workload
 
@@ -39,8 +39,7 @@ def _model(name: str, workload: Workload, field: str, path: str, catalogs: Catal
     try:
         model = catalogs.model(name)
     except InputError as error:
-        kind = kind_not_planned(name)
-        hint = f"{kind} are not planned: only models that write text" if kind else ""
+        hint = why_not_planned(name)
         yield from (Finding("scenario", 0, field, found.problem, hint or found.hint) for found in error.findings)
         return
     if workload.lora_adapters is not None:

@@ -127,12 +127,12 @@ class Deadline(Strict):
         """From `start` to `by`, a whole day where both are one hour."""
         return (self.by - self.start - 1) % HOURS_PER_DAY + 1
 
-    def is_open(self) -> tuple[bool, ...]:
-        """(168,) whether a batch is being worked on in each hour of the week, Monday first."""
+    def is_open(self, hours: int) -> tuple[bool, ...]:
+        """(168,) whether a batch is worked on in each hour of the week, Monday first, in so many from its start."""
         arrivals = range(DAYS_PER_WEEK if self.days == "every_day" else WEEKDAYS)
-        hours = {
+        working = {
             (day * HOURS_PER_DAY + self.start + hour) % (DAYS_PER_WEEK * HOURS_PER_DAY)
             for day in arrivals
-            for hour in range(self.window_hours)
+            for hour in range(hours)
         }
-        return tuple(hour in hours for hour in range(DAYS_PER_WEEK * HOURS_PER_DAY))
+        return tuple(hour in working for hour in range(DAYS_PER_WEEK * HOURS_PER_DAY))

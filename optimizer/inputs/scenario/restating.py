@@ -6,7 +6,7 @@ from typing import Any, Final
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.units import HOURS_PER_DAY, SECONDS_PER_HOUR
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.scenario.demand import Deadline, Demand, TokensPerDay
+from optimizer.inputs.scenario.demand import Demand, TokensPerDay
 from optimizer.inputs.scenario.fields import MAX_RATE
 from optimizer.inputs.scenario.scenario import Scenario, Workload
 
@@ -62,7 +62,7 @@ def is_known(model: str, catalogs: Catalogs) -> bool:
 def _thinking(workload: Workload, factor: float, basis: str) -> Workload:
     """The workload with longer answers; its first token is then the first of the thinking."""
     words = f"answers have {figure(factor)} times their tokens with thinking ({basis}); TTFT is to its first token"
-    said: dict[str, Any] = {"reasoning": None, "stated_as": (*workload.stated_as, words)}
+    said: dict[str, Any] = {"reasoning": None, "stated_as": (words, *workload.stated_as)}
     if workload.output_tokens is not None:
         return workload.model_copy(update=said | {"output_tokens": math.ceil(workload.output_tokens * factor)})
     longer = (
@@ -80,7 +80,7 @@ def _restated(workload: Workload) -> Workload:
     if workload.tokens_per_day is not None:
         return _of_tokens(workload, workload.tokens_per_day)
     if workload.deadline is not None:
-        return _of_deadline(workload, workload.deadline)
+        return worked_on_in(workload, workload.deadline.window_hours)
     return workload
 
 
@@ -114,22 +114,31 @@ def _at(workload: Workload, peak_per_s: float, words: str, **without: None) -> W
     return workload.model_copy(update={**rate, **without, "stated_as": (*workload.stated_as, words)})
 
 
-def _of_deadline(workload: Workload, deadline: Deadline) -> Workload:
-    """The batch at one rate from when it is there until it is due."""
+def worked_on_in(workload: Workload, hours: int) -> Workload:
+    """A workload with a deadline whose batch is worked on at one rate in so many hours from when it is there.
+
+    Raises:
+        ValueError: the workload has no deadline.
+    """
+    deadline = workload.deadline
+    if deadline is None:
+        raise ValueError(f"workload {workload.name} has no deadline")
     requests, words = float(deadline.requests or 0), f"{deadline.requests or 0:,} requests"
     if deadline.tokens is not None:
         requests, words = _requests_of(deadline.tokens, workload)
         words += f" = {figure(requests)} requests"
-    hours = deadline.window_hours
     per_s = requests / (hours * SECONDS_PER_HOUR)
     words += f" from {deadline.start:02}:00 to {deadline.by:02}:00, {OF_WEEKDAYS[deadline.days]}"
-    words += f" = {figure(per_s)} requests/s for {hours} hours"
-    is_open = deadline.is_open()
-    rate: dict[str, Any] = {"requests_per_second": per_s}
+    of = "" if hours == deadline.window_hours else f"the first {hours} of "
+    words += f" = {figure(per_s)} requests/s for {of}{deadline.window_hours} hours"
+    is_open = deadline.is_open(hours)
+    rate: dict[str, Any] = {"requests_per_second": per_s, "demand": None}
     if not all(is_open):
         week = tuple(per_s if working else 0.0 for working in is_open)
-        rate = {"demand": Demand(weekly_requests_per_second=week)}
-    return workload.model_copy(update={**rate, "deadline": None, "stated_as": (*workload.stated_as, words)})
+        rate = {"requests_per_second": None, "demand": Demand(weekly_requests_per_second=week)}
+    known = workload.peak_is_known
+    said = (*(workload.stated_as[:-1] if known else workload.stated_as), words)
+    return workload.model_copy(update={**rate, "stated_as": said})
 
 
 def _requests_of(tokens: TokensPerDay, workload: Workload) -> tuple[float, str]:

@@ -171,7 +171,7 @@ class Workload(Strict):
     requests_per_user_hour: Annotated[float, Number, Field(gt=0, le=3600)] | None = None
     tokens_per_day: TokensPerDay | None = None
     deadline: Deadline | None = None
-    """A batch that must be done by an hour of the day."""
+    """A batch that must be done by an hour of the day; when it is loaded, the rate at which it is stands beside it."""
     stated_as: tuple[str, ...] = ()
     """How users, tokens or a deadline became a rate, in words; written when the scenario is loaded."""
     input_tokens: Tokens | None = None
@@ -226,6 +226,8 @@ class Workload(Strict):
             raise FieldError(alone, "users and requests_per_user_hour go together", "give both")
         of_profile = self.demand is not None and self.demand.has_no_height
         given = [field for field in RATES if getattr(self, field) is not None and (field != "demand" or not of_profile)]
+        if self.deadline is not None and self.stated_as:
+            given.remove("deadline")
         if not given and of_profile:
             hint = "give demand.peak_requests_per_second, users or tokens_per_day"
             raise FieldError("demand", "hourly is a shape without a height", hint)
@@ -265,6 +267,11 @@ class Workload(Strict):
         if self.input_tokens is None or self.output_tokens is None:
             raise ValueError(f"the trace of workload {self.name} was not loaded")
         return (RequestClass(share=1.0, input_tokens=self.input_tokens, output_tokens=self.output_tokens),)
+
+    @property
+    def peak_is_known(self) -> bool:
+        """Whether the demand is a rate already."""
+        return self.requests_per_second is not None or (self.demand is not None and not self.demand.has_no_height)
 
     @property
     def knows_where_users_are(self) -> bool:

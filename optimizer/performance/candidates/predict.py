@@ -113,9 +113,11 @@ def idle(setup: Setup, mix: Mix) -> OperatingPoint:
 
 
 def sustainable_rate(setup: Setup, mix: Mix, limits: LatencyLimits) -> Sustainable:
-    """The largest rate of each row at which every class holds every limit.
+    """The largest rate of each row at which every class holds every limit, and with which the replica keeps up.
 
-    Latencies grow with the number of running sequences, so the largest admissible number is found by bisection.
+    Latencies grow with the number of running sequences, so the largest admissible number is found by bisection. Each
+    prediction has its margin once: latencies at the rate that they limit, throughput at the most that the replica
+    serves. A replica that turns out slower than predicted is slower in both, so the lower of the two rates holds.
     """
     replica = replica_model(setup, demand_of(mix, setup.rows))
     floor = at_concurrency(replica, np.zeros(setup.rows))
@@ -123,8 +125,9 @@ def sustainable_rate(setup: Setup, mix: Mix, limits: LatencyLimits) -> Sustainab
     statistics = limits.statistics
     running = bisect(lambda others: np.all(holds(at_concurrency(replica, others, statistics), limits), axis=0), high)
     possible = np.all(holds(floor, limits), axis=0) & floor.stable
-    rate = np.where(possible, rate_at(replica, running), 0.0) / limits.margins.throughput
-    return Sustainable(rate, _limited_by(replica, running, high, floor, limits), floor)
+    in_time, keeps_up = rate_at(replica, running), rate_at(replica, high) / limits.margins.throughput
+    rate = np.where(possible, np.minimum(in_time, keeps_up), 0.0)
+    return Sustainable(rate, _limited_by(replica, running, high, keeps_up < in_time, floor, limits), floor)
 
 
 def holds(point: OperatingPoint, limits: LatencyLimits) -> Flags:
@@ -148,12 +151,13 @@ def max_others(replica: ReplicaModel) -> Floats:
 
 
 def _limited_by(
-    replica: ReplicaModel, running: Floats, high: Floats, floor: OperatingPoint, limits: LatencyLimits
+    replica: ReplicaModel, running: Floats, high: Floats, full: Flags, floor: OperatingPoint, limits: LatencyLimits
 ) -> Ints:
-    """Which limit breaks first just above the rate found; at the top of the range the cache or the engine's limit."""
+    """Which limit breaks first just above the rate found; where a replica is `full`, and at the top of the range, the
+    cache or the engine's limit."""
     above = np.minimum(running * (1 + 1e-3) + 1e-6, high)
     # (TTFT, TPOT, E2E) by row: the first that a little more load breaks
-    broken = ~holds(at_concurrency(replica, above, limits.statistics), limits)
+    broken = ~holds(at_concurrency(replica, above, limits.statistics), limits) & ~(full & floor.stable)
     cache = replica.memory.kv_capacity / replica.sequence_bytes <= replica.setup.layout.max_num_seqs
     top = np.where(cache, LIMITS.index("kv_memory"), LIMITS.index("saturation"))
     codes = np.select(list(broken), [LIMITS.index(name) for name in ("ttft", "tpot", "e2e")], top)

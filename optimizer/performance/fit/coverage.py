@@ -7,7 +7,7 @@ Reference: Papadopoulos et al., Normalized nonconformity measures for regression
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,9 @@ SLOW_IS_HIGH: Final[Mapping[str, bool]] = {"tpot": True, "ttft": True, "throughp
 LEAST_SHARE: Final = 0.5
 """However one-sided its errors were, an interval leaves this share of the half-width on either side."""
 
+ALIKE: Final = -1.0
+"""Weight of a row by the rows of its group, as an exponent: groups count alike."""
+
 SWEEPS: Final = 4
 """Rounds over the novelties; each is exact given the others."""
 
@@ -45,7 +48,7 @@ class HeldOutErrors:
         load: Load class of each row.
         engine: Its engine.
         group: Its group.
-        missing: What the fit that left it out had never seen, by kind, (n,).
+        missing: What the fit that left it out had never seen, by kind and metric, (3, n).
     """
 
     errors: Floats
@@ -56,7 +59,7 @@ class HeldOutErrors:
 
     def take(self, rows: Flags) -> "HeldOutErrors":
         """Some of the rows."""
-        missing = {kind: flags[rows] for kind, flags in self.missing.items()}
+        missing = {kind: flags[:, rows] for kind, flags in self.missing.items()}
         return HeldOutErrors(self.errors[:, rows], self.load[rows], self.engine[rows], self.group[rows], missing)
 
 
@@ -64,21 +67,30 @@ Widths = dict[tuple[str, str], float]
 """Value by parameter and group, as the calibration catalog holds it."""
 
 
-def interval_tables(held_out: HeldOutErrors, exponent: float, shrinkage: float) -> Widths:
+def interval_tables(held_out: HeldOutErrors, shrinkage: float) -> Widths:
     """All rows of the calibration catalog that make intervals and margins.
 
     Args:
         held_out: Errors on what fits had not seen.
-        exponent: Of the number of a group's rows, their weight.
         shrinkage: Groups that a class needs to count as much as the broader one.
     """
     tables: Widths = {}
-    for metric, error in zip(METRICS, held_out.errors, strict=True):
+    for at, (metric, error) in enumerate(zip(METRICS, held_out.errors, strict=True)):
         part = held_out.take(np.isfinite(error))
-        weight = group_weights(part.group, np.ones(len(part.group), dtype=np.bool_), exponent)
+        missing = {kind: flags[at] for kind, flags in part.missing.items()}
+        weight = group_weights(part.group, np.ones(len(part.group), dtype=np.bool_), ALIKE)
         deviation = -error[np.isfinite(error)]
-        tables |= _metric_tables(metric, part, deviation, _Sample(weight, part.group, shrinkage))
+        rows = _Left(part.load, part.engine, missing)
+        tables |= _metric_tables(metric, rows, deviation, _Sample(weight, part.group, shrinkage))
     return tables
+
+
+class _Left(NamedTuple):
+    """The left-out rows of one metric, n of them: load class, engine, and what their fit had never seen, by kind."""
+
+    load: Names
+    engine: Names
+    missing: Mapping[str, Flags]
 
 
 @dataclass(frozen=True)
@@ -102,7 +114,7 @@ class _Sample:
         return (count * own + self.shrinkage * broader) / (count + self.shrinkage)
 
 
-def _metric_tables(metric: str, part: HeldOutErrors, error: Floats, sample: _Sample) -> Widths:
+def _metric_tables(metric: str, part: _Left, error: Floats, sample: _Sample) -> Widths:
     """The rows of one metric; `error` is log measured − log predicted, (n,)."""
     tables = _classes(metric, part, np.abs(error), sample)
     # (load, engine) -> squared half-width of the row
@@ -113,7 +125,7 @@ def _metric_tables(metric: str, part: HeldOutErrors, error: Floats, sample: _Sam
     return tables | _ends(metric, part, error / np.sqrt(squared + _added(novelties, part)), sample)
 
 
-def _novelties(part: HeldOutErrors, error: Floats, squared: Floats, sample: _Sample) -> dict[str, float]:
+def _novelties(part: _Left, error: Floats, squared: Floats, sample: _Sample) -> dict[str, float]:
     """Half-width that each kind of novelty adds to those of the classes, found in turns."""
     novelties = dict.fromkeys(part.missing, 0.0)
     for _ in range(SWEEPS):
@@ -123,15 +135,15 @@ def _novelties(part: HeldOutErrors, error: Floats, squared: Floats, sample: _Sam
     return novelties
 
 
-def _added(novelties: Mapping[str, float], part: HeldOutErrors) -> Floats:
+def _added(novelties: Mapping[str, float], part: _Left) -> Floats:
     """Sum of the squared half-widths of all novelties of each row, (n,)."""
-    total = np.zeros(len(part.group))
+    total = np.zeros(len(part.load))
     for kind, width in novelties.items():
         total += width**2 * part.missing[kind]
     return total
 
 
-def _classes(metric: str, part: HeldOutErrors, size: Floats, sample: _Sample) -> Widths:
+def _classes(metric: str, part: _Left, size: Floats, sample: _Sample) -> Widths:
     """Half-widths of the metric, its loads and their engines, from rows whose kind was measured."""
     plain = ~np.logical_or.reduce(list(part.missing.values()))
     overall = sample.quantile(size, plain, COVERAGE)
@@ -152,7 +164,7 @@ def narrowest(tables: Widths, metric: str, load: str, engine: str) -> float:
     return next(tables[HALF_WIDTH, group] for group in groups if (HALF_WIDTH, group) in tables)
 
 
-def _ends(metric: str, part: HeldOutErrors, scaled: Floats, sample: _Sample) -> Widths:
+def _ends(metric: str, part: _Left, scaled: Floats, sample: _Sample) -> Widths:
     """Ends of the interval by load, and the planning margin, in half-widths; `scaled` is log measured / predicted."""
     upper, everything = 1 - (1 - COVERAGE) / 2, np.ones(len(scaled), dtype=np.bool_)
     slow = scaled if SLOW_IS_HIGH[metric] else -scaled

@@ -13,11 +13,15 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints, Names
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.measurements import METRICS
 from optimizer.performance.fit.coverage import HeldOutErrors
 from optimizer.performance.fit.fitting import FitProblem, log_errors
 from optimizer.performance.fit.solving import Linearized, linearized
 from optimizer.performance.measured.deployments import deliver
+from optimizer.performance.measured.rows import text_column
+from optimizer.performance.physics.constants import group_name
 from optimizer.performance.uncertainty.evidence import (
+    AUTHOR,
     HOST_LINK,
     PAIRED,
     Pairs,
@@ -33,21 +37,36 @@ GROUP_FOLDS: Final = 20
 
 
 def held_out_errors(fitted: FitProblem, catalogs: Catalogs, x: Floats, seed: int) -> HeldOutErrors:
-    """Every row left out three times: with a twentieth of the groups, with its whole model, with its whole GPU."""
+    """Every row left out in five ways: with a twentieth of the groups, its model, its GPU, its cell, its source.
+
+    A cell is an architecture, an engine, and dense or routed models. Who leaves a source out knows no settings of it,
+    and is told so (`AUTHOR`).
+    """
     names = {name: fitted.table.names[name][fitted.rows] for name in PAIRED}
     pairs = named_pairs(catalogs, **names)
-    folds = [folds_of(fitted.group, GROUP_FOLDS, seed), np.asarray(pairs["model"][1], dtype=object), names["gpu"]]
-    measured: Flags = np.asarray((fitted.weight > 0).any(axis=0))
-    unseen = [_unseen_without(pairs, fold, measured, fitted.group) for fold in folds]
+    cell = np.array([group_name(pair) for pair in zip(*pairs["cell"], strict=True)], dtype=object)
+    source = text_column(fitted.table.frame, "source")[fitted.rows]
+    of_model = np.asarray(pairs["model"][1], dtype=object)
+    folds = [folds_of(fitted.group, GROUP_FOLDS, seed), of_model, names["gpu"], cell, source]
+    unseen = [_unseen_without(pairs, fold, fitted) for fold in folds]
     slow = host_linked(catalogs, names["gpu"], fitted.deployments.setup.layout.tensor_parallel)
+    everywhere = np.ones((len(METRICS), 1), dtype=np.bool_)
+    foreign = np.repeat([False] * (len(folds) - 1) + [True], len(source))
     # (way of leaving out, row) -> one row each
-    missing = {kind: np.concatenate([way[kind] for way in unseen]) for kind in pairs}
+    missing = {kind: np.concatenate([way[kind] for way in unseen], axis=1) for kind in pairs}
+    shared = {HOST_LINK: np.tile(slow, len(folds)) & everywhere, AUTHOR: foreign & everywhere}
     return HeldOutErrors(
-        errors=np.concatenate(cross_validated_errors(fitted, x, folds), axis=1),
+        errors=np.concatenate(
+            [
+                *cross_validated_errors(fitted, x, folds[:-1]),
+                *cross_validated_errors(fitted, x, folds[-1:], fitted.as_asked()),
+            ],
+            axis=1,
+        ),
         load=np.tile(_loads(fitted, x), len(folds)),
         engine=np.tile(names["engine"], len(folds)),
         group=np.tile(fitted.group, len(folds)),
-        missing=missing | {HOST_LINK: np.tile(slow, len(folds))},
+        missing=missing | shared,
     )
 
 
@@ -60,14 +79,16 @@ def _loads(fitted: FitProblem, x: Floats) -> Names:
     return np.array(load_class(load, found.value, point.ttft_mean_s, decoding), dtype=object)
 
 
-def _unseen_without(pairs: Pairs, fold: Names, measured: Flags, group: Names) -> dict[str, Flags]:
-    """What of each row no measured row outside its fold holds, (m,), by kind."""
-    missing = {kind: np.zeros(len(fold), dtype=np.bool_) for kind in pairs}
-    for name in sorted(set(fold)):
-        others, own = np.flatnonzero(measured & (fold != name)), np.flatnonzero(fold == name)
-        seen = frozenset(measured_groups(_rows_of(pairs, others), list(group[others])))
-        for kind, flags in unseen_among(seen, _rows_of(pairs, own)).items():
-            missing[kind][own] = flags
+def _unseen_without(pairs: Pairs, fold: Names, fitted: FitProblem) -> dict[str, Flags]:
+    """What of each row no row outside its fold that measured the metric holds, (3, m), by kind."""
+    missing = {kind: np.zeros(fitted.weight.shape, dtype=np.bool_) for kind in pairs}
+    for at, metric in enumerate(METRICS):
+        measured = fitted.weight[at] > 0
+        for name in sorted(set(fold)):
+            others, own = np.flatnonzero(measured & (fold != name)), np.flatnonzero(fold == name)
+            seen = frozenset(measured_groups(metric, _rows_of(pairs, others), list(fitted.group[others])))
+            for kind, flags in unseen_among(seen, metric, _rows_of(pairs, own)).items():
+                missing[kind][at, own] = flags
     return missing
 
 
@@ -75,25 +96,27 @@ def _rows_of(pairs: Pairs, rows: Ints) -> Pairs:
     return {kind: (np.asarray(left)[rows], np.asarray(right)[rows]) for kind, (left, right) in pairs.items()}
 
 
-def cross_validated_errors(fitted: FitProblem, x: Floats, folds: Sequence[Names]) -> list[Floats]:
+def cross_validated_errors(
+    fitted: FitProblem, x: Floats, folds: Sequence[Names], judged: FitProblem | None = None
+) -> list[Floats]:
     """log predicted − log measured of every row by a fit without the row's fold, (3, m) for each way of folding.
 
     Args:
         fitted: The measured rows.
         x: The fit to all of them.
         folds: For each way of folding every row's fold, (m,).
+        judged: The same rows as they are to be predicted; by default as they were fitted.
     """
-    around = linearized(fitted, x)
-    return [_errors_without(fitted, around, fold) for fold in folds]
+    around, predicted = linearized(fitted, x), fitted if judged is None else judged
+    return [_errors_without(predicted, around, fold) for fold in folds]
 
 
-def _errors_without(fitted: FitProblem, around: Linearized, fold: Names) -> Floats:
-    errors = np.full_like(fitted.measured, np.nan)
+def _errors_without(judged: FitProblem, around: Linearized, fold: Names) -> Floats:
+    errors = np.full_like(judged.measured, np.nan)
     for name in sorted(set(fold)):
-        left_out = np.flatnonzero(fold == name)
-        x = around.without(fold[around.row] != name)
-        values = fitted.parameters.values(fitted.calibration, x)
-        errors[:, left_out] = log_errors(fitted.take(left_out), values)
+        rows = np.flatnonzero(fold == name)
+        x = around.without(fold[around.row] == name)
+        errors[:, rows] = log_errors(judged.take(rows), judged.parameters.values(judged.calibration, x))
     return errors
 
 

@@ -108,7 +108,8 @@ class FitProblem:
         calibration: The constants before the fit.
         parameters: Those of them that may move.
         table: The frame's rows as read.
-        deployments: The m predictable rows.
+        deployments: The m predictable rows, as their sources ran them.
+        asked: The same, as anybody may ask for them: with the default of every server flag.
         rows: Their positions in the frame.
         measured: Logarithm of what was measured, (3, m), NaN where it was not.
         weight: w above, (3, m), 0 where nothing was measured.
@@ -122,6 +123,7 @@ class FitProblem:
     parameters: FreeConstants
     table: DeploymentTable
     deployments: Deployments
+    asked: Deployments
     rows: Ints
     measured: Floats
     weight: Floats
@@ -130,11 +132,16 @@ class FitProblem:
     median: Flags
     group: Names
 
+    def as_asked(self) -> "FitProblem":
+        """The same rows for one who knows nothing of how their sources ran them."""
+        return replace(self, deployments=self.asked)
+
     def take(self, rows: Ints) -> "FitProblem":
         """Some of the measured rows, in the given order."""
         return replace(
             self,
             deployments=self.deployments.take(rows),
+            asked=self.asked.take(rows),
             rows=self.rows[rows],
             measured=self.measured[:, rows],
             weight=self.weight[:, rows],
@@ -170,6 +177,7 @@ def problem(frame: pd.DataFrame, catalogs: Catalogs, free: FreeConstants | None 
         parameters=from_priors(calibration) if free is None else free,
         table=table,
         deployments=_as_run(found, table, rows, catalogs, calibration),
+        asked=found,
         rows=rows,
         measured=measured,
         weight=_weights(calibration, measured, group, found.load),

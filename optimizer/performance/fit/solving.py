@@ -11,6 +11,7 @@ afar steps are shortened. Reference: Holland and Welsch, Robust regression using
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -31,9 +32,6 @@ STEPS: Final = 20
 LESS: Final = 0.5
 TOLERANCE: Final = 5e-4
 """A fit ends when a step changes its cost by less than this share."""
-
-ROUNDS: Final = 2
-"""Of reweighting by the robust loss around a solution, after which the weights have settled."""
 
 
 @dataclass(frozen=True)
@@ -66,22 +64,29 @@ class Linearized:
         squared = self.width**2 * np.log1p((self.residual / self.width) ** 2)
         return float(self.weight @ squared + self.x @ self.penalty @ self.x)
 
-    def step(self, kept: Flags, rounds: int = 1) -> Floats:
-        """How far the solution for the kept figures is from x, (f,), by so many rounds of reweighting."""
-        slope, counted, residual, weight = (
-            each[kept] for each in (self.slope, self.counted, self.residual, self.weight)
-        )
-        step: Floats = np.zeros_like(self.x)
-        for _ in range(rounds):
-            robust = weight / (1 + ((residual + slope @ step) / self.width) ** 2)
-            weighed = (counted * robust[:, None]).T
-            normal, gradient = weighed @ slope + self.penalty, weighed @ residual + self.penalty @ self.x
-            step = np.asarray(-np.linalg.solve(normal, gradient), np.float64)
-        return step
+    @cached_property
+    def _weighed(self) -> Floats:
+        """Iᵀ W, (f, figures), W at x."""
+        robust = self.weight / (1 + (self.residual / self.width) ** 2)
+        weighed: Floats = (self.counted * robust[:, None]).T
+        return weighed
 
-    def without(self, kept: Flags) -> Floats:
-        """The constants that solve the fit to the kept figures, (f,)."""
-        return self.x + self.step(kept, ROUNDS)
+    @cached_property
+    def _system(self) -> tuple[Floats, Floats]:
+        """Matrix and pull of the step to the solution, (f, f) and (f,)."""
+        matrix = self._weighed @ self.slope + self.penalty
+        return matrix, self._weighed @ self.residual + self.penalty @ self.x
+
+    def step(self) -> Floats:
+        """How far the solution is from x, (f,)."""
+        return np.asarray(-np.linalg.solve(*self._system), np.float64)
+
+    def without(self, left_out: Flags) -> Floats:
+        """The constants that solve the fit to the other figures, (f,)."""
+        matrix, pull = self._system
+        weighed = self._weighed[:, left_out]
+        matrix, pull = matrix - weighed @ self.slope[left_out], pull - weighed @ self.residual[left_out]
+        return self.x - np.asarray(np.linalg.solve(matrix, pull), np.float64)
 
 
 def linearized(fitted: FitProblem, x: Floats) -> Linearized:
@@ -105,12 +110,12 @@ def solve(fitted: FitProblem, first: Floats) -> Floats:
     x, gain, last, lowest = first, 1.0, np.inf, np.inf
     for _ in range(STEPS):
         around = linearized(fitted, x)
-        cost, everything = around.cost, np.ones(len(around.residual), dtype=np.bool_)
+        cost = around.cost
         if abs(last - cost) < TOLERANCE * cost:
             break
         # a step that led nowhere goes back and forth: take less of the next
         gain, last, lowest = (gain if cost < lowest else gain * LESS), cost, min(cost, lowest)
-        step = around.step(everything)
+        step = around.step()
         x = x + step * min(gain, LONGEST_STEP / float(np.abs(step).max()))
     return x
 

@@ -1,5 +1,7 @@
 """`optimizer predict --batch`: a table of deployments in, the same table with predictions out."""
 
+from typing import Final
+
 import numpy as np
 import pandas as pd
 
@@ -12,14 +14,17 @@ from optimizer.performance.measured.measured import REPEAT_NOISE, measured
 from optimizer.performance.measured.rows import DeploymentTable, read_table
 from optimizer.performance.physics.constants import Calibration
 from optimizer.performance.uncertainty.evidence import (
+    AUTHOR,
     EVIDENCE,
     HOST_LINK,
     PAIRED,
+    Missing,
     estimated,
     host_linked,
     named_pairs,
     pipelines,
     unseen,
+    with_everywhere,
 )
 from optimizer.performance.uncertainty.intervals import bounds, half_width, load_class
 
@@ -28,14 +33,31 @@ PREDICTIONS = {
     "pred_tpot_ms_mean": "tpot",
     "pred_output_tok_s": "throughput",
     "pred_request_throughput": "throughput",
+    "pred_ttft_ms_p50": "ttft",
+    "pred_ttft_ms_p95": "ttft",
+    "pred_ttft_ms_p99": "ttft",
+    "pred_tpot_ms_p95": "tpot",
 }
 """Predicted columns and the metric whose error they have; each also gets `_low` and `_high`."""
+
+OVERLOADED: Final = (
+    "overload: more requests arrive than can be served; latencies are those at the edge of the capacity, and rise "
+    "for as long as it lasts"
+)
+
+TAIL: Final = "interval_tail"
+"""Half-width that a percentile adds to that of its metric, by the predicted column."""
+
+LOOKED_UP: Final = ("pred_ttft_ms_mean", "pred_tpot_ms_mean", "pred_output_tok_s", "pred_request_throughput")
+"""What the measurement catalog holds, so that intervals narrow around it."""
 
 UNPREDICTED = {f"{name}{end}": np.nan for name in PREDICTIONS for end in ("", "_low", "_high")} | {"pred_source": ""}
 """Every column of a prediction, with what it holds where there is none."""
 
 
-def predict_batch(frame: pd.DataFrame, catalogs: Catalogs, *, look_up: bool = True) -> pd.DataFrame:
+def predict_batch(
+    frame: pd.DataFrame, catalogs: Catalogs, *, look_up: bool = True, foreign: bool = True
+) -> pd.DataFrame:
     """Predict every row of a table of deployments; never fails on a row.
 
     Args:
@@ -43,37 +65,41 @@ def predict_batch(frame: pd.DataFrame, catalogs: Catalogs, *, look_up: bool = Tr
         catalogs: What is known.
         look_up: Whether the interval of a row that the measurement catalog holds narrows around what was measured;
             to judge predictions, leave it out.
+        foreign: Whether the rows are somebody's deployments, whose settings nobody here knows; their intervals are
+            wider than those of a deployment that runs as exported.
 
     Returns:
         The table with `pred_status`, `pred_reason`, the predictions with their 90 % intervals, and `pred_source`.
     """
     table = read_table(frame, catalogs)
     found, rows = deployments(table, catalogs)
+    columns = {} if found is None else _predicted(found, table, rows, catalogs, look_up=look_up, foreign=foreign)
     ok = table.problem == ""
     result = frame.assign(
         pred_status=np.where(ok, "ok", "unsupported"), pred_reason=np.where(ok, table.note, table.problem)
     )
-    columns = {} if found is None else _predicted(found, table, rows, catalogs, look_up=look_up)
     for name, otherwise in UNPREDICTED.items():
         result[name] = table.column(rows, columns[name], otherwise) if columns else otherwise
     return result
 
 
 def _predicted(
-    found: Deployments, table: DeploymentTable, rows: Ints, catalogs: Catalogs, *, look_up: bool
+    found: Deployments, table: DeploymentTable, rows: Ints, catalogs: Catalogs, *, look_up: bool, foreign: bool
 ) -> dict[str, Names]:
     """The columns of the predictable rows: values, the ends of their intervals, and what they rest on."""
     calibration = Calibration.of(catalogs.calibration)
-    missing = _missing(table, rows, catalogs, calibration)
+    missing = _missing(table, rows, catalogs, calibration, foreign=foreign)
     seen = measured(table, rows, catalogs, shipped_measurements()) if look_up else None
     guessed = estimated(missing) | _guessed_stages(table, rows, catalogs, calibration)
     source = np.where(guessed, "estimated", "calibrated").astype(object)
     columns: dict[str, Names] = {"pred_source": source if seen is None else np.where(seen.rows, "measured", source)}
     values, loads = _values(found, table, rows)
     for name, metric in PREDICTIONS.items():
-        width = half_width(calibration, metric, loads, table.names["engine"][rows], missing)
+        width = half_width(calibration, metric, loads, table.names["engine"][rows], missing[metric], guessed)
+        if (TAIL, name) in calibration.position:
+            width = np.hypot(width, calibration.lookup(TAIL, name))
         low, high = bounds(calibration, metric, loads, values[name], width)
-        if seen is not None:
+        if seen is not None and name in LOOKED_UP:
             per = table.numbers["output_tokens"][rows] if name == "pred_request_throughput" else np.ones(len(rows))
             noise = calibration.lookup(REPEAT_NOISE, metric)
             low, high = seen.narrowed(metric, values[name], (low, high), noise, per)
@@ -84,6 +110,8 @@ def _predicted(
 def _values(found: Deployments, table: DeploymentTable, rows: Ints) -> tuple[dict[str, Floats], list[str]]:
     """The predicted columns of the predictable rows, for the whole deployment, in the published units; load classes."""
     point = deliver(found)
+    overloaded = table.column(rows, point.utilization > 1, False)
+    table.remark(overloaded, OVERLOADED)
     median, output_tokens = table.names["ttft_statistic"][rows] == "p50", table.numbers["output_tokens"][rows]
     requests = point.requests_per_s * found.replicas
     columns = {
@@ -91,16 +119,23 @@ def _values(found: Deployments, table: DeploymentTable, rows: Ints) -> tuple[dic
         "pred_tpot_ms_mean": point.tpot_s * MS_PER_S,
         "pred_output_tok_s": requests * output_tokens,
         "pred_request_throughput": requests,
+        "pred_ttft_ms_p50": point.ttft_median_s * MS_PER_S,
+        "pred_ttft_ms_p95": point.ttft_p95_s * MS_PER_S,
+        "pred_ttft_ms_p99": point.ttft_p99_s * MS_PER_S,
+        "pred_tpot_ms_p95": point.tpot_p95_s * MS_PER_S,
     }
     decoding = (output_tokens - 1) * point.tpot_s
     return columns, load_class(table.names["load_type"][rows], found.value, point.ttft_mean_s, decoding)
 
 
-def _missing(table: DeploymentTable, rows: Ints, catalogs: Catalogs, calibration: Calibration) -> dict[str, Flags]:
-    """What nobody measured about each predictable row."""
+def _missing(
+    table: DeploymentTable, rows: Ints, catalogs: Catalogs, calibration: Calibration, *, foreign: bool
+) -> Missing:
+    """What nobody measured about each predictable row, and whether its settings are somebody else's."""
     names = {name: table.names[name][rows] for name in PAIRED}
     slow = host_linked(catalogs, names["gpu"], table.layout["tp"][rows])
-    return unseen(calibration, named_pairs(catalogs, **names)) | {HOST_LINK: slow}
+    everywhere = {HOST_LINK: slow, AUTHOR: np.full(len(rows), foreign)}
+    return with_everywhere(unseen(calibration, named_pairs(catalogs, **names)), **everywhere)
 
 
 def _guessed_stages(table: DeploymentTable, rows: Ints, catalogs: Catalogs, calibration: Calibration) -> Flags:

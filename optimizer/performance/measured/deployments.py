@@ -96,6 +96,7 @@ def _columns(table: DeploymentTable, rows: Ints) -> Columns:
         "attention_dp": table.layout["attention_dp"][rows] > 0,
         "expert_parallel": np.nan_to_num(table.numbers["ep"][rows]) > 1,
         "max_num_seqs": np.nan_to_num(table.numbers["max_num_seqs"][rows]),
+        "memory_share": np.nan_to_num(table.numbers["memory_share"][rows]),
     }
 
 
@@ -106,9 +107,10 @@ def _under_load(table: DeploymentTable, setup: Setup, rows: Ints) -> Deployments
     replicas, value = table.layout["replicas"][rows], numbers["load_value"]
     counted = load != LOADS.index("request_rate")
     busy = np.maximum(np.floor(np.where(counted, np.fmin(replicas, value), replicas)), 1.0)
+    cached = np.floor(numbers["input_tokens"] * np.nan_to_num(numbers["cached_input_share"]))
     demand = TokenMix(
-        new_tokens=numbers["input_tokens"][:, None],
-        cached_tokens=np.zeros((len(rows), 1)),
+        new_tokens=(numbers["input_tokens"] - cached)[:, None],
+        cached_tokens=cached[:, None],
         output_tokens=numbers["output_tokens"][:, None],
         share=np.ones((len(rows), 1)),
     )
@@ -118,7 +120,7 @@ def _under_load(table: DeploymentTable, setup: Setup, rows: Ints) -> Deployments
 def refuse_misfits(table: DeploymentTable, found: Deployments, rows: Ints) -> None:
     """Refuse rows whose weights leave no cache, whose requests fit in none, or whose kernels or links do not exist."""
     setup, memory = found.setup, memory_use(found.setup)
-    one = kv_bytes_per_sequence(setup, found.demand.new_tokens + found.demand.output_tokens)[:, 0]
+    one = kv_bytes_per_sequence(setup, found.demand.length(np.ones(setup.rows)))[:, 0]
     several = (setup.layout.tensor_parallel > 1) | (setup.layout.pipeline_parallel > 1)
     misfits = {
         "this precision has no kernels on this GPU": setup.hardware.kernel_support == 0,

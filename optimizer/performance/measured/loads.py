@@ -5,13 +5,22 @@
 All take one request class (K = 1) and loads per replica, and return seconds and rates per replica, (n,).
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from optimizer.base.arrays import Floats
 from optimizer.performance.candidates.predict import bisect, max_others
-from optimizer.performance.physics.steady_state import ReplicaModel, at_concurrency, prefill_per_prompt, rate_at
+from optimizer.performance.physics.queueing import QUANTILES, normal_deviation, served_speed
+from optimizer.performance.physics.steady_state import (
+    ReplicaModel,
+    at_concurrency,
+    prefill_per_prompt,
+    rate_at,
+    spread_of_tpot,
+    waited_seconds,
+)
 from optimizer.performance.physics.step import first_token_seconds, prefill_seconds
 
 _ROUNDS = 8
@@ -19,12 +28,19 @@ _ROUNDS = 8
 
 
 class Delivered(NamedTuple):
-    """What a replica delivers, (n,): seconds, requests per second."""
+    """What a replica delivers, (n,): seconds, requests per second.
+
+    `utilization` is the rate of arrivals as a share of what can be served; NaN where nothing arrives by the clock.
+    """
 
     ttft_mean_s: Floats
     ttft_median_s: Floats
+    ttft_p95_s: Floats
+    ttft_p99_s: Floats
     tpot_s: Floats
+    tpot_p95_s: Floats
     requests_per_s: Floats
+    utilization: Floats
 
 
 class _Cycle(NamedTuple):
@@ -56,7 +72,14 @@ def closed_loop(replica: ReplicaModel, clients: Floats, requests: Floats) -> Del
     in_line = np.maximum(clients - resident, 0.0) * (start + decoding) / resident
     median = start + constants["prefill_wave_median_share"] * wave + in_line
     mean = median + constants["prefill_wave_mean_share"] * wave * np.minimum(clients / requests, 1.0)
-    return Delivered(mean, median, cycle.tpot, clients / (mean + decoding))
+    rate = clients / (mean + decoding)
+    # the last requests of the first wave are among the latest of a run
+    p95, p99 = (
+        np.maximum(median + np.clip(1 - (1 - QUANTILES[name]) * requests / clients, 0.0, 1.0) * wave, mean)
+        for name in ("p95", "p99")
+    )
+    tpot_p95 = cycle.tpot + normal_deviation("p95") * spread_of_tpot(replica, rate, cycle.prefill, cycle.tpot)
+    return Delivered(mean, median, p95, p99, cycle.tpot, tpot_p95, rate, _by_no_clock(clients))
 
 
 def _cycle(replica: ReplicaModel, resident: Floats) -> _Cycle:
@@ -67,12 +90,21 @@ def _cycle(replica: ReplicaModel, resident: Floats) -> _Cycle:
     for _ in range(_ROUNDS):
         step = steps.decode(1 + (decoding - 1) * (resident > 1)).total
         prefill = prefill_per_prompt(replica, decoding, steps.decode(decoding))
-        blocked = constants["interference_factor"] * prefill
-        tpot = step + blocked * decoding * others / np.maximum(output - 1, 1.0)
+        tpot = step + prefill * decoding * others / np.maximum(output - 1, 1.0)
         first_token = replica.first_token[:, 0] + constants["waited_steps_closed"] * step * others
         total = first_token + after_first * tpot
         decoding = np.maximum(resident * after_first * tpot / total, np.minimum(resident, 1.0))
     return _Cycle(prefill, first_token, tpot, total)
+
+
+def _tail(name: str) -> float:
+    """A percentile of an exponential wait, in means."""
+    return -math.log1p(-QUANTILES[name])
+
+
+def _by_no_clock(like: Floats) -> Floats:
+    """The utilization of loads that adapt to the replica."""
+    return np.full_like(like, np.nan)
 
 
 def _tokens_after_first(replica: ReplicaModel) -> Floats:
@@ -80,26 +112,34 @@ def _tokens_after_first(replica: ReplicaModel) -> Floats:
 
 
 def open_loop(replica: ReplicaModel, rate_per_s: Floats, requests: Floats) -> Delivered:
-    """Poisson arrivals at `rate_per_s` (n,) until `requests` (n,) were sent; above the capacity a line forms.
+    """Poisson arrivals at `rate_per_s` (n,) until `requests` (n,) were sent, for a replica that keeps up with them.
 
-    A run of N requests takes N/rate and a tail of d lives, so its mean rate is N / (N/rate + d · life). With
-    life = b / rate(b) that is the b at which rate(b)/rate + d · b/N = 1. Near the capacity the line of a run is
-    still growing, as √N; above it the mean request finds half of those that came too early before it.
+    Above the capacity a line grows for as long as requests come, and no latency is a figure of the replica: what is
+    told is the edge of the capacity, as a replica has it that is just fast enough (`served_speed`), and `utilization`
+    says that it is not expected to be. A run of N requests takes N/rate and a tail of d lives, so its mean rate is
+    N / (N/rate + d · life). With life = b / rate(b) that is the b at which rate(b)/rate + d · b/N = 1. Near the
+    capacity the line of a run is still growing, as √N.
     """
     constants = replica.setup.constants
-    high, full = max_others(replica), capacity(replica)
+    high, full, tail = max_others(replica), capacity(replica), constants["run_tail_lives"]
+    # a run so short that its requests never fill the replica has no capacity: d · b stays above N
+    utilization = rate_per_s * np.maximum(1 - tail * high / requests, np.finfo(np.float64).tiny) / full
+    faster = served_speed(utilization, constants["capacity_deviation"])
+    rate = rate_per_s / faster
     # the steady state of the run's mean rate
-    running = bisect(lambda b: rate_at(replica, b) / rate_per_s + constants["run_tail_lives"] * b / requests <= 1, high)
+    running = bisect(lambda b: rate_at(replica, b) / rate + tail * b / requests <= 1, high)
     point = at_concurrency(replica, running)
     sent = np.where(np.isfinite(requests), requests, constants["requests_per_run"])
-    # above the capacity: how late the mean request of the run finds its turn
-    late = sent / 2 * np.maximum(1 / full - 1 / rate_per_s, 0.0)
-    start = replica.first_token[:, 0] + constants["waited_steps_open"] * point.step_s
-    mean, median = (
-        start + np.minimum(point.ttft_s[name][:, 0] - start, np.sqrt(sent) / full) + late for name in ("mean", "p50")
+    start = replica.first_token[:, 0] + waited_seconds(replica, running, point.step_s)
+    # the longest line of a run, as many standard deviations of a random walk
+    mean, median, p95, p99 = (
+        (start + np.minimum(point.ttft_s[name][:, 0] - start, longest * np.sqrt(sent) / full)) / faster
+        for name, longest in (("mean", 1.0), ("p50", 1.0), ("p95", _tail("p95")), ("p99", _tail("p99")))
     )
-    finished = np.where(running < high, point.rate_per_s, full)
-    return Delivered(mean, median, point.tpot_s["mean"], np.minimum(finished, rate_per_s))
+    finished = np.where(running < high, point.rate_per_s * faster, full)
+    delivered = np.minimum(np.minimum(finished, full), rate_per_s)
+    tpot, tpot_p95 = point.tpot_s["mean"] / faster, point.tpot_s["p95"] / faster
+    return Delivered(mean, median, p95, p99, tpot, tpot_p95, delivered, utilization)
 
 
 def capacity(replica: ReplicaModel) -> Floats:
@@ -120,7 +160,7 @@ def static_batch(replica: ReplicaModel, batch: Floats) -> Delivered:
     step = replica.steps.decode(together).total
     wave = start + _tokens_after_first(replica) * step
     waves = np.maximum(batch / together, 1.0)
-    return Delivered(start, start, step, batch / (wave * waves))
+    return Delivered(start, start, start, start, step, step, batch / (wave * waves), _by_no_clock(batch))
 
 
 def offline(replica: ReplicaModel, requests: Floats) -> Delivered:
@@ -136,4 +176,6 @@ def offline(replica: ReplicaModel, requests: Floats) -> Delivered:
     rate = np.where(running > 0, rate, 1 / (replica.demand.mean_output * point.step_s + replica.mean_prefill))
     queue = np.where(np.isfinite(requests), requests, 1 + running) / rate / 2
     ttft = replica.first_token[:, 0] + queue
-    return Delivered(ttft, ttft, point.tpot_s["mean"], rate)
+    # of a line that shortens evenly the last twentieth waits nearly all of it
+    p95, p99 = (replica.first_token[:, 0] + 2 * QUANTILES[name] * queue for name in ("p95", "p99"))
+    return Delivered(ttft, ttft, p95, p99, point.tpot_s["mean"], point.tpot_s["p95"], rate, _by_no_clock(rate))

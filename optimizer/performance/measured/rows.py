@@ -23,8 +23,10 @@ LOADS: Final = ("concurrency", "request_rate", "offline", "static_batch")
 TTFT_STATISTICS: Final = ("mean", "p50")
 REQUIRED: Final = ("engine", "model", "gpu", "input_tokens", "output_tokens", "load_type")
 LENGTHS: Final = ("input_tokens", "output_tokens")
-_MAY_BE_ZERO: Final = ("num_requests", "max_num_seqs", "attention_dp")
-_OPTIONAL_NUMBERS: Final = ("num_gpus", "tp", "pp", "dp", "ep", "load_value", *_MAY_BE_ZERO)
+_MAY_BE_ZERO: Final = ("num_requests", "max_num_seqs", "attention_dp", "cached_input_share")
+_OPTIONAL_NUMBERS: Final = ("num_gpus", "tp", "pp", "dp", "ep", "load_value", "memory_share", *_MAY_BE_ZERO)
+_SHARES: Final = ("memory_share", "cached_input_share")
+"""Of the GPU's memory that the engine may take, and of the prompt that is already in the cache."""
 _MISSING: Final = ("nan", "none", "<na>")
 _AUTO: Final = ("", "auto")
 _KV_DEFAULT: Final = "eight_bit_kv_default"
@@ -222,4 +224,6 @@ def _read_number(table: DeploymentTable, name: str) -> None:
     table.refuse(given & (value > _LIMIT), f"{name} is beyond any real deployment")
     if name in LENGTHS:
         table.refuse(~given, f"{name} is missing")
+    if name in _SHARES:
+        table.refuse(given & (value >= 1), f"{name} must be below 1")
     table.numbers[name] = np.where((value > 0) & (value <= _LIMIT), value, math.nan)

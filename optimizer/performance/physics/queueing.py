@@ -4,6 +4,7 @@ Both waits are zero with some probability and otherwise close to exponential, so
 probability that there is any and by its mean; percentiles follow from the two.
 """
 
+import math
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final
@@ -16,6 +17,8 @@ STATISTICS: Final = ("mean", "p50", "p90", "p95", "p99")
 QUANTILES: Final = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
 
 _NORMAL = NormalDist()
+_FAR: Final = 30.0
+"""Standard deviations beyond which a normal tail is no longer a number."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,20 @@ def normal_share(deviation: Floats) -> Floats:
     argument = 2 * np.sqrt(2 / np.pi) * deviation * (1 + 0.044715 * deviation**2)
     share: Floats = 1 / (1 + np.exp(-argument))
     return share
+
+
+def served_speed(utilization: Floats, deviation: Floats) -> Floats:
+    """How much faster than predicted a server is that takes this share of the predicted capacity, (n,): at least 1.
+
+    Capacities scatter around the prediction, log-normally with standard deviation σ. Of those above the rate the mean
+    logarithm is σ · φ(z)/(1 − Φ(z)) above the predicted one, z = ln(utilization)/σ.
+    Source: mean of a truncated normal distribution (inverse Mills ratio).
+    """
+    z = np.clip(np.log(utilization) / deviation, -_FAR, _FAR)
+    tail = np.array([math.erfc(value / math.sqrt(2)) / 2 for value in z.tolist()])
+    density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    faster: Floats = np.exp(deviation * density / tail)
+    return faster
 
 
 def normal_deviation(name: str) -> float:

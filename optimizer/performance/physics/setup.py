@@ -35,7 +35,7 @@ PAIR: Final = 2
 """GPUs of the smallest collective."""
 
 ENGINE_DEFAULT: Final = 0
-"""`max_num_seqs` of a configuration that leaves the engine's own limit in place."""
+"""Of a limit of a configuration that leaves the engine's own in place."""
 
 
 class Configuration(NamedTuple):
@@ -57,6 +57,7 @@ class Configuration(NamedTuple):
     attention_dp: bool = False
     expert_parallel: bool = False
     max_num_seqs: int = ENGINE_DEFAULT
+    memory_share: float = ENGINE_DEFAULT
     lengths: str = ""
 
 
@@ -248,6 +249,7 @@ def _layout(catalogs: Catalogs, columns: Columns, names: Mapping[str, Categorica
     found = [engine_settings(catalogs, calibration, *release)._asdict() for release in releases.categories]
     settings = _by_row(releases, found)
     stated = np.asarray(columns["max_num_seqs"], dtype=np.float64)
+    share = np.asarray(columns["memory_share"], dtype=np.float64)
     return Layout(
         tensor_parallel=np.asarray(columns["tensor_parallel"], dtype=np.float64),
         pipeline_parallel=np.asarray(columns["pipeline_parallel"], dtype=np.float64),
@@ -255,7 +257,7 @@ def _layout(catalogs: Catalogs, columns: Columns, names: Mapping[str, Categorica
         expert_parallel=np.asarray(columns["expert_parallel"], dtype=np.bool_),
         max_num_seqs=np.where(stated > ENGINE_DEFAULT, stated, settings["max_num_seqs"]),
         max_batched_tokens=settings["max_num_batched_tokens"],
-        memory_utilization=settings["memory_utilization"],
+        memory_utilization=np.where(share > ENGINE_DEFAULT, share, settings["memory_utilization"]),
     )
 
 

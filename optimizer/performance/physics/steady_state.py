@@ -1,10 +1,10 @@
 """Continuous batching in steady state: how many sequences run, how fast, and at which request rate.
 
 A running sequence shares each step with the others and waits for prefills that arrive meanwhile. With b sequences
-running on average (Poisson arrivals, so that a request meets b others), step s, prefill P (`prefill_per_prompt`) and
-interference κ, Little's law gives the rate at which b is reached:
+running on average (Poisson arrivals, so that a request meets b others), step s and prefill P (`prefill_per_prompt`),
+which holds up every running sequence, Little's law gives the rate at which b is reached:
 
-    rate(b) = b / (output · s(1 + b) + κ · b · P(b))        tpot(b) = s(1 + b) / (1 − κ · rate · P(b))
+    rate(b) = b / (output · s(1 + b) + b · P(b))        tpot(b) = s(1 + b) / (1 − rate · P(b))
 
 Both grow with b, so every question about a rate is answered by searching b.
 """
@@ -161,14 +161,10 @@ def prefill_per_prompt(replica: ReplicaModel, sequences: Floats, step: StepParts
 
 
 class _Flow(NamedTuple):
-    """How fast requests pass through a replica, (n,).
-
-    `blocked` is the time for which each prefill holds up every running sequence.
-    """
+    """How fast requests pass through a replica, (n,)."""
 
     step: StepParts
     prefill: Floats
-    blocked: Floats
     rate_per_s: Floats
 
 
@@ -176,8 +172,7 @@ def _flow(replica: ReplicaModel, running: Floats) -> _Flow:
     """Little's law with `running` (n,) sequences on average."""
     step = replica.steps.decode(1 + running)
     prefill = prefill_per_prompt(replica, 1 + running, step)
-    blocked = replica.setup.constants["interference_factor"] * prefill
-    return _Flow(step, prefill, blocked, running / (replica.demand.mean_output * step.total + running * blocked))
+    return _Flow(step, prefill, running / (replica.demand.mean_output * step.total + running * prefill))
 
 
 def rate_at(replica: ReplicaModel, running: Floats) -> Floats:
@@ -188,8 +183,8 @@ def rate_at(replica: ReplicaModel, running: Floats) -> Floats:
 def at_concurrency(replica: ReplicaModel, running: Floats, statistics: Collection[str] = STATISTICS) -> OperatingPoint:
     """The replica with `running` (n,) sequences on average; end-to-end times only where all statistics are wanted."""
     flow, kv_capacity = _flow(replica, running), replica.memory.kv_capacity
-    mean_tpot = flow.step.total / (1 - flow.rate_per_s * flow.blocked)
-    spread = tpot_spread(replica, flow, mean_tpot)
+    mean_tpot = flow.step.total / (1 - flow.rate_per_s * flow.prefill)
+    spread = spread_of_tpot(replica, flow.rate_per_s, flow.prefill, mean_tpot)
     tpot = {name: mean_tpot + normal_deviation(name) * spread for name in statistics}
     ttft = _ttft(replica, flow, running, mean_tpot, statistics)
     return OperatingPoint(
@@ -214,8 +209,16 @@ def _ttft(
     place = admission_wait(1 + running, replica.places, replica.demand.mean_output * tpot)
     load = np.minimum(flow.rate_per_s * flow.prefill, 1.0)
     queue = server_wait(load, replica.mean_prefill + step, replica.prefill_variation)
-    start = replica.first_token + (replica.setup.constants["waited_steps_open"] * step)[:, None]
+    start = replica.first_token + waited_seconds(replica, running, step)[:, None]
     return {name: start + _joint(name, queue, place)[:, None] for name in statistics}
+
+
+def waited_seconds(replica: ReplicaModel, running: Floats, step: Floats) -> Floats:
+    """The rest of the running step, and the one that a prompt shares with `running` (n,) others, where any run, (n,).
+
+    Of Poisson many others there is any with probability 1 − exp(−b).
+    """
+    return replica.setup.constants["waited_steps_open"] * step * -np.expm1(-running)
 
 
 def _joint(name: str, first: Wait, second: Wait) -> Floats:
@@ -225,14 +228,14 @@ def _joint(name: str, first: Wait, second: Wait) -> Floats:
     return np.hypot(first.statistic(name), second.statistic(name))
 
 
-def tpot_spread(replica: ReplicaModel, flow: _Flow, tpot: Floats) -> Floats:
+def spread_of_tpot(replica: ReplicaModel, rate_per_s: Floats, prefill: Floats, tpot: Floats) -> Floats:
     """Standard deviation of a request's TPOT, (n,): how many prefills it met is a Poisson count.
 
-    σ = κ P √(rate · life) / output, with life = output · tpot.
+    σ = P √(rate · life) / output, with life = output · tpot.
     """
     output = replica.demand.mean_output
-    met = np.sqrt(flow.rate_per_s * output * tpot)
-    return flow.blocked * met * np.sqrt(1 + replica.prefill_variation) / output
+    met = np.sqrt(rate_per_s * output * tpot)
+    return prefill * met * np.sqrt(1 + replica.prefill_variation) / output
 
 
 def end_to_end(demand: TokenMix, ttft: Mapping[str, Floats], tpot: Mapping[str, Floats]) -> dict[str, Floats]:

@@ -67,7 +67,6 @@ class ReplicaCosts:
         pass_s: (T + 1,) so many tokens through all layers, without attention and the output head.
         head_s: (B + 1,) the output head for so many tokens.
         mixed: Share of a prompt's work that is added to decode steps, which read the weights anyway.
-        interference: Share of a prompt's time for which running sequences wait.
         held_up: Part of a prompt's work for which every pipeline stage waits: all of it on one stage.
         max_sequences, max_tokens: Most sequences that run, most tokens in a step.
         cache_bytes: KV cache, all ranks' together.
@@ -82,7 +81,6 @@ class ReplicaCosts:
     pass_s: list[float]
     head_s: list[float]
     mixed: float
-    interference: float
     held_up: float
     max_sequences: int
     max_tokens: int
@@ -150,7 +148,6 @@ def replica_costs(setup: Setup, row: int, slowdown: Slowdown = Slowdown()) -> Re
         pass_s=(slowdown.prefill * without_head).tolist(),
         head_s=(slowdown.prefill * steps.matrices.head.seconds(np.ones_like(sequences), sequences)).tolist(),
         mixed=float(constants["mixed_prefill_share"][0]),
-        interference=float(constants["interference_factor"][0]),
         held_up=float(1 / stages + (1 - 1 / stages) * constants["stage_bubble_share"][0]),
         max_sequences=most,
         max_tokens=tokens,

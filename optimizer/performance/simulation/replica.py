@@ -108,7 +108,7 @@ class _Replica:
     def _latency_alone(self) -> list[float]:
         """(N,) what a first token takes beyond the time for which its prompt holds up the engine."""
         held = [
-            self.costs.interference * (self.costs.added(0, self._capped(tokens), 1) + attention * self.costs.held_up)
+            self.costs.added(0, self._capped(tokens), 1) + attention * self.costs.held_up
             for tokens, attention in zip(self.new_tokens, self.prompt_attention_s, strict=True)
         ]
         alone: list[float] = np.maximum(self.work.first_token_s - np.array(held), 0.0).tolist()
@@ -175,7 +175,7 @@ class _Replica:
             complete.append(self.prompts.popleft().request)
         added = costs.added(running, taken, len(complete)) + attention_s * costs.held_up
         decode = costs.decode(running, self.context / running) if running else 0.0
-        self._pass(decode + costs.interference * added, steps=1)
+        self._pass(decode + added, steps=1)
         for request in complete:
             self._start(request)
 

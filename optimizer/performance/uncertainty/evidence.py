@@ -1,8 +1,9 @@
 """What was measured of a configuration's kind, and how much room the rest asks for.
 
-The calibration catalog counts the measured groups of every GPU, model, and of three pairs: architecture and precision,
-architecture and engine, engine and kind of model. A prediction is calibrated where its GPU and all pairs were measured,
-otherwise estimated; whatever was not measured asks for a wider interval.
+The calibration catalog counts, by metric, the measured groups of every GPU, model, and of the pairs: architecture and
+precision, architecture and engine, engine and kind of model, architecture and engine with dense or routed models. A
+prediction is calibrated where a token's time was measured for its GPU and all pairs, otherwise estimated; whatever was
+not measured asks for a wider interval, and so do settings that are somebody else's.
 """
 
 from collections import Counter
@@ -17,6 +18,7 @@ from optimizer.inputs.catalog.kinds import Link
 from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.measurements import METRICS
 from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.constants import Calibration, group_name
 from optimizer.performance.physics.row_arrays import RowArrays
@@ -24,8 +26,14 @@ from optimizer.performance.physics.setup import HOST_LINKS, Configuration, categ
 from optimizer.performance.uncertainty.intervals import Column, half_width, planning_share
 
 EVIDENCE: Final = "evidence"
-DECISIVE: Final = ("gpu", "precision", "engine", "model_kind")
+DECISIVE: Final = ("gpu", "precision", "engine", "model_kind", "cell")
 """What must have been measured for a prediction to count as calibrated; a new model of a known kind still does."""
+
+DECISIVE_METRIC: Final = "tpot"
+"""Throughput at full load alone is no evidence for what a token takes."""
+
+AUTHOR: Final = "author"
+"""Names rows whose settings are somebody else's: router, cache, chunks and clocks that no prediction knows."""
 
 PLANNING_LOAD: Final[Mapping[str, str]] = {"ttft": "request_rate", "tpot": "request_rate", "throughput": "offline"}
 """Plans serve open arrivals and stay below the capacity: the loads whose errors their margins come from."""
@@ -45,6 +53,8 @@ _DECISIVE_FIELDS: Final = (*PAIRED, "tensor_parallel", "link")
 """Configurations that agree in these have the same margins."""
 
 Pairs = Mapping[str, tuple[Column, Column]]
+Missing = Mapping[str, Mapping[str, Flags]]
+"""What nobody measured of each row, by metric and kind of novelty."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +83,12 @@ def margins(catalogs: Catalogs, configurations: Sequence[Configuration], confide
     fields = {name: [kind[at] for kind in kinds.categories] for at, name in enumerate(_DECISIVE_FIELDS)}
     missing = unseen(calibration, named_pairs(catalogs, **{name: fields[name] for name in PAIRED}))
     degrees = np.array(fields["tensor_parallel"], dtype=np.float64)
-    missing[HOST_LINK] = host_linked(catalogs, fields["gpu"], degrees, fields["link"])
+    slow = host_linked(catalogs, fields["gpu"], degrees, fields["link"])
+    missing = with_everywhere(missing, **{HOST_LINK: slow})
     engines = [ANY_ENGINE] * len(degrees)
 
     def factor(metric: str) -> Floats:
-        width = half_width(calibration, metric, [PLANNING_LOAD[metric]] * len(degrees), engines, missing)
+        width = half_width(calibration, metric, [PLANNING_LOAD[metric]] * len(degrees), engines, missing[metric])
         return kinds.by_row(np.exp(planning_share(calibration, metric, confidence) * width))
 
     return Margins(factor("ttft"), factor("tpot"), factor("throughput"))
@@ -88,29 +99,37 @@ def named_pairs(catalogs: Catalogs, engine: Column, model: Column, gpu: Column, 
     gpus, models = Categorical[str].of(gpu), Categorical[str].of(model)
     known = [catalogs.model(name) for name in models.categories]
     architecture = gpus.by_row([catalogs.gpus[name].architecture for name in gpus.categories], object)
+    routed = models.by_row(["moe" if found.moe_experts else "dense" for found in known], object)
     return {
         "gpu": (["gpu"] * len(gpu), gpu),
         "model": (["model"] * len(model), models.by_row([found.id for found in known], object)),
         "precision": (architecture, precision),
         "engine": (architecture, engine),
         "model_kind": (engine, models.by_row([kind_of(found) for found in known], object)),
+        "cell": (architecture, [" ".join(pair) for pair in zip(engine, routed, strict=True)]),
     }
 
 
-def unseen(calibration: Calibration, pairs: Pairs) -> dict[str, Flags]:
-    """Whether nobody measured each row's GPU, model or pair, (n,), by kind."""
-    return unseen_among(frozenset(calibration.members(EVIDENCE)), pairs)
+def unseen(calibration: Calibration, pairs: Pairs) -> Missing:
+    """Whether nobody measured each row's GPU, model or pair, (n,), by metric and kind."""
+    seen = frozenset(calibration.members(EVIDENCE))
+    return {metric: unseen_among(seen, metric, pairs) for metric in METRICS}
 
 
-def unseen_among(seen: frozenset[str], pairs: Pairs) -> dict[str, Flags]:
-    """As `unseen`, with the measured names given."""
+def unseen_among(seen: frozenset[str], metric: str, pairs: Pairs) -> dict[str, Flags]:
+    """As `unseen` of one metric, with the measured names given."""
     named = {kind: Categorical.of(list(zip(*columns, strict=True))) for kind, columns in pairs.items()}
-    return {kind: ~pair.passing(lambda pair: group_name(pair) in seen) for kind, pair in named.items()}
+    return {kind: ~pair.passing(lambda pair: group_name((metric, *pair)) in seen) for kind, pair in named.items()}
 
 
-def estimated(missing: Mapping[str, Flags]) -> Flags:
+def with_everywhere(missing: Missing, **flags: Flags) -> Missing:
+    """The same with what is the same for every metric."""
+    return {metric: {**kinds, **flags} for metric, kinds in missing.items()}
+
+
+def estimated(missing: Missing) -> Flags:
     """Whether something decisive about each row was never measured, (n,)."""
-    rows: Flags = np.logical_or.reduce([missing[kind] for kind in DECISIVE])
+    rows: Flags = np.logical_or.reduce([missing[DECISIVE_METRIC][kind] for kind in DECISIVE])
     return rows
 
 
@@ -120,7 +139,7 @@ def pipeline_measured(catalogs: Catalogs, configurations: Sequence[Configuration
     Rows with a single stage count as measured.
     """
     kinds = Categorical.joined(*categorical(configurations, ("engine", "model", "gpu")).values())
-    engine, model, gpu = (list(column) for column in zip(*kinds.categories, strict=True))
+    engine, model, gpu = ([kind[at] for kind in kinds.categories] for at in range(3))
     seen = Calibration.of(catalogs.calibration).members(EVIDENCE)
     several = np.array([each.pipeline_parallel > 1 for each in configurations])
     found: Flags = ~several | kinds.by_row([name in seen for name in pipelines(catalogs, engine, model, gpu)], np.bool_)
@@ -146,21 +165,21 @@ def unmeasured(catalogs: Catalogs, configurations: Sequence[Configuration]) -> F
 def not_measured(catalogs: Catalogs, configuration: Configuration) -> list[str]:
     """What nobody measured of one configuration, in words."""
     pairs = named_pairs(catalogs, **{name: [getattr(configuration, name)] for name in PAIRED})
-    missing = unseen(Calibration.of(catalogs.calibration), pairs)
-    found = [
-        right[0] if kind == "gpu" else f"{right[0]} on {left[0]}"
-        for kind, (left, right) in pairs.items()
-        if kind in DECISIVE and missing[kind][0]
-    ]
+    missing = unseen(Calibration.of(catalogs.calibration), pairs)[DECISIVE_METRIC]
+    unknown = [kind for kind in pairs if kind in DECISIVE and missing[kind][0]]
+    # where the engine or the GPU is new, so is every combination with it
+    told = [kind for kind in unknown if kind != "cell" or unknown == ["cell"]]
+    columns = {kind: (left[0], right[0]) for kind, (left, right) in pairs.items()}
+    found = [columns[kind][1] if kind == "gpu" else "{1} on {0}".format(*columns[kind]) for kind in told]
     if not pipeline_measured(catalogs, [configuration])[0]:
         found.append(f"pipeline stages with {configuration.engine} on {catalogs.gpus[configuration.gpu].architecture}")
     return found
 
 
-def measured_groups(pairs: Pairs, group: Sequence[str]) -> dict[str, int]:
-    """How many groups of measurements hold each GPU, model and pair, sorted by name: the catalog's `evidence`."""
+def measured_groups(metric: str, pairs: Pairs, group: Sequence[str]) -> dict[str, int]:
+    """How many groups that measured a metric hold each GPU, model and pair, by name: the catalog's `evidence`."""
     held = {
-        (group_name((left, twin)), member)
+        (group_name((metric, left, twin)), member)
         for lefts, rights in pairs.values()
         for left, right, member in set(zip(lefts, rights, group, strict=True))
         for twin in (SIXTEEN_BIT if right in SIXTEEN_BIT else (right,))

@@ -59,7 +59,12 @@ def load_class(load: Column, value: Floats, ttft_s: Floats, decoding_s: Floats) 
 
 
 def half_width(
-    calibration: Calibration, metric: str, loads: Column, engines: Column, missing: Mapping[str, Flags]
+    calibration: Calibration,
+    metric: str,
+    loads: Column,
+    engines: Column,
+    missing: Mapping[str, Flags],
+    guessed: Flags | None = None,
 ) -> Floats:
     """Half-width of each row's interval as a logarithm, (n,).
 
@@ -69,11 +74,19 @@ def half_width(
         loads: Load class of each row, as `load_class` names it.
         engines: Engine of each row.
         missing: For each kind of novelty whether a row has it, (n,); widths add in squares.
+        guessed: Whether a row is estimated, (n,): it starts from the widest engine of its load, never from a narrower.
     """
     classes = Categorical.of(list(zip(loads, engines, strict=True)))
     # (load, engine) -> the most specific width that the catalog holds
     groups = [(group_name((metric, *pair)), group_name((metric, pair[0])), metric) for pair in classes.categories]
     squared: Floats = classes.by_row([calibration.lookup(HALF_WIDTH, *each) ** 2 for each in groups])
+    if guessed is not None:
+        widths = calibration.members(HALF_WIDTH)
+        widest = [
+            max(width for group, width in widths.items() if group == each[-1] or group.startswith(each[1]))
+            for each in groups
+        ]
+        squared = np.where(guessed, classes.by_row(widest) ** 2, squared)
     for kind, rows in missing.items():
         squared = squared + np.where(rows, calibration.lookup(UNSEEN, f"{metric}@{kind}") ** 2, 0.0)
     return np.sqrt(squared)

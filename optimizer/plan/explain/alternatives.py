@@ -9,9 +9,10 @@ import numpy as np
 
 from optimizer.base.arrays import Flags
 from optimizer.base.clock import LimitReached
+from optimizer.base.figures import exactly
 from optimizer.inputs.catalog.kinds import SellerKind
 from optimizer.inputs.catalog.models import Model
-from optimizer.inputs.catalog.quality import SIXTEEN_BIT
+from optimizer.inputs.catalog.quality import SIXTEEN_BIT, alike_in_quality
 from optimizer.inputs.requirements.stated import stated_requirements, with_field
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
 from optimizer.performance.candidates.options import MIXED, WorkloadOptions
@@ -19,6 +20,7 @@ from optimizer.performance.uncertainty.evidence import unmeasured
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.outline import outlined
+from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.explanation import Alternative
 from optimizer.plan.record.fields import Outcome
 from optimizer.plan.record.fleet import Outline, PlannedFleet
@@ -26,13 +28,12 @@ from optimizer.plan.record.fleet import Outline, PlannedFleet
 LARGE_MODEL_PARAMS_B = 34.0
 """Where the rule of thumb stops trusting one mid-range GPU."""
 FAST_TTFT_MS = 100.0
-EVERYWHERE = "global"
-"""The region of offers whose place is not told apart, which says nothing in a phrase."""
 
 
 def next_best(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
     """The cheapest plans without the chosen GPUs, providers, precisions, and without what nobody measured.
 
+    They are asked for without the budget, as the rule of thumb is: what is too dear is of interest, too.
     The inquiry may be narrowed here, for the rule of thumb and for the central prediction: none of them admits an offer
     or lifts a criterion that service levels do not decide.
     """
@@ -44,7 +45,7 @@ def next_best(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
     yield compared(
         "provider", f"without {', '.join(providers)}", chosen, partial(inquiry.under_policy, providers=lists)
     )
-    precisions = sorted({d.precision for d in chosen.deployments})
+    precisions = sorted({name for d in chosen.deployments for name in alike_in_quality(d.precision)})
     without = _without(inquiry, "precision", precisions)
     yield compared("precision", f"without {', '.join(precisions)}", chosen, lambda: inquiry, without)
     yield from _measured(inquiry, chosen)
@@ -77,19 +78,17 @@ def opportunities(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternativ
     policy = inquiry.scenario.policy
     asked: list[tuple[str, str, dict[str, object]]] = []
     if "spot" not in policy.pricing_terms:
-        asked.append(("spot", "spot prices, instances can be taken back", _with("pricing_terms", policy, "spot")))
+        asked.append(("spot", "spot instances", _with("pricing_terms", policy, "spot")))
     committed = ("committed", "reserved_1y", "reserved_3y")
     if not set(committed) & set(policy.pricing_terms):
-        asked.append(("commitment", "committing for 1 month to 3 years", _with("pricing_terms", policy, *committed)))
+        asked.append(("commitment", "commitments of 1 month to 3 years", _with("pricing_terms", policy, *committed)))
     if set(get_args(SellerKind)) - set(policy.sellers):
-        wider = "any kind of seller, of whose terms and hosts nothing may be known"
+        wider = "sellers of any kind"
         asked.append(("sellers", wider, {"sellers": get_args(SellerKind)}))
     if not policy.consumer_gpus:
         asked.append(("consumer_gpus", "gaming cards, not licensed for data centres", {"consumer_gpus": True}))
     if "seed" not in policy.price_confidence:
-        asked.append(
-            ("seed", "prices quoted in articles, no list behind them", _with("price_confidence", policy, "seed"))
-        )
+        asked.append(("seed", "prices that only articles quote", _with("price_confidence", policy, "seed")))
     if policy.max_price_age_days is not None:
         years = f"prices older than {policy.max_price_age_days} days"
         asked.append(("old_prices", years, {"max_price_age_days": None}))
@@ -130,7 +129,7 @@ def central_prediction(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alter
         return
     policy = inquiry.scenario.policy.model_copy(update={"confidence": CENTRAL_CONFIDENCE})
     bold = partial(inquiry.changed, inquiry.scenario.model_copy(update={"policy": policy}))
-    words = f"planning on the central prediction instead of the {confidence * 100:g} % bound"
+    words = f"without the margin of {exactly(confidence * 100)} % on predictions"
     yield compared("confidence", words, chosen, bold, admits_more=True)
 
 
@@ -217,15 +216,3 @@ def without_plan(kind: str, change: str, outcome: Outcome, why: str) -> Alternat
 
 def signed(amount: Decimal) -> str:
     return f"{'−' if amount < 0 else '+'}${abs(amount):,.2f}"
-
-
-def summarized(plan: Outline) -> str:
-    """The plan in a phrase: how many of which instances run what precision, where."""
-    parts = []
-    for d in plan.deployments:
-        term = "" if d.pricing_term == "on_demand" else f" {d.pricing_term}"
-        gpus = f"{d.gpus_per_instance}×{d.gpu}" if d.gpus_per_instance > 1 else d.gpu
-        region = "" if d.region == EVERYWHERE else f" {d.region}"
-        parts.append(f"{d.instances}× {gpus} {d.precision} ({d.provider}{region}{term})")
-    parts += [f"{item.model} by the request ({item.provider})" for item in plan.hosted]
-    return ", ".join(dict.fromkeys(parts))

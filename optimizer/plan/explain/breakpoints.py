@@ -9,12 +9,12 @@ from typing import Final
 import numpy as np
 
 from optimizer.inputs.requirements.stated import shown
-from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.explain.levers import Direction, Lever
 from optimizer.plan.explain.marginal import Varied, bought, no_dearer, varied, varied_cost_usd
 from optimizer.plan.explain.pricing import SAME_COST, crossing, within_budget_to
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import restricted
+from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.explanation import Breakpoint
 from optimizer.plan.record.fleet import Outline, PlannedFleet, Purchase
 

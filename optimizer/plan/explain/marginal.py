@@ -3,16 +3,17 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Final
 
 from optimizer.inputs.requirements.stated import shown, with_field
-from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.explain.levers import Direction, Lever, is_demand
 from optimizer.plan.explain.pricing import SAME_COST
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import restricted
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.outline import outlined
+from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.explanation import MarginalValue, MeasuredRequirement
 from optimizer.plan.record.fields import Outcome
 from optimizer.plan.record.fleet import Outline, PlannedFleet
@@ -91,7 +92,8 @@ def bought(plan: Outline) -> tuple[tuple[str, int], ...]:
 def _marginal_value(chosen: PlannedFleet, found: Varied, lever: Lever, direction: Direction) -> MarginalValue:
     to, plan = lever.steps[direction], found.plan
     difference = None if plan is None else plan.monthly_cost_usd - chosen.monthly_cost_usd
-    unmoved = direction == "looser" and difference is not None and abs(difference) < SAME_COST
+    # what is looser admits the chosen plan, so that a dearer one only shows where a search ended
+    unmoved = direction == "looser" and difference is not None and difference > -SAME_COST
     same = unmoved or (plan is not None and bought(plan) == bought(chosen))
     summary = "" if plan is None else summarized(chosen if same else plan)
     step = f"{lever.what}: {shown(to)} instead of {shown(lever.value, lever.unit)}"
@@ -112,8 +114,8 @@ def _marginal_value(chosen: PlannedFleet, found: Varied, lever: Lever, direction
             "unit": lever.unit,
             "outcome": found.outcome,
             "same_plan": same,
-            "monthly_cost_usd": None if plan is None else plan.monthly_cost_usd,
-            "change_usd": difference,
+            "monthly_cost_usd": chosen.monthly_cost_usd if unmoved else plan and plan.monthly_cost_usd,
+            "change_usd": Decimal(0) if unmoved else difference,
             "summary": summary,
             "text": f"{step}: {effect}",
         }

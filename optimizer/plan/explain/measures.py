@@ -7,6 +7,7 @@ from decimal import Decimal
 from functools import cached_property, partial
 from typing import Final
 
+from optimizer.base.figures import exactly, figure
 from optimizer.base.units import WATTS_PER_KILOWATT
 from optimizer.inputs.catalog.kinds import SPOT
 from optimizer.inputs.catalog.records import Catalogs, Offer
@@ -103,9 +104,9 @@ def _demand(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     busiest = served.index(max(served))
     sustained = sum(d.schedule[busiest].max_requests_per_second for d in facts.serving(item.workload))
     by_api = facts.served_by_apis(item.workload)[busiest]
-    beside = f", hosted APIs are sent {by_api:.3g}" if by_api else ""
-    served_by = f"the replicas sustain {sustained:.3g} within the limits{beside}"
-    text = f"{item.workload}: {peak:g} req/s must be served; {served_by}"
+    beside = f", hosted APIs are sent {figure(by_api)}" if by_api else ""
+    served_by = f"the replicas sustain {figure(sustained)} within the limits{beside}"
+    text = f"{item.workload}: {exactly(peak)} req/s must be served; {served_by}"
     yield Measured(served[busiest], text, limit=peak, binding=True)
 
 
@@ -120,13 +121,13 @@ def _latency(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     effect = ""
     if capping:
         rate = capping[0].max_requests_per_second / capping[0].replicas
-        effect = f"; it stops a replica on {capping[0].gpu} at {rate:.3g} req/s"
-    what = f"{item.workload}: {LATENCY_NAMES[metric]} {item.statistic} ≤ {limit:g} ms"
+        effect = f"; it stops a replica on {capping[0].gpu} at {figure(rate)} req/s"
+    what = f"{item.workload}: {LATENCY_NAMES[metric]} {item.statistic} ≤ {exactly(limit)} ms"
     load = "at the planned load"
     workload = next(each for each in facts.scenario.workloads if each.name == item.workload)
     if metric != "tpot_ms" and workload.knows_where_users_are:
         network_ms = round_trip_ms(workload, facts.catalogs, slowest.provider, slowest.region)
-        load += f" with {network_ms:g} ms of network to {slowest.provider} {slowest.region}"
+        load += f" with {exactly(network_ms or 0.0)} ms of network to {slowest.provider} {slowest.region}"
     text = f"{what}: {value:.1f} ms {load}, {limit - value:.1f} ms to spare{effect}"
     yield Measured(value, text, binding=bool(capping) or value >= limit * (1 - BINDS_WITHIN))
 
@@ -141,7 +142,7 @@ def _bound(deployment: Deployment, metric: str, statistic: str) -> float:
 
 def _quality(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     known = [d.quality for d in facts.serving(item.workload) if d.quality is not None]
-    what = f"{item.workload}: quality ≥ {item.value:g}"
+    what = f"{item.workload}: quality ≥ {exactly(item.value)}"
     if known:
         yield Measured(min(known), f"{what}: {min(known):.4f} of the 16-bit score", binding=False)
     else:
@@ -151,12 +152,12 @@ def _quality(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
 
 def _min_replicas(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     least = min(facts.replicas(item.workload))
-    yield Measured(least, f"{item.workload}: at least {item.value:g} replicas in every hour: {least}")
+    yield Measured(least, f"{item.workload}: at least {exactly(item.value)} replicas in every hour: {least}")
 
 
 def _max_replicas(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     most = max(facts.replicas(item.workload))
-    yield Measured(most, f"{item.workload}: at most {item.value:g} replicas at once: {most}")
+    yield Measured(most, f"{item.workload}: at most {exactly(item.value)} replicas at once: {most}")
 
 
 def _utilization(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
@@ -167,13 +168,13 @@ def _utilization(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
 
 def _gpus(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     gpus = facts.most_at_once(lambda offer: offer.gpu_count)
-    yield Measured(gpus, f"at most {item.value:g} GPUs: {gpus:g} are bought")
+    yield Measured(gpus, f"at most {exactly(item.value)} GPUs: {exactly(gpus)} are bought")
 
 
 def _budget(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     limit, factor = float(item.value), facts.scenario.policy.robust.price
     cost = float(facts.bought.monthly_cost_usd * Decimal(repr(factor)))
-    at_worst = f" with prices × {factor:g}" if factor != 1 else ""
+    at_worst = f" with prices × {exactly(factor)}" if factor != 1 else ""
     text = f"at most ${limit:,.2f} a month: ${cost:,.2f}{at_worst}, ${limit - cost:,.2f} to spare"
     yield Measured(cost, text)
 
@@ -181,7 +182,7 @@ def _budget(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
 def _quotas(facts: Facts, _: StatedRequirement) -> Iterable[Measured]:
     for quota in facts.scenario.policy.quotas:
         used = facts.most_at_once(partial(_counted, quota))
-        text = f"quota {quota.name}: {used:g} of {quota.max_gpus} GPUs"
+        text = f"quota {quota.name}: {exactly(used)} of {quota.max_gpus} GPUs"
         yield Measured(used, text, limit=quota.max_gpus, field=f"policy.quotas[{quota.name}].max_gpus")
 
 
@@ -192,7 +193,7 @@ def _counted(quota: Quota, offer: Offer) -> float:
 
 def _configurations(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     count = len({_setup(d) for d in facts.bought.deployments})
-    yield Measured(count, f"at most {item.value:g} distinct configurations: {count}")
+    yield Measured(count, f"at most {exactly(item.value)} distinct configurations: {count}")
 
 
 def _setup(d: Deployment) -> tuple[str, ...]:
@@ -202,18 +203,18 @@ def _setup(d: Deployment) -> tuple[str, ...]:
 
 def _engines(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     engines = sorted({d.engine for d in facts.bought.deployments})
-    yield Measured(len(engines), f"at most {item.value:g} engines: {', '.join(engines)}")
+    yield Measured(len(engines), f"at most {exactly(item.value)} engines: {', '.join(engines)}")
 
 
 def _power(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     gpus = facts.catalogs.gpus
     power = facts.most_at_once(lambda offer: (gpus[offer.gpu].tdp_w or 0.0) * offer.gpu_count) / WATTS_PER_KILOWATT
-    yield Measured(power, f"at most {item.value:g} kW: {power:.1f} kW of GPU power")
+    yield Measured(power, f"at most {exactly(item.value)} kW: {power:.1f} kW of GPU power")
 
 
 def _carbon(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     emitted = sum(_carbon_kg_per_month(facts, purchase) for purchase in facts.bought.purchases)
-    yield Measured(emitted, f"at most {item.value:g} kg CO₂ a month: {emitted:.1f} kg")
+    yield Measured(emitted, f"at most {exactly(item.value)} kg CO₂ a month: {emitted:.1f} kg")
 
 
 def _carbon_kg_per_month(facts: Facts, purchase: Purchase) -> float:
@@ -240,7 +241,7 @@ def _spare(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     """Where nothing but hosted APIs serves, no replica can fail."""
     if facts.bought.deployments:
         kept = min(_spare_of(d) for d in facts.bought.deployments)
-        yield Measured(kept, f"{item.value:g} replica(s) of any deployment may fail within the service levels")
+        yield Measured(kept, f"{exactly(item.value)} replica(s) of any deployment may fail within the service levels")
 
 
 def _spare_of(deployment: Deployment) -> int:
@@ -254,12 +255,12 @@ def _spare_of(deployment: Deployment) -> int:
 
 def _providers(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     count = _fewest_places(facts, lambda d: d.provider)
-    yield Measured(count, f"at least {item.value:g} providers: {count}")
+    yield Measured(count, f"at least {exactly(item.value)} providers: {count}")
 
 
 def _regions(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     count = _fewest_places(facts, lambda d: f"{d.provider} {d.region}")
-    yield Measured(count, f"at least {item.value:g} regions: {count}")
+    yield Measured(count, f"at least {exactly(item.value)} regions: {count}")
 
 
 def _fewest_places(facts: Facts, place: Callable[[Deployment], str]) -> int:
@@ -273,19 +274,19 @@ def _fewest_places(facts: Facts, place: Callable[[Deployment], str]) -> int:
 def _changes(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     if facts.bought.migration is not None:
         changed = facts.bought.migration.started + facts.bought.migration.stopped
-        yield Measured(changed, f"at most {item.value:g} replicas started or stopped: {changed}")
+        yield Measured(changed, f"at most {exactly(item.value)} replicas started or stopped: {changed}")
 
 
 def _price_age(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     days = [d.provenance.price_age_days for d in facts.bought.deployments]
     days += [(facts.catalogs.as_of - api.price_as_of).days for api in facts.bought.hosted]
-    yield Measured(max(days, default=0), f"prices at most {item.value:g} days old: {max(days, default=0)}")
+    yield Measured(max(days, default=0), f"prices at most {exactly(item.value)} days old: {max(days, default=0)}")
 
 
 def _widest(degree: str, facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     """The most GPUs of a layer, or stages of a model, among the replicas."""
     most = max((getattr(d, degree) for d in facts.bought.deployments), default=0)
-    yield Measured(most, f"{item.label} at most {item.value:g}: {most}")
+    yield Measured(most, f"{item.label} at most {exactly(item.value)}: {most}")
 
 
 def _survive(facts: Facts, _: StatedRequirement) -> Iterable[Measured]:
@@ -305,7 +306,9 @@ def _robust(facts: Facts, _: StatedRequirement) -> Iterable[Measured]:
         if running.requests_per_second
     ]
     asked, room = policy.robust.demand / policy.robust.throughput, min(rooms, default=1.0)
-    yield Measured(room, f"{policy.robust.words}: the tightest deployment takes × {room:.3g} of × {asked:.3g}", asked)
+    yield Measured(
+        room, f"{policy.robust.words}: the tightest deployment takes × {figure(room)} of × {figure(asked)}", asked
+    )
 
 
 MEASURES: Final[Mapping[str, Callable[[Facts, StatedRequirement], Iterable[Measured]]]] = {

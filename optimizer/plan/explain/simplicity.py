@@ -3,9 +3,9 @@
 from decimal import ROUND_CEILING, Decimal
 from typing import Final
 
-from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.question.inquiry import Answer
 from optimizer.plan.readback.outline import outlined
+from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.fleet import Outline, Placement
 from optimizer.plan.record.report import Patchwork, Simplicity
 

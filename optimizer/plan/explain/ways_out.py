@@ -8,9 +8,9 @@ from optimizer.base.clock import until_limit
 from optimizer.inputs.requirements.declaration import Value
 from optimizer.inputs.requirements.stated import StatedRequirement, shown, waivable, with_field
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.explain.alternatives import summarized
 from optimizer.plan.explain.conflict import conflict_of, conflicts_of, plan_of, plan_without
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.explanation import ConflictItem, FieldChange, Relaxation
 from optimizer.plan.record.fleet import Outline
 

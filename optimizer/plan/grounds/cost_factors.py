@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from optimizer.base.figures import figure
 from optimizer.base.model import Strict
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.plan.record.fields import Figure
@@ -50,7 +51,7 @@ def _of_workload(name: str, chosen: Sequence[Deployment], proposed: Sequence[Dep
     for (what, unit, power), old, new in zip(QUANTITIES, _quantities(before), _quantities(after), strict=True):
         factor = None if power == 0 else new / old if power > 0 else old / new
         effect = "" if factor is None else f", cost ×{factor:.2f}"
-        values = f"{new:.4g} instead of {old:.4g} {unit}".rstrip()
+        values = f"{figure(new, 4)} instead of {figure(old, 4)} {unit}".rstrip()
         yield CostFactor(
             workload=name,
             what=what,

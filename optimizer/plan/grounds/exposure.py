@@ -1,6 +1,5 @@
 """What the numbers rest on: the estimates with the most money at stake, and the measurement that would settle most."""
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
@@ -8,12 +7,14 @@ from typing import Final, Literal
 import numpy as np
 
 from optimizer.base.arrays import Flags
+from optimizer.base.figures import figure
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
-from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE, Slo
+from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
 from optimizer.performance.candidates.options import PoolOptions, WorkloadOptions
-from optimizer.performance.candidates.predict import Mix
 from optimizer.performance.physics.setup import Configuration
 from optimizer.performance.uncertainty.evidence import not_measured
+from optimizer.plan.grounds.benchmark import command
+from optimizer.plan.grounds.question import latency_limits
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.question.solving import solved
@@ -24,8 +25,6 @@ from optimizer.program.problem.columns import Column
 
 MAX_ESTIMATES: Final = 3
 """More would hide which matters."""
-MEASURED_S: Final = 600
-"""A run of ten minutes holds enough requests for a 95th percentile."""
 WORTH_USD: Final = 0.01
 
 
@@ -230,28 +229,11 @@ def _benchmark(inquiry: Inquiry, central: Inquiry, estimate: Estimate, group: Me
     rate = per_replica / inquiry.scenario.policy.max_utilization
     c = options.configurations[use.column.configuration]
     where = f"{c.model} {c.precision} on {c.tensor_parallel * c.pipeline_parallel}×{c.gpu} with {c.engine}"
-    limits = _limits(options.workload.slo) or "no failed request"
+    prompt, reply = (round(float(mix.share @ tokens)) for tokens in (mix.input_tokens, mix.output_tokens))
+    limits = ", ".join(latency_limits(options.workload)) or "no failed request"
     return Benchmark(
         configuration=where,
-        command=_command(options.model.hf_id, mix, rate),
+        command=command(options.model.hf_id, prompt, reply, rate),
         settles=estimate.what,
-        text=f"one replica of {where}, KV {c.kv_precision}, at {rate:.3g} req/s: if it keeps {limits}, {effect}",
-    )
-
-
-def _command(model: str, mix: Mix, rate: float) -> str:
-    prompt, reply = (round(float(mix.share @ tokens)) for tokens in (mix.input_tokens, mix.output_tokens))
-    return (
-        f"vllm bench serve --backend openai --base-url http://HOST:8000 --model {model} "
-        f"--dataset-name random --random-input-len {prompt} --random-output-len {reply} "
-        f"--request-rate {rate:.3g} --num-prompts {max(math.ceil(rate * MEASURED_S), 1)} "
-        "--percentile-metrics ttft,tpot,e2el --metric-percentiles 50,90,95,99"
-    )
-
-
-def _limits(slo: Slo) -> str:
-    return ", ".join(
-        f"{label} {statistic} ≤ {limit:g} ms"
-        for label, latency in (("TTFT", slo.ttft_ms), ("TPOT", slo.tpot_ms), ("end to end", slo.e2e_ms))
-        for statistic, limit in (latency.limits_ms() if latency else {}).items()
+        text=f"one replica of {where}, KV {c.kv_precision}, at {figure(rate)} req/s: if it keeps {limits}, {effect}",
     )

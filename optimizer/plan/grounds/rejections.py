@@ -15,6 +15,9 @@ from optimizer.plan.record.explanation import NearestMiss, Rejected
 NEAREST = 3
 """Nearest misses shown for one criterion: the best GPU may not be to be had."""
 
+LISTS = [at for at, criterion in enumerate(CONFIGURATION_CRITERIA) if criterion.name.endswith("_policy")]
+"""Criteria that are lists of the user's own: what they keep out is not what is missing."""
+
 LABELS = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "end to end"}
 VERBS = {"memory": "needs", "context": "asks for"}
 """Of criteria that are not reached."""
@@ -75,6 +78,7 @@ def nearest_misses(options: Sequence[WorkloadOptions], market: Market) -> list[N
 
     Only for workloads that no candidate serves: elsewhere the candidates are not what is missing.
     Among all that fail the criterion, those with the fewest other failures come first; then the smallest excess.
+    What the user's own lists of engines and precisions keep out is no miss.
     Misses with more failures than the best of them say nothing that would help and are left out.
     """
     found: list[NearestMiss] = []
@@ -89,8 +93,9 @@ def nearest_misses(options: Sequence[WorkloadOptions], market: Market) -> list[N
 
 def _misses_of_pool(choice: WorkloadOptions, pool: PoolOptions, on_offer: Flags) -> Iterator[NearestMiss]:
     faults = pool.failed.sum(axis=1)
+    listed = ~pool.failed[:, LISTS].any(axis=1)
     for j, criterion in enumerate(CONFIGURATION_CRITERIA):
-        candidates = np.flatnonzero(pool.failed[:, j] & on_offer & np.isfinite(pool.value[:, j]))
+        candidates = np.flatnonzero(pool.failed[:, j] & on_offer & listed & np.isfinite(pool.value[:, j]))
         excess = pool.value[candidates, j] / pool.limit[candidates, j]
         # rows of configurations, the nearest first; then the nearest of each GPU
         nearest = candidates[np.lexsort((excess, faults[candidates]))].tolist()

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from optimizer.base.figures import exactly
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.plan.question.inquiry import Answer
 from optimizer.plan.question.mixing import mixing_of
@@ -40,6 +41,12 @@ def _offers(answer: Answer) -> str:
     apis = len(answer.formulation.problem.apis)
     hosted = f" and {apis:,} prices of hosted APIs" if apis else ""
     return f"{int(admitted.sum()):,} of {len(admitted):,} offers, those that the policy admits{hosted}"
+
+
+def _other_rates(answer: Answer) -> str:
+    """A batch is worked on at one rate from its start, in the best number of hours."""
+    due = [workload.name for workload in answer.inquiry.scenario.workloads if workload.deadline is not None]
+    return f"batches of {', '.join(due)} worked on at rates that change, or later than they are there" if due else ""
 
 
 def _nothing(_: Answer) -> str:
@@ -95,7 +102,9 @@ def _unmixed_for_loss(answer: Answer) -> str:
 def _simpler(answer: Answer) -> str:
     """What the percentage for simplicity admits and nobody ruled out."""
     percent = answer.inquiry.scenario.policy.simplicity_percent
-    unproven = f"simpler plans within {percent:g} % of the cheapest that the search had not ruled out when it ended"
+    unproven = (
+        f"simpler plans within {exactly(percent)} % of the cheapest that the search had not ruled out when it ended"
+    )
     return "" if answer.simplicity_proven else unproven
 
 
@@ -108,7 +117,7 @@ def _not_reached(answer: Answer) -> str:
 ROWS: Final = (
     ScopeRow(_configurations, _nothing),
     ScopeRow(_offers, _nothing),
-    ScopeRow(_hours, _nothing),
+    ScopeRow(_hours, _other_rates),
     ScopeRow(_mixes, _between_mixes),
     ScopeRow(_nothing, _beyond_probes),
     ScopeRow(_nothing, _joined_classes),

@@ -1,6 +1,6 @@
 """What a reader must know before signing: what nobody measured, what was not asked, and which prices to confirm."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from optimizer.inputs.catalog.kinds import OWNED
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
@@ -8,12 +8,11 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.network import round_trip_ms
 from optimizer.performance.candidates.periods import Periods
+from optimizer.plan.grounds.second_prices import second_prices
 from optimizer.plan.record.fleet import Deployment, PlannedFleet, Purchase
 
 NOTABLE_ROUNDING = 0.01
 """Share of a workload's requests that rounding hours up may add before it is said."""
-NOTABLE_DIFFERENCE = 0.05
-"""Between what two sources say of one price."""
 MANY_INSTANCES = 16
 """From here on, whether the provider has that many is a question of its own."""
 
@@ -31,63 +30,71 @@ def warnings(scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet, unpro
     kinds = (_not_measured(deployments), _quality(scenario, deployments), _prices(deployments))
     found = [text for kind in kinds for text in kind]
     found += [*_one_box(scenario, bought), *_together(scenario, deployments)]
-    found += [*_second_prices(catalogs, bought.purchases), *_shared(catalogs, bought.purchases)]
+    found += [*second_prices(catalogs, bought), *_shared(catalogs, bought.purchases)]
     found += [*_hosted(bought), *_interrupted(scenario, deployments), *_availability(bought.purchases)]
     found += [*_distance(scenario, catalogs)]
     return list(dict.fromkeys([*found, *_rounded_up(scenario, unproven)]))
 
 
 def _not_measured(deployments: Sequence[Deployment]) -> Iterator[str]:
-    for d in deployments:
-        if d.provenance.performance == "estimated":
-            yield f"{d.workload} on {d.gpu}: {d.provenance.performance_note}; run a benchmark before relying on it"
+    notes = _grouped(
+        (d.provenance.performance_note, f"{d.workload} on {d.gpu}")
+        for d in deployments
+        if d.provenance.performance == "estimated"
+    )
+    for note, where in notes:
+        yield f"{where}: {note}; run a benchmark before relying on it"
 
 
 def _quality(scenario: Scenario, deployments: Sequence[Deployment]) -> Iterator[str]:
     asked = {workload.name: workload.min_quality is not None for workload in scenario.workloads}
-    for d in deployments:
-        reduced = f"{d.precision} with a {d.kv_precision} KV cache"
-        if d.quality is None:
-            yield f"{d.workload}: nobody published what {reduced} keeps of the model's quality"
-        elif not asked[d.workload] and d.precision not in SIXTEEN_BIT and d.quality < 1:
-            yield f"{d.workload}: no quality floor was asked; {reduced} keeps {d.quality:.4f} of the 16-bit score"
+    for workload, reduced in _grouped((d.workload, _reduced(d)) for d in deployments if d.quality is None):
+        yield f"{workload}: nobody published what is kept of the model's quality by {reduced}"
+    kept = _grouped(
+        (d.workload, f"{_reduced(d)} keeps {d.quality:.4f}")
+        for d in deployments
+        if not asked[d.workload] and d.precision not in SIXTEEN_BIT and d.quality is not None and d.quality < 1
+    )
+    for workload, shares in kept:
+        yield f"{workload}: no quality floor was asked; of the 16-bit score {shares}"
+
+
+def _reduced(d: Deployment) -> str:
+    return f"{d.precision} with a {d.kv_precision} KV cache"
+
+
+def _grouped(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """What is said once of several: each first part with all its second parts."""
+    found: dict[str, list[str]] = {}
+    for what, of in pairs:
+        found.setdefault(what, []).append(of)
+    yield from ((what, ", ".join(dict.fromkeys(of))) for what, of in found.items())
 
 
 def _prices(deployments: Sequence[Deployment]) -> Iterator[str]:
+    doubted: dict[str, None] = {}
     for d in deployments:
-        price, what = d.provenance, f"the price of {d.instance_type} at {d.provider}"
+        price = d.provenance
         doubts = [f"{price.price_age_days} days old"] if price.price_is_old else []
         doubts += [f"{price.price_confidence}, not listed"] if price.price_confidence != "listed" else []
         if doubts:
-            yield f"{what} is {' and '.join(doubts)}: ask for a quote"
-
-
-def _second_prices(catalogs: Catalogs, purchases: Sequence[Purchase]) -> Iterator[str]:
-    """Where another source asks noticeably more or less than the price that is planned with."""
-    offers = {offer.id: offer for offer in catalogs.offers}
-    for offer in (offers[purchase.offer] for purchase in purchases):
-        planned = offer.price_usd_per_hour / offer.gpu_count
-        for check in catalogs.terms.price_checks:
-            if not check.covers(offer.provider, offer.gpu, offer.gpu_count, offer.pricing_term):
-                continue
-            difference = float(check.usd_per_gpu_hour / planned) - 1
-            if abs(difference) > NOTABLE_DIFFERENCE:
-                yield (
-                    f"{offer.gpu_count}×{offer.gpu} at {offer.provider}: {check.source} says "
-                    f"${check.usd_per_gpu_hour:,.2f} a GPU-hour on {check.as_of}, {abs(difference):.0%} "
-                    f"{'more' if difference > 0 else 'less'} than the ${planned:,.2f} planned with: ask for a quote"
-                )
+            doubted[f"{d.gpus_per_instance}×{d.gpu} at {d.provider} ({' and '.join(doubts)})"] = None
+    if doubted:
+        yield f"ask for a quote, the price may not be today's: {', '.join(doubted)}"
 
 
 def _shared(catalogs: Catalogs, purchases: Sequence[Purchase]) -> Iterator[str]:
     """Sellers of whom nobody read whether a customer has a GPU alone."""
     offers = {offer.id: offer for offer in catalogs.offers}
+    unread: dict[str, None] = {}
     for offer in (offers[purchase.offer] for purchase in purchases):
         seller = catalogs.terms.seller(offer.provider, offer.provider_kind)
         if seller is not None and seller.whole_gpu == "no":
             yield f"{offer.provider} shares its GPUs between customers: how much that slows them nobody knows"
         elif offer.provider != OWNED and (seller is None or seller.whole_gpu == "unknown"):
-            yield f"{offer.provider}: nobody read whether its GPUs are yours alone; have it confirmed"
+            unread[offer.provider] = None
+    if unread:
+        yield f"{', '.join(unread)}: nobody read whether a GPU there is yours alone; have it confirmed"
 
 
 def _one_box(scenario: Scenario, bought: PlannedFleet) -> Iterator[str]:

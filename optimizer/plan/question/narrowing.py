@@ -29,7 +29,7 @@ def restricted(inquiry: Inquiry, offers: Collection[str]) -> Inquiry:
 
 
 def _narrowed(choice: WorkloadOptions, market: Market) -> WorkloadOptions:
-    return taken(choice, np.flatnonzero(_on_offer(choice, market) & _mendable(choice)))
+    return taken(choice, np.flatnonzero(on_offer(choice, market) & _mendable(choice)))
 
 
 def taken(choice: WorkloadOptions, rows: Ints) -> WorkloadOptions:
@@ -48,9 +48,10 @@ def taken(choice: WorkloadOptions, rows: Ints) -> WorkloadOptions:
     )
 
 
-def _on_offer(choice: WorkloadOptions, market: Market) -> Flags:
-    on_offer: Flags = np.any(choice.fits[:, market.admitted], axis=1)[choice.kind]
-    return on_offer
+def on_offer(choice: WorkloadOptions, market: Market) -> Flags:
+    """(P,) whether an offer that the policy admits can hold a configuration."""
+    held: Flags = np.any(choice.fits[:, market.admitted], axis=1)[choice.kind]
+    return held
 
 
 def _mendable(choice: WorkloadOptions) -> Flags:

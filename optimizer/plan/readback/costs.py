@@ -2,15 +2,18 @@
 
 from collections.abc import Iterable
 from decimal import Decimal
+from typing import NamedTuple
 
 from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK
+from optimizer.inputs.scenario.policy import Policy
 from optimizer.plan.record.fields import cents
 from optimizer.plan.record.fleet import Costs, Deployment, PlannedFleet, Purchase
 
 
-def costs(fleet: PlannedFleet) -> Costs:
+def costs(fleet: PlannedFleet, policy: Policy) -> Costs:
     """The bill by kind; storage and egress are not priced where none is asked for, and say so."""
     purchases = fleet.purchases
+    by_use = [_by_use(fleet, d, policy) for d in fleet.deployments]
     storage = _sum(_exact(p.instance_hours_per_month) * p.storage_usd_per_hour for p in purchases)
     egress = [d.egress_usd for d in fleet.deployments if d.egress_usd is not None]
     return Costs(
@@ -18,7 +21,11 @@ def costs(fleet: PlannedFleet) -> Costs:
         storage_usd=storage or None,
         egress_usd=_sum(egress) if egress else None,
         idle_gpus_usd=cents(_sum(p.monthly_cost_usd * p.idle_gpus / p.gpus for p in purchases)),
-        headroom_usd=cents(_sum(_headroom(fleet, d) for d in fleet.deployments)),
+        headroom_usd=cents(_sum(item.burst_reserve + item.unused for item in by_use)),
+        burst_reserve_usd=cents(_sum(item.burst_reserve for item in by_use)),
+        unused_usd=cents(_sum(item.unused for item in by_use)),
+        at_prediction_usd=cents(_sum(item.at_prediction for item in by_use)),
+        confidence_usd=cents(_sum(item.confidence for item in by_use)),
         start_up_usd=cents(_sum(p.price_usd_per_hour * _start_up_hours(fleet, p) for p in purchases)),
         minimum_billing_usd=cents(_sum(p.price_usd_per_hour * _billed_idle_hours(fleet, p) for p in purchases)),
         serverless_usd=_sum(h.monthly_cost_usd for h in fleet.hosted),
@@ -55,10 +62,33 @@ def _start_up_hours(fleet: PlannedFleet, purchase: Purchase) -> Decimal:
     return max(Decimal(0), _exact(purchase.instance_hours_per_month) - running)
 
 
-def _headroom(fleet: PlannedFleet, d: Deployment) -> Decimal:
-    """The part of a deployment's working GPUs that the planned load does not use, over all hours of the month."""
+class _ByUse(NamedTuple):
+    """What a deployment's working GPUs cost by what they are there for, USD a month."""
+
+    at_prediction: Decimal
+    confidence: Decimal
+    burst_reserve: Decimal
+    unused: Decimal
+
+
+def _by_use(fleet: PlannedFleet, d: Deployment, policy: Policy) -> _ByUse:
+    """From the limit to the load: replicas as fast as predicted, at the bound, with the reserve, and as they are used.
+
+    Each is a share of the same money, over all hours of the month. With u the share that is used of what replicas
+    sustain at the bound, k of the rate at the bound in the predicted one, and m the utilization that the policy allows:
+    u·k, u·(1 − k), u·(1/m − 1) as far as that is free, and the rest.
+    """
     working = (d.monthly_cost_usd - (d.egress_usd or 0)) * d.replicas * d.gpus_per_replica / d.total_gpus
-    # Replica hours of a month by period, then the busy ones
+    # replica hours of a month by period, then the busy ones
     running = [item.replicas * period.hours_per_month for item, period in zip(d.schedule, fleet.periods, strict=True)]
     busy = sum(hours * item.utilization for hours, item in zip(running, d.schedule, strict=True))
-    return working * _exact(1 - busy / sum(running))
+    used = busy / sum(running)
+    at_bound = d.max_requests_per_second / (d.predicted_max_requests_per_second or d.max_requests_per_second)
+    allowed = policy.max_utilization * policy.robust.throughput / policy.robust.demand
+    kept_free = min(used * (1 / allowed - 1), 1 - used)
+    return _ByUse(
+        at_prediction=working * _exact(used * at_bound),
+        confidence=working * _exact(used * (1 - at_bound)),
+        burst_reserve=working * _exact(kept_free),
+        unused=working * _exact(1 - used - kept_free),
+    )

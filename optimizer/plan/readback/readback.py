@@ -11,7 +11,7 @@ from optimizer.performance.candidates.predict import LIMITS, STATISTICS, Mix, Op
 from optimizer.performance.market.supply import power_kw
 from optimizer.performance.uncertainty.evidence import not_measured
 from optimizer.plan.question.inquiry import Answer
-from optimizer.plan.question.service import Service, Use
+from optimizer.plan.question.service import Service, Use, rate_as_predicted
 from optimizer.plan.readback.bill import asked_hours_per_month, hours_per_month
 from optimizer.plan.readback.latencies import Latencies, latencies_of
 from optimizer.plan.readback.outline import outlined, uses_by_offer
@@ -75,6 +75,8 @@ def _deployment(answer: Answer, placement: Placement, use: Use) -> Deployment:
         ],
         requests_per_second=busiest.flow_per_s,
         max_requests_per_second=busiest.rate_per_s * placement.replicas,
+        predicted_max_requests_per_second=placement.replicas
+        * rate_as_predicted(choice, row, busiest.mix, float(inquiry.market.serving_share[column.offer])),
         utilization=max(loads),
         limited_by=LIMITS[fullest.limited_by],
         concurrency=float(latencies.fullest.concurrency[0]),

@@ -178,6 +178,9 @@ class Explanation(Strict):
     requirements: list[MeasuredRequirement]
     alternatives: list[Alternative]
     opportunities: list[Alternative]
+    also_priced: tuple[Alternative, ...] = ()
+    """What is no relaxation of the scenario: hosted APIs alone, whatever they do not promise, and surviving the loss of
+    an instance."""
     baselines: list[Alternative]
     rejected: Rejected
     nearest_misses: list[NearestMiss]
@@ -186,6 +189,8 @@ class Explanation(Strict):
     marginal_values: list[MarginalValue]
     breakpoints: list[Breakpoint]
     exposure: Exposure | None
+    benchmark: Benchmark | None = None
+    """The one to run before signing: of the dearest deployment that nobody measured, else of the dearest."""
     instance_lost: InstanceLost | None = None
     """None where nothing is rented."""
     warnings: list[str]

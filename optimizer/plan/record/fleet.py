@@ -126,6 +126,8 @@ class Deployment(Placement):
     requests_per_second: Figure
     max_requests_per_second: Figure
     """What its replicas sustain within the service levels, before the policy's utilization limit."""
+    predicted_max_requests_per_second: Figure | None = None
+    """The same were they as fast as predicted, without the margin of the chosen confidence."""
     utilization: Figure
     limited_by: str
     concurrency: Figure
@@ -279,7 +281,15 @@ class Costs(Strict):
     idle_gpus_usd: Usd
     """Part of compute: GPUs that are bought and hold no replica."""
     headroom_usd: Usd
-    """Part of compute: capacity bought beyond the demand."""
+    """Part of compute: capacity bought beyond the demand; the next two together."""
+    burst_reserve_usd: Usd | None = None
+    """Kept free by `max_utilization` and `robust`, as far as the demand leaves it."""
+    unused_usd: Usd | None = None
+    """Beyond that: replicas and instances are whole, and spare ones serve nothing."""
+    at_prediction_usd: Usd | None = None
+    """Part of compute: what the demand would take, were replicas as fast as predicted."""
+    confidence_usd: Usd | None = None
+    """Part of compute: what it takes more because the limits must hold at the bound of the chosen confidence."""
     start_up_usd: Usd
     """Part of compute: hours paid while instances start."""
     minimum_billing_usd: Usd

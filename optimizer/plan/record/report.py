@@ -117,7 +117,7 @@ class PlanReport(Strict):
     schema_version: int = SCHEMA_VERSION
     scenario: str
     asked: tuple[str, ...] = ()
-    """What was asked in other words than a rate, with the arithmetic: users, tokens a day, a batch with a deadline."""
+    """The question in words: a line for each workload, with the arithmetic where it stated no rate; then the policy."""
     outcome: Outcome
     monthly_cost_usd: Usd | None
     """Of the plan shown, the simplest within `policy.simplicity_percent` of the cheapest."""

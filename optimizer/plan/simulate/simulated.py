@@ -7,6 +7,7 @@ from typing import Final, Literal
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.base.figures import exactly
 from optimizer.base.units import MS_PER_S
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Latency, Scenario, Workload
@@ -55,7 +56,7 @@ class Arrivals:
         """As people say it."""
         if self.recorded is not None:
             return "as in the trace"
-        return "Poisson" if self.cv2 == 1 else f"gamma, squared variation {self.cv2:g}"
+        return "Poisson" if self.cv2 == 1 else f"gamma, squared variation {exactly(self.cv2)}"
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,13 @@ from collections.abc import Iterator
 from optimizer.base.clock import LimitReached
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.alternatives import compared, without_plan
+from optimizer.plan.grounds.second_prices import of_hosted
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.solving import solved
+from optimizer.plan.readback.outline import outlined
 from optimizer.plan.record.explanation import Alternative
 from optimizer.plan.record.fleet import PlannedFleet
+from optimizer.plan.variants.choices import SOLVED
 from optimizer.plan.variants.hosting import SERVERLESS, hosted, missing
 
 KIND = "hosted_api"
@@ -27,8 +31,12 @@ def by_api(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
     stops = missing(question, SERVERLESS)
     if stops:
         yield without_plan(KIND, change, "infeasible", "; ".join(stop.text for stop in stops))
-    else:
-        yield compared(KIND, change, chosen, lambda: question)
+        return
+    row = compared(KIND, change, chosen, lambda: question)
+    if row.outcome in SOLVED:
+        doubts = dict.fromkeys(of_hosted(inquiry.catalogs, outlined(solved(question)).hosted))
+        row = row.model_copy(update={"text": "; ".join([row.text, *doubts])})
+    yield row
 
 
 def _unpromised(scenario: Scenario) -> Iterator[str]:

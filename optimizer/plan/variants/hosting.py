@@ -144,10 +144,10 @@ def at_demand(scenario: Scenario, factor: float) -> Scenario:
 def _scaled(workload: Workload, factor: float) -> Workload:
     if workload.demand is None:
         rate = (workload.requests_per_second or 0.0) * factor
-        return workload.model_copy(update={"requests_per_second": rate})
+        return workload.model_copy(update={"requests_per_second": rate, "deadline": None})
     fields = {"weekly_requests_per_second": tuple(rate * factor for rate in workload.demand.weekly())}
     demand = workload.demand.model_copy(update={"hourly": None, "peak_requests_per_second": None, **fields})
-    return workload.model_copy(update={"demand": demand})
+    return workload.model_copy(update={"demand": demand, "deadline": None})
 
 
 def cost_curves(inquiry: Inquiry, found: Mapping[str, Tried]) -> dict[str, Callable[[float], Cost]]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optimizer.base.arrays import Flags, Ints
+from optimizer.base.figures import figure
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.inputs.requirements.stated import shown
@@ -95,7 +96,7 @@ def _of_configuration(closest: Closest, catalogs: Catalogs) -> Iterator[Shortfal
         label = LABELS.get(criterion.name, criterion.name.replace("_", " "))
         if known:
             verb, unit = VERBS.get(criterion.name, "reaches"), criterion.unit
-            off = f"{abs(value / limit - 1) * 100:,.3g} % {'over' if value > limit else 'short'}"
+            off = f"{figure(abs(value / limit - 1) * 100)} % {'over' if value > limit else 'short'}"
             said = f"{label}: {name} {verb} {shown(_short(value), unit)} of {shown(_short(limit), unit)}, {off}"
         else:
             said = f"{label}: {name} does not pass “{criterion.sentence}”"

@@ -7,6 +7,7 @@ from decimal import Decimal
 from fnmatch import fnmatchcase
 from fractions import Fraction
 
+from optimizer.base.figures import exactly
 from optimizer.base.units import (
     BYTES_PER_GB,
     HOURS_PER_MONTH,
@@ -41,7 +42,7 @@ def cost(claim: Claim) -> Findings:
         usd = (Fraction(offer.price_usd_per_hour) + disk_usd_per_hour(claim, offer)) * hours
         instances += usd
         told = math.isclose(hours, purchase.instance_hours_per_month, rel_tol=claim.precision.figure)
-        yield told, f"{purchase.offer} is paid for {float(hours):g} hours a month"
+        yield told, f"{purchase.offer} is paid for {exactly(float(hours))} hours a month"
         yield from _runs(claim, purchase, offer)
         yield _same(usd, purchase.monthly_cost_usd, f"{purchase.offer} at catalog prices")
     for item in fleet.hosted:
@@ -51,14 +52,14 @@ def cost(claim: Claim) -> Findings:
         yield _same(usd, item.monthly_cost_usd, f"{item.api} by the request", claim.flow_usd(usd))
         yield (
             claim.same(float(requests), item.requests_per_month),
-            f"{item.api} gets {float(requests):g} requests a month",
+            f"{item.api} gets {exactly(float(requests))} requests a month",
         )
     for d, _, offer in claim.placed:
         sent_gb = _egress_gb_per_month(claim, d)
         usd = sent_gb * Fraction(min(claim.egress_prices(offer), default=0))
         egress += usd
         shown = claim.same(float(sent_gb), d.egress_gb_per_month or 0)
-        yield shown, f"{d.workload} on {d.gpu} sends {float(sent_gb):g} GB a month"
+        yield shown, f"{d.workload} on {d.gpu} sends {exactly(float(sent_gb))} GB a month"
         yield (d.egress_usd is None) == (claim.policy.egress is None), "egress is paid where it is asked for"
         yield _same(
             usd, d.egress_usd or Decimal(0), f"{d.workload} from {offer.id} to the internet", claim.flow_usd(usd)
@@ -82,7 +83,7 @@ def _by_the_request(claim: Claim) -> Findings:
         requests = _requests_per_month(claim, d.workload, d.schedule)
         if requests:
             own = Fraction(d.monthly_cost_usd) / requests
-            text = f"{d.workload} on {d.gpu} costs {float(own):g} USD a request"
+            text = f"{d.workload} on {d.gpu} costs {exactly(float(own))} USD a request"
             yield math.isclose(own, d.cost_per_request_usd or 0, rel_tol=claim.precision.unit_price), text
 
 
@@ -171,7 +172,7 @@ def hosted(claim: Claim) -> Findings:
 def _listed(claim: Claim, item: Hosted) -> Finding:
     """Whether the catalogs have that price for the provider and the model, among those that the policy trusts."""
     sources = claim.catalogs.sources
-    text = f"{item.api} costs {float(item.usd_per_request):g} USD a request of {item.request_class}"
+    text = f"{item.api} costs {exactly(float(item.usd_per_request))} USD a request of {item.request_class}"
     return any(
         _is_price(claim, price, item)
         and (row.as_of, sources[row.source].title) == (item.price_as_of, item.price_source)

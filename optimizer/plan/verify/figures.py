@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 
+from optimizer.base.figures import exactly
 from optimizer.base.units import (
     HOURS_PER_MONTH,
     HOURS_PER_WEEK,
@@ -24,7 +25,7 @@ def figures(claim: Claim) -> Findings:
     """Everything that is shown of periods, purchases and deployments and that no other check computes."""
     for item in claim.fleet.periods:
         own = len(hours_of(item)) * HOURS_PER_MONTH / HOURS_PER_WEEK
-        yield claim.same(own, item.hours_per_month), f"period {item.period} has {own:g} hours a month"
+        yield claim.same(own, item.hours_per_month), f"period {item.period} has {exactly(own)} hours a month"
     for purchase, offer in claim.bought:
         yield from _purchase(claim, purchase, offer)
     for d, purchase, offer in claim.placed:
@@ -45,7 +46,7 @@ def _purchase(claim: Claim, purchase: Purchase, offer: Offer) -> Findings:
     yield purchase.price_usd_per_hour == listed, f"{purchase.offer} costs {listed} USD an hour"
     disk = disk_usd_per_hour(claim, offer)
     shown = claim.same(float(disk), float(purchase.storage_usd_per_hour))
-    yield shown, f"{purchase.offer} pays {float(disk):g} USD an hour for storage"
+    yield shown, f"{purchase.offer} pays {exactly(float(disk))} USD an hour for storage"
     held = [d for d, its_purchase, _ in claim.placed if its_purchase is purchase]
     idle = min(
         offer.gpu_count * running.instances
@@ -94,14 +95,14 @@ def _power(claim: Claim, d: Deployment, offer: Offer, name: str) -> Finding:
     if watts is None or d.power_kw is None:
         return watts is d.power_kw, f"{name}: nobody knows its power"
     own_kw = watts * d.total_gpus / WATTS_PER_KILOWATT
-    return claim.same(own_kw, d.power_kw), f"{name} draws {own_kw:g} kW"
+    return claim.same(own_kw, d.power_kw), f"{name} draws {exactly(own_kw)} kW"
 
 
 def _classes(claim: Claim, d: Deployment, name: str) -> Findings:
     """Shares of classes are those of a period in which it is sent most, and its pool is named after its classes."""
     for item in d.classes:
         own = d.requests_per_second * item.share
-        yield claim.same(own, item.requests_per_second), f"{name} is sent {own:g} requests/s of {item.name}"
+        yield claim.same(own, item.requests_per_second), f"{name} is sent {exactly(own)} requests/s of {item.name}"
     sent = [entry for entry in d.schedule if entry.requests_per_second]
     flows = [entry.requests_per_second_by_class for entry in sent]
     busiest = (
@@ -152,7 +153,7 @@ def _by_the_token(claim: Claim, d: Deployment, name: str) -> Findings:
             yield not millions and price is None, f"{name} has a price of tokens where it serves any"
             continue
         own = float(Fraction(d.monthly_cost_usd) / millions)
-        text = f"{name} costs {own:g} USD a million {what} tokens"
+        text = f"{name} costs {exactly(own)} USD a million {what} tokens"
         yield math.isclose(own, price, rel_tol=claim.precision.unit_price), text
 
 
@@ -183,7 +184,7 @@ def _quality(claim: Claim, d: Deployment, name: str) -> Finding:
     if kept is None or d.quality is None:
         known = kept is None and d.quality is None and d.provenance.quality == "unknown"
         return known, f"{name}: the quality of {d.precision} is {'unknown' if kept is None else 'known'}"
-    text = f"{name} keeps {factor * kept.share:g} of the score: {kept.basis}"
+    text = f"{name} keeps {exactly(factor * kept.share)} of the score: {kept.basis}"
     return claim.same(factor * kept.share, d.quality) and d.provenance.quality.endswith(kept.basis), text
 
 

@@ -21,6 +21,9 @@ from optimizer.plan.verify.service import configuration, limits_ms
 Shares = tuple[float, ...]
 """Of each of a deployment's classes in its requests."""
 
+ABOUT = 1e-3
+"""Relative, around a rate that is the last one at which limits hold."""
+
 SHARE_DIGITS = 12
 """To which shares of classes are the same mix."""
 
@@ -32,6 +35,7 @@ def service_levels(claim: Claim) -> Findings:
         by_mix = _by_mix(d)
         for shares, running in by_mix.items():
             yield from _levels_at(claim, d, offer, shares, running)
+        yield from _as_predicted(claim, d, offer)
         yield from _as_shown(claim, d, offer, by_mix)
 
 
@@ -49,21 +53,39 @@ def _by_mix(d: Deployment) -> Mapping[Shares, Sequence[PeriodReplicas]]:
 def _levels_at(
     claim: Claim, d: Deployment, offer: Offer, shares: Shares, running: Sequence[PeriodReplicas]
 ) -> Findings:
-    """The limits at one mix of classes, over the periods that have it."""
+    """The limits at one mix of classes, over the periods that have it; and that replicas as much slower as throughput
+    may turn out still keep up with the full rate."""
     of, workload = configuration(d, offer), claim.workloads[d.workload]
     room = margins(claim.catalogs, [of], claim.policy.confidence)
     slower = float(room.ttft[0]), float(room.tpot[0])
     loads = [item.requests_per_second / item.replicas for item in running]
     worst = [load * claim.policy.robust.demand / claim.policy.robust.throughput for load in loads]
-    full = max(item.max_requests_per_second / item.replicas for item in running) * float(room.throughput[0])
-    # One row for each period at its worst load, one at the full rate
-    rates = np.array([*worst, full * (1 - claim.precision.figure)]) / claim.serving_share(offer)
+    full = max(item.max_requests_per_second / item.replicas for item in running) * (1 - claim.precision.figure)
+    # One row for each period at its worst load, one at the full rate, one at what a slower replica must be able to do
+    rates = np.array([*worst, full, full * float(room.throughput[0])]) / claim.serving_share(offer)
     setup = gather(claim.catalogs, [of]).take(np.zeros(len(rates), dtype=np.int64))
     point = operate(setup, _mix(workload, d, shares), rates)
     before_ms = _before_ms(workload, claim.network_ms(workload, offer))
     for row, rate in enumerate(rates.tolist()):
         yield bool(point.stable[row]), f"{d.workload} on {d.gpu} keeps up with {rate:g} requests/s a replica"
+    for row in range(len(rates) - 1):
         yield from _within_limits(claim, workload, point, row, slower=slower, before_ms=before_ms)
+
+
+def _as_predicted(claim: Claim, d: Deployment, offer: Offer) -> Findings:
+    """At the rate that a replica would sustain were it as fast as predicted, without any margin, all limits hold; a
+    little above it one does not, or the replica does not keep up."""
+    if d.predicted_max_requests_per_second is None:
+        return
+    workload, shares = claim.workloads[d.workload], [item.share for item in d.classes]
+    served = tuple(share / sum(shares) if sum(shares) else 1 / len(shares) for share in shares)
+    rate = d.predicted_max_requests_per_second / d.replicas / claim.serving_share(offer)
+    setup = gather(claim.catalogs, [configuration(d, offer)]).take(np.zeros(2, dtype=np.int64))
+    point = operate(setup, _mix(workload, d, served), rate * np.array([1 - ABOUT, 1 + ABOUT]))
+    before_ms = _before_ms(workload, claim.network_ms(workload, offer))
+    levels = [_within_limits(claim, workload, point, row, slower=(1.0, 1.0), before_ms=before_ms) for row in range(2)]
+    kept = [bool(point.stable[row]) and all(held for held, _ in found) for row, found in enumerate(levels)]
+    yield kept == [True, False], f"{d.workload} on {d.gpu} would sustain {rate:g} requests/s a replica as predicted"
 
 
 def _within_limits(

@@ -14,6 +14,9 @@ from optimizer.plan.verify.bill import WEEKS_PER_MONTH, disk_usd_per_hour, paid_
 from optimizer.plan.verify.claim import CENT_TOLERANCE, WRITTEN, Claim, Findings
 from optimizer.plan.verify.verify import checked, verify
 
+USES = ("at_prediction", "confidence", "burst_reserve", "unused", "headroom")
+"""What working GPUs are paid for; the last is the two before it together."""
+
 
 def verify_report(report: PlanReport, scenario: Scenario, catalogs: Catalogs) -> Verification:
     """Every check of the fleet as exactly as a file states it, then what only the whole answer says.
@@ -62,7 +65,7 @@ def _by_kind(claim: Claim) -> dict[str, Fraction]:
         "storage": sum((disk_usd_per_hour(claim, offer) * paid for _, offer, paid in hours), nothing),
         "egress": sum((Fraction(d.egress_usd or 0) for d in fleet.deployments), nothing),
         "idle_gpus": sum((Fraction(p.monthly_cost_usd) * p.idle_gpus / p.gpus for p in fleet.purchases), nothing),
-        "headroom": sum((_headroom(claim, d) for d in fleet.deployments), nothing),
+        **{use: sum((_by_use(claim, d)[use] for d in fleet.deployments), nothing) for use in USES},
         "start_up": sum((_start_up(claim, *pair) for pair in claim.bought), nothing),
         "minimum_billing": sum((_minimum_billing(claim, *pair) for pair in claim.bought), nothing),
         "serverless": sum((Fraction(item.monthly_cost_usd) for item in fleet.hosted), nothing),
@@ -70,13 +73,19 @@ def _by_kind(claim: Claim) -> dict[str, Fraction]:
     }
 
 
-def _headroom(claim: Claim, d: Deployment) -> Fraction:
-    """What its working GPUs cost in the share of its replicas' hours in which they have nothing to do."""
+def _by_use(claim: Claim, d: Deployment) -> dict[str, Fraction]:
+    """What its working GPUs cost by use: of its replicas' hours the busy ones, as far as predicted and beyond; of the
+    others those that the policy keeps free, and the rest."""
     by_hour = [d.schedule[period] for period in claim.period_of_hour]
     running = sum(entry.replicas for entry in by_hour)
-    busy = sum((entry.replicas * Fraction(repr(entry.utilization)) for entry in by_hour), Fraction(0))
+    busy = sum((entry.replicas * Fraction(repr(entry.utilization)) for entry in by_hour), Fraction(0)) / running
     working = Fraction(d.monthly_cost_usd - (d.egress_usd or 0)) * d.replicas * d.gpus_per_replica / d.total_gpus
-    return working * (1 - busy / running)
+    policy, most = claim.policy, Fraction(repr(d.max_requests_per_second))
+    predicted = Fraction(repr(d.predicted_max_requests_per_second or d.max_requests_per_second))
+    full = busy * Fraction(repr(policy.robust.demand)) / Fraction(repr(policy.robust.throughput))
+    reserve = min(full / Fraction(repr(policy.max_utilization)), Fraction(1)) - busy
+    shares = (busy * most / predicted, busy * (1 - most / predicted), reserve, 1 - busy - reserve, 1 - busy)
+    return {use: working * share for use, share in zip(USES, shares, strict=True)}
 
 
 def _start_up(claim: Claim, purchase: Purchase, offer: Offer) -> Fraction:

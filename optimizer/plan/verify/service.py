@@ -4,9 +4,17 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping
 
-from optimizer.base.units import BYTES_PER_GIB, MINUTES_PER_HOUR, MS_PER_S, SECONDS_PER_HOUR
+from optimizer.base.units import (
+    BYTES_PER_GIB,
+    HOURS_PER_DAY,
+    HOURS_PER_WEEK,
+    MINUTES_PER_HOUR,
+    MS_PER_S,
+    SECONDS_PER_HOUR,
+)
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT, quality_share
 from optimizer.inputs.catalog.records import Offer
+from optimizer.inputs.scenario.demand import DAYS_PER_WEEK, WEEKDAYS, TokensPerDay
 from optimizer.inputs.scenario.fields import MAX_NETWORK_MS
 from optimizer.inputs.scenario.scenario import Latency, Workload
 from optimizer.performance.physics.memory import MemoryUse, memory_use
@@ -32,6 +40,33 @@ def demand(claim: Claim) -> Findings:
             )
             text = f"{name} {item.name}: {got:g} of {needed:g} requests/s served in hour {hour} of the week"
             yield missing <= needed * claim.precision.figure, text
+
+
+def batches(claim: Claim) -> Findings:
+    """Every batch is served whole between the hour at which it is there and the hour at which it is due."""
+    served = _served_per_s(claim)
+    for name, workload in claim.workloads.items():
+        due = workload.deadline
+        if due is None:
+            continue
+        hours = due.by - due.start if due.by > due.start else due.by - due.start + HOURS_PER_DAY
+        classes = workload.classes()
+        by_hour = [sum(served[name, item.name, period] for item in classes) for period in claim.period_of_hour]
+        needed = due.requests if due.tokens is None else _requests_of(due.tokens, workload)
+        for day in range(DAYS_PER_WEEK if due.days == "every_day" else WEEKDAYS):
+            window = [(day * HOURS_PER_DAY + due.start + hour) % HOURS_PER_WEEK for hour in range(hours)]
+            got = sum(by_hour[hour] for hour in window) * SECONDS_PER_HOUR
+            text = f"{name}: {got:,.0f} of {needed or 0:,.0f} requests by {due.by:02}:00, batch {day + 1} of the week"
+            yield got >= (needed or 0) * (1 - claim.precision.figure), text
+
+
+def _requests_of(tokens: TokensPerDay, workload: Workload) -> float:
+    """Requests whose prompts, answers or both have so many tokens."""
+    each = [(item.share, item.input_tokens, item.output_tokens) for item in workload.classes()]
+    prompt, answer = sum(share * size for share, size, _ in each), sum(share * size for share, _, size in each)
+    if tokens.total is not None:
+        return tokens.total / (prompt + answer)
+    return tokens.input / prompt if tokens.input is not None else (tokens.output or 0.0) / answer
 
 
 def _served_per_s(claim: Claim) -> Mapping[tuple[str, str, int], float]:

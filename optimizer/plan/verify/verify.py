@@ -20,7 +20,7 @@ from optimizer.plan.verify.figures import figures
 from optimizer.plan.verify.latencies import service_levels
 from optimizer.plan.verify.layouts import layouts
 from optimizer.plan.verify.placement import placement
-from optimizer.plan.verify.service import demand, memory, quality, utilization, warm
+from optimizer.plan.verify.service import batches, demand, memory, quality, utilization, warm
 from optimizer.plan.verify.simplicity import simplicity as as_simple_as_shown
 from optimizer.plan.verify.spread import losses, spread
 from optimizer.plan.verify.supply import instances, offers, totals
@@ -174,6 +174,7 @@ CHECKS: Final[Mapping[str, Rule]] = {
             "workloads[].request_classes[].share",
         ),
     ),
+    "batches": Rule(batches, ("workloads[].deadline",)),
     "warm": Rule(warm, ("workloads[].min_replicas", "workloads[].max_replicas", "policy.elastic.start_up_minutes")),
     "instances": Rule(instances),
     "layouts": Rule(layouts, ("policy.elastic.repartition_minutes",)),
@@ -292,7 +293,6 @@ NOT_COVERED: Final[Mapping[str, str]] = {
     "workloads[].users": "read into the rate when the scenario is loaded",
     "workloads[].requests_per_user_hour": "read into the rate when the scenario is loaded",
     "workloads[].tokens_per_day": "read into the rate when the scenario is loaded",
-    "workloads[].deadline": "read into the weekly rates when the scenario is loaded",
     "workloads[].reasoning": "read into the lengths of answers before a plan is made",
     "workloads[].lora_adapters": "one is part of the weights, several are refused",
     "workloads[].stated_as": "the demand in words, for people",

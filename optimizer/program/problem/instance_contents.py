@@ -21,7 +21,7 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.program.problem.problem import Problem
-from optimizer.program.problem.quantities import held_by_instance
+from optimizer.program.problem.quantities import held_by_instance, stands_in_force
 
 MOST_CONTENTS = 6_000
 """Contents, times the periods in which instances have them, that one program may have."""
@@ -127,7 +127,8 @@ def _fillings(gpus: int, size: Ints, most: Ints) -> Ints:
 def affordable(problem: Problem, keep: Flags, preference: Floats) -> Flags:
     """(C,) of the candidates where `keep` is true as many as `MOST_CONTENTS` allows, those of least `preference` first.
 
-    Contents are counted before any is listed: of an offer, the ways in which GPUs may be given to replicas.
+    Those in force come before all others, since changes are counted against them. Contents are counted before any is
+    listed: of an offer, the ways in which GPUs may be given to replicas.
     """
     if not places_instances(problem):
         return keep
@@ -136,7 +137,7 @@ def affordable(problem: Problem, keep: Flags, preference: Floats) -> Flags:
     chosen = np.zeros_like(keep)
     # offer -> ways to give so many GPUs in all to replicas of those chosen
     ways: dict[int, Ints] = {}
-    order = np.argsort(preference, kind="stable")
+    order = np.lexsort((preference, ~stands_in_force(problem)))
     for c in order[keep[order]].tolist():
         gpus = int(problem.offers.gpus_per_instance[offer[c]])
         before = ways.get(int(offer[c]), np.eye(1, gpus + 1, dtype=np.int64)[0])

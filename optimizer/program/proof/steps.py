@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.base.errors import SolverFailure
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.formulation.implied import must_be_whole
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
@@ -19,6 +20,9 @@ from optimizer.program.solver import SolverResult, integer_solver, solve_integer
 
 MOST_BILLED_CELLS = 4_000
 """Candidates times periods of a program with least billed times beyond which its first node alone takes a minute."""
+
+CONTRADICTION = 1e-5
+"""Relative difference by which no plan is below a bound, however last digits fell: one of the two would be wrong."""
 
 FEW_COLUMNS = 48
 """Candidates whose final solve costs little more than that of the most promising among them."""
@@ -103,8 +107,11 @@ def solve_on(
 ) -> tuple[SolverResult, Incumbent | None]:
     """Solve the program on some of the candidates; a plan in the whole problem's index order.
 
-    A plan that the gap asked for allows, given what no plan undercuts, ends it.
+    A plan that the gap asked for allows, given what no plan undercuts, ends it. Changes are counted against replicas in
+    force: where some of these are left out, what a plan costs is not known, and nothing is solved.
     """
+    if (stands_in_force(problem) & ~keep).any():
+        return SolverResult("unproven", -np.inf), None
     if not keep.any() and not len(problem.apis):
         return SolverResult("infeasible", np.inf), None
     if state.clock.expired:
@@ -139,9 +146,10 @@ def final_solve(
     with state.phase("final"):
         left = keep & can_beat(problem, bound, incumbent, state)
         solved = affordable(problem, left, bound.with_candidate_usd_per_hour)
-        if state.node_limit is not None and problem.has_minimum_billing:
-            # a limit on nodes would not end it: one is too many
-            solved = solved & (left.sum() * problem.traffic.periods <= MOST_BILLED_CELLS)
+        # a limit on nodes would not end it: one is too many
+        limited = state.node_limit is not None and problem.has_minimum_billing
+        if limited and left.sum() * problem.traffic.periods > MOST_BILLED_CELLS:
+            solved = np.zeros_like(left)
         result, plan = solve_on(problem, solved, state, state.node_limit, bound.usd_per_hour)
     if (left & ~solved).any():
         # what the solver proved holds for a part of what may beat the best plan
@@ -155,6 +163,8 @@ def result_of(
     """What a solver's last word, with all that was proven before it, says about the problem."""
     status = result.status if incumbent is None or result.status == "optimal" else "feasible"
     known = np.inf if incumbent is None else incumbent.usd_per_hour
+    if bound.usd_per_hour > known * (1 + CONTRADICTION):
+        raise SolverFailure(f"a plan costs {known:.6f} USD/h, and no plan costs less than {bound.usd_per_hour:.6f}")
     # candidates were left out because they are in no plan as cheap as the cutoff or the known one; dearer ones may be
     lower = min(max(result.bound, bound.usd_per_hour), state.cutoff_usd_per_hour, known)
     possible = keep & can_beat(problem, bound, incumbent, state)

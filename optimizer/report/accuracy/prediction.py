@@ -3,6 +3,7 @@
 from typing import Final
 
 from optimizer.answers.accuracy.prediction import Prediction, Setting
+from optimizer.base.figures import exactly, figure
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer
 from optimizer.report.layout.markdown import answer_markdown
 from optimizer.report.layout.text import section_text
@@ -49,11 +50,4 @@ def _question(setting: Setting) -> str:
     where = ", ".join(part for part in (f"{gpus}× {setting.gpu}", layout, engine, kv) if part)
     load = "in flight" if setting.load_type == "concurrency" else "requests/s"
     tokens = f"{setting.input_tokens:,} tokens in, {setting.output_tokens:,} out"
-    return f"{setting.model} {setting.precision} on {where}; {tokens}, {setting.load_value:g} {load}"
-
-
-def figure(value: float) -> str:
-    """Three significant digits, and never fewer than the units."""
-    if abs(value) >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3g}"
+    return f"{setting.model} {setting.precision} on {where}; {tokens}, {exactly(setting.load_value)} {load}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.figures import figure
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.models import Model, ModelAlias
 from optimizer.inputs.catalog.quality import quality_share
@@ -247,7 +248,7 @@ def _written(value: Any) -> str:
         case int():
             return f"{value:,}"
         case float():
-            return f"{value:,.10g}"
+            return f"{figure(value, 10)}"
     return str(value)
 
 

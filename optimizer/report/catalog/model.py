@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from optimizer.base.figures import figure
 from optimizer.base.units import BYTES_PER_GIB, BYTES_PER_MIB
 from optimizer.inputs.catalog.models import Model
 from optimizer.report.layout.elements import Section, Table
@@ -14,7 +15,7 @@ def model_sections(
 ) -> tuple[Section, ...]:
     """The counted facts and where the row was written, what the configuration said, and the row."""
     lines = (f"written: {', '.join(written)}; give the folder with --catalogs" if written else NOT_WRITTEN, model.note)
-    title = f"{model.id}: {model.total_params_b:,.4g} B parameters"
+    title = f"{model.id}: {figure(model.total_params_b, 4)} B parameters"
     cells = model.model_dump(mode="json", exclude_defaults=True)
     row = tuple((name, str(value)) for name, value in cells.items())
     return (
@@ -33,8 +34,8 @@ def _facts(model: Model, released_gb: float) -> tuple[tuple[str, str, str], ...]
     token_mib = model.kv_bytes_per_token_bf16 / BYTES_PER_MIB
     part = {"routed_experts": "routed experts", "all_linear": "all linear layers", None: ""}
     rows = (
-        ("parameters", f"{model.total_params_b:,.4g}", "billion"),
-        ("of them active", f"{model.active_params_b:,.4g}", "billion"),
+        ("parameters", figure(model.total_params_b, 4), "billion"),
+        ("of them active", figure(model.active_params_b, 4), "billion"),
         ("beside them, read by no generated token", _billions(model.unread_params_b), "billion"),
         ("heads that predict further tokens", _billions(model.prediction_head_params_b), "billion, not counted above"),
         ("experts", experts, ""),
@@ -42,17 +43,17 @@ def _facts(model: Model, released_gb: float) -> tuple[tuple[str, str, str], ...]
         ("attention", f"{model.attention}, {model.kv_heads} KV heads of {model.head_dim}", ""),
         ("sliding window", window, ""),
         ("read of a long context", chosen, "chosen by an indexer"),
-        ("KV cache a token", f"{token_mib:,.3g}", "MiB, 16 bits, all layers"),
-        ("state a sequence", f"{state_mib:,.3g}" if state_mib else "", "MiB, whatever its length"),
-        ("cache of a full context", f"{_full_context_gib(model):,.3g}", f"GiB at {model.max_context_tokens:,} tokens"),
+        ("KV cache a token", figure(token_mib), "MiB, 16 bits, all layers"),
+        ("state a sequence", figure(state_mib) if state_mib else "", "MiB, whatever its length"),
+        ("cache of a full context", figure(_full_context_gib(model)), f"GiB at {model.max_context_tokens:,} tokens"),
         ("weights as released", model.native_precision, part[model.native_quantized_part]),
-        ("their size", f"{released_gb:,.4g}", "GB"),
+        ("their size", figure(released_gb, 4), "GB"),
     )
     return tuple(row for row in rows if row[1])
 
 
 def _billions(parameters_b: float) -> str:
-    return f"{parameters_b:,.3g}" if parameters_b else ""
+    return figure(parameters_b) if parameters_b else ""
 
 
 def _full_context_gib(model: Model) -> float:

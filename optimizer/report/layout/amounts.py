@@ -2,6 +2,8 @@
 
 from decimal import Decimal
 
+from optimizer.base.figures import figure
+
 
 def money(amount: Decimal | float | None, unknown: str = "") -> str:
     """US dollars and cents with thousands separators."""
@@ -20,7 +22,7 @@ def price(amount: Decimal) -> str:
 
 def percent(share: float) -> str:
     """A share in percent, with as many digits as it has."""
-    return f"{share * 100:g} %"
+    return f"{figure(share * 100, 6)} %"
 
 
 def number(value: float) -> str:
@@ -30,7 +32,7 @@ def number(value: float) -> str:
 
 def rounded(value: float) -> str:
     """A quantity to four significant digits, never fewer than the units."""
-    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return figure(value, 4)
 
 
 def plural(noun: str, count: int) -> str:

@@ -5,6 +5,7 @@ from operator import attrgetter
 from string import Formatter
 from typing import Any, Final
 
+from optimizer.base.figures import figure
 from optimizer.plan.record.fields import significant
 from optimizer.report.layout.amounts import change, money, number, price, rounded
 from optimizer.report.layout.elements import Table
@@ -18,6 +19,7 @@ FORMATS: Final[Mapping[str, Callable[[Any], str]]] = {
     "number": number,
     "price": price,
     "rounded": rounded,
+    "figure": lambda value: figure(float(value)),
     "unit_price": significant,
     "words": lambda name: str(name).replace("_", " "),
     "list": " ".join,

@@ -1,33 +1,59 @@
 """Answers as self-contained HTML pages, all in one style."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from optimizer.report.layout.elements import Section, Table
 
 STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #1a1a1a; max-width: 62rem; margin: 0 auto; padding: 1rem; }
-h1 { font-size: 1.5rem; line-height: 1.25; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
-.answer { font-size: 1.15rem; border-left: .3rem solid #009E73; padding-left: .8rem; }
-.none { border-color: #D55E00; }
-.wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .9rem; }
-th, td { padding: .2rem .7rem .2rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid #ddd; }
+:root { color-scheme: light dark; --ink: #1a1a1a; --paper: #fff; --soft: #444; --line: #ddd; }
+:root { --yes: #009E73; --no: #D55E00; }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); }
+body { max-width: 62rem; margin: 0 auto; padding: 1rem; }
+h1 { font-size: 1.5rem; line-height: 1.25; } h2 { font-size: 1.2rem; margin: 2rem 0 .5rem; }
+.answer { font-size: 1.2rem; border-left: .3rem solid var(--yes); padding-left: .8rem; }
+.none { border-color: var(--no); }
+.rest { border-top: .2rem solid var(--line); margin-top: 3rem; }
+.wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .95rem; }
+caption { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+th, td { padding: .3rem .7rem .3rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
+tbody th { font-weight: normal; min-width: 9rem; }
 th.right, td.right { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
-figure { margin: 1rem 0; break-inside: avoid; } figcaption { color: #444; font-size: .9rem; }
-img { width: 100%; max-width: 46rem; height: auto; } ul { padding-left: 1.2rem; overflow-wrap: anywhere; }
-@media print { body { font-size: 11px; padding: 0; } h2 { break-after: avoid; } tr { break-inside: avoid; } }
+figure { margin: 1rem 0; break-inside: avoid; } figcaption { color: var(--soft); font-size: .95rem; }
+img { width: 100%; min-width: 42rem; max-width: 46rem; height: auto; }
+ul { padding-left: 1.2rem; overflow-wrap: anywhere; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6e6e6; --paper: #161616; --soft: #b5b5b5; --line: #444; --yes: #2FD6A3; --no: #FF8A3D; }
+  img { filter: invert(.91) hue-rotate(180deg); }
+}
+@media print {
+  :root { color-scheme: light; --ink: #000; --paper: #fff; --soft: #444; --line: #ddd; }
+  body { font-size: 11px; padding: 0; } h2 { break-after: avoid; } tr { break-inside: avoid; }
+  .rest { break-before: page; } img { min-width: 0; filter: none; }
+}
 """
+"""Ink on paper, or light on dark where the reader's system asks for that; charts scroll before they get small."""
 
 
-def answer_html(title: str, summary: str, found: bool, parts: Iterable[str]) -> str:
-    """One self-contained page, nothing is loaded: the answer, marked where there is none, then parts that are HTML."""
+def answer_html(title: str, summary: str, found: bool, parts: Iterable[str], rest: Iterable[str] = ()) -> str:
+    """One self-contained page, nothing is loaded.
+
+    Args:
+        title: Of the page.
+        summary: The answer in a sentence.
+        found: Whether there is one; where not, it is marked.
+        parts: HTML for who decides: printed, they are pages of their own.
+        rest: HTML for who wants to know more.
+    """
     name = escape(title)
     head = (
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{name}</title><style>{STYLE}</style>"
     )
     answer = f'<p class="{"answer" if found else "answer none"}">{escape(summary)}</p>'
-    body = "\n".join([f"<h1>{name}</h1>", answer, *parts])
+    more = [*rest]
+    wrapped = ['<div class="rest">', *more, "</div>"] if more else []
+    body = "\n".join(["<main>", f"<h1>{name}</h1>", answer, *parts, *wrapped, "</main>"])
     return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n'
 
 
@@ -35,19 +61,31 @@ def section_html(section: Section) -> str:
     """One section: heading, list, table."""
     lines = "".join(f"<li>{escape(line)}</li>" for line in section.lines if line)
     items = f"<ul>{lines}</ul>" if lines else ""
-    return f"<h2>{escape(section.title)}</h2>{items}{_table(section.table) if section.table.rows else ''}"
+    table = _table(section.title, section.table) if section.table.rows else ""
+    return f"<h2>{escape(section.title)}</h2>{items}{table}"
 
 
-def _table(table: Table) -> str:
-    head = _row("th", (heading for heading, _ in table.columns), table)
-    rows = "".join(_row("td", row, table) for row in table.rows)
-    return f'<div class="wide"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'
+def scrolling(name: str, content: str) -> str:
+    """Content that scrolls sideways where the screen is narrow, by keys, too."""
+    return f'<div class="wide" role="region" tabindex="0" aria-label="{escape(name)}">{content}</div>'
 
 
-def _row(tag: str, cells: Iterable[str], table: Table) -> str:
-    return "<tr>{}</tr>".format(
-        "".join(
-            f"<{tag}{' class=right' if right else ''}>{escape(cell.strip())}</{tag}>"
-            for cell, (_, right) in zip(cells, table.columns, strict=True)
-        )
+def _table(title: str, table: Table) -> str:
+    """Headings name their column, the first cell of a row its row, and the section's title the whole."""
+    columns = table.columns
+    head = "".join(_cell("th", heading, right, 'scope="col"') for heading, right in columns)
+    rows = "".join(f"<tr>{_row(row, columns)}</tr>" for row in table.rows)
+    caption = f"<caption>{escape(title)}</caption>"
+    return scrolling(title, f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>")
+
+
+def _row(cells: Iterable[str], columns: Sequence[tuple[str, bool]]) -> str:
+    return "".join(
+        _cell("td" if position else "th", cell, right, "" if position else 'scope="row"')
+        for position, (cell, (_, right)) in enumerate(zip(cells, columns, strict=True))
     )
+
+
+def _cell(tag: str, text: str, right: bool, scope: str) -> str:
+    attributes = " ".join(filter(None, (tag, scope, 'class="right"' if right else "")))
+    return f"<{attributes}>{escape(text.strip())}</{tag}>"

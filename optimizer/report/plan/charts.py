@@ -8,6 +8,7 @@ import numpy as np
 
 from optimizer.answers.frontier import Frontier
 from optimizer.base.extras import optional
+from optimizer.base.figures import exactly
 from optimizer.base.units import HOURS_PER_DAY, HOURS_PER_WEEK
 from optimizer.plan.grounds.pictures import IN_PLAN, NOT_OFFERED, PASSES, Curve, RejectionMap, RooflinePoint, short
 from optimizer.plan.record.fleet import Deployment
@@ -93,7 +94,7 @@ def latency_chart(curve: Curve) -> str:
         ):
             axes.plot(curve.rate_per_s, values, color=COLOURS[0], linewidth=1.8)
             if limit is not None:
-                axes.axhline(limit[1], color=COLOURS[1], linestyle="--", label=f"limit {limit[1]:g} ms")
+                axes.axhline(limit[1], color=COLOURS[1], linestyle="--", label=f"limit {exactly(limit[1])} ms")
                 top = min(float(np.nanmax(values)), 2 * limit[1])
                 axes.set_ylim(0, max(top, 1.15 * limit[1]))
             axes.axvline(curve.planned_per_s, color=COLOURS[2], linestyle=":", label="planned load")
@@ -124,6 +125,21 @@ def roofline_chart(points: Sequence[RooflinePoint]) -> str:
         figure.legend(loc="outside lower center", fontsize=8)
 
     return drawn(3.4 + 0.2 * len(points), draw)
+
+
+def has_latencies(curve: Curve) -> bool:
+    """Whether there is a line to draw: some load at which a latency is finite."""
+    return bool(np.isfinite(curve.ttft_ms).any() or np.isfinite(curve.tpot_ms).any())
+
+
+def moves(frontier: Frontier) -> bool:
+    """Whether the cost changes along the requirement, so that there is more to see than a flat line."""
+    return len({point.monthly_cost_usd for point in frontier.points}) > 1
+
+
+def shows_something(found: RejectionMap) -> bool:
+    """Whether any GPU is offered at all."""
+    return bool({*chain(*found.verdicts)} - {NOT_OFFERED})
 
 
 def frontier_chart(frontier: Frontier) -> str:
@@ -164,7 +180,7 @@ def rejection_chart(found: RejectionMap) -> str:
             for x, verdict in enumerate(row):
                 axes.add_patch(rectangle((x + 0.02, y + 0.04), 0.96, 0.92, facecolor=shades[verdict], linewidth=0))
                 label = "" if verdict == NOT_OFFERED else verdict.replace("_", " ")
-                axes.text(x + 0.5, y + 0.5, label, ha="center", va="center", fontsize=6.5)
+                axes.text(x + 0.5, y + 0.5, label, ha="center", va="center", fontsize=7)
         axes.set(xlim=(0, len(found.precisions)), ylim=(len(found.gpus), 0))
         axes.set_xticks(np.arange(len(found.precisions)) + 0.5, found.precisions)
         axes.set_yticks(np.arange(len(found.gpus)) + 0.5, found.gpus, fontsize=8)

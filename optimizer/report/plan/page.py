@@ -3,20 +3,36 @@
 import base64
 from collections.abc import Iterator
 from html import escape
+from typing import Final, NamedTuple
 
 from optimizer.answers.page import Page
 from optimizer.report.layout.amounts import percent
-from optimizer.report.layout.html import answer_html, section_html
+from optimizer.report.layout.elements import Section
+from optimizer.report.layout.html import answer_html, scrolling, section_html
 from optimizer.report.plan.charts import (
     cost_chart,
     frontier_chart,
+    has_latencies,
     latency_chart,
     memory_chart,
+    moves,
     rejection_chart,
     roofline_chart,
+    shows_something,
     week_chart,
 )
 from optimizer.report.plan.sections import plan_answer
+
+FIRST_PAGE: Final = ("Question", "Plan", "By the hour", "What else it could cost", "Before you sign")
+"""Sections for who decides; the charts and all others come after them."""
+
+
+class Chart(NamedTuple):
+    """A figure of the page: its heading, what it shows in a sentence, and the drawing."""
+
+    title: str
+    caption: str
+    svg: str
 
 
 def page_html(page: Page) -> str:
@@ -33,47 +49,57 @@ def page_html(page: Page) -> str:
     """
     report = page.report
     answer = plan_answer(report, verbose=True)
-    first, *others = map(section_html, answer.sections)
-    figures = (_figure(name, caption, svg) for name, caption, svg in _charts(page))
+    planned = report.monthly_cost_usd is not None
+    first = [section for section in answer.sections if not planned or section.title in FIRST_PAGE]
+    others = [section for section in answer.sections if section not in first]
     basis = f"<p>Prices and facts as of {report.catalog_as_of.isoformat()}; every figure re-solved or recomputed.</p>"
-    return answer_html(answer.title, answer.summary, bool(report.deployments), [basis, first, *figures, *others])
+    rest = [*map(_figure, _charts(page)), *_told_without_chart(page), *map(section_html, others)]
+    return answer_html(answer.title, answer.summary, planned, [basis, *map(section_html, first)], rest)
 
 
-def _charts(page: Page) -> Iterator[tuple[str, str, str]]:
-    """Title, caption and SVG of every chart that has data."""
+def _charts(page: Page) -> Iterator[Chart]:
+    """Every chart that has something to show."""
     deployments = page.report.deployments
+    if any(d.monthly_cost_usd for d in deployments):
+        yield Chart(
+            "The month's cost",
+            "Of each deployment: for load, for headroom, for idle GPUs.",
+            cost_chart(deployments),
+        )
+    share = percent(page.report.confidence)
+    for at, curve in enumerate(curve for curve in page.curves if has_latencies(curve)):
+        yield Chart(
+            "" if at else "Latency against load",
+            f"{curve.label}: {share} bounds of one replica and the limits; the capacity leaves room for error.",
+            latency_chart(curve),
+        )
+    if deployments and len(page.report.periods) > 1:
+        yield Chart("The week", "Demand against capacity by hour.", week_chart(page.report))
     if deployments:
-        yield "Where the money goes", "The month's cost of each deployment.", cost_chart(deployments)
-        share = percent(page.report.confidence)
-        for at, curve in enumerate(page.curves):
-            yield (
-                "Latency against load" if at == 0 else "",
-                f"{curve.label}: {share} bounds of one replica and the limits; the capacity leaves room for error.",
-                latency_chart(curve),
-            )
-        if len(page.report.periods) > 1:
-            yield "The week", "Demand against capacity by hour.", week_chart(page.report)
-        yield "Memory", "Memory of one GPU at the planned load.", memory_chart(deployments)
+        yield Chart("Memory", "Memory of one GPU at the planned load.", memory_chart(deployments))
     if page.roofline:
         caption = (
             "Left of the dotted line reading weights takes the time, right of it computing; the line is what the GPU "
             "allows, the distance to it is attention, communication and overhead."
         )
-        yield "Roofline", caption, roofline_chart(page.roofline)
-    if page.frontier is not None:
-        yield "What a limit costs", page.frontier.summary, frontier_chart(page.frontier)
+        yield Chart("Roofline", caption, roofline_chart(page.roofline))
+    if page.frontier is not None and moves(page.frontier):
+        yield Chart("What a limit costs", page.frontier.summary, frontier_chart(page.frontier))
     for found in page.rejections:
-        caption = (
-            f"{found.workload}: the first requirement that the closest configuration of each GPU and precision fails."
-        )
-        yield "What was considered", caption, rejection_chart(found)
+        if shows_something(found):
+            caption = f"{found.workload}: the first requirement that the closest configuration of each GPU fails."
+            yield Chart("What was considered", caption, rejection_chart(found))
 
 
-def _figure(title: str, caption: str, svg: str) -> str:
-    heading = f"<h2>{escape(title)}</h2>" if title else ""
-    image = base64.b64encode(svg.encode()).decode()
-    alt = escape(f"{title}: {caption}" if title else caption)
-    return (
-        f'{heading}<figure><img alt="{alt}" src="data:image/svg+xml;base64,{image}">'
-        f"<figcaption>{escape(caption)}</figcaption></figure>"
-    )
+def _told_without_chart(page: Page) -> Iterator[str]:
+    """What a chart would show as a flat line, in its sentence."""
+    if page.frontier is not None and not moves(page.frontier):
+        yield section_html(Section("What a limit costs", (page.frontier.summary,)))
+
+
+def _figure(chart: Chart) -> str:
+    heading = f"<h2>{escape(chart.title)}</h2>" if chart.title else ""
+    image = base64.b64encode(chart.svg.encode()).decode()
+    alt = escape(f"{chart.title}: {chart.caption}" if chart.title else chart.caption)
+    shown = scrolling(chart.title or chart.caption, f'<img alt="{alt}" src="data:image/svg+xml;base64,{image}">')
+    return f"{heading}<figure>{shown}<figcaption>{escape(chart.caption)}</figcaption></figure>"

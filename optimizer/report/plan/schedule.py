@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from optimizer.base.figures import figure
 from optimizer.base.units import HOURS_PER_DAY, HOURS_PER_WEEK
+from optimizer.plan.readback.summary import EVERYWHERE
 from optimizer.plan.record.fleet import InstanceLayout, Period
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.layout.amounts import money
@@ -24,7 +26,7 @@ def schedule_section(report: PlanReport) -> Section:
     line = f"{len(report.periods)} periods of alike hours; {money(start_up)} of the month is for instances that start"
     line += f", {money(lingering)} for hours billed after they stop." if lingering else "."
     rows = tuple(
-        (what, *_days(report.periods, values), f"{min(values):.3g}", f"{max(values):.3g}", hours, cost)
+        (what, *_days(report.periods, values), f"{figure(min(values))}", f"{figure(max(values))}", hours, cost)
         for what, values, hours, cost in _series(report)
     )
     return Section("By the hour", (line,), Table(HEADINGS, rows))
@@ -36,12 +38,22 @@ def _series(report: PlanReport) -> Iterator[tuple[str, Sequence[float], str, str
         yield f"{name}: requests/s", [period.requests_per_second[name] for period in report.periods], "", ""
     for item in report.purchases:
         hours = "paid all month" if item.always_paid else f"{item.instance_hours_per_month:,.0f}"
-        yield item.offer, [part.instances for part in item.schedule], hours, f"{item.monthly_cost_usd:,.2f}"
+        yield _named(item.offer), [part.instances for part in item.schedule], hours, f"{item.monthly_cost_usd:,.2f}"
         for layout in item.layouts:
             yield f"holding {_contents(layout)}", [part.instances for part in layout.schedule], "", ""
     for hosted in report.hosted:
         what = f"{hosted.workload} {hosted.request_class}: requests/s to {hosted.provider}"
         yield what, [part.requests_per_second for part in hosted.schedule], "", f"{hosted.monthly_cost_usd:,.2f}"
+
+
+def _named(offer: str) -> str:
+    """An offer by what people call it: GPUs, provider and region, with the term where it is not on demand."""
+    place, _, gpus, term = offer.rsplit("/", 3)
+    provider, _, region = place.partition("/")
+    named = f"{gpus.replace('x', '×', 1)}, {provider}{'' if region == EVERYWHERE else f' {region}'}"
+    paid, _, months = term.partition("-")
+    how_long = f" {months}" if paid == "committed" else ""
+    return named if term == "on_demand" else f"{named}, {paid.replace('_', ' ')}{how_long}"
 
 
 def _contents(layout: InstanceLayout) -> str:

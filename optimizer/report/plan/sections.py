@@ -3,15 +3,22 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from optimizer.base.figures import figure
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
-from optimizer.plan.explain.levers import is_demand
-from optimizer.plan.record.explanation import Alternative, Breakpoint, Explanation, MarginalValue
-from optimizer.plan.record.fleet import Deployment
+from optimizer.plan.record.explanation import Alternative, Breakpoint, MarginalValue
+from optimizer.plan.record.fleet import Costs, Deployment, Hosted
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.confirmed import confirmed_line
 from optimizer.report.layout.amounts import money, number, percent
 from optimizer.report.layout.columns import Cell, filled, table_of
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
+from optimizer.report.plan.brief import (
+    choices_section,
+    proof_section,
+    question_section,
+    settled_by,
+    signing_section,
+)
 from optimizer.report.plan.placement import placement_section
 from optimizer.report.plan.schedule import schedule_section
 
@@ -40,7 +47,7 @@ DEPLOYMENTS: Final[Mapping[str, Cell]] = {
     "what runs": lambda d: f"{d.workload}{'' if d.pool == 'all' else f' {d.pool}'}: {d.model} {d.precision}",
     "where": "{provider} {region}",
     ">replicas": "{replicas}",
-    ">req/s": "{requests_per_second:.3g}",
+    ">req/s": "{requests_per_second:figure}",
     ">of max": "{utilization:.0%}",
     ">TTFT p95": lambda d: f"{d.ttft_bound_ms['p95']:,.0f} ms",
     ">TPOT mean": lambda d: f"{d.tpot_bound_ms['mean']:.1f} ms",
@@ -91,26 +98,42 @@ def plan_answer(report: PlanReport, verbose: bool) -> WrittenAnswer:
 
 def plan_sections(report: PlanReport, verbose: bool = False) -> tuple[Section, ...]:
     """The report's sections in reading order: the answer, the reason, the way out, the proof."""
-    sections = [Section("Asked", report.asked)]
-    sections += [*(_ways_out(report) if report.monthly_cost_usd is None else _reasons(report, verbose))]
-    if verbose:
-        sections += _appendix(report)
-    return with_content((*sections, _basis(report, verbose)))
+    sections = [question_section(report)]
+    if report.monthly_cost_usd is None:
+        sections += [*_ways_out(report), *(_appendix(report) if verbose else ()), _basis(report, verbose)]
+    elif verbose:
+        sections += [*_reasons(report), *_appendix(report), _basis(report, verbose)]
+    else:
+        sections += _brief(report)
+    return with_content(sections)
 
 
-def _reasons(report: PlanReport, verbose: bool) -> Iterator[Section]:
+def _brief(report: PlanReport) -> Iterator[Section]:
+    """What to buy, what else it could cost, what to settle before signing, how sure it is."""
+    yield deployments_section(report.deployments, hosted=report.hosted)
+    yield schedule_section(report)
+    yield choices_section(report.explanation)
+    yield signing_section(report.explanation, report.simulation)
+    yield proof_section(report, _proof(report))
+
+
+def _reasons(report: PlanReport) -> Iterator[Section]:
     """What runs, what to know before it is bought, what holds it in place, what else there is, what it costs."""
     explained = report.explanation
-    yield deployments_section(report.deployments, report.confidence)
+    yield deployments_section(report.deployments, report.confidence, report.hosted)
     yield schedule_section(report)
+    yield choices_section(explained)
+    command = () if explained.benchmark is None else (explained.benchmark.command,)
+    yield Section("Before you sign", (*explained.warnings, *settled_by(explained), *command))
     yield placement_section(report.placement, report.deployments, len(report.periods))
-    lost = () if explained.instance_lost is None else (explained.instance_lost.text,)
-    yield Section("Before you sign", (*explained.warnings, *lost))
-    limits = explained.requirements if verbose else explained.binding
-    yield Section("Requirements" if verbose else "What binds", tuple(item.text for item in limits))
-    yield from _variations(explained, verbose)
+    yield Section("What binds", tuple(item.text for item in explained.binding))
+    yield Section("What holds with room", tuple(item.text for item in explained.requirements if not item.binding))
+    yield _steps(explained.marginal_values)
+    among = "until another plan with no more configurations, places and instances costs less"
+    points = table_of(explained.breakpoints, BREAKPOINTS)
+    yield Section("How far it holds", (among,) if points.rows else (), points)
     yield _alternatives("Next best", (*explained.alternatives, *explained.baselines))
-    yield _alternatives("What would change it", explained.opportunities)
+    yield _alternatives("What would change it", (*explained.opportunities, *explained.also_priced))
     yield _costs(report)
 
 
@@ -146,14 +169,25 @@ def _appendix(report: PlanReport) -> Iterator[Section]:
         yield Section("What the numbers rest on", (*(item.text for item in exposure.estimates), *first))
 
 
-def deployments_section(deployments: Sequence[Deployment], confidence: float) -> Section:
-    """What runs where, at what load, how fast and for how much."""
-    rows = tuple(row for d in deployments for row in (*table_of([d], DEPLOYMENTS).rows, *_details(d)))
+def deployments_section(
+    deployments: Sequence[Deployment], confidence: float = CENTRAL_CONFIDENCE, hosted: Sequence[Hosted] = ()
+) -> Section:
+    """What runs where, at what load, how fast and for how much; with a confidence it is said what latencies are."""
+    rows = [row for d in deployments for row in (*table_of([d], DEPLOYMENTS).rows, *_details(d))]
+    rows += [_by_request(item) for item in hosted]
     flagged = [d for d in deployments if d.provenance.price_is_old]
     old = dict.fromkeys(f"{d.gpu} at {d.provider} {d.provenance.price_age_days} days" for d in flagged)
     rests_on = f"Rests on old prices, ask for quotes: {', '.join(old)}." if old else ""
     note = f"Latencies are the {percent(confidence)} bounds that the plan is held to."
-    return Section("Plan", (rests_on, note if confidence > CENTRAL_CONFIDENCE else ""), Table(tuple(DEPLOYMENTS), rows))
+    lines = filter(None, (rests_on, note if confidence > CENTRAL_CONFIDENCE else ""))
+    return Section("Plan", tuple(lines), Table(tuple(DEPLOYMENTS), tuple(rows)))
+
+
+def _by_request(item: Hosted) -> tuple[str, ...]:
+    """The row of what a hosted API serves: the most that is sent to it, and its bill."""
+    most = figure(max(part.requests_per_second for part in item.schedule))
+    what = f"{item.workload} {item.request_class}: {item.model}"
+    return (what, f"{item.provider}, by the request", "", most, "", "", "", f"{item.monthly_cost_usd:,.2f}")
 
 
 def _details(d: Deployment) -> Iterator[tuple[str, ...]]:
@@ -173,21 +207,9 @@ def _alternatives(title: str, items: Sequence[Alternative]) -> Section:
     useless = [item for item in items if item.difference_usd == 0]
     proven = [item.change for item in useless if item.outcome == "optimal"]
     found = [item.change for item in useless if item.outcome != "optimal"]
-    lines = [f"no change {'; nor '.join(proven)}"] * bool(proven)
-    lines += [f"nothing cheaper found {'; nor '.join(found)}, which is not ruled out"] * bool(found)
+    lines = [f"the same plan is the cheapest: {'; '.join(proven)}"] * bool(proven)
+    lines += [f"nothing cheaper was found, though it is not ruled out: {'; '.join(found)}"] * bool(found)
     return Section(title, tuple(lines), table_of((item for item in items if item.difference_usd != 0), ALTERNATIVES))
-
-
-def _variations(explained: Explanation, verbose: bool) -> Iterator[Section]:
-    """What a step of each limit costs, of those that bind unless verbose, and how far limits and prices may move."""
-    if verbose:
-        yield _steps(explained.marginal_values)
-        among = "until another plan with no more configurations, places and instances costs less"
-        points = table_of(explained.breakpoints, BREAKPOINTS)
-        yield Section("How far it holds", (among,) if points.rows else (), points)
-    else:
-        binding = {item.requirement for item in explained.binding}
-        yield _steps([item for item in explained.marginal_values if item.field in binding or is_demand(item.field)])
 
 
 def _steps(items: Sequence[MarginalValue]) -> Section:
@@ -217,16 +239,26 @@ def _costs(report: PlanReport) -> Section:
     costs = report.costs
     if costs is None:
         return Section("Where the money goes")
-    parts = [
-        f"compute {money(costs.compute_usd)}",
-        f"of it headroom {money(costs.headroom_usd)}, idle GPUs {money(costs.idle_gpus_usd)}",
-    ]
+    parts = [f"compute {money(costs.compute_usd)}", f"of it {_by_use(costs, report.confidence)}"]
     parts += [f"storage {money(costs.storage_usd)}"] if costs.storage_usd is not None else []
     sent_gb = sum(d.egress_gb_per_month or 0 for d in report.deployments)
     parts += [f"egress {money(costs.egress_usd)} for {sent_gb:,.0f} GB"] if costs.egress_usd is not None else []
     requests = [filled(UNIT_COSTS if d.requests_per_second else STANDBY, d) for d in report.deployments]
     unpriced = f"not priced: {', '.join(costs.unpriced)}" if costs.unpriced else ""
     return Section("Where the money goes", ("; ".join(parts), *requests, unpriced))
+
+
+def _by_use(costs: Costs, confidence: float) -> str:
+    """What compute is paid for, from the limit to the load; plans of older versions tell only the last two."""
+    uses = (
+        ("for the demand at the predicted speed", costs.at_prediction_usd),
+        (f"for the {percent(confidence)} bound", costs.confidence_usd),
+        ("kept free for bursts", costs.burst_reserve_usd),
+        ("beyond that, as replicas are whole", costs.unused_usd),
+        ("headroom", costs.headroom_usd if costs.unused_usd is None else None),
+        ("on idle GPUs", costs.idle_gpus_usd),
+    )
+    return ", ".join(f"{money(usd)} {use}" for use, usd in uses if usd is not None)
 
 
 def _basis(report: PlanReport, verbose: bool) -> Section:
@@ -247,7 +279,7 @@ def _proof(report: PlanReport) -> str:
     solver = report.solver
     narrow = f" of {report.bound_of}" if report.bound_of != "the scenario" else ""
     proof = f"{_proven_of(report)}{PROOF_WORDS[report.outcome]}{narrow}: {solver.reason}"
-    if report.bound_usd is not None and report.relative_gap is not None:
+    if report.bound_usd is not None and report.relative_gap:
         proof += f"; bound {money(report.bound_usd)}, gap {report.relative_gap:.2%}"
     if solver.mixes_settled:
         proof += f"; between {solver.mixes_between} predicted mixes of classes, probes leave no cheaper plan possible"

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from optimizer.answers.why_not import WhyNot
+from optimizer.base.figures import figure
 from optimizer.report.layout.amounts import money
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
 from optimizer.report.plan.sections import deployments_section
@@ -33,8 +34,8 @@ def _factors(answer: WhyNot) -> Table:
     rows = tuple(
         (
             f"{factor.workload}: {factor.what}" if several else factor.what,
-            f"{factor.chosen:,.4g}",
-            f"{factor.proposed:,.4g}",
+            f"{figure(factor.chosen, 4)}",
+            f"{figure(factor.proposed, 4)}",
             factor.unit,
             "" if factor.cost_factor is None else f"× {factor.cost_factor:.2f}",
         )

@@ -64,13 +64,15 @@ def _grouped_dims(fields: Fields, family: ModelFamily, *, windowed: bool) -> tup
     """Heads, KV heads, and the widths of a key and a value; some models have other ones in windowed layers."""
     hidden = fields.count("hidden_size")
     heads = fields.count("num_attention_heads")
-    kv_heads = fields.count("num_key_value_heads", missing=heads if family.kv_heads_may_be_left_out else None)
+    left_out = heads if family.kv_heads_may_be_left_out else None
+    kv_heads = fields.count("num_key_value_heads", "num_attention_groups", missing=left_out)
     head_dim = fields.count(
         "head_dim", "attention_head_dim", missing=hidden // heads if family.head_dim_may_be_left_out else None
     )
     value_dim = fields.count("v_head_dim", missing=head_dim)
     if windowed:
-        heads = fields.count("swa_num_attention_heads", missing=heads)
+        other = fields.group("attention_other_setting")
+        heads = other.count("num_attention_heads", missing=fields.count("swa_num_attention_heads", missing=heads))
         kv_heads = fields.count("swa_num_key_value_heads", missing=kv_heads)
         head_dim = fields.count("swa_head_dim", missing=head_dim)
         value_dim = fields.count("swa_v_head_dim", missing=value_dim)

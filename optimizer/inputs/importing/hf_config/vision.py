@@ -1,9 +1,11 @@
 """Parameters of the encoders that stand beside a multimodal model's text part."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
-PATCH_CHANNELS = 3
+PATCH_CHANNELS: Final = 3
+GATED: Final = ("gemma4", "glm", "pixtral", "qwen2_5_vl")
+"""Beginnings of the `model_type` of encoders whose networks are gated and have no biases."""
 
 
 def vision_params(whole: Mapping[str, Any], text_width: int) -> tuple[int, list[str]]:
@@ -22,7 +24,8 @@ def vision_params(whole: Mapping[str, Any], text_width: int) -> tuple[int, list[
     wide = number("intermediate_size", "vt_intermediate_size") or 4 * width
     if not width or not depth:
         return 0, [*notes, "vision_config is not understood: its encoder is not counted"]
-    gated = str(vision.get("model_type", "")).startswith("gemma4")
+    kind = str(vision.get("model_type") or whole.get("model_type") or "")
+    gated = kind.startswith(GATED)
     heads = vision.get("qkv_hidden_size") or (number("head_dim") * number("num_attention_heads") or width)
     layer = 4 * width * heads + (3 if gated else 2) * width * wide + (0 if gated else 9 * width + wide)
     patch = number("patch_size")

@@ -1,0 +1,85 @@
+"""The question of a scenario in a few lines: what must be served, within which limits, under which policy."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from optimizer.base.figures import exactly
+from optimizer.inputs.scenario.scenario import AllowDeny, Latency, Policy, Scenario, Workload
+
+LATENCIES: Final = {"ttft_ms": "TTFT", "tpot_ms": "TPOT", "e2e_ms": "end to end"}
+UNSAID: Final = frozenset({"migration", "grid", "flag_price_age_days"})
+"""Parts of a policy that are too long for a line."""
+
+
+def asked(scenario: Scenario) -> list[str]:
+    """A line for each workload, then one for what else was asked of the plan."""
+    return [*(f"{each.name}: {', '.join(_workload(each))}" for each in scenario.workloads), _policy(scenario.policy)]
+
+
+def _workload(workload: Workload) -> Iterator[str]:
+    yield " or ".join([workload.model, *(other.model for other in workload.alternatives)])
+    yield _rate(workload)
+    yield _lengths(workload)
+    if workload.cached_input_share:
+        yield f"{workload.cached_input_share:.0%} of prompt tokens cached"
+    limits = list(latency_limits(workload))
+    yield from limits or ["no latency promised"]
+    if workload.slo.ttft_overhead_ms:
+        yield f"{exactly(workload.slo.ttft_overhead_ms)} ms of TTFT before the model"
+    if workload.min_quality is not None:
+        yield f"quality ≥ {exactly(workload.min_quality)}"
+    if workload.min_replicas:
+        yield f"at least {workload.min_replicas} replicas"
+    if workload.max_replicas is not None:
+        yield f"at most {workload.max_replicas} replicas"
+
+
+def _rate(workload: Workload) -> str:
+    if workload.stated_as:
+        return ", ".join(workload.stated_as)
+    rate = exactly(workload.peak_requests_per_second())
+    peak = f"{rate} request{'' if rate == '1' else 's'}/s"
+    return peak if workload.demand is None else f"up to {peak} over the week"
+
+
+def _lengths(workload: Workload) -> str:
+    prompts, answers = zip(*((item.input_tokens, item.output_tokens) for item in workload.classes()), strict=True)
+    kinds = f"{len(prompts)} classes of " if len(prompts) > 1 else ""
+    return f"{kinds}{_span(prompts)} tokens in and {_span(answers)} out"
+
+
+def _span(tokens: Sequence[int]) -> str:
+    low, high = min(tokens), max(tokens)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def latency_limits(workload: Workload) -> Iterator[str]:
+    """Each latency that is promised, such as TTFT p95 ≤ 500 ms."""
+    for field, name in LATENCIES.items():
+        latency: Latency | None = getattr(workload.slo, field)
+        for statistic, limit_ms in (latency.limits_ms() if latency else {}).items():
+            yield f"{name} {statistic} ≤ {exactly(limit_ms)} ms"
+
+
+def _policy(policy: Policy) -> str:
+    """What the scenario asks beyond defaults, field by field, and how sure the plan is to be."""
+    written = policy.model_dump(mode="json", exclude_defaults=True, exclude={"confidence", *UNSAID})
+    parts = [f"{_words(name)} {_value(getattr(policy, name), value)}" for name, value in written.items()]
+    return "policy: " + "; ".join([*parts, f"planned on {exactly(policy.confidence * 100)} % bounds"])
+
+
+def _value(value: Any, plain: Any) -> str:
+    """A value of the policy as people would say it."""
+    if isinstance(value, AllowDeny):
+        return value.words
+    if isinstance(plain, Mapping):
+        return ", ".join(f"{_words(name)} {_value(None, each)}" for name, each in plain.items())
+    if isinstance(plain, list):
+        return ", ".join(_value(None, each) for each in plain)
+    if isinstance(plain, bool):
+        return "yes" if plain else "no"
+    return exactly(plain) if isinstance(plain, int | float) else str(plain).replace("_", " ")
+
+
+def _words(name: str) -> str:
+    return name.removesuffix("_usd").replace("_", " ")

@@ -1,0 +1,44 @@
+"""A plan in a phrase: how many of which instances run what precision, where; every instance counted once."""
+
+from collections import defaultdict
+from typing import Final
+
+from optimizer.plan.record.fleet import Outline, Placement
+
+EVERYWHERE: Final = "global"
+"""The region of offers whose place is not told apart, which says nothing in a phrase."""
+
+
+def summarized(plan: Outline) -> str:
+    """Instances of one kind at one place are added up, and what shares them is named together.
+
+    Over a week an offer counts with the most that run at once.
+    """
+    bought = {purchase.offer: purchase.instances for purchase in plan.purchases}
+    # what is printed -> instances; an offer is printed once, whatever runs on it
+    counts = defaultdict[tuple[str, str, str], int](int)
+    by_offer = defaultdict[str, list[Placement]](list)
+    for d in plan.deployments:
+        by_offer[_offer(d)].append(d)
+    for offer, placed in by_offer.items():
+        precisions = "/".join(dict.fromkeys(d.precision for d in placed))
+        counts[_instance(placed[0]), precisions, _place(placed[0])] += bought[offer]
+    parts = [f"{count}× {instance} {precisions} ({place})" for (instance, precisions, place), count in counts.items()]
+    parts += [f"{item.model} by the request ({item.provider})" for item in plan.hosted]
+    return ", ".join(dict.fromkeys(parts))
+
+
+def _offer(d: Placement) -> str:
+    """The id of the offer that it runs on."""
+    term = f"{d.pricing_term}-{d.commitment_months}m" if d.commitment_months else d.pricing_term
+    return f"{d.provider}/{d.region}/{d.instance_type}/{d.gpus_per_instance}x{d.gpu}/{term}"
+
+
+def _instance(d: Placement) -> str:
+    return f"{d.gpus_per_instance}×{d.gpu}" if d.gpus_per_instance > 1 else d.gpu
+
+
+def _place(d: Placement) -> str:
+    region = "" if d.region == EVERYWHERE else f" {d.region}"
+    term = "" if d.pricing_term == "on_demand" else f" {d.pricing_term.replace('_', ' ')}"
+    return f"{d.provider}{region}{term}"

@@ -1,0 +1,65 @@
+"""A batch with a deadline is worked on in the hours that cost least, whole, and in no others."""
+
+from typing import Any
+
+import pytest
+from support.asking import CHAT, few_offers
+
+from optimizer.answers.optimize import optimize
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.restating import restated, worked_on_in
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.question.batches import at_best_hours
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.solving import solved
+from optimizer.plan.readback.readback import read_back
+from optimizer.plan.verify.verify import verify
+
+DUE = {"requests": 150_000, "start": "23:00", "by": "04:00"}
+ELASTIC = {"elastic": {"start_up_minutes": 0}}
+
+
+@pytest.fixture(scope="module")
+def few(catalogs: Catalogs) -> Catalogs:
+    return few_offers(catalogs)
+
+
+def batch(**due: Any) -> Scenario:
+    own = CHAT | {"requests_per_second": None, "slo": {}, "deadline": DUE | due}
+    return restated(Scenario.model_validate({"name": "batch", "workloads": [own], "policy": ELASTIC}))
+
+
+def cost(inquiry: Inquiry) -> float:
+    found = solved(inquiry).solution.cost_usd_per_month
+    return float("inf") if found is None else found
+
+
+def test_no_other_number_of_hours_costs_less(few: Catalogs) -> None:
+    inquiry = Inquiry.of(batch(), few)
+    (workload,) = inquiry.scenario.workloads
+    each = [
+        cost(inquiry.changed(inquiry.scenario.model_copy(update={"workloads": (worked_on_in(workload, hours),)})))
+        for hours in range(1, 6)
+    ]
+    best = cost(at_best_hours(inquiry))
+    assert best == pytest.approx(min(each), rel=2e-3)
+    assert best < each[-1], "fewer hours on full machines cost less than all five"
+
+
+def test_a_plan_says_in_which_hours_and_is_held_to_the_whole_batch(few: Catalogs) -> None:
+    report = optimize(batch(), few)
+    assert report.verification.passed
+    assert " of 5 hours" in report.asked[0]
+    assert any("batches of chat" in text for text in report.scope.not_considered)
+    answer = solved(at_best_hours(Inquiry.of(batch(), few)))
+    bought, done = read_back(answer), answer.inquiry.scenario
+    assert verify(done, few, bought).passed
+    larger = Scenario.model_validate(
+        done.model_dump() | {"workloads": [done.workloads[0].model_dump() | {"deadline": DUE | {"requests": 200_000}}]}
+    )
+    assert [check.name for check in verify(larger, few, bought).checks if not check.passed] == ["batches"]
+
+
+def test_where_nothing_is_due_nothing_is_tried(few: Catalogs) -> None:
+    inquiry = Inquiry.of(Scenario.model_validate({"name": "chat", "workloads": [CHAT]}), few)
+    assert at_best_hours(inquiry) is inquiry
