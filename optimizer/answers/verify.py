@@ -19,8 +19,9 @@ from optimizer.plan.record.simulation import Simulation
 from optimizer.plan.simulate.simulated import confirmed
 from optimizer.plan.verify.report import verify_report
 
-SIMULATED_ALIKE: Final = 0.1
-"""How nearly two simulations agree whose rates differ in the seventh digit."""
+SIMULATED_ALIKE: Final = 0.2
+"""How nearly two simulations agree whose rates differ in the seventh digit: a percentile may lie where a prompt more or
+less ahead makes a jump of that size."""
 WRITTEN_BY: Final = "write it with optimizer plan SCENARIO --format json --output FILE"
 MOST_FINDINGS: Final = 10
 """Of a file that is no plan: one mistake in a list is often one in each of its items."""
