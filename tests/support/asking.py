@@ -128,11 +128,15 @@ ASKING: Final[Mapping[str, Edit]] = {
         workloads=[DENSE], policy={"gpus": {"allow": ["l4"]}, "precisions": ["fp8"], "engines": ["vllm"]},
         rule={"max_pipeline_parallel": 1},
     ),
-    "policy.unmeasured_performance": Edit(rule={"unmeasured_performance": "reject"}),
+    "policy.unmeasured_performance": Edit(
+        policy={"precisions": ["int8"]}, rule={"unmeasured_performance": "reject"}
+    ),
     "policy.max_monthly_usd": number(rule={"max_monthly_usd": 300}),
     "policy.max_gpus": number(rule={"max_gpus": 1}),
     "policy.max_distinct_configurations": number(workloads=[CHAT, LONG], rule={"max_distinct_configurations": 1}),
-    "policy.max_engines": number(workloads=[SWIFT, LARGE], rule={"max_engines": 1}),
+    "policy.max_engines": number(
+        workloads=[SWIFT, LARGE], policy={"engines": ["sglang", "tensorrt-llm"]}, rule={"max_engines": 1}
+    ),
     "policy.spare_replicas": number(rule={"spare_replicas": 2}),
     "policy.spare_on_other_instances": Edit(rule={"spare_on_other_instances": True}),
     "policy.survive": Edit(rule={"survive": {"loss_of": ["provider"]}}, explained=True),
@@ -142,7 +146,11 @@ ASKING: Final[Mapping[str, Edit]] = {
     "policy.max_provider_share": number(rule={"max_provider_share": 0.5}),
     "policy.max_spot_share": number(policy={"pricing_terms": EVERY_TERM}, rule={"max_spot_share": 0.2}),
     "policy.quotas": number(rule={"quotas": [{"provider": "verda", "max_gpus": 0}]}),
-    "policy.mix_classes": Edit(workloads=[MIXED], policy={"precisions": ["bf16", "fp8"]}, rule={"mix_classes": False}),
+    "policy.mix_classes": Edit(
+        workloads=[MIXED | {"requests_per_second": 20}],
+        policy={"precisions": ["bf16"]},
+        rule={"mix_classes": False},
+    ),
     "policy.max_utilization": number(rule={"max_utilization": 0.3}),
     "policy.confidence": Edit(policy={"confidence": 0.5}, rule={"confidence": 0.99}, lever=True),
     "policy.robust": Edit(rule={"robust": {"demand": 2.0}}, explained=True),
