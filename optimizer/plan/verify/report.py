@@ -52,7 +52,9 @@ def _costs(claim: Claim, shown: Costs | None) -> Findings:
         usd_shown = getattr(shown, f"{kind}_usd") or Decimal(0)
         text = f"{kind}: {float(usd):.2f} USD a month, shown {float(usd_shown):.2f}"
         yield abs(usd - Fraction(usd_shown)) <= slack, text
-    unpriced = [kind for kind in ("storage", "egress") if not own[kind]]
+    # sent for nothing is priced, too
+    sent = claim.policy.egress is not None and claim.fleet.deployments
+    unpriced = [kind for kind, priced in (("storage", own["storage"]), ("egress", sent)) if not priced]
     yield shown.unpriced == unpriced, f"not priced: {', '.join(unpriced) or 'nothing'}"
 
 
