@@ -46,6 +46,9 @@ def simulate(
         requests: Of each workload and seed, at least.
         seeds: How often the whole is repeated with other luck.
 
+    Returns:
+        What each class of requests meets, with intervals, and a verdict for each promise.
+
     Raises:
         InputError: there is no plan to simulate.
     """
@@ -76,7 +79,14 @@ def planned(path: Path, catalogs: Catalogs) -> tuple[PlanReport, Scenario]:
 
 
 def arrivals_of(text: str, trace: Path | None) -> Arrivals:
-    """Reads `--arrivals`, with the file that `--trace` names.
+    """How requests arrive, from a word for it.
+
+    Args:
+        text: `poisson`, `gamma:CV2` with CV2 the squared variation of the gaps, or `trace`.
+        trace: The file of a trace: arrived_at_s, input_tokens, output_tokens.
+
+    Returns:
+        What `simulate` takes.
 
     Raises:
         InputError: another form, a variation out of range, or a trace without a file.

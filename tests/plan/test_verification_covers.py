@@ -135,7 +135,7 @@ BREAKS: dict[tuple[str, str], Break] = {
     ("offers", "policy.engines"): Break("chat-8b", ["no-such-engine"]),
     ("offers", "policy.precisions"): Break("chat-8b", ["fp4"]),
     ("offers", "policy.kv_precisions"): Break("chat-8b", ["fp4"]),
-    ("offers", "policy.max_tensor_parallel"): Break("chat-70b", 1),
+    ("offers", "policy.max_tensor_parallel"): Break("deepseek-v3", 1),
     ("offers", "policy.max_pipeline_parallel"): Break("chat-70b", 1, STAGED),
     ("offers", "policy.unmeasured_performance"): Break("account-limits", "reject"),
     ("totals", "policy.max_monthly_usd"): Break("chat-8b", 1.0),
