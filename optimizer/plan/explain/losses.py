@@ -58,7 +58,10 @@ def instance_lost(scenario: Scenario, bought: PlannedFleet) -> InstanceLost | No
     Where the plan does not say what stands on which instance, one is taken to be full of each of its deployments, so
     that no placement leaves less.
     """
-    placed = [(item.period, _machine_named(item.instance), _standing_on(item)) for item in bought.placement]
+    placed = [
+        (item.period, _machine_of(bought.deployments[item.contents[0].deployment]), _standing_on(item))
+        for item in bought.placement
+    ]
     full = [
         (period, _machine_of(on), _full_of(on))
         for on in bought.deployments
@@ -81,11 +84,6 @@ def instance_lost(scenario: Scenario, bought: PlannedFleet) -> InstanceLost | No
         effect = f"nothing serves {workload}"
     text = f"if one {machine} fails, {effect} until another one runs"
     return InstanceLost(instance=machine, workload=workload, share_left=share, text=text)
-
-
-def _machine_named(offer: str) -> str:
-    provider, _, instance_type, *_ = offer.split("/")
-    return f"{instance_type} at {provider}"
 
 
 def _machine_of(d: Deployment) -> str:
