@@ -16,7 +16,7 @@ from optimizer.report.export import as_json
 @pytest.fixture(scope="module")
 def hasty(catalogs: Catalogs) -> PlanReport:
     """A plan for which there was no time at all."""
-    return optimized(load_scenario("chat-8b"), catalogs, Clock(0.0)).report
+    return optimized(load_scenario("account-limits"), catalogs, Clock(0.0)).report
 
 
 def test_without_time_there_is_a_verified_plan_with_its_gap(hasty: PlanReport) -> None:
