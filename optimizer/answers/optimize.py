@@ -134,7 +134,7 @@ def optimized(
         verification = verified(inquiry, bought, simplicity)
     with watch.phase("simulating"):
         simulation = None if clock.expired else confirmed(scenario, catalogs, bought)
-    beside = inquiry.beside_a_plan(clock if thorough else _for_comparing(clock))
+    beside = inquiry.beside_a_plan(clock if thorough else _for_comparing(clock), answer.complexity)
     with watch.phase("comparing"):
         explanation = explained(answer, beside, bought, counts, simplicity)
     with watch.phase("varying"):

@@ -6,16 +6,17 @@ first in that order, and of plans that are as simple the cheapest. What no plan 
 before, by the bounds of the relaxation.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from optimizer.base.arrays import Flags, Ints
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.laid_out import preferred, search_laid_out
-from optimizer.program.problem.problem import Problem, compacted
+from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import labels
 from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.relaxation import no_bound
@@ -58,6 +59,10 @@ class Simplest:
     proven: bool
 
 
+SimplerSearch: TypeAlias = Callable[[Problem, SearchState], Simplest]
+"""Looks for a simpler plan of a sorted problem, within the cutoff of a state."""
+
+
 def complexity(problem: Problem, replicas: Ints, instances: Ints, api_used: Flags) -> Complexity:
     """What there is to operate where these (T, C) replicas and (T, O) instances run and these (A,) APIs are called."""
     ran, bought = np.flatnonzero(replicas.any(axis=0)), np.flatnonzero(instances.any(axis=0))
@@ -90,20 +95,17 @@ def held_to(problem: Problem, most: Complexity) -> Problem:
     return problem
 
 
-def search_simplest(problem: Problem, known: Complexity, state: SearchState, break_ties: bool) -> Simplest:
+def search_simplest(problem: Problem, state: SearchState, known: Complexity, break_ties: bool) -> Simplest:
     """The simplest plan of a sorted problem that costs no more than the state's cutoff.
 
     Args:
         problem: In canonical order.
-        known: Of a plan that is among these.
         state: Its cutoff is what a plan may cost.
+        known: Of a plan that is among these.
         break_ties: Whether it matters which of several equally simple and cheap plans is found.
     """
-    bound = relaxation_bound(problem, np.ones(len(problem.candidates), dtype=np.bool_), state)
-    part = compacted(problem, can_beat(problem, bound or no_bound(problem), None, state))
+    part, asked = _within_cutoff(problem, state)
     found, proven, reached = None, True, known
-    # where the cost is a row of the program, what is too dear is ruled out without looking for the cheapest of it
-    asked = _within_budget(part.problem, state.cutoff_usd_per_hour * HOURS_PER_MONTH * (1 + EQUAL_COST))
     for name, least in least_complexity(problem)._asdict().items():
         low, at_most = least, getattr(reached, name)
         if low < at_most and _takes_long(_held_to(asked, name, low)):
@@ -130,6 +132,24 @@ def search_simplest(problem: Problem, known: Complexity, state: SearchState, bre
     if break_ties and proven:
         plan = preferred(found, plan)
     return Simplest(plan.for_whole(part, problem), proven)
+
+
+def search_no_more(problem: Problem, state: SearchState, most: Complexity) -> Simplest:
+    """The cheapest plan of a sorted problem with no more to operate, if it costs no more than the state's cutoff."""
+    part, asked = _within_cutoff(problem, state)
+    result = within_cutoff(search_laid_out(held_to(asked, most), state).result, state)
+    plan = result.incumbent
+    return Simplest(None if plan is None else plan.for_whole(part, problem), result.status in ("optimal", "infeasible"))
+
+
+def _within_cutoff(problem: Problem, state: SearchState) -> tuple[Sorted, Problem]:
+    """The part of a problem that a plan within the state's cutoff may use, and its problem with that as the budget.
+
+    Where the cost is a row of the program, what is too dear is ruled out without looking for the cheapest of it.
+    """
+    bound = relaxation_bound(problem, np.ones(len(problem.candidates), dtype=np.bool_), state)
+    part = compacted(problem, can_beat(problem, bound or no_bound(problem), None, state))
+    return part, _within_budget(part.problem, state.cutoff_usd_per_hour * HOURS_PER_MONTH * (1 + EQUAL_COST))
 
 
 def _takes_long(problem: Problem) -> bool:

@@ -22,7 +22,7 @@ from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchResult, S
 from optimizer.program.proof.steps import within_cutoff, within_gap
 from optimizer.program.refine.loading import Loaded, loaded
 from optimizer.program.refine.routing import Routed, balanced_flows
-from optimizer.program.simplest import Complexity, search_simplest
+from optimizer.program.simplest import SimplerSearch
 from optimizer.program.solver import IntegerSolver, integer_solver
 
 Outcome: TypeAlias = Literal["optimal", "feasible", "infeasible", "unproven", "failed"]
@@ -152,21 +152,19 @@ def solve(
 
 def solve_simpler(
     problem: Problem,
-    known: Complexity,
+    search: SimplerSearch,
     cutoff_usd_per_month: float,
     clock: Clock | None = None,
     node_limit: int | None = None,
-    break_ties: bool = True,
 ) -> tuple[Solution | None, bool]:
-    """The simplest plan within a cost, see `simplest`: None where none is simpler than a known one; whether proven.
+    """A simpler plan within a cost, None where the search finds none; and whether that is proven.
 
     Args:
         problem: What to solve.
-        known: What there is to operate in a plan that is known.
+        search: One of `simplest`.
         cutoff_usd_per_month: What the plan may cost.
         clock: Where it has run out the simplest plan seen is returned.
         node_limit: Branch and bound no further than so many nodes in each step.
-        break_ties: Whether it matters which of several equally simple and cheap plans is found.
 
     Raises:
         ValueError: The problem is not one, see `soundness`.
@@ -176,7 +174,7 @@ def solve_simpler(
     check(problem)
     order = sorted_problem(problem)
     try:
-        found = search_simplest(order.problem, known, state, break_ties)
+        found = search(order.problem, state)
         state.ended_by = state.clock.reached
         if found.plan is None:
             return None, found.proven

@@ -1,6 +1,7 @@
 """The simplest plan within a cost is the first of all: fewest configurations, then places, then instances, then USD."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.problem.data import Ceiling, HostedApis, Limits, steady_traffic
 from optimizer.program.problem.problem import Problem
-from optimizer.program.simplest import Complexity, complexity
+from optimizer.program.simplest import Complexity, complexity, search_no_more, search_simplest
 from optimizer.program.solve import Solution, solve, solve_simpler
 
 MOST = 9
@@ -53,6 +54,12 @@ def simplest_by_enumeration(problem: Problem, most_usd_per_hour: float) -> tuple
     return least, usd
 
 
+def simpler(
+    problem: Problem, known: Complexity, most_usd: float, clock: Clock | None = None
+) -> tuple[Solution | None, bool]:
+    return solve_simpler(problem, partial(search_simplest, known=known, break_ties=True), most_usd, clock)
+
+
 def agrees(problem: Problem, share: float) -> None:
     problem = in_places_of_their_own(problem)
     expected = cheapest_by_enumeration(problem)
@@ -62,12 +69,17 @@ def agrees(problem: Problem, share: float) -> None:
     assert cheapest.cost_usd_per_month is not None
     most = cheapest.cost_usd_per_month * (1 + share)
     counts, usd_per_hour = simplest_by_enumeration(problem, most / HOURS_PER_MONTH)
-    found, proven = solve_simpler(problem, of(problem, cheapest), most)
+    found, proven = simpler(problem, of(problem, cheapest), most)
     assert proven
     shown = cheapest if found is None else found
     assert of(problem, shown) == counts
     assert shown.cost_usd_per_month == pytest.approx(usd_per_hour * HOURS_PER_MONTH, rel=1e-7)
     assert not faults(problem, shown)
+    # as simple a plan is the cheapest of those that have no more of anything
+    no_more, proven = solve_simpler(problem, partial(search_no_more, most=counts), most)
+    assert proven
+    assert no_more is not None
+    assert no_more.cost_usd_per_month == pytest.approx(shown.cost_usd_per_month, rel=1e-7)
 
 
 SHARES = st.sampled_from([0.0, 0.05, 0.3, 1.0])
@@ -104,7 +116,7 @@ def test_a_make_weight_is_variety_and_counted_as_such() -> None:
     problem = one_class([9.8, 0.3, 5.1], [3.92, 0.08, 2.0])
     cheapest = solve(problem)
     assert of(problem, cheapest) == Complexity(2, 4, 2)
-    found, proven = solve_simpler(problem, of(problem, cheapest), 10.1 * 1.05 * HOURS_PER_MONTH)
+    found, proven = simpler(problem, of(problem, cheapest), 10.1 * 1.05 * HOURS_PER_MONTH)
     assert found is not None
     assert proven
     assert (of(problem, found), found.instances.tolist()) == (Complexity(1, 2, 2), [[0, 0, 2]])
@@ -113,7 +125,7 @@ def test_a_make_weight_is_variety_and_counted_as_such() -> None:
 def test_a_tie_never_goes_to_the_more_complicated_plan() -> None:
     problem = one_class([9.0, 1.0, 10.0], [3.6, 0.4, 4.0])
     known = Complexity(2, 4, 2)
-    found, proven = solve_simpler(problem, known, 10.0 * HOURS_PER_MONTH)
+    found, proven = simpler(problem, known, 10.0 * HOURS_PER_MONTH)
     assert found is not None
     assert proven
     assert found.instances.tolist() == [[0, 0, 1]]
@@ -121,19 +133,19 @@ def test_a_tie_never_goes_to_the_more_complicated_plan() -> None:
 
 def test_nothing_simpler_is_said_as_such() -> None:
     problem = one_class([9.8, 0.3, 5.5], [3.92, 0.08, 2.0])
-    assert solve_simpler(problem, Complexity(2, 4, 2), 10.1 * 1.05 * HOURS_PER_MONTH) == (None, True)
+    assert simpler(problem, Complexity(2, 4, 2), 10.1 * 1.05 * HOURS_PER_MONTH) == (None, True)
 
 
 def test_without_time_nothing_is_claimed() -> None:
     problem, clock = one_class([9.8, 0.3, 5.1], [3.92, 0.08, 2.0]), Clock(0.0)
-    assert solve_simpler(problem, Complexity(2, 4, 2), 10.1 * 1.05 * HOURS_PER_MONTH, clock) == (None, False)
+    assert simpler(problem, Complexity(2, 4, 2), 10.1 * 1.05 * HOURS_PER_MONTH, clock) == (None, False)
 
 
 def test_a_hosted_api_is_a_provider_and_no_configuration() -> None:
     problem = replace(
         one_class([9.0], [3.6]), apis=HostedApis(("a",), np.array([0]), np.array([10.2 / 3600 / 4.0]), ("saas",))
     )
-    found, proven = solve_simpler(problem, Complexity(1, 3, 1), 10.3 * HOURS_PER_MONTH)
+    found, proven = simpler(problem, Complexity(1, 3, 1), 10.3 * HOURS_PER_MONTH)
     assert found is not None
     assert proven
     assert of(problem, found) == Complexity(0, 1, 0)

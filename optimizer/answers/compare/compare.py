@@ -83,7 +83,8 @@ def compare(
 def _rows(ruler: Ruler, answer: Answer, by: Dimension, clock: Clock) -> list[Compared]:
     """The unrestricted plan under what it is made of, then every other choice solved alone."""
     whole, chosen = answer.inquiry, ruler.chosen
-    compared = replace(whole, clock=clock, close_enough=_takes_long(whole))
+    shown = answer.complexity if chosen else None
+    compared = replace(whole, clock=clock, shown=shown, close_enough=_takes_long(whole))
     few = narrowed(compared)
     used = [] if chosen is None else sorted({value_of(by, d) for d in chosen.deployments})
     names = [*used, *([HOSTED_API] if chosen and chosen.hosted else [])]

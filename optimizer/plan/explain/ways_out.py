@@ -37,13 +37,23 @@ def ways_out(inquiry: Inquiry) -> tuple[list[ConflictItem], list[Relaxation], li
     Args:
         inquiry: An infeasible scenario; a limit of its clock leaves what was found by then.
     """
+    # whether there is a plan and what it costs at least needs no simple one; what is offered does
+    whole, inquiry = inquiry, replace(inquiry, simplifies=False)
     conflicts, limit = until_limit(conflicts_of(inquiry))
     left_out = [f"conflicts beyond those named: the {limit} was reached"] if limit else []
-    ways, limit = until_limit(_ways(inquiry, conflicts))
+    ways, limit = until_limit(_as_offered(whole, way) for way in _ways(inquiry, conflicts))
     left_out += [f"ways out beyond those named: the {limit} was reached"] if limit else []
     told = _told(conflicts, [way for way in ways if len(way.changes) == 1 and len(conflicts) <= 1])
     cheapest_first = sorted(ways, key=lambda way: (way.plan.monthly_cost_usd, _words(way)))
     return told, [relaxation(way) for way in cheapest_first], left_out
+
+
+def _as_offered(inquiry: Inquiry, way: WayOut) -> WayOut:
+    """The same way out with the plan that it leads to, the simplest of those that are as good as the cheapest."""
+    scenario = inquiry.scenario
+    for item, to in way.changes:
+        scenario = with_field(scenario, item.field, to)
+    return replace(way, plan=plan_of(inquiry, scenario) or way.plan)
 
 
 def _ways(inquiry: Inquiry, conflicts: Sequence[Sequence[StatedRequirement]]) -> Iterator[WayOut]:

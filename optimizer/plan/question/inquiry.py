@@ -32,7 +32,7 @@ from optimizer.plan.question.service import (
 )
 from optimizer.program.problem.columns import may_mix
 from optimizer.program.problem.formulate import Formulation, formulate
-from optimizer.program.simplest import Complexity, complexity, held_to
+from optimizer.program.simplest import Complexity, SimplerSearch, complexity, held_to
 from optimizer.program.solve import Solution, solve, solve_simpler
 
 NO_FLOW = 1e-8
@@ -161,6 +161,8 @@ class Inquiry:
     """Whether a simpler plan is wanted where one costs little more; else the cheapest."""
     most_complicated: Complexity | None = None
     """Plans have no more to operate than this, in anything."""
+    shown: Complexity | None = None
+    """What there is to operate in the plan beside which this is answered: simple enough, where it costs little more."""
     running: tuple[InForce, ...] = ()
     """What runs today and stays where it still keeps every requirement and costs little more than the cheapest plan."""
     looks_ahead: bool = True
@@ -230,19 +232,13 @@ class Inquiry:
         return Answer(self, formulation, solution)
 
     def simpler_once(
-        self, keep: Sequence[Flags] | None, known: Complexity, most_usd_per_month: float
+        self, keep: Sequence[Flags] | None, search: SimplerSearch, most_usd: float
     ) -> tuple["Answer | None", bool]:
-        """The simplest plan of one program within a cost, None where a known one is; and whether that is proven."""
+        """What a search for a simpler plan finds in one program within a cost a month, and whether that is proven."""
         self._still_wanted()
         formulation = self.formulated(keep, counts_configurations=True)
-        solution, proven = solve_simpler(
-            formulation.problem,
-            known,
-            most_usd_per_month,
-            clock=self.clock,
-            node_limit=COMPARISON_NODES if self.over_time else self.node_limit,
-            break_ties=not self.any_of_equals,
-        )
+        nodes = COMPARISON_NODES if self.over_time else self.node_limit
+        solution, proven = solve_simpler(formulation.problem, search, most_usd, self.clock, nodes)
         if not proven:
             self._still_wanted()
         return None if solution is None else Answer(self, formulation, solution), proven
@@ -258,9 +254,14 @@ class Inquiry:
             best = None if usd_per_hour is None else usd_per_hour * HOURS_PER_MONTH
             self.best_and_bound(best, bound_usd_per_hour * HOURS_PER_MONTH)
 
-    def beside_a_plan(self, clock: Clock) -> "Inquiry":
-        """The same question for what is worked out next to its answer, as far as a clock allows."""
-        return replace(self, clock=clock, best_and_bound=None, insists=False)
+    def beside_a_plan(self, clock: Clock, shown: Complexity | None = None) -> "Inquiry":
+        """The same question for what is worked out next to its answer, as far as a clock allows.
+
+        Args:
+            clock: Of all that.
+            shown: What there is to operate in the plan, where there is one.
+        """
+        return replace(self, clock=clock, best_and_bound=None, insists=False, shown=shown)
 
     def for_comparison(self) -> "Inquiry":
         """The same question for answers beside a plan: any of several equals, close enough where proof takes long."""

@@ -1,15 +1,17 @@
 """The simplest plan that is as good as the cheapest: among those within a percentage of its cost, a second question.
 
-What is proven of the cheapest plan stays as it is; the plan in its place says what it is dearer, and why.
+What is proven of the cheapest plan stays as it is; the plan in its place says what it is dearer, and why. For an answer
+beside a plan it does to have no more to operate than that plan, which is one question more and mostly none.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from optimizer.base.arrays import Flags
-from optimizer.plan.question.inquiry import Answer
+from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.program.proof.state import EQUAL_COST
-from optimizer.program.simplest import least_complexity
+from optimizer.program.simplest import Complexity, SimplerSearch, least_complexity, search_no_more, search_simplest
 
 MOST_ROUNDS = 4
 """Searches with mixing, each knowing the mixes that broke before; the last one mixes nothing in between."""
@@ -31,18 +33,47 @@ def simplified(cheapest: Answer, keep: Sequence[Flags] | None = None) -> Answer:
     most_usd = cost_usd * (1 + asked.scenario.policy.simplicity_percent / 100)
     if (kept := _running_on(cheapest, keep, most_usd)) is not None:
         return kept
+    if asked.shown is not None:
+        return _beside(cheapest, asked, asked.shown, keep, most_usd)
     if _as_simple_as_can_be(cheapest):
         return cheapest
+    search = partial(search_simplest, known=cheapest.complexity, break_ties=not asked.any_of_equals)
+    found, proven = _holding(asked, keep, search, most_usd)
+    if found is None or found.complexity >= cheapest.complexity:
+        return replace(cheapest, simplicity_proven=proven and found is None)
+    return _in_place_of(cheapest, found, proven)
+
+
+def _beside(
+    cheapest: Answer, asked: Inquiry, shown: Complexity, keep: Sequence[Flags] | None, most_usd: float
+) -> Answer:
+    """A plan with no more to operate than the one shown, save instances if it must be, or the cheapest.
+
+    Nothing is asked where the cheapest is such a plan, and it is the answer where such a plan costs too much more.
+    """
+    found, any_number = cheapest, max(shown.instances, cheapest.complexity.instances)
+    for most in (shown._replace(instances=any_number), shown):
+        if not _no_more(found.complexity, most):
+            simpler, _ = _holding(asked, keep, partial(search_no_more, most=most), most_usd)
+            if simpler is None:
+                break
+            found = simpler
+    return cheapest if found is cheapest else _in_place_of(cheapest, found, proven=False)
+
+
+def _holding(
+    asked: Inquiry, keep: Sequence[Flags] | None, search: SimplerSearch, most_usd: float
+) -> tuple[Answer | None, bool]:
+    """What a search finds whose replicas all hold at the mix that they are sent, and whether it is proven.
+
+    Where one does not, its mix is predicted and the search is repeated, in the end with nothing mixed in between.
+    """
     for later in reversed(range(MOST_ROUNDS)):
-        found, proven = asked.simpler_once(keep, cheapest.complexity, most_usd)
-        if found is None:
-            return replace(cheapest, simplicity_proven=proven)
-        broken = found.broken()
-        if not broken:
-            simpler = found.complexity < cheapest.complexity
-            return _in_place_of(cheapest, found, proven) if simpler else replace(cheapest, simplicity_proven=False)
+        found, proven = asked.simpler_once(keep, search, most_usd)
+        if found is None or not (broken := found.broken()):
+            return found, proven
         asked = asked.with_predicted(broken) if later > 1 else asked.apart()
-    return replace(cheapest, simplicity_proven=False)
+    return None, False
 
 
 def _running_on(cheapest: Answer, keep: Sequence[Flags] | None, most_usd: float) -> Answer | None:
@@ -60,8 +91,12 @@ def _running_on(cheapest: Answer, keep: Sequence[Flags] | None, most_usd: float)
 
 def _as_simple_as_can_be(answer: Answer) -> bool:
     """Whether no plan has fewer configurations, places or instances."""
-    pairs = zip(answer.complexity, least_complexity(answer.formulation.problem), strict=True)
-    return all(own <= least for own, least in pairs)
+    return _no_more(answer.complexity, least_complexity(answer.formulation.problem))
+
+
+def _no_more(own: Complexity, most: Complexity) -> bool:
+    """Whether there is no more to operate, of anything."""
+    return all(each <= allowed for each, allowed in zip(own, most, strict=True))
 
 
 def _in_place_of(cheapest: Answer, found: Answer, proven: bool) -> Answer:
