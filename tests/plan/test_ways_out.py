@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 from support.command import Command
-from support.scenarios import monthly_cost, proven
+from support.scenarios import monthly_cost
 
 from optimizer import optimize
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import rounded_up, waivable, with_field
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.solving import solved
+from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.report import PlanReport
 
 BIG = {"name": "a", "model": "llama-3.1-70b", "requests_per_second": 4.0, "input_tokens": 1500, "output_tokens": 300}
