@@ -65,7 +65,7 @@ def explained(
     offered += untold
     also = list(by_api(inquiry, bought))
     rules = list(rule_of_thumb(unbudgeted, bought))
-    also += availability(replace(unbudgeted, clock=few.clock.share(SHARE_OF_AVAILABILITY)), bought)
+    also += availability(replace(unbudgeted, close_enough=True), few.clock.share(SHARE_OF_AVAILABILITY), bought)
     uncompared = [item.text for item in (*others, *offered, *also, *rules) if item.outcome == "unproven"]
     week = None if _proven(answer) else answer.formulation.periods
     return Explanation(
