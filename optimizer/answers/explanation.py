@@ -27,6 +27,7 @@ from optimizer.plan.grounds.exposure import exposure
 from optimizer.plan.grounds.filters import idle_filters
 from optimizer.plan.grounds.rejections import Census, nearest_misses
 from optimizer.plan.grounds.scope import narrow
+from optimizer.plan.grounds.track_record import track_record
 from optimizer.plan.grounds.warnings import warnings
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
@@ -87,6 +88,7 @@ def explained(
         breakpoints=[],
         exposure=None,
         benchmark=first_benchmark(scenario, inquiry.catalogs, bought),
+        track_record=track_record(scenario, inquiry.catalogs),
         instance_lost=instance_lost(scenario, bought),
         warnings=[
             *idle_filters(scenario, inquiry.market),
