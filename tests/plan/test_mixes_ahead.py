@@ -45,23 +45,26 @@ def cost_of(answer: Answer) -> float:
 
 
 @pytest.fixture(scope="module")
-def refined(catalogs: Catalogs) -> Answer:
-    return solved_for_least_cost(Inquiry.of(desk(LONG_AND_SHORT, 10), catalogs))
+def inquiry(catalogs: Catalogs) -> Inquiry:
+    return Inquiry.of(desk(LONG_AND_SHORT, 10), catalogs)
 
 
 @pytest.fixture(scope="module")
-def added_up(catalogs: Catalogs) -> Answer:
+def refined(inquiry: Inquiry) -> Answer:
+    return solved_for_least_cost(inquiry)
+
+
+@pytest.fixture(scope="module")
+def added_up(inquiry: Inquiry) -> Answer:
     """The same without looking for mixes of which replicas sustain more."""
-    return solved_for_least_cost(Inquiry.of(desk(LONG_AND_SHORT, 10), catalogs).for_comparison())
+    return solved_for_least_cost(inquiry.for_comparison())
 
 
 def test_five_classes_are_mixed_as_the_two_that_they_are(catalogs: Catalogs) -> None:
-    inquiry = Inquiry.of(desk(FIVE, 14, **ONE_SELLER), catalogs)
-    answer = solved_for_least_cost(inquiry)
-    assert cost_of(answer) < cost_of(inquiry.apart().solved_once(None)) * 0.95
-    assert cost_of(answer) == pytest.approx(
-        cost_of(solved_for_least_cost(Inquiry.of(desk(TWO, 14, **ONE_SELLER), catalogs)))
-    )
+    five, two = (Inquiry.of(desk(classes, 14, **ONE_SELLER), catalogs) for classes in (FIVE, TWO))
+    answer = solved_for_least_cost(five)
+    assert cost_of(answer) < cost_of(five.apart().solved_once(None)) * 0.95
+    assert cost_of(answer) == pytest.approx(cost_of(solved_for_least_cost(two)))
     assert answer.solution.outcome == "optimal"
     # both groups meet on a replica, each in its own shares, and in other shares than they are asked in
     mixed = [d for d in read_back(answer).deployments if d.pool == MIXED]
@@ -83,9 +86,9 @@ def test_what_replicas_sustain_beyond_shares_makes_a_cheaper_plan(refined: Answe
     assert len(refined.inquiry.options[0].pools) > 3
 
 
-def test_a_budget_that_only_more_mixes_meet_is_met(refined: Answer, added_up: Answer, catalogs: Catalogs) -> None:
+def test_a_budget_that_only_more_mixes_meet_is_met(inquiry: Inquiry, refined: Answer, added_up: Answer) -> None:
     between_usd = (cost_of(refined) + cost_of(added_up)) / 2
-    tight = Inquiry.of(desk(LONG_AND_SHORT, 10, max_monthly_usd=between_usd), catalogs)
+    tight = inquiry.under_policy(max_monthly_usd=between_usd)
     assert cost_of(solved_for_least_cost(tight)) == pytest.approx(refined.solution.cost_usd_per_month)
     # where nobody looks ahead, nothing is called impossible either
     compared = solved_for_least_cost(tight.for_comparison()).solution
@@ -93,14 +96,13 @@ def test_a_budget_that_only_more_mixes_meet_is_met(refined: Answer, added_up: An
     assert "nobody predicted" in compared.reason
 
 
-def test_a_budget_that_no_mix_meets_is_proven_too_small(refined: Answer, catalogs: Catalogs) -> None:
-    just_below_usd = 0.999 * cost_of(refined)
-    answer = solved_for_least_cost(Inquiry.of(desk(LONG_AND_SHORT, 10, max_monthly_usd=just_below_usd), catalogs))
+def test_a_budget_that_no_mix_meets_is_proven_too_small(inquiry: Inquiry, refined: Answer) -> None:
+    answer = solved_for_least_cost(inquiry.under_policy(max_monthly_usd=0.999 * cost_of(refined)))
     assert (answer.solution.outcome, answer.mixes_settled) == ("infeasible", True)
 
 
-def test_no_mix_of_an_edge_exceeds_the_raised_rates(catalogs: Catalogs) -> None:
-    (options,) = Inquiry.of(desk(LONG_AND_SHORT, 10), catalogs).options
+def test_no_mix_of_an_edge_exceeds_the_raised_rates(inquiry: Inquiry) -> None:
+    (options,) = inquiry.options
     above = raised(options)
     for corners, pools in zip(options.simplices, above.simplices, strict=True):
         shares = np.zeros((2, 2))
@@ -115,7 +117,7 @@ def test_no_mix_of_an_edge_exceeds_the_raised_rates(catalogs: Catalogs) -> None:
             assert (truth.rate_per_s[serving] <= added_up * (1 + 1e-9)).all()
 
 
-@pytest.mark.parametrize("seed", [4, 11, 15, 16])
+@pytest.mark.parametrize("seed", [4, 11, 13, 16])
 def test_no_dense_mix_undercuts_what_is_stated(seed: int, catalogs: Catalogs, script: Callable[[str], Any]) -> None:
     mixes = script("mixes")
     stated, found = mixes.compared(mixes.random_scenario(seed), catalogs, 12)

@@ -53,8 +53,13 @@ def desk(**policy: object) -> Scenario:
 
 
 @pytest.fixture(scope="module")
-def settled(catalogs: Catalogs) -> Answer:
-    return solved_for_least_cost(Inquiry.of(desk(), catalogs))
+def inquiry(catalogs: Catalogs) -> Inquiry:
+    return Inquiry.of(desk(), catalogs)
+
+
+@pytest.fixture(scope="module")
+def settled(inquiry: Inquiry) -> Answer:
+    return solved_for_least_cost(inquiry)
 
 
 def test_a_mix_that_breaks_is_predicted_and_the_plan_made_again(settled: Answer) -> None:
@@ -66,8 +71,8 @@ def test_a_mix_that_breaks_is_predicted_and_the_plan_made_again(settled: Answer)
     assert verified(settled.inquiry, bought).passed
 
 
-def test_the_plan_before_would_have_been_refused(settled: Answer, catalogs: Catalogs) -> None:
-    first = Inquiry.of(desk(), catalogs).solved_once(None)
+def test_the_plan_before_would_have_been_refused(settled: Answer, inquiry: Inquiry) -> None:
+    first = inquiry.solved_once(None)
     assert first.broken()
     # what breaks promised a far cheaper plan than there is
     assert (first.solution.cost_usd_per_month or 0) < (settled.solution.cost_usd_per_month or 0) * 0.95
@@ -76,10 +81,10 @@ def test_the_plan_before_would_have_been_refused(settled: Answer, catalogs: Cata
 
 
 def test_without_another_round_nothing_is_added_up(
-    settled: Answer, catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
+    settled: Answer, inquiry: Inquiry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(asking, "MOST_ROUNDS", 1)
-    hasty = solved_for_least_cost(Inquiry.of(desk(), catalogs))
+    hasty = solved_for_least_cost(inquiry)
     assert hasty.rounds == 2
     assert (hasty.solution.cost_usd_per_month or 0) > (settled.solution.cost_usd_per_month or 0) * 1.02
     assert MIXED not in {d.pool for d in read_back(hasty).deployments}
