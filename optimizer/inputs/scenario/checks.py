@@ -12,7 +12,6 @@ from optimizer.inputs.scenario.not_planned import why_not_planned
 from optimizer.inputs.scenario.restating import is_known
 from optimizer.inputs.scenario.scenario import AllowDeny, Policy, Scenario, Workload
 
-
 NO_HINTS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
