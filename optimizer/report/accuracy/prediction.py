@@ -16,8 +16,8 @@ SOURCES: Final = {
 """What each source of a prediction means."""
 
 WIDTHS: Final = (
-    "90 % of measurements lie within: of a deployment that runs with the settings assumed here, and of somebody's, whose "
-    "settings nobody knows."
+    "90 % of measurements lie within: of a deployment that runs with the settings assumed here, and of somebody's, "
+    "whose settings nobody knows."
 )
 
 
