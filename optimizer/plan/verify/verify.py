@@ -186,6 +186,7 @@ CHECKS: Final[Mapping[str, Rule]] = {
     "service_levels": Rule(
         service_levels,
         (
+            "workloads[].arrivals",
             "workloads[].cached_input_share",
             "workloads[].slo.ttft_ms",
             "workloads[].slo.tpot_ms",
