@@ -82,7 +82,15 @@ def confirmed(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet) -> Si
     return found
 
 
-def simulated(claim: Claim, arrivals: Arrivals | None, *, confidence: float, requests: int, seeds: int) -> Simulation:
+def simulated(
+    claim: Claim,
+    arrivals: Arrivals | None,
+    *,
+    confidence: float,
+    requests: int,
+    seeds: int,
+    first_seed: int = 0,
+) -> Simulation:
     """The plan under that load.
 
     Args:
@@ -91,13 +99,14 @@ def simulated(claim: Claim, arrivals: Arrivals | None, *, confidence: float, req
         confidence: The step times are the bound that is this likely to be kept.
         requests: Of each workload and seed, at least; more where a fleet is so large that its replicas would see few.
         seeds: How often the whole is repeated.
+        first_seed: Decides the luck of the first time; each later time has the next.
     """
     classes: list[SimulatedClass] = []
     deployments: list[SimulatedDeployment] = []
     total, served = 0, services(claim, confidence)
     for number, service in enumerate(served):
         coming = arrivals or Arrivals(service.cv2)
-        runs = [_run(service, coming, requests, seed, number) for seed in range(seeds)]
+        runs = [_run(service, coming, requests, seed, number) for seed in range(first_seed, first_seed + seeds)]
         total += sum(len(outcome.request) for _, outcome in runs)
         classes += _judged(service, _after_warm_up(service, runs))
         deployments += _deployments(service, runs)
