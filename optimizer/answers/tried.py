@@ -86,7 +86,7 @@ def _round(
             "class": item.request_class,
             "limit": limit,
             "lowered": held,
-            "others_held_share": {each.workload: each.held_share for each in others},
+            "others_counted_share": {each.workload: each.counted_share for each in others},
             "left_no_plan": left_no_plan,
         }
     )

@@ -14,7 +14,7 @@ from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.report import PlanReport
-from optimizer.plan.simulate.held import lowered_in
+from optimizer.plan.simulate.held import held_rates, lowered_in
 from optimizer.plan.simulate.simulated import confirmed
 
 CHAT: dict[str, Any] = {
@@ -57,8 +57,24 @@ def test_a_plan_that_breaks_a_promise_is_made_again_and_then_holds(
     (before,), (after,) = first.deployments, report.deployments
     assert after.replicas > before.replicas
     assert held.predicted_requests_per_second == pytest.approx(before.max_requests_per_second / before.replicas)
-    assert held.held_requests_per_second == pytest.approx(after.max_requests_per_second / after.replicas)
+    assert held.predicted_requests_per_second * held.counted_share == pytest.approx(
+        after.max_requests_per_second / after.replicas
+    )
+    at_most = scenario.policy.max_utilization * after.max_requests_per_second / after.replicas
+    assert at_most == pytest.approx(held.held_requests_per_second, rel=1e-3)
     assert held.held_requests_per_second < before.requests_per_second / before.replicas
+
+
+def test_where_a_replica_may_be_lost_the_others_hold_all_that_is_counted_on(catalogs: Catalogs) -> None:
+    """After a loss they are sent more than `max_utilization` of it."""
+    scenario = question("a100-80-sxm", 5)
+    spare = scenario.model_copy(update={"policy": scenario.policy.model_copy(update={"spare_replicas": 1})})
+    fleet = by_formulas(scenario, catalogs)
+    found = confirmed(scenario, catalogs, fleet)
+    assert found.holds is not True
+    ((free,), (sure,)) = (held_rates(each, catalogs, fleet, found, ()) for each in (scenario, spare))
+    assert sure.held_requests_per_second == free.held_requests_per_second
+    assert sure.counted_share == pytest.approx(free.counted_share * scenario.policy.max_utilization, abs=2e-4)
 
 
 def test_what_is_proven_is_proven_at_the_lowered_rates_and_says_so(

@@ -36,12 +36,12 @@ class LoweredRate:
     Attributes:
         workload: Its name.
         kin: Configurations alike; None for all of which nothing else is known.
-        held_share: Of the rate that formulas predict, of every mix of the workload's classes; 0 where none holds.
+        counted_share: Of the rate that formulas predict, of every mix of the workload's classes; 0 where none holds.
     """
 
     workload: str
     kin: Kin | None
-    held_share: float
+    counted_share: float
 
 
 def others_lowered(lowered: Sequence[LoweredRate]) -> tuple[LoweredRate, ...]:
@@ -53,19 +53,19 @@ def others_lowered(lowered: Sequence[LoweredRate]) -> tuple[LoweredRate, ...]:
     shares: dict[str, dict[Kin, float]] = {}
     for each in lowered:
         if each.kin is not None:
-            shares.setdefault(each.workload, {})[each.kin] = each.held_share
+            shares.setdefault(each.workload, {})[each.kin] = each.counted_share
     return tuple(LoweredRate(name, None, max(own.values())) for name, own in shares.items() if len(own) > 1)
 
 
 def with_lowered(options: WorkloadOptions, lowered: Sequence[LoweredRate]) -> WorkloadOptions:
     """The same candidates, of which some sustain only what a simulation found; of several findings the last counts."""
-    own = {each.kin: each.held_share for each in lowered if each.workload == options.workload.name}
+    own = {each.kin: each.counted_share for each in lowered if each.workload == options.workload.name}
     if not own:
         return options
     otherwise = own.get(None, 1.0)
     held = np.array([own.get(kin_of(configuration), otherwise) for configuration in options.configurations])
-    fall = held / np.where(options.limits.held_share > 0, options.limits.held_share, 1.0)
-    limits = replace(options.limits, held_share=held)
+    fall = held / np.where(options.limits.counted_share > 0, options.limits.counted_share, 1.0)
+    limits = replace(options.limits, counted_share=held)
     return replace(options, limits=limits, pools=tuple(_fallen(pool, fall) for pool in options.pools))
 
 

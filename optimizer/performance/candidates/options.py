@@ -146,7 +146,7 @@ def _served_by(workload: Workload, model: str) -> Workload:
 def re_rated(options: WorkloadOptions, workload: Workload, confidence: float, catalogs: Catalogs) -> WorkloadOptions:
     """The same configurations under other service levels or another confidence."""
     limits = limits_of(workload, margins(catalogs, options.configurations, confidence), options.network_ms)
-    held = replace(limits, held_share=options.limits.held_share)
+    held = replace(limits, counted_share=options.limits.counted_share)
     return _predicted(replace(options, workload=workload, limits=held), [known.pool for known in options.pools])
 
 
@@ -162,7 +162,7 @@ def limits_of(workload: Workload, margins_of_rows: Margins, network_ms: Floats) 
         tpot_s=in_seconds(slo.tpot_ms),
         e2e_s=in_seconds(slo.e2e_ms),
         before_s=(slo.ttft_overhead_ms + network_ms) / MS_PER_S,
-        held_share=np.ones(len(network_ms)),
+        counted_share=np.ones(len(network_ms)),
         margins=margins_of_rows,
     )
 

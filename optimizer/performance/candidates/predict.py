@@ -58,7 +58,8 @@ class LatencyLimits(RowArrays):
     """What must hold, in seconds by statistic, and each row's margin on each predicted metric, (n,).
 
     A margin of 1 is the prediction itself. `before_s` is what passes outside the model, (n,): network and stages before
-    it, part of TTFT and E2E. `held_share` is what a simulation found a row to hold of the rate predicted here, (n,).
+    it, part of TTFT and E2E. `counted_share`, (n,), is what of the rate predicted here is counted on: all, unless a
+    simulation found less to hold.
     """
 
     ttft_s: Mapping[str, float]
@@ -66,7 +67,7 @@ class LatencyLimits(RowArrays):
     e2e_s: Mapping[str, float]
     margins: Margins
     before_s: Floats = field(default_factory=lambda: np.zeros(1))
-    held_share: Floats = field(default_factory=lambda: np.ones(1))
+    counted_share: Floats = field(default_factory=lambda: np.ones(1))
 
     @property
     def statistics(self) -> tuple[str, ...]:
@@ -129,7 +130,7 @@ def sustainable_rate(setup: Setup, mix: Mix, limits: LatencyLimits) -> Sustainab
     running = bisect(lambda others: np.all(holds(at_concurrency(replica, others, statistics), limits), axis=0), high)
     possible = np.all(holds(floor, limits), axis=0) & floor.stable
     in_time, keeps_up = rate_at(replica, running), rate_at(replica, high) / limits.margins.throughput
-    rate = np.where(possible, np.minimum(in_time, keeps_up), 0.0) * limits.held_share
+    rate = np.where(possible, np.minimum(in_time, keeps_up), 0.0) * limits.counted_share
     return Sustainable(rate, _limited_by(replica, running, high, keeps_up < in_time, floor, limits), floor)
 
 

@@ -91,7 +91,7 @@ def _above_simulated(answer: Answer) -> str:
     """What a simulation found replicas not to hold, whatever was predicted of them."""
     lowered = [each for each in answer.inquiry.lowered if each.kin is not None]
     several = f"{len(lowered)} configurations" if len(lowered) > 1 else "a configuration"
-    shares = {each.workload: each.held_share for each in answer.inquiry.lowered if each.kin is None}
+    shares = {each.workload: each.counted_share for each in answer.inquiry.lowered if each.kin is None}
     others = [f"others for {name} at more than {share:.0%} of what is predicted" for name, share in shares.items()]
     found = f"{several} at more requests than a simulation found a replica to hold"
     return ", and ".join([found, *others]) if lowered else ""

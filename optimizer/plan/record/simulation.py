@@ -67,11 +67,12 @@ class HeldRate(Strict):
     tensor_parallel: int
     pipeline_parallel: int
     predicted_requests_per_second: Figure
-    """By the formulas, of the mix of classes that the plan sends it."""
+    """To be sustained by the formulas, of the mix of classes that the plan sends it."""
     held_requests_per_second: Figure
     """The most at which a simulation leaves no doubt that every promise is kept."""
-    held_share: float
-    """Of what is predicted, of every mix of the workload's classes."""
+    counted_share: float
+    """Of what is predicted, of every mix of the workload's classes: so much that at the highest load that the policy
+    admits a replica is sent what it holds."""
     text: str
 
 
@@ -85,7 +86,7 @@ class SimulationRound(Strict):
     limit: MeasuredLimit
     """The promise with the least to spare: broken, or undecided after the larger sample."""
     lowered: list[HeldRate]
-    others_held_share: dict[str, float] = Field(default_factory=dict)
+    others_counted_share: dict[str, float] = Field(default_factory=dict)
     """By workload, of what is predicted of every other configuration: once two unlike ones held less, the most that
     any of them held is counted on."""
     left_no_plan: bool = False

@@ -7,7 +7,7 @@ from typing import Final
 
 from optimizer.base.figures import figure
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.inputs.scenario.scenario import Policy, Scenario
 from optimizer.performance.candidates.lowering import Kin, LoweredRate, kin_of
 from optimizer.plan.record.fleet import Deployment, PlannedFleet
 from optimizer.plan.record.simulation import HeldRate, Simulation
@@ -40,21 +40,21 @@ def held_rates(
         known: What was lowered before.
     """
     claim = Claim(scenario, catalogs, fleet)
-    before = {(each.workload, each.kin): each.held_share for each in known}
+    before = {(each.workload, each.kin): each.counted_share for each in known}
     doubtful = {item.workload for item in found.classes for limit in item.limits if limit.verdict != "holds"}
     least: dict[tuple[str, Kin], HeldRate] = {}
     for service in services(claim, scenario.policy.confidence):
         if service.workload.name not in doubtful:
             continue
         for own, held in _held_alone(claim, service, before):
-            least[own] = min(held, least.get(own, held), key=attrgetter("held_share"))
+            least[own] = min(held, least.get(own, held), key=attrgetter("counted_share"))
     return list(least.values())
 
 
 def lowered_rates(held: Iterable[HeldRate]) -> tuple[LoweredRate, ...]:
     """The same as candidates are told it."""
     return tuple(
-        LoweredRate(each.workload, Kin(*(getattr(each, name) for name in Kin._fields)), each.held_share)
+        LoweredRate(each.workload, Kin(*(getattr(each, name) for name in Kin._fields)), each.counted_share)
         for each in held
     )
 
@@ -63,7 +63,7 @@ def lowered_in(found: Simulation) -> tuple[LoweredRate, ...]:
     """All that was lowered for the plan that was simulated last."""
     solved = [item for item in found.rounds if not item.left_no_plan]
     own = (rate for item in solved for rate in lowered_rates(item.lowered))
-    others = (LoweredRate(name, None, share) for item in solved for name, share in item.others_held_share.items())
+    others = (LoweredRate(name, None, share) for item in solved for name, share in item.others_counted_share.items())
     return (*own, *others)
 
 
@@ -79,9 +79,14 @@ def _held_alone(
         own = service.workload.name, kin_of(configuration(d, offers[id(d)]))
         running = d.schedule[service.period]
         of_predicted = before.get(own, before.get((own[0], None), 1.0))
-        share = math.floor(of_sent * running.utilization * of_predicted * 10**DIGITS) / 10**DIGITS
+        held_per_s = of_sent * running.requests_per_second / running.replicas
         predicted_per_s = running.max_requests_per_second / running.replicas / of_predicted
-        yield own, _held(d, own[1], share, predicted_per_s)
+        yield own, _held(d, own[1], held_per_s, predicted_per_s, _highest_load(claim.policy))
+
+
+def _highest_load(policy: Policy) -> float:
+    """The most that a plan puts on a replica, of the rate that is counted on: all of it where others may be lost."""
+    return 1.0 if policy.losses or policy.spare_replicas else policy.max_utilization
 
 
 def _largest_share(service: ServedWorkload, number: int) -> float:
@@ -98,17 +103,18 @@ def _largest_share(service: ServedWorkload, number: int) -> float:
     return low
 
 
-def _held(d: Deployment, of: Kin, share: float, predicted_per_s: float) -> HeldRate:
-    held_per_s = predicted_per_s * share
+def _held(d: Deployment, of: Kin, held_per_s: float, predicted_per_s: float, highest_load: float) -> HeldRate:
+    """What is found, and the share of the predicted rate at which no replica is sent more."""
+    share = math.floor(held_per_s / (predicted_per_s * highest_load) * 10**DIGITS) / 10**DIGITS
     text = (
         f"{d.workload} on {d.gpus_per_replica}× {d.gpu} {d.precision}: a replica holds {figure(held_per_s)} of the "
-        f"{figure(predicted_per_s)} requests/s predicted"
+        f"{figure(predicted_per_s * highest_load)} requests/s that it was to be sent at most"
     )
     return HeldRate(
         workload=d.workload,
         **of._asdict(),
         predicted_requests_per_second=predicted_per_s,
         held_requests_per_second=held_per_s,
-        held_share=share,
+        counted_share=share,
         text=text,
     )
