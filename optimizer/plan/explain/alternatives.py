@@ -18,7 +18,7 @@ from optimizer.inputs.requirements.stated import stated_requirements, with_field
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
 from optimizer.performance.candidates.options import MIXED, WorkloadOptions
 from optimizer.performance.uncertainty.evidence import unmeasured
-from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import restricted
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.outline import outlined
@@ -185,15 +185,28 @@ def compared(
     admits_more: bool = False,
     at_most: bool = False,
 ) -> Alternative:
-    """An alternative beside the chosen plan, predicted if it must be, solved, and told in facts and one sentence.
-
-    Where the change `admits_more` the chosen plan is still to be had: one that is simpler and dearer changes nothing.
-    Where only some plans were looked at it costs that `at_most`.
-    """
+    """An alternative beside the chosen plan, predicted if it must be, solved, and told as `told` says."""
     try:
         answer = solved(asked(), keep)
     except LimitReached as reached:
         return without_plan(kind, change, "unproven", f"not compared, {reached}")
+    return told(kind, change, chosen, answer, admits_more=admits_more, at_most=at_most)
+
+
+def told(
+    kind: str,
+    change: str,
+    chosen: PlannedFleet,
+    answer: Answer,
+    *,
+    admits_more: bool = False,
+    at_most: bool = False,
+) -> Alternative:
+    """A solved alternative beside the chosen plan, in facts and one sentence.
+
+    Where the change `admits_more` the chosen plan is still to be had: one that is simpler and dearer changes nothing.
+    Where only some plans were looked at it costs that `at_most`.
+    """
     if answer.solution.outcome not in ("optimal", "feasible"):
         return without_plan(kind, change, answer.solution.outcome, "no plan meets the scenario")
     other: Outline = outlined(answer)
