@@ -69,6 +69,12 @@ def tried(asked: Inquiry, answer: Answer, clock: Clock) -> SimulatedPlan:
     return SimulatedPlan(answer, bought, found.model_copy(update={"rounds": tuple(rounds)}))
 
 
+def answered(asked: Inquiry) -> Answer:
+    """The answer to a question whose plan is the one that `plan` shows; its inquiry counts on no more than that."""
+    answer = solved(asked)
+    return answer if answer.solution.cost_usd_per_month is None else tried(asked, answer, asked.clock).answer
+
+
 def _with_less(asked: Inquiry, lowered: Sequence[LoweredRate], clock: Clock) -> Answer:
     """The question again, with replicas counted on for less."""
     return solved(at_best_hours(replace(asked, clock=clock.share(SHARE_OF_ROUND)).with_lowered(lowered)))

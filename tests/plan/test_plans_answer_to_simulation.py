@@ -1,11 +1,15 @@
 """Where simulated requests break a promise of a plan, the question is solved again with what replicas really hold."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from optimizer import optimize
+from optimizer.answers.certificate import certificate_of, checks_of
+from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.lowering import Kin, LoweredRate, kin_of, others_lowered
@@ -87,6 +91,19 @@ def test_what_is_proven_is_proven_at_the_lowered_rates_and_says_so(
     assert report.outcome == "optimal"
     assert report.bound_of == "the plans considered"
     assert "more requests than a simulation found" in report.scope.statement
+
+
+def test_the_certificate_is_of_the_program_at_lowered_rates(
+    broken_once: tuple[Scenario, PlanReport], catalogs: Catalogs, tmp_path: Path
+) -> None:
+    scenario, report = broken_once
+    certificate = certificate_of(report, scenario, catalogs, Clock())
+    assert certificate is not None
+    path = tmp_path / "certificate.json"
+    path.write_text(json.dumps(certificate.content), encoding="utf-8")
+    assert [check for check in checks_of(path, report, scenario, catalogs) if not check.passed] == []
+    forgotten = report.model_copy(update={"simulation": None})
+    assert not all(check.passed for check in checks_of(path, forgotten, scenario, catalogs))
 
 
 def test_a_lowered_rate_outlives_a_change_of_the_question(catalogs: Catalogs) -> None:
