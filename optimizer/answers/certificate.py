@@ -16,6 +16,7 @@ from optimizer.plan.certify.statement import statement
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved_for_least_cost
 from optimizer.plan.record.report import Check, PlanReport
+from optimizer.plan.simulate.held import lowered_in
 from optimizer.plan.verify.certificate.problem import NotProven
 from optimizer.plan.verify.certificate.tree import Proven, check, read_certificate
 from optimizer.program.problem.problem import Problem
@@ -87,12 +88,14 @@ def checks_of(path: Path, report: PlanReport, scenario: Scenario, catalogs: Cata
 
 
 def _problem(report: PlanReport, scenario: Scenario, catalogs: Catalogs, clock: Clock) -> Problem:
-    """The purchase problem that the plan solves; where mixes were predicted in rounds, that of the last one.
+    """The purchase problem that the plan solves: with what its simulation found replicas to hold; where mixes were
+    predicted in rounds, that of the last one.
 
     Raises:
         LimitReached: the rounds could not be gone through again in time.
     """
-    inquiry = Inquiry.of(scenario, catalogs).beside_a_plan(clock)
+    lowered = () if report.simulation is None else lowered_in(report.simulation)
+    inquiry = Inquiry.of(scenario, catalogs).with_lowered(lowered).beside_a_plan(clock)
     return (solved_for_least_cost(inquiry).inquiry if report.solver.rounds > 1 else inquiry).formulated().problem
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Decimal
 
 from optimizer.answers.explanation import explained, with_variations, without_plan
+from optimizer.answers.tried import tried
 from optimizer.base.clock import Clock
 from optimizer.base.errors import InputError, VerificationFailed
 from optimizer.base.progress import BestAndBound, Progress, silent
@@ -23,13 +24,11 @@ from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.mixing import mixing_of
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.costs import costs
-from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.explanation import Explanation
 from optimizer.plan.record.fields import CENT
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.origin import inputs_of
 from optimizer.plan.record.report import PlanReport, Simplicity, SolverFacts, Verification
-from optimizer.plan.simulate.simulated import confirmed
 from optimizer.plan.verify.verify import verify
 from optimizer.program.problem.formulate import SAME_PLATFORM
 from optimizer.program.solve import Solution
@@ -40,7 +39,7 @@ SHARE_OF_PLAN = 0.8
 SHARE_OF_COMPARISONS = 0.15
 """Of a limit: what comparisons may use, however soon the plan was found; those of a thorough answer may use it up."""
 
-OPTIMIZE_PHASES = ("predicting", "solving", "verifying", "simulating", "comparing", "varying")
+OPTIMIZE_PHASES = ("predicting", "solving", "simulating", "verifying", "comparing", "varying")
 
 
 class Stopwatch:
@@ -120,27 +119,27 @@ def optimized(
         inquiry = Inquiry.of(scenario, catalogs)
         counts = census(inquiry.options, inquiry.market)
     with watch.phase("solving"):
-        inquiry = replace(inquiry, clock=clock.share(SHARE_OF_PLAN), best_and_bound=best_and_bound)
-        answer = solved(at_best_hours(inquiry))
+        asked_first = replace(inquiry, clock=clock.share(SHARE_OF_PLAN), best_and_bound=best_and_bound)
+        answer = solved(at_best_hours(asked_first))
         inquiry = answer.inquiry
     if answer.solution.outcome not in ("optimal", "feasible"):
         with watch.phase("comparing"):
             explanation = without_plan(answer, inquiry.beside_a_plan(clock), counts)
         unverified = Verification(passed=None, checks=[])
         return Optimized(_report(answer, counts, watch, explanation, unverified, None, None), answer, None)
-    bought = read_back(answer)
+    with watch.phase("simulating"):
+        held = tried(asked_first, answer, clock)
+        answer, bought, inquiry = held.answer, held.bought, held.answer.inquiry
     with watch.phase("verifying"):
         simplicity = simplicity_of(answer, bought)
         verification = verified(inquiry, bought, simplicity)
-    with watch.phase("simulating"):
-        simulation = None if clock.expired else confirmed(scenario, catalogs, bought)
     beside = inquiry.beside_a_plan(clock if thorough else _for_comparing(clock), answer.complexity)
     with watch.phase("comparing"):
         explanation = explained(answer, beside, bought, counts, simplicity)
     with watch.phase("varying"):
         explanation = with_variations(explanation, answer, beside, bought, thorough=thorough)
     report = _report(answer, counts, watch, explanation, verification, bought, simplicity)
-    return Optimized(report.model_copy(update={"simulation": simulation}), answer, bought)
+    return Optimized(report.model_copy(update={"simulation": held.simulation}), answer, bought)
 
 
 def _for_comparing(clock: Clock) -> Clock:

@@ -18,7 +18,6 @@ from optimizer.plan.verify.claim import Claim
 
 DEFAULT_REQUESTS: Final = 50_000
 DEFAULT_SEEDS: Final = 1
-POISSON: Final = Arrivals()
 GAMMA: Final = "gamma:"
 FORMS: Final = "poisson, gamma:CV2 with CV2 the squared variation of the gaps, or trace"
 MOST_CV2: Final = 1000.0
@@ -28,7 +27,7 @@ def simulate(
     report: PlanReport,
     scenario: Scenario,
     catalogs: Catalogs,
-    arrivals: Arrivals = POISSON,
+    arrivals: Arrivals | None = None,
     *,
     confidence: float | None = None,
     requests: int = DEFAULT_REQUESTS,
@@ -40,7 +39,7 @@ def simulate(
         report: The plan.
         scenario: What it was made for.
         catalogs: Those that it was made from.
-        arrivals: How requests arrive; Poisson unless said otherwise.
+        arrivals: How requests arrive; as the scenario says for each workload unless said otherwise.
         confidence: Step times are the bound that is this likely to be kept; the scenario's own unless given, 0.5 for
             the central prediction.
         requests: Of each workload and seed, at least.
@@ -78,7 +77,7 @@ def planned(path: Path, catalogs: Catalogs) -> tuple[PlanReport, Scenario]:
     return plan_in(path, catalogs)
 
 
-def arrivals_of(text: str, trace: Path | None) -> Arrivals:
+def arrivals_of(text: str | None, trace: Path | None) -> Arrivals | None:
     """How requests arrive, from a word for it.
 
     Args:
@@ -86,7 +85,7 @@ def arrivals_of(text: str, trace: Path | None) -> Arrivals:
         trace: The file of a trace: arrived_at_s, input_tokens, output_tokens.
 
     Returns:
-        What `simulate` takes.
+        What `simulate` takes; None where neither is given, which leaves it to the scenario.
 
     Raises:
         InputError: another form, a variation out of range, or a trace without a file.
@@ -96,6 +95,8 @@ def arrivals_of(text: str, trace: Path | None) -> Arrivals:
             raise InputError([Finding("--arrivals", 0, "", "trace needs a file", "name it with --trace FILE")])
         arrived_s, prompt, answer = requests_of_trace(trace)
         return Arrivals(recorded=Recorded(arrived_s, prompt, answer))
+    if text is None:
+        return None
     if text == "poisson":
         return Arrivals()
     if text.startswith(GAMMA):

@@ -5,6 +5,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Final, Literal
 
+from optimizer.answers.tried import answered
 from optimizer.base.clock import Clock, Limit, until_limit
 from optimizer.base.errors import InputError
 from optimizer.base.model import Strict
@@ -111,9 +112,9 @@ def why_not(
     if findings:
         raise InputError(findings)
     begin("solving")
-    answer = solved(inquiry)
+    answer = answered(inquiry)
     chosen = _bought(answer)
-    inquiry = replace(inquiry, clock=clock.share(SHARE_OF_EACH_PLAN))
+    inquiry = replace(inquiry, clock=clock.share(SHARE_OF_EACH_PLAN)).with_lowered(answer.inquiry.lowered)
     proposal = forced(inquiry, choice)
     begin("comparing")
     if proposal is None:

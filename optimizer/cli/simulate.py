@@ -28,8 +28,11 @@ EXIT_BY_VERDICT = {True: Exit.ANSWERED, False: Exit.BROKEN, None: Exit.UNPROVEN}
 def simulate(
     plan: Annotated[str, typer.Argument(help="A plan (JSON), a scenario, or the name of a shipped scenario.")],
     arrivals: Annotated[
-        str, typer.Option(help="poisson; gamma:CV2, CV2 the squared variation of the gaps; or trace.")
-    ] = "poisson",
+        str | None,
+        typer.Option(
+            help="poisson; gamma:CV2, CV2 the squared variation of the gaps; or trace. Else as the scenario says."
+        ),
+    ] = None,
     trace: Annotated[
         Path | None, typer.Option(help="A CSV file of requests: arrived_at_s, input_tokens, output_tokens.")
     ] = None,

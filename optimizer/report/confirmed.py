@@ -3,23 +3,33 @@
 from collections.abc import Iterator
 
 from optimizer.plan.record.simulation import MeasuredLimit, SimulatedClass, Simulation
+from optimizer.plan.simulate.simulated import promises, room
 
 METRICS = {"ttft_ms": "TTFT", "tpot_ms": "TPOT", "e2e_ms": "end to end"}
 
 
 def confirmed_line(found: Simulation | None) -> str:
     """The promise with the least to spare; empty where nothing was simulated or promised."""
-    limits = list(_by_room(found)) if found else []
+    limits = list(promises(found)) if found else []
     if found is None or not limits:
         return ""
-    item, tightest = min(limits, key=lambda pair: pair[1].limit_ms / max(pair[1].value_ms, 1e-9))
-    text = f"simulated, {found.requests:,} requests, arrivals {found.arrivals}: {promise(item, tightest)}"
-    others = len(limits) - 1
-    if not others:
-        return text
+    item, tightest = min(limits, key=room)
+    assumed = " (assumed)" if found.assumed else ""
+    text = f"simulated, {found.requests:,} requests, arrivals {found.arrivals}{assumed}: {promise(item, tightest)}"
     broken = sum(limit.verdict == "broken" for _, limit in limits) - (tightest.verdict == "broken")
     rest = f"{broken} more broken" if broken else "the others have more to spare"
-    return f"{text}; {rest}"
+    return "; ".join([text, *([rest] if len(limits) > 1 else []), *_rounds(found)])
+
+
+def _rounds(found: Simulation) -> Iterator[str]:
+    """What replicas were found to hold in plans before this one, each as it was found last."""
+    solved = [item for item in found.rounds if not item.left_no_plan]
+    held = {(each.workload, each.gpu, each.precision): each.text for item in solved for each in item.lowered}
+    if solved:
+        times = "once" if len(solved) == 1 else f"{len(solved)} times"
+        yield f"planned again {times} since a promise broke: {', '.join(held.values())}"
+    for item in found.rounds[len(solved) :]:
+        yield f"counting on no more than that leaves no plan: {', '.join(each.text for each in item.lowered)}"
 
 
 def promise(item: SimulatedClass, limit: MeasuredLimit) -> str:
@@ -29,7 +39,3 @@ def promise(item: SimulatedClass, limit: MeasuredLimit) -> str:
         f"{item.workload} {item.request_class} {METRICS[limit.metric]} {limit.statistic} {limit.value_ms:,.0f} ms "
         f"({limit.low_ms:,.0f}–{high}), limit {limit.limit_ms:,.0f}: {limit.verdict}"
     )
-
-
-def _by_room(found: Simulation) -> Iterator[tuple[SimulatedClass, MeasuredLimit]]:
-    return ((item, limit) for item in found.classes for limit in item.limits)

@@ -18,6 +18,7 @@ RECORDS = [
         "Scenario",
         "Workload",
         "AlternativeModel",
+        "ArrivalProcess",
         "Slo",
         "Latency",
         "RequestClass",

@@ -11,7 +11,7 @@ from optimizer.performance.physics.communication import all_reduces, bus_bandwid
 from optimizer.performance.physics.constants import HIERARCHY, Calibration
 from optimizer.performance.physics.eras import era_of, version_number
 from optimizer.performance.physics.facts import expert_params
-from optimizer.performance.physics.queueing import admission_wait, normal_share, server_wait
+from optimizer.performance.physics.queueing import ArrivalVariation, admission_wait, normal_share, server_wait
 from optimizer.performance.physics.roofline import experts, prefill_attention_seconds, smooth_max
 from optimizer.performance.physics.setup import Configuration, Setup, gather
 from optimizer.performance.physics.step import step_costs
@@ -136,7 +136,7 @@ def test_a_prompt_attends_to_half_its_square(catalogs: Catalogs) -> None:
 
 
 def test_a_server_with_exponential_service_waits_as_m_m_1() -> None:
-    wait = server_wait(np.array([0.5]), np.array([1.0]), np.array([1.0]))
+    wait = server_wait(np.array([0.5]), np.array([1.0]), np.array([1.0]), np.array([1.0]))
     assert wait.mean == pytest.approx([0.5 * 2.0])
     assert wait.statistic("p99") == pytest.approx([2.0 * math.log(0.5 / 0.01)])
     assert wait.statistic("p50") == pytest.approx([0.0])
@@ -145,7 +145,7 @@ def test_a_server_with_exponential_service_waits_as_m_m_1() -> None:
 def test_waiting_for_a_place_approximates_erlang_c() -> None:
     places, load = 50, 45.0
     blocked = _erlang_c(places, load)
-    wait = admission_wait(np.array([load]), np.array([float(places)]), np.array([1.0]))
+    wait = admission_wait(np.array([load]), np.array([float(places)]), np.array([1.0]), np.array([1.0]))
     assert wait.probability[0] == pytest.approx(blocked, rel=0.1)
     assert wait.mean[0] == pytest.approx(blocked / (places - load), rel=0.1)
 
@@ -200,3 +200,29 @@ def test_gpus_alone_in_their_node_are_joined_by_their_own_link_when_several_work
     other = Configuration("tensorrt-llm", "llama-3.1-70b", "h100-sxm", "fp8", "fp8", 4, 1)
     found = gather(catalogs, [row, other]).interconnect.bandwidth
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("cv2", [0.25, 4.0, 9.0])
+@pytest.mark.parametrize("load", [0.5, 0.8])
+def test_bursts_wait_as_in_a_simulated_line(load: float, cv2: float) -> None:
+    """Lindley's recursion with gamma gaps and equal services; of a steady feed the formula is a bound."""
+    gaps = np.random.default_rng(7).gamma(1 / cv2, cv2 / load, 200_000)
+    # wait of the next = max(0, wait + 1 - gap), as the highest of a random walk over its lowest so far
+    walk = np.concatenate([[0.0], np.cumsum(1 - gaps[1:])])
+    waits = walk - np.minimum.accumulate(walk)
+    wait = server_wait(np.array([load]), np.array([1.0]), np.array([0.0]), np.array([cv2]))
+    if cv2 < 1:
+        assert waits.mean() < wait.mean[0] < server_wait(*(np.array([x]) for x in (load, 1.0, 0.0, 1.0))).mean[0]
+        return
+    assert wait.mean[0] == pytest.approx(waits.mean(), rel=0.4)
+    assert wait.probability[0] == pytest.approx(np.mean(waits > 0), abs=0.2)
+    assert wait.statistic("p95")[0] == pytest.approx(np.quantile(waits, 0.95), rel=0.3)
+
+
+def test_a_share_of_a_bursty_stream_is_nearer_to_chance() -> None:
+    arrivals = ArrivalVariation(9.0, 10.0)
+    assert arrivals.of_replica(np.array([0.0, 5.0, 10.0, 20.0])).tolist() == [1.0, 5.0, 9.0, 9.0]
+    rng = np.random.default_rng(3)
+    times = np.cumsum(rng.gamma(1 / 9, 9 / 10, 400_000))
+    gaps = np.diff(times[rng.random(len(times)) < 0.5])
+    assert np.var(gaps) / np.mean(gaps) ** 2 == pytest.approx(5.0, rel=0.05)

@@ -105,6 +105,7 @@ BREAKS: dict[tuple[str, str], Break] = {
     ("utilization", "policy.robust.demand"): Break("one-engine", 2.0),
     ("utilization", "policy.robust.throughput"): Break("one-engine", 0.4),
     ("utilization", "policy.mix_classes"): Break("shared-replicas", False),
+    ("service_levels", "workloads[].arrivals.cv2"): Break("chat-8b", 100.0, {"workloads[].arrivals": {"cv2": 1.0}}),
     ("service_levels", "workloads[].cached_input_share"): Break("chat-8b", 0, {"workloads[].cached_input_share": 0.5}),
     ("service_levels", "workloads[].slo.ttft_ms"): Break("chat-8b", {"p95": 1.0}),
     ("service_levels", "workloads[].slo.tpot_ms"): Break("chat-8b", {"mean": 0.01}),

@@ -9,6 +9,7 @@ from typing import Final, get_args
 from optimizer.answers.compare.hosting import hosting_facts, hostings
 from optimizer.answers.compare.rows import Ruler, row, row_without_plan
 from optimizer.answers.compare.types import Compared, Comparison, HostingFacts
+from optimizer.answers.tried import answered
 from optimizer.answers.verified_plan import verified_plan
 from optimizer.base.clock import Clock
 from optimizer.base.errors import Finding, InputError, did_you_mean
@@ -19,7 +20,6 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.batches import at_best_hours
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
-from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.variants.choices import Dimension, Tried, choices_of, tried, value_of
 
@@ -69,7 +69,8 @@ def compare(
     inquiry = at_best_hours(Inquiry.of(scenario, catalogs, clock.share(SHARE_OF_PLAN)))
     inquiry = replace(inquiry, clock=Clock())
     begin("solving")
-    answer = solved(replace(inquiry, clock=clock.share(SHARE_OF_PLAN)))
+    answer = answered(replace(inquiry, clock=clock.share(SHARE_OF_PLAN)))
+    inquiry = inquiry.with_lowered(answer.inquiry.lowered)
     begin("comparing")
     ruler = Ruler.of(inquiry, verified_plan(answer))
     if by == HOSTING:

@@ -5,6 +5,7 @@ from decimal import Decimal
 
 from optimizer.answers.gate.baseline import GatePlan
 from optimizer.answers.optimize import optimized
+from optimizer.answers.tried import answered
 from optimizer.answers.verified_plan import verified_plan
 from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
@@ -13,7 +14,6 @@ from optimizer.inputs.scenario.policy import InForce
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.batches import at_best_hours
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.question.solving import solved
 from optimizer.plan.record.fields import cents
 from optimizer.plan.record.origin import inputs_of
 
@@ -40,7 +40,7 @@ def planned(scenario: Scenario, catalogs: Catalogs, clock: Clock, running: tuple
         VerificationFailed: the plan did not survive independent arithmetic.
     """
     inquiry = at_best_hours(Inquiry.of(scenario, catalogs, clock))
-    answer = solved(replace(inquiry, running=running))
+    answer = answered(replace(inquiry, running=running))
     bought = verified_plan(answer)
     if bought is None:
         report = optimized(scenario, catalogs, clock).report
@@ -64,7 +64,7 @@ def planned_usd(
     if check_scenario(scenario, catalogs):
         return None
     inquiry = at_best_hours(Inquiry.of(scenario, catalogs, clock))
-    answer = solved(replace(inquiry, running=running))
+    answer = answered(replace(inquiry, running=running))
     if answer.solution.outcome != "optimal":
         return None
     bought = verified_plan(answer)

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from optimizer.base.figures import exactly
 from optimizer.base.model import Strict
 from optimizer.inputs.scenario.demand import Deadline, Demand, TokensPerDay
 from optimizer.inputs.scenario.fields import (
@@ -48,6 +49,7 @@ __all__ = [
     "STATISTICS",
     "AllowDeny",
     "AlternativeModel",
+    "ArrivalProcess",
     "Checkpoints",
     "Countries",
     "Deadline",
@@ -157,6 +159,29 @@ class LoraAdapters(Strict):
     rank: Annotated[int, Number, Field(ge=1, le=1024)]
 
 
+POISSON_CV2 = 1.0
+"""Squared variation of the gaps between requests that know nothing of each other."""
+
+
+def arrivals_in_words(cv2: float) -> str:
+    """How unevenly requests arrive, as people say it."""
+    return "Poisson" if cv2 == POISSON_CV2 else f"gamma, squared variation {exactly(cv2)}"
+
+
+class ArrivalProcess(Strict):
+    """How unevenly requests arrive: one of two ways to say it."""
+
+    process: Literal["poisson"] | None = None
+    cv2: Annotated[float, Number, Field(gt=0, le=1000)] | None = None
+    """Squared variation of the gaps between requests, 1 for Poisson, more for bursts."""
+
+    @model_validator(mode="after")
+    def _said_once(self) -> Self:
+        if (self.process is None) == (self.cv2 is None):
+            raise ValueError("say either `process: poisson` or `cv2`")
+        return self
+
+
 class Workload(Strict):
     """A named stream of requests to one model, with its rate, lengths and promises."""
 
@@ -179,6 +204,8 @@ class Workload(Strict):
     request_classes: Annotated[tuple[RequestClass, ...], Field(min_length=1, max_length=400)] | None = None
     trace: str | None = None
     """A CSV file with `arrived_at_s`, `input_tokens`, `output_tokens`; read when the scenario is loaded."""
+    arrivals: ArrivalProcess | None = None
+    """Poisson is assumed where nothing is said."""
     reasoning: Annotated[Literal["published"] | Thinking | None, BeforeValidator(_as_published)] = None
     """How many times as many tokens an answer has with its thinking: a factor, or what was published of the model."""
     lora_adapters: LoraAdapters | None = None
@@ -267,6 +294,11 @@ class Workload(Strict):
         if self.input_tokens is None or self.output_tokens is None:
             raise ValueError(f"the trace of workload {self.name} was not loaded")
         return (RequestClass(share=1.0, input_tokens=self.input_tokens, output_tokens=self.output_tokens),)
+
+    @property
+    def arrival_cv2(self) -> float:
+        """Squared variation of the gaps between requests."""
+        return POISSON_CV2 if self.arrivals is None else self.arrivals.cv2 or POISSON_CV2
 
     @property
     def peak_is_known(self) -> bool:

@@ -27,6 +27,7 @@ from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
 from optimizer.performance.market.market import Market, permitted
 from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.memory import MemoryUse, kv_bytes_per_sequence, memory_use
+from optimizer.performance.physics.queueing import ArrivalVariation
 from optimizer.performance.physics.row_arrays import RowArrays
 from optimizer.performance.physics.setup import Configuration, Setup, gather
 from optimizer.performance.uncertainty.evidence import Margins, margins, pipeline_measured, unmeasured
@@ -145,7 +146,8 @@ def _served_by(workload: Workload, model: str) -> Workload:
 def re_rated(options: WorkloadOptions, workload: Workload, confidence: float, catalogs: Catalogs) -> WorkloadOptions:
     """The same configurations under other service levels or another confidence."""
     limits = limits_of(workload, margins(catalogs, options.configurations, confidence), options.network_ms)
-    return _predicted(replace(options, workload=workload, limits=limits), [known.pool for known in options.pools])
+    held = replace(limits, counted_share=options.limits.counted_share)
+    return _predicted(replace(options, workload=workload, limits=held), [known.pool for known in options.pools])
 
 
 def limits_of(workload: Workload, margins_of_rows: Margins, network_ms: Floats) -> LatencyLimits:
@@ -160,6 +162,7 @@ def limits_of(workload: Workload, margins_of_rows: Margins, network_ms: Floats) 
         tpot_s=in_seconds(slo.tpot_ms),
         e2e_s=in_seconds(slo.e2e_ms),
         before_s=(slo.ttft_overhead_ms + network_ms) / MS_PER_S,
+        counted_share=np.ones(len(network_ms)),
         margins=margins_of_rows,
     )
 
@@ -209,6 +212,7 @@ def mix_of(workload: Workload, positions: Sequence[int], share: Floats) -> Mix:
         output_tokens=np.array([item.output_tokens for item in chosen], dtype=float),
         share=share / share.sum(),
         cached_input_share=workload.cached_input_share,
+        arrivals=ArrivalVariation(workload.arrival_cv2, workload.peak_requests_per_second()),
     )
 
 

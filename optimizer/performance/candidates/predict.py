@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
-from optimizer.performance.physics.queueing import STATISTICS
+from optimizer.performance.physics.queueing import POISSON, STATISTICS, ArrivalVariation
 from optimizer.performance.physics.row_arrays import RowArrays
 from optimizer.performance.physics.setup import Setup
 from optimizer.performance.physics.steady_state import (
@@ -50,6 +50,7 @@ class Mix:
     output_tokens: Floats
     share: Floats
     cached_input_share: float
+    arrivals: ArrivalVariation = POISSON
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ class LatencyLimits(RowArrays):
     """What must hold, in seconds by statistic, and each row's margin on each predicted metric, (n,).
 
     A margin of 1 is the prediction itself. `before_s` is what passes outside the model, (n,): network and stages before
-    it, part of TTFT and E2E.
+    it, part of TTFT and E2E. `counted_share`, (n,), is what of the rate predicted here is counted on: all, unless a
+    simulation found less to hold.
     """
 
     ttft_s: Mapping[str, float]
@@ -65,6 +67,7 @@ class LatencyLimits(RowArrays):
     e2e_s: Mapping[str, float]
     margins: Margins
     before_s: Floats = field(default_factory=lambda: np.zeros(1))
+    counted_share: Floats = field(default_factory=lambda: np.ones(1))
 
     @property
     def statistics(self) -> tuple[str, ...]:
@@ -92,9 +95,10 @@ def demand_of(mix: Mix, rows: int) -> TokenMix:
     cached = mix.input_tokens * mix.cached_input_share
     # (K,) -> (rows, K)
     by_class = (mix.input_tokens - cached, cached, mix.output_tokens, mix.share)
-    return TokenMix(
-        *(np.broadcast_to(np.asarray(each, np.float64), (rows, len(mix.input_tokens))) for each in by_class)
+    new, cached_tokens, output, share = (
+        np.broadcast_to(np.asarray(each, np.float64), (rows, len(mix.input_tokens))) for each in by_class
     )
+    return TokenMix(new, cached_tokens, output, share, mix.arrivals)
 
 
 def operate(setup: Setup, mix: Mix, rate_per_s: Floats) -> OperatingPoint:
@@ -126,7 +130,7 @@ def sustainable_rate(setup: Setup, mix: Mix, limits: LatencyLimits) -> Sustainab
     running = bisect(lambda others: np.all(holds(at_concurrency(replica, others, statistics), limits), axis=0), high)
     possible = np.all(holds(floor, limits), axis=0) & floor.stable
     in_time, keeps_up = rate_at(replica, running), rate_at(replica, high) / limits.margins.throughput
-    rate = np.where(possible, np.minimum(in_time, keeps_up), 0.0)
+    rate = np.where(possible, np.minimum(in_time, keeps_up), 0.0) * limits.counted_share
     return Sustainable(rate, _limited_by(replica, running, high, keeps_up < in_time, floor, limits), floor)
 
 

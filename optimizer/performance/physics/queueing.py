@@ -41,27 +41,63 @@ class Wait:
         return self.mean_if_any * excess
 
 
-def server_wait(load: Floats, service: Floats, squared_variation: Floats) -> Wait:
-    """Wait for a single server that is busy a share `load` of the time, Poisson arrivals.
+@dataclass(frozen=True)
+class ArrivalVariation:
+    """How unevenly the requests of a workload arrive, of which a replica is sent a part.
 
-    mean = load · service · (1 + cv²) / (2 (1 − load)).
-    Source: Pollaczek and Khinchine; the exponential tail is Kingman's heavy-traffic limit.
+    Attributes:
+        cv2: Squared variation of the gaps between the workload's requests; 1 is Poisson.
+        rate_per_s: Of all its requests at the peak.
+    """
+
+    cv2: float = 1.0
+    rate_per_s: float = math.inf
+
+    def of_replica(self, rate_per_s: Floats) -> Floats:
+        """Squared variation of the gaps at a replica that is sent so many requests a second, (n,).
+
+        A share p of a renewal process, drawn by chance, has p cv² + 1 − p. Dealing in turn is smoother than that.
+        Source: Whitt (1983), The queueing network analyzer, splitting.
+        """
+        return 1 + np.minimum(rate_per_s / self.rate_per_s, 1.0) * (self.cv2 - 1)
+
+
+POISSON: Final = ArrivalVariation()
+
+
+def server_wait(load: Floats, service: Floats, squared_variation: Floats, of_arrivals: Floats) -> Wait:
+    """Wait for a single server that is busy a share `load` of the time.
+
+    mean = load · service · (ca² + cs²) / (2 (1 − load)), ca² the squared variation of the gaps between arrivals.
+    Source: Kingman (1961), Allen and Cunneen (1990); with Poisson arrivals it is Pollaczek's and Khinchine's. The
+    exponential tail is Kingman's heavy-traffic limit, the probability of any wait that of Krämer and Langenbach-Belz
+    (1976), which is the load where arrivals are Poisson.
     """
     free = np.maximum(1 - load, np.finfo(np.float64).eps)
-    return Wait(np.clip(load, 0.0, 1.0), service * (1 + squared_variation) / (2 * free))
+    smooth = (1 + of_arrivals + load * squared_variation) / (
+        1 + load * (squared_variation - 1) + load**2 * (4 * of_arrivals + squared_variation)
+    )
+    bursty = 4 * load / (of_arrivals + load**2 * (4 * of_arrivals + squared_variation))
+    more_often = (of_arrivals - 1) * (1 - load) * np.where(of_arrivals > 1, bursty, smooth)
+    return Wait(
+        np.clip(load * (1 + more_often), 0.0, 1.0),
+        service * (of_arrivals + squared_variation) / (2 * free) / (1 + more_often),
+    )
 
 
-def admission_wait(running: Floats, places: Floats, residence: Floats) -> Wait:
+def admission_wait(running: Floats, places: Floats, residence: Floats, of_arrivals: Floats) -> Wait:
     """Wait for one of `places` when `running` are taken on average and each is held for `residence` seconds.
 
-    P(wait) = 1 / (1 + β Φ(β)/φ(β)) with β = (places − running)/√running; then residence / (places − running).
-    Source: Halfin and Whitt (1981), many-server limit of Erlang's C formula.
+    P(wait) = 1 / (1 + β Φ(β)/φ(β)) with β = (places − running)/√(running · z) and z = (ca² + 1)/2; then
+    residence · z / (places − running).
+    Source: Halfin and Whitt (1981), many-server limit of Erlang's C formula; Whitt (2004), A diffusion approximation
+    for the G/GI/n/m queue, where z is 1 for Poisson arrivals.
     """
-    spare = np.maximum(places - running, np.finfo(np.float64).eps)
-    beta = np.minimum(spare / np.sqrt(np.maximum(running, np.finfo(np.float64).eps)), 30.0)
+    spare, uneven = np.maximum(places - running, np.finfo(np.float64).eps), (of_arrivals + 1) / 2
+    beta = np.minimum(spare / np.sqrt(np.maximum(running * uneven, np.finfo(np.float64).eps)), 30.0)
     density = np.exp(-(beta**2) / 2) / np.sqrt(2 * np.pi)
     probability = density / (density + beta * normal_share(beta))
-    return Wait(probability, residence / spare)
+    return Wait(probability, residence * uneven / spare)
 
 
 def normal_share(deviation: Floats) -> Floats:

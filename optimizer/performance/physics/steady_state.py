@@ -17,7 +17,15 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Floats
 from optimizer.performance.physics.memory import MemoryUse, cache_copies, kv_bytes_per_sequence, memory_use
-from optimizer.performance.physics.queueing import STATISTICS, Wait, admission_wait, normal_deviation, server_wait
+from optimizer.performance.physics.queueing import (
+    POISSON,
+    STATISTICS,
+    ArrivalVariation,
+    Wait,
+    admission_wait,
+    normal_deviation,
+    server_wait,
+)
 from optimizer.performance.physics.roofline import prefill_attention_seconds
 from optimizer.performance.physics.row_arrays import RowArrays
 from optimizer.performance.physics.setup import Setup
@@ -40,6 +48,7 @@ class TokenMix(RowArrays):
     cached_tokens: Floats
     output_tokens: Floats
     share: Floats
+    arrivals: ArrivalVariation = POISSON
 
     def mean(self, values: Floats) -> Floats:
         """(n,) what the mean request has of something that differs by class, (n, K)."""
@@ -205,10 +214,10 @@ def _ttft(
     replica: ReplicaModel, flow: _Flow, running: Floats, tpot: Floats, statistics: Collection[str]
 ) -> dict[str, Floats]:
     """Time to first token by statistic, (n, K): waiting for a place and for the prefills ahead, then one's own."""
-    step = flow.step.total
-    place = admission_wait(1 + running, replica.places, replica.demand.mean_output * tpot)
+    step, uneven = flow.step.total, replica.demand.arrivals.of_replica(flow.rate_per_s)
+    place = admission_wait(1 + running, replica.places, replica.demand.mean_output * tpot, uneven)
     load = np.minimum(flow.rate_per_s * flow.prefill, 1.0)
-    queue = server_wait(load, replica.mean_prefill + step, replica.prefill_variation)
+    queue = server_wait(load, replica.mean_prefill + step, replica.prefill_variation, uneven)
     start = replica.first_token + waited_seconds(replica, running, step)[:, None]
     return {name: start + _joint(name, queue, place)[:, None] for name in statistics}
 
@@ -229,13 +238,14 @@ def _joint(name: str, first: Wait, second: Wait) -> Floats:
 
 
 def spread_of_tpot(replica: ReplicaModel, rate_per_s: Floats, prefill: Floats, tpot: Floats) -> Floats:
-    """Standard deviation of a request's TPOT, (n,): how many prefills it met is a Poisson count.
+    """Standard deviation of a request's TPOT, (n,): how many prefills it met is a count that varies with arrivals.
 
-    σ = P √(rate · life) / output, with life = output · tpot.
+    σ = P √(rate · life · (ca² + cs²)) / output, with life = output · tpot. Poisson counts have ca² = 1.
+    Source: variance of a random sum; over a life of many gaps that of a renewal count, Cox (1962).
     """
     output = replica.demand.mean_output
     met = np.sqrt(rate_per_s * output * tpot)
-    return prefill * met * np.sqrt(1 + replica.prefill_variation) / output
+    return prefill * met * np.sqrt(replica.demand.arrivals.of_replica(rate_per_s) + replica.prefill_variation) / output
 
 
 def end_to_end(demand: TokenMix, ttft: Mapping[str, Floats], tpot: Mapping[str, Floats]) -> dict[str, Floats]:

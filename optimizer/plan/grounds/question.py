@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from optimizer.base.figures import exactly
-from optimizer.inputs.scenario.scenario import AllowDeny, Latency, Policy, Scenario, Workload
+from optimizer.inputs.scenario.scenario import AllowDeny, Latency, Policy, Scenario, Workload, arrivals_in_words
 
 LATENCIES: Final = {"ttft_ms": "TTFT", "tpot_ms": "TPOT", "e2e_ms": "end to end"}
 UNSAID: Final = frozenset({"migration", "grid", "flag_price_age_days"})
@@ -20,6 +20,8 @@ def _workload(workload: Workload) -> Iterator[str]:
     yield " or ".join([workload.model, *(other.model for other in workload.alternatives)])
     yield _rate(workload)
     yield _lengths(workload)
+    if workload.arrivals is not None:
+        yield f"arrivals {arrivals_in_words(workload.arrival_cv2)}"
     if workload.cached_input_share:
         yield f"{workload.cached_input_share:.0%} of prompt tokens cached"
     limits = list(latency_limits(workload))

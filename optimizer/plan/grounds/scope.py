@@ -87,6 +87,16 @@ def _beyond_probes(answer: Answer) -> str:
     return "what replicas sustain between mixes beyond what probes there leave possible" if facts.settled else ""
 
 
+def _above_simulated(answer: Answer) -> str:
+    """What a simulation found replicas not to hold, whatever was predicted of them."""
+    lowered = [each for each in answer.inquiry.lowered if each.kin is not None]
+    several = f"{len(lowered)} configurations" if len(lowered) > 1 else "a configuration"
+    shares = {each.workload: each.counted_share for each in answer.inquiry.lowered if each.kin is None}
+    others = [f"others for {name} at more than {share:.0%} of what is predicted" for name, share in shares.items()]
+    found = f"{several} at more requests than a simulation found a replica to hold"
+    return ", and ".join([found, *others]) if lowered else ""
+
+
 def _joined_classes(answer: Answer) -> str:
     """Classes that are mixed as one keep their shares."""
     joined = mixing_of(answer).joined
@@ -120,6 +130,7 @@ ROWS: Final = (
     ScopeRow(_hours, _other_rates),
     ScopeRow(_mixes, _between_mixes),
     ScopeRow(_nothing, _beyond_probes),
+    ScopeRow(_nothing, _above_simulated),
     ScopeRow(_nothing, _joined_classes),
     ScopeRow(_nothing, _unmixed_for_loss),
     ScopeRow(_nothing, _simpler, narrows_bound=False),

@@ -15,8 +15,9 @@ from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import own_fields, policy_fields
 from optimizer.inputs.scenario.policy import InForce, Migration
-from optimizer.inputs.scenario.scenario import Policy, Scenario
+from optimizer.inputs.scenario.scenario import POISSON_CV2, Policy, Scenario
 from optimizer.performance.candidates.apis import apis
+from optimizer.performance.candidates.lowering import LoweredRate, with_lowered
 from optimizer.performance.candidates.mixes import OverloadedMix, with_mixes_apart, with_overloaded_predicted
 from optimizer.performance.candidates.options import WorkloadOptions, evaluate, re_rated, variants
 from optimizer.performance.candidates.periods import Periods, grouped, periods, told_apart
@@ -165,6 +166,8 @@ class Inquiry:
     """What there is to operate in the plan beside which this is answered: simple enough, where it costs little more."""
     running: tuple[InForce, ...] = ()
     """What runs today and stays where it still keeps every requirement and costs little more than the cheapest plan."""
+    lowered: tuple[LoweredRate, ...] = ()
+    """What a simulation found replicas to hold, where that is less than predicted."""
     looks_ahead: bool = True
     """Whether more mixes are predicted because replicas may sustain more of them; not again once a plan is found."""
 
@@ -191,6 +194,12 @@ class Inquiry:
             return 0
         simplices = {choice.workload_index: choice.simplices for choice in self.options}
         return sum(len({p for simplex in each if len(simplex) > 1 for p in simplex}) for each in simplices.values())
+
+    def with_lowered(self, lowered: Sequence[LoweredRate]) -> "Inquiry":
+        """The same candidates, of which some sustain only what a simulation found; of several findings the last."""
+        known = {(each.workload, each.kin): each for each in (*self.lowered, *lowered)}
+        every = tuple(known.values())
+        return replace(self, lowered=every, options=tuple(with_lowered(choice, every) for choice in self.options))
 
     def apart(self) -> "Inquiry":
         """The same candidates, each sent one of the predicted mixes."""
@@ -272,7 +281,8 @@ class Inquiry:
         self._still_wanted()
         if _asked(scenario) != _asked(self.scenario):
             offers = market(self.catalogs, scenario.policy)
-            return replace(self, scenario=scenario, market=offers, options=evaluate(scenario, self.catalogs, offers))
+            options = evaluate(scenario, self.catalogs, offers)
+            return replace(self, scenario=scenario, market=offers, options=options).with_lowered(())
         levels = _levels(scenario) != _levels(self.scenario)
         options = self.under_levels(scenario).options if levels else self.options
         options = tuple(replace(o, workload=v.workload) for o, v in zip(options, variants(scenario), strict=True))
@@ -310,11 +320,13 @@ class Inquiry:
 def _asked(scenario: Scenario) -> tuple[object, ...]:
     """What decides which configurations are considered at all and which fail without a prediction.
 
-    Not how much is asked for: what one replica sustains does not depend on the demand.
+    Not how much is asked for: what one replica sustains does not depend on the demand, unless requests arrive in
+    bursts, which the more replicas share the more of them there are.
     """
     apart = dict.fromkeys(own_fields("levels", "fleet"))
     workloads = tuple(workload.model_copy(update=apart) for workload in scenario.workloads)
-    return (workloads, *(getattr(scenario.policy, field) for field in sorted(policy_fields("candidates"))))
+    shared = tuple(w.peak_requests_per_second() for w in scenario.workloads if w.arrival_cv2 != POISSON_CV2)
+    return (workloads, shared, *(getattr(scenario.policy, field) for field in sorted(policy_fields("candidates"))))
 
 
 def _levels(scenario: Scenario) -> tuple[object, ...]:

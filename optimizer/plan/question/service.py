@@ -124,7 +124,7 @@ def _service(
 def rate_as_predicted(choice: WorkloadOptions, row: int, mix: Mix, serving_share: float) -> float:
     """Requests/s of a mix that a replica of one configuration would sustain, were it as fast as predicted."""
     rows = np.array([row])
-    exactly = replace(choice.limits.take(rows), margins=Margins.same())
+    exactly = replace(choice.limits.take(rows), margins=Margins.same(), counted_share=np.ones(1))
     return float(sustainable_rate(choice.setup.take(rows), mix, exactly).rate_per_s[0]) * serving_share
 
 

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from optimizer.base.model import Strict
-from optimizer.plan.record.fields import ByStatistic, Figure, Ms
+from optimizer.plan.record.fields import ByStatistic, Figure, Ms, Usd
 
 Verdict = Literal["holds", "broken", "undecided"]
 
@@ -57,11 +57,49 @@ class SimulatedDeployment(Strict):
     """Running sequences that a full KV cache took back to the queue."""
 
 
+class HeldRate(Strict):
+    """What a replica was found to hold, where that is less than predicted; so of configurations alike."""
+
+    workload: str
+    model: str
+    gpu: str
+    precision: str
+    tensor_parallel: int
+    pipeline_parallel: int
+    predicted_requests_per_second: Figure
+    """To be sustained by the formulas, of the mix of classes that the plan sends it."""
+    held_requests_per_second: Figure
+    """The most at which a simulation leaves no doubt that every promise is kept."""
+    counted_share: float
+    """Of what is predicted, of every mix of the workload's classes: so much that at the highest load that the policy
+    admits a replica is sent what it holds."""
+    text: str
+
+
+class SimulationRound(Strict):
+    """A plan that did not hold under simulated load, and what was lowered before the question was solved again."""
+
+    monthly_cost_usd: Usd
+    """Of that plan."""
+    workload: str
+    request_class: str = Field(serialization_alias="class", validation_alias="class")
+    limit: MeasuredLimit
+    """The promise with the least to spare: broken, or undecided after the larger sample."""
+    lowered: list[HeldRate]
+    others_counted_share: dict[str, float] = Field(default_factory=dict)
+    """By workload, of what is predicted of every other configuration: once two unlike ones held less, the most that
+    any of them held is counted on."""
+    left_no_plan: bool = False
+    """Whether no plan was found at the lowered rates, so that the one before stands."""
+
+
 class Simulation(Strict):
     """The plan under simulated load at the hours in which its replicas have most to do."""
 
     requests: int
     arrivals: str
+    assumed: tuple[str, ...] = ()
+    """Workloads of which the scenario does not say how requests arrive, taken to know nothing of each other."""
     seeds: int
     confidence: Figure
     """The step times are the bound that is this likely to be kept."""
@@ -73,3 +111,5 @@ class Simulation(Strict):
     deployments: list[SimulatedDeployment]
     not_simulated: list[str]
     """Parts of the plan that nothing is known of by simulation, such as hosted APIs."""
+    rounds: tuple[SimulationRound, ...] = ()
+    """Plans before this one that did not hold."""

@@ -1,7 +1,7 @@
 """The replicas of a plan as servers of a simulation, in the period in which each workload's have most to do."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,6 +26,8 @@ class ServedWorkload:
         names: (K,) of its request classes.
         classes: What they look like and their shares of what replicas are sent.
         rate_per_s: Of all classes together.
+        cv2: Squared variation of the gaps between requests, as the scenario says it.
+        period: The busiest one.
         deployments: Those that are sent something.
         servers: The same, as they are simulated.
         before_ms: What passes outside the model on the way to each: the network and the stages before it.
@@ -35,9 +37,27 @@ class ServedWorkload:
     names: tuple[str, ...]
     classes: Classes
     rate_per_s: float
+    cv2: float
+    period: int
     deployments: tuple[Deployment, ...]
     servers: tuple[Server, ...]
     before_ms: tuple[float, ...]
+
+    def one_at(self, number: int, share: float) -> "ServedWorkload":
+        """One deployment alone, sent that share of what it is sent in the plan."""
+        server = self.servers[number]
+        by_class = server.rate_per_s * share
+        rate_per_s = float(by_class.sum())
+        own_share = float(server.rate_per_s.sum()) / self.rate_per_s
+        return replace(
+            self,
+            classes=replace(self.classes, share=by_class / rate_per_s),
+            rate_per_s=rate_per_s,
+            cv2=own_share * self.cv2 + 1 - own_share,
+            deployments=(self.deployments[number],),
+            servers=(replace(server, rate_per_s=by_class),),
+            before_ms=(self.before_ms[number],),
+        )
 
 
 def services(claim: Claim, confidence: float) -> tuple[ServedWorkload, ...]:
@@ -94,6 +114,8 @@ def _served(
             output_tokens=np.array([item.output_tokens for item in classes]),
         ),
         rate_per_s=float(by_class.sum()),
+        cv2=workload.arrival_cv2,
+        period=busiest,
         deployments=tuple(d for d, *_ in sent),
         servers=servers,
         before_ms=tuple(ms for *_, ms in sent),

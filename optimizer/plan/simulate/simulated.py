@@ -7,10 +7,9 @@ from typing import Final, Literal
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
-from optimizer.base.figures import exactly
 from optimizer.base.units import MS_PER_S
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.scenario.scenario import Latency, Scenario, Workload
+from optimizer.inputs.scenario.scenario import POISSON_CV2, Latency, Scenario, Workload, arrivals_in_words
 from optimizer.performance.physics.queueing import QUANTILES
 from optimizer.performance.simulation.arrivals import Stream, renewal, trace
 from optimizer.performance.simulation.fleet import Outcome, serve_stream
@@ -33,6 +32,7 @@ REQUESTS_OF_A_REPLICA: Final = 1000
 CONFIRMING_REQUESTS: Final = (5_000, 20_000)
 """Of each workload beside a plan: so few where they decide every limit, else so many, within a fifth of a second."""
 MEAN: Final = "mean"
+LEAST_MS: Final = 1e-9
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Recorded:
 class Arrivals:
     """How requests arrive: gaps of that squared variation, or a trace as it was recorded."""
 
-    cv2: float = 1.0
+    cv2: float = POISSON_CV2
     recorded: Recorded | None = None
 
     @property
@@ -56,7 +56,7 @@ class Arrivals:
         """As people say it."""
         if self.recorded is not None:
             return "as in the trace"
-        return "Poisson" if self.cv2 == 1 else f"gamma, squared variation {exactly(self.cv2)}"
+        return arrivals_in_words(self.cv2)
 
 
 @dataclass(frozen=True)
@@ -73,46 +73,84 @@ class _Requests:
 
 
 def confirmed(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet) -> Simulation:
-    """The plan under independent arrivals, as its own confidence says; what stands beside every plan."""
+    """The plan under the arrivals of its scenario, as its own confidence says; what stands beside every plan."""
     claim, level = Claim(scenario, catalogs, fleet), scenario.policy.confidence
     few, many = CONFIRMING_REQUESTS
-    found = simulated(claim, Arrivals(), confidence=level, requests=few, seeds=1)
+    found = simulated(claim, None, confidence=level, requests=few, seeds=1)
     if found.holds is None:
-        found = simulated(claim, Arrivals(), confidence=level, requests=many, seeds=1)
+        found = simulated(claim, None, confidence=level, requests=many, seeds=1)
     return found
 
 
-def simulated(claim: Claim, arrivals: Arrivals, *, confidence: float, requests: int, seeds: int) -> Simulation:
+def simulated(
+    claim: Claim,
+    arrivals: Arrivals | None,
+    *,
+    confidence: float,
+    requests: int,
+    seeds: int,
+    first_seed: int = 0,
+) -> Simulation:
     """The plan under that load.
 
     Args:
         claim: The plan, its scenario and the catalogs.
-        arrivals: How requests arrive.
+        arrivals: How requests arrive; None for each workload as the scenario says it.
         confidence: The step times are the bound that is this likely to be kept.
         requests: Of each workload and seed, at least; more where a fleet is so large that its replicas would see few.
         seeds: How often the whole is repeated.
+        first_seed: Decides the luck of the first time; each later time has the next.
     """
     classes: list[SimulatedClass] = []
     deployments: list[SimulatedDeployment] = []
-    total = 0
-    for number, service in enumerate(services(claim, confidence)):
-        runs = [_run(service, arrivals, requests, seed, number) for seed in range(seeds)]
+    total, served = 0, services(claim, confidence)
+    for number, service in enumerate(served):
+        coming = arrivals or Arrivals(service.cv2)
+        runs = [_run(service, coming, requests, seed, number) for seed in range(first_seed, first_seed + seeds)]
         total += sum(len(outcome.request) for _, outcome in runs)
         classes += _judged(service, _after_warm_up(service, runs))
         deployments += _deployments(service, runs)
-    verdicts = [limit.verdict for item in classes for limit in item.limits]
-    holds = False if "broken" in verdicts else None if "undecided" in verdicts else True
     return Simulation(
         requests=total,
-        arrivals=arrivals.words,
+        arrivals=_in_words([service.workload for service in served]) if arrivals is None else arrivals.words,
+        assumed=tuple(sorted(s.workload.name for s in served if arrivals is None and s.workload.arrivals is None)),
         seeds=seeds,
         confidence=confidence,
         likely=LIKELY,
-        holds=holds,
+        holds=_holds(classes),
         classes=classes,
         deployments=deployments,
         not_simulated=sorted({f"{item.workload}: {item.api} at {item.provider}" for item in claim.fleet.hosted}),
     )
+
+
+def promises(found: Simulation) -> Iterator[tuple[SimulatedClass, MeasuredLimit]]:
+    """Every promise that was measured."""
+    return ((item, limit) for item in found.classes for limit in item.limits)
+
+
+def room(promise: tuple[SimulatedClass, MeasuredLimit]) -> float:
+    """What a promise has to spare: its limit over what was measured."""
+    _, limit = promise
+    return limit.limit_ms / max(limit.value_ms, LEAST_MS)
+
+
+def holds_alone(service: ServedWorkload, requests: int) -> bool:
+    """Whether so many requests leave no doubt that a workload's replicas keep every promise."""
+    runs = [_run(service, Arrivals(service.cv2), requests, seed=0, number=0)]
+    return _holds(list(_judged(service, _after_warm_up(service, runs)))) is True
+
+
+def _holds(classes: Sequence[SimulatedClass]) -> bool | None:
+    verdicts = [limit.verdict for item in classes for limit in item.limits]
+    return False if "broken" in verdicts else None if "undecided" in verdicts else True
+
+
+def _in_words(workloads: Sequence[Workload]) -> str:
+    """How requests arrive, by workload where they differ."""
+    words = {workload.name: Arrivals(workload.arrival_cv2).words for workload in workloads}
+    several = len(set(words.values())) > 1
+    return ", ".join(f"{name} {each}" for name, each in words.items()) if several else next(iter(words.values()), "")
 
 
 def _run(service: ServedWorkload, arrivals: Arrivals, requests: int, seed: int, number: int) -> tuple[Stream, Outcome]:

@@ -12,6 +12,7 @@ from optimizer.inputs.catalog.records import Offer
 from optimizer.inputs.scenario.scenario import Workload
 from optimizer.performance.candidates.predict import STATISTICS, Mix, OperatingPoint, operate
 from optimizer.performance.physics.memory import memory_use
+from optimizer.performance.physics.queueing import ArrivalVariation
 from optimizer.performance.physics.setup import gather
 from optimizer.performance.uncertainty.evidence import margins
 from optimizer.plan.record.fleet import Deployment, PeriodReplicas
@@ -198,4 +199,5 @@ def _mix(workload: Workload, d: Deployment, shares: Shares) -> Mix:
         output_tokens=np.array([item.output_tokens for item in served], dtype=float),
         share=np.array([share for share in shares if share]),
         cached_input_share=workload.cached_input_share,
+        arrivals=ArrivalVariation(workload.arrival_cv2, workload.peak_requests_per_second()),
     )

@@ -186,6 +186,7 @@ CHECKS: Final[Mapping[str, Rule]] = {
     "service_levels": Rule(
         service_levels,
         (
+            "workloads[].arrivals.cv2",
             "workloads[].cached_input_share",
             "workloads[].slo.ttft_ms",
             "workloads[].slo.tpot_ms",
@@ -290,6 +291,7 @@ NOT_COVERED: Final[Mapping[str, str]] = {
     "lifecycle": "read by `optimizer lifecycle` alone",
     "workloads[].name": "what the workload is called; deployments refer to it",
     "workloads[].trace": "read into the rate and the request classes when the scenario is loaded",
+    "workloads[].arrivals.process": "says what is assumed where nothing is said",
     "workloads[].users": "read into the rate when the scenario is loaded",
     "workloads[].requests_per_user_hour": "read into the rate when the scenario is loaded",
     "workloads[].tokens_per_day": "read into the rate when the scenario is loaded",

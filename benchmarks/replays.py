@@ -1,0 +1,195 @@
+"""Plans at confidence 0.9 replayed with other luck and with step times drawn from the calibration's interval.
+
+    python benchmarks/replays.py [--count 60] [--draws 20] [--requests 3000]
+
+Combinations of model, GPU, lengths and variation of arrivals, drawn from all there are. Each is planned three times: by
+formulas that take arrivals to be Poisson, by formulas that know their variation, and as `optimizer plan` does, whose
+plan answers to its simulation. A replay draws one quantile for all step times of a deployment, and its own requests; a
+plan is kept where 95 of 100 replays keep every limit at their own percentile. The smallest fleet is the plan's own
+configuration with the fewest replicas that are kept so. Ends with a table by variation and the plans that were not.
+"""
+
+import argparse
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from optimizer import load_catalogs
+from optimizer.answers.tried import tried
+from optimizer.base.clock import Clock
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.solving import solved
+from optimizer.plan.readback.readback import read_back
+from optimizer.plan.record.fleet import PlannedFleet
+from optimizer.plan.simulate.simulated import promises, simulated
+from optimizer.plan.verify.claim import Claim
+
+MODELS = {"llama-3.1-8b": 40.0, "qwen3-32b": 15.0, "llama-3.3-70b": 8.0, "qwen3-30b-a3b": 60.0}
+"""With requests per second of chat; of longer prompts there are fewer."""
+GPUS = ("h100-sxm", "a100-80-sxm", "l40s", "h200-sxm")
+LENGTHS: dict[str, dict[str, Any]] = {
+    "chat": {"input_tokens": 1000, "output_tokens": 250, "slo": {"ttft_ms": 800, "tpot_ms": 50}},
+    "code": {"input_tokens": 2000, "output_tokens": 30, "slo": {"ttft_ms": 600}},
+    "RAG": {"input_tokens": 6000, "output_tokens": 300, "slo": {"ttft_ms": 2500, "tpot_ms": 50}},
+    "agent": {
+        "request_classes": [
+            {"share": 0.7, "input_tokens": 1500, "output_tokens": 150},
+            {"share": 0.3, "input_tokens": 9000, "output_tokens": 600},
+        ],
+        "slo": {"ttft_ms": 3000, "tpot_ms": 60},
+    },
+}
+FEWER = {"chat": 1.0, "code": 1.0, "RAG": 0.25, "agent": 0.3}
+CV2 = (1.0, 2.0, 4.0, 9.0)
+KEPT = 0.95
+"""Share of replays."""
+ENOUGH_IN_A_ROW = 3
+"""Kept replays after which those of faster steps are taken to be kept."""
+MOST_DEARER = 1.5
+WAYS = ("Poisson formulas", "formulas", "simulated")
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """One combination as one way planned it.
+
+    Attributes:
+        name: The combination.
+        cv2: Variation of its arrivals.
+        way: One of `WAYS`.
+        share: Of replays that keep every limit.
+        cost: Over the smallest fleet that is kept; NaN where none is looked for or found.
+        rounds: Plans before it that did not hold.
+    """
+
+    name: str
+    cv2: float
+    way: str
+    share: float
+    cost: float
+    rounds: int
+
+
+def combinations(count: int) -> list[tuple[str, str, str, float]]:
+    """So many of all, in an order in which every value of each comes early."""
+    every = list(product(MODELS, GPUS, LENGTHS, CV2))
+    order = np.random.default_rng(0).permutation(len(every))
+    return sorted(every[number] for number in order[:count])
+
+
+def question(model: str, gpu: str, kind: str, cv2: float) -> Scenario:
+    """One workload on one kind of GPU, so that a fleet is counted in replicas."""
+    rate = MODELS[model] * FEWER[kind]
+    workload = {"name": kind, "model": model, "requests_per_second": rate, "arrivals": {"cv2": cv2}} | LENGTHS[kind]
+    policy = {
+        "gpus": {"allow": [gpu]},
+        "engines": ["vllm"],
+        "precisions": ["fp8", "bf16", "int8"],
+        "max_distinct_configurations": 1,
+    }
+    return Scenario.model_validate({"name": "replay", "workloads": [workload], "policy": policy})
+
+
+def planned(scenario: Scenario, catalogs: Catalogs) -> Iterator[tuple[str, PlannedFleet, int]]:
+    """The plans of each way that has one, with their rounds."""
+    (workload,) = scenario.workloads
+    calm = scenario.model_copy(update={"workloads": (workload.model_copy(update={"arrivals": None}),)})
+    for way, asked in zip(WAYS, (calm, scenario, scenario), strict=True):
+        inquiry = Inquiry.of(asked, catalogs)
+        answer = solved(inquiry)
+        if answer.solution.cost_usd_per_month is None:
+            continue
+        if way == WAYS[-1]:
+            found = tried(inquiry, answer, Clock())
+            yield way, found.bought, 0 if found.simulation is None else len(found.simulation.rounds)
+        else:
+            yield way, read_back(answer), 0
+
+
+def share_kept(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet, draws: int, requests: int) -> float:
+    """Of replays, each with a quantile of step times of its own; the slowest first, until several in a row are kept."""
+    claim, kept_in_a_row = Claim(scenario, catalogs, fleet), 0
+    quantiles = (np.arange(draws) + np.random.default_rng(1).random(draws)) / draws
+    broken = 0
+    for number, quantile in reversed(list(enumerate(quantiles.tolist()))):
+        found = simulated(claim, None, confidence=quantile, requests=requests, seeds=1, first_seed=1 + number)
+        kept = all(limit.value_ms <= limit.limit_ms for _, limit in promises(found))
+        broken, kept_in_a_row = (broken, kept_in_a_row + 1) if kept else (broken + 1, 0)
+        if kept_in_a_row == ENOUGH_IN_A_ROW:
+            break
+    return 1 - broken / draws
+
+
+def over_smallest(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet, draws: int, requests: int) -> float:
+    """Instances of a plan over those of the fewest of its replicas that are kept; NaN for several deployments."""
+    if len(fleet.deployments) != 1:
+        return math.nan
+    (deployment,) = fleet.deployments
+    together = max(deployment.gpus_per_instance // deployment.gpus_per_replica, 1)
+    low, high = 0, deployment.replicas
+    while high - low > 1:
+        middle = (low + high) // 2
+        schedule = [entry.model_copy(update={"replicas": middle}) for entry in deployment.schedule]
+        fewer = deployment.model_copy(update={"replicas": middle, "schedule": schedule})
+        smaller = replace(fleet, deployments=(fewer,))
+        enough = share_kept(scenario, catalogs, smaller, draws, requests) >= KEPT
+        low, high = (low, middle) if enough else (middle, high)
+    return math.ceil(deployment.replicas / together) / math.ceil(high / together)
+
+
+def replayed(
+    combination: tuple[str, str, str, float], catalogs: Catalogs, draws: int, requests: int
+) -> Iterator[Replayed]:
+    """One combination, each way that has a plan."""
+    scenario = question(*combination)
+    for way, fleet, rounds in planned(scenario, catalogs):
+        share = share_kept(scenario, catalogs, fleet, draws, requests)
+        counted = way == WAYS[-1] and share >= KEPT
+        cost = over_smallest(scenario, catalogs, fleet, draws, requests) if counted else math.nan
+        bought = ", ".join(f"{d.replicas}x{d.gpu} {d.precision}" for d in fleet.deployments)
+        yield Replayed(f"{' '.join(combination[:3])} ({bought})", combination[3], way, share, cost, rounds)
+
+
+def table(found: Sequence[Replayed]) -> Iterator[str]:
+    """A line for each variation and way, then all together."""
+    yield " cv2 planned by        plans  kept replays kept cost: median  worst"
+    for cv2, way in product([*CV2, None], WAYS):
+        rows = [each for each in found if each.way == way and cv2 in (each.cv2, None)]
+        if not rows:
+            continue
+        kept, replays = np.mean([each.share >= KEPT for each in rows]), np.mean([each.share for each in rows])
+        costs = [each.cost for each in rows if not math.isnan(each.cost)]
+        dearer = f"{np.median(costs):>12.2f} {max(costs):>6.2f}" if costs else ""
+        yield f"{cv2 or 'all':>4} {way:<17} {len(rows):>5} {kept:>5.0%} {replays:>12.0%} {dearer}".rstrip()
+
+
+def main() -> None:
+    """Prints a line a combination, then the table and what was not kept."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=60, help="combinations")
+    parser.add_argument("--draws", type=int, default=20, help="replays of a fleet")
+    parser.add_argument("--requests", type=int, default=3000, help="of a replay")
+    asked = parser.parse_args()
+    catalogs, found, started = load_catalogs(), list[Replayed](), time.process_time()
+    for combination in combinations(asked.count):
+        for each in replayed(combination, catalogs, asked.draws, asked.requests):
+            found.append(each)
+            text = f"{each.name:<52} cv2 {each.cv2:<3g} {each.way:<17} kept {each.share:>4.0%}  cost {each.cost:.2f}"
+            print(f"{text}  rounds {each.rounds}", flush=True)
+    print("\n" + "\n".join(table(found)))
+    dear = [each for each in found if each.way == WAYS[-1] and (each.share < KEPT or each.cost > MOST_DEARER)]
+    print("\nnot kept, or more than 1.5 times the smallest fleet:" if dear else "\nall kept, at 1.5 times the smallest")
+    for each in dear:
+        print(f"  {each.name}, cv2 {each.cv2:g}: kept in {each.share:.0%}, cost {each.cost:.2f}, rounds {each.rounds}")
+    print(f"\n{time.process_time() - started:.0f} CPU seconds")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""A plan that answers to its simulation: where simulated requests break a promise, replicas are counted on for less.
+
+What a replica sustains is lowered to what a simulation finds it to hold, and the question is solved again with that;
+the new plan is simulated in its turn. Where the first plan holds, nothing changes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from optimizer.base.clock import Clock
+from optimizer.performance.candidates.lowering import LoweredRate, others_lowered
+from optimizer.plan.question.batches import at_best_hours
+from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.question.solving import solved
+from optimizer.plan.readback.readback import read_back
+from optimizer.plan.record.fleet import PlannedFleet
+from optimizer.plan.record.simulation import HeldRate, Simulation, SimulationRound
+from optimizer.plan.simulate.held import held_rates, lowered_rates
+from optimizer.plan.simulate.simulated import confirmed, promises, room
+
+MOST_ROUNDS: Final = 6
+"""Plans that may break a promise before one is shown as it is; most need one."""
+
+SHARE_OF_ROUND: Final = 0.5
+"""Of what is left of a limit, for solving again."""
+
+
+@dataclass(frozen=True)
+class SimulatedPlan:
+    """A plan with what simulated requests say of it.
+
+    Attributes:
+        answer: The solved question, at lowered rates where plans before it did not hold.
+        bought: Its plan.
+        simulation: None where the time was up.
+    """
+
+    answer: Answer
+    bought: PlannedFleet
+    simulation: Simulation | None
+
+
+def tried(asked: Inquiry, answer: Answer, clock: Clock) -> SimulatedPlan:
+    """The answer where its plan holds under simulated load; else that of the question with lowered rates.
+
+    Args:
+        asked: The question as it was first put to the solver.
+        answer: Its answer, which has a plan.
+        clock: Of the whole question.
+    """
+    bought = read_back(answer)
+    if clock.expired:
+        return SimulatedPlan(answer, bought, None)
+    found, rounds = confirmed(asked.scenario, asked.catalogs, bought), list[SimulationRound]()
+    while found.holds is not True and len(rounds) < MOST_ROUNDS and not clock.expired:
+        held = held_rates(asked.scenario, asked.catalogs, bought, found, answer.inquiry.lowered)
+        if not held:
+            break
+        lowered = (*answer.inquiry.lowered, *lowered_rates(held))
+        others = others_lowered(lowered)
+        again = _with_less(asked, (*lowered, *others), clock)
+        left_no_plan = again.solution.cost_usd_per_month is None
+        rounds.append(_round(bought, found, held, others, left_no_plan=left_no_plan))
+        if left_no_plan:
+            break
+        answer, bought = again, read_back(again)
+        found = confirmed(asked.scenario, asked.catalogs, bought)
+    return SimulatedPlan(answer, bought, found.model_copy(update={"rounds": tuple(rounds)}))
+
+
+def answered(asked: Inquiry) -> Answer:
+    """The answer to a question whose plan is the one that `plan` shows; its inquiry counts on no more than that."""
+    answer = solved(asked)
+    return answer if answer.solution.cost_usd_per_month is None else tried(asked, answer, asked.clock).answer
+
+
+def _with_less(asked: Inquiry, lowered: Sequence[LoweredRate], clock: Clock) -> Answer:
+    """The question again, with replicas counted on for less."""
+    return solved(at_best_hours(replace(asked, clock=clock.share(SHARE_OF_ROUND)).with_lowered(lowered)))
+
+
+def _round(
+    bought: PlannedFleet, found: Simulation, held: list[HeldRate], others: Sequence[LoweredRate], *, left_no_plan: bool
+) -> SimulationRound:
+    """What a plan that did not hold is remembered by."""
+    item, limit = min(promises(found), key=room)
+    return SimulationRound.model_validate(
+        {
+            "monthly_cost_usd": bought.monthly_cost_usd,
+            "workload": item.workload,
+            "class": item.request_class,
+            "limit": limit,
+            "lowered": held,
+            "others_counted_share": {each.workload: each.counted_share for each in others},
+            "left_no_plan": left_no_plan,
+        }
+    )

@@ -1,0 +1,75 @@
+"""Rates that a simulation found too high: what replicas sustain of a workload, lowered to what they hold."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from optimizer.base.arrays import Floats
+from optimizer.performance.candidates.options import PoolOptions, WorkloadOptions
+from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
+from optimizer.performance.physics.setup import Configuration
+
+LOAD = [criterion.name for criterion in CONFIGURATION_CRITERIA].index("load")
+
+
+class Kin(NamedTuple):
+    """What configurations agree in whose predictions are taken to be off alike: engine and cache may differ."""
+
+    model: str
+    gpu: str
+    precision: str
+    tensor_parallel: int
+    pipeline_parallel: int
+
+
+def kin_of(configuration: Configuration) -> Kin:
+    """Those that a configuration belongs to."""
+    return Kin(*(getattr(configuration, field) for field in Kin._fields))
+
+
+@dataclass(frozen=True)
+class LoweredRate:
+    """What a replica holds of a workload.
+
+    Attributes:
+        workload: Its name.
+        kin: Configurations alike; None for all of which nothing else is known.
+        counted_share: Of the rate that formulas predict, of every mix of the workload's classes; 0 where none holds.
+    """
+
+    workload: str
+    kin: Kin | None
+    counted_share: float
+
+
+def others_lowered(lowered: Sequence[LoweredRate]) -> tuple[LoweredRate, ...]:
+    """What is counted on of all other configurations, once two unlike ones held less of a workload than predicted.
+
+    The prediction is then off for that workload, not for a configuration: the most that any of them held is taken for
+    the rest. Else the next best that nobody simulated would be chosen, and break the same promise.
+    """
+    shares: dict[str, dict[Kin, float]] = {}
+    for each in lowered:
+        if each.kin is not None:
+            shares.setdefault(each.workload, {})[each.kin] = each.counted_share
+    return tuple(LoweredRate(name, None, max(own.values())) for name, own in shares.items() if len(own) > 1)
+
+
+def with_lowered(options: WorkloadOptions, lowered: Sequence[LoweredRate]) -> WorkloadOptions:
+    """The same candidates, of which some sustain only what a simulation found; of several findings the last counts."""
+    own = {each.kin: each.counted_share for each in lowered if each.workload == options.workload.name}
+    if not own:
+        return options
+    otherwise = own.get(None, 1.0)
+    held = np.array([own.get(kin_of(configuration), otherwise) for configuration in options.configurations])
+    fall = held / np.where(options.limits.counted_share > 0, options.limits.counted_share, 1.0)
+    limits = replace(options.limits, counted_share=held)
+    return replace(options, limits=limits, pools=tuple(_fallen(pool, fall) for pool in options.pools))
+
+
+def _fallen(pool: PoolOptions, fall: Floats) -> PoolOptions:
+    failed = pool.failed.copy()
+    failed[:, LOAD] |= fall <= 0
+    return replace(pool, rate_per_s=pool.rate_per_s * fall, failed=failed)

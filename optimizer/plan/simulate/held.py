@@ -1,0 +1,120 @@
+"""What replicas are found to hold where a plan breaks a promise: the rate at which a simulation leaves no doubt."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import Final
+
+from optimizer.base.figures import figure
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.scenario import Policy, Scenario
+from optimizer.performance.candidates.lowering import Kin, LoweredRate, kin_of
+from optimizer.plan.record.fleet import Deployment, PlannedFleet
+from optimizer.plan.record.simulation import HeldRate, Simulation
+from optimizer.plan.simulate.servers import ServedWorkload, services
+from optimizer.plan.simulate.simulated import holds_alone
+from optimizer.plan.verify.claim import Claim
+from optimizer.plan.verify.service import configuration
+
+TRIED_REQUESTS: Final = 10_000
+"""Of each simulation of a deployment alone, in a tenth of a second."""
+HALVINGS: Final = 6
+"""Of the range below the rate that does not hold."""
+DIGITS: Final = 4
+"""To which a share is rounded down, so that a plan file states it exactly."""
+
+
+def held_rates(
+    scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet, found: Simulation, known: Sequence[LoweredRate]
+) -> list[HeldRate]:
+    """What each deployment holds alone, of workloads of which a promise is broken or undecided.
+
+    Every simulation meets the same luck, so that only the rate differs. A deployment that alone holds what it is sent
+    stays as it is; of several alike that which holds least speaks for all.
+
+    Args:
+        scenario: What the plan was made for.
+        catalogs: Those that it was made from.
+        fleet: The plan.
+        found: What simulated requests say of it.
+        known: What was lowered before.
+    """
+    claim = Claim(scenario, catalogs, fleet)
+    before = {(each.workload, each.kin): each.counted_share for each in known}
+    doubtful = {item.workload for item in found.classes for limit in item.limits if limit.verdict != "holds"}
+    least: dict[tuple[str, Kin], HeldRate] = {}
+    for service in services(claim, scenario.policy.confidence):
+        if service.workload.name not in doubtful:
+            continue
+        for own, held in _held_alone(claim, service, before):
+            least[own] = min(held, least.get(own, held), key=attrgetter("counted_share"))
+    return list(least.values())
+
+
+def lowered_rates(held: Iterable[HeldRate]) -> tuple[LoweredRate, ...]:
+    """The same as candidates are told it."""
+    return tuple(
+        LoweredRate(each.workload, Kin(*(getattr(each, name) for name in Kin._fields)), each.counted_share)
+        for each in held
+    )
+
+
+def lowered_in(found: Simulation) -> tuple[LoweredRate, ...]:
+    """All that was lowered for the plan that was simulated last."""
+    solved = [item for item in found.rounds if not item.left_no_plan]
+    own = (rate for item in solved for rate in lowered_rates(item.lowered))
+    others = (LoweredRate(name, None, share) for item in solved for name, share in item.others_counted_share.items())
+    return (*own, *others)
+
+
+def _held_alone(
+    claim: Claim, service: ServedWorkload, before: Mapping[tuple[str, Kin | None], float]
+) -> Iterator[tuple[tuple[str, Kin], HeldRate]]:
+    """The deployments of a workload that do not hold what they are sent."""
+    offers = {id(d): offer for d, _, offer in claim.placed}
+    for number, d in enumerate(service.deployments):
+        of_sent = _largest_share(service, number)
+        if of_sent == 1:
+            continue
+        own = service.workload.name, kin_of(configuration(d, offers[id(d)]))
+        running = d.schedule[service.period]
+        of_predicted = before.get(own, before.get((own[0], None), 1.0))
+        held_per_s = of_sent * running.requests_per_second / running.replicas
+        predicted_per_s = running.max_requests_per_second / running.replicas / of_predicted
+        yield own, _held(d, own[1], held_per_s, predicted_per_s, _highest_load(claim.policy))
+
+
+def _highest_load(policy: Policy) -> float:
+    """The most that a plan puts on a replica, of the rate that is counted on: all of it where others may be lost."""
+    return 1.0 if policy.losses or policy.spare_replicas else policy.max_utilization
+
+
+def _largest_share(service: ServedWorkload, number: int) -> float:
+    """Of what a deployment is sent, the most that it holds alone, from below; 1 where it holds all of it."""
+    if len(service.deployments) > 1 and holds_alone(service.one_at(number, 1.0), TRIED_REQUESTS):
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if holds_alone(service.one_at(number, middle), TRIED_REQUESTS):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _held(d: Deployment, of: Kin, held_per_s: float, predicted_per_s: float, highest_load: float) -> HeldRate:
+    """What is found, and the share of the predicted rate at which no replica is sent more."""
+    share = math.floor(held_per_s / (predicted_per_s * highest_load) * 10**DIGITS) / 10**DIGITS
+    text = (
+        f"{d.workload} on {d.gpus_per_replica}× {d.gpu} {d.precision}: a replica holds {figure(held_per_s)} of the "
+        f"{figure(predicted_per_s * highest_load)} requests/s that it was to be sent at most"
+    )
+    return HeldRate(
+        workload=d.workload,
+        **of._asdict(),
+        predicted_requests_per_second=predicted_per_s,
+        held_requests_per_second=held_per_s,
+        counted_share=share,
+        text=text,
+    )

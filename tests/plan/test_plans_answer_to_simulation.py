@@ -1,0 +1,194 @@
+"""Where simulated requests break a promise of a plan, the question is solved again with what replicas really hold."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from optimizer import optimize
+from optimizer.answers.certificate import certificate_of, checks_of
+from optimizer.base.clock import Clock
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.performance.candidates.lowering import Kin, LoweredRate, kin_of, others_lowered
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.solving import solved
+from optimizer.plan.readback.readback import read_back
+from optimizer.plan.record.fleet import PlannedFleet
+from optimizer.plan.record.report import PlanReport
+from optimizer.plan.simulate.held import held_rates, lowered_in
+from optimizer.plan.simulate.simulated import confirmed
+
+CHAT: dict[str, Any] = {
+    "name": "chat", "model": "llama-3.1-8b", "input_tokens": 1024, "output_tokens": 256,
+    "slo": {"ttft_ms": 500, "tpot_ms": 50},
+}  # fmt: skip
+
+
+def question(gpu: str, requests_per_second: float, **said: Any) -> Scenario:
+    """One chat workload on one GPU of one kind, so that a plan is found in no time."""
+    workload = CHAT | {"requests_per_second": requests_per_second} | said
+    policy = {"gpus": {"allow": [gpu]}, "precisions": ["fp8", "bf16"]}
+    return Scenario.model_validate({"name": "tried", "workloads": [workload], "policy": policy})
+
+
+def by_formulas(scenario: Scenario, catalogs: Catalogs) -> PlannedFleet:
+    """What is bought where nobody simulates."""
+    return read_back(solved(Inquiry.of(scenario, catalogs)))
+
+
+@pytest.fixture(scope="module")
+def broken_once(catalogs: Catalogs) -> tuple[Scenario, PlanReport]:
+    scenario = question("a100-80-sxm", 5)
+    return scenario, optimize(scenario, catalogs)
+
+
+def test_a_plan_that_breaks_a_promise_is_made_again_and_then_holds(
+    broken_once: tuple[Scenario, PlanReport], catalogs: Catalogs
+) -> None:
+    scenario, report = broken_once
+    first = by_formulas(scenario, catalogs)
+    assert confirmed(scenario, catalogs, first).holds is False
+    assert report.simulation is not None
+    assert report.simulation.holds is True
+    assert report.verification.passed
+    (tried,) = report.simulation.rounds
+    assert tried.monthly_cost_usd == first.monthly_cost_usd < report.monthly_cost_usd
+    assert tried.limit.verdict == "broken"
+    (held,) = tried.lowered
+    (before,), (after,) = first.deployments, report.deployments
+    assert after.replicas > before.replicas
+    assert held.predicted_requests_per_second == pytest.approx(before.max_requests_per_second / before.replicas)
+    assert held.predicted_requests_per_second * held.counted_share == pytest.approx(
+        after.max_requests_per_second / after.replicas
+    )
+    at_most = scenario.policy.max_utilization * after.max_requests_per_second / after.replicas
+    assert at_most == pytest.approx(held.held_requests_per_second, rel=1e-3)
+    assert held.held_requests_per_second < before.requests_per_second / before.replicas
+
+
+def test_where_a_replica_may_be_lost_the_others_hold_all_that_is_counted_on(catalogs: Catalogs) -> None:
+    """After a loss they are sent more than `max_utilization` of it."""
+    scenario = question("a100-80-sxm", 5)
+    spare = scenario.model_copy(update={"policy": scenario.policy.model_copy(update={"spare_replicas": 1})})
+    fleet = by_formulas(scenario, catalogs)
+    found = confirmed(scenario, catalogs, fleet)
+    assert found.holds is not True
+    ((free,), (sure,)) = (held_rates(each, catalogs, fleet, found, ()) for each in (scenario, spare))
+    assert sure.held_requests_per_second == free.held_requests_per_second
+    assert sure.counted_share == pytest.approx(free.counted_share * scenario.policy.max_utilization, abs=2e-4)
+
+
+def test_what_is_proven_is_proven_at_the_lowered_rates_and_says_so(
+    broken_once: tuple[Scenario, PlanReport], catalogs: Catalogs
+) -> None:
+    scenario, report = broken_once
+    assert report.simulation is not None
+    again = Inquiry.of(scenario, catalogs).with_lowered(lowered_in(report.simulation))
+    assert read_back(solved(again)).monthly_cost_usd == report.monthly_cost_usd
+    assert report.outcome == "optimal"
+    assert report.bound_of == "the plans considered"
+    assert "more requests than a simulation found" in report.scope.statement
+
+
+def test_the_certificate_is_of_the_program_at_lowered_rates(
+    broken_once: tuple[Scenario, PlanReport], catalogs: Catalogs, tmp_path: Path
+) -> None:
+    scenario, report = broken_once
+    certificate = certificate_of(report, scenario, catalogs, Clock())
+    assert certificate is not None
+    path = tmp_path / "certificate.json"
+    path.write_text(json.dumps(certificate.content), encoding="utf-8")
+    assert [check for check in checks_of(path, report, scenario, catalogs) if not check.passed] == []
+    forgotten = report.model_copy(update={"simulation": None})
+    assert not all(check.passed for check in checks_of(path, forgotten, scenario, catalogs))
+
+
+def test_a_lowered_rate_outlives_a_change_of_the_question(catalogs: Catalogs) -> None:
+    """Both where candidates are rated anew and where they are worked out from nothing."""
+    scenario = question("l4", 5)
+    kin = Kin("llama-3.1-8b", "l4", "fp8", 1, 1)
+    plain = Inquiry.of(scenario, catalogs)
+    alike = np.array([kin_of(each) == kin for each in plain.options[0].configurations])
+    lowered = plain.with_lowered([LoweredRate("chat", kin, 0.5)])
+    slower = question("l4", 5, slo={"ttft_ms": 800, "tpot_ms": 60})
+    cached = question("l4", 5, cached_input_share=0.5)
+    for changed in (scenario, slower, cached):
+        own, other = (each.changed(changed).options[0].pools[0].rate_per_s for each in (plain, lowered))
+        assert own[alike].max() > 0
+        assert other == pytest.approx(own * np.where(alike, 0.5, 1.0))
+
+
+def test_once_two_unlike_configurations_held_less_so_do_the_others() -> None:
+    one, twin, other = (
+        LoweredRate("chat", Kin("m", gpu, "fp8", degree, 1), share)
+        for gpu, degree, share in (("l4", 1, 0.7), ("l4", 1, 0.6), ("l40s", 2, 0.8))
+    )
+    assert others_lowered([one]) == others_lowered([one, twin]) == ()
+    assert others_lowered([one, twin, other]) == (LoweredRate("chat", None, 0.8),)
+
+
+def test_nothing_changes_where_the_first_plan_holds(catalogs: Catalogs) -> None:
+    scenario = question("l40s", 10, arrivals={"process": "poisson"})
+    report = optimize(scenario, catalogs)
+    assert report.simulation is not None
+    assert (report.simulation.holds, report.simulation.rounds) == (True, ())
+    assert report.deployments == by_formulas(scenario, catalogs).deployments
+    assert report.scope.exact
+
+
+def test_a_bursty_workload_gets_more_replicas_and_the_plan_holds(catalogs: Catalogs) -> None:
+    calm, bursty = (optimize(question("l40s", 10, arrivals={"cv2": cv2}), catalogs) for cv2 in (1, 9))
+    assert bursty.deployments[0].replicas > calm.deployments[0].replicas
+    for report in (calm, bursty):
+        assert report.simulation is not None
+        assert report.simulation.holds is True
+        assert report.verification.passed
+    unprepared = confirmed(question("l40s", 10, arrivals={"cv2": 9}), catalogs, calm.fleet)
+    assert unprepared.holds is False
+
+
+def test_what_replicas_sustain_falls_with_bursts_and_less_where_more_share_them(catalogs: Catalogs) -> None:
+    def most_per_s(requests_per_second: float, cv2: float) -> float:
+        return _of_one_gpu(Inquiry.of(asked(requests_per_second, cv2), catalogs))
+
+    def asked(requests_per_second: float, cv2: float) -> Scenario:
+        return question("l40s", requests_per_second, arrivals={"cv2": cv2}, slo={"ttft_ms": 200})
+
+    steady, poisson, bursts, storms = (most_per_s(10, cv2) for cv2 in (0.2, 1, 4, 16))
+    assert steady > poisson > bursts > storms > 0
+    assert most_per_s(10, 1) == most_per_s(100, 1)
+    assert bursts < most_per_s(100, 4) < poisson
+    many = Inquiry.of(asked(10, 4), catalogs).changed(asked(100, 4))
+    assert _of_one_gpu(many) == most_per_s(100, 4)
+
+
+def _of_one_gpu(inquiry: Inquiry) -> float:
+    """Requests/s that a replica on one GPU sustains."""
+    (choice,) = inquiry.options
+    return float(choice.pools[0].rate_per_s[choice.gpus_per_replica == 1].max())
+
+
+def test_the_same_question_gives_the_same_bytes(broken_once: tuple[Scenario, PlanReport], catalogs: Catalogs) -> None:
+    scenario, report = broken_once
+
+    def written(each: PlanReport) -> str:
+        solver = each.solver.model_copy(update={"wall_s": 0.0})
+        return each.model_copy(update={"solver": solver}).model_dump_json()
+
+    assert written(optimize(scenario, catalogs)) == written(report)
+
+
+def test_assumed_arrivals_are_told_apart_from_those_that_were_said(catalogs: Catalogs) -> None:
+    said, unsaid = question("l40s", 10, arrivals={"process": "poisson"}), question("l40s", 10)
+    assert "arrivals Poisson" in optimize(said, catalogs).asked[0]
+    fleet = by_formulas(said, catalogs)
+    assert [confirmed(each, catalogs, fleet).assumed for each in (said, unsaid)] == [(), ("chat",)]
+
+
+@pytest.mark.parametrize("arrivals", [{}, {"process": "poisson", "cv2": 4}, {"cv2": 0}, {"process": "gamma"}])
+def test_arrivals_are_said_in_one_way(arrivals: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="arrivals"):
+        question("l4", 5, arrivals=arrivals)
