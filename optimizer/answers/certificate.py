@@ -10,6 +10,7 @@ from typing import Any, Final
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.requirements.avoided import accepting
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.certify.certificate import TOLERANCE_USD, Certificate, certified
 from optimizer.plan.certify.statement import statement
@@ -92,7 +93,8 @@ def _problem(report: PlanReport, scenario: Scenario, catalogs: Catalogs, clock: 
     Raises:
         LimitReached: the rounds could not be gone through again in time.
     """
-    inquiry = Inquiry.of(scenario, catalogs).beside_a_plan(clock)
+    accepted = tuple(item.field for item in report.accepted)
+    inquiry = Inquiry.of(accepting(scenario, accepted), catalogs).beside_a_plan(clock)
     return (solved_for_least_cost(inquiry).inquiry if report.solver.rounds > 1 else inquiry).formulated().problem
 
 

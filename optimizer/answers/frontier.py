@@ -13,7 +13,7 @@ from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.question.batches import at_best_hours
+from optimizer.plan.question.asking import decided
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.question.solving import for_variations
@@ -138,7 +138,7 @@ def swept(
     if findings:
         raise InputError(findings)
     first, second = _axes(scenario, sweeps)
-    whole = replace(at_best_hours(Inquiry.of(scenario, catalogs, clock)), simplifies=False)
+    whole = replace(decided(Inquiry.of(scenario, catalogs, clock)), simplifies=False)
     inquiry = whole if any(sweep.field == "min_quality" for sweep in sweeps) else narrowed(whole)
     inquiry = for_variations(inquiry)
     begin, steps = progress or silent, iter(frontier_steps(sweeps))

@@ -15,13 +15,13 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.simplicity import simplicity_of
+from optimizer.plan.grounds.accepted import accepted_of
 from optimizer.plan.grounds.question import asked
 from optimizer.plan.grounds.rejections import Census, census
 from optimizer.plan.grounds.scope import bound_of, reason_of, scope_of
-from optimizer.plan.question.batches import at_best_hours
+from optimizer.plan.question.asking import answered
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.mixing import mixing_of
-from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.costs import costs
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.explanation import Explanation
@@ -121,7 +121,7 @@ def optimized(
         counts = census(inquiry.options, inquiry.market)
     with watch.phase("solving"):
         inquiry = replace(inquiry, clock=clock.share(SHARE_OF_PLAN), best_and_bound=best_and_bound)
-        answer = solved(at_best_hours(inquiry))
+        answer = answered(inquiry)
         inquiry = answer.inquiry
     if answer.solution.outcome not in ("optimal", "feasible"):
         with watch.phase("comparing"):
@@ -181,11 +181,12 @@ def _report(
     eliminated = {SAME_PLATFORM: (answer.cheapest or answer).formulation.same_platform, **solution.eliminated}
     return PlanReport(
         scenario=inquiry.scenario.name,
-        asked=tuple(asked(inquiry.scenario)),
+        asked=tuple(asked(inquiry.as_asked)),
         outcome=solution.outcome,
         monthly_cost_usd=total,
         cheapest_usd=least,
         simplicity=simplicity,
+        accepted=tuple(accepted_of(inquiry, fleet, explanation.benchmark)),
         bound_usd=_bound_usd(solution, least),
         bound_of=bound_of(answer),
         relative_gap=solution.relative_gap,
@@ -214,7 +215,7 @@ def _report(
         costs=costs(bought, inquiry.scenario.policy) if bought else None,
         explanation=explanation,
         verification=verification,
-        inputs=inputs_of(inquiry.scenario, inquiry.catalogs),
+        inputs=inputs_of(inquiry.as_asked, inquiry.catalogs),
     )
 
 

@@ -16,10 +16,9 @@ from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.question.batches import at_best_hours
+from optimizer.plan.question.asking import answered, as_decided
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
-from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.variants.choices import Dimension, Tried, choices_of, tried, value_of
 
@@ -66,10 +65,10 @@ def compare(
     begin = progress or silent
     begin("predicting")
     clock = Clock(time_limit_s, work_limit)
-    inquiry = at_best_hours(Inquiry.of(scenario, catalogs, clock.share(SHARE_OF_PLAN)))
-    inquiry = replace(inquiry, clock=Clock())
+    inquiry = Inquiry.of(scenario, catalogs)
     begin("solving")
-    answer = solved(replace(inquiry, clock=clock.share(SHARE_OF_PLAN)))
+    answer = answered(replace(inquiry, clock=clock.share(SHARE_OF_PLAN)))
+    inquiry = as_decided(inquiry, answer)
     begin("comparing")
     ruler = Ruler.of(inquiry, verified_plan(answer))
     if by == HOSTING:

@@ -11,9 +11,8 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.policy import InForce
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.question.batches import at_best_hours
+from optimizer.plan.question.asking import answered
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.question.solving import solved
 from optimizer.plan.record.fields import cents
 from optimizer.plan.record.origin import inputs_of
 
@@ -39,8 +38,7 @@ def planned(scenario: Scenario, catalogs: Catalogs, clock: Clock, running: tuple
     Raises:
         VerificationFailed: the plan did not survive independent arithmetic.
     """
-    inquiry = at_best_hours(Inquiry.of(scenario, catalogs, clock))
-    answer = solved(replace(inquiry, running=running))
+    answer = answered(replace(Inquiry.of(scenario, catalogs, clock), running=running))
     bought = verified_plan(answer)
     if bought is None:
         report = optimized(scenario, catalogs, clock).report
@@ -52,7 +50,7 @@ def planned(scenario: Scenario, catalogs: Catalogs, clock: Clock, running: tuple
         "deployments": [each.model_dump() for each in bought.deployments],
         "purchases": [each.model_dump() for each in bought.purchases],
         "hosted": [each.model_dump() for each in bought.hosted],
-        "inputs": inputs_of(answer.inquiry.scenario, answer.inquiry.catalogs),
+        "inputs": inputs_of(answer.inquiry.as_asked, answer.inquiry.catalogs),
     }
     return Planned(GatePlan.model_validate(plan), answer.solution.relative_gap, "")
 
@@ -63,8 +61,7 @@ def planned_usd(
     """A month of the plan; None where these catalogs do not know what is asked, or nothing is proven in time."""
     if check_scenario(scenario, catalogs):
         return None
-    inquiry = at_best_hours(Inquiry.of(scenario, catalogs, clock))
-    answer = solved(replace(inquiry, running=running))
+    answer = answered(replace(Inquiry.of(scenario, catalogs, clock), running=running))
     if answer.solution.outcome != "optimal":
         return None
     bought = verified_plan(answer)

@@ -71,6 +71,7 @@ LISTS: Final = (
         sentence="Nothing serves that nobody measured the like of.",
         without="accept",
         decides="candidates",
+        opens=True,
     ),
 )
 """Lists of names, and what is known of their speed, which can only be dropped."""

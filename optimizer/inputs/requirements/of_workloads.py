@@ -73,7 +73,7 @@ OF_WORKLOADS: Final = (
         without="accept",
         decides="candidates",
         over="deployment",
-        only_with="workloads[].min_quality",
+        opens=True,
     ),
     Requirement(
         name="min_replicas",

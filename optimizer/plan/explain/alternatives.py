@@ -13,6 +13,7 @@ from optimizer.base.figures import exactly
 from optimizer.inputs.catalog.kinds import SellerKind
 from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT, alike_in_quality
+from optimizer.inputs.requirements.avoided import SPEED
 from optimizer.inputs.requirements.stated import stated_requirements, with_field
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
 from optimizer.performance.candidates.options import MIXED, WorkloadOptions
@@ -74,7 +75,7 @@ def _without(inquiry: Inquiry, field: str, names: Sequence[str]) -> tuple[Flags,
 
 
 def opportunities(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
-    """What each thing that the policy leaves out by default would save."""
+    """What each thing that the policy leaves out by default would save; the inquiry is not narrowed."""
     policy = inquiry.scenario.policy
     asked: list[tuple[str, str, dict[str, object]]] = []
     if "spot" not in policy.pricing_terms:
@@ -94,6 +95,9 @@ def opportunities(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternativ
         asked.append(("old_prices", years, {"max_price_age_days": None}))
     for kind, words, changes in asked:
         yield compared(kind, f"with {words}", chosen, partial(inquiry.under_policy, **changes), admits_more=True)
+    if policy.unmeasured_performance != "accept":
+        bolder = partial(inquiry.accepting, (SPEED,))
+        yield compared("unmeasured", "on speeds that nobody measured", chosen, bolder, admits_more=True)
 
 
 def availability(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:

@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 from optimizer.base.arrays import Flags
-from optimizer.inputs.catalog.quality import SIXTEEN_BIT, quality_share
+from optimizer.inputs.catalog.quality import SIXTEEN_BIT, quality_share, unpublished_few_bits
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.performance.candidates.accepting import accepted
 from optimizer.performance.candidates.options import WorkloadOptions, pool_options
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
 from optimizer.plan.explain.alternatives import compared, without_plan
@@ -20,7 +21,7 @@ KIND = "unknown_quality"
 
 
 def unpublished(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
-    """The cheapest plan with each such precision, of weights or of the KV cache, where a floor keeps it out."""
+    """The cheapest plan with each such precision, of weights or of the KV cache, that is kept out."""
     if (limit := inquiry.clock.reached) is not None:
         change = "accepting precisions without published quality"
         yield without_plan(KIND, change, "unproven", f"not compared, the {limit} was reached")
@@ -35,8 +36,10 @@ def unpublished(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]
 def _accepting(inquiry: Inquiry, choice: WorkloadOptions) -> WorkloadOptions:
     """The configurations that serve, and those that would but for an unknown quality, all of them judged on speed."""
     workload = choice.workload
-    if workload.min_quality is None or workload.unknown_quality == "accept":
+    if workload.unknown_quality == "accept":
         return choice
+    if workload.min_quality is None:
+        return accepted(choice, workload, speed=False, quality=True)
     unknown = np.array([estimate is None for estimate in choice.quality], dtype=np.bool_)
     too_low: Flags = choice.fixed["quality"] & ~unknown
     fixed = {**choice.fixed, "quality": too_low}
@@ -54,10 +57,13 @@ def _hopeless(choice: WorkloadOptions, too_low: Flags) -> Flags:
 
 
 def _unknown(catalogs: Catalogs, choice: WorkloadOptions) -> list[frozenset[str]]:
-    """(P,) what of each configuration's quality nobody published; nothing where no floor asks."""
+    """(P,) what of each configuration's quality nobody published and keeps it out."""
     workload, configurations = choice.workload, choice.configurations
-    if workload.min_quality is None or workload.unknown_quality == "accept":
+    if workload.unknown_quality == "accept":
         return [frozenset()] * len(configurations)
+    if workload.min_quality is None and workload.unknown_quality == "avoid":
+        few = {c.precision for c in configurations if unpublished_few_bits(catalogs, workload.model, c.precision)}
+        return [frozenset({c.precision} & few) for c in configurations]
     precisions = {c.precision for c in configurations}
     published = {name for name in precisions if quality_share(catalogs, workload.model, name) is not None}
     return [

@@ -13,9 +13,11 @@ from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.progress import BestAndBound
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.requirements.avoided import SPEED, accepting, avoiding, quality_of
 from optimizer.inputs.requirements.stated import own_fields, policy_fields
 from optimizer.inputs.scenario.policy import InForce, Migration
 from optimizer.inputs.scenario.scenario import Policy, Scenario
+from optimizer.performance.candidates.accepting import accepted
 from optimizer.performance.candidates.apis import apis
 from optimizer.performance.candidates.mixes import OverloadedMix, with_mixes_apart, with_overloaded_predicted
 from optimizer.performance.candidates.options import WorkloadOptions, evaluate, re_rated, variants
@@ -165,6 +167,8 @@ class Inquiry:
     """What there is to operate in the plan beside which this is answered: simple enough, where it costs little more."""
     running: tuple[InForce, ...] = ()
     """What runs today and stays where it still keeps every requirement and costs little more than the cheapest plan."""
+    accepted: tuple[str, ...] = ()
+    """Fields that say `avoid` in the scenario as it was asked, and `accept` here: no plan was found without."""
     looks_ahead: bool = True
     """Whether more mixes are predicted because replicas may sustain more of them; not again once a plan is found."""
 
@@ -173,6 +177,20 @@ class Inquiry:
         """Holds every offer against the policy and predicts every configuration."""
         offers = market(catalogs, scenario.policy, promises_latency=scenario.promises_latency)
         return cls(scenario, catalogs, offers, evaluate(scenario, catalogs, offers), clock or Clock())
+
+    def accepting(self, fields: tuple[str, ...]) -> "Inquiry":
+        """The same question where what those fields avoid may serve, too; all rates are known."""
+        scenario = accepting(self.scenario, fields)
+        options = tuple(
+            accepted(choice, variant.workload, speed=SPEED in fields, quality=quality_of(variant.workload) in fields)
+            for choice, variant in zip(self.options, variants(scenario), strict=True)
+        )
+        return replace(self, scenario=scenario, options=options, accepted=(*self.accepted, *fields))
+
+    @property
+    def as_asked(self) -> Scenario:
+        """The scenario before anything that it avoids was accepted."""
+        return avoiding(self.scenario, self.accepted)
 
     @property
     def over_time(self) -> bool:

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID
 from optimizer.inputs.catalog.records import Catalogs, Offer
+from optimizer.inputs.requirements.avoided import avoiding
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.record.fleet import Costs, Deployment, Purchase
 from optimizer.plan.record.origin import inputs_of
@@ -135,7 +136,8 @@ def _inputs(claim: Claim, report: PlanReport) -> Findings:
 
 
 def _same_inputs(claim: Claim, report: PlanReport) -> Iterator[tuple[str, bool]]:
+    asked = avoiding(claim.scenario, [item.field for item in report.accepted])
     yield "name", report.scenario == claim.scenario.name
-    yield "scenario", report.inputs.scenario_sha256 == inputs_of(claim.scenario, claim.catalogs).scenario_sha256
+    yield "scenario", report.inputs.scenario_sha256 == inputs_of(asked, claim.catalogs).scenario_sha256
     yield "date of the catalogs", report.catalog_as_of == claim.catalogs.as_of
     yield "confidence", claim.same(report.confidence, claim.policy.confidence)
