@@ -10,7 +10,6 @@ from typing import Any, Final
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.requirements.avoided import accepting
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.certify.certificate import TOLERANCE_USD, Certificate, certified
 from optimizer.plan.certify.statement import statement
@@ -93,8 +92,7 @@ def _problem(report: PlanReport, scenario: Scenario, catalogs: Catalogs, clock: 
     Raises:
         LimitReached: the rounds could not be gone through again in time.
     """
-    accepted = tuple(item.field for item in report.accepted)
-    inquiry = Inquiry.of(accepting(scenario, accepted), catalogs).beside_a_plan(clock)
+    inquiry = Inquiry.of(scenario, catalogs).keeping_to(report.avoided(scenario)).beside_a_plan(clock)
     return (solved_for_least_cost(inquiry).inquiry if report.solver.rounds > 1 else inquiry).formulated().problem
 
 

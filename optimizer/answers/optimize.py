@@ -158,7 +158,7 @@ def verified(inquiry: Inquiry, bought: PlannedFleet, simplicity: Simplicity | No
     Raises:
         VerificationFailed: one does not.
     """
-    verification = verify(inquiry.scenario, inquiry.catalogs, bought, simplicity=simplicity)
+    verification = verify(inquiry.scenario, inquiry.catalogs, bought, simplicity=simplicity, avoided=inquiry.avoided)
     if not verification.passed:
         wrong = "; ".join(f"{check.name}: {check.text}" for check in verification.checks if not check.passed)
         raise VerificationFailed(f"the plan for {inquiry.scenario.name} is withheld, it breaks its promises: {wrong}")
@@ -181,7 +181,7 @@ def _report(
     eliminated = {SAME_PLATFORM: (answer.cheapest or answer).formulation.same_platform, **solution.eliminated}
     return PlanReport(
         scenario=inquiry.scenario.name,
-        asked=tuple(asked(inquiry.as_asked)),
+        asked=tuple(asked(inquiry.scenario)),
         outcome=solution.outcome,
         monthly_cost_usd=total,
         cheapest_usd=least,
@@ -215,7 +215,7 @@ def _report(
         costs=costs(bought, inquiry.scenario.policy) if bought else None,
         explanation=explanation,
         verification=verification,
-        inputs=inputs_of(inquiry.as_asked, inquiry.catalogs),
+        inputs=inputs_of(inquiry.scenario, inquiry.catalogs),
     )
 
 

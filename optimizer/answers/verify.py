@@ -10,7 +10,6 @@ from pydantic import ValidationError
 from optimizer.answers.certificate import checks_of
 from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.requirements.avoided import accepting
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.enumeration import uncalibrated_engines
@@ -73,7 +72,7 @@ def _measured(found: Simulation) -> list[float]:
 
 
 def plan_in(path: Path, catalogs: Catalogs) -> tuple[PlanReport, Scenario]:
-    """The answer that a file holds, with the scenario it was made for, as it was decided.
+    """The answer that a file holds, with the scenario it was made for.
 
     Raises:
         InputError: the file cannot be read, is no plan of this version, its scenario does not fit the catalogs, or it
@@ -82,7 +81,7 @@ def plan_in(path: Path, catalogs: Catalogs) -> tuple[PlanReport, Scenario]:
     report = _read(path)
     scenario = _scenario(path, report, catalogs)
     _check_catalogs(path, report, scenario, catalogs)
-    return report, accepting(scenario, [item.field for item in report.accepted])
+    return report, scenario
 
 
 def _read(path: Path) -> PlanReport:

@@ -50,7 +50,7 @@ def planned(scenario: Scenario, catalogs: Catalogs, clock: Clock, running: tuple
         "deployments": [each.model_dump() for each in bought.deployments],
         "purchases": [each.model_dump() for each in bought.purchases],
         "hosted": [each.model_dump() for each in bought.hosted],
-        "inputs": inputs_of(answer.inquiry.as_asked, answer.inquiry.catalogs),
+        "inputs": inputs_of(answer.inquiry.scenario, answer.inquiry.catalogs),
     }
     return Planned(GatePlan.model_validate(plan), answer.solution.relative_gap, "")
 

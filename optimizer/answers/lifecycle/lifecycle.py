@@ -21,6 +21,7 @@ from optimizer.base.units import (
     WATTS_PER_KILOWATT,
 )
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.requirements.avoided import avoided
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Grid, Lifecycle, Scenario, Workload
 from optimizer.performance.market.market import grid_g_per_kwh
@@ -129,7 +130,7 @@ def _months(inquiry: Inquiry, life: Lifecycle, runs: Sequence[PricedRun], begin:
             in_turn = replace(inquiry, clock=inquiry.clock.share(1 / waiting))
             answer = _fleet(in_turn, busiest, known)
             fleets[busiest] = FleetAtDemand(answer.solution.outcome, answer.solution.reason, verified_plan(answer))
-        demand = grown(known[()].scenario, growth_factor(life.growth_percent_per_month, month))
+        demand = grown(known[avoided(inquiry.scenario)].scenario, growth_factor(life.growth_percent_per_month, month))
         yield _month(month, demand, fleets[busiest], runs=runs, catalogs=inquiry.catalogs)
 
 
@@ -139,13 +140,13 @@ def _fleet(inquiry: Inquiry, factor: float, known: dict[tuple[str, ...], Inquiry
     Args:
         inquiry: The question, on the clock of this fleet.
         factor: On the demand.
-        known: The first month's question by what is accepted in it, worked out once.
+        known: The first month's question by what is avoided in it, worked out once.
     """
 
     def solve(asked: Inquiry) -> Answer:
-        if asked.accepted not in known:
-            known[asked.accepted] = for_variations(narrowed(at_best_hours(asked)))
-        first = replace(known[asked.accepted], clock=asked.clock)
+        if asked.avoided not in known:
+            known[asked.avoided] = for_variations(narrowed(at_best_hours(asked)))
+        first = replace(known[asked.avoided], clock=asked.clock)
         return solved(first.changed(grown(first.scenario, factor)))
 
     return first_with_a_plan(inquiry, solve)

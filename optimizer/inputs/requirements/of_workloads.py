@@ -74,6 +74,8 @@ OF_WORKLOADS: Final = (
         decides="candidates",
         over="deployment",
         opens=True,
+        only_with="workloads[].min_quality",
+        prefers="avoid",
     ),
     Requirement(
         name="min_replicas",

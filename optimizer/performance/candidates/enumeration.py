@@ -12,7 +12,7 @@ from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog.engines import Engine
 from optimizer.inputs.catalog.kinds import Link
 from optimizer.inputs.catalog.models import Model
-from optimizer.inputs.catalog.quality import SIXTEEN_BIT, QualityEstimate, quality_share, unpublished_few_bits
+from optimizer.inputs.catalog.quality import SIXTEEN_BIT, QualityEstimate, quality_share
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Policy, Workload
 from optimizer.performance.market.supply import Platform
@@ -213,18 +213,3 @@ def _quality_suffices(workload: Workload, estimate: QualityEstimate | None) -> b
     if workload.min_quality is None:
         return True
     return workload.unknown_quality == "accept" if estimate is None else estimate.share >= workload.min_quality
-
-
-def unpublished(
-    configurations: Sequence[Configuration],
-    workload: Workload,
-    catalogs: Catalogs,
-    quality: Sequence[QualityEstimate | None],
-) -> Flags:
-    """(P,) whether a workload that asks for no quality does without a configuration for want of published figures."""
-    if workload.unknown_quality == "accept" or workload.min_quality is not None:
-        return np.zeros(len(configurations), dtype=np.bool_)
-    if workload.unknown_quality == "reject":
-        return np.array([estimate is None for estimate in quality], dtype=np.bool_)
-    precision = Categorical[str].of([each.precision for each in configurations])
-    return precision.passing(lambda scheme: unpublished_few_bits(catalogs, workload.model, scheme))

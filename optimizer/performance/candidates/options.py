@@ -19,7 +19,6 @@ from optimizer.performance.candidates.enumeration import (
     fixed_failures,
     needless_stages,
     qualities,
-    unpublished,
 )
 from optimizer.performance.candidates.network import fits_of, network_ms, told_apart_by_distance
 from optimizer.performance.candidates.predict import LatencyLimits, Mix, OperatingPoint, idle, sustainable_rate
@@ -227,9 +226,10 @@ def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offe
     room = memory.kv_capacity >= kv_bytes_per_sequence(setup, longest).max(axis=1)
     measured = pipeline_measured(catalogs, configurations)
     fixed["pipeline"] = needless_stages(configurations, kind, room & ~fixed["divisibility"], measured)
-    if policy.unmeasured_performance != "accept":
+    if policy.unmeasured_performance == "reject":
         fixed["measured"] = unmeasured(catalogs, configurations)
-    fixed["published"] = unpublished(configurations, workload, catalogs, quality)
+    if workload.unknown_quality == "reject" and workload.min_quality is None:
+        fixed["published"] = np.array([estimate is None for estimate in quality], dtype=np.bool_)
     network = kind.by_row([each.network_ms for each in kind.categories])
     allowed = permitted(workload, offers) & ~np.isnan(distance_ms)
     options = WorkloadOptions(

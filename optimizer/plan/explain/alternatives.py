@@ -1,6 +1,7 @@
 """Other plans beside the chosen one, each solved to its own optimum: next best, opted in, and rules of thumb."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from typing import get_args
@@ -16,6 +17,7 @@ from optimizer.inputs.catalog.quality import SIXTEEN_BIT, alike_in_quality
 from optimizer.inputs.requirements.avoided import SPEED
 from optimizer.inputs.requirements.stated import stated_requirements, with_field
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
+from optimizer.performance.candidates.avoiding import letting_in
 from optimizer.performance.candidates.options import MIXED, WorkloadOptions
 from optimizer.performance.uncertainty.evidence import unmeasured
 from optimizer.plan.question.inquiry import Inquiry
@@ -93,11 +95,11 @@ def opportunities(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternativ
     if policy.max_price_age_days is not None:
         years = f"prices older than {policy.max_price_age_days} days"
         asked.append(("old_prices", years, {"max_price_age_days": None}))
+    if SPEED in inquiry.avoided or policy.unmeasured_performance == "reject":
+        bolder = replace(inquiry, options=tuple(letting_in(choice, "measured") for choice in inquiry.options))
+        yield compared("unmeasured", "on speeds that nobody measured", chosen, lambda: bolder, admits_more=True)
     for kind, words, changes in asked:
         yield compared(kind, f"with {words}", chosen, partial(inquiry.under_policy, **changes), admits_more=True)
-    if policy.unmeasured_performance != "accept":
-        bolder = partial(inquiry.accepting, (SPEED,))
-        yield compared("unmeasured", "on speeds that nobody measured", chosen, bolder, admits_more=True)
 
 
 def availability(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:

@@ -29,7 +29,7 @@ def _speed(bought: PlannedFleet, benchmark: Benchmark | None) -> str:
     notes = [d.provenance.performance_note for d in bought.deployments if d.provenance.performance == "estimated"]
     if not notes or benchmark is None:
         return "no plan on estimated speeds, either"
-    return f"No plan rests on measured speeds: {'; '.join(dict.fromkeys(notes))}. Measure first: {benchmark.text}"
+    return f"No plan rests on measured speeds alone: {'; '.join(dict.fromkeys(notes))}. Measure first: {benchmark.text}"
 
 
 def _quality(workload: str, bought: PlannedFleet) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from optimizer.base.figures import exactly
-from optimizer.inputs.requirements.avoided import avoided_qualities, avoids_estimates
+from optimizer.inputs.requirements.avoided import SPEED
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.plan.question.inquiry import Answer
 from optimizer.plan.question.mixing import mixing_of
@@ -53,8 +53,8 @@ def _evidence(answer: Answer) -> str:
 
 def _not_avoided(answer: Answer) -> BoundOf:
     """The plans that are chosen from while what the scenario avoids is not accepted."""
-    scenario = answer.inquiry.scenario
-    return NOT_AVOIDED[avoids_estimates(scenario), bool(avoided_qualities(scenario))]
+    fields = answer.inquiry.avoided
+    return NOT_AVOIDED[SPEED in fields, any(field != SPEED for field in fields)]
 
 
 def _offers(answer: Answer) -> str:

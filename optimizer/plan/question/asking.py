@@ -6,7 +6,7 @@ change or a sweep, are of the question as it was decided.
 
 from collections.abc import Callable
 
-from optimizer.inputs.requirements.avoided import acceptable
+from optimizer.inputs.requirements.avoided import avoided, kept_to
 from optimizer.plan.question.batches import at_best_hours
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.solving import solved, solved_for_least_cost
@@ -19,29 +19,29 @@ def answered(inquiry: Inquiry) -> Answer:
 
 def decided(inquiry: Inquiry) -> Inquiry:
     """The first question that has a plan, for answers that begin with none of their own."""
-    if len(set(acceptable(inquiry.scenario))) == 1:
+    if not avoided(inquiry.scenario):
         return at_best_hours(inquiry)
     found = first_with_a_plan(inquiry, lambda asked: solved_for_least_cost(at_best_hours(asked).for_comparison()))
     return as_decided(inquiry, found)
 
 
 def as_decided(inquiry: Inquiry, answer: Answer) -> Inquiry:
-    """A question as its answer decided it: what was accepted, and when batches are worked on."""
-    return inquiry.accepting(answer.inquiry.accepted).changed(answer.inquiry.scenario)
+    """A question as its answer decided it: what is avoided, and when batches are worked on."""
+    return inquiry.keeping_to(answer.inquiry.avoided).changed(answer.inquiry.scenario)
 
 
 def first_with_a_plan(inquiry: Inquiry, solve: Callable[[Inquiry], Answer]) -> Answer:
-    """The answer to the question as it stands, or where that has no plan with what the scenario avoids accepted.
+    """The answer to the question that keeps to all that the scenario avoids, or where that has no plan to less of it.
 
     Only a proof that there is none leads on: a search that was cut short says nothing about plans on estimates. Where
-    no step has a plan the last answer stands, which admits all that the scenario does.
+    no question has a plan the last answer stands, which admits all that the scenario does.
 
     Args:
-        inquiry: The question as the scenario states it.
+        inquiry: The question with all that the scenario admits.
         solve: How it is answered.
     """
-    for fields in acceptable(inquiry.scenario):
-        answer = solve(inquiry.accepting(fields))
+    for fields in kept_to(inquiry.scenario):
+        answer = solve(inquiry.keeping_to(fields))
         if answer.solution.outcome != "infeasible":
             break
     return answer

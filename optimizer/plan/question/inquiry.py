@@ -13,12 +13,12 @@ from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.progress import BestAndBound
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.requirements.avoided import SPEED, accepting, avoiding, quality_of
+from optimizer.inputs.requirements.avoided import SPEED, avoided, quality_of
 from optimizer.inputs.requirements.stated import own_fields, policy_fields
 from optimizer.inputs.scenario.policy import InForce, Migration
 from optimizer.inputs.scenario.scenario import Policy, Scenario
-from optimizer.performance.candidates.accepting import accepted
 from optimizer.performance.candidates.apis import apis
+from optimizer.performance.candidates.avoiding import keeping_to_measured, keeping_to_published
 from optimizer.performance.candidates.mixes import OverloadedMix, with_mixes_apart, with_overloaded_predicted
 from optimizer.performance.candidates.options import WorkloadOptions, evaluate, re_rated, variants
 from optimizer.performance.candidates.periods import Periods, grouped, periods, told_apart
@@ -167,8 +167,8 @@ class Inquiry:
     """What there is to operate in the plan beside which this is answered: simple enough, where it costs little more."""
     running: tuple[InForce, ...] = ()
     """What runs today and stays where it still keeps every requirement and costs little more than the cheapest plan."""
-    accepted: tuple[str, ...] = ()
-    """Fields that say `avoid` in the scenario as it was asked, and `accept` here: no plan was found without."""
+    avoided: tuple[str, ...] = ()
+    """Fields of the scenario that avoid something and are kept to; see `question.asking`."""
     looks_ahead: bool = True
     """Whether more mixes are predicted because replicas may sustain more of them; not again once a plan is found."""
 
@@ -178,19 +178,21 @@ class Inquiry:
         offers = market(catalogs, scenario.policy, promises_latency=scenario.promises_latency)
         return cls(scenario, catalogs, offers, evaluate(scenario, catalogs, offers), clock or Clock())
 
-    def accepting(self, fields: tuple[str, ...]) -> "Inquiry":
-        """The same question where what those fields avoid may serve, too; all rates are known."""
-        scenario = accepting(self.scenario, fields)
+    def keeping_to(self, fields: Sequence[str]) -> "Inquiry":
+        """The same question where what those fields avoid does not serve; rates are known of all."""
+        options = self.options
+        if SPEED in fields:
+            options = tuple(keeping_to_measured(choice, self.catalogs) for choice in options)
         options = tuple(
-            accepted(choice, variant.workload, speed=SPEED in fields, quality=quality_of(variant.workload) in fields)
-            for choice, variant in zip(self.options, variants(scenario), strict=True)
+            keeping_to_published(choice, self.catalogs) if quality_of(choice.workload) in fields else choice
+            for choice in options
         )
-        return replace(self, scenario=scenario, options=options, accepted=(*self.accepted, *fields))
+        return replace(self, options=options, avoided=tuple(fields))
 
     @property
-    def as_asked(self) -> Scenario:
-        """The scenario before anything that it avoids was accepted."""
-        return avoiding(self.scenario, self.accepted)
+    def accepted(self) -> tuple[str, ...]:
+        """The fields that avoid what may serve here all the same."""
+        return tuple(field for field in avoided(self.scenario) if field not in self.avoided)
 
     @property
     def over_time(self) -> bool:
@@ -290,7 +292,8 @@ class Inquiry:
         self._still_wanted()
         if _asked(scenario) != _asked(self.scenario):
             offers = market(self.catalogs, scenario.policy)
-            return replace(self, scenario=scenario, market=offers, options=evaluate(scenario, self.catalogs, offers))
+            options = evaluate(scenario, self.catalogs, offers)
+            return replace(self, scenario=scenario, market=offers, options=options).keeping_to(self.avoided)
         levels = _levels(scenario) != _levels(self.scenario)
         options = self.under_levels(scenario).options if levels else self.options
         options = tuple(replace(o, workload=v.workload) for o, v in zip(options, variants(scenario), strict=True))

@@ -5,6 +5,8 @@ from decimal import Decimal
 from typing import Literal, TypeAlias
 
 from optimizer.base.model import Strict
+from optimizer.inputs.requirements.avoided import avoided
+from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.record.explanation import Explanation
 from optimizer.plan.record.fields import Figure, Outcome, Usd
 from optimizer.plan.record.fleet import (
@@ -162,6 +164,11 @@ class PlanReport(Strict):
     simulation: Simulation | None = None
     """The plan under independent arrivals, request by request; None without a plan, and where the time was up."""
     inputs: PlanInputs
+
+    def avoided(self, scenario: Scenario) -> tuple[str, ...]:
+        """The fields of its scenario that avoid something and were kept to."""
+        accepted = {item.field for item in self.accepted}
+        return tuple(field for field in avoided(scenario) if field not in accepted)
 
     @property
     def fleet(self) -> PlannedFleet:

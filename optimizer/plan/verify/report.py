@@ -6,7 +6,6 @@ from fractions import Fraction
 
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID
 from optimizer.inputs.catalog.records import Catalogs, Offer
-from optimizer.inputs.requirements.avoided import avoiding
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.record.fleet import Costs, Deployment, Purchase
 from optimizer.plan.record.origin import inputs_of
@@ -29,7 +28,9 @@ def verify_report(report: PlanReport, scenario: Scenario, catalogs: Catalogs) ->
         scenario: The one that it was made for.
         catalogs: Those that it was made from.
     """
-    checks = verify(scenario, catalogs, report.fleet, WRITTEN, report.simplicity).checks
+    checks = verify(
+        scenario, catalogs, report.fleet, WRITTEN, report.simplicity, avoided=report.avoided(scenario)
+    ).checks
     if len(checks) > 1:
         claim = Claim(scenario, catalogs, report.fleet, WRITTEN)
         checks = [
@@ -136,8 +137,7 @@ def _inputs(claim: Claim, report: PlanReport) -> Findings:
 
 
 def _same_inputs(claim: Claim, report: PlanReport) -> Iterator[tuple[str, bool]]:
-    asked = avoiding(claim.scenario, [item.field for item in report.accepted])
     yield "name", report.scenario == claim.scenario.name
-    yield "scenario", report.inputs.scenario_sha256 == inputs_of(asked, claim.catalogs).scenario_sha256
+    yield "scenario", report.inputs.scenario_sha256 == inputs_of(claim.scenario, claim.catalogs).scenario_sha256
     yield "date of the catalogs", report.catalog_as_of == claim.catalogs.as_of
     yield "confidence", claim.same(report.confidence, claim.policy.confidence)

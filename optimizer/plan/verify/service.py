@@ -201,8 +201,8 @@ def quality(claim: Claim) -> Findings:
         weights = quality_share(claim.catalogs, model.id, d.precision)
         kept = weights if d.kv_precision in SIXTEEN_BIT else None
         if kept is None:
-            # without a floor, what is avoided are weights of few bits
-            avoided = weights is None and claim.catalogs.schemes[d.precision].weight_bits <= FEW_BITS
+            few_bits = weights is None and claim.catalogs.schemes[d.precision].weight_bits <= FEW_BITS
+            avoided = few_bits and f"workloads[{d.workload}].unknown_quality" in claim.avoided
             unasked = workload.min_quality is None and workload.unknown_quality == "avoid" and not avoided
             known = unasked or workload.unknown_quality == "accept"
             yield known, f"{d.workload}: quality of {d.precision} with a {d.kv_precision} KV cache is unknown"
