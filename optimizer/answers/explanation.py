@@ -28,6 +28,7 @@ from optimizer.plan.grounds.exposure import exposure
 from optimizer.plan.grounds.filters import idle_filters
 from optimizer.plan.grounds.rejections import Census, nearest_misses
 from optimizer.plan.grounds.scope import narrow
+from optimizer.plan.grounds.track_record import track_record
 from optimizer.plan.grounds.warnings import warnings
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
@@ -66,7 +67,7 @@ def explained(
     offered += untold
     also = list(by_api(inquiry, bought))
     rules = list(rule_of_thumb(unbudgeted, bought))
-    also += availability(replace(unbudgeted, clock=few.clock.share(SHARE_OF_AVAILABILITY)), bought)
+    also += availability(replace(unbudgeted, close_enough=True), few.clock.share(SHARE_OF_AVAILABILITY), bought)
     uncompared = [item.text for item in (*others, *offered, *also, *rules) if item.outcome == "unproven"]
     week = None if _proven(answer) else answer.formulation.periods
     return Explanation(
@@ -88,6 +89,7 @@ def explained(
         breakpoints=[],
         exposure=None,
         benchmark=first_benchmark(scenario, inquiry.catalogs, bought),
+        track_record=track_record(scenario, inquiry.catalogs),
         instance_lost=instance_lost(scenario, bought),
         warnings=[
             *idle_filters(scenario, inquiry.market),

@@ -57,6 +57,13 @@ def test_the_same_work_gives_the_same_bytes(catalogs: Catalogs) -> None:
     assert as_json(one.model_copy(update=without_time)) == as_json(other.model_copy(update=without_time))
 
 
+@pytest.mark.parametrize("work", [400, 1200, 2400, 3600, 4800])
+def test_wherever_the_work_ends_there_is_an_answer(work: int, catalogs: Catalogs) -> None:
+    report = optimized(load_scenario("model-choice"), catalogs, Clock(work_limit=work)).report
+    assert report.verification.passed
+    assert report.explanation.not_worked_out or report.outcome == "optimal"
+
+
 def test_limits_on_the_command_line(optimizer: Command) -> None:
     done = optimizer("plan", "chat-8b", "--work-limit", "1", "--format", "json")
     assert done.code == 4

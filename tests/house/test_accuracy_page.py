@@ -27,6 +27,11 @@ def test_the_page_is_what_the_results_say(found: Any, script: Callable[[str], An
     golden(PAGE, script("accuracy_page").page(found))
 
 
+def test_what_plans_quote_is_what_the_results_say(found: Any, script: Callable[[str], Any], golden: Golden) -> None:
+    told = script("accuracy").kept_promises(found["decisions"]["configurations"], found["as_of"])
+    golden(ROOT / "catalogs" / "kept_promises.csv", told)
+
+
 def test_a_miss_is_called_a_miss(found: Any, script: Callable[[str], Any]) -> None:
     rows = found["schemes"]["configurations"]["tables"][0]["rows"]
     tpot = next(row for row in rows if (row["metric"], row["label"]) == ("tpot", "all"))

@@ -73,6 +73,13 @@ ONE_PROBLEM = {
         "workloads[chat].regions.allow",
         "matches nothing",
     ),
+    "a country as a region": (
+        "max_gpus: 8",
+        "regions: {allow: [eu]}",
+        11,
+        "policy.regions.allow",
+        "policy.countries is where",
+    ),
     "unknown country": ("max_gpus: 8", "countries: {deny: [uk]}", 11, "policy.countries.deny", "'uk' matches nothing"),
     "carbon without a grid": ("max_gpus: 8", "max_carbon_kg_per_month: 9", 10, "policy", "needs grid"),
     "unknown grid region": (

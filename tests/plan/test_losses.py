@@ -8,6 +8,7 @@ import pytest
 from support.asking import CHAT, few_offers
 from support.scenarios import proven
 
+from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.alternatives import availability
@@ -44,11 +45,15 @@ def test_one_word_asks_for_what_the_list_asks(word: str, asking: Asked) -> None:
 def test_surviving_an_instance_costs_what_the_row_says(asking: Asked) -> None:
     inquiry = asking()
     bought, safe = proven(inquiry), proven(asking(availability="instance"))
-    (row,) = availability(inquiry.for_comparison(), bought)
+    (row,) = availability(inquiry.for_comparison(), Clock(), bought)
     assert (row.outcome, row.monthly_cost_usd) == ("optimal", safe.monthly_cost_usd)
     assert row.difference_usd == safe.monthly_cost_usd - bought.monthly_cost_usd
     for promised in ("instance", "region", "provider"):
-        assert not list(availability(asking(availability=promised), safe))
+        assert not list(availability(asking(availability=promised), Clock(), safe))
+    (hasty,) = availability(inquiry.for_comparison().beside_a_plan(Clock()), Clock(0.0), bought)
+    assert hasty.outcome == "feasible"
+    assert "at most $" in hasty.text
+    assert row.monthly_cost_usd <= hasty.monthly_cost_usd <= 2 * bought.monthly_cost_usd
 
 
 def test_what_a_lost_instance_leaves(asking: Asked) -> None:

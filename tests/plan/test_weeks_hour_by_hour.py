@@ -179,7 +179,7 @@ def test_both_solvers_agree_on_a_week_that_one_of_them_got_wrong(
     [
         (3, {"start_up_minutes": 10}),
         (4, {"start_up_minutes": 60}),
-        (5, {"start_up_minutes": 30, "minimum_billing_hours": 4}),
+        (7, {"start_up_minutes": 30, "minimum_billing_hours": 3}),
     ],
 )
 def test_few_periods_cost_no_more_than_every_hour_where_hours_are_linked(

@@ -80,6 +80,7 @@ TABLES: Final[dict[str, CsvTable[Any]]] = {
         ("engine_defaults.csv",), engine_rows.EngineDefault, "engine, setting, before_version, gpu, min_memory_gib"
     ),
     "calibration": CsvTable(("calibration.csv",), catalog.CalibrationEntry, "parameter, group"),
+    "kept_promises": CsvTable(("kept_promises.csv",), catalog.KeptPromises, "targets, confidence"),
     "offers": CsvTable(
         ("offers.csv", "offers_seed.csv"),
         catalog.Offer,
@@ -252,6 +253,7 @@ def _assembled(rows: AllRows, gpus: Mapping[str, Gpu], on_own_terms: Priced) -> 
         engines=by_key("engines"),
         engine_defaults=in_order("engine_defaults"),
         calibration=in_order("calibration"),
+        kept_promises=in_order("kept_promises"),
         offers=on_own_terms.offers,
         terms=on_own_terms.terms,
         offer_aliases=in_order("offer_aliases"),

@@ -6,4 +6,5 @@ from pydantic import Field
 
 Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
+UnitShare = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=1)]

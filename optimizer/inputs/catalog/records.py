@@ -24,7 +24,7 @@ from optimizer.inputs.catalog.kinds import (
     QuantizedPart,
 )
 from optimizer.inputs.catalog.models import Model, ModelAlias
-from optimizer.inputs.catalog.quantities import Count, NonNegative, Positive
+from optimizer.inputs.catalog.quantities import Count, NonNegative, Positive, UnitShare
 from optimizer.inputs.catalog.terms import OfferAlias, Terms
 from optimizer.inputs.catalog.thinking import ThinkingLength
 
@@ -148,6 +148,27 @@ class CalibrationEntry(Strict):
     note: str = ""
 
 
+class KeptPromises(Strict):
+    """What became of plans for measurements that no fit had seen, planned on the bounds of a confidence.
+
+    A question sets limits, the cheapest configuration whose bounds keep them is picked, and its measurements are held
+    against them: `optimizer.answers.accuracy.decisions`.
+    """
+
+    targets: Literal["TPOT", "TTFT", "TPOT and TTFT"]
+    """What the questions limited."""
+    confidence: UnitShare
+    plans: Count
+    """Questions that got a pick."""
+    kept_share: UnitShare
+    """Of these, those whose measurements keep every limit."""
+    cost_factor: Positive
+    """Mean over those of what they cost against the cheapest that keeps the limits, known in hindsight."""
+    source: str
+    as_of: date
+    note: str = ""
+
+
 class Offer(Strict):
     """One purchasable instance: SKU, region, pricing term and the price of the whole instance."""
 
@@ -228,6 +249,8 @@ class Catalogs:
     engines: Mapping[str, Engine]
     engine_defaults: tuple[EngineDefault, ...]
     calibration: tuple[CalibrationEntry, ...]
+    kept_promises: tuple[KeptPromises, ...]
+    """What plans on this calibration kept of their promises."""
     offers: tuple[Offer, ...]
     """Listed, derived, seed and owned rows together, sorted by id; prices after discount."""
     terms: Terms

@@ -1,7 +1,9 @@
 """A scenario held against the catalogs: every name it uses must mean something there."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import Final
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.inputs.catalog.records import Catalogs
@@ -9,6 +11,8 @@ from optimizer.inputs.scenario.adapters import refused_adapters
 from optimizer.inputs.scenario.not_planned import why_not_planned
 from optimizer.inputs.scenario.restating import is_known
 from optimizer.inputs.scenario.scenario import AllowDeny, Policy, Scenario, Workload
+
+NO_HINTS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 def check_scenario(scenario: Scenario, catalogs: Catalogs) -> tuple[Finding, ...]:
@@ -66,8 +70,9 @@ def _places(asking: Workload | Policy, path: str, catalogs: Catalogs) -> Iterato
     """Providers, regions and countries that a policy or a workload allows or denies."""
     hosts = {row.provider for row in catalogs.serverless if row.model}
     yield from _lists(asking.providers, hosts | {offer.provider for offer in catalogs.offers}, f"{path}.providers")
-    yield from _lists(asking.regions, {offer.region for offer in catalogs.offers}, f"{path}.regions")
     countries = {name for region in catalogs.terms.regions.values() for name in region.names}
+    in_words = dict.fromkeys(countries, f"{path}.countries is where countries are named")
+    yield from _lists(asking.regions, {offer.region for offer in catalogs.offers}, f"{path}.regions", in_words)
     yield from _lists(asking.countries, countries, f"{path}.countries")
 
 
@@ -97,17 +102,20 @@ def _training(scenario: Scenario, catalogs: Catalogs) -> Iterator[Finding]:
             yield from _names([run.gpu], catalogs.gpus, f"lifecycle.training[{run.name}].gpu")
 
 
-def _lists(lists: AllowDeny, known: Iterable[str], path: str) -> Iterator[Finding]:
+def _lists(lists: AllowDeny, known: Iterable[str], path: str, hints: Mapping[str, str] = NO_HINTS) -> Iterator[Finding]:
     known = sorted(known)
-    yield from _names(lists.allow, known, f"{path}.allow")
-    yield from _names(lists.deny, known, f"{path}.deny")
+    yield from _names(lists.allow, known, f"{path}.allow", hints)
+    yield from _names(lists.deny, known, f"{path}.deny", hints)
 
 
-def _names(patterns: Iterable[str], known: Iterable[str], path: str) -> Iterator[Finding]:
+def _names(
+    patterns: Iterable[str], known: Iterable[str], path: str, hints: Mapping[str, str] = NO_HINTS
+) -> Iterator[Finding]:
+    """A finding for each pattern that names nothing, with a hint of its own or the nearest names."""
     known = sorted(known)
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in known):
-            hint = did_you_mean(pattern, known) or f"known: {_some(known)}"
+            hint = hints.get(pattern) or did_you_mean(pattern, known) or f"known: {_some(known)}"
             yield Finding("scenario", 0, path, f"'{pattern}' matches nothing in the catalogs", hint)
 
 

@@ -9,7 +9,7 @@ from typing import get_args
 import numpy as np
 
 from optimizer.base.arrays import Flags
-from optimizer.base.clock import LimitReached
+from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.figures import exactly
 from optimizer.inputs.catalog.kinds import SellerKind
 from optimizer.inputs.catalog.models import Model
@@ -20,7 +20,8 @@ from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
 from optimizer.performance.candidates.avoiding import letting_in
 from optimizer.performance.candidates.options import MIXED, WorkloadOptions
 from optimizer.performance.uncertainty.evidence import unmeasured
-from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.question.narrowing import restricted
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.outline import outlined
 from optimizer.plan.readback.summary import summarized
@@ -102,13 +103,20 @@ def opportunities(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternativ
         yield compared(kind, f"with {words}", chosen, partial(inquiry.under_policy, **changes), admits_more=True)
 
 
-def availability(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
-    """What surviving the loss of any instance would cost, where no promise includes it yet."""
+def availability(inquiry: Inquiry, within: Clock, chosen: PlannedFleet) -> Iterator[Alternative]:
+    """What surviving the loss of any instance would cost, where no promise includes it yet.
+
+    Where that is not known within a part of the clock, what it costs at most, with more of what the plan buys.
+    """
     policy = inquiry.scenario.policy
     if chosen.deployments and not {"instance", "region", "provider"} & set(policy.losses):
         losses = {"availability": "none", "survive": {"loss_of": (*policy.losses, "instance")}}
-        surviving = partial(inquiry.under_policy, **losses)
-        yield compared("availability", "so that any one instance may fail", chosen, surviving)
+        own = restricted(inquiry, [purchase.offer for purchase in chosen.purchases])
+        change = "so that any one instance may fail"
+        found = compared("availability", change, chosen, partial(replace(inquiry, clock=within).under_policy, **losses))
+        if found.outcome == "unproven":
+            found = compared("availability", change, chosen, partial(own.under_policy, **losses), at_most=True)
+        yield found
 
 
 def insurance(inquiry: Inquiry, chosen: PlannedFleet) -> dict[str, Alternative]:
@@ -180,15 +188,30 @@ def compared(
     keep: Sequence[Flags] | None = None,
     *,
     admits_more: bool = False,
+    at_most: bool = False,
 ) -> Alternative:
-    """An alternative beside the chosen plan, predicted if it must be, solved, and told in facts and one sentence.
-
-    Where the change `admits_more` the chosen plan is still to be had: one that is simpler and dearer changes nothing.
-    """
+    """An alternative beside the chosen plan, predicted if it must be, solved, and told as `told` says."""
     try:
         answer = solved(asked(), keep)
     except LimitReached as reached:
         return without_plan(kind, change, "unproven", f"not compared, {reached}")
+    return told(kind, change, chosen, answer, admits_more=admits_more, at_most=at_most)
+
+
+def told(
+    kind: str,
+    change: str,
+    chosen: PlannedFleet,
+    answer: Answer,
+    *,
+    admits_more: bool = False,
+    at_most: bool = False,
+) -> Alternative:
+    """A solved alternative beside the chosen plan, in facts and one sentence.
+
+    Where the change `admits_more` the chosen plan is still to be had: one that is simpler and dearer changes nothing.
+    Where only some plans were looked at it costs that `at_most`.
+    """
     if answer.solution.outcome not in ("optimal", "feasible"):
         return without_plan(kind, change, answer.solution.outcome, "no plan meets the scenario")
     other: Outline = outlined(answer)
@@ -196,15 +219,16 @@ def compared(
         other = chosen
     difference = other.monthly_cost_usd - chosen.monthly_cost_usd
     summary = summarized(other)
-    at_most = "at most " if answer.solution.outcome == "feasible" else ""
+    outcome: Outcome = "feasible" if at_most else answer.solution.outcome
+    bounded = "at most " if outcome == "feasible" else ""
     return Alternative(
         kind=kind,
         change=change,
-        outcome=answer.solution.outcome,
+        outcome=outcome,
         monthly_cost_usd=other.monthly_cost_usd,
         difference_usd=difference,
         summary=summary,
-        text=f"{change}: {at_most}${other.monthly_cost_usd:,.2f} a month ({signed(difference)}), {summary}",
+        text=f"{change}: {bounded}${other.monthly_cost_usd:,.2f} a month ({signed(difference)}), {summary}",
     )
 
 

@@ -163,6 +163,16 @@ class Benchmark(Strict):
     text: str
 
 
+class TrackRecord(Strict):
+    """How often promises on the same confidence were kept by measurements that no fit had seen."""
+
+    targets: str
+    confidence: Figure
+    plans: int
+    kept_share: Figure
+    text: str
+
+
 class Exposure(Strict):
     """The estimates to which the decision is most exposed, and the measurement to make first."""
 
@@ -191,6 +201,8 @@ class Explanation(Strict):
     exposure: Exposure | None
     benchmark: Benchmark | None = None
     """The one to run before signing: of the dearest deployment that nobody measured, else of the dearest."""
+    track_record: TrackRecord | None = None
+    """Of plans that promise the same latencies; None where none is promised, or nobody looked."""
     instance_lost: InstanceLost | None = None
     """None where nothing is rented."""
     warnings: list[str]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from optimizer.base.clock import LimitReached
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.explain.alternatives import compared, without_plan
+from optimizer.plan.explain.alternatives import told, without_plan
 from optimizer.plan.grounds.second_prices import of_hosted
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
@@ -25,16 +25,17 @@ def by_api(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
     change = f"from hosted APIs{f', which promise no {unpromised}' if unpromised else ''}"
     try:
         question = hosted(inquiry, SERVERLESS)
+        stops = missing(question, SERVERLESS)
+        answer = None if stops else solved(question)
     except LimitReached as reached:
         yield without_plan(KIND, change, "unproven", f"not compared, {reached}")
         return
-    stops = missing(question, SERVERLESS)
-    if stops:
+    if answer is None:
         yield without_plan(KIND, change, "infeasible", "; ".join(stop.text for stop in stops))
         return
-    row = compared(KIND, change, chosen, lambda: question)
+    row = told(KIND, change, chosen, answer)
     if row.outcome in SOLVED:
-        doubts = dict.fromkeys(of_hosted(inquiry.catalogs, outlined(solved(question)).hosted))
+        doubts = dict.fromkeys(of_hosted(inquiry.catalogs, outlined(answer).hosted))
         row = row.model_copy(update={"text": "; ".join([row.text, *doubts])})
     yield row
 

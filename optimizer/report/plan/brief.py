@@ -95,5 +95,6 @@ def proof_section(report: PlanReport, proof: str) -> Section:
     missing = len(report.explanation.not_worked_out)
     left_out = f"{missing} comparisons were left out when a limit was reached; --verbose names them" if missing else ""
     rest = "the whole explanation: --verbose, --format markdown, or optimizer report"
-    tried = confirmed_line(report.simulation)
-    return Section("How sure", ("; ".join(filter(None, (proof, verified))), tried, left_out, rest))
+    tried, record = confirmed_line(report.simulation), report.explanation.track_record
+    kept = record.text if record else ""
+    return Section("How sure", ("; ".join(filter(None, (proof, verified))), tried, kept, left_out, rest))

@@ -271,8 +271,9 @@ def _basis(report: PlanReport, verbose: bool) -> Section:
         line for d in report.deployments for line in (_provenance(d, verbose), filled(ENGINE, d) if verbose else "")
     )
     left_out = _left_out(report.explanation.not_worked_out)
-    tried = confirmed_line(report.simulation)
-    lines = (_proof(report), _not_considered(report), _search(report), verified, tried, left_out, *known)
+    tried, record = confirmed_line(report.simulation), report.explanation.track_record
+    kept = record.text if record else ""
+    lines = (_proof(report), _not_considered(report), _search(report), verified, tried, kept, left_out, *known)
     return Section("How sure", lines)
 
 
