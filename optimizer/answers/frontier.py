@@ -225,7 +225,7 @@ def _cost(point: Point) -> str:
 
 
 def _summary(inquiry: Inquiry, fields: str, solved: Sequence[Point], limit: Limit | None) -> str:
-    name, measured = inquiry.scenario.name, " on measured speeds" if SPEED in inquiry.avoided else ""
+    name, plan = inquiry.scenario.name, f"plan{' on measured speeds' if SPEED in inquiry.avoided else ''}"
     costs = [float(point.cost_usd) for point in solved if point.cost_usd is not None]
     if not costs:
         found = all(point.outcome == "infeasible" for point in solved)
@@ -235,6 +235,6 @@ def _summary(inquiry: Inquiry, fields: str, solved: Sequence[Point], limit: Limi
     ended = f"; the {limit} was reached before every change of plan was found" if limit else ""
     infeasible = f", {len(solved) - len(costs)} without a plan" if len(costs) < len(solved) else ""
     return (
-        f"The cheapest plan{measured} for {name} costs ${min(costs):,.2f} to ${max(costs):,.2f} a month along {fields}: "
+        f"The cheapest {plan} for {name} costs ${min(costs):,.2f} to ${max(costs):,.2f} a month along {fields}: "
         f"{len(solved)} points, {proof}{infeasible}{ended}."
     )

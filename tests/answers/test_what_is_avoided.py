@@ -148,11 +148,19 @@ def test_a_plan_file_and_its_certificate_hold_what_was_kept_to(
     assert all(check.passed for check in checks_of(proof, report, scenario, few))
 
 
-def test_a_plan_on_estimates_that_does_not_say_so_is_refused(
-    accepted: PlanReport, few: Catalogs, tmp_path: Path
+@pytest.mark.parametrize(
+    ("own", "policy", "check", "text"),
+    [
+        ({}, ONLY_UNMEASURED, "offers", f"somebody measured {UNMEASURED}"),
+        ({"model": UNPUBLISHED}, {}, "quality", "quality of int4 with a fp8 KV cache is unknown"),
+    ],
+    ids=["speed", "quality"],
+)
+def test_a_plan_that_does_not_say_what_it_accepted_is_refused(
+    own: dict[str, Any], policy: dict[str, Any], check: str, text: str, few: Catalogs, tmp_path: Path
 ) -> None:
-    silent = tmp_path / "silent.json"
-    silent.write_text(as_json(accepted.model_copy(update={"accepted": ()})), encoding="utf-8")
-    broken = [check for check in verify_plan(silent, few).checks if not check.passed]
-    assert [check.name for check in broken] == ["offers"]
-    assert f"somebody measured {UNMEASURED}" in broken[0].text
+    honest, silent = optimize(asked(own, **policy), few), tmp_path / "silent.json"
+    silent.write_text(as_json(honest.model_copy(update={"accepted": ()})), encoding="utf-8")
+    broken = [found for found in verify_plan(silent, few).checks if not found.passed]
+    assert [found.name for found in broken] == [check]
+    assert text in broken[0].text

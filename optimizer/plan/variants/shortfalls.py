@@ -105,7 +105,7 @@ def _of_configuration(closest: Closest, catalogs: Catalogs) -> Iterator[Shortfal
         if criterion.name == "measured":
             said = f"speed: nobody measured {', '.join(not_measured(catalogs, configuration))}; {name} is an estimate"
         if criterion.name == "published":
-            said = f"quality: nobody published what {configuration.precision} keeps of {workload.model}'s"
+            said = f"quality: nobody published what {workload.model} keeps of it in {configuration.precision}"
         if criterion.name == "engine_calibrated":
             said = f"{label}: {uncalibrated(catalogs, configuration.engine, catalogs.gpus[configuration.gpu])}"
         yield Shortfall(
