@@ -5,6 +5,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from optimizer.base.clock import Limit, LimitReached, until_limit
+from optimizer.inputs.requirements.avoided import SPEED
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.alternatives import (
     availability,
@@ -165,7 +166,8 @@ def with_variations(
 
 
 def _summary(answer: Answer, bought: PlannedFleet, simplicity: Simplicity) -> str:
-    of_those = " of the plans considered" if narrow(answer) else ""
+    machines_alone = SPEED in answer.inquiry.avoided and not bought.hosted
+    of_those = " of the plans considered" if narrow(answer) else " on measured speeds" if machines_alone else ""
     gap = f"{answer.solution.relative_gap:.2%}"
     if simplicity.cheapest is None:
         proof = f"proven optimal{of_those}" if _proven(answer) else f"within {gap}{of_those}"

@@ -11,9 +11,10 @@ from optimizer.base.figures import exactly
 from optimizer.base.model import Strict
 from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.requirements.avoided import SPEED
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.question.batches import at_best_hours
+from optimizer.plan.question.asking import decided
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.question.solving import for_variations
@@ -138,7 +139,7 @@ def swept(
     if findings:
         raise InputError(findings)
     first, second = _axes(scenario, sweeps)
-    whole = replace(at_best_hours(Inquiry.of(scenario, catalogs, clock)), simplifies=False)
+    whole = replace(decided(Inquiry.of(scenario, catalogs, clock)), simplifies=False)
     inquiry = whole if any(sweep.field == "min_quality" for sweep in sweeps) else narrowed(whole)
     inquiry = for_variations(inquiry)
     begin, steps = progress or silent, iter(frontier_steps(sweeps))
@@ -155,7 +156,7 @@ def swept(
     plans = list(dict.fromkeys(summarized(point.plan) for point in (*solved, *ends) if point.plan))
     return Frontier(
         scenario=scenario.name,
-        summary=_summary(scenario, " and ".join(sweep.name for sweep in sweeps), solved, limit),
+        summary=_summary(inquiry, " and ".join(sweep.name for sweep in sweeps), solved, limit),
         sweeps=[
             SweptField(field=sweep.name, values=list(sweep.values()), unit=SWEEPABLE[sweep.field]) for sweep in sweeps
         ],
@@ -223,16 +224,17 @@ def _cost(point: Point) -> str:
     return "no plan" if point.cost_usd is None else f"${point.cost_usd:,.2f}"
 
 
-def _summary(scenario: Scenario, fields: str, solved: Sequence[Point], limit: Limit | None) -> str:
+def _summary(inquiry: Inquiry, fields: str, solved: Sequence[Point], limit: Limit | None) -> str:
+    name, plan = inquiry.scenario.name, f"plan{' on measured speeds' if SPEED in inquiry.avoided else ''}"
     costs = [float(point.cost_usd) for point in solved if point.cost_usd is not None]
     if not costs:
         found = all(point.outcome == "infeasible" for point in solved)
-        return f"No plan {'meets' if found else 'was found in time for'} {scenario.name} anywhere along {fields}."
+        return f"No plan {'meets' if found else 'was found in time for'} {name} anywhere along {fields}."
     proven = all(point.outcome in ("optimal", "infeasible") for point in solved)
     proof = "each proven optimal" if proven else "some not proven in time"
     ended = f"; the {limit} was reached before every change of plan was found" if limit else ""
     infeasible = f", {len(solved) - len(costs)} without a plan" if len(costs) < len(solved) else ""
     return (
-        f"The cheapest plan for {scenario.name} costs ${min(costs):,.2f} to ${max(costs):,.2f} a month along {fields}: "
+        f"The cheapest {plan} for {name} costs ${min(costs):,.2f} to ${max(costs):,.2f} a month along {fields}: "
         f"{len(solved)} points, {proof}{infeasible}{ended}."
     )

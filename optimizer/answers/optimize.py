@@ -16,13 +16,13 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.simplicity import simplicity_of
+from optimizer.plan.grounds.accepted import accepted_of
 from optimizer.plan.grounds.question import asked
 from optimizer.plan.grounds.rejections import Census, census
 from optimizer.plan.grounds.scope import bound_of, reason_of, scope_of
-from optimizer.plan.question.batches import at_best_hours
+from optimizer.plan.question.asking import answered
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.mixing import mixing_of
-from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.costs import costs
 from optimizer.plan.record.explanation import Explanation
 from optimizer.plan.record.fields import CENT
@@ -120,7 +120,7 @@ def optimized(
         counts = census(inquiry.options, inquiry.market)
     with watch.phase("solving"):
         asked_first = replace(inquiry, clock=clock.share(SHARE_OF_PLAN), best_and_bound=best_and_bound)
-        answer = solved(at_best_hours(asked_first))
+        answer = answered(asked_first)
         inquiry = answer.inquiry
     if answer.solution.outcome not in ("optimal", "feasible"):
         with watch.phase("comparing"):
@@ -157,7 +157,7 @@ def verified(inquiry: Inquiry, bought: PlannedFleet, simplicity: Simplicity | No
     Raises:
         VerificationFailed: one does not.
     """
-    verification = verify(inquiry.scenario, inquiry.catalogs, bought, simplicity=simplicity)
+    verification = verify(inquiry.scenario, inquiry.catalogs, bought, simplicity=simplicity, avoided=inquiry.avoided)
     if not verification.passed:
         wrong = "; ".join(f"{check.name}: {check.text}" for check in verification.checks if not check.passed)
         raise VerificationFailed(f"the plan for {inquiry.scenario.name} is withheld, it breaks its promises: {wrong}")
@@ -185,6 +185,7 @@ def _report(
         monthly_cost_usd=total,
         cheapest_usd=least,
         simplicity=simplicity,
+        accepted=tuple(accepted_of(inquiry, fleet, explanation.benchmark)),
         bound_usd=_bound_usd(solution, least),
         bound_of=bound_of(answer),
         relative_gap=solution.relative_gap,

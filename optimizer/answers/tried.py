@@ -10,9 +10,8 @@ from typing import Final
 
 from optimizer.base.clock import Clock
 from optimizer.performance.candidates.lowering import LoweredRate, others_lowered
-from optimizer.plan.question.batches import at_best_hours
+from optimizer.plan.question.asking import answered
 from optimizer.plan.question.inquiry import Answer, Inquiry
-from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.simulation import HeldRate, Simulation, SimulationRound
@@ -69,15 +68,15 @@ def tried(asked: Inquiry, answer: Answer, clock: Clock) -> SimulatedPlan:
     return SimulatedPlan(answer, bought, found.model_copy(update={"rounds": tuple(rounds)}))
 
 
-def answered(asked: Inquiry) -> Answer:
+def confirmed_answer(asked: Inquiry) -> Answer:
     """The answer to a question whose plan is the one that `plan` shows; its inquiry counts on no more than that."""
-    answer = solved(asked)
+    answer = answered(asked)
     return answer if answer.solution.cost_usd_per_month is None else tried(asked, answer, asked.clock).answer
 
 
 def _with_less(asked: Inquiry, lowered: Sequence[LoweredRate], clock: Clock) -> Answer:
     """The question again, with replicas counted on for less."""
-    return solved(at_best_hours(replace(asked, clock=clock.share(SHARE_OF_ROUND)).with_lowered(lowered)))
+    return answered(replace(asked, clock=clock.share(SHARE_OF_ROUND)).with_lowered(lowered))
 
 
 def _round(

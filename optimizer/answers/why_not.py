@@ -5,7 +5,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Final, Literal
 
-from optimizer.answers.tried import answered
+from optimizer.answers.tried import confirmed_answer
 from optimizer.base.clock import Clock, Limit, until_limit
 from optimizer.base.errors import InputError
 from optimizer.base.model import Strict
@@ -19,7 +19,7 @@ from optimizer.plan.explain.conflict import plan_without
 from optimizer.plan.explain.pricing import SAME_COST, crossing
 from optimizer.plan.explain.ways_out import WayOut, alone, relaxation, together
 from optimizer.plan.grounds.cost_factors import CostFactor, cost_factors
-from optimizer.plan.question.batches import at_best_hours
+from optimizer.plan.question.asking import as_decided
 from optimizer.plan.question.forcing import MENDABLE, OF_CONFIGURATIONS, OF_OFFERS, Choice, forced, offers_of, unknown
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.solving import solved
@@ -107,14 +107,14 @@ def why_not(
     begin = progress or silent
     begin("predicting")
     clock = Clock(time_limit_s, work_limit)
-    inquiry = at_best_hours(Inquiry.of(scenario, catalogs, clock.share(SHARE_OF_EACH_PLAN)))
+    inquiry = Inquiry.of(scenario, catalogs, clock.share(SHARE_OF_EACH_PLAN))
     findings = tuple(unknown(choice, inquiry))
     if findings:
         raise InputError(findings)
     begin("solving")
-    answer = answered(inquiry)
+    answer = confirmed_answer(inquiry)
     chosen = _bought(answer)
-    inquiry = replace(inquiry, clock=clock.share(SHARE_OF_EACH_PLAN)).with_lowered(answer.inquiry.lowered)
+    inquiry = replace(as_decided(inquiry, answer), clock=clock.share(SHARE_OF_EACH_PLAN))
     proposal = forced(inquiry, choice)
     begin("comparing")
     if proposal is None:

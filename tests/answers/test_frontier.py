@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 from support.command import Command
-from support.scenarios import monthly_cost
+from support.scenarios import accepting, monthly_cost
 
 from optimizer import load_scenario
 from optimizer.answers.frontier import Frontier, frontier, sweep_of
@@ -24,7 +24,7 @@ def few(market_of: Callable[..., Catalogs]) -> Catalogs:
 
 @pytest.fixture(scope="module")
 def scenario() -> Scenario:
-    return load_scenario("chat-8b")
+    return accepting(load_scenario("chat-8b"))
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,6 @@ HELD_OTHERWISE = {
     "own_providers": "in which offers a workload's candidates fit",
     "own_regions": "in which offers a workload's candidates fit",
     "own_countries": "in which offers a workload's candidates fit",
-    "unknown_quality": "in the criterion of quality",
 }
 """Requirements that are neither a family of rows nor a criterion, and where they act."""
 

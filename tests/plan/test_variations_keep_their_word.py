@@ -31,7 +31,12 @@ SCENARIO = {
             "min_quality": 0.99,
         }
     ],
-    "policy": {"max_gpus": 4, "max_monthly_usd": 9000, "quotas": [{"provider": "nebius", "max_gpus": 2}]},
+    "policy": {
+        "max_gpus": 4,
+        "max_monthly_usd": 9000,
+        "quotas": [{"provider": "nebius", "max_gpus": 2}],
+        "unmeasured_performance": "accept",
+    },
 }
 NEAR = Decimal("0.01")
 

@@ -49,6 +49,14 @@ def monthly_cost(scenario: Scenario, catalogs: Catalogs) -> Decimal | None:
     return read_back(answer).monthly_cost_usd if answer.solution.outcome == "optimal" else None
 
 
+def accepting(scenario: Scenario) -> Scenario:
+    """The scenario that plans on what nobody measured or published like on anything else, as `Inquiry.of` does."""
+    accepts = {"unknown_quality": "accept"}
+    workloads = tuple(each if each.min_quality else each.model_copy(update=accepts) for each in scenario.workloads)
+    changed = with_policy(scenario, unmeasured_performance="accept")
+    return changed.model_copy(update={"workloads": workloads})
+
+
 def with_policy(scenario: Scenario, **changes: object) -> Scenario:
     """The scenario under a changed policy, validated as if it had been written so."""
     return Scenario.model_validate(scenario.model_dump() | {"policy": scenario.policy.model_dump() | changes})

@@ -9,7 +9,7 @@ from typing import Final, get_args
 from optimizer.answers.compare.hosting import hosting_facts, hostings
 from optimizer.answers.compare.rows import Ruler, row, row_without_plan
 from optimizer.answers.compare.types import Compared, Comparison, HostingFacts
-from optimizer.answers.tried import answered
+from optimizer.answers.tried import confirmed_answer
 from optimizer.answers.verified_plan import verified_plan
 from optimizer.base.clock import Clock
 from optimizer.base.errors import Finding, InputError, did_you_mean
@@ -17,7 +17,7 @@ from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.question.batches import at_best_hours
+from optimizer.plan.question.asking import as_decided
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.readback.readback import read_back
@@ -66,11 +66,10 @@ def compare(
     begin = progress or silent
     begin("predicting")
     clock = Clock(time_limit_s, work_limit)
-    inquiry = at_best_hours(Inquiry.of(scenario, catalogs, clock.share(SHARE_OF_PLAN)))
-    inquiry = replace(inquiry, clock=Clock())
+    inquiry = Inquiry.of(scenario, catalogs)
     begin("solving")
-    answer = answered(replace(inquiry, clock=clock.share(SHARE_OF_PLAN)))
-    inquiry = inquiry.with_lowered(answer.inquiry.lowered)
+    answer = confirmed_answer(replace(inquiry, clock=clock.share(SHARE_OF_PLAN)))
+    inquiry = as_decided(inquiry, answer)
     begin("comparing")
     ruler = Ruler.of(inquiry, verified_plan(answer))
     if by == HOSTING:

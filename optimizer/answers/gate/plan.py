@@ -5,14 +5,13 @@ from decimal import Decimal
 
 from optimizer.answers.gate.baseline import GatePlan
 from optimizer.answers.optimize import optimized
-from optimizer.answers.tried import answered
+from optimizer.answers.tried import confirmed_answer
 from optimizer.answers.verified_plan import verified_plan
 from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.policy import InForce
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.question.batches import at_best_hours
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.fields import cents
 from optimizer.plan.record.origin import inputs_of
@@ -39,8 +38,7 @@ def planned(scenario: Scenario, catalogs: Catalogs, clock: Clock, running: tuple
     Raises:
         VerificationFailed: the plan did not survive independent arithmetic.
     """
-    inquiry = at_best_hours(Inquiry.of(scenario, catalogs, clock))
-    answer = answered(replace(inquiry, running=running))
+    answer = confirmed_answer(replace(Inquiry.of(scenario, catalogs, clock), running=running))
     bought = verified_plan(answer)
     if bought is None:
         report = optimized(scenario, catalogs, clock).report
@@ -63,8 +61,7 @@ def planned_usd(
     """A month of the plan; None where these catalogs do not know what is asked, or nothing is proven in time."""
     if check_scenario(scenario, catalogs):
         return None
-    inquiry = at_best_hours(Inquiry.of(scenario, catalogs, clock))
-    answer = answered(replace(inquiry, running=running))
+    answer = confirmed_answer(replace(Inquiry.of(scenario, catalogs, clock), running=running))
     if answer.solution.outcome != "optimal":
         return None
     bought = verified_plan(answer)

@@ -21,11 +21,13 @@ from optimizer.base.units import (
     WATTS_PER_KILOWATT,
 )
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.requirements.avoided import avoided
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Grid, Lifecycle, Scenario, Workload
 from optimizer.performance.market.market import grid_g_per_kwh
+from optimizer.plan.question.asking import first_with_a_plan
 from optimizer.plan.question.batches import at_best_hours
-from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.question.solving import for_variations, solved
 from optimizer.plan.readback.summary import summarized
@@ -76,9 +78,9 @@ def lifecycle(
     findings = check_scenario(scenario, catalogs)
     if findings:
         raise InputError(findings)
-    inquiry = at_best_hours(Inquiry.of(scenario, catalogs, Clock(time_limit_s, work_limit)))
+    inquiry = Inquiry.of(scenario, catalogs, Clock(time_limit_s, work_limit))
     runs = [priced(run, inquiry.market) for run in life.training]
-    months = _added_up(runs, list(_months(for_variations(narrowed(inquiry)), life, runs, progress or silent)))
+    months = _added_up(runs, list(_months(inquiry, life, runs, progress or silent)))
     training = [training_cost(run, life.months, catalogs, scenario.policy.grid) for run in runs]
     return _report(inquiry, life, runs, training, months)
 
@@ -116,6 +118,7 @@ def _grown(workload: Workload, factor: float) -> Workload:
 def _months(inquiry: Inquiry, life: Lifecycle, runs: Sequence[PricedRun], begin: Progress) -> Iterator[MonthOfLife]:
     """Every month but for its cumulative spend; a fleet is planned for the busiest of the months it is kept for."""
     fleets: dict[float, FleetAtDemand] = {}
+    known: dict[tuple[str, ...], Inquiry] = {}
     for month in range(1, life.months + 1):
         first = month - (month - 1) % life.replan_every_months
         kept_for = range(first, min(first + life.replan_every_months, life.months + 1))
@@ -125,10 +128,28 @@ def _months(inquiry: Inquiry, life: Lifecycle, runs: Sequence[PricedRun], begin:
             # what is left in equal shares for the fleets still to be planned
             waiting = math.ceil((life.months - month + 1) / life.replan_every_months)
             in_turn = replace(inquiry, clock=inquiry.clock.share(1 / waiting))
-            answer = solved(in_turn.changed(grown(inquiry.scenario, busiest)))
+            answer = _fleet(in_turn, busiest, known)
             fleets[busiest] = FleetAtDemand(answer.solution.outcome, answer.solution.reason, verified_plan(answer))
-        demand = grown(inquiry.scenario, growth_factor(life.growth_percent_per_month, month))
+        demand = grown(known[avoided(inquiry.scenario)].scenario, growth_factor(life.growth_percent_per_month, month))
         yield _month(month, demand, fleets[busiest], runs=runs, catalogs=inquiry.catalogs)
+
+
+def _fleet(inquiry: Inquiry, factor: float, known: dict[tuple[str, ...], Inquiry]) -> Answer:
+    """The fleet at so many times the first month's demand.
+
+    Args:
+        inquiry: The question, on the clock of this fleet.
+        factor: On the demand.
+        known: The first month's question by what is avoided in it, worked out once.
+    """
+
+    def solve(asked: Inquiry) -> Answer:
+        if asked.avoided not in known:
+            known[asked.avoided] = for_variations(narrowed(at_best_hours(asked)))
+        first = replace(known[asked.avoided], clock=asked.clock)
+        return solved(first.changed(grown(first.scenario, factor)))
+
+    return first_with_a_plan(inquiry, solve)
 
 
 def _month(

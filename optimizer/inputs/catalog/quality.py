@@ -17,6 +17,9 @@ def alike_in_quality(scheme_id: str) -> frozenset[str]:
     return SIXTEEN_BIT if scheme_id in SIXTEEN_BIT else frozenset({scheme_id})
 
 
+FEW_BITS: Final = 5
+"""Of a weight, scales included: up to here what a model loses differs so much that nobody can tell without a figure."""
+
 TRUSTED_KINDS: Final[tuple[BenchmarkKind, ...]] = ("suite", "single")
 """In order of trust. Judged contests and headlines aren't used: their noise exceeds what quantization costs."""
 
@@ -66,6 +69,11 @@ def quality_share(catalogs: Catalogs, model_id: str, scheme_id: str) -> QualityE
         if chosen:
             return _median(chosen, kind)
     return None
+
+
+def unpublished_few_bits(catalogs: Catalogs, model_id: str, scheme_id: str) -> bool:
+    """Whether a scheme stores weights in few bits and nobody published what the model keeps under it."""
+    return catalogs.schemes[scheme_id].weight_bits <= FEW_BITS and quality_share(catalogs, model_id, scheme_id) is None
 
 
 def _by_definition(model: Model, scheme_id: str) -> str:

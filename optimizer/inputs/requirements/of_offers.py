@@ -71,6 +71,8 @@ LISTS: Final = (
         sentence="Nothing serves that nobody measured the like of.",
         without="accept",
         decides="candidates",
+        opens=True,
+        prefers="avoid",
     ),
 )
 """Lists of names, and what is known of their speed, which can only be dropped."""

@@ -73,7 +73,9 @@ OF_WORKLOADS: Final = (
         without="accept",
         decides="candidates",
         over="deployment",
+        opens=True,
         only_with="workloads[].min_quality",
+        prefers="avoid",
     ),
     Requirement(
         name="min_replicas",

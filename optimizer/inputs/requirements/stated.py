@@ -99,11 +99,13 @@ def waivable(scenario: Scenario) -> tuple[StatedRequirement, ...]:
 def _stated(requirement: Requirement, scenario: Scenario, workload: Workload | None) -> Iterator[StatedRequirement]:
     """The requirement as it is stated: nothing where it asks nothing, one item a statistic of a latency."""
     name = "" if workload is None else workload.name
-    if requirement.only_with and not _stands(requirement.only_with, scenario, workload):
+    stands = bool(requirement.only_with) and _stands(requirement.only_with, scenario, workload)
+    if requirement.only_with and not stands and not requirement.prefers:
         return
     for field in (requirement.field, *requirement.also):
         value, default = _value(field, scenario, workload), _default(field)
-        if _asks_nothing(requirement, value, default):
+        preferred = bool(requirement.prefers) and value == requirement.prefers and not stands
+        if preferred or _asks_nothing(requirement, value, default):
             continue
         path = field.replace("[]", f"[{name}]", 1)
         if isinstance(value, Latency):

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -57,6 +57,8 @@ PositiveShare = Annotated[float, Number, Field(gt=0, le=1)]
 Whole = Annotated[int, Number, Field(ge=0, le=1_000_000)]
 PositiveWhole = Annotated[int, Number, Field(ge=1, le=1_000_000)]
 People = Annotated[int, Number, Field(ge=1, le=10_000_000_000)]
+WithoutEvidence = Literal["reject", "avoid", "accept"]
+"""What is done with what nobody published: never planned on, only where no other plan exists, or like anything else."""
 ManyTokens = Annotated[float, Number, Field(gt=0, le=1e18)]
 Usd = Annotated[float, Number, Field(ge=0, le=1e12)]
 PositiveUsd = Annotated[float, Number, Field(gt=0, le=1e12)]

@@ -22,6 +22,7 @@ from optimizer.inputs.scenario.fields import (
     Share,
     Usd,
     Whole,
+    WithoutEvidence,
     everywhere,
 )
 
@@ -243,8 +244,9 @@ class Policy(Strict):
     """GPUs that share each layer."""
     max_pipeline_parallel: PositiveWhole | None = None
     """Stages that the layers are split into."""
-    unmeasured_performance: Literal["reject", "accept"] = "accept"
-    """Whether hosted APIs may serve, and GPUs, engines and precisions of whose like nobody published a measurement."""
+    unmeasured_performance: WithoutEvidence = "avoid"
+    """Whether GPUs, engines and precisions serve of whose like nobody published a measurement: not where another plan
+    exists, never, or as any other. Hosted APIs, which `hosting` admits, are left out where they are rejected."""
     max_monthly_usd: PositiveUsd | None = None
     max_gpus: Whole | None = None
     max_distinct_configurations: PositiveWhole | None = None

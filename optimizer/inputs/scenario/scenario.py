@@ -24,6 +24,7 @@ from optimizer.inputs.scenario.fields import (
     Rate,
     Tokens,
     Whole,
+    WithoutEvidence,
     everywhere,
     repeated,
 )
@@ -216,8 +217,9 @@ class Workload(Strict):
     """The round trip by region with wildcards, the first pattern that matches counting, or one number."""
     slo: Slo = Slo()
     min_quality: PositiveShare | None = None
-    unknown_quality: Literal["reject", "accept"] = "reject"
-    """Whether a precision whose quality nobody published passes `min_quality`."""
+    unknown_quality: WithoutEvidence = "avoid"
+    """Whether a precision serves whose quality nobody published: avoided, it passes no `min_quality`, and without one
+    weights of few bits serve only where no other plan exists; rejected, it never serves."""
     min_replicas: Whole = 0
     """Replicas that run in every hour, however little is asked."""
     max_replicas: PositiveWhole | None = None

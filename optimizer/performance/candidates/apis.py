@@ -110,6 +110,12 @@ def _hosted(workload: Workload, catalogs: Catalogs) -> Iterator[ServerlessPrice]
     return (row for row in catalogs.serverless if row.model == model)
 
 
+def asks_for_quality(workload: Workload) -> bool:
+    """Whether quality is asked for of what is not published, which the precision of an API is not."""
+    floor = workload.min_quality is not None and workload.unknown_quality != "accept"
+    return floor or workload.unknown_quality == "reject"
+
+
 def _failures(
     row: ServerlessPrice, item: RequestClass, workload: Workload, policy: Policy, catalogs: Catalogs
 ) -> list[str]:
@@ -126,7 +132,7 @@ def _failures(
         "api_price_complete": not usd_per_request(row, item, workload.cached_input_share),
         "api_context": row.max_input_tokens is not None and item.input_tokens > row.max_input_tokens,
         "api_weights": alias is not None and workload.model not in catalogs.models and alias.relation in TUNED,
-        "api_quality": workload.min_quality is not None and workload.unknown_quality == "reject",
+        "api_quality": asks_for_quality(workload),
         "api_measured": policy.unmeasured_performance == "reject",
         "api_precision": bool(policy.precisions or policy.kv_precisions),
         "api_carbon": policy.max_carbon_kg_per_month is not None,

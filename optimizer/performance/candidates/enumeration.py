@@ -212,4 +212,4 @@ def _engine_runs(catalogs: Catalogs, engine: str, gpu: str, precision: str) -> b
 def _quality_suffices(workload: Workload, estimate: QualityEstimate | None) -> bool:
     if workload.min_quality is None:
         return True
-    return workload.unknown_quality != "reject" if estimate is None else estimate.share >= workload.min_quality
+    return workload.unknown_quality == "accept" if estimate is None else estimate.share >= workload.min_quality

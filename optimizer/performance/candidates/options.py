@@ -23,7 +23,7 @@ from optimizer.performance.candidates.enumeration import (
 from optimizer.performance.candidates.network import fits_of, network_ms, told_apart_by_distance
 from optimizer.performance.candidates.predict import LatencyLimits, Mix, OperatingPoint, idle, sustainable_rate
 from optimizer.performance.candidates.triangulation import Simplex, joined_classes, triangulated
-from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
+from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA, KNOWN_ANYWAY
 from optimizer.performance.market.market import Market, permitted
 from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.memory import MemoryUse, kv_bytes_per_sequence, memory_use
@@ -55,7 +55,7 @@ class PoolOptions(RowArrays):
         value: (P, criteria) the number that was tested; NaN where a test compares no numbers.
         limit: (P, criteria) what it was tested against.
         rate_per_s: (P,) the largest rate of one replica within the limits; 0 for those that fail a criterion
-            which no load can mend.
+            which no load can mend, save what nobody published of them.
         limited_by: (P,) index into LIMITS of what stops a higher rate.
     """
 
@@ -232,6 +232,8 @@ def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offe
     fixed["pipeline"] = needless_stages(configurations, kind, room & ~fixed["divisibility"], measured)
     if policy.unmeasured_performance == "reject":
         fixed["measured"] = unmeasured(catalogs, configurations)
+    if workload.unknown_quality == "reject" and workload.min_quality is None:
+        fixed["published"] = np.array([estimate is None for estimate in quality], dtype=np.bool_)
     network = kind.by_row([each.network_ms for each in kind.categories])
     allowed = permitted(workload, offers) & ~np.isnan(distance_ms)
     options = WorkloadOptions(
@@ -262,7 +264,8 @@ def _predicted(options: WorkloadOptions, pools: Sequence[Pool]) -> WorkloadOptio
 def pool_options(options: WorkloadOptions, pool: Pool) -> PoolOptions:
     """All criteria of one pool, each evaluated for every configuration whether or not another one failed.
 
-    Only the search for the largest rate leaves out configurations that already failed: no rate would be theirs.
+    Only the search for the largest rate leaves out configurations that already failed: no rate would be theirs. What
+    nobody published of a configuration leaves it its rate.
     """
     setup = options.setup
     value, limit = _tested_numbers(options, pool.mix)
@@ -272,7 +275,8 @@ def pool_options(options: WorkloadOptions, pool: Pool) -> PoolOptions:
         "peak_known": ~(setup.hardware.scheme_flops > 0),
         **{name: ~(value[name] <= limit[name]) & predicted for name in value},
     }
-    hopeful = np.flatnonzero(~np.logical_or.reduce(list(failed.values())))
+    hopeless = [bad for name, bad in failed.items() if name not in KNOWN_ANYWAY]
+    hopeful = np.flatnonzero(~np.logical_or.reduce(hopeless))
     found = sustainable_rate(setup.take(hopeful), pool.mix, options.limits.take(hopeful))
     # hopeful row -> configuration
     rate, limited_by, overloaded = np.zeros(setup.rows), np.zeros(setup.rows, np.intp), np.zeros(setup.rows, np.bool_)

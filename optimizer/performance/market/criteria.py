@@ -68,6 +68,12 @@ CONFIGURATION_CRITERIA: Final = (
     ),
     Criterion("context", "prompt and answer fit the model's context", "", "configuration", "tokens"),
     Criterion("quality", "the precision keeps the quality floor", "min_quality", "configuration"),
+    Criterion(
+        "published",
+        "somebody published what the precision keeps of the quality, or that is accepted",
+        "unknown_quality",
+        "configuration",
+    ),
     Criterion("memory", "weights and one request's KV cache fit the GPU memory", "", "configuration", "GiB"),
     Criterion(
         "ttft", "the first token arrives in time on an idle replica", "ttft_ms", "configuration", "ms", predicted=True
@@ -146,6 +152,9 @@ API_CRITERIA: Final = (
     Criterion("api_precision", "no precision is asked for: that of an API is not published", "precisions", "api"),
     Criterion("api_carbon", "carbon is not limited: an API's is not known", "max_carbon_kg_per_month", "api"),
 )
+
+KNOWN_ANYWAY: Final = frozenset({"measured", "published"})
+"""Criteria of configurations that leave nothing about them unknown but what nobody published: rates are predicted."""
 
 CRITERIA: Final[Mapping[str, Criterion]] = {
     item.name: item for item in (*CONFIGURATION_CRITERIA, *OFFER_CRITERIA, *API_CRITERIA)

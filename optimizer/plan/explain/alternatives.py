@@ -14,8 +14,10 @@ from optimizer.base.figures import exactly
 from optimizer.inputs.catalog.kinds import SellerKind
 from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT, alike_in_quality
+from optimizer.inputs.requirements.avoided import SPEED
 from optimizer.inputs.requirements.stated import stated_requirements, with_field
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
+from optimizer.performance.candidates.avoiding import letting_in
 from optimizer.performance.candidates.options import MIXED, WorkloadOptions
 from optimizer.performance.uncertainty.evidence import unmeasured
 from optimizer.plan.question.inquiry import Answer, Inquiry
@@ -76,7 +78,7 @@ def _without(inquiry: Inquiry, field: str, names: Sequence[str]) -> tuple[Flags,
 
 
 def opportunities(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
-    """What each thing that the policy leaves out by default would save."""
+    """What each thing that the policy leaves out by default would save; the inquiry is not narrowed."""
     policy = inquiry.scenario.policy
     asked: list[tuple[str, str, dict[str, object]]] = []
     if "spot" not in policy.pricing_terms:
@@ -94,6 +96,9 @@ def opportunities(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternativ
     if policy.max_price_age_days is not None:
         years = f"prices older than {policy.max_price_age_days} days"
         asked.append(("old_prices", years, {"max_price_age_days": None}))
+    if SPEED in inquiry.avoided or policy.unmeasured_performance == "reject":
+        bolder = replace(inquiry, options=tuple(letting_in(choice, "measured") for choice in inquiry.options))
+        yield compared("unmeasured", "on speeds that nobody measured", chosen, lambda: bolder, admits_more=True)
     for kind, words, changes in asked:
         yield compared(kind, f"with {words}", chosen, partial(inquiry.under_policy, **changes), admits_more=True)
 

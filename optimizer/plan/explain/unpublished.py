@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 from optimizer.base.arrays import Flags
-from optimizer.inputs.catalog.quality import SIXTEEN_BIT, quality_share
-from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.catalog.quality import SIXTEEN_BIT, quality_share, unpublished_few_bits
+from optimizer.inputs.requirements.avoided import quality_of
+from optimizer.performance.candidates.avoiding import letting_in
 from optimizer.performance.candidates.options import WorkloadOptions, pool_options
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
 from optimizer.plan.explain.alternatives import compared, without_plan
@@ -20,13 +21,13 @@ KIND = "unknown_quality"
 
 
 def unpublished(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
-    """The cheapest plan with each such precision, of weights or of the KV cache, where a floor keeps it out."""
+    """The cheapest plan with each such precision, of weights or of the KV cache, that is kept out."""
     if (limit := inquiry.clock.reached) is not None:
         change = "accepting precisions without published quality"
         yield without_plan(KIND, change, "unproven", f"not compared, the {limit} was reached")
         return
     accepting = replace(inquiry, options=tuple(_accepting(inquiry, choice) for choice in inquiry.options))
-    unknown = [_unknown(inquiry.catalogs, choice) for choice in accepting.options]
+    unknown = [_unknown(inquiry, choice) for choice in accepting.options]
     for name in sorted({name for rows in unknown for names in rows for name in names}):
         keep = tuple(np.array([names <= {name} for names in rows], dtype=np.bool_) for rows in unknown)
         yield compared(KIND, f"accepting {name} without published quality", chosen, lambda: accepting, keep)
@@ -35,8 +36,10 @@ def unpublished(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]
 def _accepting(inquiry: Inquiry, choice: WorkloadOptions) -> WorkloadOptions:
     """The configurations that serve, and those that would but for an unknown quality, all of them judged on speed."""
     workload = choice.workload
-    if workload.min_quality is None or workload.unknown_quality == "accept":
+    if workload.unknown_quality == "accept":
         return choice
+    if workload.min_quality is None:
+        return letting_in(choice, "published")
     unknown = np.array([estimate is None for estimate in choice.quality], dtype=np.bool_)
     too_low: Flags = choice.fixed["quality"] & ~unknown
     fixed = {**choice.fixed, "quality": too_low}
@@ -53,10 +56,13 @@ def _hopeless(choice: WorkloadOptions, too_low: Flags) -> Flags:
     return lasting
 
 
-def _unknown(catalogs: Catalogs, choice: WorkloadOptions) -> list[frozenset[str]]:
-    """(P,) what of each configuration's quality nobody published; nothing where no floor asks."""
-    workload, configurations = choice.workload, choice.configurations
-    if workload.min_quality is None or workload.unknown_quality == "accept":
+def _unknown(inquiry: Inquiry, choice: WorkloadOptions) -> list[frozenset[str]]:
+    """(P,) what of each configuration's quality nobody published and keeps it out."""
+    workload, configurations, catalogs = choice.workload, choice.configurations, inquiry.catalogs
+    if quality_of(workload) in inquiry.avoided:
+        few = {c.precision for c in configurations if unpublished_few_bits(catalogs, workload.model, c.precision)}
+        return [frozenset({c.precision} & few) for c in configurations]
+    if workload.unknown_quality == "accept" or (workload.unknown_quality == "avoid" and workload.min_quality is None):
         return [frozenset()] * len(configurations)
     precisions = {c.precision for c in configurations}
     published = {name for name in precisions if quality_share(catalogs, workload.model, name) is not None}

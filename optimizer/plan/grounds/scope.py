@@ -4,16 +4,25 @@ A table of facts: each row says what of one kind was considered and, where the p
 what was left out of it. Nothing else says "proven" of more than that.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from optimizer.base.figures import exactly
+from optimizer.inputs.requirements.avoided import SPEED
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.plan.question.inquiry import Answer
 from optimizer.plan.question.mixing import mixing_of
 from optimizer.plan.record.report import BoundOf, Scope
 from optimizer.program.problem.columns import may_mix
+
+NOT_AVOIDED: Final[Mapping[tuple[bool, bool], BoundOf]] = {
+    (False, False): "the scenario",
+    (True, False): "plans on machines of measured speed",
+    (False, True): "plans without 4-bit weights of unknown quality",
+    (True, True): "plans on machines of measured speed, without 4-bit weights of unknown quality",
+}
+"""By whether estimated speeds are avoided, and weights of few bits whose quality nobody published."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +43,18 @@ class ScopeRow:
 def _configurations(answer: Answer) -> str:
     count = sum(len(choice.configurations) for choice in answer.inquiry.options)
     return f"{count:,} configurations: precision, engine and degrees of parallelism that are powers of two"
+
+
+def _evidence(answer: Answer) -> str:
+    """Plans on what the scenario avoids are priced beside the answer, and are none of those that it is chosen from."""
+    of = _not_avoided(answer)
+    return "" if of == "the scenario" else f"{of}: what others would save is told beside the plan"
+
+
+def _not_avoided(answer: Answer) -> BoundOf:
+    """The plans that are chosen from while what the scenario avoids is not accepted."""
+    fields = answer.inquiry.avoided
+    return NOT_AVOIDED[SPEED in fields, any(field != SPEED for field in fields)]
 
 
 def _offers(answer: Answer) -> str:
@@ -126,6 +147,7 @@ def _not_reached(answer: Answer) -> str:
 
 ROWS: Final = (
     ScopeRow(_configurations, _nothing),
+    ScopeRow(_evidence, _nothing),
     ScopeRow(_offers, _nothing),
     ScopeRow(_hours, _other_rates),
     ScopeRow(_mixes, _between_mixes),
@@ -157,11 +179,12 @@ def narrow(answer: Answer) -> bool:
 
 def bound_of(answer: Answer) -> BoundOf:
     """What the bound is a bound of."""
-    return "the plans considered" if narrow(answer) else "the scenario"
+    return "the plans considered" if narrow(answer) else _not_avoided(answer)
 
 
 def _verdict(answer: Answer) -> str:
-    none = "none of the plans considered" if narrow(answer) else "no plan"
+    no_plan = "no plan" + _not_avoided(answer).removeprefix("plans").replace("the scenario", "")
+    none = "none of the plans considered" if narrow(answer) else no_plan
     words = {
         "optimal": f"{none} costs less",
         "feasible": f"{none} costs less than the bound",

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from optimizer.inputs.catalog.kinds import OWNED
-from optimizer.inputs.catalog.quality import SIXTEEN_BIT
+from optimizer.inputs.catalog.quality import SIXTEEN_BIT, quality_share
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.network import round_trip_ms
@@ -27,7 +27,7 @@ def warnings(scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet, unpro
         unproven: Its periods where another plan of the week may cost less.
     """
     deployments = bought.deployments
-    kinds = (_not_measured(deployments), _quality(scenario, deployments), _prices(deployments))
+    kinds = (_not_measured(deployments), _quality(scenario, catalogs, deployments), _prices(deployments))
     found = [text for kind in kinds for text in kind]
     found += [*_one_box(scenario, bought), *_together(scenario, deployments)]
     found += [*second_prices(catalogs, bought), *_shared(catalogs, bought.purchases)]
@@ -46,10 +46,10 @@ def _not_measured(deployments: Sequence[Deployment]) -> Iterator[str]:
         yield f"{where}: {note}; run a benchmark before relying on it"
 
 
-def _quality(scenario: Scenario, deployments: Sequence[Deployment]) -> Iterator[str]:
+def _quality(scenario: Scenario, catalogs: Catalogs, deployments: Sequence[Deployment]) -> Iterator[str]:
     asked = {workload.name: workload.min_quality is not None for workload in scenario.workloads}
-    for workload, reduced in _grouped((d.workload, _reduced(d)) for d in deployments if d.quality is None):
-        yield f"{workload}: nobody published what is kept of the model's quality by {reduced}"
+    for workload, unknown in _grouped((d.workload, _unknown(catalogs, d)) for d in deployments if d.quality is None):
+        yield f"{workload}: nobody published what is kept of the model's quality by {unknown}"
     kept = _grouped(
         (d.workload, f"{_reduced(d)} keeps {d.quality:.4f}")
         for d in deployments
@@ -57,6 +57,14 @@ def _quality(scenario: Scenario, deployments: Sequence[Deployment]) -> Iterator[
     )
     for workload, shares in kept:
         yield f"{workload}: no quality floor was asked; of the 16-bit score {shares}"
+
+
+def _unknown(catalogs: Catalogs, d: Deployment) -> str:
+    """What of a deployment's precisions has no published quality: its weights, or its KV cache alone."""
+    weights = quality_share(catalogs, d.model, d.precision)
+    if weights is None:
+        return _reduced(d)
+    return f"a {d.kv_precision} KV cache ({d.precision} weights alone keep {weights.share:.4f})"
 
 
 def _reduced(d: Deployment) -> str:

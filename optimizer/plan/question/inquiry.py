@@ -13,10 +13,12 @@ from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.progress import BestAndBound
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.requirements.avoided import SPEED, avoided, quality_of
 from optimizer.inputs.requirements.stated import own_fields, policy_fields
 from optimizer.inputs.scenario.policy import InForce, Migration
 from optimizer.inputs.scenario.scenario import POISSON_CV2, Policy, Scenario
 from optimizer.performance.candidates.apis import apis
+from optimizer.performance.candidates.avoiding import keeping_to_measured, keeping_to_published
 from optimizer.performance.candidates.lowering import LoweredRate, with_lowered
 from optimizer.performance.candidates.mixes import OverloadedMix, with_mixes_apart, with_overloaded_predicted
 from optimizer.performance.candidates.options import WorkloadOptions, evaluate, re_rated, variants
@@ -166,6 +168,8 @@ class Inquiry:
     """What there is to operate in the plan beside which this is answered: simple enough, where it costs little more."""
     running: tuple[InForce, ...] = ()
     """What runs today and stays where it still keeps every requirement and costs little more than the cheapest plan."""
+    avoided: tuple[str, ...] = ()
+    """Fields of the scenario that avoid something and are kept to; see `question.asking`."""
     lowered: tuple[LoweredRate, ...] = ()
     """What a simulation found replicas to hold, where that is less than predicted."""
     looks_ahead: bool = True
@@ -176,6 +180,22 @@ class Inquiry:
         """Holds every offer against the policy and predicts every configuration."""
         offers = market(catalogs, scenario.policy, promises_latency=scenario.promises_latency)
         return cls(scenario, catalogs, offers, evaluate(scenario, catalogs, offers), clock or Clock())
+
+    def keeping_to(self, fields: Sequence[str]) -> "Inquiry":
+        """The same question where what those fields avoid does not serve; rates are known of all."""
+        options = self.options
+        if SPEED in fields:
+            options = tuple(keeping_to_measured(choice, self.catalogs) for choice in options)
+        options = tuple(
+            keeping_to_published(choice, self.catalogs) if quality_of(choice.workload) in fields else choice
+            for choice in options
+        )
+        return replace(self, options=options, avoided=tuple(fields))
+
+    @property
+    def accepted(self) -> tuple[str, ...]:
+        """The fields that avoid what may serve here all the same."""
+        return tuple(field for field in avoided(self.scenario) if field not in self.avoided)
 
     @property
     def over_time(self) -> bool:
@@ -282,7 +302,8 @@ class Inquiry:
         if _asked(scenario) != _asked(self.scenario):
             offers = market(self.catalogs, scenario.policy)
             options = evaluate(scenario, self.catalogs, offers)
-            return replace(self, scenario=scenario, market=offers, options=options).with_lowered(())
+            fresh = replace(self, scenario=scenario, market=offers, options=options)
+            return fresh.keeping_to(self.avoided).with_lowered(())
         levels = _levels(scenario) != _levels(self.scenario)
         options = self.under_levels(scenario).options if levels else self.options
         options = tuple(replace(o, workload=v.workload) for o, v in zip(options, variants(scenario), strict=True))

@@ -5,6 +5,8 @@ from decimal import Decimal
 from typing import Literal, TypeAlias
 
 from optimizer.base.model import Strict
+from optimizer.inputs.requirements.avoided import avoided
+from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.record.explanation import Explanation
 from optimizer.plan.record.fields import Figure, Outcome, Usd
 from optimizer.plan.record.fleet import (
@@ -22,7 +24,13 @@ from optimizer.plan.record.simulation import Simulation
 
 SCHEMA_VERSION = 1
 
-BoundOf: TypeAlias = Literal["the scenario", "the plans considered"]
+BoundOf: TypeAlias = Literal[
+    "the scenario",
+    "the plans considered",
+    "plans on machines of measured speed",
+    "plans without 4-bit weights of unknown quality",
+    "plans on machines of measured speed, without 4-bit weights of unknown quality",
+]
 
 
 class SolverFacts(Strict):
@@ -95,6 +103,15 @@ class Scope(Strict):
     not_considered: list[str]
 
 
+class Accepted(Strict):
+    """Something that the scenario avoids and the plan rests on, since no plan does without."""
+
+    field: str
+    """Of the scenario."""
+    text: str
+    """What it is, and what to do about it before anything else."""
+
+
 class Check(Strict):
     """One promise recomputed from the finished plan."""
 
@@ -124,6 +141,8 @@ class PlanReport(Strict):
     cheapest_usd: Usd | None = None
     """Of the cheapest plan: what `outcome`, `bound_usd` and `relative_gap` speak of."""
     simplicity: Simplicity | None = None
+    accepted: tuple[Accepted, ...] = ()
+    """Empty where the plan does without, and where the scenario avoids nothing."""
     bound_usd: Usd | None
     bound_of: BoundOf
     """What the bound is a bound of, and what is proven is true of; `scope` says what else there is."""
@@ -145,6 +164,11 @@ class PlanReport(Strict):
     simulation: Simulation | None = None
     """The plan under independent arrivals, request by request; None without a plan, and where the time was up."""
     inputs: PlanInputs
+
+    def avoided(self, scenario: Scenario) -> tuple[str, ...]:
+        """The fields of its scenario that avoid something and were kept to."""
+        accepted = {item.field for item in self.accepted}
+        return tuple(field for field in avoided(scenario) if field not in accepted)
 
     @property
     def fleet(self) -> PlannedFleet:

@@ -10,7 +10,7 @@ from optimizer.base.clock import Limit, LimitReached
 from optimizer.inputs.catalog.kinds import OWNED
 from optimizer.inputs.requirements.registry import BY_NAME
 from optimizer.inputs.requirements.stated import waivable
-from optimizer.performance.market.criteria import OFFER_CRITERIA
+from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA, OFFER_CRITERIA
 from optimizer.plan.explain.conflict import plan_without
 from optimizer.plan.question.forcing import Choice, forced
 from optimizer.plan.question.inquiry import Answer, Inquiry
@@ -22,9 +22,12 @@ Dimension = Literal["provider", "gpu", "precision", "pricing_term", "region"]
 """What a comparison may be cut by; hosting has a comparison of its own."""
 
 LIFTABLE: Final = frozenset(
-    item.name for item in OFFER_CRITERIA if item.requirement and BY_NAME[item.requirement].opens
+    item.name
+    for item in (*CONFIGURATION_CRITERIA, *OFFER_CRITERIA)
+    if item.requirement and BY_NAME[item.requirement].opens
 )
-"""Criteria by which a policy leaves out whole kinds of offers: lifting them leaves every service level as it is.
+"""Criteria by which a policy leaves out whole kinds of offers, and what nobody measured or published: lifting them
+leaves every service level as it is.
 
 Lists of names (providers, GPUs, regions, precisions) are somebody's decision and stay.
 """

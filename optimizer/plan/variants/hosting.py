@@ -10,7 +10,7 @@ from optimizer.base.clock import LimitReached
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.policy import Hosting
 from optimizer.inputs.scenario.scenario import Scenario, Workload
-from optimizer.performance.candidates.apis import apis
+from optimizer.performance.candidates.apis import apis, asks_for_quality
 from optimizer.performance.market.criteria import API_CRITERIA
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import narrowed
@@ -101,7 +101,7 @@ def _lifted(inquiry: Inquiry, way: str) -> Iterator[Stop]:
     if SERVERLESS not in WAYS[way]:
         return
     for workload in inquiry.scenario.workloads:
-        if workload.min_quality is not None and workload.unknown_quality == "reject":
+        if asks_for_quality(workload):
             path = f"workloads[{workload.name}].unknown_quality"
             yield Stop(path, f"{path} rejects APIs: the precision that they serve is not published")
 

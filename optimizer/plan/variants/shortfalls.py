@@ -15,6 +15,7 @@ from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA, OFFER_CRITERIA, Criterion
 from optimizer.performance.physics.engine_constants import uncalibrated
 from optimizer.performance.physics.setup import Configuration
+from optimizer.performance.uncertainty.evidence import not_measured
 from optimizer.plan.question.forcing import Choice, offers_of, rows_of
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.fields import Figure
@@ -100,8 +101,12 @@ def _of_configuration(closest: Closest, catalogs: Catalogs) -> Iterator[Shortfal
             said = f"{label}: {name} {verb} {shown(_short(value), unit)} of {shown(_short(limit), unit)}, {off}"
         else:
             said = f"{label}: {name} does not pass “{criterion.sentence}”"
+        configuration = options.configurations[row]
+        if criterion.name == "measured":
+            said = f"speed: nobody measured {', '.join(not_measured(catalogs, configuration))}; {name} is an estimate"
+        if criterion.name == "published":
+            said = f"quality: nobody published what {workload.model} keeps of it in {configuration.precision}"
         if criterion.name == "engine_calibrated":
-            configuration = options.configurations[row]
             said = f"{label}: {uncalibrated(catalogs, configuration.engine, catalogs.gpus[configuration.gpu])}"
         yield Shortfall(
             workload=workload.name,

@@ -224,13 +224,14 @@ def _api_may_serve(claim: Claim, item: Hosted) -> Findings:
         unplaced = lists.regions.restricts or lists.countries.restricts
         yield not unplaced, f"{item.provider} does not say where it serves, and the {who} asks for places"
     yield item.model in claim.models(item.workload), f"{item.api} may serve it"
-    yield policy.unmeasured_performance == "accept", f"nobody measured the latency of {item.api} here"
+    yield policy.unmeasured_performance != "reject", f"nobody measured the latency of {item.api} here"
     blind = not (policy.precisions or policy.kv_precisions) and policy.max_carbon_kg_per_month is None
     yield blind, f"nobody knows what precision {item.api} serves and what it emits"
     alias = claim.catalogs.aliases.get(item.model.casefold())
     tuned = alias is not None and item.model not in claim.catalogs.models and alias.relation in OTHER_WEIGHTS
     yield not tuned, f"{item.api} serves the weights that {item.model} was tuned from"
-    known = workload.min_quality is None or workload.unknown_quality == "accept"
+    unasked = workload.min_quality is None and workload.unknown_quality == "avoid"
+    known = unasked or workload.unknown_quality == "accept"
     yield known, f"{item.workload}: the precision that {item.api} serves is unknown, and so its quality"
 
 

@@ -71,6 +71,8 @@ class Claim:
     catalogs: Catalogs
     fleet: PlannedFleet
     precision: Precision = EXACT
+    avoided: tuple[str, ...] = ()
+    """Fields of the scenario that avoid something which the plan does not rest on."""
 
     def same(self, own: float, shown: float) -> bool:
         """Whether a figure is what is computed, as exactly as the plan states it."""

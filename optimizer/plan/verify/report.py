@@ -28,7 +28,9 @@ def verify_report(report: PlanReport, scenario: Scenario, catalogs: Catalogs) ->
         scenario: The one that it was made for.
         catalogs: Those that it was made from.
     """
-    checks = verify(scenario, catalogs, report.fleet, WRITTEN, report.simplicity).checks
+    checks = verify(
+        scenario, catalogs, report.fleet, WRITTEN, report.simplicity, avoided=report.avoided(scenario)
+    ).checks
     if len(checks) > 1:
         claim = Claim(scenario, catalogs, report.fleet, WRITTEN)
         checks = [

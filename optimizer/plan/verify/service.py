@@ -12,7 +12,7 @@ from optimizer.base.units import (
     MS_PER_S,
     SECONDS_PER_HOUR,
 )
-from optimizer.inputs.catalog.quality import SIXTEEN_BIT, quality_share
+from optimizer.inputs.catalog.quality import FEW_BITS, SIXTEEN_BIT, quality_share
 from optimizer.inputs.catalog.records import Offer
 from optimizer.inputs.scenario.demand import DAYS_PER_WEEK, WEEKDAYS, TokensPerDay
 from optimizer.inputs.scenario.fields import MAX_NETWORK_MS
@@ -195,13 +195,18 @@ def quality(claim: Claim) -> Findings:
     for d in claim.fleet.deployments:
         workload, models = claim.workloads[d.workload], claim.models(d.workload)
         yield d.model in models, f"{d.workload} is served by {d.model}"
-        if workload.min_quality is None or d.model not in models:
+        if d.model not in models:
             continue
         model = claim.catalogs.model(d.model)
-        kept = quality_share(claim.catalogs, model.id, d.precision) if d.kv_precision in SIXTEEN_BIT else None
+        weights = quality_share(claim.catalogs, model.id, d.precision)
+        kept = weights if d.kv_precision in SIXTEEN_BIT else None
         if kept is None:
-            yield workload.unknown_quality == "accept", f"{d.workload}: quality of {d.precision} is unknown"
-        else:
+            few_bits = weights is None and claim.catalogs.schemes[d.precision].weight_bits <= FEW_BITS
+            avoided = few_bits and f"workloads[{d.workload}].unknown_quality" in claim.avoided
+            unasked = workload.min_quality is None and workload.unknown_quality == "avoid" and not avoided
+            known = unasked or workload.unknown_quality == "accept"
+            yield known, f"{d.workload}: quality of {d.precision} with a {d.kv_precision} KV cache is unknown"
+        elif workload.min_quality is not None:
             share = models[d.model] * kept.share
             text = f"{d.workload}: {d.model} {d.precision} keeps {share:.4f}, floor {workload.min_quality:g}"
             yield share >= workload.min_quality, text

@@ -64,7 +64,8 @@ def offers(claim: Claim) -> Findings:
         heads = claim.catalogs.model(d.model).attention_heads
         yield heads % d.tensor_parallel == 0, f"tensor parallel {d.tensor_parallel} divides {heads} attention heads"
         missing = not_measured(claim.catalogs, configuration(d, offer))
-        accepted = not missing or policy.unmeasured_performance == "accept"
+        rejected = policy.unmeasured_performance == "reject" or "policy.unmeasured_performance" in claim.avoided
+        accepted = not missing or not rejected
         yield accepted, f"{d.workload}: somebody measured {', '.join(missing) or d.gpu}"
 
 

@@ -32,13 +32,15 @@ def verify(
     fleet: PlannedFleet,
     precision: Precision = EXACT,
     simplicity: Simplicity | None = None,
+    *,
+    avoided: tuple[str, ...] = (),
 ) -> Verification:
     """Runs every check; a plan that fails one must not be shown as an answer.
 
     A plan that does not hang together is checked for nothing else. What it may cost for being simple is checked where
-    that is told.
+    that is told; that it rests on nothing avoided, where it says so by those fields.
     """
-    claim = Claim(scenario, catalogs, fleet, precision)
+    claim = Claim(scenario, catalogs, fleet, precision, avoided)
     whole, *others = CHECKS
     checks = [checked(whole, CHECKS[whole].findings(claim))]
     if checks[0].passed:

@@ -16,10 +16,10 @@ BEARINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "safer": ("measured", "availability", "provider"),
     "wider": ("sellers", "commitment", "spot", "consumer_gpus", "seed", "countries", "regions"),
     "hosted": ("hosted_api",),
-    "bolder": ("confidence",),
+    "bolder": ("confidence", "unmeasured", "unknown_quality"),
 }
 """What other plans are to the chosen one, by their kind; kinds not named here wait for the long form."""
-MAX_ROWS: Final[Mapping[str, int]] = {"simpler": 1, "safer": 3, "wider": 2, "hosted": 1, "bolder": 1}
+MAX_ROWS: Final[Mapping[str, int]] = {"simpler": 1, "safer": 3, "wider": 2, "hosted": 1, "bolder": 3}
 """Those that save most or cost least first."""
 HEADINGS: Final = ("to be", "change", ">a month", ">difference", "plan")
 MAX_LINES: Final = 8

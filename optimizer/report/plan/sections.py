@@ -92,7 +92,9 @@ CHECKS: Final[Mapping[str, Cell]] = {
 
 def plan_answer(report: PlanReport, verbose: bool) -> WrittenAnswer:
     """The whole answer."""
-    title, beside = f"Plan for {report.scenario}", report.simplicity.text if report.simplicity else ""
+    said = [item.text for item in report.accepted] if report.monthly_cost_usd is not None else []
+    said += [report.simplicity.text] if report.simplicity else []
+    title, beside = f"Plan for {report.scenario}", " ".join(filter(None, said))
     return WrittenAnswer(plan_sections(report, verbose), report.explanation.summary, title, beside)
 
 
