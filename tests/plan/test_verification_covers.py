@@ -55,8 +55,8 @@ STAGED = {
 BREAKS: dict[tuple[str, str], Break] = {
     ("whole", "workloads[].input_tokens"): Break("chat-8b", 999),
     ("whole", "workloads[].output_tokens"): Break("chat-8b", 999),
-    ("whole", "workloads[].request_classes[].input_tokens"): Break("shared-replicas", 401),
-    ("whole", "workloads[].request_classes[].output_tokens"): Break("shared-replicas", 401),
+    ("whole", "workloads[].request_classes[].input_tokens"): Break("shared-replicas", 201),
+    ("whole", "workloads[].request_classes[].output_tokens"): Break("shared-replicas", 701),
     ("batches", "workloads[].deadline"): Break(
         "night-batch", {"requests": 300_000, "start": 22, "by": 6, "days": "weekdays"}
     ),
@@ -95,7 +95,7 @@ BREAKS: dict[tuple[str, str], Break] = {
     ("demand", "workloads[].demand.weekly_requests_per_second"): Break("chat-8b", [40.0] * 168, STEADY),
     ("demand", "workloads[].request_classes[].share"): Break(
         "shared-replicas",
-        [{"share": 0.5, "input_tokens": n, "output_tokens": m} for n, m in ((400, 400), (6000, 200))],
+        [{"share": 0.5, "input_tokens": n, "output_tokens": m} for n, m in ((200, 700), (8000, 100))],
         path="workloads[].request_classes",
     ),
     ("warm", "workloads[].min_replicas"): Break("office-hours", 3),
