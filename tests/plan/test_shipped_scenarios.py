@@ -13,6 +13,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.report import PlanReport
+from optimizer.plan.simulate.held import lowered_in
 
 NAMES = sorted({file.stem for file in shipped_dir("scenarios").glob("*.yaml")} - set(BY_FAMILY))
 SOLVABLE = [name for name in NAMES if not name.startswith("infeasible")]
@@ -64,9 +65,11 @@ def test_alternatives_and_opportunities_are_priced_against_the_plan(
 
 @pytest.mark.parametrize("name", SINGLE_CLASS_WITHOUT_SIDE_LIMITS)
 def test_the_cost_equals_brute_force(name: str, catalogs: Catalogs, planned: Callable[[str], PlanReport]) -> None:
-    """One request class and no side limit: the cheapest set of instances whose best contents cover the demand."""
-    scenario = load_scenario(name)
-    inquiry = Inquiry.of(scenario, catalogs)
+    """One request class and no side limit: the cheapest set of instances whose best contents cover the demand, at the
+    rates that the plan counts on once it was simulated."""
+    scenario, report = load_scenario(name), planned(name)
+    assert report.simulation is not None
+    inquiry = Inquiry.of(scenario, catalogs).with_lowered(lowered_in(report.simulation))
     choice = inquiry.options[0]
     rate = np.where(choice.pools[0].passed, choice.pools[0].rate_per_s, 0.0)
     sizes, fits_kind = np.unique(choice.gpus_per_replica).tolist(), choice.fits
@@ -79,7 +82,6 @@ def test_the_cost_equals_brute_force(name: str, catalogs: Catalogs, planned: Cal
             if capacity > 0:
                 boxes.append((float(offer.price_usd_per_hour), capacity))
     cheapest = cheapest_cover(pareto(boxes), scenario.workloads[0].peak_requests_per_second())
-    report = planned(name)
     assert report.cheapest_usd is not None
     assert float(report.cheapest_usd) == pytest.approx(cheapest * 730, rel=1e-9)
 

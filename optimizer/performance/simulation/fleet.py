@@ -83,9 +83,9 @@ def serve_stream(
 
 def _dealt(rng: np.random.Generator, stream: Stream, servers: Sequence[Server]) -> Ints:
     """(N,) the deployment that each request goes to: by chance, in the shares of its class."""
-    # (class, server) -> cumulative share
+    # (class, server) -> cumulative share, of a class that nobody sends nothing
     rates = np.column_stack([each.rate_per_s for each in servers])
-    share = np.cumsum(rates, axis=1) / rates.sum(axis=1, keepdims=True)
+    share = np.cumsum(rates, axis=1) / np.maximum(rates.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     drawn = rng.random(stream.requests)
     dealt: Ints = np.sum(drawn[:, None] >= share[stream.request_class], axis=1)
     return np.minimum(dealt, len(servers) - 1)
