@@ -14,9 +14,8 @@ from optimizer.base.progress import BestAndBound
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.avoided import SPEED, avoided, quality_of
-from optimizer.inputs.requirements.stated import own_fields, policy_fields
 from optimizer.inputs.scenario.policy import InForce, Migration
-from optimizer.inputs.scenario.scenario import POISSON_CV2, Policy, Scenario
+from optimizer.inputs.scenario.scenario import Policy, Scenario
 from optimizer.performance.candidates.apis import apis
 from optimizer.performance.candidates.avoiding import keeping_to_measured, keeping_to_published
 from optimizer.performance.candidates.lowering import LoweredRate, with_lowered
@@ -24,6 +23,7 @@ from optimizer.performance.candidates.mixes import OverloadedMix, with_mixes_apa
 from optimizer.performance.candidates.options import WorkloadOptions, evaluate, re_rated, variants
 from optimizer.performance.candidates.periods import Periods, grouped, periods, told_apart
 from optimizer.performance.market.market import Market, asked_again, market
+from optimizer.plan.question.dependence import levels_of, what_is_considered
 from optimizer.plan.question.service import (
     LOAD_TOLERANCE,
     Service,
@@ -299,13 +299,13 @@ class Inquiry:
     def changed(self, scenario: Scenario) -> "Inquiry":
         """The inquiry for another scenario over the same catalogs, predicting again only what the change touches."""
         self._still_wanted()
-        if _asked(scenario) != _asked(self.scenario):
+        if what_is_considered(scenario) != what_is_considered(self.scenario):
             offers = market(self.catalogs, scenario.policy)
             options = evaluate(scenario, self.catalogs, offers)
             fresh = replace(self, scenario=scenario, market=offers, options=options)
             return fresh.keeping_to(self.avoided).with_lowered(())
-        levels = _levels(scenario) != _levels(self.scenario)
-        options = self.under_levels(scenario).options if levels else self.options
+        levels = levels_of(scenario) != levels_of(self.scenario)
+        options = self.underlevels_of(scenario).options if levels else self.options
         options = tuple(replace(o, workload=v.workload) for o, v in zip(options, variants(scenario), strict=True))
         return replace(
             self, scenario=scenario, market=asked_again(self.market, self.scenario, scenario), options=options
@@ -325,7 +325,7 @@ class Inquiry:
         """The same question for the cheapest of plans that are no more complicated than a known one."""
         return replace(self, most_complicated=known, simplifies=False)
 
-    def under_levels(self, scenario: Scenario) -> "Inquiry":
+    def underlevels_of(self, scenario: Scenario) -> "Inquiry":
         """The same candidates for a scenario that differs in service levels or confidence only."""
         confidence = scenario.policy.confidence
         alike = confidence == self.scenario.policy.confidence
@@ -336,20 +336,3 @@ class Inquiry:
             for choice, variant in zip(self.options, variants(scenario), strict=True)
         )
         return replace(self, scenario=scenario, options=options)
-
-
-def _asked(scenario: Scenario) -> tuple[object, ...]:
-    """What decides which configurations are considered at all and which fail without a prediction.
-
-    Not how much is asked for: what one replica sustains does not depend on the demand, unless requests arrive in
-    bursts, which the more replicas share the more of them there are.
-    """
-    apart = dict.fromkeys(own_fields("levels", "fleet"))
-    workloads = tuple(workload.model_copy(update=apart) for workload in scenario.workloads)
-    shared = tuple(w.peak_requests_per_second() for w in scenario.workloads if w.arrival_cv2 != POISSON_CV2)
-    return (workloads, shared, *(getattr(scenario.policy, field) for field in sorted(policy_fields("candidates"))))
-
-
-def _levels(scenario: Scenario) -> tuple[object, ...]:
-    """What decides how fast a configuration must be."""
-    return (tuple(workload.slo for workload in scenario.workloads), scenario.policy.confidence)

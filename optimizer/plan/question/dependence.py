@@ -1,0 +1,21 @@
+"""What predictions depend on, so that a changed scenario is predicted again only where it must be."""
+
+from optimizer.inputs.requirements.stated import own_fields, policy_fields
+from optimizer.inputs.scenario.scenario import POISSON_CV2, Scenario
+
+
+def what_is_considered(scenario: Scenario) -> tuple[object, ...]:
+    """What decides which configurations are considered at all and which fail without a prediction.
+
+    Not how much is asked for: what one replica sustains does not depend on the demand, unless requests arrive in
+    bursts, which the more replicas share the more of them there are.
+    """
+    apart = dict.fromkeys(own_fields("levels", "fleet"))
+    workloads = tuple(workload.model_copy(update=apart) for workload in scenario.workloads)
+    shared = tuple(w.peak_requests_per_second() for w in scenario.workloads if w.arrival_cv2 != POISSON_CV2)
+    return (workloads, shared, *(getattr(scenario.policy, field) for field in sorted(policy_fields("candidates"))))
+
+
+def levels_of(scenario: Scenario) -> tuple[object, ...]:
+    """What decides how fast a configuration must be."""
+    return (tuple(workload.slo for workload in scenario.workloads), scenario.policy.confidence)
