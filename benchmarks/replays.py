@@ -4,8 +4,8 @@
 
 Combinations of model, GPU, lengths and variation of arrivals, drawn from all there are. Each is planned three times: by
 formulas that take arrivals to be Poisson, by formulas that know their variation, and as `optimizer plan` does, whose
-plan answers to its simulation. A replay draws one quantile for all step times of a deployment, and its own requests; a
-plan is kept where 95 of 100 replays keep every limit at their own percentile. The smallest fleet is the plan's own
+plan answers to its simulation. A replay draws one quantile for all step times, and its own requests; a plan
+is kept where 95 of 100 replays keep every limit at their own percentile. The smallest fleet is the plan's own
 configuration with the fewest replicas that are kept so. Ends with a table by variation and the plans that were not.
 """
 

@@ -130,7 +130,7 @@ def test_a_price_that_moves_a_little_swaps_no_fleet(price: str, kept: bool, cata
 def test_what_no_longer_keeps_its_promises_does_not_stay(catalogs: Catalogs, tmp_path: Path) -> None:
     today = world(catalogs, l4="0.50", l40s="0.52")
     before = baseline(scenario(tmp_path), today)
-    report = judged(scenario(tmp_path, ttft=60), today, before)
+    report = judged(scenario(tmp_path, ttft=90), today, before)
     assert report.after_usd == Decimal("379.60")
 
 
