@@ -54,6 +54,20 @@ def test_every_load_is_answered_with_intervals(catalogs: Catalogs, load: dict[st
         assert 0 < row[f"{name}_low"] < row[name] < row[f"{name}_high"] < math.inf
 
 
+def test_no_more_is_delivered_than_arrives_but_for_chance(catalogs: Catalogs) -> None:
+    easy, heavy, hopeless = (
+        one(catalogs, load_type="request_rate", load_value=rate, num_requests=400, gpu="rtx6000ada")
+        for rate in (1.0, 5.0, 60.0)
+    )
+    # 1.645 standard deviations of 400 arrivals are 8.2 %
+    for row, rate in ((easy, 1.0), (heavy, 5.0), (hopeless, 60.0)):
+        assert row["pred_request_throughput_high"] <= rate * math.exp(1.645 / 20) * (1 + 1e-3)
+    # far below the capacity nothing else is uncertain; near it the capacity is
+    assert easy["pred_request_throughput_low"] >= 0.9
+    assert heavy["pred_request_throughput_low"] < 0.9 * 5.0
+    assert hopeless["pred_request_throughput_low"] < hopeless["pred_request_throughput"] < 60.0
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [

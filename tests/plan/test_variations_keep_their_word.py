@@ -15,6 +15,7 @@ from optimizer.plan.explain.breakpoints import price_breakpoints
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
+from optimizer.plan.record.explanation import Breakpoint
 from optimizer.plan.record.report import PlanReport
 
 SCENARIO = {
@@ -113,16 +114,24 @@ def test_only_what_binds_and_the_demand_are_moved_unless_asked(few: Catalogs, re
     assert {item.text for item in brief.explanation.marginal_values} <= everything
 
 
+def dearer_prices(scenario: Scenario, few: Catalogs) -> list[Breakpoint]:
+    inquiry = Inquiry.of(scenario, few)
+    return [each for each in price_breakpoints(inquiry, read_back(solved(inquiry))) if each.direction == "dearer"]
+
+
 def test_a_price_that_uses_up_the_budget_leaves_no_plan(market_of: Callable[..., Catalogs]) -> None:
+    """Without the budget another card takes over; with it the plan ends first, since the other costs more than it."""
     few = market_of("lambda")
-    scenario = Scenario.model_validate(SCENARIO | {"policy": {}})
+    scenario = Scenario.model_validate(SCENARIO | {"policy": {"gpus": {"allow": ["gh200-96", "h100-pcie"]}}})
+    unlimited = dearer_prices(scenario, few)
+    assert [each.outcome for each in unlimited] == ["optimal"]
     usual = read_back(solved(Inquiry.of(scenario, few))).monthly_cost_usd
     tight = with_field(scenario, "policy.max_monthly_usd", 1.1 * float(usual))
-    inquiry = Inquiry.of(tight, few)
-    dearer = [each for each in price_breakpoints(inquiry, read_back(solved(inquiry))) if each.direction == "dearer"]
+    dearer = dearer_prices(tight, few)
     assert dearer
     for each in dearer:
         assert each.outcome == "infeasible", each.text
+        assert each.holds_to < unlimited[0].holds_to
         assert each.from_ < each.holds_to <= 1.1 * each.from_ + 1e-3
         assert "no plan within the budget" in each.text
         for factor, possible in ((0.999, True), (1.001, False)):

@@ -185,6 +185,7 @@ def test_both_solvers_agree_on_a_week_that_one_of_them_got_wrong(
 def test_few_periods_cost_no_more_than_every_hour_where_hours_are_linked(
     seed: int, elastic: dict[str, float], catalogs: Catalogs
 ) -> None:
-    scenario = noisy(seed, 0.001, max_periods=5, **elastic)
+    scenario = with_policy(noisy(seed, 0.001, max_periods=5, **elastic), gpus={"allow": ["l4"]})
     planned = float(proven(Inquiry.of(scenario, catalogs)).monthly_cost_usd)
     assert math.isclose(planned, of_every_hour(scenario, catalogs), rel_tol=1e-8)
+    assert planned < of_few_periods(scenario, catalogs)

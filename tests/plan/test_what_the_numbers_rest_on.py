@@ -1,11 +1,12 @@
 """The estimates told are those with the most money at stake, and the benchmark would settle the largest of them."""
 
 import re
-from dataclasses import replace
+from collections.abc import Callable
 from decimal import Decimal
 
 import numpy as np
 import pytest
+from support.scenarios import with_policy
 
 from optimizer import load_scenario
 from optimizer.inputs.catalog.records import Catalogs
@@ -19,9 +20,10 @@ from optimizer.plan.record.fleet import PlannedFleet
 
 
 @pytest.fixture(scope="module")
-def asked(catalogs: Catalogs) -> Inquiry:
-    few = replace(catalogs, offers=tuple(o for o in catalogs.offers if o.provider in ("hotaisle", "nebius", "theta")))
-    return Inquiry.of(load_scenario("chat-70b"), few)
+def asked(market_of: Callable[..., Catalogs]) -> Inquiry:
+    """Of a seller of cards whose speed nobody measured, and a dearer one of cards that somebody did."""
+    scenario = with_policy(load_scenario("chat-70b"), unmeasured_performance="accept")
+    return Inquiry.of(scenario, market_of("hotaisle", "scaleway"))
 
 
 @pytest.fixture(scope="module")
@@ -50,11 +52,13 @@ def test_a_quality_that_fails_costs_what_the_plan_without_its_precision_costs(
     found: Exposure, asked: Inquiry, plan: PlannedFleet
 ) -> None:
     told = [item for item in found.estimates if item.kind == "quality"]
+    assert told
     for item in told:
         precision = item.what.rsplit(" ", maxsplit=1)[1]
         keep = tuple([c.precision != precision for c in choice.configurations] for choice in asked.options)
         without = solved(asked, [*map(_flags, keep)]).solution.cost_usd_per_month
         assert without is not None
+        assert without > float(plan.monthly_cost_usd)
         assert item.costs_usd == pytest.approx(without - float(plan.monthly_cost_usd), abs=0.01)
 
 
@@ -64,8 +68,9 @@ def test_a_plan_on_estimates_stands_beside_the_cheapest_one_on_what_was_measured
     """It is the plan of the policy that rejects estimates, and rests on none."""
     assert any(d.provenance.performance == "estimated" for d in plan.deployments)
     (beside,) = (item for item in next_best(asked, plan) if item.kind == "measured")
-    policy = asked.scenario.policy.model_copy(update={"unmeasured_performance": "reject"})
-    strict = solved(asked.changed(asked.scenario.model_copy(update={"policy": policy})))
+    strict = solved(asked.changed(with_policy(asked.scenario, unmeasured_performance="reject")))
+    assert beside.monthly_cost_usd is not None
+    assert beside.monthly_cost_usd > plan.monthly_cost_usd
     assert beside.monthly_cost_usd == pytest.approx(
         Decimal(str(strict.solution.cost_usd_per_month)), abs=Decimal("0.01")
     )
@@ -79,7 +84,8 @@ def _flags(keep: list[bool]) -> np.ndarray:
 def test_the_benchmark_runs_the_scenarios_load_on_a_configuration_at_stake(found: Exposure) -> None:
     assert found.benchmark is not None
     speeds = [item.what for item in found.estimates if item.kind == "performance"]
-    assert not speeds or found.benchmark.settles == speeds[0]
+    assert speeds
+    assert found.benchmark.settles == speeds[0]
     command = found.benchmark.command
     assert command.startswith("vllm bench serve ")
     assert "--model meta-llama/Llama-3.1-70B-Instruct" in command

@@ -36,11 +36,15 @@ class Setting(Strict):
 
 
 class Interval(Strict):
-    """A predicted mean and the interval that held for 90 % of unseen measurements."""
+    """A predicted figure and the intervals that held for 90 % of unseen measurements."""
 
     predicted: Figure
     low: Figure
     high: Figure
+    """Of somebody's deployment, whose settings nobody here knows."""
+    deployed_low: Figure
+    deployed_high: Figure
+    """Of one that runs as its plan says, which is what plans are held to."""
     unit: str
 
 
@@ -49,7 +53,11 @@ class Prediction(Strict):
 
     setting: Setting
     ttft: Interval
+    ttft_p50: Interval
+    ttft_p95: Interval
+    ttft_p99: Interval
     tpot: Interval
+    tpot_p95: Interval
     output_throughput: Interval
     request_throughput: Interval
     source: Literal["measured", "calibrated", "estimated"]
@@ -59,7 +67,11 @@ class Prediction(Strict):
 
 COLUMNS = {
     "ttft": ("pred_ttft_ms_mean", "ms"),
+    "ttft_p50": ("pred_ttft_ms_p50", "ms"),
+    "ttft_p95": ("pred_ttft_ms_p95", "ms"),
+    "ttft_p99": ("pred_ttft_ms_p99", "ms"),
     "tpot": ("pred_tpot_ms_mean", "ms"),
+    "tpot_p95": ("pred_tpot_ms_p95", "ms"),
     "output_throughput": ("pred_output_tok_s", "tokens/s"),
     "request_throughput": ("pred_request_throughput", "requests/s"),
 }
@@ -82,12 +94,17 @@ def predict_setting(setting: Setting, catalogs: Catalogs) -> Prediction:
     unknown = tuple(_unknown_names(setting, catalogs))
     if unknown:
         raise InputError(unknown)
-    row = predict_batch(as_rows(setting), catalogs).iloc[0]
+    row, deployed = (predict_batch(as_rows(setting), catalogs, foreign=known).iloc[0] for known in (True, False))
     if row["pred_status"] != "ok":
         raise InputError([Finding(COMMAND_LINE, 0, "", str(row["pred_reason"]))])
     intervals = {
         name: Interval(
-            predicted=float(row[column]), low=float(row[f"{column}_low"]), high=float(row[f"{column}_high"]), unit=unit
+            predicted=float(row[column]),
+            low=float(row[f"{column}_low"]),
+            high=float(row[f"{column}_high"]),
+            deployed_low=float(deployed[f"{column}_low"]),
+            deployed_high=float(deployed[f"{column}_high"]),
+            unit=unit,
         )
         for name, (column, unit) in COLUMNS.items()
     }

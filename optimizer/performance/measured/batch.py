@@ -1,5 +1,6 @@
 """`optimizer predict --batch`: a table of deployments in, the same table with predictions out."""
 
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -11,7 +12,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.measurements import shipped_measurements
 from optimizer.performance.measured.deployments import Deployments, deliver, deployments
 from optimizer.performance.measured.measured import REPEAT_NOISE, measured
-from optimizer.performance.measured.rows import DeploymentTable, read_table
+from optimizer.performance.measured.rows import DeploymentTable, given_or, read_table
 from optimizer.performance.physics.constants import Calibration
 from optimizer.performance.uncertainty.evidence import (
     AUTHOR,
@@ -26,7 +27,7 @@ from optimizer.performance.uncertainty.evidence import (
     unseen,
     with_everywhere,
 )
-from optimizer.performance.uncertainty.intervals import bounds, half_width, load_class
+from optimizer.performance.uncertainty.intervals import COVERAGE, bounds, half_width, load_class
 
 PREDICTIONS = {
     "pred_ttft_ms_mean": "ttft",
@@ -44,6 +45,12 @@ OVERLOADED: Final = (
     "overload: more requests arrive than can be served; latencies are those at the edge of the capacity, and rise "
     "for as long as it lasts"
 )
+
+BY_CHANCE: Final = NormalDist().inv_cdf((1 + COVERAGE) / 2)
+"""Standard deviations within which so many of all intervals hold."""
+
+SMALL: Final = 1e-9
+"""Share of the capacity below which it is far from mattering."""
 
 TAIL: Final = "interval_tail"
 """Half-width that a percentile adds to that of its metric, by the predicted column."""
@@ -93,12 +100,16 @@ def _predicted(
     guessed = estimated(missing) | _guessed_stages(table, rows, catalogs, calibration)
     source = np.where(guessed, "estimated", "calibrated").astype(object)
     columns: dict[str, Names] = {"pred_source": source if seen is None else np.where(seen.rows, "measured", source)}
-    values, loads = _values(found, table, rows)
+    values, loads, utilization = _values(found, table, rows)
+    output_tokens = table.numbers["output_tokens"][rows]
+    per_request = {"pred_output_tok_s": output_tokens, "pred_request_throughput": np.ones(len(rows))}
     for name, metric in PREDICTIONS.items():
         width = half_width(calibration, metric, loads, table.names["engine"][rows], missing[metric], guessed)
         if (TAIL, name) in calibration.position:
             width = np.hypot(width, calibration.lookup(TAIL, name))
         low, high = bounds(calibration, metric, loads, values[name], width)
+        if name in per_request:
+            low, high = _as_they_arrive(found, utilization, values[name], (low, high), per_request[name])
         if seen is not None and name in LOOKED_UP:
             per = table.numbers["output_tokens"][rows] if name == "pred_request_throughput" else np.ones(len(rows))
             noise = calibration.lookup(REPEAT_NOISE, metric)
@@ -107,8 +118,26 @@ def _predicted(
     return columns
 
 
-def _values(found: Deployments, table: DeploymentTable, rows: Ints) -> tuple[dict[str, Floats], list[str]]:
-    """The predicted columns of the predictable rows, for the whole deployment, in the published units; load classes."""
+def _as_they_arrive(
+    found: Deployments, utilization: Floats, value: Floats, ends: tuple[Floats, Floats], per_request: Floats
+) -> tuple[Floats, Floats]:
+    """The interval of what is delivered: of requests that arrive by the clock as many as arrive, or as can be served.
+
+    What is uncertain is the capacity, so less is delivered only where that may be less than what arrives. Of a run's N
+    requests as many more or fewer may have arrived as chance brings, 1/√N standard deviations.
+    """
+    by_clock = np.isfinite(utilization)
+    run = given_or(found.requests, found.setup.constants["requests_per_run"]) * found.replicas
+    chance = BY_CHANCE / np.sqrt(run)
+    served = ends[0] / np.clip(utilization, SMALL, 1.0)
+    low = np.fmin(value * np.exp(-chance), served)
+    high = np.fmin(ends[1], np.fmax(value, found.value * found.replicas * per_request) * np.exp(chance))
+    return np.where(by_clock, low, ends[0]), np.where(by_clock, high, ends[1])
+
+
+def _values(found: Deployments, table: DeploymentTable, rows: Ints) -> tuple[dict[str, Floats], list[str], Floats]:
+    """The predicted columns of the predictable rows, for the whole deployment, in the published units; load classes;
+    and the share of the capacity that arrives, NaN where nothing arrives by the clock."""
     point = deliver(found)
     overloaded = table.column(rows, point.utilization > 1, False)
     table.remark(overloaded, OVERLOADED)
@@ -125,7 +154,8 @@ def _values(found: Deployments, table: DeploymentTable, rows: Ints) -> tuple[dic
         "pred_tpot_ms_p95": point.tpot_p95_s * MS_PER_S,
     }
     decoding = (output_tokens - 1) * point.tpot_s
-    return columns, load_class(table.names["load_type"][rows], found.value, point.ttft_mean_s, decoding)
+    loads = load_class(table.names["load_type"][rows], found.value, point.ttft_mean_s, decoding)
+    return columns, loads, point.utilization
 
 
 def _missing(

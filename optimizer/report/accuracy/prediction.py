@@ -15,6 +15,11 @@ SOURCES: Final = {
 }
 """What each source of a prediction means."""
 
+WIDTHS: Final = (
+    "90 % of measurements lie within: of a deployment that runs with the settings assumed here, and of somebody's, "
+    "whose settings nobody knows."
+)
+
 
 def prediction_text(prediction: Prediction) -> str:
     """The prediction for a terminal, the question in the first line, however long."""
@@ -29,16 +34,24 @@ def prediction_markdown(prediction: Prediction) -> str:
 def _delivered(prediction: Prediction) -> Section:
     """What is delivered, with the interval of each figure, and what the figures rest on."""
     rows = tuple(
-        (what, *map(figure, (interval.predicted, interval.low, interval.high)), interval.unit)
+        (
+            what,
+            figure(interval.predicted),
+            f"{figure(interval.deployed_low)}–{figure(interval.deployed_high)}",
+            f"{figure(interval.low)}–{figure(interval.high)}",
+            interval.unit,
+        )
         for what, interval in (
             ("time to first token, mean", prediction.ttft),
+            ("time to first token, p95", prediction.ttft_p95),
             ("time per output token, mean", prediction.tpot),
+            ("time per output token, p95", prediction.tpot_p95),
             ("output tokens", prediction.output_throughput),
             ("requests", prediction.request_throughput),
         )
     )
-    notes = (SOURCES[prediction.source], f"Assumed: {prediction.note}" if prediction.note else "")
-    return Section("It delivers", notes, Table(("", ">predicted", ">90 % low", ">90 % high", "unit"), rows))
+    notes = (f"Note: {prediction.note}" if prediction.note else "", SOURCES[prediction.source], WIDTHS)
+    return Section("It delivers", notes, Table(("", ">predicted", ">as deployed", ">somebody's", "unit"), rows))
 
 
 def _question(setting: Setting) -> str:
