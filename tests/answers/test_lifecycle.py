@@ -17,6 +17,7 @@ from optimizer.answers.lifecycle.types import LifecycleReport
 from optimizer.base.errors import InputError
 from optimizer.base.units import HOURS_PER_DAY
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.requirements.avoided import avoided
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
@@ -103,7 +104,7 @@ def test_every_fleet_is_the_optimum_of_the_busiest_month_it_is_kept_for(
     shipped: LifecycleReport, catalogs: Catalogs
 ) -> None:
     scenario = load_scenario("lifecycle-70b")
-    inquiry = Inquiry.of(scenario, catalogs)
+    inquiry = Inquiry.of(scenario, catalogs).keeping_to(avoided(scenario))
     for month in (1, 7, 12):
         busiest = growth_factor(8, month + 2 - (month - 1) % 3)
         alone = read_back(solved(inquiry.changed(grown(scenario, busiest))))

@@ -57,7 +57,7 @@ def test_the_first_line_is_the_simplest_and_the_second_what_the_cheapest_takes(p
     assert plan.monthly_cost_usd == cheapest.monthly_cost_usd + found.premium_usd
     assert 0 < found.premium_percent <= found.percent
     lines = " ".join(answer_text(plan_answer(plan, verbose=False)).split())
-    assert "% of the cheapest, which is proven" in lines
+    assert "% of the cheapest on measured speeds, which is proven" in lines
     assert f"${found.premium_usd:,.2f} less a month, ${plan.cheapest_usd:,.2f}, takes 2 configurations" in lines
 
 

@@ -12,8 +12,8 @@ from optimizer import optimize
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import rounded_up, waivable, with_field
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.question.asking import answered
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.report import PlanReport
 
@@ -105,7 +105,7 @@ def test_every_way_out_keeps_its_word(case: tuple[str, dict[str, Any], PlanRepor
         changed = raw
         for change in way.changes:
             changed = edited(changed, change.field, change.to)
-        plan = read_back(solved(Inquiry.of(Scenario.model_validate(changed), few)))
+        plan = read_back(answered(Inquiry.of(Scenario.model_validate(changed), few)))
         assert plan.monthly_cost_usd == way.monthly_cost_usd
 
 

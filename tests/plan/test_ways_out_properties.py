@@ -11,6 +11,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import waivable, with_field
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.ways_out import ways_out
+from optimizer.plan.question.asking import answered
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
@@ -73,4 +74,4 @@ def leads_out(scenario: Scenario, few: Catalogs) -> None:
     changed = scenario
     for change in ways[0].changes:
         changed = with_field(changed, change.field, change.to)
-    assert read_back(solved(Inquiry.of(changed, few))).monthly_cost_usd == ways[0].monthly_cost_usd
+    assert read_back(answered(Inquiry.of(changed, few))).monthly_cost_usd == ways[0].monthly_cost_usd

@@ -9,7 +9,10 @@ from optimizer.inputs.requirements.declaration import Value
 from optimizer.inputs.requirements.stated import StatedRequirement, shown, waivable, with_field
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.conflict import conflict_of, conflicts_of, plan_of, plan_without
+from optimizer.plan.question.asking import first_with_a_plan
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.solving import solved
+from optimizer.plan.readback.outline import outlined
 from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.explanation import ConflictItem, FieldChange, Relaxation
 from optimizer.plan.record.fleet import Outline
@@ -49,11 +52,12 @@ def ways_out(inquiry: Inquiry) -> tuple[list[ConflictItem], list[Relaxation], li
 
 
 def _as_offered(inquiry: Inquiry, way: WayOut) -> WayOut:
-    """The same way out with the plan that it leads to, the simplest of those that are as good as the cheapest."""
+    """The same way out with the plan that its reader would get: on what was measured if there is one, and simple."""
     scenario = inquiry.scenario
     for item, to in way.changes:
         scenario = with_field(scenario, item.field, to)
-    return replace(way, plan=plan_of(inquiry, scenario) or way.plan)
+    answer = first_with_a_plan(inquiry.changed(scenario), solved)
+    return replace(way, plan=outlined(answer)) if answer.solution.outcome in ("optimal", "feasible") else way
 
 
 def _ways(inquiry: Inquiry, conflicts: Sequence[Sequence[StatedRequirement]]) -> Iterator[WayOut]:
