@@ -60,7 +60,8 @@ def test_alternatives_and_opportunities_are_priced_against_the_plan(
         # surviving a loss asks for more, and hosted APIs are another way to serve
         admits_more = item.kind not in ("availability", "hosted_api")
         assert item.difference_usd is None or item.difference_usd <= 0 or not admits_more
-    assert [item.kind for item in report.explanation.baselines] == ["rule_of_thumb"]
+    told = [item.kind for item in report.explanation.baselines]
+    assert told == ["rule_of_thumb"] or any("rule of thumb" in text for text in report.explanation.not_worked_out)
 
 
 @pytest.mark.parametrize("name", SINGLE_CLASS_WITHOUT_SIDE_LIMITS)
