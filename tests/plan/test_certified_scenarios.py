@@ -15,14 +15,10 @@ from optimizer.plan.verify.certificate.tree import check, read_certificate
 
 NEEDS_AN_OVERLAY = "own-rack"
 
-PARTLY = "shared-replicas"
-"""Its relaxation is a third below its cost: what a hundred linear programs prove of it stands in the last test."""
-
 STEADY = [
     file.stem
     for file in sorted(Path(shipped_dir("scenarios")).glob("*.yaml"))
-    if file.stem not in {*NEEDS_AN_OVERLAY, PARTLY}
-    and all(workload.demand is None for workload in load_scenario(file).workloads)
+    if file.stem != NEEDS_AN_OVERLAY and all(workload.demand is None for workload in load_scenario(file).workloads)
 ]
 
 
@@ -39,16 +35,3 @@ def test_the_bound_is_certified(name: str, catalogs: Catalogs) -> None:
         assert proven.usd_per_month is None
     else:
         assert usd - TOLERANCE_USD - 1e-3 <= float(proven.usd_per_month or 0) <= usd
-
-
-@pytest.mark.slow("a hundred linear programs and their exact appraisal")
-def test_what_a_certificate_proves_of_a_part_is_told(catalogs: Catalogs) -> None:
-    answer = solved_for_least_cost(Inquiry.of(load_scenario(PARTLY), catalogs))
-    usd = answer.solution.cost_usd_per_month
-    assert usd is not None
-    found = certified(answer.inquiry.formulated().problem, PARTLY, usd, most_relaxations=100)
-    assert found is not None
-    assert not found.complete
-    proven = check(read_certificate(json.dumps(found.content))).usd_per_month
-    assert proven is not None
-    assert 0.8 * usd < float(proven) == found.usd_per_month < usd

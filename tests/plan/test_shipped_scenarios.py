@@ -66,11 +66,12 @@ def test_alternatives_and_opportunities_are_priced_against_the_plan(
 
 @pytest.mark.parametrize("name", SINGLE_CLASS_WITHOUT_SIDE_LIMITS)
 def test_the_cost_equals_brute_force(name: str, catalogs: Catalogs, planned: Callable[[str], PlanReport]) -> None:
-    """One request class and no side limit: the cheapest set of instances whose best contents cover the demand, at the
-    rates that the plan counts on once it was simulated."""
+    """One request class and no side limit: the cheapest set of instances whose best contents cover the demand, of
+    those that the plan is made of, at the rates that it counts on once it was simulated."""
     scenario, report = load_scenario(name), planned(name)
     assert report.simulation is not None
-    inquiry = Inquiry.of(scenario, catalogs).with_lowered(lowered_in(report.simulation))
+    asked = Inquiry.of(scenario, catalogs).keeping_to(report.avoided(scenario))
+    inquiry = asked.with_lowered(lowered_in(report.simulation))
     choice = inquiry.options[0]
     rate = np.where(choice.pools[0].passed, choice.pools[0].rate_per_s, 0.0)
     sizes, fits_kind = np.unique(choice.gpus_per_replica).tolist(), choice.fits
