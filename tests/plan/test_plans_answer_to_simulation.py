@@ -27,6 +27,10 @@ CHAT: dict[str, Any] = {
 }  # fmt: skip
 
 
+TIGHT = {"ttft_ms": 400, "tpot_ms": 30}
+"""Limits at which a formula passes replicas that break them when requests arrive one by one."""
+
+
 def question(gpu: str, requests_per_second: float, **said: Any) -> Scenario:
     """One chat workload on one GPU of one kind, so that a plan is found in no time."""
     workload = CHAT | {"requests_per_second": requests_per_second} | said
@@ -41,7 +45,7 @@ def by_formulas(scenario: Scenario, catalogs: Catalogs) -> PlannedFleet:
 
 @pytest.fixture(scope="module")
 def broken_once(catalogs: Catalogs) -> tuple[Scenario, PlanReport]:
-    scenario = question("a100-80-sxm", 5)
+    scenario = question("l40s", 12, slo=TIGHT)
     return scenario, optimize(scenario, catalogs)
 
 
@@ -71,7 +75,7 @@ def test_a_plan_that_breaks_a_promise_is_made_again_and_then_holds(
 
 def test_where_a_replica_may_be_lost_the_others_hold_all_that_is_counted_on(catalogs: Catalogs) -> None:
     """After a loss they are sent more than `max_utilization` of it."""
-    scenario = question("a100-80-sxm", 5)
+    scenario = question("l40s", 12, slo=TIGHT)
     spare = scenario.model_copy(update={"policy": scenario.policy.model_copy(update={"spare_replicas": 1})})
     fleet = by_formulas(scenario, catalogs)
     found = confirmed(scenario, catalogs, fleet)

@@ -74,8 +74,8 @@ def services(claim: Claim, confidence: float) -> tuple[ServedWorkload, ...]:
 def _costs(claim: Claim, confidence: float) -> list[ReplicaCosts]:
     """What a step of each deployment takes.
 
-    Running sequences are as slow as the bound on TPOT, prompts hold up the engine for as long as that on throughput
-    says, and a prompt alone takes the bound on TTFT.
+    All steps are as slow as the bound on TPOT says, with prompts in them or without, for that is what TPOT was measured
+    of; a prompt alone takes the bound on TTFT.
     """
     configurations = [configuration(d, offer) for d, _, offer in claim.placed]
     if not configurations:
@@ -83,7 +83,7 @@ def _costs(claim: Claim, confidence: float) -> list[ReplicaCosts]:
     setup, slower = gather(claim.catalogs, configurations), margins(claim.catalogs, configurations, confidence)
     return [
         replica_costs(
-            setup, row, Slowdown(*(float(each[row]) for each in (slower.tpot, slower.throughput, slower.ttft)))
+            setup, row, Slowdown(*(float(each[row]) for each in (slower.tpot, slower.tpot, slower.ttft)))
         )
         for row in range(len(configurations))
     ]
