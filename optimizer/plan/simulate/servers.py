@@ -82,9 +82,7 @@ def _costs(claim: Claim, confidence: float) -> list[ReplicaCosts]:
         return []
     setup, slower = gather(claim.catalogs, configurations), margins(claim.catalogs, configurations, confidence)
     return [
-        replica_costs(
-            setup, row, Slowdown(*(float(each[row]) for each in (slower.tpot, slower.tpot, slower.ttft)))
-        )
+        replica_costs(setup, row, Slowdown(*(float(each[row]) for each in (slower.tpot, slower.tpot, slower.ttft))))
         for row in range(len(configurations))
     ]
 
