@@ -36,8 +36,8 @@ Search: TypeAlias = Callable[[Problem, SearchState], SearchResult]
 MOST_ROUNDS, CLOSE = 8, 1e-3
 """How often prices are moved, and how near the best bound of this kind, or a plan, they need not be moved any more."""
 
-MOST_PERIODS = 30
-"""Periods of which each has a program of its own; where there are more, each is so short that starts join them."""
+MOST_PERIODS, MOST_UNLINKED_PERIODS = 30, 60
+"""Periods of which each has a program of its own; with more starts each is so short that these join them."""
 
 PERIOD_GAP, PERIOD_NODES = 2e-3, 30
 """Where the search of a period ends; what is proven of it by then counts."""
@@ -68,6 +68,12 @@ class PeriodPlans:
 
     usd_per_hour: float
     plans: list[PeriodPlan]
+
+
+def may_part(problem: Problem) -> bool:
+    """Whether a problem has several periods, and few enough of them."""
+    linked = problem.traffic.start_share.any()
+    return 1 < problem.traffic.periods <= (MOST_PERIODS if linked else MOST_UNLINKED_PERIODS)
 
 
 def first_prices(problem: Problem, found: PatternBound) -> Prices:
