@@ -27,8 +27,8 @@ from optimizer.program.refine.tie_break import break_ties
 from optimizer.program.search import search
 
 
-SHARE_WITHOUT_LINKS = 0.6
-"""Of what is left on the clock: what the week without links may use."""
+SHARE_OF_FEWER_PERIODS, SHARE_WITHOUT_LINKS = 0.6, 0.25
+"""Of what is left on the clock: what the week without links may use, where it has fewer periods, and else."""
 
 
 class LaidOut(NamedTuple):
@@ -77,7 +77,8 @@ def _known_without_links(problem: Problem, state: SearchState) -> Known:
     if not (fewer or problem.has_minimum_billing):
         return NOTHING_KNOWN
     with state.phase("unlinked"):
-        own = replace(state, clock=state.clock.share(SHARE_WITHOUT_LINKS), progress=None, eliminated={})
+        clock = state.clock.share(SHARE_OF_FEWER_PERIODS if fewer else SHARE_WITHOUT_LINKS)
+        own = replace(state, clock=clock, progress=None, eliminated={})
         result = search(unlinked(problem, kind), own)
     if result.status == "infeasible":
         return Known(np.inf)

@@ -58,11 +58,12 @@ def search_large(problem: Problem, keep: Flags, state: SearchState, search: Sear
         with state.phase("periods"):
             prices, of_part = first_prices(part.problem, found), _within(part, incumbent)
             own = replace(state, clock=state.clock.share(SHARE_OF_PERIODS))
-            lower, runs = bound_by_periods(part.problem, prices, of_part, own, search)
+            lower, runs, joined = bound_by_periods(part.problem, prices, of_part, own, search)
             found = replace(found, mixed=found.mixed | runs)
             bound = bound.raised_to(Bound(lower, np.full(len(problem.candidates), lower)))
         with state.phase("incumbent"):
-            incumbent = cheaper(_planned_over_the_week(part, found, problem, state), incumbent)
+            week = None if joined is None else joined.for_whole(part, problem)
+            incumbent = cheaper(_planned_over_the_week(part, found, problem, state), week, incumbent)
             if incumbent is None:
                 incumbent = _planned_on_parts(part, found, incumbent, problem, state, bound)
         state.best_and_bound(incumbent, bound.usd_per_hour)

@@ -17,11 +17,11 @@ import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
 from optimizer.base.units import HOURS_PER_MONTH
+from optimizer.program.large.joined_periods import between_hours_usd_per_hour
 from optimizer.program.problem.data import Billing, LayoutTerms, Traffic
 from optimizer.program.problem.instance_contents import Placed
 from optimizer.program.problem.problem import Problem
 from optimizer.program.proof.state import Incumbent
-from optimizer.program.refine.paid_runs import paid_runs
 
 
 def kinds_of_periods(problem: Problem) -> Ints:
@@ -60,32 +60,14 @@ def linked_again(problem: Problem, kind: Ints, plan: Incumbent) -> Incumbent | N
         kind: (T,) of its periods, see `kinds_of_periods`.
         plan: Of the unlinked week.
     """
-    limits, traffic, offers = problem.limits, problem.traffic, problem.offers
+    limits, instances = problem.limits, plan.instances[kind]
     if limits.max_carbon_kg_per_month is not None:
         return None
-    before, after = traffic.changes
-    instances, by_hour = plan.instances[kind], np.where(offers.always_paid, 0.0, offers.price_usd_per_hour)
-    started = np.maximum(instances[after] - instances[before], 0)
-    started_usd_per_hour = float(traffic.start_share[before, after] @ started @ by_hour)
-    cost = plan.usd_per_hour + started_usd_per_hour + _billed_idle_usd_per_hour(problem, instances)
+    cost = plan.usd_per_hour + between_hours_usd_per_hour(problem, instances)
     if limits.max_monthly_usd is not None and cost * HOURS_PER_MONTH > limits.max_monthly_usd:
         return None
     sent = np.concatenate([plan.api_flow_per_s[:0], *_by_period(problem, kind, plan)])
     return Incumbent(instances, plan.replicas[kind], sent, cost, placed=_placed(plan.placed, kind))
-
-
-def _billed_idle_usd_per_hour(problem: Problem, instances: Ints) -> float:
-    """What (T, O) instances cost beyond the hours that they run in, by least billed times."""
-    if not problem.has_minimum_billing:
-        return 0.0
-    offers, billing, cost = problem.offers, problem.billing, 0.0
-    hours = billing.hour_to_period
-    held = (billing.minimum_hours > 1) & ~offers.always_paid & instances.any(axis=0)
-    for offer in np.flatnonzero(held).tolist():
-        running = instances[:, offer]
-        paid = sum(run.hours * run.instances for run in paid_runs(hours, running, int(billing.minimum_hours[offer])))
-        cost += float(offers.price_usd_per_hour[offer]) * (paid - int(running[hours].sum())) / len(hours)
-    return cost
 
 
 def _by_period(problem: Problem, kind: Ints, plan: Incumbent) -> Iterator[Floats]:
