@@ -13,22 +13,17 @@ import numpy as np
 
 from optimizer.base.arrays import Flags
 from optimizer.base.units import HOURS_PER_MONTH
-from optimizer.program.large.period_programs import MOST_PERIODS
-from optimizer.program.large.unlinked import kinds_of_periods, linked_again, unlinked
+from optimizer.program.outset import known_at_outset
 from optimizer.program.problem.data import LayoutTerms
 from optimizer.program.problem.layouts import layouts_of
 from optimizer.program.problem.problem import Problem, compacted
 from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.relaxation import no_bound
-from optimizer.program.proof.state import NOTHING_KNOWN, EQUAL_COST, Incumbent, Known, SearchResult, SearchState
+from optimizer.program.proof.state import EQUAL_COST, NOTHING_KNOWN, Incumbent, SearchResult, SearchState
 from optimizer.program.proof.steps import within_gap
 from optimizer.program.refine.loading import loaded
 from optimizer.program.refine.tie_break import break_ties
 from optimizer.program.search import search
-
-
-SHARE_OF_FEWER_PERIODS, SHARE_WITHOUT_LINKS = 0.6, 0.25
-"""Of what is left on the clock: what the week without links may use, where it has fewer periods, and else."""
 
 
 class LaidOut(NamedTuple):
@@ -50,7 +45,7 @@ def search_laid_out(problem: Problem, state: SearchState, eliminate: bool = True
         problem = _by_layout(problem, ~problem.offers.always_paid)
     if eliminate and _too_many_layouts(problem):
         return _bounded_from_outside(problem, state)
-    known = _known_without_links(problem, state) if eliminate else NOTHING_KNOWN
+    known = known_at_outset(problem, state) if eliminate else NOTHING_KNOWN
     while True:
         if known.plan is None and known.usd_per_hour >= state.cutoff_usd_per_hour * (1 - EQUAL_COST):
             return LaidOut(problem, SearchResult("infeasible", known.raises(no_bound(problem)), None))
@@ -65,26 +60,6 @@ def search_laid_out(problem: Problem, state: SearchState, eliminate: bool = True
             return LaidOut(problem, paid_for(problem, result, plan))
         problem, known = _by_layout(problem, more), replace(known, plan=None)
         state.eliminated.clear()
-
-
-def _known_without_links(problem: Problem, state: SearchState) -> Known:
-    """What the week says in which nothing joins the hours but what is paid all month.
-
-    Asked where that week is far smaller, or what joins the hours is hard to count.
-    """
-    kind = kinds_of_periods(problem)
-    fewer = problem.traffic.periods > MOST_PERIODS and kind.max() + 1 < problem.traffic.periods
-    if not (fewer or problem.has_minimum_billing):
-        return NOTHING_KNOWN
-    with state.phase("unlinked"):
-        clock = state.clock.share(SHARE_OF_FEWER_PERIODS if fewer else SHARE_WITHOUT_LINKS)
-        own = replace(state, clock=clock, progress=None, eliminated={})
-        result = search(unlinked(problem, kind), own)
-    if result.status == "infeasible":
-        return Known(np.inf)
-    plan = None if result.incumbent is None else linked_again(problem, kind, result.incumbent)
-    wanted = plan is not None and plan.usd_per_hour <= state.cutoff_usd_per_hour
-    return Known(result.bound.usd_per_hour, plan if wanted else None)
 
 
 def preferred(found: LaidOut, plan: Incumbent) -> Incumbent:

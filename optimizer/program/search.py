@@ -52,9 +52,7 @@ SEPARATED_STREAMS = 1_000
 """Flows of undominated candidates beyond which workloads that share nothing are searched one by one."""
 
 
-def search(
-    problem: Problem, state: SearchState, eliminate: bool = True, known: Known = NOTHING_KNOWN
-) -> SearchResult:
+def search(problem: Problem, state: SearchState, eliminate: bool = True, known: Known = NOTHING_KNOWN) -> SearchResult:
     """The cheapest plan for a sorted problem.
 
     Args:

@@ -22,7 +22,7 @@ from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchResult, S
 from optimizer.program.proof.steps import within_cutoff, within_gap
 from optimizer.program.refine.loading import Loaded, loaded
 from optimizer.program.refine.routing import Routed, balanced_flows
-from optimizer.program.simplest import SimplerSearch
+from optimizer.program.simplest import SimplerSearch, least_complexity
 from optimizer.program.solver import IntegerSolver, integer_solver
 
 Outcome: TypeAlias = Literal["optimal", "feasible", "infeasible", "unproven", "failed"]
@@ -193,6 +193,8 @@ def _solved(problem: Problem, state: SearchState, eliminate: bool, break_ties: b
     check(problem)
     if missing := _unserved(problem):
         return _without_plan(problem, "infeasible", f"no candidate serves {', '.join(missing)}", state)
+    if too_few := _configurations_missing(problem):
+        return _without_plan(problem, "infeasible", too_few, state)
     order = sorted_problem(problem)
     try:
         found = _searched(order.problem, state, eliminate)
@@ -238,6 +240,12 @@ def _unserved(problem: Problem) -> list[str]:
     served[problem.apis.mix] = True
     uncovered = ~(problem.traffic.mixes[served] > 0).any(axis=0)
     return sorted(select_labels(problem.traffic.classes, np.flatnonzero(uncovered)))
+
+
+def _configurations_missing(problem: Problem) -> str | None:
+    """That each workload needs a configuration of its own, where fewer are allowed; None where they suffice."""
+    most, least = problem.limits.max_distinct_configurations, least_complexity(problem).configurations
+    return f"{least} workloads need a configuration each" if most is not None and most < least else None
 
 
 def _with_plan(order: Sorted, result: SearchResult, plan: Incumbent, state: SearchState) -> Solution:

@@ -26,7 +26,8 @@ def joined_periods(problem: Problem, plans: Sequence[Incumbent | None], usd_per_
     if len(known) < len(plans) or over_time or any(len(plan.placed) for plan in known):
         return None
     offers = problem.offers
-    instances, replicas = (np.concatenate(parts) for parts in zip(*((p.instances, p.replicas) for p in known)))
+    instances = np.concatenate([plan.instances for plan in known])
+    replicas = np.concatenate([plan.replicas for plan in known])
     # what is paid all month is there all month
     instances[:, offers.always_paid] = instances[:, offers.always_paid].max(axis=0)
     if _changes_what_is_held(problem, replicas):

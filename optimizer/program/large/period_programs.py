@@ -161,7 +161,7 @@ def _between(problem: Problem, best: Prices, mixture: PeriodMixture, pull: float
 
 
 def period_plans(problem: Problem, prices: Prices, state: SearchState, search: Search) -> PeriodPlans:
-    """The sum of what each period costs at least, and its best plan; each has an equal share of the time that is left."""
+    """The sum of what each period costs at least, and its best plan; each has an equal share of what time is left."""
     price, total, periods = price_of_instance(problem, prices), 0.0, problem.traffic.periods
     by_hour = np.where(problem.offers.always_paid, 0.0, problem.offers.price_usd_per_hour)
     plans, found = [], list[Incumbent | None]()
@@ -176,8 +176,8 @@ def period_plans(problem: Problem, prices: Prices, state: SearchState, search: S
             # what it costs at these prices, but for what is paid for elsewhere
             cost = result.incumbent.usd_per_hour + float(instances @ (hour * by_hour - price[t]))
             plans.append(PeriodPlan(t, cost, instances.astype(float)))
-    cost = np.array([plan.usd_per_hour for plan in plans])
-    return PeriodPlans(total, plans, joined_periods(problem, found, cost))
+    alone = np.array([plan.usd_per_hour for plan in plans])
+    return PeriodPlans(total, plans, joined_periods(problem, found, alone))
 
 
 def _own_state(state: SearchState, clock: Clock) -> SearchState:

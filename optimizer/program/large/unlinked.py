@@ -38,7 +38,7 @@ def unlinked(problem: Problem, kind: Ints) -> Problem:
     kinds, first = np.unique(kind, return_index=True)
     merged: Traffic = replace(
         problem.traffic.during(first),
-        share_of_month=np.bincount(kind, weights=problem.traffic.share_of_month),
+        share_of_month=np.bincount(kind, weights=problem.traffic.share_of_month).astype(float),
         start_share=np.zeros((len(kinds), len(kinds))),
     )
     # where an instance that is paid all month may change what it holds, only hours tell when
@@ -53,7 +53,7 @@ def unlinked(problem: Problem, kind: Ints) -> Problem:
 
 
 def linked_again(problem: Problem, kind: Ints, plan: Incumbent) -> Incumbent | None:
-    """A plan of the unlinked week with its starts and idle hours paid for; None where it would keep a limit by chance only.
+    """A plan of the unlinked week with its starts and idle hours paid for; None where it may break a limit.
 
     Args:
         problem: The linked week.

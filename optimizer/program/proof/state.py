@@ -117,7 +117,9 @@ class Known:
 
     def raises(self, bound: Bound) -> Bound:
         """A bound of the same problem, raised to what is known."""
-        return bound.raised_to(Bound(self.usd_per_hour, np.full_like(bound.with_candidate_usd_per_hour, self.usd_per_hour)))
+        return bound.raised_to(
+            Bound(self.usd_per_hour, np.full_like(bound.with_candidate_usd_per_hour, self.usd_per_hour))
+        )
 
 
 NOTHING_KNOWN = Known()
