@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from optimizer.program.large.peak import at_peak, peaks_at_once
 from optimizer.program.large.period_programs import MOST_PERIODS
 from optimizer.program.large.unlinked import kinds_of_periods, linked_again, unlinked
 from optimizer.program.problem.instance_contents import places_instances
 from optimizer.program.problem.problem import Problem
 from optimizer.program.problem.quantities import stands_in_force
+from optimizer.program.proof.peak import at_peak, peaks_at_once
 from optimizer.program.proof.state import NOTHING_KNOWN, Known, SearchState
 from optimizer.program.proof.steps import cheaper, solve_on
 from optimizer.program.search import search

@@ -8,10 +8,10 @@ from support.instances import by_day_and_night, problems, tiny_problem
 
 from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
-from optimizer.program.large.peak import at_peak, peaks_at_once
 from optimizer.program.large.unlinked import kinds_of_periods, linked_again, unlinked
 from optimizer.program.outset import _known_at_peak, _known_without_links
 from optimizer.program.problem.problem import Problem, sorted_problem
+from optimizer.program.proof.peak import at_peak, peaks_at_once
 from optimizer.program.proof.state import Known, SearchState
 from optimizer.program.search import search
 from optimizer.program.solve import solve_plainly
@@ -24,7 +24,9 @@ def _week_of_two_days(problem: Problem) -> Problem:
     halved = traffic.during(twice)
     halved = replace(halved, share_of_month=halved.share_of_month / 2, start_share=halved.start_share / 2)
     hours = problem.billing.hour_to_period
-    billing = replace(problem.billing, hour_to_period=np.concatenate([hours, hours + traffic.periods * (hours.size > 0)]))
+    billing = replace(
+        problem.billing, hour_to_period=np.concatenate([hours, hours + traffic.periods * (hours.size > 0)])
+    )
     return replace(problem, traffic=halved, billing=billing)
 
 

@@ -21,6 +21,7 @@ from optimizer.program.proof.steps import (
     final_solve,
     ready_for_final,
     result_of,
+    ruled_out,
     solve_part,
     within_gap,
 )
@@ -48,6 +49,8 @@ def search_large(problem: Problem, keep: Flags, state: SearchState, search: Sear
             found = bound_over_the_week(part.problem, found, state.clock)
         bound = known.raises(found.bound.for_whole(part.candidates, len(problem.candidates)))
     state.best_and_bound(known.plan, bound.usd_per_hour)
+    if ruled_out(problem, bound.usd_per_hour, state):
+        return SearchResult("infeasible", bound, None)
     if ready_for_final(problem, keep, bound, state) and not state.clock.expired:
         return final_solve(problem, keep, bound, known.plan, state)
     with state.phase("incumbent"):
@@ -67,6 +70,8 @@ def search_large(problem: Problem, keep: Flags, state: SearchState, search: Sear
             if incumbent is None:
                 incumbent = _planned_on_parts(part, found, incumbent, problem, state, bound)
         state.best_and_bound(incumbent, bound.usd_per_hour)
+    if incumbent is None and ruled_out(problem, bound.usd_per_hour, state):
+        return SearchResult("infeasible", bound, None)
     remaining = keep & can_beat(problem, bound, incumbent, state)
     state.eliminated["reduced_cost"] = int((keep & ~remaining).sum())
     if within_gap(bound, incumbent, state) or state.clock.expired:

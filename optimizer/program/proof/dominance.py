@@ -14,10 +14,10 @@ more power or carbon under a limit on it, in no quota that o is not in, not scar
 price, is paid for no longer once started, and every candidate of o has a replacement by the candidate rule on o'. An
 offer with replicas in force is never replaced.
 
-Variety. Where all that is asked of places is that a plan runs at n of them, o' may be at another place than o, if there
-are n such offers at n places, each of which serves all that o does. For a plan that runs without o at n - 1 places only,
-one of the n is elsewhere: o turns into that one, in each period by itself. So nothing may join the hours, and what is
-paid all month is replaced at its own place alone.
+Variety. Where all that is asked of places is that a plan runs at n of them, o' may be at another place than o if n such
+offers at n places each serve all that o does. For a plan that runs without o at n - 1 places only, one of the n is
+elsewhere: o turns into that one, in each period by itself. So nothing may join the hours, and what is paid all month is
+replaced at its own place alone.
 
 Proof, by exchange. Take a plan that uses what is replaced; turn every instance of o into one of o' (nothing to do for
 the candidate rule) and every replica of c, with its flows, into one of c'. Several may turn into the same c'.

@@ -48,12 +48,21 @@ def within_gap(bound: Bound, incumbent: Incumbent | None, state: SearchState) ->
 
 def can_beat(problem: Problem, bound: Bound, incumbent: Incumbent | None, state: SearchState) -> Flags:
     """(C,) candidates whose bound does not exceed the cost of a known plan, the budget or the cutoff."""
-    cutoffs = [state.cutoff_usd_per_hour]
+    most = most_usd_per_hour(problem, state)
     if incumbent is not None:
-        cutoffs.append(incumbent.usd_per_hour)
-    if problem.limits.max_monthly_usd is not None:
-        cutoffs.append(problem.limits.max_monthly_usd / HOURS_PER_MONTH)
-    return (bound.with_candidate_usd_per_hour <= min(cutoffs) * (1 + 10 * EQUAL_COST)) | stands_in_force(problem)
+        most = min(most, incumbent.usd_per_hour)
+    return (bound.with_candidate_usd_per_hour <= most * (1 + 10 * EQUAL_COST)) | stands_in_force(problem)
+
+
+def most_usd_per_hour(problem: Problem, state: SearchState) -> float:
+    """What a plan may cost: the budget, or the cutoff where that is less."""
+    budget = problem.limits.max_monthly_usd
+    return min(state.cutoff_usd_per_hour, np.inf if budget is None else budget / HOURS_PER_MONTH)
+
+
+def ruled_out(problem: Problem, usd_per_hour: float, state: SearchState) -> bool:
+    """Whether there is no plan within what it may cost, where every plan costs at least so much."""
+    return usd_per_hour > most_usd_per_hour(problem, state) * (1 + 10 * EQUAL_COST)
 
 
 def within_cutoff(result: SearchResult, state: SearchState) -> SearchResult:
