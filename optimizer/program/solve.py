@@ -95,6 +95,11 @@ class Solution:
             return replace(self, outcome="unproven", reason=reason, bound_usd_per_month=bound, ended_by=ended_by)
         return self.above(min(wider.bound_usd_per_month or 0.0, self.bound_usd_per_month or 0.0), wider.ended_by)
 
+    def left_open(self, limit: Limit) -> "Solution":
+        """No plan, for a problem with more choices that a limit left no time to look at."""
+        reason = _CUT_SHORT["unproven"].format(limit=limit)
+        return replace(self, outcome="unproven", reason=reason, bound_usd_per_month=None, ended_by=limit)
+
     def above(self, bound_usd_per_month: float, ended_by: Limit | None) -> "Solution":
         """The same plan where no plan of a problem with more choices costs less than a bound."""
         cost = self.cost_usd_per_month or 0.0

@@ -129,6 +129,8 @@ def _over_mixes(inquiry: Inquiry, keep: Sequence[Flags] | None, known_usd: float
     looks_ahead = inquiry.looks_ahead and _is_small(best.inquiry)
     if not best.inquiry.mixes_between() or not (looks_ahead or nothing_known):
         return best
+    if nothing_known and (limit := inquiry.clock.reached) is not None:
+        return replace(best, solution=best.solution.left_open(limit))
     for _ in range(MOST_PROBINGS):
         ahead = _raised(best.inquiry).solved_once(keep, _just_below(best.solution.cost_usd_per_month or known_usd))
         worth = ahead.worth_predicting(best.inquiry)
