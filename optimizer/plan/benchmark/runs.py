@@ -1,0 +1,195 @@
+"""The runs that can falsify a plan: one for each class of requests of each deployment, at the load that it is sent."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Final
+
+import numpy as np
+
+from optimizer.base.units import MS_PER_S, SECONDS_PER_HOUR
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.scenario import Scenario, Workload
+from optimizer.performance.physics.queueing import ArrivalVariation
+from optimizer.performance.simulation.sample_sizes import requests_to_prove, without_a_violation
+from optimizer.performance.uncertainty.evidence import margins
+from optimizer.plan.benchmark.promises import MEAN, Doubt, PromisedLimit, promised_limits
+from optimizer.plan.record.fleet import Deployment, PeriodReplicas, PlannedFleet, ServedClass
+from optimizer.plan.record.identity import deployment_names
+from optimizer.plan.verify.claim import Claim
+from optimizer.plan.verify.service import configuration
+
+SURE: Final = 0.95
+"""Of every verdict, one-sided; and how often a run is to reach one where the prediction is right."""
+EITHER_SIDE: Final = 0.95
+"""Confidence of a bound that, drawn to both sides, leaves nine of ten predictions between."""
+SHORTEST_S: Final = 300.0
+ANSWERS_IN_A_ROW: Final = 10
+"""A run lasts as long as so many answers after each other, so that the time in which a replica fills counts little."""
+LONGEST_S: Final = 3600.0
+"""Unless even a run without a violation takes longer."""
+TRUST: Final = ("estimated", "calibrated", "measured")
+"""What predictions rest on, the least first."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """What one percentile asks of a run's size: every limit on it is to hold together.
+
+    Attributes:
+        statistic: The percentile.
+        promised: Share of requests that it promises.
+        expected: Share that is predicted.
+        fewest: Requests that prove it if none is outside.
+        decide: Requests that tell both shares apart; None where they are too near for any run.
+    """
+
+    statistic: str
+    promised: float
+    expected: float
+    fewest: int
+    decide: int | None
+
+
+@dataclass(frozen=True)
+class BenchmarkRun:
+    """One class of requests against one replica.
+
+    Attributes:
+        name: Of the run and of its result's file.
+        deployment_name: What the deployment is called.
+        d: The deployment.
+        hf_id: The model as tools name it.
+        served: The class.
+        rate_per_s: Requests a second of the class that one replica is sent at its busiest.
+        cv2: Squared variation of the gaps between them.
+        cached_share: Of every prompt, in the prefix cache.
+        limits: What the class is promised.
+        needs: What its percentiles ask of the number of requests.
+        requests: How many the run sends.
+        seed: Of its arrivals and prompts, so that runs beside each other know nothing of each other.
+    """
+
+    name: str
+    deployment_name: str
+    d: Deployment
+    hf_id: str
+    served: ServedClass
+    rate_per_s: float
+    cv2: float
+    cached_share: float
+    limits: tuple[PromisedLimit, ...]
+    needs: tuple[Need, ...]
+    requests: int
+    seed: int
+
+    @property
+    def duration_s(self) -> float:
+        """How long it takes to send them."""
+        return self.requests / self.rate_per_s
+
+    @property
+    def price_usd(self) -> float:
+        """What an instance that holds the replica costs for as long."""
+        instances = max(self.d.gpus_per_replica / self.d.gpus_per_instance, 1.0)
+        return self.duration_s / SECONDS_PER_HOUR * math.ceil(instances) * float(self.d.price_usd_per_hour)
+
+
+def runs_of(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet) -> tuple[BenchmarkRun, ...]:
+    """Every run, those first that most money rests on: of estimated speeds, then of calibrated ones, by monthly cost.
+
+    Args:
+        scenario: What the plan was made for.
+        catalogs: Those that it was made from.
+        fleet: The plan.
+    """
+    claim = Claim(scenario, catalogs, fleet)
+    if not claim.placed:
+        return ()
+    doubts = margins(catalogs, [configuration(d, offer) for d, _, offer in claim.placed], EITHER_SIDE)
+    names = deployment_names([d for d, _, _ in claim.placed])
+    of_deployment = []
+    for number, (d, _, offer) in enumerate(claim.placed):
+        workload = claim.workloads[d.workload]
+        before_ms = claim.network_ms(workload, offer) + workload.slo.ttft_overhead_ms
+        doubt = Doubt(float(doubts.ttft[number]), float(doubts.tpot[number]))
+        busiest = busiest_period(d)
+        if busiest is not None:
+            hf_id = catalogs.model(d.model).hf_id
+            runs = _of_deployment(workload, d, busiest, names[number], hf_id, before_ms=before_ms, doubt=doubt)
+            of_deployment.append((TRUST.index(d.provenance.performance), -d.monthly_cost_usd, number, list(runs)))
+    ordered = sorted(of_deployment, key=lambda each: each[:3])
+    return tuple(run for *_, runs in ordered for run in runs)
+
+
+def busiest_period(d: Deployment) -> PeriodReplicas | None:
+    """The hours in which its replicas have most to do; None where it only stands by."""
+    serving = [entry for entry in d.schedule if entry.replicas and entry.requests_per_second > 0]
+    return max(serving, key=attrgetter("utilization"), default=None)
+
+
+def _of_deployment(
+    workload: Workload,
+    d: Deployment,
+    busiest: PeriodReplicas,
+    name: str,
+    hf_id: str,
+    *,
+    before_ms: float,
+    doubt: Doubt,
+) -> Iterator[BenchmarkRun]:
+    """A run for each class, all as long as the one that takes longest, since they run beside each other."""
+    sent = {key: rate / busiest.replicas for key, rate in busiest.requests_per_second_by_class.items() if rate > 0}
+    served = {item.name: item for item in d.classes if item.name in sent}
+    limits = {key: tuple(promised_limits(workload.slo, d, item, before_ms, doubt)) for key, item in served.items()}
+    needs = {key: _needs(found) for key, found in limits.items()}
+    duration_s = max(_duration_s(needs[key], sent[key], _shortest_s(served[key])) for key in served)
+    variation = ArrivalVariation(workload.arrival_cv2, workload.peak_requests_per_second())
+    for seed, key in enumerate(sorted(served)):
+        yield BenchmarkRun(
+            name=f"{name}-{key}" if len(served) > 1 else name,
+            deployment_name=name,
+            d=d,
+            hf_id=hf_id,
+            served=served[key],
+            rate_per_s=sent[key],
+            cv2=float(variation.of_replica(np.array([sent[key]]))[0]),
+            cached_share=workload.cached_input_share,
+            limits=limits[key],
+            needs=needs[key],
+            requests=math.ceil(duration_s * sent[key]),
+            seed=seed,
+        )
+
+
+def _needs(limits: Sequence[PromisedLimit]) -> tuple[Need, ...]:
+    """What each percentile asks; limits on the same one add up what they are expected to lose."""
+    lost: defaultdict[str, float] = defaultdict(float)
+    for limit in limits:
+        if limit.promised_share is not None:
+            lost[limit.statistic] += 1 - limit.expected_share
+    promised = {limit.statistic: limit.promised_share for limit in limits}
+    return tuple(
+        Need(
+            statistic=statistic,
+            promised=share,
+            expected=1 - lost[statistic],
+            fewest=without_a_violation(share, SURE),
+            decide=requests_to_prove(share, 1 - lost[statistic], SURE),
+        )
+        for statistic, share in promised.items()
+        if share is not None
+    )
+
+
+def _shortest_s(served: ServedClass) -> float:
+    return max(SHORTEST_S, ANSWERS_IN_A_ROW * served.e2e_ms[MEAN] / MS_PER_S)
+
+
+def _duration_s(needs: Sequence[Need], rate_per_s: float, shortest_s: float) -> float:
+    """Long enough to decide within the bounds of patience, and never too short to decide anything."""
+    wanted_s = max((need.decide or math.inf for need in needs), default=0.0) / rate_per_s
+    fewest_s = max((need.fewest for need in needs), default=0) / rate_per_s
+    return max(min(wanted_s, LONGEST_S), shortest_s, fewest_s)
