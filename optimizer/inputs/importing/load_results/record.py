@@ -86,6 +86,8 @@ class LoadResult:
         dp: Independent replicas, or ranks of data-parallel attention.
         weight_precision: As measurements name it: `bf16`, `fp8`, `int4`.
         kv_precision: Likewise.
+        attention_dp: Whether the ranks of `dp` share one replica's attention and spread its experts.
+        max_num_seqs: The engine's cap on concurrent sequences, where it was set.
         input_tokens: Mean of a request's prompt.
         output_tokens: Mean of a request's answer.
         load: What was asked of the server; None where the file says nothing that can be used.
@@ -121,6 +123,8 @@ class LoadResult:
     dp: int | None = None
     weight_precision: str | None = None
     kv_precision: str | None = None
+    attention_dp: bool | None = None
+    max_num_seqs: int | None = None
     input_tokens: float | None = None
     output_tokens: float | None = None
     load: Load | None = None
