@@ -1,0 +1,43 @@
+"""Whether a run may stand for what it measured: enough answers, at the rate that was asked for, nothing hidden."""
+
+import math
+from typing import Final
+
+from optimizer.inputs.importing.load_results.record import Flaw, LoadResult
+
+MAX_FAILED_SHARE: Final = 0.01
+"""More requests without an answer than this, and the others had it easier than all would have."""
+
+RATE_TOLERANCE: Final = 0.05
+"""By which requests/s may miss the rate asked for: the last answers come after the last request was sent."""
+
+CHANCE: Final = 1.645
+"""Standard deviations of a Poisson count beyond which 1 in 20 runs falls by chance."""
+
+
+def unfit(result: LoadResult) -> tuple[Flaw, ...]:
+    """Everything for which a run must not be used; empty where it may be."""
+    return (*result.flaws, *_failures(result), *_rate(result))
+
+
+def _failures(result: LoadResult) -> tuple[Flaw, ...]:
+    if result.requests_completed == 0:
+        return (Flaw("no request was answered", "look at the server's log"),)
+    sent = result.requests_offered or (result.requests_completed or 0) + (result.requests_failed or 0)
+    if not sent or not result.requests_failed or result.requests_failed <= MAX_FAILED_SHARE * sent:
+        return ()
+    problem = f"{result.requests_failed:,} of {sent:,} requests failed, more than {MAX_FAILED_SHARE:.0%}"
+    return (Flaw(problem, "mend what failed, or offer less load"),)
+
+
+def _rate(result: LoadResult) -> tuple[Flaw, ...]:
+    """An open loop that fell behind: its queue grew as long as it ran, so its TTFT tells how long that was."""
+    load, served = result.load, result.requests_per_s
+    if load is None or load.type != "request_rate" or load.value is None or served is None:
+        return ()
+    count = result.requests_completed
+    by_chance = CHANCE / math.sqrt(count) if count else 0.0
+    if served >= load.value * (1 - RATE_TOLERANCE - by_chance):
+        return ()
+    problem = f"served {served:.3g} requests/s of the {load.value:.3g} offered, so its queue never settled"
+    return (Flaw(problem, "offer what the server can keep up with, or run a closed loop"),)

@@ -1,0 +1,79 @@
+"""What the benchmarks of vLLM and SGLang share, one having come out of the other: names, units and lists in seconds."""
+
+from typing import Any, Final
+
+import numpy as np
+
+from optimizer.base.arrays import Flags
+from optimizer.base.units import MS_PER_S
+from optimizer.inputs.importing.load_results.fields import Fields
+from optimizer.inputs.importing.load_results.loads import load_of
+from optimizer.inputs.importing.load_results.record import Requests
+
+UNLIMITED: Final = "inf"
+
+
+def statistics_named(metric: str) -> dict[str, str]:
+    """The field of each statistic of a metric such as `ttft_ms`."""
+    percentiles = {name: f"{name}_{metric}" for name in ("p90", "p95", "p99")}
+    return {"mean": f"mean_{metric}", "p50": f"median_{metric}", **percentiles}
+
+
+def measured(fields: Fields) -> dict[str, Any]:
+    """The part of the record that both write alike."""
+    completed = fields.count("completed", required=True)
+    failed = fields.count("failed")
+    offered = None if completed is None or failed is None else completed + failed
+    load, flaws = load_of(_rate(fields), fields.number("max_concurrency", least=1), offered or completed)
+    requests, notes = _requests(fields, offered or completed)
+    return {
+        "input_tokens": _mean(fields, "total_input_tokens", completed),
+        "output_tokens": _mean(fields, "total_output_tokens", completed),
+        "load": load,
+        "requests_completed": completed,
+        "requests_failed": failed,
+        "requests_offered": offered,
+        "duration_s": fields.number("duration"),
+        "ttft_ms": fields.statistics(statistics_named("ttft_ms")),
+        "tpot_ms": fields.statistics(statistics_named("tpot_ms")),
+        "output_tokens_per_s": fields.number("output_throughput"),
+        "requests_per_s": fields.number("request_throughput"),
+        "requests": requests,
+        "flaws": flaws,
+        "notes": notes,
+    }
+
+
+def _rate(fields: Fields) -> float | None:
+    """Requests/s; infinity, however it is written, where the client waits for nothing; None of a replayed trace."""
+    value = fields.content.get("request_rate")
+    if value in (UNLIMITED, float(UNLIMITED)):
+        return float(UNLIMITED)
+    return None if value == "trace" else fields.number("request_rate", least=1e-9, required=True)
+
+
+def _mean(fields: Fields, total: str, requests: int | None) -> float | None:
+    tokens = fields.number(total, required=True)
+    return tokens / requests if tokens is not None and requests else None
+
+
+def _requests(fields: Fields, sent: int | None) -> tuple[Requests | None, tuple[str, ...]]:
+    """Each completed request of a file that holds them all; a part of them says nothing of a percentile."""
+    ttft_s, gaps_s = fields.numbers("ttfts"), fields.sums("itls")
+    inputs, outputs = fields.numbers("input_lens"), fields.numbers("output_lens")
+    if ttft_s is None or gaps_s is None or inputs is None or outputs is None:
+        return None, ()
+    if {len(column) for column in (ttft_s, gaps_s, inputs, outputs)} != {sent}:
+        return None, (f"holds {len(ttft_s):,} of its {sent or 0:,} requests one by one: not used one by one",)
+    done = _answered(fields, outputs > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        tpot_ms = np.where(outputs > 1, gaps_s * MS_PER_S / (outputs - 1), np.nan)
+    return Requests(ttft_s[done] * MS_PER_S, tpot_ms[done], inputs[done], outputs[done]), ()
+
+
+def _answered(fields: Fields, answered: Flags) -> Flags:
+    """Which requests ended with an answer and without an error, (n,)."""
+    errors = fields.content.get("errors")
+    if not isinstance(errors, list) or len(errors) != len(answered):
+        return answered
+    return np.logical_and(answered, [not error for error in errors])
