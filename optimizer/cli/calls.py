@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from optimizer.answers.accuracy.validate import check_dimensions as check_dimensions
     from optimizer.answers.accuracy.validate import errors as errors
     from optimizer.answers.accuracy.validate import judged as judged
+    from optimizer.answers.benchmark import benchmark as benchmark
     from optimizer.answers.catalog.diff import catalog_diff as catalog_diff
     from optimizer.answers.catalog.importing import PriceListTerms as PriceListTerms
     from optimizer.answers.catalog.importing import import_prices as import_prices
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from optimizer.answers.compare.types import Comparison as Comparison
     from optimizer.answers.draft import ScenarioDraft as ScenarioDraft
     from optimizer.answers.draft import scenario_text as scenario_text
+    from optimizer.answers.folder import write_folder as write_folder
     from optimizer.answers.frontier import frontier as frontier
     from optimizer.answers.frontier import frontier_steps as frontier_steps
     from optimizer.answers.frontier import sweep_of as sweep_of
@@ -79,6 +81,10 @@ if TYPE_CHECKING:
     from optimizer.report.accuracy.plots import plot_errors as plot_errors
     from optimizer.report.accuracy.prediction import prediction_markdown as prediction_markdown
     from optimizer.report.accuracy.prediction import prediction_text as prediction_text
+    from optimizer.report.benchmark.files import benchmark_answer as benchmark_answer
+    from optimizer.report.benchmark.files import benchmark_content as benchmark_content
+    from optimizer.report.benchmark.files import benchmark_files as benchmark_files
+    from optimizer.report.benchmark.scripts import MARK as MARK
     from optimizer.report.catalog.catalog import catalog_rows as catalog_rows
     from optimizer.report.catalog.catalog import check_sections as check_sections
     from optimizer.report.catalog.catalog import listing_section as listing_section

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from optimizer.cli.accuracy.calibrate import calibrate as calibrate
     from optimizer.cli.accuracy.predict import predict as predict
     from optimizer.cli.accuracy.validate import validate as validate
+    from optimizer.cli.benchmark import benchmark as benchmark
     from optimizer.cli.catalog.catalog import catalog_check as catalog_check
     from optimizer.cli.catalog.catalog import catalog_list as catalog_list
     from optimizer.cli.catalog.catalog import catalog_show as catalog_show
@@ -41,6 +42,7 @@ COMMANDS: Final = {
     "report": "The plan and its explanation as one self-contained page, charts included; tens of seconds.",
     "verify": "Whether every promise and figure of a plan file holds, computed again; exit code 1 if not.",
     "simulate": "A plan's percentiles when requests really arrive, one by one; exit code 1 when a promise breaks.",
+    "benchmark": "The runs that can falsify a plan's promises, as scripts of a load generator, dearest doubts first.",
     "predict": "What a configuration delivers: TTFT, TPOT and throughput with their 90 % intervals.",
     "calibrate": "Fit the model's constants to measurements; the errors before and after are printed.",
     "validate": "Prediction errors on measurements, by metric, GPU, engine and so on; worst groups named.",

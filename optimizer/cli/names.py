@@ -39,5 +39,6 @@ LISTINGS: Final = (
     "calibration",
     "sources",
 )
+LOAD_GENERATORS: Final = ("vllm", "guidellm", "aiperf", "sglang")
 FORMATS: Final = ("skypilot", "gpuhunt", "plain")
 MOST_SHOWN: Final = 15

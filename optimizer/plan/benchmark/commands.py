@@ -30,7 +30,7 @@ class Written(NamedTuple):
     Attributes:
         url: Of the server, as the shell is to read it.
         result: The file of the result, without the ending that the tool gives it.
-        plan: Hash of the plan; empty where there is none yet.
+        plan: Its id; empty while the plan is being made.
     """
 
     url: str
@@ -80,7 +80,7 @@ def is_poisson(run: BenchmarkRun) -> bool:
 
 
 def goodput_limits(run: BenchmarkRun) -> dict[Metric, float]:
-    """Limits of the highest percentile, which one count of requests can decide; a mean promises none of them anything."""
+    """Limits of the highest percentile, which one count of requests can decide; a mean promises nothing of each."""
     highest = max((limit.promised_share or 0.0 for limit in run.limits), default=0.0)
     return {item.metric: item.at_replica_ms for item in run.limits if highest and item.promised_share == highest}
 
@@ -148,7 +148,8 @@ def _aiperf(run: BenchmarkRun, written: Written) -> Iterator[str]:
     yield from ("--endpoint-type", "completions", "--streaming", "--use-server-token-count")
     pattern = ("poisson",) if is_poisson(run) else ("gamma", "--arrival-smoothness", _number(_smoothness(run)))
     yield from ("--request-rate", _number(run.rate_per_s), "--arrival-pattern", *pattern)
-    yield from ("--request-count", str(run.requests), "--warmup-request-count", str(WARM_UPS))
+    yield from ("--request-count", str(run.requests), "--num-dataset-entries", str(run.requests))
+    yield from ("--warmup-request-count", str(WARM_UPS))
     cached = _cached_tokens(run)
     yield from ("--isl", str(run.served.input_tokens - cached), "--isl-stddev", "0")
     yield from ("--osl", str(run.served.output_tokens), "--osl-stddev", "0", "--extra-inputs", "ignore_eos:true")

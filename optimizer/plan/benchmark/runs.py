@@ -17,7 +17,7 @@ from optimizer.performance.simulation.sample_sizes import requests_to_prove, wit
 from optimizer.performance.uncertainty.evidence import margins
 from optimizer.plan.benchmark.promises import MEAN, Doubt, PromisedLimit, promised_limits
 from optimizer.plan.record.fleet import Deployment, PeriodReplicas, PlannedFleet, ServedClass
-from optimizer.plan.record.identity import deployment_names
+from optimizer.plan.record.naming import deployment_names
 from optimizer.plan.verify.claim import Claim
 from optimizer.plan.verify.service import configuration
 

@@ -7,6 +7,7 @@ from optimizer.base.figures import exactly, figure
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.benchmark.commands import Written, command
+from optimizer.plan.benchmark.promises import PromisedLimit
 from optimizer.plan.benchmark.runs import BenchmarkRun, runs_of
 from optimizer.plan.grounds.question import LATENCIES
 from optimizer.plan.record.explanation import Benchmark
@@ -60,6 +61,9 @@ def load_in_words(runs: Sequence[BenchmarkRun]) -> str:
 
 def limits_in_words(runs: Sequence[BenchmarkRun]) -> str:
     """What is measured at the replica must stay within these, of which all classes have the same."""
-    return ", ".join(
-        f"{LATENCIES[limit.metric]} {limit.statistic} ≤ {exactly(limit.at_replica_ms)} ms" for limit in runs[0].limits
-    )
+    return ", ".join(map(_limit_in_words, runs[0].limits))
+
+
+def _limit_in_words(limit: PromisedLimit) -> str:
+    less = f" ({exactly(limit.limit_ms)} less {exactly(limit.before_ms)} before it)" if limit.before_ms else ""
+    return f"{LATENCIES[limit.metric]} {limit.statistic} ≤ {exactly(limit.at_replica_ms)} ms{less}"
