@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from optimizer.answers.accuracy.calibrate import fit as fit
     from optimizer.answers.accuracy.decisions import Decisions as Decisions
     from optimizer.answers.accuracy.decisions import decided as decided
+    from optimizer.answers.accuracy.imported import import_measurements as import_measurements
     from optimizer.answers.accuracy.prediction import Prediction as Prediction
     from optimizer.answers.accuracy.prediction import Setting as Setting
     from optimizer.answers.accuracy.prediction import predict_setting as predict_setting
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from optimizer.inputs.catalog.loading import load_catalogs as load_catalogs
     from optimizer.inputs.catalog.records import Catalogs as Catalogs
     from optimizer.inputs.catalog.rows import read_rows as read_rows
+    from optimizer.inputs.importing.load_results.loads import load_of as load_of
     from optimizer.inputs.measurements import deployments_of as deployments_of
     from optimizer.inputs.measurements import load_measurements as load_measurements
     from optimizer.inputs.scenario.checks import check_scenario as check_scenario
@@ -77,6 +79,9 @@ if TYPE_CHECKING:
     from optimizer.report.accuracy.calibration import calibration_content as calibration_content
     from optimizer.report.accuracy.calibration import calibration_csv as calibration_csv
     from optimizer.report.accuracy.calibration import calibration_section as calibration_section
+    from optimizer.report.accuracy.imported import imported_content as imported_content
+    from optimizer.report.accuracy.imported import imported_sections as imported_sections
+    from optimizer.report.accuracy.imported import measurements_csv as measurements_csv
     from optimizer.report.accuracy.plots import check_plot as check_plot
     from optimizer.report.accuracy.plots import plot_errors as plot_errors
     from optimizer.report.accuracy.prediction import prediction_markdown as prediction_markdown

@@ -6,6 +6,7 @@ from optimizer.base.lazy import on_first_use
 
 if TYPE_CHECKING:
     from optimizer.cli.accuracy.calibrate import calibrate as calibrate
+    from optimizer.cli.accuracy.measurements import measurements_import as measurements_import
     from optimizer.cli.accuracy.predict import predict as predict
     from optimizer.cli.accuracy.validate import validate as validate
     from optimizer.cli.benchmark import benchmark as benchmark
@@ -46,6 +47,7 @@ COMMANDS: Final = {
     "predict": "What a configuration delivers: TTFT, TPOT and throughput with their 90 % intervals.",
     "calibrate": "Fit the model's constants to measurements; the errors before and after are printed.",
     "validate": "Prediction errors on measurements, by metric, GPU, engine and so on; worst groups named.",
+    "measurements import": "Results of load generators as measurements of your own; unfit runs are refused and listed.",
     "schema": "The JSON schema of a published shape.",
     "catalog list": "The catalogs, or the rows of one of them.",
     "catalog show": "Everything the catalogs say about one name, each figure with its source and date.",
@@ -57,3 +59,9 @@ COMMANDS: Final = {
     "catalog snapshot": "The content hash of the catalogs as a plan reads them; --output keeps it for `catalog diff`.",
 }
 """In the order in which help lists them; the function of `catalog add-model` is `catalog_add_model`."""
+
+GROUPS: Final = {
+    "catalog": "Browse and check the catalogs.",
+    "measurements": "Measurements of your own, from the tools that took them.",
+}
+"""What help says of each group of commands."""

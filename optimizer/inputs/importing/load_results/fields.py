@@ -13,6 +13,9 @@ from optimizer.base.errors import Finding, InputError
 MAX_NUMBER: Final = 1e15
 """No count and no latency of a real run reaches this, not even in nanoseconds."""
 
+MAX_TEXT: Final = 300
+"""Characters of a name or a label."""
+
 SHOWN_CHARACTERS: Final = 40
 
 MS_PER: Final[Mapping[str, float]] = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3, "sec": 1e3}
@@ -65,8 +68,8 @@ class Fields:
         value = self._given(name, required)
         if value is None:
             return None
-        if not isinstance(value, str):
-            self.refuse(name, f"{_short(value)} is not a text")
+        if not isinstance(value, str) or len(value) > MAX_TEXT or not value.isprintable():
+            self.refuse(name, f"{_short(value)} is not a text of one line")
             return None
         return value.strip() or None
 
@@ -140,8 +143,10 @@ class Fields:
 
     def labels(self, name: str) -> dict[str, str]:
         """A group of texts by name, such as the labels that a user gave a run."""
-        given = self.group(name).content
-        return {str(key): str(value).strip() for key, value in given.items() if isinstance(value, str | int | float)}
+        given = self.group(name)
+        return {
+            key: text for key, value in given.content.items() if isinstance(value, str) and (text := given.text(key))
+        }
 
     def refuse(self, name: str, problem: str, hint: str = "") -> None:
         """Adds a problem of a field."""

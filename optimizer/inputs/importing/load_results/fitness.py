@@ -20,6 +20,17 @@ def unfit(result: LoadResult) -> tuple[Flaw, ...]:
     return (*result.flaws, *_failures(result), *_rate(result))
 
 
+def doubts(result: LoadResult) -> tuple[str, ...]:
+    """What a reader should know of the load of a run that may be used."""
+    offered, served = _rates(result)
+    uncounted = result.requests_completed is not None and result.requests_failed is None
+    faster = served > offered * (1 + _tolerance(result))
+    return (
+        *(("does not say how many requests failed",) if uncounted else ()),
+        *((f"served {served:.3g} requests/s where {offered:.3g} were asked for",) if faster else ()),
+    )
+
+
 def _failures(result: LoadResult) -> tuple[Flaw, ...]:
     if result.requests_completed == 0:
         return (Flaw("no request was answered", "look at the server's log"),)
@@ -32,12 +43,22 @@ def _failures(result: LoadResult) -> tuple[Flaw, ...]:
 
 def _rate(result: LoadResult) -> tuple[Flaw, ...]:
     """An open loop that fell behind: its queue grew as long as it ran, so its TTFT tells how long that was."""
+    offered, served = _rates(result)
+    if served >= offered * (1 - _tolerance(result)):
+        return ()
+    problem = f"served {served:.3g} requests/s of the {offered:.3g} offered, so its queue never settled"
+    return (Flaw(problem, "offer what the server can keep up with, or run a closed loop"),)
+
+
+def _rates(result: LoadResult) -> tuple[float, float]:
+    """Requests/s that an open loop offered and that were answered; zeros where the two cannot be compared."""
     load, served = result.load, result.requests_per_s
     if load is None or load.type != "request_rate" or load.value is None or served is None:
-        return ()
+        return 0.0, 0.0
+    return load.value, served
+
+
+def _tolerance(result: LoadResult) -> float:
+    """The share by which the rate served may miss the rate offered: the end of the run, and chance."""
     count = result.requests_completed
-    by_chance = CHANCE / math.sqrt(count) if count else 0.0
-    if served >= load.value * (1 - RATE_TOLERANCE - by_chance):
-        return ()
-    problem = f"served {served:.3g} requests/s of the {load.value:.3g} offered, so its queue never settled"
-    return (Flaw(problem, "offer what the server can keep up with, or run a closed loop"),)
+    return RATE_TOLERANCE + (CHANCE / math.sqrt(count) if count else 0.0)

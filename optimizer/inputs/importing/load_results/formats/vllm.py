@@ -33,7 +33,8 @@ def recognizes(content: Mapping[str, Any]) -> bool:
 
 def read(fields: Fields) -> Iterator[LoadResult]:
     """The run. The file names the engine only by how the client spoke to it, and its version and GPU by labels."""
-    labels = {name: value.strip() for name, value in fields.content.items() if _is_label(name, value)}
+    given = {name: fields.text(name) for name, value in fields.content.items() if _is_label(name, value)}
+    labels = {name: text for name, text in given.items() if text}
     swept = {fact: fields.count(option, least=1) for option, fact in SERVER_OPTIONS.items()}
     facts: dict[str, Any] = {
         "model": fields.text("model_id", required=True),
