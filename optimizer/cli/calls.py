@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from optimizer.answers.catalog.update import update_catalogs as update_catalogs
     from optimizer.answers.certificate import certificate_of as certificate_of
     from optimizer.answers.certificate import check_certifiable as check_certifiable
+    from optimizer.answers.check.check import check as check
     from optimizer.answers.compare.compare import COMPARE_PHASES as COMPARE_PHASES
     from optimizer.answers.compare.compare import compare as compare
     from optimizer.answers.compare.types import Comparison as Comparison
@@ -104,6 +105,8 @@ if TYPE_CHECKING:
     from optimizer.report.catalog.importing import update_sections as update_sections
     from optimizer.report.catalog.listings import LISTINGS as LISTINGS
     from optimizer.report.catalog.model import model_sections as model_sections
+    from optimizer.report.check.check import check_answer as check_answer
+    from optimizer.report.check.junit import check_junit as check_junit
     from optimizer.report.compare.chart import compare_chart as compare_chart
     from optimizer.report.compare.compare import compare_answer as compare_answer
     from optimizer.report.compare.compare import compare_csv as compare_csv

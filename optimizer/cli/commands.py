@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from optimizer.cli.catalog.importing import catalog_import as catalog_import
     from optimizer.cli.catalog.importing import catalog_update as catalog_update
     from optimizer.cli.catalog.model import catalog_add_model as catalog_add_model
+    from optimizer.cli.check import check as check
     from optimizer.cli.compare import compare as compare
     from optimizer.cli.frontier import frontier as frontier
     from optimizer.cli.gate import gate as gate
@@ -44,6 +45,7 @@ COMMANDS: Final = {
     "verify": "Whether every promise and figure of a plan file holds, computed again; exit code 1 if not.",
     "simulate": "A plan's percentiles when requests really arrive, one by one; exit code 1 when a promise breaks.",
     "benchmark": "The runs that can falsify a plan's promises, as scripts of a load generator, dearest doubts first.",
+    "check": "Whether benchmarks keep a plan's promises: exit code 0 kept, 1 broken, 4 undecided, 2 another run.",
     "predict": "What a configuration delivers: TTFT, TPOT and throughput with their 90 % intervals.",
     "calibrate": "Fit the model's constants to measurements; the errors before and after are printed.",
     "validate": "Prediction errors on measurements, by metric, GPU, engine and so on; worst groups named.",

@@ -6,11 +6,18 @@ from typing import Any, Final
 
 from optimizer.inputs.importing.load_results.fields import Fields
 from optimizer.inputs.importing.load_results.loads import load_of
-from optimizer.inputs.importing.load_results.record import Flaw, LoadResult
+from optimizer.inputs.importing.load_results.record import Flaw, Goodput, LoadResult
 
 SCHEMA: Final = "1.4"
 
 STATISTICS: Final[Mapping[str, str]] = {"mean": "avg", "p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99"}
+
+LATENCIES: Final[Mapping[str, str]] = {
+    "time_to_first_token": "ttft_ms",
+    "inter_token_latency": "tpot_ms",
+    "request_latency": "e2e_ms",
+}
+"""Its metrics by our names of the latencies."""
 
 TOKEN_TOLERANCE: Final = 0.02
 """Answers counted by the client may differ by this share from what the server counted."""
@@ -50,6 +57,7 @@ def read(fields: Fields) -> Iterator[LoadResult]:
         gpu=_gpu(fields),
         load=load,
         burstiness=BURSTINESS.get(phase.text("type") or "") if phase else None,
+        goodput=_goodput(fields, config.group("slos")),
         requests_failed=failed,
         requests_offered=(figures["requests_completed"] or 0) + failed,
         flaws=flaws,
@@ -68,6 +76,8 @@ def metrics_of(fields: Fields) -> dict[str, Any]:
         "duration_s": fields.group("benchmark_duration").number("avg"),
         "ttft_ms": _latency(fields, "time_to_first_token"),
         "tpot_ms": _latency(fields, "inter_token_latency"),
+        "e2e_ms": _latency(fields, "request_latency"),
+        "std_ms": _deviations(fields),
         "output_tokens_per_s": fields.group("output_token_throughput").number("avg"),
         "requests_per_s": fields.group("request_throughput").number("avg"),
     }
@@ -76,6 +86,22 @@ def metrics_of(fields: Fields) -> dict[str, Any]:
 def _latency(fields: Fields, name: str) -> dict[str, float]:
     metric = fields.group(name)
     return metric.statistics(STATISTICS, metric.ms_per_unit("unit"))
+
+
+def _deviations(fields: Fields) -> dict[str, float]:
+    """Standard deviations by our names of the latencies."""
+    metrics = {ours: fields.group(theirs) for theirs, ours in LATENCIES.items()}
+    found = {name: metric.statistics({"std": "std"}, metric.ms_per_unit("unit")) for name, metric in metrics.items()}
+    return {name: value["std"] for name, value in found.items() if value}
+
+
+def _goodput(fields: Fields, slos: Fields) -> Goodput | None:
+    """Requests within its objectives; None where one of them is no latency."""
+    within = fields.group("good_request_count").count("avg")
+    if within is None or not slos.content or not slos.content.keys() <= LATENCIES.keys():
+        return None
+    limits = {LATENCIES[name]: slos.number(name, required=True) for name in slos.content}
+    return Goodput(within, {name: limit for name, limit in limits.items() if limit is not None})
 
 
 def _failed(fields: Fields) -> int:
