@@ -111,7 +111,7 @@ def _decides(run: BenchmarkRun) -> Iterator[str]:
 def _size(need: Need, run: BenchmarkRun) -> str:
     """Why the number of requests is enough, or that it may not be."""
     promised, expected = percent(need.promised), percent(round(need.expected, 4))
-    least = f"{need.fewest} requests without one outside prove {promised} at {SURE:.0%}"
+    least = f"{need.fewest} requests without one outside prove {promised} at {percent(SURE)}"
     if need.decide is None:
         return f"{least}; {expected} are predicted to be within, too near to be told apart by a run"
     if run.requests < need.decide:
