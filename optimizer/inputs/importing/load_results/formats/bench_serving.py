@@ -6,7 +6,7 @@ import numpy as np
 
 from optimizer.base.arrays import Flags
 from optimizer.base.units import MS_PER_S
-from optimizer.inputs.importing.load_results.fields import Fields
+from optimizer.inputs.importing.load_results.fields import RunFields
 from optimizer.inputs.importing.load_results.loads import load_of
 from optimizer.inputs.importing.load_results.record import Requests
 
@@ -19,7 +19,7 @@ def statistics_named(metric: str) -> dict[str, str]:
     return {"mean": f"mean_{metric}", "p50": f"median_{metric}", **percentiles}
 
 
-def measured(fields: Fields) -> dict[str, Any]:
+def measured(fields: RunFields) -> dict[str, Any]:
     """The part of the record that both write alike."""
     completed = fields.count("completed", required=True)
     failed = fields.count("failed")
@@ -44,7 +44,7 @@ def measured(fields: Fields) -> dict[str, Any]:
     }
 
 
-def _rate(fields: Fields) -> float | None:
+def _rate(fields: RunFields) -> float | None:
     """Requests/s; infinity, however it is written, where the client waits for nothing; None of a replayed trace."""
     value = fields.content.get("request_rate")
     if value in (UNLIMITED, float(UNLIMITED)):
@@ -52,12 +52,12 @@ def _rate(fields: Fields) -> float | None:
     return None if value == "trace" else fields.number("request_rate", least=1e-9, required=True)
 
 
-def _mean(fields: Fields, total: str, requests: int | None) -> float | None:
+def _mean(fields: RunFields, total: str, requests: int | None) -> float | None:
     tokens = fields.number(total, required=True)
     return tokens / requests if tokens is not None and requests else None
 
 
-def _requests(fields: Fields, sent: int | None) -> tuple[Requests | None, tuple[str, ...]]:
+def _requests(fields: RunFields, sent: int | None) -> tuple[Requests | None, tuple[str, ...]]:
     """Each completed request of a file that holds them all; a part of them says nothing of a percentile."""
     ttft_s, gaps_s = fields.numbers("ttfts"), fields.sums("itls")
     inputs, outputs = fields.numbers("input_lens"), fields.numbers("output_lens")
@@ -71,7 +71,7 @@ def _requests(fields: Fields, sent: int | None) -> tuple[Requests | None, tuple[
     return Requests(ttft_s[done] * MS_PER_S, tpot_ms[done], inputs[done], outputs[done]), ()
 
 
-def _answered(fields: Fields, answered: Flags) -> Flags:
+def _answered(fields: RunFields, answered: Flags) -> Flags:
     """Which requests ended with an answer and without an error, (n,)."""
     errors = fields.content.get("errors")
     if not isinstance(errors, list) or len(errors) != len(answered):

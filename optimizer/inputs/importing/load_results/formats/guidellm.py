@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from optimizer.base.arrays import Floats
-from optimizer.inputs.importing.load_results.fields import Fields
+from optimizer.inputs.importing.load_results.fields import RunFields
 from optimizer.inputs.importing.load_results.labelled import labelled_facts
 from optimizer.inputs.importing.load_results.loads import CLIENT_QUEUES
 from optimizer.inputs.importing.load_results.record import Flaw, Load, LoadResult, Requests
@@ -33,7 +33,7 @@ def recognizes(content: Mapping[str, Any]) -> bool:
     return isinstance(about, dict) and "guidellm_version" in about
 
 
-def read(fields: Fields) -> Iterator[LoadResult]:
+def read(fields: RunFields) -> Iterator[LoadResult]:
     """Every benchmark of the report."""
     about = fields.group("metadata")
     version, schema = about.text("guidellm_version", required=True) or "", about.count("version")
@@ -78,17 +78,17 @@ def read(fields: Fields) -> Iterator[LoadResult]:
         )
 
 
-def _of(metrics: Fields, name: str) -> Fields:
+def _of(metrics: RunFields, name: str) -> RunFields:
     """A metric of the requests that were answered."""
     return metrics.group(name).group("successful")
 
 
-def _statistics(metrics: Fields, name: str) -> dict[str, float]:
+def _statistics(metrics: RunFields, name: str) -> dict[str, float]:
     metric = _of(metrics, name)
     return metric.statistics(STATISTICS) | metric.group("percentiles").statistics(PERCENTILES)
 
 
-def _load(strategy: Fields, metrics: Fields) -> tuple[Load | None, tuple[Flaw, ...]]:
+def _load(strategy: RunFields, metrics: RunFields) -> tuple[Load | None, tuple[Flaw, ...]]:
     """What the strategy asks for; a rate whose client reached its own limit in flight was not that rate."""
     kind = strategy.text("type_", required=True)
     if kind == "synchronous":
@@ -109,7 +109,7 @@ def _load(strategy: Fields, metrics: Fields) -> tuple[Load | None, tuple[Flaw, .
     return None, ()
 
 
-def _requests(benchmark: Fields, completed: int | None) -> tuple[Requests | None, tuple[str, ...]]:
+def _requests(benchmark: RunFields, completed: int | None) -> tuple[Requests | None, tuple[str, ...]]:
     """Each answered request of a report that holds them all; a sample says nothing of a percentile."""
     held = list(benchmark.group("requests").groups("successful"))
     if not held:
@@ -120,7 +120,7 @@ def _requests(benchmark: Fields, completed: int | None) -> tuple[Requests | None
     return Requests(*columns), ()
 
 
-def _column(held: list[Fields], name: str) -> Floats:
+def _column(held: list[RunFields], name: str) -> Floats:
     """A figure of each request, (n,); NaN where it was not measured."""
     values = [request.number(name) for request in held]
     return np.array([math.nan if value is None else value for value in values], dtype=np.float64)

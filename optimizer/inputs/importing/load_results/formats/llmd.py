@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from optimizer.inputs.importing.load_results.fields import Fields
+from optimizer.inputs.importing.load_results.fields import RunFields
 from optimizer.inputs.importing.load_results.labelled import engine_of
 from optimizer.inputs.importing.load_results.loads import load_of
 from optimizer.inputs.importing.load_results.record import Flaw, LoadResult
@@ -29,7 +29,7 @@ def recognizes(content: Mapping[str, Any]) -> bool:
     return "version" in content and isinstance(scenario, dict) and "stack" in scenario
 
 
-def read(fields: Fields) -> Iterator[LoadResult]:
+def read(fields: RunFields) -> Iterator[LoadResult]:
     """The run."""
     version = fields.text("version")
     if version != SCHEMA:
@@ -64,11 +64,11 @@ def read(fields: Fields) -> Iterator[LoadResult]:
     )
 
 
-def _is_engine(part: Fields) -> bool:
+def _is_engine(part: RunFields) -> bool:
     return part.group("standardized").text("kind") == "inference_engine"
 
 
-def _served(part: Fields) -> dict[str, Any]:
+def _served(part: RunFields) -> dict[str, Any]:
     """What one engine of the stack is; replicas of it are counted with its own data parallel ranks."""
     engine = part.group("standardized")
     accelerator = engine.group("accelerator")
@@ -92,6 +92,6 @@ def _served(part: Fields) -> dict[str, Any]:
     }
 
 
-def _latency(aggregate: Fields, name: str) -> dict[str, float]:
+def _latency(aggregate: RunFields, name: str) -> dict[str, float]:
     metric = aggregate.group("latency").group(name)
     return metric.statistics(STATISTICS, metric.ms_per_unit("units"))
