@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -251,6 +252,43 @@ def test_some_of_the_requests_say_nothing_of_a_percentile() -> None:
     assert (result.requests, result.notes) == (None, ("holds 1 of its 52 answers one by one: not used one by one",))
 
 
+def test_sglang_lists_what_failed_without_counting_it(tmp_path: Path) -> None:
+    def detailed(content: dict[str, Any]) -> None:
+        content |= {"completed": 1, "ttfts": [0.05, 0.0], "itls": [[0.01], []], "errors": ["", "gone"]}
+        content |= {"input_lens": [10, 11], "output_lens": [2, 0]}
+
+    result = changed("sglang_0.5.23_bench_serving.jsonl", detailed, tmp_path)
+    assert (result.requests_failed, result.requests_offered) == (1, 2)
+    assert "1 of 2 requests failed" in unfit(result)[0].problem
+
+
+def test_a_strategy_that_is_not_read_costs_its_run_alone(tmp_path: Path) -> None:
+    def replayed(content: dict[str, Any]) -> None:
+        again = deepcopy(content["benchmarks"][0])
+        again["config"]["strategy"]["type_"] = "trace"
+        content["benchmarks"].append(again)
+
+    read, refused = read_results(written("guidellm_0.8.1_benchmarks.json", replayed, tmp_path))
+    assert not unfit(read)
+    assert unfit(refused)[0].problem == "its load 'trace' is not read"
+
+
+@pytest.mark.parametrize(("count", "flaws"), [(1, 0), (2, 0), (3, 1)])
+def test_llmd_counts_the_gpus_of_a_replica_or_of_all(count: int, flaws: int, tmp_path: Path) -> None:
+    def counted(content: dict[str, Any]) -> None:
+        content["scenario"]["stack"][0]["standardized"]["accelerator"]["count"] = count
+
+    result = changed("llmd_benchmark_report_v0.2.1.yaml", counted, tmp_path)
+    assert (result.num_gpus, len(unfit(result))) == (2, flaws)
+
+
+def test_llmd_stacks_of_several_engines_are_refused(tmp_path: Path) -> None:
+    def apart(content: dict[str, Any]) -> None:
+        content["scenario"]["stack"] *= 2
+
+    assert "several engines" in unfit(changed("llmd_benchmark_report_v0.2.1.yaml", apart, tmp_path))[0].problem
+
+
 def test_labels_say_what_the_tool_does_not(tmp_path: Path) -> None:
     def labelled(content: dict[str, Any]) -> None:
         content["config"]["metadata"]["labels"] = {"tp": "2", "engine": "trtllm-1.2.1", "plan": "abc", "gpu": "l4"}
@@ -275,6 +313,7 @@ def test_a_protocol_is_no_engine(tmp_path: Path) -> None:
         (math.inf, 8, Load("concurrency", 8.0)),
         (2.5, None, Load("request_rate", 2.5)),
         ("trace", None, None),
+        ("trace", 8, None),
     ],
 )
 def test_a_load_is_what_limits_the_client(rate: Any, in_flight: int | None, load: Load | None, tmp_path: Path) -> None:

@@ -4,13 +4,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from optimizer.base.arrays import Flags
+from optimizer.base.arrays import Flags, Floats
 from optimizer.base.units import MS_PER_S
 from optimizer.inputs.importing.load_results.fields import RunFields
-from optimizer.inputs.importing.load_results.loads import load_of
-from optimizer.inputs.importing.load_results.record import Requests
+from optimizer.inputs.importing.load_results.loads import CLIENT_QUEUES, load_of
+from optimizer.inputs.importing.load_results.record import Flaw, Load, Requests
 
 UNLIMITED: Final = "inf"
+TRACE: Final = "trace"
 
 
 def statistics_named(metric: str) -> dict[str, str]:
@@ -21,11 +22,14 @@ def statistics_named(metric: str) -> dict[str, str]:
 
 def measured(fields: RunFields) -> dict[str, Any]:
     """The part of the record that both write alike."""
-    completed = fields.count("completed", required=True)
-    failed = fields.count("failed")
+    completed, failed = fields.count("completed", required=True), fields.count("failed")
+    ttft_s = fields.numbers("ttfts")
+    if completed is not None and failed is None and ttft_s is not None and len(ttft_s) >= completed:
+        # SGLang counts no failures, but lists all that it sent
+        failed = len(ttft_s) - completed
     offered = None if completed is None or failed is None else completed + failed
-    load, flaws = load_of(_rate(fields), fields.number("max_concurrency", least=1), offered or completed)
-    requests, notes = _requests(fields, offered or completed)
+    load, flaws = _load(fields, offered or completed)
+    requests, notes = _requests(fields, ttft_s, offered or completed)
     return {
         "input_tokens": _mean(fields, "total_input_tokens", completed),
         "output_tokens": _mean(fields, "total_output_tokens", completed),
@@ -44,12 +48,14 @@ def measured(fields: RunFields) -> dict[str, Any]:
     }
 
 
-def _rate(fields: RunFields) -> float | None:
-    """Requests/s; infinity, however it is written, where the client waits for nothing; None of a replayed trace."""
-    value = fields.content.get("request_rate")
-    if value in (UNLIMITED, float(UNLIMITED)):
-        return float(UNLIMITED)
-    return None if value == "trace" else fields.number("request_rate", least=1e-9, required=True)
+def _load(fields: RunFields, requests: int | None) -> tuple[Load | None, tuple[Flaw, ...]]:
+    """What the client was told: a rate, infinite where it waits for nothing, or a trace, which has none."""
+    rate, in_flight = fields.content.get("request_rate"), fields.number("max_concurrency", least=1)
+    if rate == TRACE:
+        return None, () if in_flight is None else (CLIENT_QUEUES,)
+    if rate in (UNLIMITED, float(UNLIMITED)):
+        return load_of(float(UNLIMITED), in_flight, requests)
+    return load_of(fields.number("request_rate", least=1e-9, required=True), in_flight, requests)
 
 
 def _mean(fields: RunFields, total: str, requests: int | None) -> float | None:
@@ -57,9 +63,9 @@ def _mean(fields: RunFields, total: str, requests: int | None) -> float | None:
     return tokens / requests if tokens is not None and requests else None
 
 
-def _requests(fields: RunFields, sent: int | None) -> tuple[Requests | None, tuple[str, ...]]:
+def _requests(fields: RunFields, ttft_s: Floats | None, sent: int | None) -> tuple[Requests | None, tuple[str, ...]]:
     """Each completed request of a file that holds them all; a part of them says nothing of a percentile."""
-    ttft_s, gaps_s = fields.numbers("ttfts"), fields.sums("itls")
+    gaps_s = fields.sums("itls")
     inputs, outputs = fields.numbers("input_lens"), fields.numbers("output_lens")
     if ttft_s is None or gaps_s is None or inputs is None or outputs is None:
         return None, ()

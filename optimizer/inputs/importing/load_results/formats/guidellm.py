@@ -104,9 +104,8 @@ def _load(strategy: RunFields, metrics: RunFields) -> tuple[Load | None, tuple[F
         return Load("request_rate", strategy.number("rate", least=1e-9, required=True)), (
             (CLIENT_QUEUES,) if held_back else ()
         )
-    if kind is not None:
-        strategy.refuse("type_", f"'{kind[:20]}' is not read", "synchronous, concurrent, throughput, constant, poisson")
-    return None, ()
+    known = "synchronous, concurrent, throughput, constant or poisson"
+    return None, (Flaw(f"its load '{kind}' is not read", f"measure it {known}"),)
 
 
 def _requests(benchmark: RunFields, completed: int | None) -> tuple[Requests | None, tuple[str, ...]]:
