@@ -6,8 +6,11 @@ from math import prod
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from optimizer.answers.accuracy.told import Reader
 from optimizer.base.errors import Finding, InputError
+from optimizer.base.figures import EXACT_DIGITS
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.importing.load_results.fitness import doubts, unfit
 from optimizer.inputs.importing.load_results.reading import read_results
@@ -147,4 +150,6 @@ def _cells(result: LoadResult, facts: Mapping[str, Any]) -> dict[str, str]:
 def _cell(value: Any) -> str:
     if value is None:
         return ""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    return np.format_float_positional(value, precision=EXACT_DIGITS, fractional=False, trim="-")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from optimizer.base.errors import InputError, did_you_mean
+from optimizer.base.figures import exactly
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.importing.load_results.record import Flaw, Load, LoadResult
 from optimizer.inputs.importing.names import Names, names_of
@@ -37,7 +38,7 @@ WORDS: Final[Mapping[str, str]] = {
     "dp": "data parallel degree",
     "kv_precision": "KV precision",
 }
-"""Facts in words, where they are not the name with blanks."""
+"""RunFacts in words, where they are not the name with blanks."""
 
 NEEDED: Final = ("model", "engine", "gpu", "tp", "weight_precision", "input_tokens", "output_tokens", "load")
 """Without these a measurement is of nothing in particular."""
@@ -49,7 +50,7 @@ Meaning = Callable[[Any], tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
-class Facts:
+class RunFacts:
     """What was measured, by the names of `OPTIONS`; None where nobody says. Flaws where that is unclear."""
 
     values: Mapping[str, Any]
@@ -85,7 +86,7 @@ class Reader:
             "kv_precision": tuple(sorted(kv_precisions)),
         }
 
-    def facts_of(self, result: LoadResult) -> Facts:
+    def facts_of(self, result: LoadResult) -> RunFacts:
         """Everything that is known of what a run measured."""
         flaws: list[Flaw] = []
         values: dict[str, Any] = {}
@@ -98,7 +99,7 @@ class Reader:
         if missing:
             problem = f"does not say its {', '.join(map(_words, missing))}"
             flaws.append(Flaw(problem, f"say it with {', '.join(OPTIONS[name] for name in missing)}"))
-        return Facts(values, tuple(flaws))
+        return RunFacts(values, tuple(flaws))
 
     def _fact(self, name: str, said: Any, flaws: list[Flaw]) -> Any:
         """One fact. An option says what a name in the file stands for, and never contradicts it."""
@@ -155,5 +156,5 @@ def _words(name: str) -> str:
 
 def _shown(value: Any) -> str:
     if isinstance(value, Load):
-        return f"{value.type} {value.value:g}" if value.value is not None else value.type
-    return f"{value:g}" if isinstance(value, float) else str(value)
+        return f"{value.type} {exactly(value.value)}" if value.value is not None else value.type
+    return exactly(value) if isinstance(value, float) else str(value)

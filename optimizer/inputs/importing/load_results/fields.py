@@ -9,6 +9,7 @@ import numpy as np
 
 from optimizer.base.arrays import Floats
 from optimizer.base.errors import Finding, InputError
+from optimizer.base.figures import exactly, figure
 
 MAX_NUMBER: Final = 1e15
 """No count and no latency of a real run reaches this, not even in nanoseconds."""
@@ -23,8 +24,8 @@ MS_PER: Final[Mapping[str, float]] = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e
 
 
 @dataclass(frozen=True)
-class Fields:
-    """Fields of a run, and everything wrong with them so far.
+class RunFields:
+    """RunFields of a run, and everything wrong with them so far.
 
     Attributes:
         file: The file as the user named it.
@@ -51,7 +52,7 @@ class Fields:
             return None
         number = self._as_number(value)
         if not least <= number <= MAX_NUMBER:
-            self.refuse(name, f"{_short(value)} is not a number from {least:g} to {MAX_NUMBER:g}")
+            self.refuse(name, f"{_short(value)} is not a number from {figure(least)} to {figure(MAX_NUMBER)}")
             return None
         return number
 
@@ -59,7 +60,7 @@ class Fields:
         """A whole number from `least`; None where the field is missing or null."""
         number = self.number(name, least=least, required=required)
         if number is not None and number % 1:
-            self.refuse(name, f"{number:g} is not a whole number")
+            self.refuse(name, f"{exactly(number)} is not a whole number")
             return None
         return None if number is None else int(number)
 
@@ -102,7 +103,7 @@ class Fields:
             return None
         return np.array([math.fsum(row) for row in value], dtype=np.float64)
 
-    def group(self, name: str, *, required: bool = False) -> "Fields":
+    def group(self, name: str, *, required: bool = False) -> "RunFields":
         """The fields inside a field; none where it is missing or null. Their problems join these."""
         value = self._given(name, required)
         if value is not None and not isinstance(value, dict):
@@ -110,7 +111,7 @@ class Fields:
         inside = value if isinstance(value, dict) else {}
         return replace(self, content=inside, path=f"{self.path}{name}.")
 
-    def groups(self, name: str) -> Iterator["Fields"]:
+    def groups(self, name: str) -> Iterator["RunFields"]:
         """The groups of fields in a list; none where it is missing or null."""
         value = self._given(name, required=False)
         if value is not None and not isinstance(value, list):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from optimizer.base.errors import Finding, InputError
-from optimizer.inputs.importing.load_results.fields import Fields
+from optimizer.inputs.importing.load_results.fields import RunFields
 from optimizer.inputs.scenario.yaml_lines import parse
 
 MAX_RESULT_BYTES: Final = 256_000_000
@@ -27,7 +27,7 @@ _YAML_FIELD: Final = re.compile(r"(#.*\n|---\n|\s)*[\w-]+:(\s|$)")
 _UNIT: Final = re.compile(r"(?P<name>.*?)(?: \((?P<unit>[^()]*)\))?")
 
 
-def runs_of(path: Path) -> tuple[Fields, ...]:
+def runs_of(path: Path) -> tuple[RunFields, ...]:
     """The runs that a file holds, in its order, each still to be recognized.
 
     Raises:
@@ -36,7 +36,7 @@ def runs_of(path: Path) -> tuple[Fields, ...]:
     text, file = _text(path), str(path)
     start = text[:FIRST_LINES]
     if MLPERF_TITLE in start:
-        return (Fields(file, "", 0, _log(text), as_text=True),)
+        return (RunFields(file, "", 0, _log(text), as_text=True),)
     if start.lstrip()[:1] in ("{", "["):
         return tuple(_json(text, file))
     if path.suffix in (".yaml", ".yml") or _YAML_FIELD.match(start):
@@ -64,7 +64,7 @@ def _text(path: Path) -> str:
     return text
 
 
-def _json(text: str, file: str) -> Iterator[Fields]:
+def _json(text: str, file: str) -> Iterator[RunFields]:
     """The objects of a file: one, a list of them, or one on each line."""
     try:
         content = _decoded(text, file, 0)
@@ -82,7 +82,7 @@ def _json(text: str, file: str) -> Iterator[Fields]:
         yield _run(item, file, f"[{position}]", 0)
 
 
-def _json_lines(text: str, file: str) -> Iterator[Fields]:
+def _json_lines(text: str, file: str) -> Iterator[RunFields]:
     for line, row in enumerate(text.split("\n"), start=1):
         if row.strip():
             try:
@@ -111,23 +111,23 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return content
 
 
-def _run(content: Any, file: str, run: str, line: int) -> Fields:
+def _run(content: Any, file: str, run: str, line: int) -> RunFields:
     if not isinstance(content, dict):
         raise _broken(file, line, "a result is a group of fields")
-    return Fields(file, run, line, content)
+    return RunFields(file, run, line, content)
 
 
 def _broken(file: str, line: int, problem: str) -> InputError:
     return InputError([Finding(file, line, "", f"broken JSON: {problem[:1].lower()}{problem[1:]}")])
 
 
-def _yaml(text: str, file: str) -> Fields:
+def _yaml(text: str, file: str) -> RunFields:
     if len(text) > MAX_YAML_BYTES:
         raise InputError([Finding(file, 0, "", f"more than {MAX_YAML_BYTES:,} characters", "save it as JSON")])
     return _run(parse(text, file).content, file, "", 0)
 
 
-def _csv(text: str, file: str) -> Iterator[Fields]:
+def _csv(text: str, file: str) -> Iterator[RunFields]:
     """One run a row; AIPerf's tables of metrics are one run."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
@@ -136,7 +136,7 @@ def _csv(text: str, file: str) -> Iterator[Fields]:
         raise InputError([Finding(file, reader.line_num, "", f"broken CSV: {error}")]) from error
     headings, findings = rows[0][1], []
     if tuple(headings[: len(AIPERF_HEADINGS)]) == AIPERF_HEADINGS:
-        yield Fields(file, "", 0, _metrics([row for _, row in rows]), as_text=True)
+        yield RunFields(file, "", 0, _metrics([row for _, row in rows]), as_text=True)
         return
     for line, row in rows[1:]:
         if row and len(row) != len(headings):
@@ -147,7 +147,7 @@ def _csv(text: str, file: str) -> Iterator[Fields]:
         raise InputError(findings or [Finding(file, 1, "", "holds no run")])
     for line, row in rows[1:]:
         if row:
-            yield Fields(file, f"line {line}", line, dict(zip(headings, row, strict=True)), as_text=True)
+            yield RunFields(file, f"line {line}", line, dict(zip(headings, row, strict=True)), as_text=True)
 
 
 def _metrics(rows: list[list[str]]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import math
 from typing import Final
 
+from optimizer.base.figures import figure
 from optimizer.inputs.importing.load_results.record import Flaw, LoadResult
 
 MAX_FAILED_SHARE: Final = 0.01
@@ -27,7 +28,7 @@ def doubts(result: LoadResult) -> tuple[str, ...]:
     faster = served > offered * (1 + _tolerance(result))
     return (
         *(("does not say how many requests failed",) if uncounted else ()),
-        *((f"served {served:.3g} requests/s where {offered:.3g} were asked for",) if faster else ()),
+        *((f"served {figure(served)} requests/s where {figure(offered)} were asked for",) if faster else ()),
     )
 
 
@@ -47,7 +48,7 @@ def fell_behind(result: LoadResult) -> tuple[Flaw, ...]:
     offered, served = _rates(result)
     if served >= offered * (1 - _tolerance(result)):
         return ()
-    problem = f"served {served:.3g} requests/s of the {offered:.3g} offered, so its queue never settled"
+    problem = f"served {figure(served)} requests/s of the {figure(offered)} offered, so its queue never settled"
     return (Flaw(problem, "offer what the server can keep up with, or run a closed loop"),)
 
 

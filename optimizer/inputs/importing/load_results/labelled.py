@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from optimizer.inputs.importing.load_results.fields import Fields
+from optimizer.inputs.importing.load_results.fields import RunFields
 from optimizer.inputs.importing.load_results.record import FACTS
 
 COUNTS: Final = ("num_gpus", "tp", "pp", "ep", "dp")
@@ -33,10 +33,10 @@ def engine_of(name: str | None) -> dict[str, str]:
     return {"engine": engine, "engine_version": versioned["version"]} if versioned else {"engine": engine}
 
 
-def labelled_facts(labels: Mapping[str, str], given: Fields) -> dict[str, Any]:
+def labelled_facts(labels: Mapping[str, str], given: RunFields) -> dict[str, Any]:
     """The facts of `FACTS` among a run's labels; a label that must be a number and is none is a finding of `given`."""
     facts: dict[str, Any] = engine_of(labels.get("engine"))
-    own = Fields(given.file, given.run, given.line, labels, as_text=True, findings=given.findings)
+    own = RunFields(given.file, given.run, given.line, labels, as_text=True, findings=given.findings)
     for name in _without(FACTS, "engine"):
         value = own.count(name, least=1) if name in COUNTS else own.text(name)
         if value is not None:

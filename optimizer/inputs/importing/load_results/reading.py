@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from optimizer.base.errors import Finding, InputError
-from optimizer.inputs.importing.load_results.fields import Fields
+from optimizer.inputs.importing.load_results.fields import RunFields
 from optimizer.inputs.importing.load_results.files import runs_of
 from optimizer.inputs.importing.load_results.formats import (
     aiperf,
@@ -33,7 +33,7 @@ class ResultFormat(NamedTuple):
 
     name: str
     recognizes: Callable[[Mapping[str, Any]], bool]
-    read: Callable[[Fields], Iterator[LoadResult]]
+    read: Callable[[RunFields], Iterator[LoadResult]]
 
 
 FORMATS: Final = (

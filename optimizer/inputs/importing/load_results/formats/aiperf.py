@@ -4,7 +4,8 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from optimizer.inputs.importing.load_results.fields import Fields
+from optimizer.base.figures import figure
+from optimizer.inputs.importing.load_results.fields import RunFields
 from optimizer.inputs.importing.load_results.loads import load_of
 from optimizer.inputs.importing.load_results.record import Flaw, Goodput, LoadResult
 
@@ -32,7 +33,7 @@ def recognizes(content: Mapping[str, Any]) -> bool:
     return "aiperf_version" in content or content.keys() >= {"credit_to_start_latency", "output_sequence_length"}
 
 
-def read(fields: Fields) -> Iterator[LoadResult]:
+def read(fields: RunFields) -> Iterator[LoadResult]:
     """The run. Lengths are those that the server counted, where it told them."""
     schema = fields.text("schema_version")
     if not fields.as_text and schema != SCHEMA:
@@ -65,7 +66,7 @@ def read(fields: Fields) -> Iterator[LoadResult]:
     )
 
 
-def metrics_of(fields: Fields) -> dict[str, Any]:
+def metrics_of(fields: RunFields) -> dict[str, Any]:
     """The figures that genai-perf and AIPerf after it write alike, each metric with its unit beside it."""
     served = fields.group("usage_completion_tokens").number("avg")
     asked = fields.group("usage_prompt_tokens").number("avg")
@@ -83,19 +84,19 @@ def metrics_of(fields: Fields) -> dict[str, Any]:
     }
 
 
-def _latency(fields: Fields, name: str) -> dict[str, float]:
+def _latency(fields: RunFields, name: str) -> dict[str, float]:
     metric = fields.group(name)
     return metric.statistics(STATISTICS, metric.ms_per_unit("unit"))
 
 
-def _deviations(fields: Fields) -> dict[str, float]:
+def _deviations(fields: RunFields) -> dict[str, float]:
     """Standard deviations by our names of the latencies."""
     metrics = {ours: fields.group(theirs) for theirs, ours in LATENCIES.items()}
     found = {name: metric.statistics({"std": "std"}, metric.ms_per_unit("unit")) for name, metric in metrics.items()}
     return {name: value["std"] for name, value in found.items() if value}
 
 
-def _goodput(fields: Fields, slos: Fields) -> Goodput | None:
+def _goodput(fields: RunFields, slos: RunFields) -> Goodput | None:
     """Requests within its objectives; None where one of them is no latency."""
     within = fields.group("good_request_count").count("avg")
     if within is None or not slos.content or not slos.content.keys() <= LATENCIES.keys():
@@ -104,13 +105,13 @@ def _goodput(fields: Fields, slos: Fields) -> Goodput | None:
     return Goodput(within, {name: limit for name, limit in limits.items() if limit is not None})
 
 
-def _failed(fields: Fields) -> int:
+def _failed(fields: RunFields) -> int:
     """Requests that ended in an error; the metric is left out where there was none."""
     listed = sum(error.count("count") or 0 for error in fields.groups("error_summary"))
     return fields.group("error_request_count").count("avg") or listed
 
 
-def _flaws(fields: Fields) -> tuple[Flaw, ...]:
+def _flaws(fields: RunFields) -> tuple[Flaw, ...]:
     """Runs that did not end, and answers counted by a tokenizer that is not the server's: TPOT is per token."""
     unfinished = fields.flag("is_complete") is False or fields.flag("was_cancelled") is True
     flaws = (UNFINISHED,) if unfinished else ()
@@ -118,11 +119,11 @@ def _flaws(fields: Fields) -> tuple[Flaw, ...]:
     served = fields.group("usage_completion_tokens").number("avg")
     if counted is None or not served or abs(counted - served) <= TOKEN_TOLERANCE * served:
         return flaws
-    problem = f"its client counted {counted:g} tokens an answer where the server counted {served:g}"
+    problem = f"its client counted {figure(counted)} tokens an answer where the server counted {figure(served)}"
     return *flaws, Flaw(problem, "run it with --use-server-token-count")
 
 
-def _gpu(fields: Fields) -> str | None:
+def _gpu(fields: RunFields) -> str | None:
     """The one name that all GPUs of its telemetry have."""
     endpoints = fields.group("telemetry_data").group("endpoints")
     names = {

@@ -5,13 +5,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from optimizer.base.arrays import Flags
+from optimizer.base.arrays import Flags, Floats
 from optimizer.base.units import MS_PER_S
-from optimizer.inputs.importing.load_results.fields import Fields
-from optimizer.inputs.importing.load_results.loads import load_of
-from optimizer.inputs.importing.load_results.record import Goodput, Requests
+from optimizer.inputs.importing.load_results.fields import RunFields
+from optimizer.inputs.importing.load_results.loads import CLIENT_QUEUES, load_of
+from optimizer.inputs.importing.load_results.record import Flaw, Goodput, Load, Requests
 
 UNLIMITED: Final = "inf"
+TRACE: Final = "trace"
 
 GOODPUT: Final[Mapping[str, str]] = {"ttft": "ttft_ms", "tpot": "tpot_ms", "e2el": "e2e_ms"}
 """Latencies by the names that limits have on the command line."""
@@ -23,18 +24,21 @@ def statistics_named(metric: str) -> dict[str, str]:
     return {"mean": f"mean_{metric}", "p50": f"median_{metric}", **percentiles}
 
 
-def measured(fields: Fields, whole_request: str) -> dict[str, Any]:
+def measured(fields: RunFields, whole_request: str) -> dict[str, Any]:
     """The part of the record that both write alike.
 
     Args:
         fields: Of the run.
         whole_request: What the tool calls the latency of a whole request.
     """
-    completed = fields.count("completed", required=True)
-    failed = fields.count("failed")
+    completed, failed = fields.count("completed", required=True), fields.count("failed")
+    ttft_s = fields.numbers("ttfts")
+    if completed is not None and failed is None and ttft_s is not None and len(ttft_s) >= completed:
+        # SGLang counts no failures, but lists all that it sent
+        failed = len(ttft_s) - completed
     offered = None if completed is None or failed is None else completed + failed
-    load, flaws = load_of(_rate(fields), fields.number("max_concurrency", least=1), offered or completed)
-    requests, notes = _requests(fields, offered or completed)
+    load, flaws = _load(fields, offered or completed)
+    requests, notes = _requests(fields, ttft_s, offered or completed)
     return {
         "input_tokens": _mean(fields, "total_input_tokens", completed),
         "output_tokens": _mean(fields, "total_output_tokens", completed),
@@ -57,7 +61,7 @@ def measured(fields: Fields, whole_request: str) -> dict[str, Any]:
     }
 
 
-def goodput_of(fields: Fields, limits_ms: Mapping[str, float]) -> Goodput | None:
+def goodput_of(fields: RunFields, limits_ms: Mapping[str, float]) -> Goodput | None:
     """Requests within limits, which both write as a rate; None where the limits are not known.
 
     Args:
@@ -70,22 +74,24 @@ def goodput_of(fields: Fields, limits_ms: Mapping[str, float]) -> Goodput | None
     return Goodput(round(rate * duration_s), {GOODPUT[name]: limit_ms for name, limit_ms in limits_ms.items()})
 
 
-def _rate(fields: Fields) -> float | None:
-    """Requests/s; infinity, however it is written, where the client waits for nothing; None of a replayed trace."""
-    value = fields.content.get("request_rate")
-    if value in (UNLIMITED, float(UNLIMITED)):
-        return float(UNLIMITED)
-    return None if value == "trace" else fields.number("request_rate", least=1e-9, required=True)
+def _load(fields: RunFields, requests: int | None) -> tuple[Load | None, tuple[Flaw, ...]]:
+    """What the client was told: a rate, infinite where it waits for nothing, or a trace, which has none."""
+    rate, in_flight = fields.content.get("request_rate"), fields.number("max_concurrency", least=1)
+    if rate == TRACE:
+        return None, () if in_flight is None else (CLIENT_QUEUES,)
+    if rate in (UNLIMITED, float(UNLIMITED)):
+        return load_of(float(UNLIMITED), in_flight, requests)
+    return load_of(fields.number("request_rate", least=1e-9, required=True), in_flight, requests)
 
 
-def _mean(fields: Fields, total: str, requests: int | None) -> float | None:
+def _mean(fields: RunFields, total: str, requests: int | None) -> float | None:
     tokens = fields.number(total, required=True)
     return tokens / requests if tokens is not None and requests else None
 
 
-def _requests(fields: Fields, sent: int | None) -> tuple[Requests | None, tuple[str, ...]]:
+def _requests(fields: RunFields, ttft_s: Floats | None, sent: int | None) -> tuple[Requests | None, tuple[str, ...]]:
     """Each completed request of a file that holds them all; a part of them says nothing of a percentile."""
-    ttft_s, gaps_s = fields.numbers("ttfts"), fields.sums("itls")
+    gaps_s = fields.sums("itls")
     inputs, outputs = fields.numbers("input_lens"), fields.numbers("output_lens")
     if ttft_s is None or gaps_s is None or inputs is None or outputs is None:
         return None, ()
@@ -97,7 +103,7 @@ def _requests(fields: Fields, sent: int | None) -> tuple[Requests | None, tuple[
     return Requests(ttft_s[done] * MS_PER_S, tpot_ms[done], inputs[done], outputs[done]), ()
 
 
-def _answered(fields: Fields, answered: Flags) -> Flags:
+def _answered(fields: RunFields, answered: Flags) -> Flags:
     """Which requests ended with an answer and without an error, (n,)."""
     errors = fields.content.get("errors")
     if not isinstance(errors, list) or len(errors) != len(answered):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from optimizer.inputs.importing.load_results.fields import Fields
+from optimizer.inputs.importing.load_results.fields import RunFields
 from optimizer.inputs.importing.load_results.formats.aiperf import metrics_of
 from optimizer.inputs.importing.load_results.labelled import engine_of
 from optimizer.inputs.importing.load_results.loads import load_of
@@ -16,7 +16,7 @@ def recognizes(content: Mapping[str, Any]) -> bool:
     return isinstance(config, dict) and "perf_analyzer" in config and "aiperf_version" not in content
 
 
-def read(fields: Fields) -> Iterator[LoadResult]:
+def read(fields: RunFields) -> Iterator[LoadResult]:
     """The run."""
     config = fields.group("input_config")
     stimulus = config.group("perf_analyzer").group("stimulus")

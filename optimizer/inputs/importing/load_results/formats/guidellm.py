@@ -8,7 +8,7 @@ import numpy as np
 
 from optimizer.base.arrays import Floats
 from optimizer.base.units import MS_PER_S
-from optimizer.inputs.importing.load_results.fields import Fields
+from optimizer.inputs.importing.load_results.fields import RunFields
 from optimizer.inputs.importing.load_results.labelled import labelled_facts
 from optimizer.inputs.importing.load_results.loads import CLIENT_QUEUES
 from optimizer.inputs.importing.load_results.record import Flaw, Goodput, Load, LoadResult, Requests
@@ -37,7 +37,7 @@ def recognizes(content: Mapping[str, Any]) -> bool:
     return isinstance(about, dict) and "guidellm_version" in about
 
 
-def read(fields: Fields) -> Iterator[LoadResult]:
+def read(fields: RunFields) -> Iterator[LoadResult]:
     """Every benchmark of the report."""
     about = fields.group("metadata")
     version, schema = about.text("guidellm_version", required=True) or "", about.count("version")
@@ -85,17 +85,17 @@ def read(fields: Fields) -> Iterator[LoadResult]:
         )
 
 
-def _of(metrics: Fields, name: str) -> Fields:
+def _of(metrics: RunFields, name: str) -> RunFields:
     """A metric of the requests that were answered."""
     return metrics.group(name).group("successful")
 
 
-def _statistics(metrics: Fields, name: str) -> dict[str, float]:
+def _statistics(metrics: RunFields, name: str) -> dict[str, float]:
     metric = _of(metrics, name)
     return metric.statistics(STATISTICS) | metric.group("percentiles").statistics(PERCENTILES)
 
 
-def _deviations(metrics: Fields) -> dict[str, float]:
+def _deviations(metrics: RunFields) -> dict[str, float]:
     """Standard deviations by our names of the latencies."""
     sources = (
         ("ttft_ms", "time_to_first_token_ms", 1.0),
@@ -106,7 +106,7 @@ def _deviations(metrics: Fields) -> dict[str, float]:
     return {name: value * factor for name, (value, factor) in found.items() if value is not None}
 
 
-def _goodput(slo: Fields, metrics: Fields) -> Goodput | None:
+def _goodput(slo: RunFields, metrics: RunFields) -> Goodput | None:
     """Requests within its objectives, failed ones counting as outside."""
     found = {ours: slo.number(theirs) for theirs, ours in OBJECTIVES.items()}
     limits = {name: limit for name, limit in found.items() if limit is not None}
@@ -114,7 +114,7 @@ def _goodput(slo: Fields, metrics: Fields) -> Goodput | None:
     return None if not limits or share is None or judged is None else Goodput(round(share * judged), limits)
 
 
-def _load(strategy: Fields, metrics: Fields) -> tuple[Load | None, tuple[Flaw, ...]]:
+def _load(strategy: RunFields, metrics: RunFields) -> tuple[Load | None, tuple[Flaw, ...]]:
     """What the strategy asks for; a rate whose client reached its own limit in flight was not that rate."""
     kind = strategy.text("type_", required=True)
     if kind == "synchronous":
@@ -130,12 +130,11 @@ def _load(strategy: Fields, metrics: Fields) -> tuple[Load | None, tuple[Flaw, .
         return Load("request_rate", strategy.number("rate", least=1e-9, required=True)), (
             (CLIENT_QUEUES,) if held_back else ()
         )
-    if kind is not None:
-        strategy.refuse("type_", f"'{kind[:20]}' is not read", "synchronous, concurrent, throughput, constant, poisson")
-    return None, ()
+    known = "synchronous, concurrent, throughput, constant or poisson"
+    return None, (Flaw(f"its load '{kind}' is not read", f"measure it {known}"),)
 
 
-def _requests(benchmark: Fields, completed: int | None) -> tuple[Requests | None, tuple[str, ...]]:
+def _requests(benchmark: RunFields, completed: int | None) -> tuple[Requests | None, tuple[str, ...]]:
     """Each answered request of a report that holds them all; a sample says nothing of a percentile."""
     held = list(benchmark.group("requests").groups("successful"))
     if not held:
@@ -146,7 +145,7 @@ def _requests(benchmark: Fields, completed: int | None) -> tuple[Requests | None
     return Requests(*columns), ()
 
 
-def _column(held: list[Fields], name: str) -> Floats:
+def _column(held: list[RunFields], name: str) -> Floats:
     """A figure of each request, (n,); NaN where it was not measured."""
     values = [request.number(name) for request in held]
     return np.array([math.nan if value is None else value for value in values], dtype=np.float64)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from optimizer.base.units import MS_PER_S
-from optimizer.inputs.importing.load_results.fields import Fields
+from optimizer.inputs.importing.load_results.fields import RunFields
 from optimizer.inputs.importing.load_results.record import Load, LoadResult
 
 STATISTICS: Final[Mapping[str, str]] = {"mean": "mean", "p50": "median", "p90": "p90", "p95": "p95", "p99": "p99"}
@@ -17,7 +17,7 @@ def recognizes(content: Mapping[str, Any]) -> bool:
     return content.keys() >= KEYS
 
 
-def read(fields: Fields) -> Iterator[LoadResult]:
+def read(fields: RunFields) -> Iterator[LoadResult]:
     """The stage. Model, engine and GPU are nowhere named."""
     asked, done = fields.group("load_summary"), fields.group("successes")
     latency, throughput = done.group("latency", required=True), done.group("throughput")

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from optimizer.base.units import MS_PER_S
-from optimizer.inputs.importing.load_results.fields import Fields
+from optimizer.inputs.importing.load_results.fields import RunFields
 from optimizer.inputs.importing.load_results.labelled import engine_of
 from optimizer.inputs.importing.load_results.record import Flaw, Load, LoadResult
 
@@ -25,7 +25,7 @@ def recognizes(content: Mapping[str, Any]) -> bool:
     return "infmax_model_prefix" in content
 
 
-def read(fields: Fields) -> Iterator[LoadResult]:
+def read(fields: RunFields) -> Iterator[LoadResult]:
     """The row."""
     apart = fields.flag("disagg") is True
     drafted = fields.text("spec_decoding") not in (None, "none")
@@ -63,5 +63,5 @@ def read(fields: Fields) -> Iterator[LoadResult]:
     )
 
 
-def _statistics(fields: Fields, metric: str) -> dict[str, float]:
+def _statistics(fields: RunFields, metric: str) -> dict[str, float]:
     return fields.statistics({ours: f"{theirs}_{metric}" for ours, theirs in STATISTICS.items()}, MS_PER_S)

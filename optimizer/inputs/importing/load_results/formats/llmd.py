@@ -1,9 +1,10 @@
 """The benchmark report of llm-d, version 0.2.1: latencies in seconds, each with its unit, and the stack that served."""
 
 from collections.abc import Iterator, Mapping
+from math import prod
 from typing import Any, Final
 
-from optimizer.inputs.importing.load_results.fields import Fields
+from optimizer.inputs.importing.load_results.fields import RunFields
 from optimizer.inputs.importing.load_results.labelled import engine_of
 from optimizer.inputs.importing.load_results.loads import load_of
 from optimizer.inputs.importing.load_results.record import Flaw, LoadResult
@@ -17,6 +18,8 @@ SEVERAL: Final = Flaw(
     "measure a deployment whose replicas are all alike",
 )
 
+SHARED_PREFIX: Final = "prompts share a prefix, so its TTFT may hold hits in the cache"
+
 PRECISIONS: Final[Mapping[str, str]] = {"fp8": "fp8", "awq": "int4", "awq_marlin": "int4", "mxfp4": "mxfp4"}
 """Precision of the weights by vLLM's `--quantization`; without it they are what the checkpoint holds."""
 
@@ -29,7 +32,7 @@ def recognizes(content: Mapping[str, Any]) -> bool:
     return "version" in content and isinstance(scenario, dict) and "stack" in scenario
 
 
-def read(fields: Fields) -> Iterator[LoadResult]:
+def read(fields: RunFields) -> Iterator[LoadResult]:
     """The run."""
     version = fields.text("version")
     if version != SCHEMA:
@@ -40,7 +43,8 @@ def read(fields: Fields) -> Iterator[LoadResult]:
     asked = fields.group("scenario").group("load").group("standardized")
     aggregate = fields.group("results").group("request_performance").group("aggregate", required=True)
     requests = aggregate.group("requests", required=True)
-    total, failed = requests.count("total", required=True), requests.count("failures")
+    total = requests.count("total", required=True)
+    failed, unfinished = requests.count("failures"), requests.count("incomplete")
     load, held_back = load_of(asked.number("rate_qps", least=1e-9), asked.number("concurrency", least=1), total)
     throughput = aggregate.group("throughput")
     yield LoadResult(
@@ -51,7 +55,7 @@ def read(fields: Fields) -> Iterator[LoadResult]:
         input_tokens=requests.group("input_length").number("mean"),
         output_tokens=requests.group("output_length").number("mean"),
         load=load,
-        requests_completed=None if total is None else total - (failed or 0),
+        requests_completed=None if total is None else max(total - (failed or 0) - (unfinished or 0), 0),
         requests_failed=failed,
         requests_offered=total,
         ttft_ms=_latency(aggregate, "time_to_first_token"),
@@ -59,30 +63,42 @@ def read(fields: Fields) -> Iterator[LoadResult]:
         output_tokens_per_s=throughput.group("output_token_rate").number("mean"),
         requests_per_s=throughput.group("request_rate").number("mean"),
         metadata={"eid": eid} if (eid := fields.group("run").text("eid")) else {},
-        flaws=held_back if len(engines) == 1 else (*held_back, SEVERAL),
+        flaws=(*held_back, *_flaws(engines)),
+        notes=() if asked.content.get("prefix") is None else (SHARED_PREFIX,),
         **served,
     )
 
 
-def _is_engine(part: Fields) -> bool:
+def _flaws(engines: list[RunFields]) -> tuple[Flaw, ...]:
+    """Whether one kind of engine served, on as many GPUs as its degrees take: of a replica, or of all of them."""
+    if len(engines) != 1:
+        return (SEVERAL,)
+    accelerator = engines[0].group("standardized").group("accelerator")
+    gpus, stated = _served(engines[0])["num_gpus"], accelerator.count("count")
+    replicas = engines[0].group("standardized").count("replicas", least=1) or 1
+    if stated is None or stated in (gpus, gpus // replicas):
+        return ()
+    return (Flaw(f"counts {stated} GPUs where its degrees of parallelism take {gpus}", "mend the stack of the report"),)
+
+
+def _is_engine(part: RunFields) -> bool:
     return part.group("standardized").text("kind") == "inference_engine"
 
 
-def _served(part: Fields) -> dict[str, Any]:
+def _served(part: RunFields) -> dict[str, Any]:
     """What one engine of the stack is; replicas of it are counted with its own data parallel ranks."""
     engine = part.group("standardized")
     accelerator = engine.group("accelerator")
     degrees = accelerator.group("parallelism")
     replicas = engine.count("replicas", least=1) or 1
     tensor, stages, ranks = (degrees.count(name, least=1) for name in ("tp", "pp", "dp"))
-    of_replica = accelerator.count("count", least=1)
     options = part.group("native").group("args")
     return {
         "model": engine.group("model").text("name"),
         **engine_of(engine.text("tool")),
         "engine_version": engine.text("tool_version"),
         "gpu": accelerator.text("model"),
-        "num_gpus": None if of_replica is None else of_replica * replicas,
+        "num_gpus": prod(degree or 1 for degree in (tensor, stages, ranks)) * replicas,
         "tp": tensor,
         "pp": stages,
         "ep": degrees.count("ep", least=1),
@@ -92,6 +108,6 @@ def _served(part: Fields) -> dict[str, Any]:
     }
 
 
-def _latency(aggregate: Fields, name: str) -> dict[str, float]:
+def _latency(aggregate: RunFields, name: str) -> dict[str, float]:
     metric = aggregate.group("latency").group(name)
     return metric.statistics(STATISTICS, metric.ms_per_unit("units"))

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from optimizer.base.units import MS_PER_S
-from optimizer.inputs.importing.load_results.fields import Fields
+from optimizer.inputs.importing.load_results.fields import RunFields
 from optimizer.inputs.importing.load_results.record import Load, LoadResult
 
 SCHEMA: Final = "2023-08-31"
@@ -19,7 +19,7 @@ def recognizes(content: Mapping[str, Any]) -> bool:
     return content.keys() >= KEYS
 
 
-def read(fields: Fields) -> Iterator[LoadResult]:
+def read(fields: RunFields) -> Iterator[LoadResult]:
     """The run."""
     version = fields.text("version")
     if version != SCHEMA:

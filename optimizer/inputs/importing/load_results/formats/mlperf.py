@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from optimizer.inputs.importing.load_results.fields import MS_PER, Fields
+from optimizer.inputs.importing.load_results.fields import MS_PER, RunFields
 from optimizer.inputs.importing.load_results.record import Flaw, Load, LoadResult
 
 SHARES: Final[Mapping[str, str]] = {"p50": "50.00", "p90": "90.00", "p95": "95.00", "p99": "99.00"}
@@ -20,7 +20,7 @@ def recognizes(content: Mapping[str, Any]) -> bool:
     return content.keys() >= {"SUT name", "Scenario", "Result is"}
 
 
-def read(fields: Fields) -> Iterator[LoadResult]:
+def read(fields: RunFields) -> Iterator[LoadResult]:
     """The run. Tokens of an answer are its tokens/s over its samples/s; those of a prompt are nowhere."""
     samples_per_s = fields.number("Completed samples per second") or fields.number("Samples per second")
     tokens_per_s = fields.number("Completed tokens per second") or fields.number("Tokens per second")
@@ -40,7 +40,7 @@ def read(fields: Fields) -> Iterator[LoadResult]:
     )
 
 
-def _load(fields: Fields) -> Load | None:
+def _load(fields: RunFields) -> Load | None:
     scenario = fields.text("Scenario", required=True)
     if scenario == "Server":
         rate = fields.number("target_qps", least=1e-9, required=True)
@@ -51,6 +51,6 @@ def _load(fields: Fields) -> Load | None:
     return None
 
 
-def _statistics(fields: Fields, mean: str, percentile: str) -> dict[str, float]:
+def _statistics(fields: RunFields, mean: str, percentile: str) -> dict[str, float]:
     percentiles = {name: f"{share} {percentile}" for name, share in SHARES.items()}
     return fields.statistics({"mean": mean, **percentiles}, MS_PER["ns"])

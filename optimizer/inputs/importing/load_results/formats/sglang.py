@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from optimizer.inputs.importing.load_results.fields import Fields
+from optimizer.inputs.importing.load_results.fields import RunFields
 from optimizer.inputs.importing.load_results.formats.bench_serving import goodput_of, measured
 from optimizer.inputs.importing.load_results.labelled import engine_of, labelled_facts
 from optimizer.inputs.importing.load_results.record import Flaw, LoadResult
@@ -36,7 +36,7 @@ def recognizes(content: Mapping[str, Any]) -> bool:
     return content.keys() >= KEYS
 
 
-def read(fields: Fields) -> Iterator[LoadResult]:
+def read(fields: RunFields) -> Iterator[LoadResult]:
     """The run. GPUs are nowhere named; of another engine's server nothing but its figures is read."""
     server = fields.group("server_info")
     engine = engine_of((fields.text("backend") or "").removesuffix("-oai").removesuffix("-oai-chat"))

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from optimizer.inputs.importing.load_results.fields import Fields
+from optimizer.inputs.importing.load_results.fields import RunFields
 from optimizer.inputs.importing.load_results.formats.bench_serving import goodput_of, measured
 from optimizer.inputs.importing.load_results.labelled import engine_of, labelled_facts
 from optimizer.inputs.importing.load_results.record import LoadResult
@@ -32,7 +32,7 @@ def recognizes(content: Mapping[str, Any]) -> bool:
     return content.keys() >= KEYS
 
 
-def read(fields: Fields) -> Iterator[LoadResult]:
+def read(fields: RunFields) -> Iterator[LoadResult]:
     """The run. The file names the engine only by how the client spoke to it, and its version and GPU by labels."""
     given = {name: fields.text(name) for name, value in fields.content.items() if _is_label(name, value)}
     labels = {name: text for name, text in given.items() if text}
