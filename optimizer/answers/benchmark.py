@@ -56,6 +56,9 @@ def benchmark(report: PlanReport, scenario: Scenario, catalogs: Catalogs, tool: 
         catalogs: Those that it was made from.
         tool: One of `TOOLS`.
 
+    Returns:
+        The runs of each deployment, and what nothing is written for.
+
     Raises:
         InputError: there is no plan, nothing in it to measure, or the tool cannot send what is promised.
     """

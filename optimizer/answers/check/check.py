@@ -28,6 +28,9 @@ def check(paths: Sequence[Path], report: PlanReport, scenario: Scenario, catalog
         scenario: What it was made for.
         catalogs: Those that it was made from.
 
+    Returns:
+        A verdict on each promise and on all of them, and what became of each run.
+
     Raises:
         InputError: there is no plan, nothing in it to measure, or a file cannot be read.
     """

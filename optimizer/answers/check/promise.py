@@ -118,7 +118,7 @@ def _more(within: Counted, promised: float) -> int | None:
 def _share_in_words(within: Counted, together: Limits, lower_bound: float) -> str:
     which = "within every limit of it" if len(together) > 1 else "within"
     seen = f"{within.at_least:,}" if within.exact else f"{within.at_least:,} to {within.at_most:,}"
-    return f"{seen} of {within.sent:,} requests {which}; of all at least {lower_bound:.2%}"
+    return f"{seen} of {within.sent:,} requests {which}; of all at least {figure(100 * lower_bound, 4)} %"
 
 
 def _of_mean(limit: PromisedLimit, results: Sequence[LoadResult]) -> PromiseFinding:

@@ -117,11 +117,16 @@ def runs_of(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet) -> tupl
         doubt = Doubt(float(doubts.ttft[number]), float(doubts.tpot[number]))
         busiest = busiest_period(d)
         if busiest is not None:
-            hf_id = catalogs.model(d.model).hf_id
-            runs = _of_deployment(workload, d, busiest, names[number], hf_id, before_ms=before_ms, doubt=doubt)
+            published = _published_name(d.model, catalogs)
+            runs = _of_deployment(workload, d, busiest, names[number], published, before_ms=before_ms, doubt=doubt)
             of_deployment.append((TRUST.index(d.provenance.performance), -d.monthly_cost_usd, number, list(runs)))
     ordered = sorted(of_deployment, key=lambda each: each[:3])
     return tuple(run for *_, runs in ordered for run in runs)
+
+
+def _published_name(model: str, catalogs: Catalogs) -> str:
+    """What a model is called on Hugging Face and by the server that serves it, a fine-tune by its own name."""
+    return catalogs.models[model].hf_id if model in catalogs.models else catalogs.aliases[model.casefold()].hf_id
 
 
 def busiest_period(d: Deployment) -> PeriodReplicas | None:

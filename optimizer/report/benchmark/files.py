@@ -19,7 +19,14 @@ SECONDS_PER_MINUTE = SECONDS_PER_HOUR / MINUTES_PER_HOUR
 
 
 def benchmark_files(found: BenchmarkPlan) -> dict[str, str]:
-    """Every file by its name: README.md, run-all.sh and a script for each deployment; the same plan, the same bytes."""
+    """The runs as files for a shell; the same plan, the same bytes.
+
+    Args:
+        found: The runs.
+
+    Returns:
+        Each file's text by its name: README.md, run-all.sh and a script for each deployment.
+    """
     page, commands = answer_markdown(benchmark_answer(found)), "\n".join(_commands(found))
     readme = f"{page}\n## Commands\n\n```sh\n{commands}\n```\n\n<!-- {MARK} -->\n"
     return {"README.md": readme, **scripts(found)}
@@ -111,13 +118,12 @@ def _decides(run: BenchmarkRun) -> Iterator[str]:
 def _size(need: Need, run: BenchmarkRun) -> str:
     """Why the number of requests is enough, or that it may not be."""
     promised, expected = percent(need.promised), percent(round(need.expected, 4))
-    least = f"{need.fewest} requests without one outside prove {promised} at {percent(SURE)}"
+    least = f"{need.fewest} requests prove {promised} at {percent(SURE)} if none is outside"
     if need.decide is None:
-        return f"{least}; {expected} are predicted to be within, too near to be told apart by a run"
+        return f"{least}; {expected} are predicted to be within, too near for any run to tell"
     if run.requests < need.decide:
-        more = "so the run may stay undecided"
-        return f"{least}; to tell {expected} as predicted from {promised} takes {need.decide:,}, {more}"
-    return f"{least}, {need.decide:,} tell {expected} as predicted from {promised} nineteen times in twenty"
+        return f"{least}; {expected} are predicted to be within, which takes {need.decide:,}: it may stay undecided"
+    return f"{least}; {expected} are predicted to be within, which {need.decide:,} prove 19 times in 20"
 
 
 def _how(found: BenchmarkPlan) -> Iterator[str]:

@@ -73,7 +73,9 @@ def _more(promise: CheckedPromise) -> str:
     needed = promise.more_requests_needed
     if needed is None:
         return f"{promise_name(promise)}: no number of requests is known to decide it"
-    return f"{promise_name(promise)}: {needed:,} {'more ' if promise.requests else ''}requests, if what was seen stays"
+    if not promise.requests:
+        return f"{promise_name(promise)}: the promised run, {needed:,} requests"
+    return f"{promise_name(promise)}: {needed:,} more requests, if what was seen stays"
 
 
 def _place(run: CheckedRun) -> str:
