@@ -7,7 +7,7 @@ from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario, arrivals_in_words
 from optimizer.plan.benchmark.commands import TOOLS, is_poisson
-from optimizer.plan.benchmark.runs import BenchmarkRun, runs_of
+from optimizer.plan.benchmark.runs import BenchmarkRun, busiest_period, runs_of
 from optimizer.plan.record.report import PlanReport
 
 
@@ -17,7 +17,7 @@ class BenchmarkedDeployment:
 
     Attributes:
         name: What it is called.
-        monthly_cost_usd: What rests on its predictions.
+        monthly_cost_usd: What rests on its predictions, of all deployments that it speaks for.
         performance: What they rest on.
         runs: One for each class.
     """
@@ -66,23 +66,22 @@ def benchmark(report: PlanReport, scenario: Scenario, catalogs: Catalogs, tool: 
         problem = f"there is no plan to measure: the outcome is {report.outcome}"
         raise InputError([Finding("plan", 0, "monthly_cost_usd", problem, "name one that has deployments")])
     runs = runs_of(scenario, catalogs, report.fleet)
-    left_out = not_benchmarked(report, runs)
+    left_out = not_benchmarked(report)
     if not runs:
         raise InputError([Finding("plan", 0, "deployments", f"nothing to measure: {'; '.join(left_out)}")])
     _check_arrivals(runs, tool)
     names = dict.fromkeys(run.deployment_name for run in runs)
     grouped = [tuple(run for run in runs if run.deployment_name == name) for name in names]
     deployments = tuple(
-        BenchmarkedDeployment(name, mine[0].d.monthly_cost_usd, mine[0].d.provenance.performance, mine)
+        BenchmarkedDeployment(name, mine[0].stake_usd, mine[0].d.provenance.performance, mine)
         for name, mine in zip(names, grouped, strict=True)
     )
     return BenchmarkPlan(report.scenario, report.plan_id, tool, deployments, left_out)
 
 
-def not_benchmarked(report: PlanReport, runs: tuple[BenchmarkRun, ...]) -> tuple[str, ...]:
+def not_benchmarked(report: PlanReport) -> tuple[str, ...]:
     """What of a plan no run measures, and why."""
     hosted = {(item.workload, item.model, item.provider): item for item in report.hosted}
-    measured = {id(run.d) for run in runs}
     return (
         *(
             f"{workload}: {model} at {provider} by the request, of which no latency is promised"
@@ -91,7 +90,7 @@ def not_benchmarked(report: PlanReport, runs: tuple[BenchmarkRun, ...]) -> tuple
         *(
             f"{d.workload}: {d.replicas}× {d.gpus_per_replica}×{d.gpu} at {d.provider} stands by and is sent nothing"
             for d in report.deployments
-            if id(d) not in measured
+            if busiest_period(d) is None
         ),
     )
 

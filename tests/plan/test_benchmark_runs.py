@@ -128,6 +128,14 @@ def test_what_most_money_rests_on_is_measured_first(planned: Callable[[str], Pla
     assert words("vllm", found[0])[:12] == shlex.split(first.command)[:12]
 
 
+def test_the_same_machines_bought_otherwise_are_measured_once(planned: Callable[[str], PlanReport], runs: Runs) -> None:
+    report, (run,) = planned("office-hours"), runs("office-hours")
+    terms = {d.pricing_term for d in report.deployments}
+    assert len(terms) == len(report.deployments) == 2
+    assert len(run.also_for) == 1
+    assert run.stake_usd == sum(d.monthly_cost_usd for d in report.deployments)
+
+
 def test_hosted_requests_are_said_not_to_be_measured(planned: Callable[[str], PlanReport], catalogs: Catalogs) -> None:
     with pytest.raises(InputError, match="by the request, of which no latency is promised"):
         benchmark(planned("api-at-night"), load_scenario("api-at-night"), catalogs, "vllm")

@@ -54,7 +54,7 @@ def check(paths: Sequence[Path], report: PlanReport, scenario: Scenario, catalog
         promises=promises,
         runs=[_checked_run(each) for each in judged],
         not_measured=[run.name for run in runs if run.name not in given],
-        not_benchmarked=list(not_benchmarked(report, runs)),
+        not_benchmarked=list(not_benchmarked(report)),
     )
 
 

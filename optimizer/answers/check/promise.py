@@ -195,6 +195,7 @@ def _record(run: BenchmarkRun, finding: PromiseFinding, **fields: Any) -> Checke
             "workload": run.d.workload,
             "class": run.served.name,
             "deployment": run.deployment_name,
+            "also_for": list(run.also_for),
             "verdict": finding.verdict,
             "more_requests_needed": finding.more,
             **finding.figures,

@@ -16,6 +16,8 @@ class CheckedPromise(Strict):
     workload: str
     request_class: str = Field(serialization_alias="class", validation_alias="class")
     deployment: str
+    also_for: list[str]
+    """Deployments on the same machines, bought otherwise, of which it is as true."""
     metric: Literal["ttft_ms", "tpot_ms", "e2e_ms", "requests_per_second"]
     statistic: str
     limit: Figure

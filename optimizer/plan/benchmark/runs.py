@@ -3,7 +3,8 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from operator import attrgetter
 from typing import Final
 
@@ -30,6 +31,10 @@ ANSWERS_IN_A_ROW: Final = 10
 """A run lasts as long as so many answers after each other, so that the time in which a replica fills counts little."""
 LONGEST_S: Final = 3600.0
 """Unless even a run without a violation takes longer."""
+SETUP: Final = attrgetter(
+    *("workload", "model", "engine", "engine_version", "gpu", "precision", "kv_precision", "tensor_parallel"),
+    *("pipeline_parallel", "provider", "instance_type"),
+)
 TRUST: Final = ("estimated", "calibrated", "measured")
 """What predictions rest on, the least first."""
 
@@ -69,6 +74,8 @@ class BenchmarkRun:
         limits: What the class is promised.
         needs: What its percentiles ask of the number of requests.
         requests: How many the run sends.
+        stake_usd: A month, of all deployments that it speaks for.
+        also_for: Deployments on the same machines, bought otherwise, whose replicas are sent no more.
         seed: Of its arrivals and prompts, so that runs beside each other know nothing of each other.
     """
 
@@ -84,6 +91,8 @@ class BenchmarkRun:
     needs: tuple[Need, ...]
     requests: int
     seed: int
+    stake_usd: Decimal
+    also_for: tuple[str, ...] = ()
 
     @property
     def duration_s(self) -> float:
@@ -110,7 +119,7 @@ def runs_of(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet) -> tupl
         return ()
     doubts = margins(catalogs, [configuration(d, offer) for d, _, offer in claim.placed], EITHER_SIDE)
     names = deployment_names([d for d, _, _ in claim.placed])
-    of_deployment = []
+    of_deployments: list[list[BenchmarkRun]] = []
     for number, (d, _, offer) in enumerate(claim.placed):
         workload = claim.workloads[d.workload]
         before_ms = claim.network_ms(workload, offer) + workload.slo.ttft_overhead_ms
@@ -119,9 +128,33 @@ def runs_of(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet) -> tupl
         if busiest is not None:
             published = _published_name(d.model, catalogs)
             runs = _of_deployment(workload, d, busiest, names[number], published, before_ms=before_ms, doubt=doubt)
-            of_deployment.append((TRUST.index(d.provenance.performance), -d.monthly_cost_usd, number, list(runs)))
-    ordered = sorted(of_deployment, key=lambda each: each[:3])
-    return tuple(run for *_, runs in ordered for run in runs)
+            of_deployments.append(list(runs))
+    ordered = sorted(_one_of_alike(of_deployments), key=_most_at_stake_first)
+    return tuple(run for runs in ordered for run in runs)
+
+
+def _most_at_stake_first(runs: Sequence[BenchmarkRun]) -> tuple[int, Decimal]:
+    return TRUST.index(runs[0].d.provenance.performance), -runs[0].stake_usd
+
+
+def _one_of_alike(of_deployments: Sequence[list[BenchmarkRun]]) -> Iterator[list[BenchmarkRun]]:
+    """Of deployments that differ only in how they are bought, the one whose replicas are sent most, for all."""
+    alike: defaultdict[tuple[object, ...], list[list[BenchmarkRun]]] = defaultdict(list)
+    for runs in of_deployments:
+        alike[_measured_alike(runs)].append(runs)
+    for together in alike.values():
+        most = max(together, key=lambda runs: runs[0].rate_per_s)
+        others = tuple(runs[0].deployment_name for runs in together if runs is not most)
+        stake_usd = sum((runs[0].stake_usd for runs in together), Decimal(0))
+        yield [replace(run, stake_usd=stake_usd, also_for=others) for run in most]
+
+
+def _measured_alike(runs: Sequence[BenchmarkRun]) -> tuple[object, ...]:
+    """Equal where one measurement holds for both: the same machine and setup, one class, the same limits."""
+    first = runs[0]
+    if len(runs) > 1:
+        return (first.deployment_name,)
+    return (*SETUP(first.d), first.served.name, *(limit.at_replica_ms for limit in first.limits))
 
 
 def _published_name(model: str, catalogs: Catalogs) -> str:
@@ -166,6 +199,7 @@ def _of_deployment(
             needs=needs[key],
             requests=math.ceil(duration_s * sent[key]),
             seed=seed,
+            stake_usd=d.monthly_cost_usd,
         )
 
 

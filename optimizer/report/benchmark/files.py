@@ -40,6 +40,7 @@ def benchmark_content(found: BenchmarkPlan, folder: str) -> dict[str, object]:
             "workload": run.d.workload,
             "class": run.served.name,
             "deployment": item.name,
+            "also_for": list(run.also_for),
             "monthly_cost_usd": f"{item.monthly_cost_usd:.2f}",
             "performance": item.performance,
             "requests_per_second": run.rate_per_s,
@@ -111,6 +112,8 @@ def _decides(run: BenchmarkRun) -> Iterator[str]:
         )
     if not run.limits:
         yield f"{run.name}: no latency is promised; the replica must keep up with {figure(run.rate_per_s)} requests/s"
+    if run.also_for:
+        yield f"{run.name}: speaks for {', '.join(run.also_for)} as well, the same machines bought otherwise"
     for need in run.needs:
         yield f"{run.name}: {_size(need, run)}"
 

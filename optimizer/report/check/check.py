@@ -83,7 +83,9 @@ def _place(run: CheckedRun) -> str:
 
 
 def _how(found: CheckReport) -> tuple[str, ...]:
+    alike = {promise.deployment: promise.also_for for promise in found.promises if promise.also_for}
     return (
+        *(f"{name} speaks for {', '.join(others)} as well" for name, others in alike.items()),
         f"a percentile is kept where at least its share of all requests is within every limit of it, broken where less "
         f"is, each ruled out at {percent(found.sure)} by an exact binomial bound",
         "limits are those at the replica: what passes before it is taken off",
