@@ -57,7 +57,7 @@ def read(fields: RunFields) -> Iterator[LoadResult]:
         model=models[0] if len(models) == 1 else None,
         gpu=_gpu(fields),
         load=load,
-        burstiness=BURSTINESS.get(phase.text("type") or "") if phase else None,
+        burstiness=_burstiness(phase) if phase else None,
         goodput=_goodput(fields, config.group("slos")),
         requests_failed=failed,
         requests_offered=(figures["requests_completed"] or 0) + failed,
@@ -94,6 +94,12 @@ def _deviations(fields: RunFields) -> dict[str, float]:
     metrics = {ours: fields.group(theirs) for theirs, ours in LATENCIES.items()}
     found = {name: metric.statistics({"std": "std"}, metric.ms_per_unit("unit")) for name, metric in metrics.items()}
     return {name: value["std"] for name, value in found.items() if value}
+
+
+def _burstiness(phase: RunFields) -> float | None:
+    """The shape of its gaps, which only gamma gaps have to be told."""
+    kind = phase.text("type") or ""
+    return phase.number("smoothness") if kind == "gamma" else BURSTINESS.get(kind)
 
 
 def _goodput(fields: RunFields, slos: RunFields) -> Goodput | None:
