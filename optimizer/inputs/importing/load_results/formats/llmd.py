@@ -5,6 +5,7 @@ from math import prod
 from typing import Any, Final
 
 from optimizer.inputs.importing.load_results.fields import RunFields
+from optimizer.inputs.importing.load_results.formats.sglang import KV_PRECISIONS, PRECISIONS
 from optimizer.inputs.importing.load_results.labelled import engine_of
 from optimizer.inputs.importing.load_results.loads import load_of
 from optimizer.inputs.importing.load_results.record import Flaw, LoadResult
@@ -19,11 +20,6 @@ SEVERAL: Final = Flaw(
 )
 
 SHARED_PREFIX: Final = "prompts share a prefix, so its TTFT may hold hits in the cache"
-
-PRECISIONS: Final[Mapping[str, str]] = {"fp8": "fp8", "awq": "int4", "awq_marlin": "int4", "mxfp4": "mxfp4"}
-"""Precision of the weights by vLLM's `--quantization`; without it they are what the checkpoint holds."""
-
-KV_PRECISIONS: Final[Mapping[str, str]] = {"fp8": "fp8", "fp8_e4m3": "fp8", "fp8_e5m2": "fp8", "bfloat16": "bf16"}
 
 
 def recognizes(content: Mapping[str, Any]) -> bool:
@@ -92,6 +88,7 @@ def _served(part: RunFields) -> dict[str, Any]:
     degrees = accelerator.group("parallelism")
     replicas = engine.count("replicas", least=1) or 1
     tensor, stages, ranks = (degrees.count(name, least=1) for name in ("tp", "pp", "dp"))
+    # vLLM calls its quantizations as SGLang does
     options = part.group("native").group("args")
     return {
         "model": engine.group("model").text("name"),
