@@ -73,7 +73,8 @@ class Promised:
             hint = "label it with deployment=NAME and class=CLASS"
             return Judged(result, None, (*own, f"may be {either}: nothing in it says which ({hint})"), ())
         run = min(named, key=lambda each: len(found[each.name]))
-        notes = (*result.notes, *doubts(result), *(flaw.problem for flaw in fell_behind(result)), *_unsaid(result))
+        behind = (flaw.problem for flaw in fell_behind(result))
+        notes = (*result.notes, *doubts(result), *behind, *_other_release(result, run), *_unsaid(result))
         return Judged(result, run, (*own, *found[run.name]), notes)
 
     def _other_plan(self, result: LoadResult) -> Iterator[str]:
@@ -147,6 +148,12 @@ def _other_load(result: LoadResult, run: BenchmarkRun) -> Iterator[str]:
                 f"arrivals: measured gaps of squared variation {figure(cv2)}, promised {figure(run.cv2)}, "
                 "which is less even"
             )
+
+
+def _other_release(result: LoadResult, run: BenchmarkRun) -> Iterator[str]:
+    """Another release may be faster or slower, and is told; what is promised is the speed."""
+    if result.engine_version not in (None, run.d.engine_version):
+        yield f"measured with {run.d.engine} {result.engine_version}, the plan assumes {run.d.engine_version}"
 
 
 def _unsaid(result: LoadResult) -> Iterator[str]:
