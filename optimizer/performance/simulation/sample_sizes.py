@@ -1,11 +1,12 @@
 """How many requests decide between two shares: what is promised, and what is expected or was seen."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Final
 
 from optimizer.performance.simulation.statistics import chance_of_at_most
 
-MOST_REQUESTS: Final = 1_000_000
+MOST_REQUESTS: Final = 100_000
 """Beyond that nobody waits for a verdict."""
 
 
@@ -19,11 +20,13 @@ def proves_below(kept: int, count: int, share: float, sure: float) -> bool:
     return count > 0 and chance_of_at_most(kept, count, share) <= 1 - sure
 
 
+@cache
 def without_a_violation(share: float, sure: float) -> int:
     """The fewest requests that prove a share if all of them keep it: 59 for 95 %, 299 for 99 % at 95 %."""
     return _fewest(lambda count: proves_at_least(count, count, share, sure)) or MOST_REQUESTS
 
 
+@cache
 def requests_to_prove(promised: float, expected: float, sure: float) -> int | None:
     """The fewest requests of which a sample proves what is promised as often as `sure`, if the truth is `expected`.
 
