@@ -72,7 +72,7 @@ def _is_open(promise: CheckedPromise) -> bool:
 def _more(promise: CheckedPromise) -> str:
     needed = promise.more_requests_needed
     if needed is None:
-        return f"{promise_name(promise)}: too near to its limit, or too little in the files, for any number of requests to decide"
+        return f"{promise_name(promise)}: too near its limit, or too little in the files, for any number to decide"
     if not promise.requests:
         return f"{promise_name(promise)}: the promised run, {needed:,} requests"
     return f"{promise_name(promise)}: {needed:,} more requests, if what was seen stays"
