@@ -13,7 +13,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.importing.load_results.reading import read_results
 from optimizer.inputs.importing.load_results.record import LoadResult
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.benchmark.runs import SURE, runs_of
+from optimizer.plan.benchmark.runs import SURE, BenchmarkRun, runs_of
 from optimizer.plan.record.report import PlanReport
 
 GRAVEST_FIRST: Final[tuple[CheckVerdict, ...]] = ("unfit", "broken", "undecided", "kept")
@@ -39,15 +39,10 @@ def check(paths: Sequence[Path], report: PlanReport, scenario: Scenario, catalog
         raise InputError([Finding("--plan", 0, "deployments", "nothing in this plan can be measured")])
     promised = Promised(runs, report.plan_id, report.scenario, catalogs)
     judged = [promised.judged(result) for result in _results(paths)]
-    promises: list[CheckedPromise] = []
-    for run in runs:
-        mine = [each for each in judged if each.run is run]
-        fit = [each.result for each in mine if not each.reasons]
-        promises += checked_promises(run, fit, unfit=bool(mine))
+    promises = [promise for run in runs for promise in _promises(run, judged)]
     given = {each.run.name for each in judged if each.run is not None}
-    verdicts = {promise.verdict for promise in promises} | {"unfit" for each in judged if each.reasons}
     return CheckReport(
-        verdict=next(verdict for verdict in GRAVEST_FIRST if verdict in verdicts),
+        verdict=_gravest(promises, judged),
         scenario=report.scenario,
         plan=report.plan_id,
         sure=SURE,
@@ -56,6 +51,19 @@ def check(paths: Sequence[Path], report: PlanReport, scenario: Scenario, catalog
         not_measured=[run.name for run in runs if run.name not in given],
         not_benchmarked=list(not_benchmarked(report)),
     )
+
+
+def _promises(run: BenchmarkRun, judged: Sequence[Judged]) -> list[CheckedPromise]:
+    """What became of a run's promises, by all that was given for it."""
+    mine = [each for each in judged if each.run is run]
+    fit = [each.result for each in mine if not each.reasons]
+    return checked_promises(run, fit, unfit=bool(mine))
+
+
+def _gravest(promises: Sequence[CheckedPromise], judged: Sequence[Judged]) -> CheckVerdict:
+    """The verdict on all: no promise is kept for the others, and no run that does not count is passed over."""
+    verdicts = {promise.verdict for promise in promises} | {"unfit" for each in judged if each.reasons}
+    return next(verdict for verdict in GRAVEST_FIRST if verdict in verdicts)
 
 
 def _results(paths: Iterable[Path]) -> list[LoadResult]:

@@ -1,7 +1,7 @@
 """Whether a run is one that a plan promises: which one, and everything in which it differs."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -59,23 +59,31 @@ class Promised:
 
     def judged(self, result: LoadResult) -> Judged:
         """Which run it is, and whether it counts."""
-        flaws = (*result.flaws, *failures(result))
-        own = tuple(f"{flaw.problem} ({flaw.hint})" for flaw in flaws) + tuple(self._other_plan(result))
-        named = self._named(result)
-        if not named:
+        flaws = (f"{flaw.problem} ({flaw.hint})" for flaw in (*result.flaws, *failures(result)))
+        own = (*flaws, *self._other_plan(result))
+        found = {run.name: tuple(self._differences(result, run)) for run in self._named(result)}
+        unclear = self._unclear(result, found)
+        if unclear:
+            return Judged(result, None, (*own, unclear), ())
+        name = min(found, key=lambda each: len(found[each]))
+        run = next(run for run in self._runs if run.name == name)
+        return Judged(result, run, (*own, *found[name]), tuple(_notes(result, run)))
+
+    def _unclear(self, result: LoadResult, found: Mapping[str, Sequence[str]]) -> str:
+        """Why it cannot be said which run it is; empty where it can.
+
+        Args:
+            result: As it was read.
+            found: Every run that it may be by its name, with the differences from that.
+        """
+        if not found:
             labels = ", ".join(f"{name} {result.metadata[name]}" for name in OF_RUN if name in result.metadata)
-            runs = ", ".join(run.name for run in self._runs)
-            return Judged(result, None, (*own, f"{labels}: measured, promised are {runs}"), ())
-        found = {run.name: tuple(self._differences(result, run)) for run in named}
-        fitting = [run for run in named if not found[run.name]]
-        if len(named) > 1 and len(fitting) > 1:
-            either = " or ".join(run.name for run in fitting)
-            hint = "label it with deployment=NAME and class=CLASS"
-            return Judged(result, None, (*own, f"may be {either}: nothing in it says which ({hint})"), ())
-        run = min(named, key=lambda each: len(found[each.name]))
-        behind = (flaw.problem for flaw in fell_behind(result))
-        notes = (*result.notes, *doubts(result), *behind, *_other_release(result, run), *_unsaid(result))
-        return Judged(result, run, (*own, *found[run.name]), notes)
+            return f"{labels}: measured, promised are {', '.join(run.name for run in self._runs)}"
+        fitting = [name for name, differences in found.items() if not differences]
+        if len(fitting) < 2:
+            return ""
+        hint = "label it with deployment=NAME and class=CLASS"
+        return f"may be {' or '.join(fitting)}: nothing in it says which ({hint})"
 
     def _other_plan(self, result: LoadResult) -> Iterator[str]:
         label = result.metadata.get("plan")
@@ -148,6 +156,12 @@ def _other_load(result: LoadResult, run: BenchmarkRun) -> Iterator[str]:
                 f"arrivals: measured gaps of squared variation {figure(cv2)}, promised {figure(run.cv2)}, "
                 "which is less even"
             )
+
+
+def _notes(result: LoadResult, run: BenchmarkRun) -> Iterator[str]:
+    """What to know of a run that counts."""
+    yield from (*result.notes, *doubts(result), *(flaw.problem for flaw in fell_behind(result)))
+    yield from (*_other_release(result, run), *_unsaid(result))
 
 
 def _other_release(result: LoadResult, run: BenchmarkRun) -> Iterator[str]:

@@ -132,15 +132,18 @@ def _guidellm(run: BenchmarkRun, written: Written) -> Iterator[str]:
     yield from ("--profile", f"kind=poisson,rate={_number(run.rate_per_s)},warmup={_number(WARM_UP_SHARE)}")
     sent = round(run.requests / (1 - WARM_UP_SHARE))
     yield from ("--constraint", f"kind=max_requests,count={sent}")
-    cached = _cached_tokens(run)
-    lengths = f"prompt_tokens={run.served.input_tokens - cached},output_tokens={run.served.output_tokens}"
-    prefix = f",prefix_tokens={cached}" if cached else ""
-    yield from ("--data", f"kind=synthetic_text,{lengths}{prefix}", "--seed", f"kind=static,value={run.seed}")
+    yield from ("--data", _guidellm_lengths(run), "--seed", f"kind=static,value={run.seed}")
     limits = {f"{GOODPUT[name]}_ms": limit_ms for name, limit_ms in goodput_limits(run).items()}
     if limits:
         slo = json.dumps({"kind": "generative", "slo": limits}, separators=(",", ":"))
         yield from ("--metrics", shlex.quote(slo))
     yield from ("--output", shlex.quote(f"kind=json,path={written.result}.json"))
+
+
+def _guidellm_lengths(run: BenchmarkRun) -> str:
+    cached = _cached_tokens(run)
+    lengths = f"prompt_tokens={run.served.input_tokens - cached},output_tokens={run.served.output_tokens}"
+    return f"kind=synthetic_text,{lengths}" + (f",prefix_tokens={cached}" if cached else "")
 
 
 def _aiperf(run: BenchmarkRun, written: Written) -> Iterator[str]:
@@ -162,22 +165,26 @@ def _aiperf(run: BenchmarkRun, written: Written) -> Iterator[str]:
 
 def _sglang(run: BenchmarkRun, written: Written) -> Iterator[str]:
     backend = "sglang" if run.d.engine == "sglang" else "vllm"
-    yield from ("python", "-m", "sglang.benchmark.serving", "--backend", backend, "--base-url", written.url)
-    yield from ("--model", shlex.quote(run.hf_id))
-    cached, prompt, reply = _cached_tokens(run), run.served.input_tokens, str(run.served.output_tokens)
-    if cached:
-        yield from ("--dataset-name", "generated-shared-prefix", "--gsp-num-groups", "1")
-        yield from ("--gsp-prompts-per-group", str(run.requests), "--gsp-system-prompt-len", str(cached))
-        yield from ("--gsp-question-len", str(prompt - cached), "--gsp-output-len", reply, "--gsp-range-ratio", "1")
-    else:
-        yield from ("--dataset-name", "random-ids", "--random-input-len", str(prompt), "--random-output-len", reply)
-        yield from ("--random-range-ratio", "1")
+    yield from ("python -m sglang.benchmark.serving", "--backend", backend, "--base-url", written.url)
+    yield from ("--model", shlex.quote(run.hf_id), *_sglang_lengths(run))
     yield from ("--request-rate", _number(run.rate_per_s), "--num-prompts", str(run.requests))
     yield from ("--warmup-requests", str(WARM_UPS), "--seed", str(run.seed))
     if goodput_limits(run):
         yield from ("--goodput", *_pairs(GOODPUT, run))
     said = ",".join(f"{name}={value}" for name, value in labels(run, written.plan).items() if name != "goodput")
     yield from ("--output-file", shlex.quote(f"{written.result}.jsonl"), "--output-details", "--tag", shlex.quote(said))
+
+
+def _sglang_lengths(run: BenchmarkRun) -> tuple[str, ...]:
+    cached, prompt, reply = _cached_tokens(run), run.served.input_tokens, str(run.served.output_tokens)
+    if not cached:
+        lengths = ("--random-input-len", str(prompt), "--random-output-len", reply, "--random-range-ratio", "1")
+        return ("--dataset-name", "random-ids", *lengths)
+    return (
+        *("--dataset-name", "generated-shared-prefix", "--gsp-num-groups", "1"),
+        *("--gsp-prompts-per-group", str(run.requests), "--gsp-system-prompt-len", str(cached)),
+        *("--gsp-question-len", str(prompt - cached), "--gsp-output-len", reply, "--gsp-range-ratio", "1"),
+    )
 
 
 def _cached_tokens(run: BenchmarkRun) -> int:

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from optimizer.base.units import MS_PER_S, SECONDS_PER_HOUR
-from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.inputs.scenario.scenario import Scenario, Workload
 from optimizer.performance.physics.queueing import ArrivalVariation
 from optimizer.performance.simulation.sample_sizes import requests_to_prove, without_a_violation
@@ -121,14 +121,10 @@ def runs_of(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet) -> tupl
     names = deployment_names([d for d, _, _ in claim.placed])
     of_deployments: list[list[BenchmarkRun]] = []
     for number, (d, _, offer) in enumerate(claim.placed):
-        workload = claim.workloads[d.workload]
-        before_ms = claim.network_ms(workload, offer) + workload.slo.ttft_overhead_ms
         doubt = Doubt(float(doubts.ttft[number]), float(doubts.tpot[number]))
         busiest = busiest_period(d)
         if busiest is not None:
-            published = _published_name(d.model, catalogs)
-            runs = _of_deployment(workload, d, busiest, names[number], published, before_ms=before_ms, doubt=doubt)
-            of_deployments.append(list(runs))
+            of_deployments.append(list(_Sent(claim, d, offer, busiest).runs(names[number], doubt)))
     ordered = sorted(_one_of_alike(of_deployments), key=_most_at_stake_first)
     return tuple(run for runs in ordered for run in runs)
 
@@ -168,39 +164,58 @@ def busiest_period(d: Deployment) -> PeriodReplicas | None:
     return max(serving, key=attrgetter("utilization"), default=None)
 
 
-def _of_deployment(
-    workload: Workload,
-    d: Deployment,
-    busiest: PeriodReplicas,
-    name: str,
-    hf_id: str,
-    *,
-    before_ms: float,
-    doubt: Doubt,
-) -> Iterator[BenchmarkRun]:
-    """A run for each class, all as long as the one that takes longest, since they run beside each other."""
-    sent = {key: rate / busiest.replicas for key, rate in busiest.requests_per_second_by_class.items() if rate > 0}
-    served = {item.name: item for item in d.classes if item.name in sent}
-    limits = {key: tuple(promised_limits(workload.slo, d, item, before_ms, doubt)) for key, item in served.items()}
-    needs = {key: _needs(found) for key, found in limits.items()}
-    duration_s = max(_duration_s(needs[key], sent[key], _shortest_s(served[key])) for key in served)
-    variation = ArrivalVariation(workload.arrival_cv2, workload.peak_requests_per_second())
-    for seed, key in enumerate(sorted(served)):
-        yield BenchmarkRun(
-            name=f"{name}-{key}" if len(served) > 1 else name,
-            deployment_name=name,
-            d=d,
-            hf_id=hf_id,
-            served=served[key],
-            rate_per_s=sent[key],
-            cv2=float(variation.of_replica(np.array([sent[key]]))[0]),
-            cached_share=workload.cached_input_share,
-            limits=limits[key],
-            needs=needs[key],
-            requests=math.ceil(duration_s * sent[key]),
-            seed=seed,
-            stake_usd=d.monthly_cost_usd,
-        )
+@dataclass(frozen=True)
+class _Sent:
+    """What one replica of a deployment is sent in the hours in which it has most to do."""
+
+    claim: Claim
+    d: Deployment
+    offer: Offer
+    busiest: PeriodReplicas
+
+    def runs(self, name: str, doubt: Doubt) -> Iterator[BenchmarkRun]:
+        """A run for each class, all as long as the one that takes longest, since they run beside each other."""
+        limits = {key: tuple(self._limits(served, doubt)) for key, served in self._served.items()}
+        needs = {key: _needs(found) for key, found in limits.items()}
+        rates = {key: self._rate_per_s(key) for key in self._served}
+        longest_s = max(_duration_s(needs[key], rates[key], served) for key, served in self._served.items())
+        for seed, key in enumerate(sorted(self._served)):
+            yield BenchmarkRun(
+                name=f"{name}-{key}" if len(self._served) > 1 else name,
+                deployment_name=name,
+                d=self.d,
+                hf_id=_published_name(self.d.model, self.claim.catalogs),
+                served=self._served[key],
+                rate_per_s=rates[key],
+                cv2=self._cv2(rates[key]),
+                cached_share=self._workload.cached_input_share,
+                limits=limits[key],
+                needs=needs[key],
+                requests=math.ceil(longest_s * rates[key]),
+                seed=seed,
+                stake_usd=self.d.monthly_cost_usd,
+            )
+
+    @property
+    def _workload(self) -> Workload:
+        return self.claim.workloads[self.d.workload]
+
+    @property
+    def _served(self) -> dict[str, ServedClass]:
+        sent = self.busiest.requests_per_second_by_class
+        return {item.name: item for item in self.d.classes if sent.get(item.name, 0.0) > 0}
+
+    def _rate_per_s(self, key: str) -> float:
+        return self.busiest.requests_per_second_by_class[key] / self.busiest.replicas
+
+    def _limits(self, served: ServedClass, doubt: Doubt) -> Iterator[PromisedLimit]:
+        before_ms = self.claim.network_ms(self._workload, self.offer) + self._workload.slo.ttft_overhead_ms
+        return promised_limits(self._workload.slo, self.d, served, before_ms, doubt)
+
+    def _cv2(self, rate_per_s: float) -> float:
+        """Of the gaps that reach one replica from one class."""
+        whole = ArrivalVariation(self._workload.arrival_cv2, self._workload.peak_requests_per_second())
+        return float(whole.of_replica(np.array([rate_per_s]))[0])
 
 
 def _needs(limits: Sequence[PromisedLimit]) -> tuple[Need, ...]:
@@ -223,12 +238,9 @@ def _needs(limits: Sequence[PromisedLimit]) -> tuple[Need, ...]:
     )
 
 
-def _shortest_s(served: ServedClass) -> float:
-    return max(SHORTEST_S, ANSWERS_IN_A_ROW * served.e2e_ms[MEAN] / MS_PER_S)
-
-
-def _duration_s(needs: Sequence[Need], rate_per_s: float, shortest_s: float) -> float:
+def _duration_s(needs: Sequence[Need], rate_per_s: float, served: ServedClass) -> float:
     """Long enough to decide within the bounds of patience, and never too short to decide anything."""
+    shortest_s = max(SHORTEST_S, ANSWERS_IN_A_ROW * served.e2e_ms[MEAN] / MS_PER_S)
     wanted_s = max((need.decide or math.inf for need in needs), default=0.0) / rate_per_s
     fewest_s = max((need.fewest for need in needs), default=0) / rate_per_s
     return max(min(wanted_s, LONGEST_S), shortest_s, fewest_s)

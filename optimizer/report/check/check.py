@@ -20,13 +20,9 @@ PROMISES: Final = ("request class", "promise", ">at the replica", ">measured", "
 
 def check_answer(found: CheckReport) -> WrittenAnswer:
     """The verdict first, then promise by promise."""
-    counts = [
-        f"{sum(promise.verdict == verdict for promise in found.promises)} {verdict}"
-        for verdict in VERDICTS
-        if any(promise.verdict == verdict for promise in found.promises)
-    ]
-    summary = f"The plan for {found.scenario} {VERDICTS[found.verdict]}: {', '.join(counts)}."
+    summary = f"The plan for {found.scenario} {VERDICTS[found.verdict]}: {_counts(found)}."
     unfit = tuple(f"{_place(run)}: {reason}" for run in found.runs for reason in run.reasons)
+    notes = tuple(f"{_place(run)}: {note}" for run in found.runs for note in run.notes)
     sections = (
         Section("Not the promised run", unfit),
         Section("Promises", table=Table(PROMISES, tuple(_row(promise) for promise in found.promises))),
@@ -34,9 +30,15 @@ def check_answer(found: CheckReport) -> WrittenAnswer:
         Section("What would decide", tuple(_more(promise) for promise in found.promises if _is_open(promise))),
         Section("Not measured", tuple(found.not_measured)),
         Section("Not benchmarked", tuple(found.not_benchmarked)),
-        Section("How it was judged", (*_how(found), *(f"{_place(r)}: {note}" for r in found.runs for note in r.notes))),
+        Section("How it was judged", (*_how(found), *notes)),
     )
     return WrittenAnswer(with_content(sections), summary, "Check")
+
+
+def _counts(found: CheckReport) -> str:
+    """How many promises have which verdict."""
+    verdicts = [promise.verdict for promise in found.promises]
+    return ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS if verdict in verdicts)
 
 
 def promise_name(promise: CheckedPromise) -> str:
