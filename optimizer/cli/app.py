@@ -49,11 +49,12 @@ app = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
 )
-catalog = typer.Typer(cls=LazyGroup, help="Browse and check the catalogs.", no_args_is_help=True)
+groups = {name: typer.Typer(cls=LazyGroup, help=about, no_args_is_help=True) for name, about in commands.GROUPS.items()}
 for path, about in commands.COMMANDS.items():
     folder, _, command = path.rpartition(" ")
-    (catalog if folder else app).command(command, help=about)(_listed)
-app.add_typer(catalog, name="catalog")
+    (groups[folder] if folder else app).command(command, help=about)(_listed)
+for name, group in groups.items():
+    app.add_typer(group, name=name)
 
 
 @app.callback()

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from optimizer.answers.accuracy.calibrate import fit as fit
     from optimizer.answers.accuracy.decisions import Decisions as Decisions
     from optimizer.answers.accuracy.decisions import decided as decided
+    from optimizer.answers.accuracy.imported import import_measurements as import_measurements
     from optimizer.answers.accuracy.prediction import Prediction as Prediction
     from optimizer.answers.accuracy.prediction import Setting as Setting
     from optimizer.answers.accuracy.prediction import predict_setting as predict_setting
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from optimizer.answers.accuracy.validate import check_dimensions as check_dimensions
     from optimizer.answers.accuracy.validate import errors as errors
     from optimizer.answers.accuracy.validate import judged as judged
+    from optimizer.answers.benchmark import benchmark as benchmark
     from optimizer.answers.catalog.diff import catalog_diff as catalog_diff
     from optimizer.answers.catalog.importing import PriceListTerms as PriceListTerms
     from optimizer.answers.catalog.importing import import_prices as import_prices
@@ -29,11 +31,13 @@ if TYPE_CHECKING:
     from optimizer.answers.catalog.update import update_catalogs as update_catalogs
     from optimizer.answers.certificate import certificate_of as certificate_of
     from optimizer.answers.certificate import check_certifiable as check_certifiable
+    from optimizer.answers.check.check import check as check
     from optimizer.answers.compare.compare import COMPARE_PHASES as COMPARE_PHASES
     from optimizer.answers.compare.compare import compare as compare
     from optimizer.answers.compare.types import Comparison as Comparison
     from optimizer.answers.draft import ScenarioDraft as ScenarioDraft
     from optimizer.answers.draft import scenario_text as scenario_text
+    from optimizer.answers.folder import write_folder as write_folder
     from optimizer.answers.frontier import frontier as frontier
     from optimizer.answers.frontier import frontier_steps as frontier_steps
     from optimizer.answers.frontier import sweep_of as sweep_of
@@ -60,6 +64,7 @@ if TYPE_CHECKING:
     from optimizer.inputs.catalog.loading import load_catalogs as load_catalogs
     from optimizer.inputs.catalog.records import Catalogs as Catalogs
     from optimizer.inputs.catalog.rows import read_rows as read_rows
+    from optimizer.inputs.importing.load_results.loads import load_of as load_of
     from optimizer.inputs.measurements import deployments_of as deployments_of
     from optimizer.inputs.measurements import load_measurements as load_measurements
     from optimizer.inputs.scenario.checks import check_scenario as check_scenario
@@ -75,10 +80,17 @@ if TYPE_CHECKING:
     from optimizer.report.accuracy.calibration import calibration_content as calibration_content
     from optimizer.report.accuracy.calibration import calibration_csv as calibration_csv
     from optimizer.report.accuracy.calibration import calibration_section as calibration_section
+    from optimizer.report.accuracy.imported import imported_content as imported_content
+    from optimizer.report.accuracy.imported import imported_sections as imported_sections
+    from optimizer.report.accuracy.imported import measurements_csv as measurements_csv
     from optimizer.report.accuracy.plots import check_plot as check_plot
     from optimizer.report.accuracy.plots import plot_errors as plot_errors
     from optimizer.report.accuracy.prediction import prediction_markdown as prediction_markdown
     from optimizer.report.accuracy.prediction import prediction_text as prediction_text
+    from optimizer.report.benchmark.files import benchmark_answer as benchmark_answer
+    from optimizer.report.benchmark.files import benchmark_content as benchmark_content
+    from optimizer.report.benchmark.files import benchmark_files as benchmark_files
+    from optimizer.report.benchmark.scripts import MARK as MARK
     from optimizer.report.catalog.catalog import catalog_rows as catalog_rows
     from optimizer.report.catalog.catalog import check_sections as check_sections
     from optimizer.report.catalog.catalog import listing_section as listing_section
@@ -93,6 +105,8 @@ if TYPE_CHECKING:
     from optimizer.report.catalog.importing import update_sections as update_sections
     from optimizer.report.catalog.listings import LISTINGS as LISTINGS
     from optimizer.report.catalog.model import model_sections as model_sections
+    from optimizer.report.check.check import check_answer as check_answer
+    from optimizer.report.check.junit import check_junit as check_junit
     from optimizer.report.compare.chart import compare_chart as compare_chart
     from optimizer.report.compare.compare import compare_answer as compare_answer
     from optimizer.report.compare.compare import compare_csv as compare_csv

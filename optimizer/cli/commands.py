@@ -6,8 +6,10 @@ from optimizer.base.lazy import on_first_use
 
 if TYPE_CHECKING:
     from optimizer.cli.accuracy.calibrate import calibrate as calibrate
+    from optimizer.cli.accuracy.measurements import measurements_import as measurements_import
     from optimizer.cli.accuracy.predict import predict as predict
     from optimizer.cli.accuracy.validate import validate as validate
+    from optimizer.cli.benchmark import benchmark as benchmark
     from optimizer.cli.catalog.catalog import catalog_check as catalog_check
     from optimizer.cli.catalog.catalog import catalog_list as catalog_list
     from optimizer.cli.catalog.catalog import catalog_show as catalog_show
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from optimizer.cli.catalog.importing import catalog_import as catalog_import
     from optimizer.cli.catalog.importing import catalog_update as catalog_update
     from optimizer.cli.catalog.model import catalog_add_model as catalog_add_model
+    from optimizer.cli.check import check as check
     from optimizer.cli.compare import compare as compare
     from optimizer.cli.frontier import frontier as frontier
     from optimizer.cli.gate import gate as gate
@@ -41,9 +44,12 @@ COMMANDS: Final = {
     "report": "The plan and its explanation as one self-contained page, charts included; tens of seconds.",
     "verify": "Whether every promise and figure of a plan file holds, computed again; exit code 1 if not.",
     "simulate": "A plan's percentiles when requests really arrive, one by one; exit code 1 when a promise breaks.",
+    "benchmark": "The runs that can falsify a plan's promises, as scripts of a load generator, dearest doubts first.",
+    "check": "Whether benchmarks keep a plan's promises: exit code 0 kept, 1 broken, 4 undecided, 2 another run.",
     "predict": "What a configuration delivers: TTFT, TPOT and throughput with their 90 % intervals.",
     "calibrate": "Fit the model's constants to measurements; the errors before and after are printed.",
     "validate": "Prediction errors on measurements, by metric, GPU, engine and so on; worst groups named.",
+    "measurements import": "Results of load generators as measurements of your own; unfit runs are refused and listed.",
     "schema": "The JSON schema of a published shape.",
     "catalog list": "The catalogs, or the rows of one of them.",
     "catalog show": "Everything the catalogs say about one name, each figure with its source and date.",
@@ -55,3 +61,9 @@ COMMANDS: Final = {
     "catalog snapshot": "The content hash of the catalogs as a plan reads them; --output keeps it for `catalog diff`.",
 }
 """In the order in which help lists them; the function of `catalog add-model` is `catalog_add_model`."""
+
+GROUPS: Final = {
+    "catalog": "Browse and check the catalogs.",
+    "measurements": "Measurements of your own, from the tools that took them.",
+}
+"""What help says of each group of commands."""

@@ -7,6 +7,7 @@ SWEEPABLE: Final = ("ttft_ms", "tpot_ms", "requests_per_second", "min_quality", 
 DIMENSIONS: Final = ("metric", "gpu", "engine", "model_kind", "precision", "parallelism", "load", "source")
 DEFAULT_BY: Final = ("metric", "engine+load", "gpu", "model_kind", "precision", "parallelism", "source")
 SCHEMAS: Final = (
+    "check",
     "compare",
     "explanation",
     "frontier",
@@ -39,5 +40,6 @@ LISTINGS: Final = (
     "calibration",
     "sources",
 )
+LOAD_GENERATORS: Final = ("vllm", "guidellm", "aiperf", "sglang")
 FORMATS: Final = ("skypilot", "gpuhunt", "plain")
 MOST_SHOWN: Final = 15

@@ -76,6 +76,9 @@ html: str = o.page_html(drawn)
 text: str = o.as_json(plan) + o.schema("plan")
 kept: o.Verification = o.verify_plan(Path("plan.json"), catalogs)
 tried: o.Simulation = o.simulate(plan, scenario, catalogs, o.arrivals_of("gamma:4", None), requests=1000)
+runs: o.BenchmarkPlan = o.benchmark(plan, scenario, catalogs, "vllm")
+scripts: dict[str, str] = o.benchmark_files(runs)
+checked: o.CheckReport = o.check([Path("result.json")], plan, scenario, catalogs)
 measured = o.load_measurements(Path("measurements.csv"))
 predicted = o.predict(measured, catalogs)["pred_status"]
 setting = o.Setting(

@@ -122,6 +122,7 @@ WHOLE_FILES = {
     "tab": (b"name: s\n\tx: 1\n", "broken YAML"),
     "two documents": (b"name: a\n---\nname: b\n", "another document"),
     "deep": (b"[" * 3000 + b"]" * 3000, "nested too deeply"),
+    "bottomless": (b"name: " + b"[" * 40_000 + b"]" * 40_000, "nested too deeply"),
     "alias bomb": (b"a: &a [x, x]\nb: &b [*a, *a]\n", "anchors and aliases"),
     "list as key": (b"? [a, b]\n: 2\n", "broken YAML"),
     "no such date": (b"name: 2020-99-99\n", "cannot be read"),

@@ -14,6 +14,9 @@ Location = tuple[str | int, ...]
 Remark = tuple[Location, int, str, str]
 """Where, on which line, what is wrong and how to mend it."""
 
+MAX_DEPTH = 100
+"""Groups and lists inside each other; the library's own recursion ends the process where nothing stops it."""
+
 NUMBER_TAGS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 AMBIGUOUS_NUMBER = re.compile(r"[-+]?(\d[\d_]*:|0[\d_])")
 """YAML reads 1:40 as 100 (base 60) and 017 as 15 (base 8); nobody who writes them here means that."""
@@ -54,9 +57,13 @@ def parse(text: str, file: str) -> Document:
     if file.endswith(".json"):
         text = _checked_json(text, file)
     try:
+        depth = 0
         for event in yaml.parse(text, Loader=Loader):
+            line = event.start_mark.line + 1 if event.start_mark else 1
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > MAX_DEPTH:
+                raise _error(file, line, "nested too deeply")
             if getattr(event, "anchor", None):
-                line = event.start_mark.line + 1 if event.start_mark else 1
                 raise _error(file, line, "YAML anchors and aliases are not read", "write the value out")
         node = yaml.compose(text, Loader=Loader)
         content = yaml.load(text, Loader=Loader)
