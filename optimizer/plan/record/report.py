@@ -1,5 +1,7 @@
 """The answer as a whole: what to buy, what it will deliver, why, and the proof; published as a JSON schema."""
 
+import hashlib
+import json
 from datetime import date
 from decimal import Decimal
 from typing import Literal, TypeAlias
@@ -169,6 +171,12 @@ class PlanReport(Strict):
         """The fields of its scenario that avoid something and were kept to."""
         accepted = {item.field for item in self.accepted}
         return tuple(field for field in avoided(scenario) if field not in accepted)
+
+    @property
+    def plan_id(self) -> str:
+        """What tells this plan from any other, `sha256:` and 64 digits: the same from memory and from its file."""
+        content = self.model_dump(mode="json", by_alias=True, exclude={"solver": {"wall_s"}})
+        return f"sha256:{hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()}"
 
     @property
     def fleet(self) -> PlannedFleet:
