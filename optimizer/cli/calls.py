@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from optimizer.answers.compare.types import Comparison as Comparison
     from optimizer.answers.draft import ScenarioDraft as ScenarioDraft
     from optimizer.answers.draft import scenario_text as scenario_text
+    from optimizer.answers.export.export import export_plan as export_plan
+    from optimizer.answers.export.writing import check_folder as check_folder
+    from optimizer.answers.export.writing import write_folder as write_folder
     from optimizer.answers.frontier import frontier as frontier
     from optimizer.answers.frontier import frontier_steps as frontier_steps
     from optimizer.answers.frontier import sweep_of as sweep_of
@@ -99,6 +102,8 @@ if TYPE_CHECKING:
     from optimizer.report.compare.compare import compare_html as compare_html
     from optimizer.report.compare.sheet import SHEET_EXTRA as SHEET_EXTRA
     from optimizer.report.compare.sheet import write_xlsx as write_xlsx
+    from optimizer.report.deploy import export_answer as export_answer
+    from optimizer.report.deploy import export_content as export_content
     from optimizer.report.export import Content as Content
     from optimizer.report.export import as_json as as_json
     from optimizer.report.export import rendered as rendered
