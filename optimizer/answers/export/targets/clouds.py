@@ -30,10 +30,11 @@ def skypilot(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
     accelerator = f"{common.name_in(facts, 'skypilot', first)}:{first.gpus}"
     rate = round(min(run.target_per_s for run in runs), 4)
     fewest, most = common.bounds(runs)
+    by_accelerator = ACCELERATOR_WITH_RATE.match(accelerator) is not None
     policy: dict[str, Any] = {
         "min_replicas": fewest,
         "max_replicas": most,
-        "target_qps_per_replica": {accelerator: rate} if ACCELERATOR_WITH_RATE.match(accelerator) else rate,
+        "target_qps_per_replica": {accelerator: rate} if by_accelerator else rate,
     }
     choices = [
         {"infra": infra, "accelerators": accelerator, "use_spot": run.machine.spot}
@@ -52,6 +53,7 @@ def skypilot(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
         "service": {
             "readiness_probe": {"path": common.HEALTH, "initial_delay_seconds": common.START_UP_S},
             "replica_policy": policy,
+            **({"load_balancing_policy": "instance_aware_least_load"} if by_accelerator else {}),
         },
         "resources": {
             "ports": int(first.flags["port"][-1]),
