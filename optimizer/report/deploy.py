@@ -42,7 +42,7 @@ def export_content(found: Export, folder: str) -> dict[str, Any]:
             "name": run.name,
             "workload": run.workload,
             "model": run.model_name,
-            "weights": run.weights.hf_id,
+            "weights": run.checkpoint.hf_id,
             "served_name": run.served_name,
             "engine": run.engine,
             "engine_version": run.engine_version,
@@ -86,14 +86,18 @@ def _shared(found: Export, told: Callable[[Run], str]) -> list[tuple[str, str]]:
 
 def _loaded(run: Run) -> str:
     """Engine, checkpoint and the longest request; what else there is of that precision."""
-    weights = run.weights
-    how = f", quantized to {run.precision} as it is loaded" if weights.quantized_on_load else f" in {run.precision}"
-    more = f" and {len(weights.others) - SHOWN} more" if len(weights.others) > SHOWN else ""
-    others = f"; also published in {run.precision}: {', '.join(weights.others[:SHOWN])}{more}" if weights.others else ""
+    checkpoint = run.checkpoint
+    how = f", quantized to {run.precision} as it is loaded" if checkpoint.quantized_on_load else f" in {run.precision}"
+    more = f" and {len(checkpoint.others) - SHOWN} more" if len(checkpoint.others) > SHOWN else ""
+    others = (
+        f"; also published in {run.precision}: {', '.join(checkpoint.others[:SHOWN])}{more}"
+        if checkpoint.others
+        else ""
+    )
     context = f"requests of up to {int(run.flags['context_tokens'][-1]):,} tokens"
     engine = f"{run.engine_name} {run.engine_version}"
-    size = f"{weights.download_gb:,.0f} GB"
-    return f"{engine}, {weights.hf_id}{how} ({size}), KV cache in {run.kv_precision}, {context}{others}."
+    size = f"{checkpoint.download_gb:,.0f} GB"
+    return f"{engine}, {checkpoint.hf_id}{how} ({size}), KV cache in {run.kv_precision}, {context}{others}."
 
 
 def _order(found: Export, name: str) -> Iterator[str]:
@@ -113,7 +117,7 @@ def _order(found: Export, name: str) -> Iterator[str]:
 
 
 def _routing(found: Export) -> Iterator[str]:
-    """Weights of each workload at its busiest hours; classes where they are not all sent alike."""
+    """Checkpoint of each workload at its busiest hours; classes where they are not all sent alike."""
     for workload in dict.fromkeys(run.workload for run in found.runs):
         runs = [run for run in found.runs if run.workload == workload]
         weights = ", ".join(f"{run.name} {run.weight:.1%}" for run in runs)

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from optimizer.answers.export.checkpoints import Named
 from optimizer.answers.export.record import CannotCarry, Export, LeftOut, Run
 from optimizer.answers.export.runs import runs_of
 from optimizer.answers.export.targets.registry import TARGETS, Target
-from optimizer.answers.export.weights import Named
 from optimizer.answers.verify import plan_in
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.inputs.catalog.records import Catalogs

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from optimizer.answers.export.record import CannotCarry, Weights
+from optimizer.answers.export.record import CannotCarry, Checkpoint
+from optimizer.base.figures import exactly
 from optimizer.inputs.catalog.deploying import DeployFacts, EngineFlag, Setting
 from optimizer.plan.record.fleet import Deployment
 
@@ -56,13 +57,18 @@ class Release:
         return tuple(word for word in (row.flag, value) if word) if row.flag else ()
 
 
-def flags_of(release: Release, d: Deployment, weights: Weights, **told: str) -> dict[Setting, tuple[str, ...]]:
+def memory_share(d: Deployment) -> str:
+    """Of the device memory that the engine takes."""
+    return exactly(d.engine_starts_with.memory_utilization)
+
+
+def flags_of(release: Release, d: Deployment, checkpoint: Checkpoint, **told: str) -> dict[Setting, tuple[str, ...]]:
     """Setting → words, in the order of a command line.
 
     Args:
         release: What is told.
         d: The deployment as planned.
-        weights: What it loads.
+        checkpoint: What it loads.
         told: `served_name`, `context_tokens`, and `prefix_caching`, which is left out where the plan does not count
             on it.
 
@@ -75,12 +81,12 @@ def flags_of(release: Release, d: Deployment, weights: Weights, **told: str) -> 
         "served_name": told["served_name"],
         "tensor_parallel": str(d.tensor_parallel),
         "pipeline_parallel": str(d.pipeline_parallel),
-        **({"quantize_on_load": d.precision} if weights.quantized_on_load else {}),
+        **({"quantize_on_load": d.precision} if checkpoint.quantized_on_load else {}),
         "kv_precision": d.kv_precision,
         "context_tokens": told["context_tokens"],
         "max_num_seqs": str(starts.max_num_seqs),
         "max_num_batched_tokens": str(starts.max_num_batched_tokens),
-        "memory_utilization": f"{starts.memory_utilization:g}",
+        "memory_utilization": memory_share(d),
         "chunked_prefill": YES,
         **({"prefix_caching": YES} if "prefix_caching" in told else {}),
         "metrics": YES,
@@ -96,7 +102,7 @@ def config_of(release: Release, d: Deployment) -> Mapping[str, Any]:
     """What an engine is told in a file where flags don't say it; empty where it takes none."""
     if release.row("config_file") is None:
         return {}
-    share = release.words("memory_utilization", f"{d.engine_starts_with.memory_utilization:g}")[-1]
+    share = release.words("memory_utilization", memory_share(d))[-1]
     cache = {
         "dtype": release.value("kv_precision", d.kv_precision),
         "enable_block_reuse": True,

@@ -13,7 +13,7 @@ class CannotCarry(Exception):
 
 
 @dataclass(frozen=True)
-class Weights:
+class Checkpoint:
     """The checkpoint that is loaded.
 
     Attributes:
@@ -104,7 +104,7 @@ class Run:
     pool: str
     served_name: str
     model_name: str
-    weights: Weights
+    checkpoint: Checkpoint
     engine: str
     engine_name: str
     engine_version: str

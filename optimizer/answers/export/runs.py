@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from optimizer.answers.export.flags import YES, Release, config_of, flags_of, remarks_of
-from optimizer.answers.export.record import CannotCarry, Hours, LeftOut, Machine, Run, Weights
-from optimizer.answers.export.weights import Named, weights_of
+from optimizer.answers.export.checkpoints import Named, checkpoint_of
+from optimizer.answers.export.flags import YES, Release, config_of, flags_of, memory_share, remarks_of
+from optimizer.answers.export.record import CannotCarry, Checkpoint, Hours, LeftOut, Machine, Run
 from optimizer.inputs.catalog.deploying import Setting
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID
 from optimizer.inputs.catalog.records import Catalogs, Offer
@@ -97,12 +97,12 @@ def _run(name: str, d: Deployment, purchase: Purchase, offer: Offer, planned: _P
     if d.gpus_per_replica > d.gpus_per_instance:
         raise CannotCarry(f"a replica takes {d.gpus_per_replica} GPUs, an instance has {d.gpus_per_instance}")
     release = Release(catalogs.deploying, d.engine, d.engine_version)
-    weights = weights_of(d, catalogs, planned.named)
+    checkpoint = checkpoint_of(d, catalogs, planned.named)
     machine = _machine(d, purchase, offer, planned)
     served_name = _hf_id(d.model, catalogs)
     counted = {"prefix_caching": YES} if workload.cached_input_share else {}
     context = str(_context_tokens(d, offer, planned))
-    flags = flags_of(release, d, weights, served_name=served_name, context_tokens=context, **counted)
+    flags = flags_of(release, d, checkpoint, served_name=served_name, context_tokens=context, **counted)
     command = release.value("command") or ""
     sustainable = d.max_requests_per_second / d.replicas if d.replicas else 0.0
     schedule = tuple(_schedule(d, planned))
@@ -111,9 +111,9 @@ def _run(name: str, d: Deployment, purchase: Purchase, offer: Offer, planned: _P
         "command": "",
         "image": machine.vendor,
         "kv_precision": d.kv_precision,
-        "memory_utilization": f"{d.engine_starts_with.memory_utilization:g}",
+        "memory_utilization": memory_share(d),
     }
-    answers_to = served_name if "served_name" in flags else weights.hf_id
+    answers_to = served_name if "served_name" in flags else checkpoint.hf_id
     return Run(
         name=name,
         plan_id=planned.report.plan_id,
@@ -122,11 +122,11 @@ def _run(name: str, d: Deployment, purchase: Purchase, offer: Offer, planned: _P
         pool=d.pool,
         served_name=answers_to,
         model_name=served_name,
-        weights=weights,
+        checkpoint=checkpoint,
         engine=d.engine,
         engine_name=catalogs.engines[d.engine].name,
         engine_version=d.engine_version,
-        command=(*command.split(), weights.hf_id),
+        command=(*command.split(), checkpoint.hf_id),
         image=release.value("image", machine.vendor),
         metric=release.value("metric"),
         flags=flags,
@@ -145,10 +145,10 @@ def _run(name: str, d: Deployment, purchase: Purchase, offer: Offer, planned: _P
         concurrency=d.concurrency,
         weight=schedule[busiest].share,
         shares=_class_shares(d, busiest, planned),
-        disk_gb=_disk_gb(weights, planned.scenario.policy.storage_gb_per_instance),
+        disk_gb=_disk_gb(checkpoint, planned.scenario.policy.storage_gb_per_instance),
         monthly_usd=d.monthly_cost_usd,
         remarks=(
-            *_remarks(d, weights, machine, answers_to=answers_to, asked=served_name),
+            *_remarks(d, checkpoint, machine, answers_to=answers_to, asked=served_name),
             *remarks_of(release, used),
         ),
     )
@@ -218,16 +218,16 @@ def _class_shares(d: Deployment, number: int, planned: _Planned) -> dict[str, fl
     return {kind: rate / totals[kind] for kind, rate in own.items() if rate}
 
 
-def _disk_gb(weights: Weights, asked_gb: float | None) -> int:
+def _disk_gb(checkpoint: Checkpoint, asked_gb: float | None) -> int:
     """As the policy asks; else the checkpoint with room for the system and the engine's image."""
     if asked_gb:
         return math.ceil(asked_gb)
-    return math.ceil((weights.download_gb + DISK_FOR_SYSTEM_GB) / DISK_STEP_GB) * DISK_STEP_GB
+    return math.ceil((checkpoint.download_gb + DISK_FOR_SYSTEM_GB) / DISK_STEP_GB) * DISK_STEP_GB
 
 
-def _remarks(d: Deployment, weights: Weights, machine: Machine, *, answers_to: str, asked: str) -> Iterator[str]:
-    if weights.remark:
-        yield f"{weights.hf_id}: {weights.remark}"
+def _remarks(d: Deployment, checkpoint: Checkpoint, machine: Machine, *, answers_to: str, asked: str) -> Iterator[str]:
+    if checkpoint.remark:
+        yield f"{checkpoint.hf_id}: {checkpoint.remark}"
     if answers_to != asked:
         yield f"it answers to the model name {answers_to}, not {asked}: map the name where requests are routed"
     if d.pricing_term in ALWAYS_PAID - {"owned"}:

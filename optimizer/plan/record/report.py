@@ -4,7 +4,7 @@ import hashlib
 import json
 from datetime import date
 from decimal import Decimal
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from optimizer.base.model import Strict
 from optimizer.inputs.requirements.avoided import avoided
@@ -130,6 +130,13 @@ class Verification(Strict):
     checks: list[Check]
 
 
+DECIDED: Final = (
+    *("schema_version", "scenario", "outcome", "monthly_cost_usd", "deployments", "purchases", "hosted", "periods"),
+    *("placement", "migration", "inputs"),
+)
+"""What makes a plan this one: what it buys and runs with its promises, and all that it was made from."""
+
+
 class PlanReport(Strict):
     """The whole answer to a scenario."""
 
@@ -174,8 +181,11 @@ class PlanReport(Strict):
 
     @property
     def plan_id(self) -> str:
-        """What tells this plan from any other, `sha256:` and 64 digits: the same from memory and from its file."""
-        content = self.model_dump(mode="json", by_alias=True, exclude={"solver": {"wall_s"}})
+        """What was decided, from what, as `sha256:` and 64 digits: the same from memory and from its file.
+
+        How it is explained, and how long that took, makes no other plan.
+        """
+        content = self.model_dump(mode="json", by_alias=True, include=set(DECIDED))
         return f"sha256:{hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()}"
 
     @property

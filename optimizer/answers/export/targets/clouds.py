@@ -133,7 +133,7 @@ def terraform(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
         "max_replicas": run.max_replicas,
         "container_image": run.image or "",
         "server_command": common.server(run),
-        "model": run.weights.hf_id,
+        "model": run.checkpoint.hf_id,
         "routing_weight": round(run.weight, 4),
         "root_volume_gb": run.disk_gb,
     }

@@ -9,6 +9,7 @@ from typing import Any, Final
 import yaml
 
 from optimizer.answers.export.record import CannotCarry, Run
+from optimizer.base.figures import figure
 from optimizer.inputs.catalog.deploying import DeployFacts
 
 EXPERIMENTAL: Final = "EXPERIMENTAL: validated against no schema or parser; read it before you run it."
@@ -22,7 +23,7 @@ WIDTH: Final = 120
 def header(runs: Sequence[Run], *lines: str) -> str:
     """Comment lines that say what a file is, from which plan, and what it is expected to cost."""
     first = runs[0]
-    said = [f"Written by `optimizer export`: scenario {first.scenario}, plan {first.plan_id}."]
+    said = [f"Written by `optimizer export` for the scenario {first.scenario}.", f"Plan {first.plan_id}"]
     for run in runs:
         machine = run.machine
         where = f"{machine.provider} {machine.region} {machine.instance_type}, {machine.pricing_term}"
@@ -172,7 +173,7 @@ def annotations(run: Run) -> dict[str, str]:
         "optimizer/plan-id": run.plan_id,
         "optimizer/expected-usd-month": f"{run.monthly_usd:.2f}",
         "optimizer/routing-weight": f"{run.weight:.4f}",
-        "optimizer/sustainable-requests-per-second": f"{run.sustainable_per_s:.4g}",
+        "optimizer/sustainable-requests-per-second": figure(run.sustainable_per_s, 4),
     }
 
 

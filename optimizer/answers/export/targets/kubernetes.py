@@ -16,7 +16,8 @@ def kubernetes(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
     """One file with everything of a deployment."""
     (run,) = runs
     parts = [_deployment(run, facts), _service(run), _disruption(run)]
-    remark = ""
+    remark, own = "", facts.names_of("kubernetes", "provider", run.machine.provider)
+    by_gpu = f"Nodes are chosen by their GPU: nobody recorded how nodes of {run.machine.provider} are labelled."
     if run.scales and run.metric:
         parts.append(_autoscaler(run, run.metric))
         remark = (
@@ -26,7 +27,7 @@ def kubernetes(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
             remark += " The plan runs none at quiet hours: scale the Deployment to 0 then, see README.md."
     elif run.scales:
         remark = f"No metric of {run.engine_name} is known to scale by: set the replicas by the hour, see README.md."
-    return {"kubernetes.yaml": common.header(runs, remark) + common.document(*parts)}
+    return {"kubernetes.yaml": common.header(runs, remark, "" if own else by_gpu) + common.document(*parts)}
 
 
 def _labels(run: Run) -> dict[str, str]:

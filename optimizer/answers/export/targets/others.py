@@ -19,7 +19,7 @@ def compose(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
     services = {f"replica-{number}": _replica(run, number, driver) for number in range(run.replicas_per_machine)}
     content = {"name": run.name, "services": services, "volumes": {"models": None}}
     machines = f"One machine of {run.instances}: run it on each." if run.instances > 1 else ""
-    return {"compose.yaml": common.header(runs, common.EXPERIMENTAL, machines) + common.document(content)}
+    return {"compose.yaml": common.header(runs, machines) + common.document(content)}
 
 
 def _replica(run: Run, number: int, driver: str) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def ray_serve(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
         "target_ongoing_requests": max(int(run.concurrency), 1),
     }
     model = {
-        "model_loading_config": {"model_id": run.served_name, "model_source": run.weights.hf_id},
+        "model_loading_config": {"model_id": run.served_name, "model_source": run.checkpoint.hf_id},
         "accelerator_type": common.name_in(facts, "ray", run),
         "engine_kwargs": keywords,
         "deployment_config": {"autoscaling_config": scaling},

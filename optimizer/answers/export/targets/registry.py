@@ -105,6 +105,7 @@ TARGETS: Final[Mapping[str, Target]] = {
         "compose.yaml",
         "docker compose up -d",
         f"the machines with Docker and the NVIDIA container toolkit, and {TOKEN}",
+        "the schema of the Compose specification, at 170098b",
     ),
 }
 """By the name that `--to` takes."""

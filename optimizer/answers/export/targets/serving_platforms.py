@@ -22,7 +22,7 @@ def kserve(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
         "resources": {"limits": gpus, "requests": gpus},
     }
     spec: dict[str, Any] = {
-        "model": {"uri": f"hf://{run.weights.hf_id}", "name": run.served_name},
+        "model": {"uri": f"hf://{run.checkpoint.hf_id}", "name": run.served_name},
         **_kserve_replicas(run),
         "parallelism": {"tensor": run.tensor_parallel, "pipeline": run.pipeline_parallel},
         "router": {"route": {}, "scheduler": {}},
@@ -65,9 +65,9 @@ def llmd(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
     }
     content = {
         "modelArtifacts": {
-            "name": run.weights.hf_id,
-            "uri": f"hf://{run.weights.hf_id}",
-            "size": f"{round(run.weights.download_gb * 1.2) + 1}Gi",
+            "name": run.checkpoint.hf_id,
+            "uri": f"hf://{run.checkpoint.hf_id}",
+            "size": f"{round(run.checkpoint.download_gb * 1.2) + 1}Gi",
             "authSecretName": "hf-token",
         },
         "accelerator": {"type": accelerator},
@@ -102,7 +102,7 @@ def dynamo(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
             "mainContainer": {
                 "image": runtime,
                 "command": ["python3", "-m", "dynamo.vllm"],
-                "args": ["--model", run.weights.hf_id, *run.arguments("host", "port")],
+                "args": ["--model", run.checkpoint.hf_id, *run.arguments("host", "port")],
             },
         },
     }

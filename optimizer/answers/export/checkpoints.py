@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from optimizer.answers.export.record import CannotCarry, Weights
+from optimizer.answers.export.record import CannotCarry, Checkpoint
 from optimizer.base.units import BITS_PER_BYTE, BYTES_PER_GB, BYTES_PER_GIB, PARAMS_PER_BILLION
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.record.fleet import Deployment
@@ -24,7 +24,7 @@ Named = Mapping[tuple[str, str], str]
 """Checkpoints that the user names, by model and precision."""
 
 
-def weights_of(d: Deployment, catalogs: Catalogs, named: Named) -> Weights:
+def checkpoint_of(d: Deployment, catalogs: Catalogs, named: Named) -> Checkpoint:
     """The checkpoint that gives a deployment its planned precision.
 
     Args:
@@ -38,20 +38,20 @@ def weights_of(d: Deployment, catalogs: Catalogs, named: Named) -> Weights:
     own, stored = _own_checkpoint(d, catalogs)
     size_gb = _size_gb(d, catalogs, d.precision)
     if (d.model, d.precision) in named:
-        return Weights(named[d.model, d.precision], False, size_gb)
+        return Checkpoint(named[d.model, d.precision], False, size_gb)
     if stored == d.precision or {stored, d.precision} <= SIXTEEN_BIT:
-        return Weights(own, False, size_gb)
+        return Checkpoint(own, False, size_gb)
     published = _published(own, d, catalogs)
     whole_gb = _size_gb(d, catalogs, stored)
     if stored in SIXTEEN_BIT and _on_load(d, catalogs) and whole_gb * BYTES_PER_GB <= _memory_bytes(d):
-        return Weights(own, True, whole_gb, tuple(published))
+        return Checkpoint(own, True, whole_gb, tuple(published))
     if not published:
         problem = f"the catalogs know no checkpoint of {own} in {d.precision} that {d.engine} could load"
         raise CannotCarry(f"{problem}; name one with --weights {d.model}:{d.precision}=PUBLISHER/NAME")
     first, *others = published
     flag = catalogs.deploying.flag(d.engine, d.engine_version, "publishers")
     known = flag is None or flag.value == "*" or first.split("/")[0] in flag.value.split()
-    return Weights(first, False, size_gb, tuple(others), "" if known or flag is None else flag.note)
+    return Checkpoint(first, False, size_gb, tuple(others), "" if known or flag is None else flag.note)
 
 
 def _own_checkpoint(d: Deployment, catalogs: Catalogs) -> tuple[str, str]:
