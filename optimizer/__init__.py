@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from optimizer.answers.compare.compare import compare
     from optimizer.answers.compare.types import Comparison
     from optimizer.answers.draft import ScenarioDraft, scenario_text
+    from optimizer.answers.export.export import export_plan
+    from optimizer.answers.export.record import Export
+    from optimizer.answers.export.writing import write_folder
     from optimizer.answers.frontier import Frontier, frontier
     from optimizer.answers.gate.baseline import Baseline, read_baselines
     from optimizer.answers.gate.gate import gate
@@ -71,6 +74,7 @@ __all__ = [
     "Choice",
     "Comparison",
     "Decisions",
+    "Export",
     "Finding",
     "Fit",
     "Frontier",
@@ -107,6 +111,7 @@ __all__ = [
     "catalog_rows",
     "check_catalogs",
     "compare",
+    "export_plan",
     "frontier",
     "gate",
     "import_prices",
@@ -132,6 +137,7 @@ __all__ = [
     "validate_decisions",
     "verify_plan",
     "why_not",
+    "write_folder",
     "write_overlay",
 ]
 

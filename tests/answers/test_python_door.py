@@ -19,6 +19,7 @@ FUNCTION_OF_COMMAND = {
     "init": "scenario_text",
     "plan": "optimize",
     "report": "page",
+    "export": "export_plan",
     "verify": "verify_plan",
     "catalog list": "catalog_rows",
     "catalog show": "catalog_entries",

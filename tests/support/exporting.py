@@ -24,7 +24,7 @@ def runs(report: PlanReport, catalogs: Catalogs, named: Mapping[tuple[str, str],
 def exported(report: PlanReport, catalogs: Catalogs, *targets: str) -> Export:
     """A plan's files for some targets."""
     found, left_out = runs(report, catalogs)
-    return export(report, catalogs, found, targets, left_out)
+    return export(report, catalogs, found, targets=targets, left_out=left_out)
 
 
 def with_deployment(report: PlanReport, **changes: Any) -> PlanReport:

@@ -15,7 +15,7 @@ from optimizer.plan.verify.report import verify_report
 
 
 def export(
-    report: PlanReport, catalogs: Catalogs, runs: Sequence[Run], targets: Sequence[str], left_out: Iterable[LeftOut]
+    report: PlanReport, catalogs: Catalogs, runs: Sequence[Run], *, targets: Sequence[str], left_out: Iterable[LeftOut]
 ) -> Export:
     """The files of each deployment for each target.
 
@@ -81,7 +81,7 @@ def export_plan(path: Path, targets: Sequence[str], catalogs: Catalogs, weights:
         strangers = (f"the plan runs no {model}:{precision}" for model, precision in sorted(set(named) - planned))
         raise InputError(Finding("--weights", 0, "", problem, f"it runs {known}") for problem in strangers)
     runs, left_out = runs_of(report, scenario, catalogs, named)
-    return export(report, catalogs, runs, list(dict.fromkeys(targets)), left_out)
+    return export(report, catalogs, runs, targets=list(dict.fromkeys(targets)), left_out=left_out)
 
 
 def _check_targets(targets: Sequence[str]) -> None:

@@ -45,8 +45,10 @@ class Machine:
     price_usd_per_hour: Decimal
     on_demand_usd_per_hour: Decimal | None
     """What the same instance costs without a term; None where nobody lists it."""
-    shared: bool
-    """Whether other deployments stand on the same instances at other hours, or at the same."""
+    bought: int
+    """Instances of this offer, for all deployments on it."""
+    bought_with: tuple[str, ...]
+    """The other deployments on it, which may stand on the same instances."""
 
     @property
     def spot(self) -> bool:

@@ -41,6 +41,8 @@ class _Planned:
     claim: Claim
     catalogs: Catalogs
     named: Named
+    names: Sequence[str]
+    """Of its deployments."""
 
     @property
     def scenario(self) -> Scenario:
@@ -58,16 +60,16 @@ def runs_of(
         catalogs: Those that it was made from.
         named: Checkpoints that the user names.
     """
-    planned = _Planned(report, Claim(scenario, catalogs, report.fleet), catalogs, named)
+    names = _names(report.deployments)
+    planned = _Planned(report, Claim(scenario, catalogs, report.fleet), catalogs, named, names)
     runs: list[Run] = []
     left_out = [
         LeftOut(f"{item.api} of {item.provider}, for {item.workload}", "", "a hosted API: there is nothing to deploy")
         for item in report.hosted
     ]
-    names = _names(report.deployments)
     for name, (d, purchase, offer) in zip(names, planned.claim.placed, strict=True):
         try:
-            runs.append(_run(name, d, purchase, offer, planned))
+            runs.append(_run(name, d, purchase, offer, planned=planned))
         except CannotCarry as reason:
             left_out.append(LeftOut(name, "", str(reason)))
     return tuple(runs), tuple(left_out)
@@ -87,7 +89,7 @@ def _names(deployments: Sequence[Deployment]) -> list[str]:
     return found
 
 
-def _run(name: str, d: Deployment, purchase: Purchase, offer: Offer, planned: _Planned) -> Run:
+def _run(name: str, d: Deployment, purchase: Purchase, offer: Offer, *, planned: _Planned) -> Run:
     """One deployment.
 
     Raises:
@@ -98,7 +100,7 @@ def _run(name: str, d: Deployment, purchase: Purchase, offer: Offer, planned: _P
         raise CannotCarry(f"a replica takes {d.gpus_per_replica} GPUs, an instance has {d.gpus_per_instance}")
     release = Release(catalogs.deploying, d.engine, d.engine_version)
     checkpoint = checkpoint_of(d, catalogs, planned.named)
-    machine = _machine(d, purchase, offer, planned)
+    machine = _machine(name, d, purchase, offer, planned=planned)
     served_name = _hf_id(d.model, catalogs)
     counted = {"prefix_caching": YES} if workload.cached_input_share else {}
     context = str(_context_tokens(d, offer, planned))
@@ -159,7 +161,7 @@ def _hf_id(model: str, catalogs: Catalogs) -> str:
     return catalogs.models[model].hf_id if model in catalogs.models else catalogs.aliases[model.casefold()].hf_id
 
 
-def _machine(d: Deployment, purchase: Purchase, offer: Offer, planned: _Planned) -> Machine:
+def _machine(name: str, d: Deployment, purchase: Purchase, offer: Offer, *, planned: _Planned) -> Machine:
     """The instance, and what it costs without a term."""
     where = (offer.provider, offer.region, offer.instance_type, offer.gpu, offer.gpu_count)
     listed: list[Decimal] = [
@@ -168,7 +170,8 @@ def _machine(d: Deployment, purchase: Purchase, offer: Offer, planned: _Planned)
         if other.pricing_term == "on_demand"
         and (other.provider, other.region, other.instance_type, other.gpu, other.gpu_count) == where
     ]
-    on_it = [other for other, bought, _ in planned.claim.placed if bought.offer == purchase.offer]
+    pairs = zip(planned.names, planned.claim.placed, strict=True)
+    with_it = tuple(other for other, (_, bought, _) in pairs if bought.offer == purchase.offer and other != name)
     return Machine(
         provider=d.provider,
         region=d.region,
@@ -179,7 +182,8 @@ def _machine(d: Deployment, purchase: Purchase, offer: Offer, planned: _Planned)
         gpus=d.gpus_per_instance,
         price_usd_per_hour=offer.price_usd_per_hour,
         on_demand_usd_per_hour=min(listed, default=None),
-        shared=len(on_it) > 1,
+        bought=purchase.instances,
+        bought_with=with_it,
     )
 
 
@@ -232,5 +236,6 @@ def _remarks(d: Deployment, checkpoint: Checkpoint, machine: Machine, *, answers
         yield f"it answers to the model name {answers_to}, not {asked}: map the name where requests are routed"
     if d.pricing_term in ALWAYS_PAID - {"owned"}:
         yield f"priced as {d.pricing_term}: make that commitment with {d.provider}; no file here does"
-    if machine.shared:
-        yield f"other deployments stand on the same {machine.instance_type} instances: start them together"
+    if machine.bought_with:
+        others = ", ".join(machine.bought_with)
+        yield f"the {machine.bought} {machine.instance_type} instances are also for {others}: count them once"

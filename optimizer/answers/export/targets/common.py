@@ -18,6 +18,8 @@ START_UP_S: Final = 1800
 """As long as a server may take to load its weights before it counts as broken."""
 
 WIDTH: Final = 120
+TITLES: Final = {"skypilot": "SkyPilot", "dstack": "dstack", "ray": "Ray Serve"}
+"""Tools as they call themselves, by what the catalogs call them."""
 
 
 def header(runs: Sequence[Run], *lines: str) -> str:
@@ -119,7 +121,7 @@ def name_in(facts: DeployFacts, tool: str, run: Run) -> str:
     """
     found = facts.name(tool, "gpu", run.machine.gpu)
     if found is None:
-        raise CannotCarry(f"nobody recorded what {tool} calls {run.machine.gpu}; add it to deploy_names.csv")
+        raise CannotCarry(f"nobody recorded what {TITLES[tool]} calls {run.machine.gpu}; add it to deploy_names.csv")
     return found
 
 
@@ -131,10 +133,10 @@ def rented_from(facts: DeployFacts, tool: str, run: Run) -> str:
     """
     machine = run.machine
     if machine.pricing_term == "owned":
-        raise CannotCarry(f"{tool} rents machines, and these are your own")
+        raise CannotCarry(f"{TITLES[tool]} rents machines, and these are your own")
     found = facts.name(tool, "provider", machine.provider)
     if found is None:
-        raise CannotCarry(f"{tool} is not known to rent from {machine.provider}")
+        raise CannotCarry(f"{TITLES[tool]} is not known to rent from {machine.provider}")
     return found.format(region=machine.region)
 
 
