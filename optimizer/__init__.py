@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from optimizer.answers.draft import ScenarioDraft, scenario_text
     from optimizer.answers.export.export import export_plan
     from optimizer.answers.export.record import Export
-    from optimizer.answers.export.writing import write_folder
     from optimizer.answers.frontier import Frontier, frontier
     from optimizer.answers.gate.baseline import Baseline, read_baselines
     from optimizer.answers.gate.gate import gate
@@ -137,7 +136,6 @@ __all__ = [
     "validate_decisions",
     "verify_plan",
     "why_not",
-    "write_folder",
     "write_overlay",
 ]
 

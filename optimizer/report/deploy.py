@@ -41,16 +41,16 @@ def export_content(found: Export, folder: str) -> dict[str, Any]:
         {
             "name": run.name,
             "workload": run.workload,
-            "model": run.model_name,
-            "weights": run.checkpoint.hf_id,
-            "served_name": run.served_name,
-            "engine": run.engine,
-            "engine_version": run.engine_version,
-            "command": [*run.command, *run.arguments()],
-            "min_replicas": run.min_replicas,
-            "max_replicas": run.max_replicas,
-            "sustainable_requests_per_second": float(f"{run.sustainable_per_s:.6g}"),
-            "routing_weight": float(f"{run.weight:.6g}"),
+            "model": run.server.model_name,
+            "weights": run.server.checkpoint.hf_id,
+            "served_name": run.server.served_name,
+            "engine": run.server.engine,
+            "engine_version": run.server.engine_version,
+            "command": [*run.server.command, *run.server.arguments()],
+            "min_replicas": run.load.min_replicas,
+            "max_replicas": run.load.max_replicas,
+            "sustainable_requests_per_second": float(f"{run.load.sustainable_per_s:.6g}"),
+            "routing_weight": float(f"{run.load.weight:.6g}"),
             "monthly_cost_usd": f"{run.monthly_usd:.2f}",
         }
         for run in found.runs
@@ -69,11 +69,11 @@ def export_content(found: Export, folder: str) -> dict[str, Any]:
 
 
 def _run(run: Run) -> tuple[str, ...]:
-    machine = run.machine
+    machine, load = run.machine, run.load
     term = "" if machine.pricing_term == "on_demand" else f", {machine.pricing_term.replace('_', ' ')}"
-    where = f"{run.gpus}×{machine.gpu}, {machine.provider} {machine.region} {machine.instance_type}{term}"
-    many = f"{run.min_replicas}–{run.max_replicas}" if run.scales else f"{run.max_replicas}"
-    return run.name, where, many, figure(run.sustainable_per_s), f"{run.weight:.1%}", f"{run.monthly_usd:,.2f}"
+    where = f"{run.server.gpus}×{machine.gpu}, {machine.provider} {machine.region} {machine.instance_type}{term}"
+    many = f"{load.min_replicas}–{load.max_replicas}" if load.scales else f"{load.max_replicas}"
+    return run.name, where, many, figure(load.sustainable_per_s), f"{load.weight:.1%}", f"{run.monthly_usd:,.2f}"
 
 
 def _shared(found: Export, told: Callable[[Run], str]) -> list[tuple[str, str]]:
@@ -86,18 +86,17 @@ def _shared(found: Export, told: Callable[[Run], str]) -> list[tuple[str, str]]:
 
 def _loaded(run: Run) -> str:
     """Engine, checkpoint and the longest request; what else there is of that precision."""
-    checkpoint = run.checkpoint
-    how = f", quantized to {run.precision} as it is loaded" if checkpoint.quantized_on_load else f" in {run.precision}"
-    more = f" and {len(checkpoint.others) - SHOWN} more" if len(checkpoint.others) > SHOWN else ""
-    others = (
-        f"; also published in {run.precision}: {', '.join(checkpoint.others[:SHOWN])}{more}"
-        if checkpoint.others
-        else ""
+    server, checkpoint = run.server, run.server.checkpoint
+    loaded = f"quantized to {server.precision} as it is loaded" if checkpoint.quantized_on_load else server.precision
+    engine = f"{server.engine_name} {server.engine_version}"
+    context = f"requests of up to {int(server.flags['context_tokens'][-1]):,} tokens"
+    text = (
+        f"{engine}, {checkpoint.hf_id}, {loaded} ({checkpoint.download_gb:,.0f} GB), KV cache in {server.kv_precision}"
     )
-    context = f"requests of up to {int(run.flags['context_tokens'][-1]):,} tokens"
-    engine = f"{run.engine_name} {run.engine_version}"
-    size = f"{checkpoint.download_gb:,.0f} GB"
-    return f"{engine}, {checkpoint.hf_id}{how} ({size}), KV cache in {run.kv_precision}, {context}{others}."
+    if not checkpoint.others:
+        return f"{text}, {context}."
+    more = f" and {len(checkpoint.others) - SHOWN} more" if len(checkpoint.others) > SHOWN else ""
+    return f"{text}, {context}; also published in {server.precision}: {', '.join(checkpoint.others[:SHOWN])}{more}."
 
 
 def _order(found: Export, name: str) -> Iterator[str]:
@@ -120,28 +119,28 @@ def _routing(found: Export) -> Iterator[str]:
     """Checkpoint of each workload at its busiest hours; classes where they are not all sent alike."""
     for workload in dict.fromkeys(run.workload for run in found.runs):
         runs = [run for run in found.runs if run.workload == workload]
-        weights = ", ".join(f"{run.name} {run.weight:.1%}" for run in runs)
+        weights = ", ".join(f"{run.name} {run.load.weight:.1%}" for run in runs)
         yield f"{workload}, by weight at its busiest hours: {weights}."
-        rest = 1 - sum(run.weight for run in runs)
+        rest = 1 - sum(run.load.weight for run in runs)
         if rest > 0.0005:
             yield f"{workload}: the other {rest:.1%} go to what is left out below."
-        if any(share < 0.9995 for run in runs for share in run.shares.values()) and len(_classes(runs)) > 1:
+        if any(share < 0.9995 for run in runs for share in run.load.shares.values()) and len(_classes(runs)) > 1:
             for kind in _classes(runs):
-                sent = ", ".join(f"{run.name} {run.shares[kind]:.1%}" for run in runs if kind in run.shares)
+                sent = ", ".join(f"{run.name} {run.load.shares[kind]:.1%}" for run in runs if kind in run.load.shares)
                 yield f"{workload}, requests of {kind} tokens (prompt x answer): {sent}."
 
 
 def _classes(runs: list[Run]) -> list[str]:
-    return sorted({kind for run in runs for kind in run.shares})
+    return sorted({kind for run in runs for kind in run.load.shares})
 
 
 def _hours(found: Export) -> tuple[tuple[str, ...], ...]:
     """One row a deployment and what runs of it, where replicas change over the week."""
-    if not any(run.scales for run in found.runs):
+    if not any(run.load.scales for run in found.runs):
         return ()
     ranges: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
     for run in found.runs:
-        for item in run.schedule:
+        for item in run.load.schedule:
             ranges.setdefault((run.name, f"{item.replicas}", f"{item.share:.1%}"), []).extend(item.ranges)
     return tuple(
         (name, ", ".join(map(_range, _joined(hours))), replicas, share)

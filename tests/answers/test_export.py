@@ -61,8 +61,8 @@ def test_a_server_is_told_everything_that_the_plan_assumes(planned: Planned, cat
     (d,) = report.deployments
     ((run,), left_out) = runs(report, catalogs)
     assert left_out == ()
-    assert run.command == ("vllm", "serve", "meta-llama/Llama-3.1-8B-Instruct")
-    said = dict(words for words in run.flags.values() if len(words) == 2)
+    assert run.server.command == ("vllm", "serve", "meta-llama/Llama-3.1-8B-Instruct")
+    said = dict(words for words in run.server.flags.values() if len(words) == 2)
     starts = d.engine_starts_with
     assert said["--tensor-parallel-size"] == str(d.tensor_parallel)
     assert said["--quantization"] == d.precision == "fp8"
@@ -70,14 +70,14 @@ def test_a_server_is_told_everything_that_the_plan_assumes(planned: Planned, cat
     assert said["--max-num-seqs"] == str(starts.max_num_seqs)
     assert said["--max-num-batched-tokens"] == str(starts.max_num_batched_tokens)
     assert float(said["--gpu-memory-utilization"]) == starts.memory_utilization
-    assert run.image == "vllm/vllm-openai:v0.33.0"
+    assert run.server.image == "vllm/vllm-openai:v0.33.0"
     assert run.monthly_usd == d.monthly_cost_usd
-    assert run.weight == 1.0
+    assert run.load.weight == 1.0
 
 
 def test_one_sequence_never_takes_a_replicas_whole_cache(planned: Planned, catalogs: Catalogs) -> None:
     ((run,), _) = runs(planned("chat-8b"), catalogs)
-    context = int(run.flags["context_tokens"][-1])
+    context = int(run.server.flags["context_tokens"][-1])
     assert 1024 + 256 <= context <= catalogs.model("llama-3.1-8b").max_context_tokens
     vram = planned("chat-8b").deployments[0].vram
     cache_tokens = (vram.kv_cache_gib + vram.free_gib) * 2**30 / catalogs.model("llama-3.1-8b").kv_bytes_per_token_bf16
@@ -91,8 +91,8 @@ def test_a_prefix_cache_is_told_where_the_plan_counts_on_it(planned: Planned, ca
     asked["workloads"][0]["cached_input_share"] = 0.4
     counted = report.model_copy(update={"inputs": report.inputs.model_copy(update={"scenario": asked})})
     ((with_it,), _) = runs(counted, catalogs)
-    assert "prefix_caching" not in without.flags
-    assert with_it.flags["prefix_caching"] == ("--enable-prefix-caching",)
+    assert "prefix_caching" not in without.server.flags
+    assert with_it.server.flags["prefix_caching"] == ("--enable-prefix-caching",)
 
 
 def test_an_unknown_release_is_refused_with_the_known_ones(planned: Planned, catalogs: Catalogs) -> None:
@@ -128,9 +128,9 @@ def test_weights_are_of_the_planned_model_and_precision(
 ) -> None:
     ((run,), left_out) = runs(with_deployment(planned("chat-8b"), model=model, precision=precision), catalogs)
     assert left_out == ()
-    assert run.checkpoint.hf_id == checkpoint
-    assert not run.checkpoint.quantized_on_load
-    assert "quantize_on_load" not in run.flags
+    assert run.server.checkpoint.hf_id == checkpoint
+    assert not run.server.checkpoint.quantized_on_load
+    assert "quantize_on_load" not in run.server.flags
 
 
 def test_weights_that_nobody_published_are_refused_until_one_names_them(planned: Planned, catalogs: Catalogs) -> None:
@@ -139,30 +139,30 @@ def test_weights_that_nobody_published_are_refused_until_one_names_them(planned:
     assert found == ()
     assert "--weights deepseek-v3:bf16=PUBLISHER/NAME" in left_out[0].reason
     ((run,), _) = runs(report, catalogs, {("deepseek-v3", "bf16"): "me/DeepSeek-V3-bf16"})
-    assert run.command[-1] == "me/DeepSeek-V3-bf16"
-    assert run.served_name == "deepseek-ai/DeepSeek-V3"
+    assert run.server.command[-1] == "me/DeepSeek-V3-bf16"
+    assert run.server.served_name == "deepseek-ai/DeepSeek-V3"
 
 
 def test_what_is_too_large_to_be_quantized_as_it_is_loaded_is_loaded_quantized(
     planned: Planned, catalogs: Catalogs
 ) -> None:
     ((run,), _) = runs(with_deployment(planned("chat-8b"), model="llama-3.3-70b", precision="fp8"), catalogs)
-    assert run.checkpoint.hf_id == "RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic"
+    assert run.server.checkpoint.hf_id == "RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic"
     ((run,), _) = runs(on_tensorrt(planned("chat-8b"), model="llama-3.3-70b", precision="fp8"), catalogs)
-    assert run.checkpoint.hf_id == "nvidia/Llama-3.3-70B-Instruct-FP8"
-    assert run.served_name == run.checkpoint.hf_id
+    assert run.server.checkpoint.hf_id == "nvidia/Llama-3.3-70B-Instruct-FP8"
+    assert run.server.served_name == run.server.checkpoint.hf_id
     ((run,), _) = runs(on_tensorrt(planned("chat-8b"), model="qwen3-32b", precision="fp8"), catalogs)
-    assert "nobody here read that TensorRT-LLM 1.2.1 loads this checkpoint" in run.checkpoint.remark
+    assert "nobody here read that TensorRT-LLM 1.2.1 loads this checkpoint" in run.server.checkpoint.remark
 
 
 def test_schedules_are_bounds_and_shares_by_the_hour(planned: Planned, catalogs: Catalogs) -> None:
     found, _ = runs(planned("office-hours"), catalogs)
-    assert [(run.min_replicas, run.max_replicas) for run in found] == [
+    assert [(run.load.min_replicas, run.load.max_replicas) for run in found] == [
         (min(p.replicas for p in d.schedule), max(p.replicas for p in d.schedule))
         for d in planned("office-hours").deployments
     ]
-    assert sum(run.weight for run in found) == pytest.approx(1)
-    for parts in zip(*(run.schedule for run in found), strict=True):
+    assert sum(run.load.weight for run in found) == pytest.approx(1)
+    for parts in zip(*(run.load.schedule for run in found), strict=True):
         assert sum(part.share for part in parts) == pytest.approx(1) or not any(part.share for part in parts)
 
 
@@ -170,7 +170,7 @@ def test_an_image_that_nobody_read_is_not_made_up(planned: Planned, catalogs: Ca
     report = planned("chat-8b")
     without = tuple(row for row in catalogs.deploying.flags if row.setting != "image")
     ((run,), _) = runs(report, replace(catalogs, deploying=DeployFacts(without, catalogs.deploying.names)))
-    assert run.image is None
+    assert run.server.image is None
 
 
 def _written(report: PlanReport, folder: Path) -> Path:

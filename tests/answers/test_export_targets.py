@@ -84,19 +84,22 @@ def test_kubernetes_runs_the_plan(found: Export) -> None:
         pod = spec["template"]["spec"]
         (container,) = pod["containers"]
         labels = spec["template"]["metadata"]["labels"]
-        assert spec["replicas"] == run.max_replicas
+        assert spec["replicas"] == run.load.max_replicas
         assert spec["selector"]["matchLabels"].items() <= labels.items()
         assert by_kind["Service"][name]["spec"]["selector"].items() <= labels.items()
         assert by_kind["PodDisruptionBudget"][name]["spec"]["selector"] == spec["selector"]
-        assert container["command"] == [*run.command, *run.arguments()]
-        assert container["image"].endswith(run.engine_version)
-        assert container["resources"]["limits"] == {"nvidia.com/gpu": str(run.gpus)}
+        assert container["command"] == [*run.server.command, *run.server.arguments()]
+        assert container["image"].endswith(run.server.engine_version)
+        assert container["resources"]["limits"] == {"nvidia.com/gpu": str(run.server.gpus)}
         assert pod["nodeSelector"]
         assert deployment["metadata"]["annotations"]["optimizer/expected-usd-month"] == f"{run.monthly_usd:.2f}"
-        assert (name in by_kind.get("HorizontalPodAutoscaler", {})) == run.scales
-        if run.scales:
+        assert (name in by_kind.get("HorizontalPodAutoscaler", {})) == run.load.scales
+        if run.load.scales:
             scaler = by_kind["HorizontalPodAutoscaler"][name]["spec"]
-            assert (scaler["minReplicas"], scaler["maxReplicas"]) == (max(run.min_replicas, 1), run.max_replicas)
+            assert (scaler["minReplicas"], scaler["maxReplicas"]) == (
+                max(run.load.min_replicas, 1),
+                run.load.max_replicas,
+            )
 
 
 def test_nodes_are_the_providers_own_where_their_labels_are_known(planned: Planned, catalogs: Catalogs) -> None:
@@ -114,12 +117,12 @@ def test_kserve_has_replicas_or_bounds_and_vllms_flags(found: Export) -> None:
         run, spec = run_named(found, content["metadata"]["name"]), content["spec"]
         assert content["apiVersion"] == "serving.kserve.io/v1alpha2"
         assert set(spec) - {"replicas", "scaling"} == {"model", "parallelism", "router", "template"}
-        assert ("scaling" in spec) == run.scales != ("replicas" in spec)
+        assert ("scaling" in spec) == run.load.scales != ("replicas" in spec)
         (container,) = spec["template"]["containers"]
         said = {each["name"]: each.get("value", "") for each in container["env"]}["VLLM_ADDITIONAL_ARGS"]
         assert "--max-model-len" in said
         assert "--tensor-parallel-size" not in said
-        assert spec["parallelism"]["tensor"] == run.tensor_parallel
+        assert spec["parallelism"]["tensor"] == run.server.tensor_parallel
 
 
 def test_the_charts_values_have_its_keys(found: Export) -> None:
@@ -163,7 +166,7 @@ def test_spot_falls_back_to_the_same_machine_on_demand(planned: Planned, catalog
     content = yaml.safe_load(text)
     check_skypilot(content)
     policy = content["service"]["replica_policy"]
-    assert policy["base_ondemand_fallback_replicas"] == reserved.max_replicas
+    assert policy["base_ondemand_fallback_replicas"] == reserved.load.max_replicas
     assert policy["dynamic_ondemand_fallback"] is True
     assert {each["use_spot"] for each in content["resources"]["any_of"]} == {True, False}
     priced = on_spot(on_demand).machine.on_demand_usd_per_hour
@@ -197,13 +200,13 @@ def test_dstack_asks_for_the_plans_machine_at_its_price(found: Export) -> None:
     for content in documents(found, "dstack.yml"):
         run = run_named(found, content["name"])
         assert content["type"] == "service"
-        assert content["resources"]["gpu"].endswith(f":{run.gpus}")
+        assert content["resources"]["gpu"].endswith(f":{run.server.gpus}")
         assert content["max_price"] == float(run.machine.price_usd_per_hour)
-        if run.scales:
-            assert content["replicas"] == f"{run.min_replicas}..{run.max_replicas}"
+        if run.load.scales:
+            assert content["replicas"] == f"{run.load.min_replicas}..{run.load.max_replicas}"
             assert content["scaling"]["metric"] == "rps"
         else:
-            assert content["replicas"] == run.max_replicas
+            assert content["replicas"] == run.load.max_replicas
 
 
 def test_replicas_of_one_machine_share_neither_gpus_nor_ports(found: Export) -> None:
@@ -215,7 +218,7 @@ def test_replicas_of_one_machine_share_neither_gpus_nor_ports(found: Export) -> 
             for device in service["deploy"]["resources"]["reservations"]["devices"]
             for gpu in device["device_ids"]
         ]
-        assert len(gpus) == len(set(gpus)) == run.gpus * run.replicas_per_machine <= run.machine.gpus
+        assert len(gpus) == len(set(gpus)) == run.server.gpus * run.replicas_per_machine <= run.machine.gpus
         assert len({port for service in services for port in service["ports"]}) == len(services)
 
 
@@ -224,17 +227,17 @@ def test_ray_has_the_flags_as_keywords(found: Export) -> None:
         (application,) = content["applications"]
         (model,) = application["args"]["llm_configs"]
         run = run_named(found, application["name"])
-        assert model["engine_kwargs"]["tensor_parallel_size"] == run.tensor_parallel
+        assert model["engine_kwargs"]["tensor_parallel_size"] == run.server.tensor_parallel
         assert model["engine_kwargs"]["gpu_memory_utilization"] == pytest.approx(0.92)
         scaling = model["deployment_config"]["autoscaling_config"]
-        assert (scaling["min_replicas"], scaling["max_replicas"]) == (run.min_replicas, run.max_replicas)
+        assert (scaling["min_replicas"], scaling["max_replicas"]) == (run.load.min_replicas, run.load.max_replicas)
 
 
 def test_dynamo_has_a_frontend_and_workers_on_the_planned_nodes(found: Export) -> None:
     for content in documents(found, "dynamo.yaml"):
         services = content["spec"]["services"]
         assert set(services) == {"Frontend", "VllmWorker"}
-        assert services["VllmWorker"]["replicas"] == run_named(found, content["metadata"]["name"]).max_replicas
+        assert services["VllmWorker"]["replicas"] == run_named(found, content["metadata"]["name"]).load.max_replicas
 
 
 def test_terraform_declares_what_it_sets(found: Export) -> None:
@@ -252,9 +255,9 @@ def test_scripts_are_sound_and_say_every_flag(found: Export) -> None:
     for path, text in scripts.items():
         subprocess.run(["bash", "-n"], input=text, text=True, check=True)
         run = run_named(found, path.split("/")[0])
-        for setting, words in run.flags.items():
+        for setting, words in run.server.flags.items():
             assert setting == "port" or " ".join(words) in text
-        assert ("REPLICA" in text) == (run.machine.gpus > run.gpus)
+        assert ("REPLICA" in text) == (run.machine.gpus > run.server.gpus)
 
 
 def test_tensorrt_is_told_by_flags_and_a_file(planned: Planned, catalogs: Catalogs) -> None:

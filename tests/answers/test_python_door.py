@@ -76,6 +76,7 @@ drawn: o.Page = o.page(scenario, catalogs, progress=watch)
 html: str = o.page_html(drawn)
 text: str = o.as_json(plan) + o.schema("plan")
 kept: o.Verification = o.verify_plan(Path("plan.json"), catalogs)
+files: o.Export = o.export_plan(Path("plan.json"), ["vllm"], catalogs)
 tried: o.Simulation = o.simulate(plan, scenario, catalogs, o.arrivals_of("gamma:4", None), requests=1000)
 measured = o.load_measurements(Path("measurements.csv"))
 predicted = o.predict(measured, catalogs)["pred_status"]

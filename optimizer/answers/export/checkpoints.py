@@ -46,7 +46,8 @@ def checkpoint_of(d: Deployment, catalogs: Catalogs, named: Named) -> Checkpoint
     if stored in SIXTEEN_BIT and _on_load(d, catalogs) and whole_gb * BYTES_PER_GB <= _memory_bytes(d):
         return Checkpoint(own, True, whole_gb, tuple(published))
     if not published:
-        problem = f"the catalogs know no checkpoint of {own} in {d.precision} that {catalogs.engines[d.engine].name} could load"
+        by = catalogs.engines[d.engine].name
+        problem = f"the catalogs know no checkpoint of {own} in {d.precision} that {by} could load"
         raise CannotCarry(f"{problem}; name one with --weights {d.model}:{d.precision}=PUBLISHER/NAME")
     first, *others = published
     flag = catalogs.deploying.flag(d.engine, d.engine_version, "publishers")

@@ -61,6 +61,9 @@ def export_plan(path: Path, targets: Sequence[str], catalogs: Catalogs, weights:
         catalogs: Those that it was made from.
         weights: Checkpoints to load, each MODEL:PRECISION=NAME.
 
+    Returns:
+        What each deployment runs, the files by path, and what is left out with the reason.
+
     Raises:
         InputError: an unknown target, a file that is no plan or one that breaks its promises, a checkpoint for no
             deployment, or nothing that could be written.

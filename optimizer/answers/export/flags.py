@@ -56,6 +56,12 @@ class Release:
         value = row.value if row.planned else row.value or planned
         return tuple(word for word in (row.flag, value) if word) if row.flag else ()
 
+    def remarks(self, used: Mapping[Setting, str]) -> tuple[str, ...]:
+        """What the rows of settings, planned as given, have to tell whoever deploys."""
+        rows = (self.row(setting, planned) for setting, planned in used.items())
+        told = (f"{row.flag or row.value}: {row.note}" for row in rows if row is not None and row.note)
+        return tuple(dict.fromkeys(told))
+
 
 def memory_share(d: Deployment) -> str:
     """Of the device memory that the engine takes."""
@@ -109,10 +115,3 @@ def config_of(release: Release, d: Deployment) -> Mapping[str, Any]:
         "free_gpu_memory_fraction": float(share),
     }
     return {"kv_cache_config": cache}
-
-
-def remarks_of(release: Release, used: Mapping[Setting, str]) -> tuple[str, ...]:
-    """What the rows that were used have to tell whoever deploys."""
-    rows = (release.row(setting, planned) for setting, planned in used.items())
-    told = (f"{row.flag or row.value}: {row.note}" for row in rows if row is not None and row.note)
-    return tuple(dict.fromkeys(told))

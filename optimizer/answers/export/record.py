@@ -72,40 +72,25 @@ class Hours:
 
 
 @dataclass(frozen=True)
-class Run:
-    """What a deployment runs.
+class Server:
+    """What one replica is started with.
 
     Attributes:
-        name: Unique in the plan; a DNS label.
-        workload: Whose requests it serves; `pool` says which of them where it is not sent all kinds.
-        served_name: What clients call the model.
-        command: What starts the server, without flags.
         model_name: The model as the scenario asks it, by its name on Hugging Face.
+        served_name: What clients call it.
+        checkpoint: What is loaded.
+        engine: Its id in the catalogs.
+        command: What starts the server, without flags.
         image: The engine's container image; None where nobody read one for this vendor of GPU.
         metric: The gauge of requests that run in a replica; None where nobody read its name.
         flags: Setting → the words that tell the engine, in the order in which they are written; settings of which
             the engine need not be told are left out.
         config: Content of the configuration file that the engine is given; empty where it needs none.
         gpus: Of one replica, all on one machine.
-        instances: At most at once.
-        schedule: Replicas by hour, one entry where they never change.
-        sustainable_per_s: Requests/s that a replica sustains within the limits of this mix of requests.
-        target_per_s: The same at the utilization that the policy allows: what one more replica starts at.
-        concurrency: Requests in flight in a replica at the planned load.
-        weight: Share of the workload's requests that it is sent when they are most.
-        shares: Of each request class that it is sent, the share that goes here.
-        disk_gb: To ask for with an instance.
-        monthly_usd: Expected bill.
-        remarks: What to know before relying on the files.
     """
 
-    name: str
-    plan_id: str
-    scenario: str
-    workload: str
-    pool: str
-    served_name: str
     model_name: str
+    served_name: str
     checkpoint: Checkpoint
     engine: str
     engine_name: str
@@ -115,23 +100,41 @@ class Run:
     metric: str | None
     flags: Mapping[Setting, tuple[str, ...]]
     config: Mapping[str, object]
+    gpus: int
     tensor_parallel: int
     pipeline_parallel: int
-    gpus: int
     precision: str
     kv_precision: str
-    machine: Machine
-    replicas: int
-    instances: int
+
+    @property
+    def port(self) -> int:
+        """On which it answers."""
+        return int(self.flags["port"][-1])
+
+    def arguments(self, *left_out: Setting) -> list[str]:
+        """The flags, but for those settings that the target says in its own way."""
+        return [word for setting, words in self.flags.items() if setting not in left_out for word in words]
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a deployment is sent, and how many replicas take it.
+
+    Attributes:
+        schedule: Replicas by hour, one entry where they never change.
+        sustainable_per_s: Requests/s that a replica sustains within the limits of this mix of requests.
+        target_per_s: The same at the utilization that the policy allows: what one more replica starts at.
+        concurrency: Requests in flight in a replica at the planned load.
+        weight: Share of the workload's requests that it is sent when they are most.
+        shares: Of each request class that it is sent then, the share that goes here.
+    """
+
     schedule: tuple[Hours, ...]
     sustainable_per_s: float
     target_per_s: float
     concurrency: float
     weight: float
     shares: Mapping[str, float]
-    disk_gb: int
-    monthly_usd: Decimal
-    remarks: tuple[str, ...]
 
     @property
     def min_replicas(self) -> int:
@@ -148,14 +151,37 @@ class Run:
         """Whether the number of replicas changes over the week."""
         return self.min_replicas < self.max_replicas
 
+
+@dataclass(frozen=True)
+class Run:
+    """What a deployment runs.
+
+    Attributes:
+        name: Unique in the plan; a DNS label.
+        workload: Whose requests it serves; `pool` says which of them where it is not sent all kinds.
+        instances: At most at once.
+        disk_gb: To ask for with an instance.
+        monthly_usd: Expected bill.
+        remarks: What to know before relying on the files.
+    """
+
+    name: str
+    plan_id: str
+    scenario: str
+    workload: str
+    pool: str
+    server: Server
+    machine: Machine
+    load: Load
+    instances: int
+    disk_gb: int
+    monthly_usd: Decimal
+    remarks: tuple[str, ...]
+
     @property
     def replicas_per_machine(self) -> int:
         """As many as stand on one machine where it is full."""
-        return min(self.machine.gpus // self.gpus, self.max_replicas)
-
-    def arguments(self, *left_out: Setting) -> list[str]:
-        """The flags, but for those settings that the target says in its own way."""
-        return [word for setting, words in self.flags.items() if setting not in left_out for word in words]
+        return min(self.machine.gpus // self.server.gpus, self.load.max_replicas)
 
 
 @dataclass(frozen=True)

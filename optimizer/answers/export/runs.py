@@ -9,8 +9,8 @@ from decimal import Decimal
 from typing import Final
 
 from optimizer.answers.export.checkpoints import Named, checkpoint_of
-from optimizer.answers.export.flags import YES, Release, config_of, flags_of, memory_share, remarks_of
-from optimizer.answers.export.record import CannotCarry, Checkpoint, Hours, LeftOut, Machine, Run
+from optimizer.answers.export.flags import YES, Release, config_of, flags_of, memory_share
+from optimizer.answers.export.record import CannotCarry, Checkpoint, Hours, LeftOut, Load, Machine, Run, Server
 from optimizer.inputs.catalog.deploying import Setting
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID
 from optimizer.inputs.catalog.records import Catalogs, Offer
@@ -95,65 +95,78 @@ def _run(name: str, d: Deployment, purchase: Purchase, offer: Offer, *, planned:
     Raises:
         CannotCarry: its engine's release or its checkpoint is not known, or a replica spans machines.
     """
-    catalogs, workload = planned.catalogs, planned.claim.workloads[d.workload]
     if d.gpus_per_replica > d.gpus_per_instance:
         raise CannotCarry(f"a replica takes {d.gpus_per_replica} GPUs, an instance has {d.gpus_per_instance}")
-    release = Release(catalogs.deploying, d.engine, d.engine_version)
-    checkpoint = checkpoint_of(d, catalogs, planned.named)
+    release = Release(planned.catalogs.deploying, d.engine, d.engine_version)
     machine = _machine(name, d, purchase, offer, planned=planned)
-    served_name = _hf_id(d.model, catalogs)
-    counted = {"prefix_caching": YES} if workload.cached_input_share else {}
-    context = str(_context_tokens(d, offer, planned))
-    flags = flags_of(release, d, checkpoint, served_name=served_name, context_tokens=context, **counted)
-    command = release.value("command") or ""
-    sustainable = d.max_requests_per_second / d.replicas if d.replicas else 0.0
-    schedule = tuple(_schedule(d, planned))
-    busiest = max(range(len(schedule)), key=lambda number: _asked(d.workload, number, planned))
-    used: dict[Setting, str] = {
-        "command": "",
-        "image": machine.vendor,
-        "kv_precision": d.kv_precision,
-        "memory_utilization": memory_share(d),
-    }
-    answers_to = served_name if "served_name" in flags else checkpoint.hf_id
+    server = _server(d, offer, release, machine.vendor, planned=planned)
     return Run(
         name=name,
         plan_id=planned.report.plan_id,
         scenario=planned.scenario.name,
         workload=d.workload,
         pool=d.pool,
-        served_name=answers_to,
-        model_name=served_name,
+        server=server,
+        machine=machine,
+        load=_load(d, planned),
+        instances=d.instances,
+        disk_gb=_disk_gb(server.checkpoint, planned.scenario.policy.storage_gb_per_instance),
+        monthly_usd=d.monthly_cost_usd,
+        remarks=(*_remarks(server, machine), *release.remarks(_used(d, machine))),
+    )
+
+
+def _server(d: Deployment, offer: Offer, release: Release, vendor: str, *, planned: _Planned) -> Server:
+    """One replica: the checkpoint, the image, and every flag that the plan assumes."""
+    catalogs = planned.catalogs
+    checkpoint, asked = checkpoint_of(d, catalogs, planned.named), _hf_id(d.model, catalogs)
+    counted = {"prefix_caching": YES} if planned.claim.workloads[d.workload].cached_input_share else {}
+    context = str(_context_tokens(d, offer, planned))
+    flags = flags_of(release, d, checkpoint, served_name=asked, context_tokens=context, **counted)
+    command = release.value("command") or ""
+    return Server(
+        model_name=asked,
+        served_name=asked if "served_name" in flags else checkpoint.hf_id,
         checkpoint=checkpoint,
         engine=d.engine,
         engine_name=catalogs.engines[d.engine].name,
         engine_version=d.engine_version,
         command=(*command.split(), checkpoint.hf_id),
-        image=release.value("image", machine.vendor),
+        image=release.value("image", vendor),
         metric=release.value("metric"),
         flags=flags,
         config=config_of(release, d),
+        gpus=d.gpus_per_replica,
         tensor_parallel=d.tensor_parallel,
         pipeline_parallel=d.pipeline_parallel,
-        gpus=d.gpus_per_replica,
         precision=d.precision,
         kv_precision=d.kv_precision,
-        machine=machine,
-        replicas=d.replicas,
-        instances=d.instances,
+    )
+
+
+def _load(d: Deployment, planned: _Planned) -> Load:
+    """What it is sent by the hour, and most at the hours in which its workload asks most."""
+    schedule = tuple(_schedule(d, planned))
+    busiest = max(range(len(schedule)), key=lambda number: _asked(d.workload, number, planned))
+    sustainable = d.max_requests_per_second / d.replicas if d.replicas else 0.0
+    return Load(
         schedule=schedule,
         sustainable_per_s=sustainable,
         target_per_s=sustainable * planned.scenario.policy.max_utilization,
         concurrency=d.concurrency,
         weight=schedule[busiest].share,
         shares=_class_shares(d, busiest, planned),
-        disk_gb=_disk_gb(checkpoint, planned.scenario.policy.storage_gb_per_instance),
-        monthly_usd=d.monthly_cost_usd,
-        remarks=(
-            *_remarks(d, checkpoint, machine, answers_to=answers_to, asked=served_name),
-            *remarks_of(release, used),
-        ),
     )
+
+
+def _used(d: Deployment, machine: Machine) -> dict[Setting, str]:
+    """The settings whose rows may have to tell something to whoever deploys."""
+    return {
+        "command": "",
+        "image": machine.vendor,
+        "kv_precision": d.kv_precision,
+        "memory_utilization": memory_share(d),
+    }
 
 
 def _hf_id(model: str, catalogs: Catalogs) -> str:
@@ -229,13 +242,14 @@ def _disk_gb(checkpoint: Checkpoint, asked_gb: float | None) -> int:
     return math.ceil((checkpoint.download_gb + DISK_FOR_SYSTEM_GB) / DISK_STEP_GB) * DISK_STEP_GB
 
 
-def _remarks(d: Deployment, checkpoint: Checkpoint, machine: Machine, *, answers_to: str, asked: str) -> Iterator[str]:
-    if checkpoint.remark:
-        yield f"{checkpoint.hf_id}: {checkpoint.remark}"
-    if answers_to != asked:
-        yield f"it answers to the model name {answers_to}, not {asked}: map the name where requests are routed"
-    if d.pricing_term in ALWAYS_PAID - {"owned"}:
-        yield f"priced as {d.pricing_term}: make that commitment with {d.provider}; no file here does"
+def _remarks(server: Server, machine: Machine) -> Iterator[str]:
+    if server.checkpoint.remark:
+        yield f"{server.checkpoint.hf_id}: {server.checkpoint.remark}"
+    if server.served_name != server.model_name:
+        other = f"{server.served_name}, not {server.model_name}"
+        yield f"it answers to the model name {other}: map the name where requests are routed"
+    if machine.pricing_term in ALWAYS_PAID - {"owned"}:
+        yield f"priced as {machine.pricing_term}: make that commitment with {machine.provider}; no file here does"
     if machine.bought_with:
         others = ", ".join(machine.bought_with)
         yield f"the {machine.bought} {machine.instance_type} instances are also for {others}: count them once"

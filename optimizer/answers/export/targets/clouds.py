@@ -16,49 +16,26 @@ ACCELERATOR_WITH_RATE: Final = re.compile(r"^[A-Z0-9]+(?::[0-9]+)?$")
 
 def one_service(run: Run) -> Hashable:
     """Deployments that SkyPilot runs as one service: the same server on the same GPUs for the same requests."""
-    machine = run.machine
-    return run.workload, run.pool, run.command, tuple(run.flags.items()), machine.gpu, machine.gpus, run.gpus
+    server, machine = run.server, run.machine
+    return run.workload, run.pool, server.command, tuple(server.flags.items()), server.gpus, machine.gpu, machine.gpus
 
 
 def skypilot(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
     """A service of SkyPilot on any of the offers of the plan; spot replicas fall back to the same ones on demand."""
     first = runs[0]
-    offers = []
     for run in runs:
         common.whole_machine(run, "SkyPilot")
-        offers.append(common.rented_from(facts, "skypilot", run))
-    accelerator = f"{common.name_in(facts, 'skypilot', first)}:{first.gpus}"
-    rate = round(min(run.target_per_s for run in runs), 4)
-    fewest, most = common.bounds(runs)
-    by_accelerator = ACCELERATOR_WITH_RATE.match(accelerator) is not None
-    policy: dict[str, Any] = {
-        "min_replicas": fewest,
-        "max_replicas": most,
-        "target_qps_per_replica": {accelerator: rate} if by_accelerator else rate,
-    }
-    choices = [
-        {"infra": infra, "accelerators": accelerator, "use_spot": run.machine.spot}
-        for infra, run in zip(offers, runs, strict=True)
-    ]
-    if any(run.machine.spot for run in runs):
-        policy |= {
-            "base_ondemand_fallback_replicas": sum(run.max_replicas for run in runs if not run.machine.spot),
-            "dynamic_ondemand_fallback": True,
-            "spot_placer": "dynamic_fallback",
-        }
-        choices += [each | {"use_spot": False} for each in choices if each["use_spot"]]
-    distinct = list({json.dumps(each): each for each in choices}.values())
-    content: dict[str, Any] = {
+    accelerator = f"{common.name_in(facts, 'skypilot', first)}:{first.server.gpus}"
+    content = {
         "name": first.name,
         "service": {
             "readiness_probe": {"path": common.HEALTH, "initial_delay_seconds": common.START_UP_S},
-            "replica_policy": policy,
-            **({"load_balancing_policy": "instance_aware_least_load"} if by_accelerator else {}),
+            **_scaling(runs, accelerator),
         },
         "resources": {
-            "ports": int(first.flags["port"][-1]),
+            "ports": first.server.port,
             "image_id": f"docker:{common.image(first)}",
-            "any_of": distinct,
+            "any_of": _offers(runs, accelerator, facts),
             "disk_size": max(run.disk_gb for run in runs),
             **_dearest(runs),
         },
@@ -67,6 +44,28 @@ def skypilot(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
     }
     joined = f"One service for {len(runs)} deployments of the plan." if len(runs) > 1 else ""
     return {"skypilot.yaml": common.header(runs, joined) + common.document(content)}
+
+
+def _scaling(runs: Sequence[Run], accelerator: str) -> dict[str, Any]:
+    """Bounds and the rate at which one more replica starts, by accelerator where SkyPilot takes its name."""
+    fewest, most = common.bounds(runs)
+    policy: dict[str, Any] = {"min_replicas": fewest, "max_replicas": most}
+    rate = round(min(run.load.target_per_s for run in runs), 4)
+    named = ACCELERATOR_WITH_RATE.match(accelerator) is not None
+    policy["target_qps_per_replica"] = {accelerator: rate} if named else rate
+    if any(run.machine.spot for run in runs):
+        policy["base_ondemand_fallback_replicas"] = sum(r.load.max_replicas for r in runs if not r.machine.spot)
+        policy |= {"dynamic_ondemand_fallback": True, "spot_placer": "dynamic_fallback"}
+    balanced = {"load_balancing_policy": "instance_aware_least_load"} if named else {}
+    return {"replica_policy": policy, **balanced}
+
+
+def _offers(runs: Sequence[Run], accelerator: str, facts: DeployFacts) -> list[dict[str, Any]]:
+    """Where replicas may run, each place once; places of spot machines on demand, too."""
+    planned = [(common.rented_from(facts, "skypilot", run), run.machine.spot) for run in runs]
+    fallbacks = [(infra, False) for infra, spot in planned if spot]
+    places = dict.fromkeys([*planned, *fallbacks])
+    return [{"infra": infra, "accelerators": accelerator, "use_spot": spot} for infra, spot in places]
 
 
 def _dearest(runs: Sequence[Run]) -> dict[str, float]:
@@ -81,36 +80,29 @@ def dstack(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
     """A service of dstack on the plan's backend, at no more than its price."""
     (run,) = runs
     common.whole_machine(run, "dstack")
-    backend = common.rented_from(facts, "dstack", run)
-    machine = run.machine
-    scaled: dict[str, Any] = {"replicas": run.max_replicas}
-    if run.scales:
-        scaling = {"metric": "rps", "target": round(run.target_per_s, 4)}
-        scaled = {"replicas": f"{run.min_replicas}..{run.max_replicas}", "scaling": scaling}
+    backend, machine, load = common.rented_from(facts, "dstack", run), run.machine, run.load
+    scaled: dict[str, Any] = {"replicas": load.max_replicas}
+    if load.scales:
+        scaling = {"metric": "rps", "target": round(load.target_per_s, 4)}
+        scaled = {"replicas": f"{load.min_replicas}..{load.max_replicas}", "scaling": scaling}
+    pinned = {"regions": [machine.region], "instance_types": [machine.instance_type]}
     content = {
         "type": "service",
         "name": run.name,
         "image": common.image(run),
         "env": ["HF_TOKEN"],
         "commands": [common.shell(run)],
-        "port": int(run.flags["port"][-1]),
-        "model": run.served_name,
+        "port": run.server.port,
+        "model": run.server.served_name,
         **scaled,
-        "resources": {"gpu": f"{common.name_in(facts, 'dstack', run)}:{run.gpus}", "disk": f"{run.disk_gb}GB"},
+        "resources": {"gpu": f"{common.name_in(facts, 'dstack', run)}:{run.server.gpus}", "disk": f"{run.disk_gb}GB"},
         "backends": [backend],
-        **_pinned(run, facts),
+        **(pinned if common.places_as_the_cloud_says(facts, run) else {}),
         "spot_policy": "spot" if machine.spot else "on-demand",
         "max_price": float(machine.price_usd_per_hour),
     }
-    remark = "Scaling by requests needs a gateway." if run.scales else ""
+    remark = "Scaling by requests needs a gateway." if load.scales else ""
     return {"dstack.yml": common.header(runs, remark) + common.document(content)}
-
-
-def _pinned(run: Run, facts: DeployFacts) -> dict[str, list[str]]:
-    """Region and instance type where the catalogs call them as the cloud does."""
-    if "{region}" not in (facts.name("skypilot", "provider", run.machine.provider) or ""):
-        return {}
-    return {"regions": [run.machine.region], "instance_types": [run.machine.instance_type]}
 
 
 def terraform(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
@@ -129,12 +121,12 @@ def terraform(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
         "gpu_type": machine.gpu,
         "gpus_per_instance": machine.gpus,
         "replicas_per_instance": run.replicas_per_machine,
-        "min_replicas": run.min_replicas,
-        "max_replicas": run.max_replicas,
-        "container_image": run.image or "",
+        "min_replicas": run.load.min_replicas,
+        "max_replicas": run.load.max_replicas,
+        "container_image": run.server.image or "",
         "server_command": common.server(run),
-        "model": run.checkpoint.hf_id,
-        "routing_weight": round(run.weight, 4),
+        "model": run.server.checkpoint.hf_id,
+        "routing_weight": round(run.load.weight, 4),
         "root_volume_gb": run.disk_gb,
     }
     kinds = {bool: "bool", str: "string", int: "number", float: "number", list: "list(string)"}

@@ -29,7 +29,7 @@ def header(runs: Sequence[Run], *lines: str) -> str:
     for run in runs:
         machine = run.machine
         where = f"{machine.provider} {machine.region} {machine.instance_type}, {machine.pricing_term}"
-        what = f"{counted(run)} of {run.gpus}×{machine.gpu} on {where}"
+        what = f"{counted(run)} of {run.server.gpus}×{machine.gpu} on {where}"
         said.append(f"{run.name}: {what}; ${run.monthly_usd:,.2f} a month.")
     said += [line for line in lines if line]
     said += dict.fromkeys(f"{remark}." for run in runs for remark in run.remarks)
@@ -39,7 +39,7 @@ def header(runs: Sequence[Run], *lines: str) -> str:
 
 def counted(run: Run) -> str:
     """How many replicas, in words."""
-    many = f"{run.min_replicas} to {run.max_replicas}" if run.scales else f"{run.max_replicas}"
+    many = f"{run.load.min_replicas} to {run.load.max_replicas}" if run.load.scales else f"{run.load.max_replicas}"
     return f"{many} replica" if many == "1" else f"{many} replicas"
 
 
@@ -71,45 +71,45 @@ def image(run: Run) -> str:
     Raises:
         CannotCarry: none is known.
     """
-    if run.image is None:
-        engine = f"{run.engine_name} {run.engine_version}"
+    if run.server.image is None:
+        engine = f"{run.server.engine_name} {run.server.engine_version}"
         raise CannotCarry(f"no container image of {engine} for {run.machine.vendor} GPUs is known")
-    return run.image
+    return run.server.image
 
 
 def server(run: Run) -> list[str]:
     """The command line of a server in a container, its configuration file written first where it takes one."""
-    words = [*run.command, *run.arguments()]
-    if not run.config:
+    words = [*run.server.command, *run.server.arguments()]
+    if not run.server.config:
         return words
-    path = run.flags["config_file"][-1]
-    written = f"printf '%s\\n' {shlex.quote(json.dumps(run.config))} > {shlex.quote(path)}"
+    path = run.server.flags["config_file"][-1]
+    written = f"printf '%s\\n' {shlex.quote(json.dumps(run.server.config))} > {shlex.quote(path)}"
     return ["bash", "-c", f"{written} && exec {shlex.join(words)}"]
 
 
 def shell(run: Run) -> str:
     """The same as a line of a shell, a flag a line."""
-    if run.config:
+    if run.server.config:
         return shlex.join(server(run))
-    return " \\\n  ".join(map(shlex.join, (run.command, *run.flags.values())))
+    return " \\\n  ".join(map(shlex.join, (run.server.command, *run.server.flags.values())))
 
 
 def only_vllm(run: Run) -> None:
     """Raises CannotCarry where another engine serves."""
-    if run.engine != "vllm":
-        raise CannotCarry(f"the plan runs {run.engine_name}, and the files for this target run vLLM")
+    if run.server.engine != "vllm":
+        raise CannotCarry(f"the plan runs {run.server.engine_name}, and the files for this target run vLLM")
 
 
 def not_pipelined(run: Run, target: str) -> None:
     """Raises CannotCarry where a replica has pipeline stages."""
-    if run.pipeline_parallel > 1:
-        raise CannotCarry(f"{target} has no key for {run.pipeline_parallel} pipeline stages")
+    if run.server.pipeline_parallel > 1:
+        raise CannotCarry(f"{target} has no key for {run.server.pipeline_parallel} pipeline stages")
 
 
 def whole_machine(run: Run, target: str) -> None:
     """Raises CannotCarry where a machine holds more than one replica, or GPUs that none uses."""
-    if run.gpus < run.machine.gpus:
-        machine = f"{run.gpus} of the {run.machine.gpus} GPUs of {run.machine.instance_type}"
+    if run.server.gpus < run.machine.gpus:
+        machine = f"{run.server.gpus} of the {run.machine.gpus} GPUs of {run.machine.instance_type}"
         raise CannotCarry(f"{target} gives each replica a machine of its own, and one of the plan takes {machine}")
 
 
@@ -138,6 +138,12 @@ def rented_from(facts: DeployFacts, tool: str, run: Run) -> str:
     if found is None:
         raise CannotCarry(f"{TITLES[tool]} is not known to rent from {machine.provider}")
     return found.format(region=machine.region)
+
+
+def places_as_the_cloud_says(facts: DeployFacts, run: Run) -> bool:
+    """Whether the catalogs call regions and instance types as the provider itself does: tools are told them, too."""
+    names = [row.name for row in facts.names if row.subject == "provider" and row.id == run.machine.provider]
+    return any("{region}" in name for name in names)
 
 
 def node_labels(facts: DeployFacts, run: Run) -> dict[str, str]:
@@ -174,8 +180,8 @@ def annotations(run: Run) -> dict[str, str]:
     return {
         "optimizer/plan-id": run.plan_id,
         "optimizer/expected-usd-month": f"{run.monthly_usd:.2f}",
-        "optimizer/routing-weight": f"{run.weight:.4f}",
-        "optimizer/sustainable-requests-per-second": figure(run.sustainable_per_s, 4),
+        "optimizer/routing-weight": f"{run.load.weight:.4f}",
+        "optimizer/sustainable-requests-per-second": figure(run.load.sustainable_per_s, 4),
     }
 
 
@@ -186,6 +192,6 @@ def hf_token() -> dict[str, Any]:
 
 def bounds(runs: Iterable[Run]) -> tuple[int, int]:
     """Least and most replicas of deployments that are one service."""
-    counts = [[item.replicas for item in run.schedule] for run in runs]
+    counts = [[item.replicas for item in run.load.schedule] for run in runs]
     together = [sum(each) for each in zip(*counts, strict=True)]
     return min(together), max(together)

@@ -1,6 +1,6 @@
 """Plain Kubernetes: a Deployment, its Service, what keeps it up during drains, and an autoscaler where it scales."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from optimizer.answers.export.record import Run
@@ -16,59 +16,70 @@ def kubernetes(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
     """One file with everything of a deployment."""
     (run,) = runs
     parts = [_deployment(run, facts), _service(run), _disruption(run)]
-    remark, own = "", facts.names_of("kubernetes", "provider", run.machine.provider)
-    by_gpu = f"Nodes are chosen by their GPU: nobody recorded how nodes of {run.machine.provider} are labelled."
-    if run.scales and run.metric:
-        parts.append(_autoscaler(run, run.metric))
-        remark = (
-            f"The autoscaler needs the metric {_adapted(run.metric)}, which a Prometheus adapter makes of {run.metric}."
-        )
-        if not run.min_replicas:
-            remark += " The plan runs none at quiet hours: scale the Deployment to 0 then, see README.md."
-    elif run.scales:
-        remark = f"No metric of {run.engine_name} is known to scale by: set the replicas by the hour, see README.md."
-    return {"kubernetes.yaml": common.header(runs, remark, "" if own else by_gpu) + common.document(*parts)}
+    if run.load.scales and run.server.metric:
+        parts.append(_autoscaler(run, run.server.metric))
+    return {"kubernetes.yaml": common.header(runs, *_remarks(run, facts)) + common.document(*parts)}
+
+
+def _remarks(run: Run, facts: DeployFacts) -> Iterator[str]:
+    """What the cluster needs for it, and what no object says."""
+    metric = run.server.metric
+    if not facts.names_of("kubernetes", "provider", run.machine.provider):
+        yield f"Nodes are chosen by their GPU: nobody recorded how nodes of {run.machine.provider} are labelled."
+    if run.load.scales and metric:
+        yield f"The autoscaler needs the metric {_adapted(metric)}, which a Prometheus adapter makes of {metric}."
+    if run.load.scales and not metric:
+        yield f"No metric of {run.server.engine_name} is known: set the replicas by the hour, see README.md."
+    if run.load.scales and metric and not run.load.min_replicas:
+        yield "The plan runs none at quiet hours: scale the Deployment to 0 then, see README.md."
 
 
 def _labels(run: Run) -> dict[str, str]:
     return {"app.kubernetes.io/name": run.name}
 
 
+def _all_labels(run: Run) -> dict[str, str]:
+    return {**_labels(run), "app.kubernetes.io/part-of": run.workload}
+
+
 def _metadata(run: Run) -> dict[str, Any]:
-    return {"name": run.name, "labels": {**_labels(run), "app.kubernetes.io/part-of": run.workload}}
+    return {"name": run.name, "labels": _all_labels(run)}
 
 
 def _deployment(run: Run, facts: DeployFacts) -> dict[str, Any]:
     """Replicas on the planned nodes; none is started before its GPU is free, for the plan buys no spare ones."""
+    spec = {
+        "replicas": run.load.max_replicas,
+        "selector": {"matchLabels": _labels(run)},
+        "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}},
+        "template": {"metadata": {"labels": _all_labels(run)}, "spec": _pod(run, facts)},
+    }
+    metadata = _metadata(run) | {"annotations": common.annotations(run)}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+
+
+def _pod(run: Run, facts: DeployFacts) -> dict[str, Any]:
+    """One replica."""
     resource = common.gpu_resource(facts, run)
-    gpus = {resource: str(run.gpus)}
+    gpus = {resource: str(run.server.gpus)}
     probe = {"httpGet": {"path": common.HEALTH, "port": "http"}, "periodSeconds": PROBE_S}
     container = {
         "name": "server",
         "image": common.image(run),
         "command": common.server(run),
-        "ports": [{"name": "http", "containerPort": int(run.flags["port"][-1])}],
+        "ports": [{"name": "http", "containerPort": run.server.port}],
         "env": [common.hf_token()],
         "resources": {"limits": gpus, "requests": gpus},
         "startupProbe": {**probe, "failureThreshold": common.START_UP_S // PROBE_S},
         "readinessProbe": probe,
         "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}],
     }
-    pod = {
+    return {
         "nodeSelector": common.node_labels(facts, run),
         "tolerations": [{"key": resource, "operator": "Exists", "effect": "NoSchedule"}],
         "containers": [container],
         "volumes": [{"name": "shm", "emptyDir": {"medium": "Memory"}}],
     }
-    template = {"metadata": {"labels": {**_labels(run), "app.kubernetes.io/part-of": run.workload}}, "spec": pod}
-    spec = {
-        "replicas": run.max_replicas,
-        "selector": {"matchLabels": _labels(run)},
-        "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}},
-        "template": template,
-    }
-    metadata = _metadata(run) | {"annotations": common.annotations(run)}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
 
 
 def _service(run: Run) -> dict[str, Any]:
@@ -90,11 +101,11 @@ def _adapted(metric: str) -> str:
 
 def _autoscaler(run: Run, metric: str) -> dict[str, Any]:
     """Between the fewest and the most replicas of the plan, by requests that run in one at the planned load."""
-    running = {"type": "AverageValue", "averageValue": str(max(int(run.concurrency), 1))}
+    running = {"type": "AverageValue", "averageValue": str(max(int(run.load.concurrency), 1))}
     spec = {
         "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": run.name},
-        "minReplicas": max(run.min_replicas, 1),
-        "maxReplicas": run.max_replicas,
+        "minReplicas": max(run.load.min_replicas, 1),
+        "maxReplicas": run.load.max_replicas,
         "metrics": [{"type": "Pods", "pods": {"metric": {"name": _adapted(metric)}, "target": running}}],
         "behavior": {"scaleDown": {"stabilizationWindowSeconds": CALM_S}},
     }

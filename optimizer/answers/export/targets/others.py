@@ -23,8 +23,8 @@ def compose(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
 
 
 def _replica(run: Run, number: int, driver: str) -> dict[str, Any]:
-    port = int(run.flags["port"][-1])
-    devices = [str(number * run.gpus + each) for each in range(run.gpus)]
+    port = run.server.port
+    devices = [str(number * run.server.gpus + each) for each in range(run.server.gpus)]
     reserved = {"driver": driver, "device_ids": devices, "capabilities": ["gpu"]}
     check = f"import urllib.request; urllib.request.urlopen('http://localhost:{port}{common.HEALTH}')"
     return {
@@ -48,16 +48,16 @@ def ray_serve(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
     common.only_vllm(run)
     keywords = {
         words[0].removeprefix("--").replace("-", "_"): _typed(words[1:])
-        for setting, words in run.flags.items()
+        for setting, words in run.server.flags.items()
         if setting not in ("served_name", "host", "port")
     }
     scaling = {
-        "min_replicas": run.min_replicas,
-        "max_replicas": run.max_replicas,
-        "target_ongoing_requests": max(int(run.concurrency), 1),
+        "min_replicas": run.load.min_replicas,
+        "max_replicas": run.load.max_replicas,
+        "target_ongoing_requests": max(int(run.load.concurrency), 1),
     }
     model = {
-        "model_loading_config": {"model_id": run.served_name, "model_source": run.checkpoint.hf_id},
+        "model_loading_config": {"model_id": run.server.served_name, "model_source": run.server.checkpoint.hf_id},
         "accelerator_type": common.name_in(facts, "ray", run),
         "engine_kwargs": keywords,
         "deployment_config": {"autoscaling_config": scaling},
@@ -72,7 +72,7 @@ def ray_serve(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
             }
         ]
     }
-    engine = f"The cluster's Ray image must hold vLLM {run.engine_version}; nobody recorded one that does."
+    engine = f"The cluster's Ray image must hold vLLM {run.server.engine_version}; nobody recorded one that does."
     return {"ray-serve.yaml": common.header(runs, common.EXPERIMENTAL, engine) + common.document(content)}
 
 

@@ -12,8 +12,8 @@ def kserve(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
     """KServe v1alpha2; parallelism and model have keys of their own, everything else is an argument of vLLM."""
     (run,) = runs
     common.only_vllm(run)
-    gpus = {common.gpu_resource(facts, run): str(run.gpus)}
-    words = run.arguments("served_name", "tensor_parallel", "pipeline_parallel", "host", "port")
+    gpus = {common.gpu_resource(facts, run): str(run.server.gpus)}
+    words = run.server.arguments("served_name", "tensor_parallel", "pipeline_parallel", "host", "port")
     arguments = {"name": "VLLM_ADDITIONAL_ARGS", "value": " ".join(words)}
     container = {
         "name": "main",
@@ -22,9 +22,9 @@ def kserve(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
         "resources": {"limits": gpus, "requests": gpus},
     }
     spec: dict[str, Any] = {
-        "model": {"uri": f"hf://{run.checkpoint.hf_id}", "name": run.served_name},
+        "model": {"uri": f"hf://{run.server.checkpoint.hf_id}", "name": run.server.served_name},
         **_kserve_replicas(run),
-        "parallelism": {"tensor": run.tensor_parallel, "pipeline": run.pipeline_parallel},
+        "parallelism": {"tensor": run.server.tensor_parallel, "pipeline": run.server.pipeline_parallel},
         "router": {"route": {}, "scheduler": {}},
         "template": {"nodeSelector": common.node_labels(facts, run), "containers": [container]},
     }
@@ -34,19 +34,18 @@ def kserve(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
         "metadata": {"name": run.name, "annotations": common.annotations(run)},
         "spec": spec,
     }
-    remark = "Scaling is by the workload variant autoscaler, which has to be in the cluster." if run.scales else ""
+    remark = "Scaling is by the workload variant autoscaler, which has to be in the cluster." if run.load.scales else ""
     return {"kserve.yaml": common.header(runs, remark) + common.document(content)}
 
 
 def _kserve_replicas(run: Run) -> dict[str, Any]:
     """A number, or bounds with what a replica costs an hour; the two exclude each other."""
-    if not run.scales:
-        return {"replicas": run.max_replicas}
-    cost = run.machine.price_usd_per_hour * run.gpus / run.machine.gpus
+    if not run.load.scales:
+        return {"replicas": run.load.max_replicas}
+    cost = run.machine.price_usd_per_hour * run.server.gpus / run.machine.gpus
     autoscaler = {"variantCost": f"{cost:.4f}", "hpa": {}}
-    return {
-        "scaling": {"minReplicas": max(run.min_replicas, 1), "maxReplicas": run.max_replicas, "wva": autoscaler},
-    }
+    fewest = max(run.load.min_replicas, 1)
+    return {"scaling": {"minReplicas": fewest, "maxReplicas": run.load.max_replicas, "wva": autoscaler}}
 
 
 def llmd(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
@@ -61,26 +60,28 @@ def llmd(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
         "name": "vllm",
         "image": common.image(run),
         "modelCommand": "vllmServe",
-        "args": run.arguments("served_name", "tensor_parallel", "pipeline_parallel", "host", "port"),
+        "args": run.server.arguments("served_name", "tensor_parallel", "pipeline_parallel", "host", "port"),
     }
     content = {
         "modelArtifacts": {
-            "name": run.checkpoint.hf_id,
-            "uri": f"hf://{run.checkpoint.hf_id}",
-            "size": f"{round(run.checkpoint.download_gb * 1.2) + 1}Gi",
+            "name": run.server.checkpoint.hf_id,
+            "uri": f"hf://{run.server.checkpoint.hf_id}",
+            "size": f"{round(run.server.checkpoint.download_gb * 1.2) + 1}Gi",
             "authSecretName": "hf-token",
         },
         "accelerator": {"type": accelerator},
         "decode": {
             "create": True,
-            "replicas": run.max_replicas,
+            "replicas": run.load.max_replicas,
             "nodeSelector": common.node_labels(facts, run),
-            "parallelism": {"tensor": run.tensor_parallel, "data": 1},
+            "parallelism": {"tensor": run.server.tensor_parallel, "data": 1},
             "containers": [container],
         },
         "prefill": {"create": False},
     }
-    remark = "The chart keeps the replicas of the busiest hours: set decode.replicas by the hour." if run.scales else ""
+    remark = (
+        "The chart keeps the replicas of the busiest hours: set decode.replicas by the hour." if run.load.scales else ""
+    )
     chart = "Values for the llm-d-modelservice chart v0.4.12."
     return {"llm-d-values.yaml": common.header(runs, chart, remark) + common.document(content)}
 
@@ -89,20 +90,20 @@ def dynamo(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
     """A Dynamo graph with one frontend, whose workers take their own prompts."""
     (run,) = runs
     common.only_vllm(run)
-    runtime = facts.name("dynamo", "image", run.engine)
+    runtime = facts.name("dynamo", "image", run.server.engine)
     if runtime is None or run.machine.vendor != "nvidia":
-        raise CannotCarry(f"no Dynamo runtime with {run.engine_name} for {run.machine.vendor} GPUs is known")
+        raise CannotCarry(f"no Dynamo runtime with {run.server.engine_name} for {run.machine.vendor} GPUs is known")
     worker = {
         "envFromSecret": "hf-token-secret",
         "componentType": "worker",
-        "replicas": run.max_replicas,
-        "resources": {"limits": {"gpu": str(run.gpus)}},
+        "replicas": run.load.max_replicas,
+        "resources": {"limits": {"gpu": str(run.server.gpus)}},
         "extraPodSpec": {
             "nodeSelector": common.node_labels(facts, run),
             "mainContainer": {
                 "image": runtime,
                 "command": ["python3", "-m", "dynamo.vllm"],
-                "args": ["--model", run.checkpoint.hf_id, *run.arguments("host", "port")],
+                "args": ["--model", run.server.checkpoint.hf_id, *run.server.arguments("host", "port")],
             },
         },
     }
@@ -117,5 +118,5 @@ def dynamo(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
         "metadata": {"name": run.name, "annotations": common.annotations(run)},
         "spec": {"services": {"Frontend": frontend, "VllmWorker": worker}},
     }
-    engine = f"Nobody recorded which vLLM the image holds; the plan assumes {run.engine_version}."
+    engine = f"Nobody recorded which vLLM the image holds; the plan assumes {run.server.engine_version}."
     return {"dynamo.yaml": common.header(runs, common.EXPERIMENTAL, engine) + common.document(content)}
