@@ -1,6 +1,7 @@
 """What a deployment runs: one record from the plan, every flag known to its release, nothing guessed."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -164,6 +165,16 @@ def test_schedules_are_bounds_and_shares_by_the_hour(planned: Planned, catalogs:
     assert sum(run.load.weight for run in found) == pytest.approx(1)
     for parts in zip(*(run.load.schedule for run in found), strict=True):
         assert sum(part.share for part in parts) == pytest.approx(1) or not any(part.share for part in parts)
+
+
+@pytest.mark.parametrize("workload", ["7B_chat.v2", "x" * 80])
+def test_names_are_what_kubernetes_takes(planned: Planned, catalogs: Catalogs, workload: str) -> None:
+    report = with_deployment(planned("chat-8b"), workload=workload)
+    asked = json.loads(json.dumps(report.inputs.scenario).replace('"name": "chat"', f'"name": "{workload}"'))
+    named = report.model_copy(update={"inputs": report.inputs.model_copy(update={"scenario": asked})})
+    ((run,), _) = runs(named, catalogs)
+    for label in (run.name, run.workload_label):
+        assert re.fullmatch(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", label)
 
 
 def test_an_image_that_nobody_read_is_not_made_up(planned: Planned, catalogs: Catalogs) -> None:

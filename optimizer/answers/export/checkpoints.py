@@ -17,8 +17,10 @@ WAYS_TO_QUANTIZE: Final = frozenset(
 )
 """All that may stand behind a model's name in the name of its quantized checkpoint: anything else is another model."""
 
+ANY_PUBLISHER: Final = "*"
+
 WITH_SCORES: Final = "RedHatAI"
-"""Publishes with each checkpoint the benchmark scores that it keeps, from which most quality figures come."""
+"""Its model cards say which benchmark scores each checkpoint keeps; many of the quality figures come from them."""
 
 Named = Mapping[tuple[str, str], str]
 """Checkpoints that the user names, by model and precision."""
@@ -50,9 +52,15 @@ def checkpoint_of(d: Deployment, catalogs: Catalogs, named: Named) -> Checkpoint
         problem = f"the catalogs know no checkpoint of {own} in {d.precision} that {by} could load"
         raise CannotCarry(f"{problem}; name one with --weights {d.model}:{d.precision}=PUBLISHER/NAME")
     first, *others = published
+    return Checkpoint(first, False, size_gb, tuple(others), _doubt(first, d, catalogs))
+
+
+def _doubt(checkpoint: str, d: Deployment, catalogs: Catalogs) -> str:
+    """What to know where an engine is not known to load checkpoints of this publisher; empty where it is."""
     flag = catalogs.deploying.flag(d.engine, d.engine_version, "publishers")
-    known = flag is None or flag.value == "*" or first.split("/")[0] in flag.value.split()
-    return Checkpoint(first, False, size_gb, tuple(others), "" if known or flag is None else flag.note)
+    if flag is None or flag.value == ANY_PUBLISHER or checkpoint.split("/")[0] in flag.value.split():
+        return ""
+    return flag.note
 
 
 def _own_checkpoint(d: Deployment, catalogs: Catalogs) -> tuple[str, str]:
@@ -97,7 +105,7 @@ def _published(own: str, d: Deployment, catalogs: Catalogs) -> list[str]:
 
     def order(hf_id: str) -> tuple[bool, bool, bool, str]:
         by = hf_id.split("/")[0]
-        return loaded != ["*"] and by not in loaded, by != publisher, by != WITH_SCORES, hf_id
+        return loaded != [ANY_PUBLISHER] and by not in loaded, by != publisher, by != WITH_SCORES, hf_id
 
     return sorted(found, key=order)
 

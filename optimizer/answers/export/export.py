@@ -10,6 +10,7 @@ from optimizer.answers.export.targets.registry import TARGETS, Target
 from optimizer.answers.verify import plan_in
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.record.report import PlanReport
 from optimizer.plan.verify.report import verify_report
 
@@ -70,6 +71,14 @@ def export_plan(path: Path, targets: Sequence[str], catalogs: Catalogs, weights:
     """
     _check_targets(targets)
     named = _named(weights)
+    report, scenario = _sound(path, catalogs)
+    _check_named(named, report)
+    runs, left_out = runs_of(report, scenario, catalogs, named)
+    return export(report, catalogs, runs, targets=list(dict.fromkeys(targets)), left_out=left_out)
+
+
+def _sound(path: Path, catalogs: Catalogs) -> tuple[PlanReport, Scenario]:
+    """The plan in a file, every promise of it computed again."""
     report, scenario = plan_in(path, catalogs)
     if report.monthly_cost_usd is None:
         problem = f"there is no plan to export: the outcome is {report.outcome}"
@@ -78,13 +87,16 @@ def export_plan(path: Path, targets: Sequence[str], catalogs: Catalogs, weights:
     if broken:
         hint = "`optimizer verify` tells everything; plan again, or undo what was edited"
         raise InputError(Finding(str(path), 0, check.name, f"is broken: {check.text}", hint) for check in broken)
+    return report, scenario
+
+
+def _check_named(named: Named, report: PlanReport) -> None:
+    """That every checkpoint is for something that the plan runs."""
     planned = {(d.model, d.precision) for d in report.deployments}
-    if set(named) - planned:
-        known = ", ".join(f"{model}:{precision}" for model, precision in sorted(planned)) or "none"
-        strangers = (f"the plan runs no {model}:{precision}" for model, precision in sorted(set(named) - planned))
+    strangers = [f"the plan runs no {model}:{precision}" for model, precision in sorted(set(named) - planned)]
+    known = ", ".join(f"{model}:{precision}" for model, precision in sorted(planned)) or "none"
+    if strangers:
         raise InputError(Finding("--weights", 0, "", problem, f"it runs {known}") for problem in strangers)
-    runs, left_out = runs_of(report, scenario, catalogs, named)
-    return export(report, catalogs, runs, targets=list(dict.fromkeys(targets)), left_out=left_out)
 
 
 def _check_targets(targets: Sequence[str]) -> None:

@@ -72,7 +72,7 @@ class Hours:
 
 
 @dataclass(frozen=True)
-class Server:
+class ServerSetup:
     """What one replica is started with.
 
     Attributes:
@@ -159,6 +159,7 @@ class Run:
     Attributes:
         name: Unique in the plan; a DNS label.
         workload: Whose requests it serves; `pool` says which of them where it is not sent all kinds.
+        workload_label: The same as a DNS label.
         instances: At most at once.
         disk_gb: To ask for with an instance.
         monthly_usd: Expected bill.
@@ -169,8 +170,9 @@ class Run:
     plan_id: str
     scenario: str
     workload: str
+    workload_label: str
     pool: str
-    server: Server
+    server: ServerSetup
     machine: Machine
     load: Load
     instances: int

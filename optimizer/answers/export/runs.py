@@ -10,7 +10,7 @@ from typing import Final
 
 from optimizer.answers.export.checkpoints import Named, checkpoint_of
 from optimizer.answers.export.flags import YES, Release, config_of, flags_of, memory_share
-from optimizer.answers.export.record import CannotCarry, Checkpoint, Hours, LeftOut, Load, Machine, Run, Server
+from optimizer.answers.export.record import CannotCarry, Checkpoint, Hours, LeftOut, Load, Machine, Run, ServerSetup
 from optimizer.inputs.catalog.deploying import Setting
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID
 from optimizer.inputs.catalog.records import Catalogs, Offer
@@ -24,6 +24,9 @@ from optimizer.plan.verify.service import configuration
 
 LONGEST_NAME: Final = 50
 """A DNS label has 63 characters; tools put words of their own behind it."""
+
+PREFIX: Final = "run"
+"""Before names that start with a digit, which services of Kubernetes may not."""
 
 CONTEXT_STEP: Final = 1024
 MOST_OF_CACHE: Final = 0.5
@@ -77,16 +80,20 @@ def runs_of(
 
 def _names(deployments: Sequence[Deployment]) -> list[str]:
     """Workload, GPU and provider of each as a DNS label, numbered where several are called the same."""
-    labels = [
-        re.sub(r"[^a-z0-9]+", "-", f"{d.workload}-{d.gpu}-{d.provider}".casefold()).strip("-")[:LONGEST_NAME].strip("-")
-        for d in deployments
-    ]
+    labels = [_label(f"{d.workload}-{d.gpu}-{d.provider}") for d in deployments]
     several, seen = Counter(labels), Counter[str]()
     found = []
     for label in labels:
         seen[label] += 1
         found.append(f"{label}-{seen[label]}" if several[label] > 1 else label)
     return found
+
+
+def _label(text: str) -> str:
+    """A DNS label of it, which starts with a letter."""
+    label = re.sub(r"[^a-z0-9]+", "-", text.casefold()).strip("-")
+    named = label if label[:1].isalpha() else f"{PREFIX}-{label}"
+    return named[:LONGEST_NAME].strip("-")
 
 
 def _run(name: str, d: Deployment, purchase: Purchase, offer: Offer, *, planned: _Planned) -> Run:
@@ -105,6 +112,7 @@ def _run(name: str, d: Deployment, purchase: Purchase, offer: Offer, *, planned:
         plan_id=planned.report.plan_id,
         scenario=planned.scenario.name,
         workload=d.workload,
+        workload_label=_label(d.workload),
         pool=d.pool,
         server=server,
         machine=machine,
@@ -112,11 +120,11 @@ def _run(name: str, d: Deployment, purchase: Purchase, offer: Offer, *, planned:
         instances=d.instances,
         disk_gb=_disk_gb(server.checkpoint, planned.scenario.policy.storage_gb_per_instance),
         monthly_usd=d.monthly_cost_usd,
-        remarks=(*_remarks(server, machine), *release.remarks(_used(d, machine))),
+        remarks=(*_remarks(server, machine), *_of_adapter(d, planned), *release.remarks(_used(d, machine))),
     )
 
 
-def _server(d: Deployment, offer: Offer, release: Release, vendor: str, *, planned: _Planned) -> Server:
+def _server(d: Deployment, offer: Offer, release: Release, vendor: str, *, planned: _Planned) -> ServerSetup:
     """One replica: the checkpoint, the image, and every flag that the plan assumes."""
     catalogs = planned.catalogs
     checkpoint, asked = checkpoint_of(d, catalogs, planned.named), _hf_id(d.model, catalogs)
@@ -124,7 +132,7 @@ def _server(d: Deployment, offer: Offer, release: Release, vendor: str, *, plann
     context = str(_context_tokens(d, offer, planned))
     flags = flags_of(release, d, checkpoint, served_name=asked, context_tokens=context, **counted)
     command = release.value("command") or ""
-    return Server(
+    return ServerSetup(
         model_name=asked,
         served_name=asked if "served_name" in flags else checkpoint.hf_id,
         checkpoint=checkpoint,
@@ -242,7 +250,12 @@ def _disk_gb(checkpoint: Checkpoint, asked_gb: float | None) -> int:
     return math.ceil((checkpoint.download_gb + DISK_FOR_SYSTEM_GB) / DISK_STEP_GB) * DISK_STEP_GB
 
 
-def _remarks(server: Server, machine: Machine) -> Iterator[str]:
+def _of_adapter(d: Deployment, planned: _Planned) -> Iterator[str]:
+    if planned.claim.workloads[d.workload].lora_adapters is not None:
+        yield f"merge the adapter into the weights, and name them with --weights {d.model}:{d.precision}=PUBLISHER/NAME"
+
+
+def _remarks(server: ServerSetup, machine: Machine) -> Iterator[str]:
     if server.checkpoint.remark:
         yield f"{server.checkpoint.hf_id}: {server.checkpoint.remark}"
     if server.served_name != server.model_name:

@@ -56,8 +56,12 @@ def check_folder(folder: Path) -> None:
         raise InputError([Finding("--output", 0, "", f"{folder} is a file", "give a folder")])
     if not folder.resolve().parent.is_dir():
         raise InputError([Finding("--output", 0, "", f"{folder} is in {folder.parent}, which is not a folder")])
-    if not folder.exists():
-        return
+    if folder.exists():
+        _check_ours(folder)
+
+
+def _check_ours(folder: Path) -> None:
+    """That every file in a folder is as an export wrote it."""
     ours = _manifest(folder / MANIFEST)
     there = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if not path.is_dir()}
     strange = [name for name in there if name != MANIFEST and name not in ours]

@@ -39,7 +39,7 @@ def _labels(run: Run) -> dict[str, str]:
 
 
 def _all_labels(run: Run) -> dict[str, str]:
-    return {**_labels(run), "app.kubernetes.io/part-of": run.workload}
+    return {**_labels(run), "app.kubernetes.io/part-of": run.workload_label}
 
 
 def _metadata(run: Run) -> dict[str, Any]:
