@@ -49,6 +49,24 @@ def test_the_same_export_gives_the_same_folder_and_json_says_it(plan: str, optim
     assert found["deployments"][0]["command"][:2] == ["vllm", "serve"]
 
 
+def test_what_an_earlier_export_wrote_goes(plan: str, optimizer: Command, tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    assert optimizer("export", plan, "--to", "vllm", "dstack", "--output", str(output)).code == 0
+    assert optimizer("export", plan, "--to", "compose", "--output", str(output)).code == 0
+    names = {path.name for path in output.rglob("*") if path.is_file()}
+    assert names == {"README.md", ".optimizer-export.json", "compose.yaml"}
+
+
+def test_the_folder_may_be_the_one_that_one_stands_in(
+    plan: str, optimizer: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for _ in range(2):
+        assert optimizer("export", plan, "--to", "vllm", "--output", ".").code == 0
+    assert Path("README.md").is_file()
+
+
 def test_nothing_of_anybody_else_is_written_over(plan: str, optimizer: Command, tmp_path: Path) -> None:
     output = tmp_path / "out"
     ask = ("export", plan, "--to", "vllm", "--output", str(output))

@@ -1,9 +1,8 @@
-"""Writes an export into its folder: whole or not at all, and over nothing but what an export wrote."""
+"""Writes an export into its folder: no file half, and over nothing but what an export wrote."""
 
+import contextlib
 import hashlib
 import json
-import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +15,7 @@ ANOTHER: Final = "move them away, or give another folder to --output"
 
 
 def write_folder(folder: Path, files: Mapping[str, str]) -> None:
-    """Writes files beside the folder, then puts them in its place.
+    """Writes every file beside its place, and only when all are there puts them in it; what is no longer meant goes.
 
     Args:
         folder: Where they go; it is made, and an earlier export in it is replaced.
@@ -28,22 +27,34 @@ def write_folder(folder: Path, files: Mapping[str, str]) -> None:
     check_folder(folder)
     hashes = {name: _hash(text.encode()) for name, text in files.items()}
     contents = {**files, MANIFEST: json.dumps(dict(sorted(hashes.items())), indent=2) + "\n"}
+    places = {folder / name: text for name, text in contents.items()}
+    earlier = set(_files_in(folder).values())
     try:
-        beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-        try:
-            for name, text in contents.items():
-                path = beside / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text, encoding="utf-8")
-                path.chmod(0o755 if path.suffix == ".sh" else 0o644)
-            beside.chmod(0o755)
-            if folder.exists():
-                shutil.rmtree(folder)
-            beside.rename(folder)
-        finally:
-            shutil.rmtree(beside, ignore_errors=True)
+        for path, text in places.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _beside(path).write_text(text, encoding="utf-8")
+            _beside(path).chmod(0o755 if path.suffix == ".sh" else 0o644)
+        for path in places:
+            _beside(path).replace(path)
+        for path in sorted(earlier - set(places)):
+            path.unlink(missing_ok=True)
+            _remove_empty(path.parent, folder)
     except OSError as error:
         raise InputError([Finding("--output", 0, "", f"cannot write {folder}: {error.strerror}")]) from error
+    finally:
+        for path in places:
+            with contextlib.suppress(OSError):
+                _beside(path).unlink()
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.new")
+
+
+def _remove_empty(folder: Path, root: Path) -> None:
+    """A deployment's folder of which nothing is left."""
+    if folder not in (root, *root.parents) and folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
 
 
 def check_folder(folder: Path) -> None:
@@ -63,7 +74,7 @@ def check_folder(folder: Path) -> None:
 def _check_ours(folder: Path) -> None:
     """That every file in a folder is as an export wrote it."""
     ours = _manifest(folder / MANIFEST)
-    there = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if not path.is_dir()}
+    there = _files_in(folder)
     strange = [name for name in there if name != MANIFEST and name not in ours]
     edited = [name for name, path in there.items() if name in ours and _hash(path.read_bytes()) != ours[name]]
     for problem, names in (("files that no export wrote", strange), ("exported files that were changed", edited)):
@@ -71,6 +82,11 @@ def _check_ours(folder: Path) -> None:
             more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
             said = f"{folder} holds {problem}: {', '.join(names[:SHOWN])}{more}"
             raise InputError([Finding("--output", 0, "", said, ANOTHER)])
+
+
+def _files_in(folder: Path) -> dict[str, Path]:
+    """Every file below a folder by its path in it."""
+    return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if not path.is_dir()}
 
 
 def _manifest(path: Path) -> dict[str, Any]:
