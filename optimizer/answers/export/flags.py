@@ -59,7 +59,7 @@ class Release:
     def remarks(self, used: Mapping[Setting, str]) -> tuple[str, ...]:
         """What the rows of settings, planned as given, have to tell whoever deploys."""
         rows = (self.row(setting, planned) for setting, planned in used.items())
-        told = (f"{row.flag or row.value}: {row.note}" for row in rows if row is not None and row.note)
+        told = (f"{row.flag or row.value} {row.note}" for row in rows if row is not None and row.note)
         return tuple(dict.fromkeys(told))
 
 
