@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from optimizer.answers.compare.compare import compare
     from optimizer.answers.compare.types import Comparison
     from optimizer.answers.draft import ScenarioDraft, scenario_text
+    from optimizer.answers.export.export import export_plan
+    from optimizer.answers.export.record import Export
     from optimizer.answers.frontier import Frontier, frontier
     from optimizer.answers.gate.baseline import Baseline, read_baselines
     from optimizer.answers.gate.gate import gate
@@ -77,6 +79,7 @@ __all__ = [
     "Choice",
     "Comparison",
     "Decisions",
+    "Export",
     "Finding",
     "Fit",
     "Frontier",
@@ -116,6 +119,7 @@ __all__ = [
     "check",
     "check_catalogs",
     "compare",
+    "export_plan",
     "frontier",
     "gate",
     "import_prices",

@@ -1,41 +1,110 @@
-"""Files written into a folder that may hold others: none of somebody else is written over."""
+"""Writes what a command makes into a folder: no file half, and over nothing but what that command wrote."""
 
-from collections.abc import Mapping
+import contextlib
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, Final
 
 from optimizer.base.errors import Finding, InputError
 
+SHOWN: Final = 3
+ANOTHER: Final = "move them away, or give another folder to --output"
 
-def write_folder(folder: Path, files: Mapping[str, str], mark: str) -> None:
-    """Writes text files, each beside its place and then moved there, so that none is ever half of two.
+
+def write_folder(folder: Path, files: Mapping[str, str], command: str, leaves: Sequence[str] = ()) -> None:
+    """Writes every file beside its place, and only when all are there puts them in it; what is no longer meant goes.
 
     Args:
-        folder: Made where it is not there.
-        files: Texts by name.
-        mark: What every file of ours contains; one without it is somebody else's.
+        folder: Where they go; it is made, and what the command wrote into it before is replaced.
+        files: Path in the folder → content; scripts (.sh) may be executed.
+        command: That writes them.
+        leaves: Folders in it that may hold other files.
 
     Raises:
-        InputError: a file of somebody else is in the way, or the folder cannot be written.
+        InputError: the folder holds what the command did not write, or what was changed since; or it cannot be written.
     """
-    findings = [
-        Finding(str(folder / name), 0, "", "is there already and was not written by this command", "another --output")
-        for name in files
-        if (folder / name).exists() and not _is_ours(folder / name, mark)
-    ]
-    if findings:
-        raise InputError(findings)
+    check_folder(folder, command, leaves)
+    hashes = {name: _hash(text.encode()) for name, text in files.items()}
+    contents = {**files, _manifest_name(command): json.dumps(dict(sorted(hashes.items())), indent=2) + "\n"}
+    places = {folder / name: text for name, text in contents.items()}
+    earlier = set(_files_in(folder, leaves).values())
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in files.items():
-            beside = folder / f".{name}.new"
-            beside.write_text(text, encoding="utf-8")
-            beside.replace(folder / name)
+        for path, text in places.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _beside(path).write_text(text, encoding="utf-8")
+            _beside(path).chmod(0o755 if path.suffix == ".sh" else 0o644)
+        for path in places:
+            _beside(path).replace(path)
+        for path in sorted(earlier - set(places)):
+            path.unlink(missing_ok=True)
+            _remove_empty(path.parent, folder)
     except OSError as error:
         raise InputError([Finding("--output", 0, "", f"cannot write {folder}: {error.strerror}")]) from error
+    finally:
+        for path in places:
+            with contextlib.suppress(OSError):
+                _beside(path).unlink()
 
 
-def _is_ours(path: Path, mark: str) -> bool:
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.new")
+
+
+def _remove_empty(folder: Path, root: Path) -> None:
+    """A deployment's folder of which nothing is left."""
+    if folder not in (root, *root.parents) and folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def check_folder(folder: Path, command: str, leaves: Sequence[str] = ()) -> None:
+    """Says that a folder cannot be written before any work is done for it.
+
+    Raises:
+        InputError: as `write_folder`.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InputError([Finding("--output", 0, "", f"{folder} is a file", "give a folder")])
+    if not folder.resolve().parent.is_dir():
+        raise InputError([Finding("--output", 0, "", f"{folder} is in {folder.parent}, which is not a folder")])
+    if folder.exists():
+        _check_ours(folder, command, leaves)
+
+
+def _check_ours(folder: Path, command: str, leaves: Sequence[str]) -> None:
+    """That every file in a folder is as the command wrote it."""
+    manifest = _manifest_name(command)
+    ours = _manifest(folder / manifest)
+    there = _files_in(folder, leaves)
+    strange = [name for name in there if name != manifest and name not in ours]
+    edited = [name for name, path in there.items() if name in ours and _hash(path.read_bytes()) != ours[name]]
+    told = (f"files that no {command} wrote", strange), (f"files of an earlier {command} that were changed", edited)
+    for problem, names in told:
+        if names:
+            more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+            said = f"{folder} holds {problem}: {', '.join(names[:SHOWN])}{more}"
+            raise InputError([Finding("--output", 0, "", said, ANOTHER)])
+
+
+def _files_in(folder: Path, leaves: Sequence[str]) -> dict[str, Path]:
+    """Every file below a folder by its path in it, but for those in folders that are left alone."""
+    files = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if not path.is_dir()}
+    return {name.as_posix(): path for name, path in files.items() if name.parts[0] not in leaves}
+
+
+def _manifest_name(command: str) -> str:
+    return f".optimizer-{command}.json"
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    """The hashes of what the command wrote before; none where it did not."""
     try:
-        return mark in path.read_text(encoding="utf-8")
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return False
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -24,5 +24,5 @@ def benchmark(
     known = calls.load_catalogs(catalogs)
     report, scenario = calls.planned(plan, known)
     found = calls.benchmark(report, scenario, known, tool.value)
-    calls.write_folder(output, calls.benchmark_files(found), calls.MARK)
+    calls.write_folder(output, calls.benchmark_files(found), "benchmark", [calls.RESULTS])
     deliver(calls.benchmark_answer(found), calls.benchmark_content(found, str(output)), output_format, None)

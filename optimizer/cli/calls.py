@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from optimizer.answers.compare.types import Comparison as Comparison
     from optimizer.answers.draft import ScenarioDraft as ScenarioDraft
     from optimizer.answers.draft import scenario_text as scenario_text
+    from optimizer.answers.export.export import export_plan as export_plan
+    from optimizer.answers.folder import check_folder as check_folder
     from optimizer.answers.folder import write_folder as write_folder
     from optimizer.answers.frontier import frontier as frontier
     from optimizer.answers.frontier import frontier_steps as frontier_steps
@@ -90,7 +92,7 @@ if TYPE_CHECKING:
     from optimizer.report.benchmark.files import benchmark_answer as benchmark_answer
     from optimizer.report.benchmark.files import benchmark_content as benchmark_content
     from optimizer.report.benchmark.files import benchmark_files as benchmark_files
-    from optimizer.report.benchmark.scripts import MARK as MARK
+    from optimizer.report.benchmark.scripts import RESULTS as RESULTS
     from optimizer.report.catalog.catalog import catalog_rows as catalog_rows
     from optimizer.report.catalog.catalog import check_sections as check_sections
     from optimizer.report.catalog.catalog import listing_section as listing_section
@@ -113,6 +115,8 @@ if TYPE_CHECKING:
     from optimizer.report.compare.compare import compare_html as compare_html
     from optimizer.report.compare.sheet import SHEET_EXTRA as SHEET_EXTRA
     from optimizer.report.compare.sheet import write_xlsx as write_xlsx
+    from optimizer.report.deploy import export_answer as export_answer
+    from optimizer.report.deploy import export_content as export_content
     from optimizer.report.export import Content as Content
     from optimizer.report.export import as_json as as_json
     from optimizer.report.export import rendered as rendered

@@ -4,6 +4,20 @@ from typing import Final
 
 COMPARABLE: Final = ("provider", "gpu", "precision", "pricing_term", "region", "hosting")
 SWEEPABLE: Final = ("ttft_ms", "tpot_ms", "requests_per_second", "min_quality", "confidence")
+TARGETS: Final = (
+    "vllm",
+    "sglang",
+    "trtllm",
+    "kubernetes",
+    "kserve",
+    "llm-d",
+    "skypilot",
+    "dstack",
+    "ray-serve",
+    "dynamo",
+    "terraform",
+    "compose",
+)
 DIMENSIONS: Final = ("metric", "gpu", "engine", "model_kind", "precision", "parallelism", "load", "source")
 DEFAULT_BY: Final = ("metric", "engine+load", "gpu", "model_kind", "precision", "parallelism", "source")
 SCHEMAS: Final = (

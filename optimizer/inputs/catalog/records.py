@@ -11,6 +11,7 @@ from pydantic import Field
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
+from optimizer.inputs.catalog.deploying import DeployFacts
 from optimizer.inputs.catalog.engines import Engine, EngineDefault
 from optimizer.inputs.catalog.kinds import (
     BenchmarkKind,
@@ -257,6 +258,8 @@ class Catalogs:
     offer_aliases: tuple[OfferAlias, ...]
     serverless: tuple[ServerlessPrice, ...]
     ancillary: tuple[AncillaryCost, ...]
+    deploying: DeployFacts
+    """What engines and deployment tools call what a plan says; no plan depends on it."""
     engine_places: Mapping[str, str]
     """Engine → file and line of its row."""
 
