@@ -260,6 +260,24 @@ def test_a_loss_that_a_mean_hides_is_named_and_noise_is_not() -> None:
     assert "alone" not in within_noise.basis
 
 
+def test_the_worst_benchmark_is_the_least_of_several_that_were_published_one_by_one() -> None:
+    catalogs = shipped()
+    kept = {
+        (model, scheme): estimate
+        for model in catalogs.models
+        for scheme in catalogs.schemes
+        if (estimate := quality_share(catalogs, model, scheme)) is not None
+    }
+    assert kept["qwen3-8b", "int4"].share == pytest.approx(0.983, abs=0.001)
+    assert kept["qwen3-8b", "int4"].worst_share == pytest.approx(0.7437)
+    assert kept["llama-3.1-8b", "fp8"].worst_share == pytest.approx(0.9807)
+    assert kept["qwen3-8b", "bf16"].worst_share == kept["deepseek-v3", "fp8"].worst_share == 1
+    # a suite's mean alone, or one benchmark alone, says nothing of the worst
+    assert kept["gemma-2-2b", "fp8"].worst_share is None
+    assert kept["falcon-180b", "fp8"].worst_share is None
+    assert all(each.worst_share is None or each.worst_share <= each.share for each in kept.values())
+
+
 def test_catalog_check_finds_no_error_in_what_is_shipped() -> None:
     findings = check_rows(shipped())
     assert [finding for finding in findings if finding.severity == "error"] == []

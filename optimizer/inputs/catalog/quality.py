@@ -1,5 +1,6 @@
 """What a precision scheme keeps of a model's 16-bit benchmark score, from published measurements only."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Final
@@ -26,6 +27,9 @@ TRUSTED_KINDS: Final[tuple[BenchmarkKind, ...]] = ("suite", "single")
 NOISE_DEVIATIONS: Final = 2
 """Standard deviations within which a loss on one benchmark may be chance."""
 
+SEVERAL: Final = 2
+"""Single benchmarks from which on one of them is the worst."""
+
 PUBLISHED_DIGITS: Final = 6
 """No source publishes more digits of a share."""
 
@@ -35,12 +39,15 @@ class QualityEstimate:
     """A share of the 16-bit score, and what it rests on.
 
     Attributes:
-        share: Between 0 and 1; above 1 only for a model that scores better than the one it is held against.
+        share: Between 0 and 1, mean over benchmarks; above 1 only for a model that scores better than the one it is
+            held against.
+        worst_share: Of the benchmark on which it keeps least; None where nobody published several one by one.
         basis: Why, in words for a report.
         sources: Ids of the sources, sorted; empty where the share is 1 by definition.
     """
 
     share: float
+    worst_share: float | None
     basis: str
     sources: tuple[str, ...] = ()
 
@@ -62,12 +69,12 @@ def quality_share(catalogs: Catalogs, model_id: str, scheme_id: str) -> QualityE
     """
     model = catalogs.model(model_id)
     if scheme_id in SIXTEEN_BIT or scheme_id == model.native_precision:
-        return QualityEstimate(1.0, _by_definition(model, scheme_id))
+        return QualityEstimate(1.0, 1.0, _by_definition(model, scheme_id))
     figures = [row for row in catalogs.quality if row.model == model.id and row.scheme == scheme_id]
     for kind in TRUSTED_KINDS:
         chosen = [row for row in figures if row.benchmark_kind == kind]
         if chosen:
-            return _median(chosen, kind)
+            return _median(chosen, kind, _worst_share(figures))
     return None
 
 
@@ -82,13 +89,24 @@ def _by_definition(model: Model, scheme_id: str) -> str:
     return "16-bit weights are the reference"
 
 
-def _median(figures: list[QualityFigure], kind: BenchmarkKind) -> QualityEstimate:
+def _worst_share(figures: Sequence[QualityFigure]) -> float | None:
+    """The least that was published of one benchmark, at most what a suite keeps on the mean; None where fewer than two
+    were published one by one. A loss that may be noise counts: a floor is not passed on the chance that it was."""
+    suites = [row for row in figures if row.benchmark_kind == "suite"]
+    singles = [row for row in figures if row.benchmark_kind == "single"]
+    if len({row.benchmark for row in singles}) < SEVERAL and not any(row.worst_recovery_share for row in suites):
+        return None
+    worst = (row.worst_recovery_share for row in suites if row.worst_recovery_share is not None)
+    return min(1.0, *worst, *(row.recovery_share for row in (*suites, *singles)))
+
+
+def _median(figures: list[QualityFigure], kind: BenchmarkKind, worst_share: float | None) -> QualityEstimate:
     share = round(median(min(row.recovery_share, 1.0) for row in figures), PUBLISHED_DIGITS)
     names = ", ".join(sorted({row.benchmark for row in figures}))
     what = "benchmark suites" if kind == "suite" else "single benchmarks"
     count = f"{len(figures)} published recoveries" if len(figures) > 1 else "one published recovery"
     basis = f"median of {count} on {what}: {names}{_worst(figures)}"
-    return QualityEstimate(share, basis, tuple(sorted({row.source for row in figures})))
+    return QualityEstimate(share, worst_share, basis, tuple(sorted({row.source for row in figures})))
 
 
 def _worst(figures: list[QualityFigure]) -> str:

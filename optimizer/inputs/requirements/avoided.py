@@ -18,7 +18,7 @@ def quality_of(workload: Workload) -> str:
 def avoided(scenario: Scenario) -> tuple[str, ...]:
     """The fields that avoid something; a quality floor is a requirement, and what fails it is never accepted so."""
     speed = (SPEED,) if scenario.policy.unmeasured_performance == AVOID else ()
-    unasked = [each for each in scenario.workloads if each.min_quality is None and each.unknown_quality == AVOID]
+    unasked = [each for each in scenario.workloads if not each.has_quality_floor and each.unknown_quality == AVOID]
     return (*speed, *(quality_of(workload) for workload in unasked))
 
 

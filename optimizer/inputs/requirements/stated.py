@@ -99,7 +99,7 @@ def waivable(scenario: Scenario) -> tuple[StatedRequirement, ...]:
 def _stated(requirement: Requirement, scenario: Scenario, workload: Workload | None) -> Iterator[StatedRequirement]:
     """The requirement as it is stated: nothing where it asks nothing, one item a statistic of a latency."""
     name = "" if workload is None else workload.name
-    stands = bool(requirement.only_with) and _stands(requirement.only_with, scenario, workload)
+    stands = any(_stands(field, scenario, workload) for field in requirement.only_with)
     if requirement.only_with and not stands and not requirement.prefers:
         return
     for field in (requirement.field, *requirement.also):

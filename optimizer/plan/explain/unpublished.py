@@ -1,15 +1,17 @@
 """What accepting a precision would save of which nobody published what it keeps of the quality: each one re-solved."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from optimizer.base.arrays import Flags
-from optimizer.inputs.catalog.quality import SIXTEEN_BIT, quality_share, unpublished_few_bits
+from optimizer.inputs.catalog.quality import SIXTEEN_BIT, QualityEstimate, quality_share, unpublished_few_bits
 from optimizer.inputs.requirements.avoided import quality_of
+from optimizer.inputs.scenario.scenario import Workload
 from optimizer.performance.candidates.avoiding import letting_in
 from optimizer.performance.candidates.options import WorkloadOptions, pool_options
+from optimizer.performance.candidates.quality import against_floors
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
 from optimizer.plan.explain.alternatives import compared, without_plan
 from optimizer.plan.question.inquiry import Inquiry
@@ -38,21 +40,24 @@ def _accepting(inquiry: Inquiry, choice: WorkloadOptions) -> WorkloadOptions:
     workload = choice.workload
     if workload.unknown_quality == "accept":
         return choice
-    if workload.min_quality is None:
+    if not workload.has_quality_floor:
         return letting_in(choice, "published")
-    unknown = np.array([estimate is None for estimate in choice.quality], dtype=np.bool_)
-    too_low: Flags = choice.fixed["quality"] & ~unknown
-    fixed = {**choice.fixed, "quality": too_low}
+    kept = [against_floors(workload, estimate) for estimate in choice.quality]
+    too_low = {
+        name: np.array([row[name][0] is not None for row in kept], dtype=np.bool_) & choice.fixed[name]
+        for name in against_floors(workload, None)
+    }
+    fixed = {**choice.fixed, **too_low}
     rows = np.flatnonzero(on_offer(choice, inquiry.market) & ~_hopeless(choice, too_low))
     few = replace(taken(choice, rows), fixed={name: failed[rows] for name, failed in fixed.items()})
     return replace(few, pools=tuple(pool_options(few, pool.pool) for pool in few.pools))
 
 
-def _hopeless(choice: WorkloadOptions, too_low: Flags) -> Flags:
+def _hopeless(choice: WorkloadOptions, too_low: Mapping[str, Flags]) -> Flags:
     """(P,) what fails something in every pool that a known quality would not mend."""
-    quality = [criterion.name for criterion in CONFIGURATION_CRITERIA].index("quality")
-    others = np.delete(np.array([pool.failed for pool in choice.pools]), quality, axis=2)
-    lasting: Flags = others.any(axis=2).all(axis=0) | too_low
+    floors = [number for number, criterion in enumerate(CONFIGURATION_CRITERIA) if criterion.name in too_low]
+    others = np.delete(np.array([pool.failed for pool in choice.pools]), floors, axis=2)
+    lasting: Flags = np.logical_or.reduce([others.any(axis=2).all(axis=0), *too_low.values()])
     return lasting
 
 
@@ -62,14 +67,20 @@ def _unknown(inquiry: Inquiry, choice: WorkloadOptions) -> list[frozenset[str]]:
     if quality_of(workload) in inquiry.avoided:
         few = {c.precision for c in configurations if unpublished_few_bits(catalogs, workload.model, c.precision)}
         return [frozenset({c.precision} & few) for c in configurations]
-    if workload.unknown_quality == "accept" or (workload.unknown_quality == "avoid" and workload.min_quality is None):
+    if workload.unknown_quality == "accept" or (workload.unknown_quality == "avoid" and not workload.has_quality_floor):
         return [frozenset()] * len(configurations)
     precisions = {c.precision for c in configurations}
-    published = {name for name in precisions if quality_share(catalogs, workload.model, name) is not None}
+    shares = {name: quality_share(catalogs, workload.model, name) for name in precisions}
+    unread = {name for name, estimate in shares.items() if estimate is None or _lacks_a_floor(workload, estimate)}
     return [
         frozenset(
-            [c.precision] * (c.precision not in published)
+            [c.precision] * (c.precision in unread)
             + [f"{c.kv_precision} in the KV cache"] * (c.kv_precision not in SIXTEEN_BIT)
         )
         for c in configurations
     ]
+
+
+def _lacks_a_floor(workload: Workload, estimate: QualityEstimate) -> bool:
+    """Whether a floor is asked for of something that nobody published."""
+    return any(share is None for share, _ in against_floors(workload, estimate).values())

@@ -30,6 +30,8 @@ def _workload(workload: Workload) -> Iterator[str]:
         yield f"{exactly(workload.slo.ttft_overhead_ms)} ms of TTFT before the model"
     if workload.min_quality is not None:
         yield f"quality ≥ {exactly(workload.min_quality)}"
+    if workload.min_quality_worst is not None:
+        yield f"worst benchmark ≥ {exactly(workload.min_quality_worst)}"
     if workload.min_replicas:
         yield f"at least {workload.min_replicas} replicas"
     if workload.max_replicas is not None:

@@ -47,7 +47,7 @@ def _not_measured(deployments: Sequence[Deployment]) -> Iterator[str]:
 
 
 def _quality(scenario: Scenario, catalogs: Catalogs, deployments: Sequence[Deployment]) -> Iterator[str]:
-    asked = {workload.name: workload.min_quality is not None for workload in scenario.workloads}
+    asked = {workload.name: workload.has_quality_floor for workload in scenario.workloads}
     for workload, unknown in _grouped((d.workload, _unknown(catalogs, d)) for d in deployments if d.quality is None):
         yield f"{workload}: nobody published what is kept of the model's quality by {unknown}"
     kept = _grouped(

@@ -44,5 +44,5 @@ def _unpromised(scenario: Scenario) -> Iterator[str]:
     """What the scenario asks for and no API is held to."""
     if scenario.promises_latency:
         yield "latency"
-    if any(workload.min_quality is not None for workload in scenario.workloads):
+    if any(workload.has_quality_floor for workload in scenario.workloads):
         yield "precision"
