@@ -33,6 +33,7 @@ LISTINGS: Final = (
     "precisions",
     "kernels",
     "quality",
+    "quality-spreads",
     "engines",
     "serverless",
     "ancillary",

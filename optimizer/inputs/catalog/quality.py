@@ -7,6 +7,7 @@ from typing import Final
 
 from optimizer.inputs.catalog.kinds import BenchmarkKind
 from optimizer.inputs.catalog.models import Model
+from optimizer.inputs.catalog.quality_spread import FEWEST_MODELS, QualitySpread
 from optimizer.inputs.catalog.records import Catalogs, QualityFigure
 
 SIXTEEN_BIT: Final = frozenset({"bf16", "fp16"})
@@ -52,7 +53,9 @@ class QualityEstimate:
     sources: tuple[str, ...] = ()
 
 
-def quality_share(catalogs: Catalogs, model_id: str, scheme_id: str) -> QualityEstimate | None:
+def quality_share(
+    catalogs: Catalogs, model_id: str, scheme_id: str, *, by_family: bool = False
+) -> QualityEstimate | None:
     """The share of its 16-bit score that a model keeps under a scheme; None when nobody published it.
 
     16-bit weights and the precision in which a model was released keep all of it. Otherwise it is the median of the
@@ -63,6 +66,7 @@ def quality_share(catalogs: Catalogs, model_id: str, scheme_id: str) -> QualityE
         catalogs: Catalogs with quality figures.
         model_id: Catalog id or published name; a published name is judged by the figures of its architecture.
         scheme_id: A precision scheme.
+        by_family: Whether the low end of what models of its size keep stands in for what nobody published.
 
     Raises:
         InputError: nobody recorded this model.
@@ -75,12 +79,34 @@ def quality_share(catalogs: Catalogs, model_id: str, scheme_id: str) -> QualityE
         chosen = [row for row in figures if row.benchmark_kind == kind]
         if chosen:
             return _median(chosen, kind, _worst_share(figures))
-    return None
+    spread = quality_spread(catalogs, model_id, scheme_id) if by_family else None
+    if spread is None:
+        return None
+    basis = f"assumed, nobody published it: {spread.words}"
+    return QualityEstimate(min(spread.low_share, 1.0), spread.low_worst_share, basis, (spread.source,))
 
 
-def unpublished_few_bits(catalogs: Catalogs, model_id: str, scheme_id: str) -> bool:
-    """Whether a scheme stores weights in few bits and nobody published what the model keeps under it."""
-    return catalogs.schemes[scheme_id].weight_bits <= FEW_BITS and quality_share(catalogs, model_id, scheme_id) is None
+def quality_spread(catalogs: Catalogs, model_id: str, scheme_id: str) -> QualitySpread | None:
+    """What models of that size keep under a scheme, by the recipe that keeps least; None where too few were evaluated.
+
+    Raises:
+        InputError: nobody recorded this model.
+    """
+    params_b = catalogs.model(model_id).total_params_b
+    found = [spread for spread in catalogs.quality_spreads if spread.speaks_for(scheme_id, params_b)]
+    if sum(spread.models for spread in found) < FEWEST_MODELS:
+        return None
+    return min(found, key=lambda spread: (spread.low_share, spread.recipe))
+
+
+def unpublished_few_bits(catalogs: Catalogs, model_id: str, scheme_id: str, *, by_family: bool = False) -> bool:
+    """Whether a scheme stores weights in few bits and nobody published what the model keeps under it.
+
+    Args:
+        catalogs, model_id, scheme_id, by_family: As of `quality_share`.
+    """
+    few_bits = catalogs.schemes[scheme_id].weight_bits <= FEW_BITS
+    return few_bits and quality_share(catalogs, model_id, scheme_id, by_family=by_family) is None
 
 
 def _by_definition(model: Model, scheme_id: str) -> str:

@@ -53,7 +53,7 @@ class Requirement:
         compares_offers_by, compares_candidates_by: What must not change where one replaces another under it.
         opens: Whether lifting it opens a whole kind of offer and leaves somebody's list of names as it is.
         only_with: Fields without any of which it asks nothing, or where it `prefers` something, that asks nothing.
-        prefers: The value that asks nothing of a plan where none keeps to it; see `avoided`.
+        prefers: The values that ask nothing of a plan where none keeps to them; see `avoided`.
         promise: What being without it is called, where it buys safety or order.
         promised_as: The field whose removal prices the promise, where that is not its own.
     """
@@ -75,7 +75,7 @@ class Requirement:
     compares_candidates_by: tuple[Trait, ...] = ()
     opens: bool = False
     only_with: tuple[str, ...] = ()
-    prefers: str = ""
+    prefers: tuple[str, ...] = ()
     promise: str = ""
     promised_as: str = ""
 

@@ -86,7 +86,7 @@ OF_WORKLOADS: Final = (
         over="deployment",
         opens=True,
         only_with=("workloads[].min_quality", "workloads[].min_quality_worst"),
-        prefers="avoid",
+        prefers=("avoid", "family"),
     ),
     Requirement(
         name="min_replicas",

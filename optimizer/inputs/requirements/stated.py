@@ -104,7 +104,7 @@ def _stated(requirement: Requirement, scenario: Scenario, workload: Workload | N
         return
     for field in (requirement.field, *requirement.also):
         value, default = _value(field, scenario, workload), _default(field)
-        preferred = bool(requirement.prefers) and value == requirement.prefers and not stands
+        preferred = value in requirement.prefers and not stands
         if preferred or _asks_nothing(requirement, value, default):
             continue
         path = field.replace("[]", f"[{name}]", 1)

@@ -22,8 +22,8 @@ from optimizer.inputs.scenario.fields import (
     PositiveWhole,
     Rate,
     Tokens,
+    UnknownQuality,
     Whole,
-    WithoutEvidence,
     everywhere,
     repeated,
 )
@@ -179,7 +179,7 @@ class Workload(Strict):
     """Share of the 16-bit score that the precision keeps, mean over benchmarks."""
     min_quality_worst: PositiveShare | None = None
     """The same of the benchmark on which it keeps least."""
-    unknown_quality: WithoutEvidence = "avoid"
+    unknown_quality: UnknownQuality = "avoid"
     """Whether a precision serves whose quality nobody published: avoided, it passes no floor, and without one weights
     of few bits serve only where no other plan exists; rejected, it never serves."""
     min_replicas: Whole = 0
@@ -268,6 +268,11 @@ class Workload(Strict):
     def has_quality_floor(self) -> bool:
         """Whether a precision must keep a share of the 16-bit score, on the mean or on its worst benchmark."""
         return self.min_quality is not None or self.min_quality_worst is not None
+
+    @property
+    def quality_by_family(self) -> bool:
+        """Whether the low end of what models of its size keep stands in for what nobody published."""
+        return self.unknown_quality == "family"
 
     @property
     def peak_is_known(self) -> bool:

@@ -223,7 +223,7 @@ def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offe
     pairs = told_apart_by_distance(pairs, offers, distance_ms)
     configurations = tuple(configuration for configuration, _ in pairs)
     setup = gather(catalogs, configurations)
-    quality = qualities(configurations, catalogs, variant.model_quality)
+    quality = qualities(configurations, catalogs, variant.model_quality, by_family=workload.quality_by_family)
     fixed = fixed_failures(configurations, workload, policy, catalogs, quality)
     kind, memory = Categorical.of([kind for _, kind in pairs]), memory_use(setup)
     longest = np.array([float(item.input_tokens + item.output_tokens) for item in workload.classes()])

@@ -14,14 +14,20 @@ from optimizer.performance.physics.setup import Configuration
 
 
 def qualities(
-    configurations: Sequence[Configuration], catalogs: Catalogs, model_quality: float
+    configurations: Sequence[Configuration], catalogs: Catalogs, model_quality: float, *, by_family: bool
 ) -> tuple[QualityEstimate | None, ...]:
     """Quality of each configuration: what its precision keeps, times what its model scores against the first model.
 
     A KV cache below 16 bit has no published quality.
+
+    Args:
+        configurations: (P,) of one workload.
+        catalogs: What was published.
+        model_quality: The model's score as a share of the first model's.
+        by_family: Whether models of its size speak for a model that nobody evaluated.
     """
     pairs = sorted({(c.model, c.precision) for c in configurations})
-    known = {pair: _against_first(quality_share(catalogs, *pair), model_quality) for pair in pairs}
+    known = {pair: _against_first(quality_share(catalogs, *pair, by_family=by_family), model_quality) for pair in pairs}
     return tuple(known[c.model, c.precision] if c.kv_precision in SIXTEEN_BIT else None for c in configurations)
 
 

@@ -1,12 +1,19 @@
 """What accepting a precision would save of which nobody published what it keeps of the quality: each one re-solved."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from optimizer.base.arrays import Flags
-from optimizer.inputs.catalog.quality import SIXTEEN_BIT, QualityEstimate, quality_share, unpublished_few_bits
+from optimizer.base.figures import exactly
+from optimizer.inputs.catalog.quality import (
+    SIXTEEN_BIT,
+    QualityEstimate,
+    quality_share,
+    quality_spread,
+    unpublished_few_bits,
+)
 from optimizer.inputs.requirements.avoided import quality_of
 from optimizer.inputs.scenario.scenario import Workload
 from optimizer.performance.candidates.avoiding import letting_in
@@ -32,7 +39,19 @@ def unpublished(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]
     unknown = [_unknown(inquiry, choice) for choice in accepting.options]
     for name in sorted({name for rows in unknown for names in rows for name in names}):
         keep = tuple(np.array([names <= {name} for names in rows], dtype=np.bool_) for rows in unknown)
-        yield compared(KIND, f"accepting {name} without published quality", chosen, lambda: accepting, keep)
+        concerned = [choice for choice, rows in zip(accepting.options, unknown, strict=True) if {name} in rows]
+        change = f"accepting {name} without published quality{_of_its_size(inquiry, concerned, name)}"
+        yield compared(KIND, change, chosen, lambda: accepting, keep)
+
+
+def _of_its_size(inquiry: Inquiry, concerned: Sequence[WorkloadOptions], precision: str) -> str:
+    """What models of the same size keep; of several workloads, what is true of all."""
+    spreads = [quality_spread(inquiry.catalogs, choice.workload.model, precision) for choice in concerned]
+    known = [spread for spread in spreads if spread is not None]
+    if not known or len(known) < len(spreads):
+        return ""
+    least, most = min(spread.least_share for spread in known), max(spread.most_share for spread in known)
+    return f"; models of its size keep {exactly(least)} to {exactly(most)}"
 
 
 def _accepting(inquiry: Inquiry, choice: WorkloadOptions) -> WorkloadOptions:
@@ -64,13 +83,14 @@ def _hopeless(choice: WorkloadOptions, too_low: Mapping[str, Flags]) -> Flags:
 def _unknown(inquiry: Inquiry, choice: WorkloadOptions) -> list[frozenset[str]]:
     """(P,) what of each configuration's quality nobody published and keeps it out."""
     workload, configurations, catalogs = choice.workload, choice.configurations, inquiry.catalogs
-    if quality_of(workload) in inquiry.avoided:
-        few = {c.precision for c in configurations if unpublished_few_bits(catalogs, workload.model, c.precision)}
-        return [frozenset({c.precision} & few) for c in configurations]
-    if workload.unknown_quality == "accept" or (workload.unknown_quality == "avoid" and not workload.has_quality_floor):
-        return [frozenset()] * len(configurations)
+    model, by_family = workload.model, workload.quality_by_family
     precisions = {c.precision for c in configurations}
-    shares = {name: quality_share(catalogs, workload.model, name) for name in precisions}
+    if quality_of(workload) in inquiry.avoided:
+        few = {name for name in precisions if unpublished_few_bits(catalogs, model, name, by_family=by_family)}
+        return [frozenset({c.precision} & few) for c in configurations]
+    if workload.unknown_quality == "accept" or not (workload.has_quality_floor or workload.unknown_quality == "reject"):
+        return [frozenset()] * len(configurations)
+    shares = {name: quality_share(catalogs, model, name, by_family=by_family) for name in precisions}
     unread = {name for name, estimate in shares.items() if estimate is None or _lacks_a_floor(workload, estimate)}
     return [
         frozenset(

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from optimizer.inputs.catalog.kinds import OWNED
-from optimizer.inputs.catalog.quality import SIXTEEN_BIT, quality_share
+from optimizer.inputs.catalog.quality import SIXTEEN_BIT, quality_share, quality_spread
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.network import round_trip_ms
@@ -50,6 +50,10 @@ def _quality(scenario: Scenario, catalogs: Catalogs, deployments: Sequence[Deplo
     asked = {workload.name: workload.has_quality_floor for workload in scenario.workloads}
     for workload, unknown in _grouped((d.workload, _unknown(catalogs, d)) for d in deployments if d.quality is None):
         yield f"{workload}: nobody published what is kept of the model's quality by {unknown}"
+    assumed = {(d.workload, d.model, d.precision) for d in deployments if _assumed(catalogs, d)}
+    for workload, model, precision in sorted(assumed):
+        like_it = _like_it(catalogs, model, precision)
+        yield f"{workload}: nobody published what {model} keeps in {precision}; accepted is that {like_it}"
     kept = _grouped(
         (d.workload, f"{_reduced(d)} keeps {d.quality:.4f}")
         for d in deployments
@@ -63,8 +67,20 @@ def _unknown(catalogs: Catalogs, d: Deployment) -> str:
     """What of a deployment's precisions has no published quality: its weights, or its KV cache alone."""
     weights = quality_share(catalogs, d.model, d.precision)
     if weights is None:
-        return _reduced(d)
+        like_it = _like_it(catalogs, d.model, d.precision)
+        return f"{_reduced(d)}{like_it and f'; {like_it}'}"
     return f"a {d.kv_precision} KV cache ({d.precision} weights alone keep {weights.share:.4f})"
+
+
+def _assumed(catalogs: Catalogs, d: Deployment) -> bool:
+    """Whether models of its size speak for it, as the scenario accepts."""
+    return d.quality is not None and quality_share(catalogs, d.model, d.precision) is None
+
+
+def _like_it(catalogs: Catalogs, model: str, precision: str) -> str:
+    """What models of its size keep; empty where too few were evaluated."""
+    spread = quality_spread(catalogs, model, precision)
+    return "" if spread is None else spread.words
 
 
 def _reduced(d: Deployment) -> str:

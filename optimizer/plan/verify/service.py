@@ -198,12 +198,12 @@ def quality(claim: Claim) -> Findings:
         if d.model not in models:
             continue
         model = claim.catalogs.model(d.model)
-        weights = quality_share(claim.catalogs, model.id, d.precision)
+        weights = quality_share(claim.catalogs, model.id, d.precision, by_family=workload.unknown_quality == "family")
         kept = weights if d.kv_precision in SIXTEEN_BIT else None
         if kept is None:
             few_bits = weights is None and claim.catalogs.schemes[d.precision].weight_bits <= FEW_BITS
             avoided = few_bits and f"workloads[{d.workload}].unknown_quality" in claim.avoided
-            unasked = not workload.has_quality_floor and workload.unknown_quality == "avoid" and not avoided
+            unasked = not workload.has_quality_floor and workload.unknown_quality in ("avoid", "family") and not avoided
             known = unasked or workload.unknown_quality == "accept"
             yield known, f"{d.workload}: quality of {d.precision} with a {d.kv_precision} KV cache is unknown"
             continue
