@@ -6,13 +6,12 @@ import pytest
 from support.asking import CHAT, few_offers
 from support.scenarios import proven
 
-from optimizer.answers.explanation import savings
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT, alike_in_quality, quality_share, quality_spread
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.avoided import avoided
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
-from optimizer.plan.explain.unpublished import unpublished
+from optimizer.plan.explain.unpublished import savings, unpublished
 from optimizer.plan.grounds.warnings import warnings
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.verify.verify import verify
@@ -45,7 +44,10 @@ def test_each_unpublished_precision_is_priced_as_if_it_alone_were_accepted(few: 
         assert row.difference_usd == alone.monthly_cost_usd - bought.monthly_cost_usd
     assert "accepting fp8 in the KV cache without published quality" in rows
     cheaper = [row for row in rows.values() if row.difference_usd is not None and row.difference_usd < 0]
-    assert len(list(savings(list(rows.values())))) == len(cheaper) > 0
+    (said,) = savings(list(rows.values()))
+    assert said.startswith("accepting unpublished quality would save a month: $")
+    assert said.count("$") == len(cheaper) > 0
+    assert all(f"${-row.difference_usd:,.2f} with " in said for row in cheaper if row.difference_usd)
 
 
 @pytest.mark.parametrize("own", [{"min_quality": None}, {"unknown_quality": "accept"}])
@@ -131,7 +133,7 @@ def test_without_a_floor_few_bits_serve_where_models_of_its_size_speak_for_them(
 def test_rows_beside_a_plan_say_what_models_of_its_size_keep(few: Catalogs) -> None:
     inquiry = asked(few, UNPUBLISHED)
     rows = [row.change for row in unpublished(inquiry, proven(inquiry))]
-    assert "accepting fp8 without published quality; models of its size keep 0.983 to 1.008" in rows
+    assert "accepting fp8 without published quality (models of its size: 0.983 to 1.008)" in rows
 
 
 def test_sixteen_bit_formats_are_one_class() -> None:

@@ -27,6 +27,8 @@ from optimizer.plan.record.explanation import Alternative
 from optimizer.plan.record.fleet import PlannedFleet
 
 KIND = "unknown_quality"
+ACCEPTING = "accepting "
+UNPUBLISHED = " without published quality"
 
 
 def unpublished(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
@@ -40,8 +42,21 @@ def unpublished(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]
     for name in sorted({name for rows in unknown for names in rows for name in names}):
         keep = tuple(np.array([names <= {name} for names in rows], dtype=np.bool_) for rows in unknown)
         concerned = [choice for choice, rows in zip(accepting.options, unknown, strict=True) if {name} in rows]
-        change = f"accepting {name} without published quality{_of_its_size(inquiry, concerned, name)}"
+        change = f"{ACCEPTING}{name}{UNPUBLISHED}{_of_its_size(inquiry, concerned, name)}"
         yield compared(KIND, change, chosen, lambda: accepting, keep)
+
+
+def savings(found: Sequence[Alternative]) -> Iterator[str]:
+    """What keeping out costs of which nobody published what it keeps, in one sentence."""
+    less = {
+        item.change.removeprefix(ACCEPTING): -item.difference_usd
+        for item in found
+        if item.difference_usd is not None and item.difference_usd < 0
+    }
+    if less:
+        largest_first = sorted(less.items(), key=lambda item: (-item[1], item[0]))
+        each = (f"${usd:,.2f} with {name.replace(UNPUBLISHED, '')}" for name, usd in largest_first)
+        yield f"accepting unpublished quality would save a month: {', or '.join(each)}"
 
 
 def _of_its_size(inquiry: Inquiry, concerned: Sequence[WorkloadOptions], precision: str) -> str:
@@ -51,7 +66,7 @@ def _of_its_size(inquiry: Inquiry, concerned: Sequence[WorkloadOptions], precisi
     if not known or len(known) < len(spreads):
         return ""
     least, most = min(spread.least_share for spread in known), max(spread.most_share for spread in known)
-    return f"; models of its size keep {exactly(least)} to {exactly(most)}"
+    return f" (models of its size: {exactly(least)} to {exactly(most)})"
 
 
 def _accepting(inquiry: Inquiry, choice: WorkloadOptions) -> WorkloadOptions:

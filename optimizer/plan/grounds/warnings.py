@@ -27,7 +27,7 @@ def warnings(scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet, unpro
         unproven: Its periods where another plan of the week may cost less.
     """
     deployments = bought.deployments
-    kinds = (_not_measured(deployments), _quality(scenario, catalogs, deployments), _prices(deployments))
+    kinds = (_not_measured(deployments), _quality(scenario, catalogs, deployments), price_doubts(deployments))
     found = [text for kind in kinds for text in kind]
     found += [*_one_box(scenario, bought), *_together(scenario, deployments)]
     found += [*second_prices(catalogs, bought), *_shared(catalogs, bought.purchases)]
@@ -49,7 +49,7 @@ def _not_measured(deployments: Sequence[Deployment]) -> Iterator[str]:
 def _quality(scenario: Scenario, catalogs: Catalogs, deployments: Sequence[Deployment]) -> Iterator[str]:
     asked = {workload.name: workload.has_quality_floor for workload in scenario.workloads}
     for workload, unknown in _grouped((d.workload, _unknown(catalogs, d)) for d in deployments if d.quality is None):
-        yield f"{workload}: nobody published what is kept of the model's quality by {unknown}"
+        yield f"{workload}: nobody published what quality is kept by {unknown}"
     assumed = {(d.workload, d.model, d.precision) for d in deployments if _assumed(catalogs, d)}
     for workload, model, precision in sorted(assumed):
         like_it = _like_it(catalogs, model, precision)
@@ -68,8 +68,8 @@ def _unknown(catalogs: Catalogs, d: Deployment) -> str:
     weights = quality_share(catalogs, d.model, d.precision)
     if weights is None:
         like_it = _like_it(catalogs, d.model, d.precision)
-        return f"{_reduced(d)}{like_it and f'; {like_it}'}"
-    return f"a {d.kv_precision} KV cache ({d.precision} weights alone keep {weights.share:.4f})"
+        return f"{_reduced(d)}{like_it and f' ({like_it})'}"
+    return f"{_article(d.kv_precision)} KV cache ({d.precision} weights alone keep {weights.share:.4f})"
 
 
 def _assumed(catalogs: Catalogs, d: Deployment) -> bool:
@@ -84,7 +84,12 @@ def _like_it(catalogs: Catalogs, model: str, precision: str) -> str:
 
 
 def _reduced(d: Deployment) -> str:
-    return f"{d.precision} with a {d.kv_precision} KV cache"
+    return f"{d.precision} with {_article(d.kv_precision)} KV cache"
+
+
+def _article(precision: str) -> str:
+    """As it is said: an fp8, a bf16."""
+    return f"{'an' if precision.startswith(('f', 'i')) else 'a'} {precision}"
 
 
 def _grouped(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
@@ -95,13 +100,14 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     yield from ((what, ", ".join(dict.fromkeys(of))) for what, of in found.items())
 
 
-def _prices(deployments: Sequence[Deployment]) -> Iterator[str]:
+def price_doubts(deployments: Sequence[Deployment]) -> Iterator[str]:
+    """Whose price is old or not from a list, in one sentence."""
     doubted: dict[str, None] = {}
     for d in deployments:
         price = d.provenance
         doubts = [f"{price.price_age_days} days old"] if price.price_is_old else []
         doubts += [f"{price.price_confidence}, not listed"] if price.price_confidence != "listed" else []
-        if doubts:
+        if doubts and d.provider != OWNED:
             doubted[f"{d.gpus_per_instance}×{d.gpu} at {d.provider} ({' and '.join(doubts)})"] = None
     if doubted:
         yield f"ask for a quote, the price may not be today's: {', '.join(doubted)}"
@@ -118,7 +124,7 @@ def _shared(catalogs: Catalogs, purchases: Sequence[Purchase]) -> Iterator[str]:
         elif offer.provider != OWNED and (seller is None or seller.whole_gpu == "unknown"):
             unread[offer.provider] = None
     if unread:
-        yield f"{', '.join(unread)}: nobody read whether a GPU there is yours alone; have it confirmed"
+        yield f"ask {', '.join(unread)} whether a GPU is yours alone: nobody read that in the terms"
 
 
 def _one_box(scenario: Scenario, bought: PlannedFleet) -> Iterator[str]:
@@ -132,7 +138,7 @@ def _one_box(scenario: Scenario, bought: PlannedFleet) -> Iterator[str]:
         replicas = sum(d.replicas for d in serving)
         which = f"all {replicas} replicas stand" if replicas > 1 else "its one replica stands"
         where = f"one {serving[0].instance_type} at {serving[0].provider}"
-        yield f"{workload.name}: {which} on {where}; while that is down nothing is served (policy.availability)"
+        yield f"{workload.name}: {which} on {where}: nothing is served while that is down"
 
 
 def _together(scenario: Scenario, deployments: Sequence[Deployment]) -> Iterator[str]:
