@@ -27,7 +27,7 @@ def warnings(scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet, unpro
         unproven: Its periods where another plan of the week may cost less.
     """
     deployments = bought.deployments
-    kinds = (_not_measured(deployments), _quality(scenario, catalogs, deployments), price_doubts(deployments))
+    kinds = (not_measured(deployments), _quality(scenario, catalogs, deployments), price_doubts(deployments))
     found = [text for kind in kinds for text in kind]
     found += [*_one_box(scenario, bought), *_together(scenario, deployments)]
     found += [*second_prices(catalogs, bought), *_shared(catalogs, bought.purchases)]
@@ -36,7 +36,8 @@ def warnings(scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet, unpro
     return list(dict.fromkeys([*found, *_rounded_up(scenario, unproven)]))
 
 
-def _not_measured(deployments: Sequence[Deployment]) -> Iterator[str]:
+def not_measured(deployments: Sequence[Deployment]) -> Iterator[str]:
+    """What each speed lacks that is an estimate."""
     notes = _grouped(
         (d.provenance.performance_note, f"{d.workload} on {d.gpu}")
         for d in deployments
@@ -48,8 +49,9 @@ def _not_measured(deployments: Sequence[Deployment]) -> Iterator[str]:
 
 def _quality(scenario: Scenario, catalogs: Catalogs, deployments: Sequence[Deployment]) -> Iterator[str]:
     asked = {workload.name: workload.has_quality_floor for workload in scenario.workloads}
-    for workload, unknown in _grouped((d.workload, _unknown(catalogs, d)) for d in deployments if d.quality is None):
-        yield f"{workload}: nobody published what quality is kept by {unknown}"
+    unknown = _grouped((d.workload, _unknown(catalogs, d)) for d in deployments if d.quality is None)
+    for which, workloads in _grouped((which, workload) for workload, which in unknown):
+        yield f"{workloads}: nobody published what quality is kept by {which}"
     assumed = {(d.workload, d.model, d.precision) for d in deployments if _assumed(catalogs, d)}
     for workload, model, precision in sorted(assumed):
         like_it = _like_it(catalogs, model, precision)
@@ -69,7 +71,8 @@ def _unknown(catalogs: Catalogs, d: Deployment) -> str:
     if weights is None:
         like_it = _like_it(catalogs, d.model, d.precision)
         return f"{_reduced(d)}{like_it and f' ({like_it})'}"
-    return f"{_article(d.kv_precision)} KV cache ({d.precision} weights alone keep {weights.share:.4f})"
+    alone = f" ({d.precision} weights alone keep {weights.share:.4f})" if weights.share < 1 else ""
+    return f"{_article(d.kv_precision)} KV cache{alone}"
 
 
 def _assumed(catalogs: Catalogs, d: Deployment) -> bool:
@@ -136,7 +139,8 @@ def _one_box(scenario: Scenario, bought: PlannedFleet) -> Iterator[str]:
         if workload.name in by_api or len(boxes) != 1 or max(d.instances for d in serving) > 1:
             continue
         replicas = sum(d.replicas for d in serving)
-        which = f"all {replicas} replicas stand" if replicas > 1 else "its one replica stands"
+        several = "both replicas stand" if replicas == 2 else f"all {replicas} replicas stand"
+        which = several if replicas > 1 else "its one replica stands"
         where = f"one {serving[0].instance_type} at {serving[0].provider}"
         yield f"{workload.name}: {which} on {where}: nothing is served while that is down"
 

@@ -6,14 +6,15 @@ from typing import Final
 
 from optimizer.base.figures import figure
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
+from optimizer.inputs.requirements.avoided import SPEED
 from optimizer.plan.grounds.question import NOTHING_BUT_BOUNDS
-from optimizer.plan.grounds.warnings import price_doubts
+from optimizer.plan.grounds.warnings import not_measured, price_doubts
 from optimizer.plan.readback.summary import EVERYWHERE
 from optimizer.plan.record.explanation import Alternative, Explanation, TrackRecord
 from optimizer.plan.record.fleet import Deployment, Hosted
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.confirmed import confirmed_in_short, confirmed_line
-from optimizer.report.layout.amounts import change, money, percent
+from optimizer.report.layout.amounts import change, money, percent, plural
 from optimizer.report.layout.elements import Section, Table
 
 UNKNOWN_QUALITY: Final = "unknown_quality"
@@ -41,7 +42,7 @@ PROOF_WORDS: Final = {
     "unproven": "no plan found in time, none excluded",
     "failed": "failed",
 }
-REST: Final = "the rest: --verbose, --format markdown, or optimizer report"
+REST: Final = "all of it: --verbose"
 
 
 def question_section(report: PlanReport) -> Section:
@@ -165,16 +166,19 @@ def shortened(summary: str) -> str:
 def signing_section(report: PlanReport) -> Section:
     """What to settle before signing, and the one benchmark to run; a promise that simulated requests break is first.
 
-    Doubts about prices stand with the plan, and what was accepted right below the answer.
+    Doubts about prices stand with the plan; what was accepted stands right below the answer, estimates with their
+    benchmark.
     """
     explained, tried = report.explanation, report.simulation
     lines = [confirmed_line(tried)] if tried is not None and tried.holds is False else []
-    told = {*price_doubts(report.deployments)}
+    estimated = any(item.field == SPEED for item in report.accepted)
+    told = {*price_doubts(report.deployments), *(not_measured(report.deployments) if estimated else ())}
     warnings = [text for text in explained.warnings if text not in told]
-    lines += warnings[:MAX_WARNINGS]
-    if len(warnings) > MAX_WARNINGS:
-        lines.append(f"and {len(warnings) - MAX_WARNINGS} more to settle: --verbose")
-    return Section("Before you sign", (*lines, *settled_by(explained)))
+    if len(warnings) > MAX_WARNINGS + 1:
+        warnings = [*warnings[:MAX_WARNINGS], f"and {len(warnings) - MAX_WARNINGS} more to settle: --verbose"]
+    lines += warnings
+    lines += settled_by(explained.model_copy(update={"benchmark": None}) if estimated else explained)
+    return Section("Before you sign", tuple(lines))
 
 
 def settled_by(explained: Explanation) -> Iterator[str]:
@@ -195,8 +199,8 @@ def proof_section(report: PlanReport) -> Section:
         f"{proven_of(report)}{PROOF_WORDS[report.outcome]}{narrow}{gap}",
         f"{passed} of {len(checks)} checks hold" if checks else "",
         confirmed_in_short(report.simulation),
-        _record(report.explanation.track_record),
-        f"{missing} comparisons were left out when a limit was reached" if missing else "",
+        _record(report.explanation.track_record) if report.deployments else "",
+        f"{missing} {plural('comparison', missing)} left out when a limit was reached" if missing else "",
         REST,
     )
     return Section("How sure", tuple(filter(None, lines)), run_in=True)
@@ -214,4 +218,5 @@ def _record(record: TrackRecord | None) -> str:
     if record is None:
         return ""
     plans = f"{record.plans:,} plans on {percent(record.confidence)} bounds"
-    return f"{record.kept_share:.1%} of {plans} kept {record.targets} when measured (docs/accuracy.md)"
+    kept = percent(round(record.kept_share, 3))
+    return f"{kept} of {plans} kept {record.targets} when measured (docs/accuracy.md)"

@@ -95,7 +95,7 @@ def plan_answer(report: PlanReport, verbose: bool) -> WrittenAnswer:
     """The whole answer."""
     said = [item.text for item in report.accepted] if report.monthly_cost_usd is not None else []
     said += [_saved(report, verbose)] if report.simplicity else []
-    title, beside = f"Plan for {report.scenario}", " ".join(filter(None, said))
+    title, beside = f"Plan for {report.scenario}", " ".join(f"{text}." for text in said if text)
     return WrittenAnswer(plan_sections(report, verbose), report.explanation.summary, title, beside)
 
 
