@@ -56,7 +56,7 @@ def savings(found: Sequence[Alternative]) -> Iterator[str]:
     if less:
         largest_first = sorted(less.items(), key=lambda item: (-item[1], item[0]))
         each = (f"${usd:,.2f} with {name.replace(UNPUBLISHED, '')}" for name, usd in largest_first)
-        yield f"accepting unpublished quality would save a month: {', or '.join(each)}"
+        yield f"accepting unpublished quality (unknown_quality) would save a month: {', or '.join(each)}"
 
 
 def _of_its_size(inquiry: Inquiry, concerned: Sequence[WorkloadOptions], precision: str) -> str:

@@ -109,8 +109,7 @@ def _saved(report: PlanReport, verbose: bool) -> str:
 
 def plan_sections(report: PlanReport, verbose: bool = False) -> tuple[Section, ...]:
     """The report's sections in reading order: the answer, the reason, the way out, the proof."""
-    in_short = not verbose and report.monthly_cost_usd is not None
-    sections = [question_in_short(report) if in_short else question_section(report)]
+    sections = [question_section(report) if verbose else question_in_short(report)]
     if report.monthly_cost_usd is None:
         sections += [*_ways_out(report), *(_appendix(report) if verbose else ()), _basis(report, verbose)]
     elif verbose:
