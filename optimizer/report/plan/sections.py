@@ -135,7 +135,9 @@ def _reasons(report: PlanReport) -> Iterator[Section]:
     yield schedule_section(report)
     yield choices_section(explained)
     command = () if explained.benchmark is None else (explained.benchmark.command,)
-    yield Section("Before you sign", (*explained.warnings, *settled_by(explained), *command))
+    told_above = {*price_doubts(report.deployments)}
+    warnings = (text for text in explained.warnings if text not in told_above)
+    yield Section("Before you sign", (*warnings, *settled_by(explained), *command))
     yield placement_section(report.placement, report.deployments, len(report.periods))
     yield Section("What binds", tuple(item.text for item in explained.binding))
     yield Section("What holds with room", tuple(item.text for item in explained.requirements if not item.binding))
