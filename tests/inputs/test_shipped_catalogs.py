@@ -286,8 +286,8 @@ def test_models_of_its_size_stand_in_for_a_model_that_nobody_evaluated_only_wher
     # 33 evaluations of 18 models of 15 to 80 billion parameters
     assert (assumed.share, assumed.worst_share, assumed.sources) == (0.987, 0.851, ("quality-spread-2026-11",))
     assert assumed.basis == (
-        "assumed, nobody published it: 18 models of its size keep 0.983 to 1.008 of the 16-bit score "
-        "(9 of 10 evaluations at least 0.987)"
+        "assumed, nobody published it: 18 models of its size keep 0.983 to 1.008 of the 16-bit score, "
+        "9 of 10 evaluations at least 0.987"
     )
     published = quality_share(catalogs, "llama-3.1-8b", "fp8", by_family=True)
     assert published == quality_share(catalogs, "llama-3.1-8b", "fp8")

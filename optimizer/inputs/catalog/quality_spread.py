@@ -64,6 +64,6 @@ class QualitySpread(Strict):
     def words(self) -> str:
         """Whose figures these are and how far they spread."""
         by = f" by {self.recipe}" if self.recipe else ""
-        low = f" (9 of 10 evaluations at least {exactly(self.low_share)})" if self.low_share > self.least_share else ""
+        low = f", 9 of 10 evaluations at least {exactly(self.low_share)}" if self.low_share > self.least_share else ""
         kept = f"{exactly(self.least_share)} to {exactly(self.most_share)} of the 16-bit score"
         return f"{self.models} models of its size keep {kept}{by}{low}"

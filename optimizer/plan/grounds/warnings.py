@@ -105,15 +105,19 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 def price_doubts(deployments: Sequence[Deployment]) -> Iterator[str]:
     """Whose price is old or not from a list, in one sentence."""
-    doubted: dict[str, None] = {}
-    for d in deployments:
-        price = d.provenance
-        doubts = [f"{price.price_age_days} days old"] if price.price_is_old else []
-        doubts += [f"{price.price_confidence}, not listed"] if price.price_confidence != "listed" else []
-        if doubts and d.provider != OWNED:
-            doubted[f"{d.gpus_per_instance}×{d.gpu} at {d.provider} ({' and '.join(doubts)})"] = None
+    rented = [d for d in deployments if d.provider != OWNED]
+    doubts = _grouped((_doubt(d), f"{d.gpus_per_instance}×{d.gpu} at {d.provider}") for d in rented if _doubt(d))
+    doubted = ", ".join(f"{offers} ({doubt})" for doubt, offers in doubts)
     if doubted:
-        yield f"ask for a quote, the price may not be today's: {', '.join(doubted)}"
+        yield f"ask for a quote, the price may not be today's: {doubted}"
+
+
+def _doubt(d: Deployment) -> str:
+    """What speaks against its price; empty where nothing does."""
+    price = d.provenance
+    old = f"{price.price_age_days} days old" if price.price_is_old else ""
+    unlisted = f"{price.price_confidence}, not listed" if price.price_confidence != "listed" else ""
+    return " and ".join(filter(None, (old, unlisted)))
 
 
 def _shared(catalogs: Catalogs, purchases: Sequence[Purchase]) -> Iterator[str]:
