@@ -48,6 +48,7 @@ LISTINGS: Final = (
     "precisions",
     "kernels",
     "quality",
+    "quality-spreads",
     "engines",
     "serverless",
     "ancillary",

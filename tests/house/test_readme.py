@@ -87,7 +87,8 @@ def test_the_main_command_runs(optimizer: Command, monkeypatch: pytest.MonkeyPat
 
 def test_the_example_has_the_sections_of_a_plan(planned: Callable[[str], PlanReport]) -> None:
     (example,) = blocks("text")
-    titles = [line for line in example.partition("\n\n")[2].splitlines() if line and not line.startswith(" ")]
+    lines = example.partition("\n\n")[2].splitlines()
+    titles = [line.partition(": ")[0] for line in lines if line and not line.startswith(" ")]
     assert titles == [section.title for section in plan_sections(planned("chat-8b"))]
     assert re.match(r"\$[\d,]+\.\d\d a month for chat-8b, [^:]*proven[^:]*: ", example)
 

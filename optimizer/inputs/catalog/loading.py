@@ -18,6 +18,7 @@ from optimizer.inputs.catalog.deploying import DeployFacts, DeployName, EngineFl
 from optimizer.inputs.catalog.kinds import Link
 from optimizer.inputs.catalog.loading_terms import Priced, priced
 from optimizer.inputs.catalog.models import Model, ModelAlias
+from optimizer.inputs.catalog.quality_spread import QualitySpread
 from optimizer.inputs.catalog.records import Catalogs, Gpu
 from optimizer.inputs.catalog.shipped import shipped_dir
 from optimizer.inputs.catalog.thinking import ThinkingLength
@@ -76,6 +77,7 @@ TABLES: Final[dict[str, CsvTable[Any]]] = {
     "schemes": CsvTable(("precision_schemes.csv",), catalog.PrecisionScheme, "id"),
     "kernels": CsvTable(("kernel_support.csv",), catalog.KernelSupport, "scheme, architecture"),
     "quality": CsvTable(("quality.csv",), catalog.QualityFigure, "model, scheme, benchmark, tool, source"),
+    "quality_spreads": CsvTable(("quality_spreads.csv",), QualitySpread, "scheme, recipe, from_params_b"),
     "engines": CsvTable(("engines.csv",), engine_rows.Engine, "id"),
     "engine_defaults": CsvTable(
         ("engine_defaults.csv",), engine_rows.EngineDefault, "engine, setting, before_version, gpu, min_memory_gib"
@@ -123,6 +125,7 @@ REFERENCES: Final = (
     ("kernels", "scheme", "schemes"),
     ("quality", "model", "models"),
     ("quality", "scheme", "schemes"),
+    ("quality_spreads", "scheme", "schemes"),
     ("engines", "schemes", "schemes"),
     ("engine_defaults", "engine", "engines"),
     ("engine_flags", "engine", "engines"),
@@ -254,6 +257,7 @@ def _assembled(rows: AllRows, gpus: Mapping[str, Gpu], on_own_terms: Priced) -> 
         schemes=by_key("schemes"),
         kernel_support=by_key("kernels"),
         quality=in_order("quality"),
+        quality_spreads=in_order("quality_spreads"),
         engines=by_key("engines"),
         engine_defaults=in_order("engine_defaults"),
         calibration=in_order("calibration"),

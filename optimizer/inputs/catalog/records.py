@@ -25,6 +25,7 @@ from optimizer.inputs.catalog.kinds import (
     QuantizedPart,
 )
 from optimizer.inputs.catalog.models import Model, ModelAlias
+from optimizer.inputs.catalog.quality_spread import QualitySpread
 from optimizer.inputs.catalog.quantities import Count, NonNegative, Positive, UnitShare
 from optimizer.inputs.catalog.terms import OfferAlias, Terms
 from optimizer.inputs.catalog.thinking import ThinkingLength
@@ -247,6 +248,7 @@ class Catalogs:
     schemes: Mapping[str, PrecisionScheme]
     kernel_support: Mapping[tuple[str, str], KernelSupport]
     quality: tuple[QualityFigure, ...]
+    quality_spreads: tuple[QualitySpread, ...]
     engines: Mapping[str, Engine]
     engine_defaults: tuple[EngineDefault, ...]
     calibration: tuple[CalibrationEntry, ...]

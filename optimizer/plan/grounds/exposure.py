@@ -204,7 +204,7 @@ def _qualities(inquiry: Inquiry, chosen: PlannedFleet, used: Sequence[Measurable
     quality = {(group.workload, d.precision): d for group, d in zip(used, chosen.deployments, strict=True)}
     for (workload, precision), d in quality.items():
         options = inquiry.options[workload]
-        if options.workload.min_quality is not None and precision not in SIXTEEN_BIT and (d.quality or 0) < 1:
+        if options.workload.has_quality_floor and precision not in SIXTEEN_BIT and (d.quality or 0) < 1:
             rows = np.array([c.precision == precision for c in options.configurations], dtype=np.bool_)
             yield _estimate(
                 "quality",
