@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from optimizer.answers.page import Page, page
     from optimizer.answers.simulate import arrivals_of, simulate
     from optimizer.answers.verify import verify_plan
+    from optimizer.answers.watch.types import WatchReport
+    from optimizer.answers.watch.watch import watch
     from optimizer.answers.why_not import WhyNot, why_not
     from optimizer.base.errors import Finding, InputError, OptimizerError, SolverFailure, VerificationFailed
     from optimizer.base.progress import Progress
@@ -106,6 +108,7 @@ __all__ = [
     "Validation",
     "Verification",
     "VerificationFailed",
+    "WatchReport",
     "WhyNot",
     "add_model",
     "arrivals_of",
@@ -144,6 +147,7 @@ __all__ = [
     "validate",
     "validate_decisions",
     "verify_plan",
+    "watch",
     "why_not",
     "write_overlay",
 ]

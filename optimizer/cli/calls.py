@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from optimizer.answers.simulate import planned as planned
     from optimizer.answers.simulate import simulate as simulate
     from optimizer.answers.verify import verify_plan as verify_plan
+    from optimizer.answers.watch.watch import watch as watch
     from optimizer.answers.why_not import WHY_NOT_PHASES as WHY_NOT_PHASES
     from optimizer.answers.why_not import why_not as why_not
     from optimizer.cli.progress import watched as watched
@@ -136,5 +137,6 @@ if TYPE_CHECKING:
     from optimizer.report.plan.why_not import why_not_answer as why_not_answer
     from optimizer.report.simulation import simulation_answer as simulation_answer
     from optimizer.report.verify import verification_answer as verification_answer
+    from optimizer.report.watch import watch_answer as watch_answer
 else:
     __getattr__ = on_first_use(__name__)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from optimizer.cli.schema import schema as schema
     from optimizer.cli.simulate import simulate as simulate
     from optimizer.cli.verify import verify as verify
+    from optimizer.cli.watch import watch as watch
     from optimizer.cli.why_not import why_not as why_not
 else:
     __getattr__ = on_first_use(__name__)
@@ -48,6 +49,7 @@ COMMANDS: Final = {
     "export": "Files that deploy a plan: a folder a deployment, and a README that says in which order to run what.",
     "benchmark": "The runs that can falsify a plan's promises, as scripts of a load generator, dearest doubts first.",
     "check": "Whether benchmarks keep a plan's promises: exit code 0 kept, 1 broken, 4 undecided, 2 another run.",
+    "watch": "Whether what runs is what was planned: exit code 0 within, 1 drifted, 4 can't tell, 2 other metrics.",
     "predict": "What a configuration delivers: TTFT, TPOT and throughput with their 90 % intervals.",
     "calibrate": "Fit the model's constants to measurements; the errors before and after are printed.",
     "validate": "Prediction errors on measurements, by metric, GPU, engine and so on; worst groups named.",

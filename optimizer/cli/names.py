@@ -31,6 +31,7 @@ SCHEMAS: Final = (
     "scenario",
     "simulate",
     "verify",
+    "watch",
     "why-not",
 )
 LISTINGS: Final = (

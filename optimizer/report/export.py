@@ -11,6 +11,7 @@ from optimizer.answers.compare.types import Comparison
 from optimizer.answers.frontier import Frontier
 from optimizer.answers.gate.types import GateReport
 from optimizer.answers.lifecycle.types import LifecycleReport
+from optimizer.answers.watch.types import WatchReport
 from optimizer.answers.why_not import WhyNot
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.inputs.scenario.scenario import Scenario
@@ -32,6 +33,7 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "scenario": Scenario,
     "simulate": Simulation,
     "verify": Verification,
+    "watch": WatchReport,
     "why-not": WhyNot,
 }
 Content = BaseModel | Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""How those who deploy a plan call things: the flags of an engine's release, and names of GPUs and clouds in tools."""
+"""How those who deploy a plan call things: flags and metrics of an engine's release, names in tools."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -32,6 +32,20 @@ Setting = Literal[
 """What a server is told; and its image by vendor of GPU, its start command, the metric of running requests, and those
 whose quantized checkpoints it is known to load."""
 
+Quantity = Literal[
+    "requests",
+    "input_tokens",
+    "output_tokens",
+    "ttft_s",
+    "tpot_s",
+    "e2e_s",
+    "kv_cache_share",
+    "prompt_tokens",
+    "cached_prompt_tokens",
+    "replica_label",
+]
+"""Counters of finished requests and prompt tokens, histograms of a request's tokens and latencies, the share of the KV
+cache that is in use, and the label by which replicas in one process are told apart."""
 Subject = Literal["gpu", "vendor", "provider", "provider_spot", "device_variable", "image"]
 
 
@@ -54,6 +68,20 @@ class EngineFlag(Strict):
     """Told to whoever deploys, where the row is used."""
 
 
+class EngineMetric(Strict):
+    """What a release of an engine calls a quantity where Prometheus reads it."""
+
+    engine: str
+    version: str
+    quantity: Quantity
+    metric: str
+    """A counter with its `_total`; a histogram without `_bucket`, `_sum`, `_count`; or the name of a label."""
+    status: FigureStatus
+    source: str
+    as_of: date
+    note: str = ""
+
+
 class DeployName(Strict):
     """What a deployment tool calls a GPU, a vendor's resource or a cloud."""
 
@@ -71,9 +99,10 @@ class DeployName(Strict):
 
 @dataclass(frozen=True)
 class DeployFacts:
-    """All that is known of how to say a plan to engines and tools."""
+    """All that is known of how to say a plan to engines and tools, and how engines say what they do."""
 
     flags: tuple[EngineFlag, ...] = ()
+    metrics: tuple[EngineMetric, ...] = ()
     names: tuple[DeployName, ...] = ()
 
     def versions(self, engine: str) -> tuple[str, ...]:
@@ -93,3 +122,12 @@ class DeployFacts:
     def name(self, tool: str, subject: Subject, own: str) -> str | None:
         """The one name that a tool has for one of ours; None where nobody recorded it."""
         return next(iter(self.names_of(tool, subject, own)), None)
+
+    def metrics_of(self, engine: str, version: str) -> dict[Quantity, str]:
+        """What a release calls each quantity that it tells; empty where nobody recorded the release."""
+        rows = (row for row in self.metrics if (row.engine, row.version) == (engine, version))
+        return {row.quantity: row.metric for row in rows}
+
+    def metric_versions(self, engine: str) -> tuple[str, ...]:
+        """Releases of an engine whose metrics are known."""
+        return tuple(sorted({row.version for row in self.metrics if row.engine == engine}))

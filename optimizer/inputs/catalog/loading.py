@@ -14,7 +14,7 @@ from optimizer.inputs.catalog import engines as engine_rows
 from optimizer.inputs.catalog import records as catalog
 from optimizer.inputs.catalog import terms as own
 from optimizer.inputs.catalog.csv_tables import AllRows, CsvTable, LocatedRow, Rows
-from optimizer.inputs.catalog.deploying import DeployFacts, DeployName, EngineFlag
+from optimizer.inputs.catalog.deploying import DeployFacts, DeployName, EngineFlag, EngineMetric
 from optimizer.inputs.catalog.kinds import Link
 from optimizer.inputs.catalog.loading_terms import Priced, priced
 from optimizer.inputs.catalog.models import Model, ModelAlias
@@ -83,6 +83,7 @@ TABLES: Final[dict[str, CsvTable[Any]]] = {
         ("engine_defaults.csv",), engine_rows.EngineDefault, "engine, setting, before_version, gpu, min_memory_gib"
     ),
     "engine_flags": CsvTable(("engine_flags.csv",), EngineFlag, "engine, version, setting, planned"),
+    "engine_metrics": CsvTable(("engine_metrics.csv",), EngineMetric, "engine, version, quantity"),
     "deploy_names": CsvTable(("deploy_names.csv",), DeployName, "tool, subject, id, name"),
     "calibration": CsvTable(("calibration.csv",), catalog.CalibrationEntry, "parameter, group"),
     "kept_promises": CsvTable(("kept_promises.csv",), catalog.KeptPromises, "targets, confidence"),
@@ -129,6 +130,7 @@ REFERENCES: Final = (
     ("engines", "schemes", "schemes"),
     ("engine_defaults", "engine", "engines"),
     ("engine_flags", "engine", "engines"),
+    ("engine_metrics", "engine", "engines"),
     ("offers", "gpu", "gpus"),
     ("owned", "gpu", "gpus"),
     ("price_checks", "gpu", "gpus"),
@@ -267,6 +269,8 @@ def _assembled(rows: AllRows, gpus: Mapping[str, Gpu], on_own_terms: Priced) -> 
         offer_aliases=in_order("offer_aliases"),
         serverless=in_order("serverless"),
         ancillary=in_order("ancillary"),
-        deploying=DeployFacts(flags=in_order("engine_flags"), names=in_order("deploy_names")),
+        deploying=DeployFacts(
+            flags=in_order("engine_flags"), metrics=in_order("engine_metrics"), names=in_order("deploy_names")
+        ),
         engine_places={str(key): f"{placed.file}:{placed.line}" for key, placed in rows["engines"].items()},
     )

@@ -1,0 +1,1 @@
+"""What serves today held against what was planned: the metrics of engines, read once or twice."""

@@ -1,0 +1,91 @@
+"""What counts and buckets bound: a rate, the mean of a histogram, between which values a percentile lies."""
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Final
+
+import numpy as np
+
+from optimizer.answers.watch.window import Histogram
+from optimizer.performance.simulation.statistics import STRETCHES
+from optimizer.plan.benchmark.runs import SURE
+
+Z: Final = NormalDist().inv_cdf(SURE)
+SAME_EDGE: Final = 1e-9
+"""Relative: edges pass through text."""
+
+
+@dataclass(frozen=True)
+class Between:
+    """A figure, and between which two it lies."""
+
+    value: float
+    low: float
+    high: float
+
+
+def rate_between(count: float, cv2: float, seconds: float) -> Between:
+    """Requests a second, from how many came in so many seconds: the score interval of a Poisson mean.
+
+    Args:
+        count: Requests.
+        cv2: Squared variation of the gaps between them, 1 for Poisson arrivals.
+        seconds: Of all replicas together.
+    """
+    spread = Z * Z * cv2
+    middle, half = count + spread / 2, math.sqrt(count * spread + spread * spread / 4)
+    return Between(count / seconds, (middle - half) / seconds, (middle + half) / seconds)
+
+
+def mean_between(h: Histogram, together: float = 1.0) -> Between | None:
+    """The mean of what is behind a histogram, which its sum tells exactly, and how far it may be from that of all.
+
+    The error is that of the widest spread that buckets and sum allow: all values at the lower ends of their buckets,
+    and what the sum holds more spent on moving values to the upper ends, the largest first, since squares grow fastest
+    there. In the last bucket one value may take all that is left.
+
+    Args:
+        h: Non-negative values.
+        together: So many values at a time resemble each other and count as one.
+
+    Returns:
+        None where it has no sum, or too few values to say how far they spread.
+    """
+    independent = h.count / max(together, 1.0)
+    if not math.isfinite(h.total) or independent < STRETCHES:
+        return None
+    mean = h.total / h.count
+    low = np.concatenate([[0.0], h.edges[:-1]])
+    spare = max(h.total - float(np.sum(h.counts * low)), 0.0)
+    high = np.where(np.isinf(h.edges), low + spare, h.edges)
+    # (b,) from the highest bucket down: by how much its values are moved up
+    room = (h.counts * (high - low))[::-1]
+    moved = np.clip(spare - (np.cumsum(room) - room), 0.0, room)[::-1]
+    squares = float(np.sum(h.counts * low**2) + np.sum(moved * (low + high)))
+    error = Z * math.sqrt(max(squares / h.count - mean**2, 0.0) / independent)
+    return Between(mean, max(mean - error, 0.0), mean + error)
+
+
+def within_between(h: Histogram, limit: float) -> tuple[int, int]:
+    """How many values are within a limit, at least and at most: those in the limit's own bucket may be or not."""
+    cumulated = np.cumsum(h.counts)
+    sure = h.edges <= limit * (1 + SAME_EDGE)
+    at_least = cumulated[sure][-1] if np.any(sure) else 0.0
+    at_most = cumulated[h.edges >= limit * (1 - SAME_EDGE)][0]
+    return round(float(at_least)), round(float(at_most))
+
+
+def percentile_between(h: Histogram, share: float) -> tuple[float, float]:
+    """The bucket in which a percentile of the values lies, infinite above where it is the last."""
+    bucket = int(np.argmax(np.cumsum(h.counts) >= share * h.count))
+    return float(h.edges[bucket - 1]) if bucket else 0.0, float(h.edges[bucket])
+
+
+def share_between(share: float, requests: float) -> Between | None:
+    """A share of tokens: no mean of shares spreads further than if each request had all or none."""
+    if requests < STRETCHES:
+        return None
+    kept = min(max(share, 0.0), 1.0)
+    error = Z * math.sqrt(kept * (1 - kept) / requests)
+    return Between(share, share - error, share + error)

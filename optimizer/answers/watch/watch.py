@@ -1,0 +1,144 @@
+"""`watch`: whether what runs is what was planned, by what its servers tell Prometheus."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Final
+
+from optimizer.answers.watch.judged import Watched
+from optimizer.answers.watch.planned import PlannedReplica, planned_replica
+from optimizer.answers.watch.scrapes import observe
+from optimizer.answers.watch.types import WatchedBill, WatchedFigure, WatchReport, WatchVerdict
+from optimizer.answers.watch.window import Window
+from optimizer.base.errors import Finding, InputError
+from optimizer.base.units import SECONDS_PER_HOUR
+from optimizer.inputs.catalog.deploying import Quantity
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.benchmark.runs import SURE
+from optimizer.plan.record.report import PlanReport
+
+GRAVEST_FIRST: Final[tuple[WatchVerdict, ...]] = ("drifted", "undecided", "within")
+TOLERANCE: Final = 0.1
+MILLION: Final = 1_000_000
+
+
+def watch(
+    sources: Sequence[str],
+    report: PlanReport,
+    scenario: Scenario,
+    catalogs: Catalogs,
+    *,
+    deployment: str | None = None,
+    interval_s: float | None = None,
+    tolerance: float = TOLERANCE,
+) -> WatchReport:
+    """Holds the metrics of a deployment's servers against what is planned of it.
+
+    Args:
+        sources: URLs, one a replica; or one file, or two, the earlier first. A folder holds a file for each replica.
+        report: The plan.
+        scenario: What it was made for.
+        catalogs: Those that it was made from.
+        deployment: Whose metrics they are; needed where the plan has several.
+        interval_s: Seconds between two reads of URLs, or between two files that bear no time stamps.
+        tolerance: By how much load and cache may differ from the plan, as a share of it.
+
+    Returns:
+        A verdict on each quantity and on all of them, and what a million tokens cost.
+
+    Raises:
+        InputError: there is no such deployment, nobody recorded what its engine calls its metrics, or a source cannot
+            be read or tells of something else.
+    """
+    planned = planned_replica(report, scenario, catalogs, deployment)
+    metrics = _names(planned, catalogs)
+    window = Window(observe(sources, interval_s), metrics.get("replica_label", ""))
+    _check_model(window, metrics)
+    replicas = len(window.replicas(metrics["requests"]))
+    watched = Watched(planned, window, metrics, replicas, tolerance)
+    figures = list(watched.figures())
+    verdicts = {each.verdict for each in figures}
+    d = planned.d
+    return WatchReport(
+        verdict=next(verdict for verdict in GRAVEST_FIRST if verdict in verdicts),
+        scenario=report.scenario,
+        plan=report.plan_id,
+        deployment=planned.name,
+        engine=d.engine,
+        engine_version=d.engine_version,
+        moments=window.moments,
+        seconds=window.seconds,
+        replicas=replicas,
+        planned_replicas=[entry.replicas for entry in d.schedule if entry.requests_per_second > 0],
+        tolerance=tolerance,
+        sure=SURE,
+        figures=figures,
+        bill=_bill(watched),
+        notes=_notes(planned, catalogs, figures),
+    )
+
+
+def _names(planned: PlannedReplica, catalogs: Catalogs) -> dict[Quantity, str]:
+    """What the planned release calls its metrics.
+
+    Raises:
+        InputError: nobody recorded it.
+    """
+    d = planned.d
+    metrics = catalogs.deploying.metrics_of(d.engine, d.engine_version)
+    if "requests" not in metrics:
+        known = ", ".join(catalogs.deploying.metric_versions(d.engine)) or "none"
+        problem = f"the metrics of {d.engine} {d.engine_version} are not known; known releases of it: {known}"
+        raise InputError([Finding("PLAN", 0, "engine_version", problem, "--catalogs with an engine_metrics.csv")])
+    return metrics
+
+
+def _check_model(window: Window, metrics: dict[Quantity, str]) -> None:
+    """That the servers tell of requests, and of one model.
+
+    Raises:
+        InputError: they do not.
+    """
+    metric = metrics["requests"]
+    if not window.replicas(metric):
+        hint = "is it another engine, or a release that calls it otherwise?"
+        raise InputError([Finding("--metrics", 0, metric, "no server tells of it", hint)])
+    models = window.models(metric)
+    if len(models) > 1:
+        problem = f"several models in one place: {', '.join(models)}"
+        raise InputError([Finding("--metrics", 0, metric, problem, "give the servers of one deployment")])
+
+
+def _bill(watched: Watched) -> WatchedBill | None:
+    """What tokens cost at the rate that was seen, at the planned price of a replica's hour."""
+    planned, d = watched.planned, watched.planned.d
+    requests, prompt, answer = (watched.per_second(name) for name in ("requests", "input_tokens", "output_tokens"))
+    if requests is None or prompt is None or answer is None or prompt + answer <= 0:
+        return None
+    return WatchedBill(
+        usd_per_month=d.monthly_cost_usd,
+        usd_per_replica_hour=planned.usd_per_hour,
+        requests_per_second=requests,
+        tokens_per_second=prompt + answer,
+        usd_per_million_tokens=_per_million(planned.usd_per_hour, prompt + answer),
+        planned_usd_per_million_tokens=d.cost_per_million_tokens_usd,
+        usd_per_million_output_tokens=_per_million(planned.usd_per_hour, answer) if answer > 0 else None,
+        planned_usd_per_million_output_tokens=d.cost_per_million_output_tokens_usd,
+    )
+
+
+def _per_million(usd_per_hour: Decimal, tokens_per_second: float) -> Decimal:
+    return usd_per_hour / Decimal(tokens_per_second * SECONDS_PER_HOUR) * MILLION
+
+
+def _notes(planned: PlannedReplica, catalogs: Catalogs, figures: Sequence[WatchedFigure]) -> list[str]:
+    """What the names of metrics have to tell, and what they cannot."""
+    d = planned.d
+    used = {figure.metric for figure in figures}
+    rows = (row for row in catalogs.deploying.metrics if (row.engine, row.version) == (d.engine, d.engine_version))
+    notes = [f"{row.metric}: {row.note}" for row in rows if row.note and row.metric in used]
+    if planned.smallest_share < 1:
+        notes.append("metrics do not tell classes apart: a limit is within where even the rarest class must keep it")
+    if len(d.schedule) > 1:
+        notes.append("the plan differs over the week: a rate is as planned between its calmest and its busiest hours")
+    return notes
