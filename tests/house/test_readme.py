@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import typer
 from support.command import Command
+from support.expositions import Served
 from support.paths import ROOT
 from typer.main import get_command
 
@@ -99,6 +100,7 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, catalogs: Catalog
     shipped_measurements().head(12).to_csv(tmp_path / "measurements.csv", index=False)
     (tmp_path / "prices.csv").write_text(PRICES, encoding="utf-8")
     (tmp_path / "result.json").write_bytes((RESULTS / "vllm_0.33.0_bench_serve.json").read_bytes())
+    (tmp_path / "metrics.prom").write_text(Served().text(), encoding="utf-8")
     (tmp_path / "my-model").mkdir()
     (tmp_path / "my-model" / "config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
     monkeypatch.chdir(tmp_path)

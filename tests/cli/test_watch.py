@@ -1,0 +1,294 @@
+"""Whether what runs is what was planned: rate, lengths, latencies, caches, and what tokens cost."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.command import Command, Result
+from support.expositions import SGLANG, VLLM, Served
+
+from optimizer.plan.record.report import PlanReport
+from optimizer.report.export import as_json
+
+Watch = Callable[..., Result]
+AS_PLANNED = Served()
+"""3,000 requests, which is 5 a second of ten minutes, with the lengths and latencies that chat-8b plans with."""
+
+
+@pytest.fixture
+def watch(optimizer: Command, planned: Callable[[str], PlanReport], tmp_path: Path) -> Watch:
+    """Watches a plan by what is given as the texts of files, the earlier first."""
+
+    def watched(
+        *texts: str,
+        options: tuple[str, ...] = ("--format", "json"),
+        interval_s: int | None = None,
+        plan: str = "chat-8b",
+    ) -> Result:
+        (tmp_path / "plan.json").write_text(as_json(planned(plan)), encoding="utf-8")
+        words = ["--interval-s", str(interval_s)] if interval_s else []
+        for number, text in enumerate(texts):
+            (tmp_path / f"{number}.prom").write_text(text, encoding="utf-8")
+            words += ["--metrics", str(tmp_path / f"{number}.prom")]
+        return optimizer("watch", str(tmp_path / "plan.json"), *words, *options)
+
+    return watched
+
+
+def ten_minutes(watch: Watch, served: Served, **more: Any) -> Result:
+    """A server that did for ten minutes what it did before."""
+    return watch(served.text(), replace(served, requests=2 * served.requests).text(), interval_s=600, **more)
+
+
+def verdicts(found: Result) -> dict[str, str]:
+    return {each["quantity"]: each["verdict"] for each in json.loads(found.out)["figures"]}
+
+
+def test_servers_as_planned_are_within_and_tokens_cost_what_the_plan_says(watch: Watch) -> None:
+    found = ten_minutes(watch, AS_PLANNED)
+    assert found.code == 0, found.out + found.err
+    answer = json.loads(found.out)
+    assert answer["verdict"] == "within"
+    assert set(verdicts(found)) == {
+        *("requests_per_second", "input_tokens", "output_tokens", "ttft_ms", "tpot_ms", "kv_cache_share")
+    }
+    bill = answer["bill"]
+    assert bill["usd_per_million_tokens"] == bill["planned_usd_per_million_tokens"]
+    assert bill["usd_per_million_output_tokens"] == bill["planned_usd_per_million_output_tokens"]
+    ttft = answer["figures"][3]
+    assert (ttft["measured"], ttft["measured_low"], ttft["measured_high"]) == (None, 100.0, 250.0)
+
+
+@pytest.mark.parametrize(
+    ("changed", "drifted"),
+    [
+        ({"requests": 3600}, "requests_per_second"),
+        ({"requests": 1500}, "requests_per_second"),
+        ({"input_tokens": 1400}, "input_tokens"),
+        ({"output_tokens": 150}, "output_tokens"),
+        ({"ttft_s": 0.5}, "ttft_ms"),
+        ({"tpot_s": 0.06}, "tpot_ms"),
+        ({"kv": 0.6}, "kv_cache_share"),
+    ],
+)
+def test_what_is_not_as_planned_has_drifted_and_nothing_else_has(
+    watch: Watch, changed: dict[str, Any], drifted: str
+) -> None:
+    found = ten_minutes(watch, replace(AS_PLANNED, **changed))
+    assert found.code == 1, found.out + found.err
+    assert [name for name, verdict in verdicts(found).items() if verdict == "drifted"] == [drifted]
+
+
+def test_half_the_rate_makes_tokens_cost_twice(watch: Watch) -> None:
+    bill = json.loads(ten_minutes(watch, replace(AS_PLANNED, requests=1500)).out)["bill"]
+    assert float(bill["usd_per_million_tokens"]) == pytest.approx(
+        2 * float(bill["planned_usd_per_million_tokens"]), rel=1e-3
+    )
+
+
+def test_one_moment_tells_no_rate_and_no_cost_and_all_the_rest(watch: Watch) -> None:
+    found = watch(AS_PLANNED.text())
+    assert found.code == 4
+    assert [name for name, verdict in verdicts(found).items() if verdict != "within"] == ["requests_per_second"]
+    assert json.loads(found.out)["bill"] is None
+    assert watch(replace(AS_PLANNED, ttft_s=0.5).text()).code == 1
+    unknown = watch(AS_PLANNED.text(), replace(AS_PLANNED, requests=6000).text())
+    assert (unknown.code, json.loads(unknown.out)["seconds"]) == (4, None)
+
+
+def test_so_few_requests_tell_nothing(watch: Watch) -> None:
+    found = watch(replace(AS_PLANNED, requests=10).text(), replace(AS_PLANNED, requests=20).text(), interval_s=2)
+    assert found.code == 4
+    told = verdicts(found)
+    assert {told[name] for name in ("requests_per_second", "input_tokens", "ttft_ms", "tpot_ms")} == {"undecided"}
+
+
+def test_a_limit_inside_a_bucket_counts_those_in_it_for_neither_side(watch: Watch) -> None:
+    """460 ms lie between 250 and 500: requests of 240 to 720 ms are told as within by none that may be beyond."""
+    found = watch(replace(AS_PLANNED, ttft_s=0.33).text())
+    ttft = json.loads(found.out)["figures"][3]
+    assert ttft["verdict"] == "undecided"
+    assert "to 3,000 of 3,000" in ttft["text"]
+
+
+def test_samples_with_time_stamps_tell_the_seconds_between(watch: Watch) -> None:
+    later = replace(AS_PLANNED, requests=6000)
+    found = watch(AS_PLANNED.text(at_ms=1_000_000), later.text(at_ms=1_600_000))
+    assert (found.code, json.loads(found.out)["seconds"]) == (0, 600.0)
+    refused = watch(later.text(at_ms=1_600_000), AS_PLANNED.text(at_ms=1_000_000))
+    assert refused.code == 2
+    assert "not later than the first" in refused.err
+
+
+def test_counters_that_began_again_leave_the_rate_open(watch: Watch) -> None:
+    found = watch(replace(AS_PLANNED, requests=9000).text(), AS_PLANNED.text(), interval_s=600)
+    assert found.code == 4
+    answer = json.loads(found.out)
+    assert answer["figures"][0]["text"].startswith("a server started again")
+    assert answer["bill"] is None
+    assert answer["figures"][3]["requests"] == 3000
+
+
+def test_values_that_are_no_number_are_not_told(watch: Watch) -> None:
+    text = AS_PLANNED.text()
+    without = "\n".join(
+        f"{line.rsplit(' ', 1)[0]} NaN"
+        if VLLM["kv"] in line or "tpot" in line or f"{VLLM['tpot_s']}_sum" in line
+        else line
+        for line in text.splitlines()
+    )
+    told = verdicts(watch(without))
+    assert (told["kv_cache_share"], told["tpot_ms"], told["ttft_ms"]) == ("undecided", "undecided", "within")
+
+
+def test_replicas_are_told_apart_by_labels_or_by_files_and_rates_are_of_one(watch: Watch, tmp_path: Path) -> None:
+    def two(requests: int) -> list[str]:
+        return [
+            replace(AS_PLANNED, requests=requests, labels={"instance": name, "engine": "0"}).text() for name in "ab"
+        ]
+
+    joined = watch("".join(two(3000)), "".join(two(6000)), interval_s=600)
+    assert joined.code == 0, joined.out + joined.err
+    answer = json.loads(joined.out)
+    assert answer["replicas"] == 2
+    assert answer["figures"][0]["measured"] == pytest.approx(5.0)
+    for moment, requests in (("before", 3000), ("after", 6000)):
+        (tmp_path / moment).mkdir()
+        for name in "ab":
+            path = tmp_path / moment / f"{name}.prom"
+            path.write_text(replace(AS_PLANNED, requests=requests).text(), encoding="utf-8")
+    folders = ("--metrics", str(tmp_path / "before"), "--metrics", str(tmp_path / "after"), "--format", "json")
+    apart = watch(interval_s=600, options=folders)
+    assert apart.code == 0, apart.out + apart.err
+    assert json.loads(apart.out)["bill"] == answer["bill"]
+    (tmp_path / "after" / "b.prom").unlink()
+    gone = watch(interval_s=600, options=folders)
+    assert gone.code == 4
+    assert "2 replicas told of themselves first and 1 last" in json.loads(gone.out)["figures"][0]["text"]
+
+
+def test_a_file_in_which_two_replicas_look_alike_or_serve_other_models_is_refused(watch: Watch) -> None:
+    twice = watch(AS_PLANNED.text() + AS_PLANNED.text())
+    assert twice.code == 2
+    assert "a second time with the same labels" in twice.err
+    other = replace(AS_PLANNED, labels={"engine": "1", "model_name": "other"})
+    assert "several models in one place: chat, other" in watch(AS_PLANNED.text() + other.text()).err
+
+
+@contextmanager
+def serving(texts: list[str]) -> Iterator[str]:
+    """A server on loopback that says one text after the other, the last again and again."""
+    left = list(texts)
+
+    class Metrics(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            text = left.pop(0) if len(left) > 1 else left[0]
+            self.send_response(200 if self.path == "/metrics" else 404)
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, *_: object) -> None:
+            """No-op."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Metrics)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/metrics"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_a_server_is_read_twice_with_the_seconds_between(watch: Watch) -> None:
+    with serving([AS_PLANNED.text(), replace(AS_PLANNED, requests=6000).text()]) as url:
+        found = watch(options=("--metrics", url, "--interval-s", "0.05", "--format", "json"))
+    assert found.code == 1, found.err
+    answer = json.loads(found.out)
+    assert answer["moments"] == 2
+    assert answer["seconds"] >= 0.05
+    assert answer["figures"][0]["verdict"] == "drifted"
+
+
+def test_a_server_that_is_not_there_is_bad_input(watch: Watch) -> None:
+    with serving([AS_PLANNED.text()]) as url:
+        missing = watch(options=("--metrics", f"{url}/no"))
+        mixed = watch(AS_PLANNED.text(), options=("--metrics", url))
+    assert (missing.code, mixed.code) == (2, 2)
+    assert "404" in missing.err
+    assert "URLs and files do not go together" in mixed.err
+    assert watch(options=("--metrics", url)).code == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--metrics", "/nowhere.prom"), "cannot be read"),
+        (("--metrics", "-", "--metrics", "-"), "2 files"),
+        (("--metrics", "/dev/null", "--interval-s", "5"), "no metrics in it"),
+        (("--deployment", "none", "--metrics", "-"), "no deployment 'none'"),
+    ],
+)
+def test_what_cannot_be_watched_is_bad_input(watch: Watch, options: tuple[str, ...], said: str) -> None:
+    refused = watch(options=options)
+    assert refused.code == 2
+    assert said in refused.err
+
+
+def test_one_file_is_one_moment_whatever_the_interval(watch: Watch) -> None:
+    refused = watch(AS_PLANNED.text(), interval_s=5)
+    assert (refused.code, "one file is one moment" in refused.err) == (2, True)
+
+
+def test_sglang_is_read_by_its_own_names_and_a_deployment_of_several_is_named(watch: Watch) -> None:
+    served = replace(AS_PLANNED, requests=300, labels={"model_name": "m", "is_streaming": "true"})
+    nobody = watch(served.text(SGLANG), plan="one-engine")
+    assert nobody.code == 2
+    assert "say whose metrics these are: the plan has" in nobody.err
+    name = nobody.err.partition("the plan has ")[2].partition(",")[0]
+    found = watch(served.text(SGLANG), plan="one-engine", options=("--deployment", name, "--format", "json"))
+    assert found.code in (1, 4), found.err
+    figures = json.loads(found.out)["figures"]
+    assert all(each["metric"].startswith("sglang:") and each["text"] != "not told of" for each in figures)
+    other = watch(AS_PLANNED.text(), plan="one-engine", options=("--deployment", name))
+    assert other.code == 2
+    assert "no server tells of it" in other.err
+
+
+def test_an_engine_whose_metrics_nobody_recorded_is_refused_until_somebody_says_them(
+    watch: Watch, tmp_path: Path
+) -> None:
+    """TensorRT-LLM tells no lengths: what has no name is left open, and the rarest class decides the others."""
+    refused = watch(AS_PLANNED.text(), plan="mixed-chat-rag")
+    assert refused.code == 2
+    assert "the metrics of tensorrt-llm 1.2.1 are not known; known releases of it: none" in refused.err
+    names = {"requests": "request_success_total", "ttft_s": "time_to_first_token_seconds"}
+    rows = [f"tensorrt-llm,1.2.1,{quantity},{name},read,vllm-0.33.0,2026-11-22,\n" for quantity, name in names.items()]
+    (tmp_path / "mine").mkdir()
+    header = "engine,version,quantity,metric,status,source,as_of,note\n"
+    (tmp_path / "mine" / "engine_metrics.csv").write_text(header + "".join(rows), encoding="utf-8")
+    options = ("--catalogs", str(tmp_path / "mine"), "--format", "json")
+    found = watch(AS_PLANNED.text({**VLLM, **names}), plan="mixed-chat-rag", options=options)
+    assert found.code == 4, found.err
+    told = {each["quantity"]: each for each in json.loads(found.out)["figures"]}
+    assert (told["ttft_ms"]["verdict"], told["input_tokens"]["verdict"]) == ("within", "undecided")
+    assert "no metric for it that is known" in told["input_tokens"]["text"]
+    assert any("do not tell classes apart" in note for note in json.loads(found.out)["notes"])
+
+
+def test_the_forms_for_people_say_the_same(watch: Watch) -> None:
+    text = ten_minutes(watch, replace(AS_PLANNED, input_tokens=1400), options=())
+    assert text.out.startswith(
+        "chat-rtx6000ada-runpod of the plan for chat-8b does not run as planned: 5 within, 1 drifted."
+    )
+    markdown = ten_minutes(watch, AS_PLANNED, options=("--format", "markdown"))
+    assert markdown.out.startswith(
+        "# Watch\n\nchat-rtx6000ada-runpod of the plan for chat-8b runs as planned: 6 within."
+    )
