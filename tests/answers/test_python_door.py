@@ -82,6 +82,7 @@ tried: o.Simulation = o.simulate(plan, scenario, catalogs, o.arrivals_of("gamma:
 runs: o.BenchmarkPlan = o.benchmark(plan, scenario, catalogs, "vllm")
 scripts: dict[str, str] = o.benchmark_files(runs)
 checked: o.CheckReport = o.check([Path("result.json")], plan, scenario, catalogs)
+today: o.WatchReport = o.watch(["before.prom", "after.prom"], plan, scenario, catalogs, interval_s=600)
 measured = o.load_measurements(Path("measurements.csv"))
 brought: o.ImportedMeasurements = o.import_measurements([Path("result.json")], catalogs, {"gpu": "l4", "tp": 1})
 predicted = o.predict(measured, catalogs)["pred_status"]

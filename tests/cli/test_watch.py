@@ -256,7 +256,7 @@ def test_sglang_is_read_by_its_own_names_and_a_deployment_of_several_is_named(wa
     found = watch(served.text(SGLANG), plan="one-engine", options=("--deployment", name, "--format", "json"))
     assert found.code in (1, 4), found.err
     figures = json.loads(found.out)["figures"]
-    assert all(each["metric"].startswith("sglang:") and each["text"] != "not told of" for each in figures)
+    assert all(each["metric"].startswith("sglang:") and each["text"] != "not told" for each in figures)
     other = watch(AS_PLANNED.text(), plan="one-engine", options=("--deployment", name))
     assert other.code == 2
     assert "no server tells of it" in other.err
@@ -279,7 +279,7 @@ def test_an_engine_whose_metrics_nobody_recorded_is_refused_until_somebody_says_
     assert found.code == 4, found.err
     told = {each["quantity"]: each for each in json.loads(found.out)["figures"]}
     assert (told["ttft_ms"]["verdict"], told["input_tokens"]["verdict"]) == ("within", "undecided")
-    assert "no metric for it that is known" in told["input_tokens"]["text"]
+    assert "no name for it is known" in told["input_tokens"]["text"]
     assert any("do not tell classes apart" in note for note in json.loads(found.out)["notes"])
 
 

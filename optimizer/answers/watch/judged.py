@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from optimizer.answers.watch.bounds import (
@@ -25,14 +25,66 @@ from optimizer.plan.benchmark.promises import MEAN, PromisedLimit
 from optimizer.plan.benchmark.runs import SURE
 
 OF_LATENCY: Final[dict[str, Quantity]] = {"ttft_ms": "ttft_s", "tpot_ms": "tpot_s", "e2e_ms": "e2e_s"}
-Band = tuple[float | None, float | None]
-"""From where to where a quantity is as planned; None where that side is open."""
+MOST_COUNTED: Final = 2_000_000
 TOO_FEW: Final = "too few requests to say how far they spread"
+NEEDS_TWO: Final = "two moments tell a rate, and how many seconds lie between them"
+
+
+@dataclass(frozen=True)
+class Expected:
+    """One quantity as planned, to be held against what was seen.
+
+    Attributes:
+        quantity: Which.
+        metric: What its servers call it; None where nobody recorded a name.
+        low: As planned from here on.
+        high: As planned up to here.
+        statistic: Of the quantity.
+    """
+
+    quantity: WatchedQuantity
+    metric: str | None
+    low: float = -math.inf
+    high: float = math.inf
+    statistic: str = MEAN
+
+    def held(self, found: Between | None, requests: int) -> WatchedFigure:
+        """Within where the whole interval is as planned, drifted where none of it is."""
+        if found is None:
+            return self.told("undecided", TOO_FEW, requests=requests)
+        within = self.low <= found.low and found.high <= self.high
+        drifted = found.high < self.low or self.high < found.low
+        return self.mean("within" if within else "drifted" if drifted else "undecided", found, requests)
+
+    def mean(self, verdict: WatchVerdict, found: Between, requests: int) -> WatchedFigure:
+        """With the mean, and how far that of all may be from it."""
+        text = f"{exactly(found.value)} ({figure(found.low)}–{figure(found.high)})"
+        seen = {"measured": found.value, "measured_low": found.low, "measured_high": found.high}
+        return self.told(verdict, text, requests=requests, **seen)
+
+    def untold(self) -> WatchedFigure:
+        """Where nobody recorded a name, or no server says it."""
+        return self.told("undecided", "no name for it is known in this release" if self.metric is None else "not told")
+
+    def told(self, verdict: WatchVerdict, text: str, requests: int = 0, **seen: float | None) -> WatchedFigure:
+        """The record, with what was seen where anything was."""
+        fields: dict[str, Any] = {**dict.fromkeys(("measured", "measured_low", "measured_high")), **seen}
+        return WatchedFigure(
+            quantity=self.quantity,
+            statistic=self.statistic,
+            metric=self.metric,
+            planned_low=None if math.isinf(self.low) else self.low,
+            planned_high=None if math.isinf(self.high) else self.high,
+            requests=requests,
+            verdict=verdict,
+            text=text,
+            **fields,
+        )
 
 
 @dataclass(frozen=True)
 class Watched:
-    """One quantity of a deployment, as its servers told it.
+    """A deployment, as its servers told of it.
 
     Attributes:
         planned: Of one replica.
@@ -44,197 +96,107 @@ class Watched:
 
     planned: PlannedReplica
     window: Window
-    metrics: dict[Quantity, str] = field(repr=False)
+    metrics: dict[Quantity, str]
     replicas: int
     tolerance: float
 
     def figures(self) -> Iterator[WatchedFigure]:
         """Load first, then what is promised of it, then the cache."""
         yield self._rate()
-        yield self._length("input_tokens", self.planned.input_tokens)
-        yield self._length("output_tokens", self.planned.output_tokens)
+        yield self._length("input_tokens", "input_tokens", self.planned.input_tokens)
+        yield self._length("output_tokens", "output_tokens", self.planned.output_tokens)
         if self.planned.cached_share:
             yield self._cached()
         for limit in self.planned.limits:
-            yield self._mean(limit) if limit.promised_share is None else self._percentile(limit, limit.promised_share)
+            yield self._latency(limit)
         yield self._kv_cache()
 
     def per_second(self, quantity: Quantity) -> float | None:
         """Of a counter, or of the sum of a histogram, by one replica; None where nobody can tell."""
         metric, seconds = self.metrics.get(quantity, ""), self.window.seconds
-        if seconds is None or self.window.changed(self.metrics.get("requests", "")) or not self.replicas:
+        if seconds is None or self.window.changed(self.metrics["requests"]):
             return None
         h = self.window.histogram(metric)
         amount = self.window.counted(metric) if h is None else h.total
         return None if amount is None or not math.isfinite(amount) else amount / seconds / self.replicas
 
     def _rate(self) -> WatchedFigure:
-        low, high = self.planned.rates_per_s
-        band = (low * (1 - self.tolerance), high * (1 + self.tolerance))
-        metric = self.metrics.get("requests")
-        count = self.window.counted(metric) if metric else None
-        if metric is None or count is None:
-            return self._untold("requests_per_second", "requests", band)
-        broken_off = self.window.changed(metric)
-        if broken_off or self.window.seconds is None or not self.replicas:
-            once = "two moments tell a rate, and how many seconds lie between them"
-            return self._open("requests_per_second", metric, band, broken_off or once)
-        found = rate_between(count, self.planned.cv2, self.window.seconds * self.replicas)
-        return self._judged("requests_per_second", metric, band, found, round(count))
+        metric, (low, high) = self.metrics["requests"], self.planned.rates_per_s
+        expected = Expected("requests_per_second", metric, low * (1 - self.tolerance), high * (1 + self.tolerance))
+        why = self.window.changed(metric)
+        count, seconds = self.window.counted(metric), self.window.seconds
+        if why or count is None or seconds is None:
+            return expected.told("undecided", why or NEEDS_TWO)
+        return expected.held(rate_between(count, self.planned.cv2, seconds * self.replicas), round(count))
 
-    def _length(self, quantity: WatchedQuantity, planned: float) -> WatchedFigure:
-        band = (planned * (1 - self.tolerance), planned * (1 + self.tolerance))
-        key: Quantity = "input_tokens" if quantity == "input_tokens" else "output_tokens"
-        h = self._histogram(key)
-        if h is None:
-            return self._untold(quantity, key, band)
-        found = mean_between(h)
-        if found is None:
-            return self._open(quantity, self.metrics[key], band, TOO_FEW, h.count)
-        return self._judged(quantity, self.metrics[key], band, found, h.count)
+    def _length(self, quantity: WatchedQuantity, key: Quantity, planned: float) -> WatchedFigure:
+        low, high = planned * (1 - self.tolerance), planned * (1 + self.tolerance)
+        expected, h = Expected(quantity, self.metrics.get(key), low, high), self._histogram(key)
+        return expected.untold() if h is None else expected.held(mean_between(h), h.count)
 
     def _cached(self) -> WatchedFigure:
-        band = (self.planned.cached_share * (1 - self.tolerance), None)
-        metric, all_of = self.metrics.get("cached_prompt_tokens"), self.metrics.get("prompt_tokens")
-        prompts = self._histogram("input_tokens")
-        hits, tokens = (self.window.counted(name) if name else None for name in (metric, all_of))
-        if metric is None or not tokens or prompts is None:
-            return self._untold("cached_input_share", "cached_prompt_tokens", band)
+        """No fewer prompt tokens found in the cache than planned; more are no harm."""
+        low = self.planned.cached_share * (1 - self.tolerance)
+        expected = Expected("cached_input_share", self.metrics.get("cached_prompt_tokens"), low)
+        tokens, prompts = self.window.counted(self.metrics.get("prompt_tokens", "")), self._histogram("input_tokens")
+        if expected.metric is None or not tokens or prompts is None:
+            return expected.untold()
         # engines that label hits by where they were found say nothing before the first
-        found = share_between((hits or 0.0) / tokens, prompts.count)
-        if found is None:
-            return self._open("cached_input_share", metric, band, TOO_FEW, prompts.count)
-        return self._judged("cached_input_share", metric, band, found, prompts.count)
+        hits = self.window.counted(expected.metric) or 0.0
+        return expected.held(share_between(hits / tokens, prompts.count), prompts.count)
 
-    def _mean(self, limit: PromisedLimit) -> WatchedFigure:
-        """Of all classes together: no class's own mean is more than that over its share."""
+    def _latency(self, limit: PromisedLimit) -> WatchedFigure:
         key = OF_LATENCY[limit.metric]
-        band = (None, limit.at_replica_ms)
-        h = self._histogram(key)
-        if h is None:
-            return self._untold(limit.metric, key, band)
-        found = mean_between(h, self.planned.d.concurrency)
-        if found is None:
-            return self._open(limit.metric, self.metrics[key], band, TOO_FEW, h.count)
-        value, low, high = (MS_PER_S * each for each in (found.value, found.low, found.high))
-        kept = high / self.planned.smallest_share <= limit.at_replica_ms
-        verdict: WatchVerdict = "within" if kept else "drifted" if low > limit.at_replica_ms else "undecided"
-        text = _mean_in_words(Between(value, low, high))
-        fields = {"measured": value, "measured_low": low, "measured_high": high}
-        return self._record(limit.metric, self.metrics[key], band, verdict, text, requests=h.count, **fields)
-
-    def _percentile(self, limit: PromisedLimit, share: float) -> WatchedFigure:
-        """Of all classes together: where so few are outside that one class could hold them all, each keeps its own."""
-        key = OF_LATENCY[limit.metric]
-        band = (None, limit.at_replica_ms)
+        expected = Expected(limit.metric, self.metrics.get(key), high=limit.at_replica_ms, statistic=limit.statistic)
         h = self._histogram(key)
         if h is None or not h.count:
-            return self._untold(limit.metric, key, band, limit.statistic)
-        at_least, at_most = within_between(h, limit.at_replica_ms / MS_PER_S)
-        strictest = 1 - (1 - share) * self.planned.smallest_share
-        verdict: WatchVerdict = "undecided"
-        if proves_at_least(at_least, h.count, strictest, SURE):
-            verdict = "within"
-        elif proves_below(at_most, h.count, share, SURE):
-            verdict = "drifted"
+            return expected.untold()
+        if limit.promised_share is None:
+            return self._mean(expected, h)
+        return self._percentile(expected, h, limit.promised_share)
+
+    def _mean(self, expected: Expected, h: Histogram) -> WatchedFigure:
+        """Of all classes together: no class's own mean is more than that over its share."""
+        found = mean_between(h, self.planned.d.concurrency)
+        if found is None:
+            return expected.held(None, h.count)
+        in_ms = Between(*(MS_PER_S * each for each in (found.value, found.low, found.high)))
+        kept = in_ms.high / self.planned.smallest_share <= expected.high
+        verdict: WatchVerdict = "within" if kept else "drifted" if in_ms.low > expected.high else "undecided"
+        return expected.mean(verdict, in_ms, h.count)
+
+    def _percentile(self, expected: Expected, h: Histogram, share: float) -> WatchedFigure:
+        """Of all classes together: where so few are outside that one class could hold them all, each keeps its own."""
+        at_least, at_most = within_between(h, expected.high / MS_PER_S)
+        of_all = 1 - (1 - share) * self.planned.smallest_share
+        # of very many, as many as are counted in a moment: a smaller sample proves less, never more
+        part = math.ceil(h.count / MOST_COUNTED)
+        kept = proves_at_least(at_least // part, math.ceil(h.count / part), of_all, SURE)
+        broken = not kept and proves_below(math.ceil(at_most / part), h.count // part, share, SURE)
         low, high = (MS_PER_S * each for each in percentile_between(h, share))
         seen = f"{at_least:,}" if at_least == at_most else f"{at_least:,} to {at_most:,}"
         ends = f"above {figure(low)}" if math.isinf(high) else f"{figure(low)} to {figure(high)}"
-        text = f"{seen} of {h.count:,} requests within; {limit.statistic} by its bucket {ends} ms"
-        fields = {"measured_low": low, "measured_high": None if math.isinf(high) else high}
-        return self._record(
-            limit.metric,
-            self.metrics[key],
-            band,
-            verdict,
-            text,
-            statistic=limit.statistic,
-            requests=h.count,
-            **fields,
+        return expected.told(
+            "within" if kept else "drifted" if broken else "undecided",
+            f"{seen} of {h.count:,} requests within; {expected.statistic} by its bucket {ends} ms",
+            h.count,
+            measured_low=low,
+            measured_high=None if math.isinf(high) else high,
         )
 
     def _kv_cache(self) -> WatchedFigure:
         """Readings are of moments, at which as many requests as planned are there, give or take their square root."""
         planned, metric = self.planned.kv_cache_share, self.metrics.get("kv_cache_share")
         readings = self.window.gauge(metric) if metric else []
-        if metric is None or not readings:
-            return self._untold("kv_cache_share", "kv_cache_share", (None, planned * (1 + self.tolerance)))
-        chance = Z / math.sqrt(max(self.planned.d.concurrency, 1.0) * len(readings))
-        high = min(planned * (1 + self.tolerance + chance), 1.0)
+        chance = Z / math.sqrt(max(self.planned.d.concurrency * len(readings), 1.0))
+        expected = Expected("kv_cache_share", metric, high=min(planned * (1 + self.tolerance + chance), 1.0))
+        if not readings:
+            return expected.untold()
         value = sum(readings) / len(readings)
         several = f"the mean of {len(readings)} readings" if len(readings) > 1 else "at one moment"
         text = f"{figure(100 * value)} %, {several}; {figure(100 * planned)} % is planned on average"
-        verdict: WatchVerdict = "within" if value <= high else "drifted"
-        return self._record("kv_cache_share", metric, (None, high), verdict, text, measured=value)
+        return expected.told("within" if value <= expected.high else "drifted", text, measured=value)
 
     def _histogram(self, quantity: Quantity) -> Histogram | None:
         metric = self.metrics.get(quantity)
         return self.window.histogram(metric) if metric else None
-
-    def _untold(
-        self,
-        quantity: WatchedQuantity,
-        key: Quantity,
-        band: Band,
-        statistic: str = MEAN,
-    ) -> WatchedFigure:
-        """Where nobody recorded a name, or no server says it."""
-        metric, d = self.metrics.get(key), self.planned.d
-        text = f"{d.engine} {d.engine_version} has no metric for it that is known" if metric is None else "not told of"
-        return self._record(quantity, metric, band, "undecided", text, statistic=statistic)
-
-    def _open(
-        self,
-        quantity: WatchedQuantity,
-        metric: str,
-        band: Band,
-        why: str,
-        requests: int = 0,
-    ) -> WatchedFigure:
-        return self._record(quantity, metric, band, "undecided", why, requests=requests)
-
-    def _judged(
-        self,
-        quantity: WatchedQuantity,
-        metric: str,
-        band: Band,
-        found: Between,
-        requests: int,
-    ) -> WatchedFigure:
-        """Within where the whole interval is as planned, drifted where none of it is."""
-        low, high = (-math.inf if band[0] is None else band[0]), (math.inf if band[1] is None else band[1])
-        verdict: WatchVerdict = "undecided"
-        if low <= found.low and found.high <= high:
-            verdict = "within"
-        elif found.high < low or found.low > high:
-            verdict = "drifted"
-        fields = {"measured": found.value, "measured_low": found.low, "measured_high": found.high}
-        return self._record(quantity, metric, band, verdict, _mean_in_words(found), requests=requests, **fields)
-
-    def _record(
-        self,
-        quantity: str,
-        metric: str | None,
-        band: Band,
-        verdict: WatchVerdict,
-        text: str,
-        **fields: Any,
-    ) -> WatchedFigure:
-        return WatchedFigure.model_validate(
-            {
-                **dict.fromkeys(("measured", "measured_low", "measured_high")),
-                "quantity": quantity,
-                "statistic": MEAN,
-                "metric": metric,
-                "planned_low": band[0],
-                "planned_high": band[1],
-                "requests": 0,
-                "verdict": verdict,
-                "text": text,
-                **fields,
-            }
-        )
-
-
-def _mean_in_words(found: Between) -> str:
-    return f"{exactly(found.value)} ({figure(found.low)}–{figure(found.high)})"
