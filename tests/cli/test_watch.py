@@ -10,13 +10,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.command import Command, Result
 from support.expositions import SGLANG, VLLM, Served
 
+from optimizer import InputError, load_scenario
+from optimizer.answers.watch.exposition import read_exposition
+from optimizer.answers.watch.judged import Watched
+from optimizer.answers.watch.planned import planned_replica
+from optimizer.answers.watch.scrapes import Observed
+from optimizer.answers.watch.window import Window
+from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.export import as_json
 
 Watch = Callable[..., Result]
+VALUES = st.one_of(st.floats(-10, 1e6), st.sampled_from(["NaN", "+Inf", "-Inf", "1e400", "-0", "9e15"]))
+LABELS = st.sampled_from(["", '{le="1"}', '{le="+Inf"}', '{le="0.5",engine="1"}', '{engine="1",le="+Inf"}', '{a="b"}'])
+NAMES = st.sampled_from([name + end for name in VLLM.values() for end in ("", "_bucket", "_sum", "_count")])
+LINES = st.lists(st.tuples(NAMES, LABELS, VALUES), max_size=40, unique_by=lambda row: row[:2]).map(
+    lambda rows: "".join(f"{name}{labels} {value}\n" for name, labels, value in rows)
+)
 AS_PLANNED = Served()
 """3,000 requests, which is 5 a second of ten minutes, with the lengths and latencies that chat-8b plans with."""
 
@@ -292,3 +307,19 @@ def test_the_forms_for_people_say_the_same(watch: Watch) -> None:
     assert markdown.out.startswith(
         "# Watch\n\nchat-rtx6000ada-runpod of the plan for chat-8b runs as planned: 6 within."
     )
+
+
+@given(earlier=LINES, later=st.one_of(LINES, st.text()), reads=st.booleans())
+@settings(max_examples=300)
+def test_whatever_a_server_says_is_judged_or_refused(
+    planned: Callable[[str], PlanReport], catalogs: Catalogs, earlier: str, later: str, reads: bool
+) -> None:
+    replica = planned_replica(planned("chat-8b"), load_scenario("chat-8b"), catalogs, None)
+    metrics = catalogs.deploying.metrics_of("vllm", replica.d.engine_version)
+    try:
+        first, last = ({"": read_exposition(text, "f")} for text in (earlier, later))
+        window = Window(Observed(last, first if reads else None, 10.0 if reads else None), "engine")
+        figures = list(Watched(replica, window, metrics, 1, 0.1).figures())
+    except InputError:
+        return
+    assert {each.verdict for each in figures} <= {"within", "drifted", "undecided"}

@@ -78,7 +78,8 @@ def within_between(h: Histogram, limit: float) -> tuple[int, int]:
 
 def percentile_between(h: Histogram, share: float) -> tuple[float, float]:
     """The bucket in which a percentile of the values lies, infinite above where it is the last."""
-    bucket = int(np.argmax(np.cumsum(h.counts) >= share * h.count))
+    cumulated = np.cumsum(h.counts)
+    bucket = int(np.argmax(cumulated >= share * cumulated[-1]))
     return float(h.edges[bucket - 1]) if bucket else 0.0, float(h.edges[bucket])
 
 

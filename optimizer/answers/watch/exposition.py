@@ -1,6 +1,5 @@
 """The text in which servers expose their metrics to Prometheus, read strictly: every sample with its labels."""
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,10 +8,12 @@ from typing import Final
 from optimizer.base.errors import Finding, InputError
 
 SAMPLE: Final = re.compile(
-    r"(?P<name>[a-zA-Z_:][a-zA-Z0-9_:]*)\s*(?:\{(?P<labels>.*)\})?\s+(?P<value>\S+)(?:\s+(?P<at_ms>-?\d+))?\s*"
+    r"(?P<name>[a-zA-Z_:][a-zA-Z0-9_:]*)(?:\s*\{(?P<labels>.*)\})?\s+(?P<value>\S+)(?:\s+(?P<at_ms>\d{1,15}))?"
 )
 LABEL: Final = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(,|$)')
 ESCAPED: Final = {"\\n": "\n", '\\"': '"', "\\\\": "\\"}
+LARGEST_COUNT: Final = 2.0**53
+"""Beyond it a number counts no more; what is no number compares with nothing."""
 MOST_FINDINGS: Final = 5
 """Of a file that is something else: a page of HTML is wrong in every line."""
 HINT: Final = "save what the server's /metrics says, unchanged"
@@ -27,7 +28,7 @@ class Scrape:
 
     Attributes:
         file: Where it was read.
-        samples: Metric → labels → value; values that are no number are left out.
+        samples: Metric → labels → value; values that are no number, or too large to count, are left out.
         at_s: When, by the samples' own time stamps; None where they have none.
     """
 
@@ -61,7 +62,7 @@ def read_exposition(text: str, file: str) -> Scrape:
         if labels in series:
             problem = f"{name} a second time with the same labels"
             findings.append(Finding(file, number, "", problem, "a file for each replica, all in one folder"))
-        if math.isfinite(value):
+        if abs(value) <= LARGEST_COUNT:
             series[labels] = value
         times_ms += [at_ms] if at_ms is not None else []
     if not samples and not findings:

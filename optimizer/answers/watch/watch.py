@@ -89,7 +89,8 @@ def _names(planned: PlannedReplica, catalogs: Catalogs) -> dict[Quantity, str]:
     if "requests" not in metrics:
         known = ", ".join(catalogs.deploying.metric_versions(d.engine)) or "none"
         problem = f"the metrics of {d.engine} {d.engine_version} are not known; known releases of it: {known}"
-        raise InputError([Finding("PLAN", 0, "engine_version", problem, "--catalogs with an engine_metrics.csv")])
+        hint = "say them in an engine_metrics.csv, in a folder given with --catalogs"
+        raise InputError([Finding("plan", 0, "engine_version", problem, hint)])
     return metrics
 
 

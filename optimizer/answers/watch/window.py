@@ -83,11 +83,10 @@ class Window:
 
     def counted(self, metric: str) -> float | None:
         """By how much a counter rose, over all its labels; one that fell began again at zero. None where it is not."""
-        now = dict(_series(self._later, metric))
-        before = dict(_series(self._earlier or {}, metric))
-        risen = [value - before.get(series, 0.0) for series, value in now.items()]
-        since_zero = list(now.values())
-        return sum(rise if rise >= 0 else zero for rise, zero in zip(risen, since_zero, strict=True)) if now else None
+        now, before = dict(_series(self._later, metric)), dict(_series(self._earlier or {}, metric))
+        went_on = {series: before.get(series, 0.0) <= value for series, value in now.items()}
+        risen = (value - before.get(series, 0.0) if went_on[series] else value for series, value in now.items())
+        return sum(max(rise, 0.0) for rise in risen) if now else None
 
     def gauge(self, metric: str) -> list[float]:
         """Every reading, of each replica at each moment."""
