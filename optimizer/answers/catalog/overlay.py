@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from optimizer.base.errors import Finding, InputError
+from optimizer.base.files import reason, write_text
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.loading import TABLES
 
@@ -38,22 +39,10 @@ def write_overlay(folder: Path, tables: Mapping[str, Iterable[Strict]], *, afres
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError([Finding("--output", 0, "", f"cannot make {folder}: {error.strerror}")]) from error
+        raise InputError([Finding("--output", 0, "", f"cannot make {folder}: {reason(error)}")]) from error
     for path, (kind, rows) in merged.items():
-        write_text(path, catalog_csv(kind, rows))
+        write_text(path, catalog_csv(kind, rows), over_inputs=True)
     return {path: len(rows) for path, (_, rows) in merged.items()}
-
-
-def write_text(path: Path, text: str) -> None:
-    """Writes a result to a file.
-
-    Raises:
-        InputError: it can't be written.
-    """
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError([Finding("--output", 0, "", f"cannot write {path}: {error.strerror}")]) from error
 
 
 def catalog_csv(kind: type[Strict], rows: Iterable[Strict]) -> str:

@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
+from optimizer.base.files import read_bytes
 from optimizer.cli import calls
-from optimizer.cli.options import CatalogsOption, Format, FormatOption, QuietOption, deliver, write
+from optimizer.cli.options import CatalogsOption, Format, FormatOption, QuietOption, check_writable, deliver, write
 
 HASH_DIGITS = 12
 
@@ -41,7 +42,8 @@ def calibrate(
     Put the file as calibration.csv into a folder and give that folder with --catalogs to plan with it.
     """
     frame, known = calls.load_measurements(measurements), calls.load_catalogs(catalogs)
-    data = f"{measurements.name} (SHA-256 {hashlib.sha256(measurements.read_bytes()).hexdigest()[:HASH_DIGITS]})"
+    data = f"{measurements.name} (SHA-256 {hashlib.sha256(read_bytes(measurements)).hexdigest()[:HASH_DIGITS]})"
+    check_writable(output)
     if not quiet and sys.stderr.isatty():
         sys.stderr.write(f"fitting to {len(frame):,} rows\n")
     found = calls.fit(

@@ -173,7 +173,7 @@ def _overlay_problems(overlay: Path, known: list[str]) -> Iterator[Finding]:
     if not overlay.is_dir():
         yield Finding(str(overlay), 0, "", "no such folder of catalogs", names)
         return
-    found = sorted(path.name for path in overlay.iterdir() if path.suffix == ".csv")
+    found = sorted(path.name for path in overlay.iterdir() if path.suffix.casefold() == ".csv")
     if not set(found) & set(known):
         yield Finding(str(overlay), 0, "", "no catalog file in this folder", names)
     for name in found:

@@ -1,12 +1,12 @@
 """The fields of a config.json, read strictly: every problem is kept, so that all are reported at once."""
 
-import json
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from optimizer.base.errors import Finding, InputError
+from optimizer.base.files import read_json
 
 TEXT_PARTS: Final = ("text_config", "llm_config", "language_config")
 """Where a multimodal model's configuration describes the part that reads and writes text."""
@@ -115,12 +115,7 @@ def _short(value: object) -> str:
 
 def load_json(file: Path) -> dict[str, Any]:
     """The object in a JSON file. Raises InputError: no such file, not JSON, or not an object."""
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError([Finding(str(file), 0, "", "cannot be read", "give the folder that holds it")]) from error
-    except json.JSONDecodeError as error:
-        raise InputError([Finding(str(file), error.lineno, "", f"broken JSON: {error.msg}")]) from error
+    content = read_json(file, "give the folder that holds it")
     if not isinstance(content, dict):
         raise InputError([Finding(str(file), 1, "", "is not a model's configuration")])
     return content

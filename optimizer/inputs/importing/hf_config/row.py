@@ -1,5 +1,6 @@
 """The catalog's row of a model whose config.json is given."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import date
@@ -116,7 +117,7 @@ def _stored(
 def _quantization_beside(file: Path) -> dict[str, Any] | None:
     """What ModelOpt writes beside a config.json that does not say it."""
     beside = file.parent / QUANTIZATION_NAME
-    entry = load_json(beside).get("quantization") if beside.is_file() else None
+    entry = load_json(beside).get("quantization") if os.path.lexists(beside) else None
     return entry if isinstance(entry, dict) else None
 
 
