@@ -1,4 +1,4 @@
-"""Inputs that once ended in a traceback, without end, or in a false answer: each is refused with file, line and field."""
+"""Inputs that once ended in a traceback, without end or in a false answer are refused with file, line and field."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ SCENARIOS = {
     "bracket in a key": ('"a[b": 1\n' + ASKED, "s.yaml:1: a[b: unknown field"),
     "bracket in a known key": (
         ASKED.replace("name: p", "n[ame: p"),
-        "s.yaml:1: n[ame: unknown field (did you mean name?)",
+        "s.yaml:1: n[ame: unknown field",
     ),
     "tagged value": (ASKED.replace(": 1\n", ': !!bool "abc"\n'), "s.yaml:5: YAML tags such as !!bool are not read"),
     "tagged key": (f"{ASKED}!!timestamp    min_quality: 1\n", "s.yaml:8: YAML tags such as !!timestamp are not read"),
@@ -46,7 +46,7 @@ def test_a_scenario_that_broke_us_is_refused_at_its_line(content: str, optimizer
     [
         (
             "1,99999999,5\n",
-            "t.csv:2: 1e+08 tokens of a prompt or an answer is more than a scenario may have (10,000,000)",
+            "t.csv:2: 1e+08 tokens of a prompt or an answer is more than a scenario may have",
         ),
         ("1,10,5\n2,10,1e300\n", "t.csv:3: 1e+300 tokens"),
         ("1e308,100,5\n-1e308,50,7\n", "t.csv:2: 1e+308 seconds is more than a scenario may have"),

@@ -33,6 +33,9 @@ def write_overlay(folder: Path, tables: Mapping[str, Iterable[Strict]], *, afres
         table = replace(TABLES[name], files=TABLES[name].files[:1])
         kept = {} if afresh else {key: placed.row for key, placed in table.read(folder, str(folder), findings).items()}
         by_key = kept | {table.key(row): row for row in rows}
+        if name == "catalog":
+            # the day from which ages are measured never goes back: prices would be from after it
+            by_key = {"": max((*kept.values(), *rows), key=lambda row: row.as_of)}
         merged[folder / table.files[0]] = table.row, [row for _, row in sorted(by_key.items())]
     if findings:
         raise InputError(findings)

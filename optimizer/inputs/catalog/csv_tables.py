@@ -111,7 +111,8 @@ def _bad_value(details: Any, file: str, lines: list[int]) -> Finding:
     line, field = lines[int(details["loc"][0])], ".".join(str(step) for step in details["loc"][1:])
     if details["type"] == "missing":
         return Finding(file, line, field, "is blank", "this column has no default")
-    return Finding(file, line, field, f"'{str(details['input'])[:SHOWN_CHARACTERS]}': {details['msg']}")
+    shown, problem = str(details["input"])[:SHOWN_CHARACTERS], details["msg"].removeprefix("Value error, ")
+    return Finding(file, line, field, f"'{shown}': {problem}")
 
 
 def _cells(path: Path, file: str, row: type[BaseModel], found: list[Finding]) -> tuple[list[dict[str, str]], list[int]]:
