@@ -1,9 +1,12 @@
 """Inputs that once ended in a traceback, without end or in a false answer are refused with file, line and field."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.command import Command
+from support.paths import TESTS
 
 HEAD = """\
 name: p
@@ -78,3 +81,68 @@ def test_a_plan_in_force_with_a_number_without_end_is_refused(optimizer: Command
         assert "plan.json: holds a number of thousands of digits" in result.err
     (tmp_path / "s.json").write_text(f'{{"name": {"9" * 5000}}}')
     assert optimizer("plan", str(tmp_path / "s.json")).code == 2
+
+
+UNREADABLE = {"quant_method": "fp8", "modules_to_not_convert": 5}
+CONFIGS: dict[str, Any] = json.loads((TESTS / "data" / "configs_of_today.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "value", "said"),
+    [
+        ("MiniMaxAI/MiniMax-M2.5", "num_hidden_layers", 10**12, "is not a whole number from 1 to 10,000"),
+        ("MiniMaxAI/MiniMax-M2.5", "hidden_size", 10**400, "is not a whole number from 1 to 1,000,000,000"),
+        ("MiniMaxAI/MiniMax-M2.5", "num_key_value_heads", -1, "num_key_value_heads: -1 is not a whole number"),
+        ("MiniMaxAI/MiniMax-M2.5", "quantization_config", UNREADABLE, "its fields contradict each other"),
+        ("Qwen/Qwen3-VL-2B-Instruct", "vision_config", {"hidden_size": 10**400, "depth": []}, ""),
+    ],
+)
+def test_a_configuration_that_broke_us_is_refused_by_field(
+    name: str, field: str, value: object, said: str, optimizer: Command, tmp_path: Path
+) -> None:
+    config = CONFIGS[name]["config"]
+    part = config.get("text_config", config) if field != "vision_config" else config
+    part = {**config, field: value} if part is config else {**config, "text_config": {**part, field: value}}
+    (tmp_path / "config.json").write_text(json.dumps(part))
+    result = optimizer("catalog", "add-model", str(tmp_path), "--id", "mine")
+    assert result.code == (2 if said else 0)
+    assert said in result.err
+
+
+MEASURED = "engine,model,gpu,num_gpus,weight_precision,input_tokens,output_tokens,load_type,load_value"
+ROW = "vllm,llama-3.1-8b,h100-sxm,1,bf16,512,128,concurrency,8"
+
+
+@pytest.mark.parametrize("metric", ["ttft_ms_p50,tpot_ms_mean", "tpot_ms_mean", "ttft_ms_mean", "output_tok_s"])
+def test_measurements_that_lack_a_metric_are_validated_on_the_others(
+    metric: str, optimizer: Command, tmp_path: Path
+) -> None:
+    figures = ",".join("100" if "ttft" in name else "10" for name in metric.split(","))
+    path = tmp_path / "m.csv"
+    path.write_text(f"{MEASURED},{metric}\n{ROW},{figures}\n")
+    result = optimizer("validate", str(path), "--decisions")
+    assert (result.code, result.err) == (0, "")
+
+
+@pytest.mark.parametrize("command", ["validate", "calibrate"])
+def test_a_file_of_headings_alone_holds_no_measurement(command: str, optimizer: Command, tmp_path: Path) -> None:
+    path = tmp_path / "m.csv"
+    path.write_text(f"{MEASURED}\n")
+    result = optimizer(command, str(path), "--output", str(tmp_path / "out"))
+    assert result.code == 2
+    assert result.err == f"error: {path}:1: holds no measurement (one row a measured deployment)\n"
+
+
+def test_extreme_growth_has_a_lifecycle_or_a_reason(optimizer: Command, tmp_path: Path) -> None:
+    training = (
+        "{name: t, gpus: 1000000, hours: 1.0e+6, initial_runs: 1000000, overhead_share: 100, runs_per_month: 10000"
+    )
+    stored = "usd_per_gpu_hour: 10000.0, checkpoints: {gb_per_run: 1.0e+9, usd_per_gb_month: 100}}"
+    policy = "policy: {gpus: {allow: [h100-sxm]}, engines: [vllm], precisions: [bf16]}\n"
+    path = tmp_path / "s.yaml"
+    path.write_text(
+        f"{ASKED}{policy}lifecycle: {{months: 3, replan_every_months: 3, training: [{training}, {stored}]}}\n"
+    )
+    for form in ("text", "json", "markdown"):
+        result = optimizer("lifecycle", str(path), "--format", form, "--quiet")
+        assert (result.code, result.err) == (0, "")

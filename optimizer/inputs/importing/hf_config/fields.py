@@ -23,6 +23,12 @@ MECHANISMS: Final = (
 """Fields that change what a layer holds or keeps. One that is stated and that nobody read is refused, not ignored."""
 
 SHOWN_KINDS: Final = 4
+MOST: Final = 10**9
+"""Of whatever a configuration counts: no vocabulary, width or context has more."""
+LAYERS: Final = ("num_hidden_layers", "num_nextn_predict_layers")
+MOST_LAYERS: Final = 10_000
+"""Each is written out, one by one."""
+SHOWN_CHARACTERS: Final = 60
 
 
 @dataclass
@@ -42,11 +48,11 @@ class Fields:
 
     def count(self, *names: str, least: int = 1, missing: int | None = None) -> int:
         """A whole number under any of these names; `missing` stands for null where that has a meaning."""
-        value = self.get(*names)
+        value, most = self.get(*names), MOST_LAYERS if names[0] in LAYERS else MOST
         if value is None and missing is not None:
             return missing
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            shown = "is missing" if value is None else f"{value!r} is not a whole number from {least}"
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            shown = "is missing" if value is None else f"{_cut(value)} is not a whole number from {least} to {most:,}"
             others = f"elsewhere called {', '.join(names[1:])}" if value is None and names[1:] else ""
             self.refuse(self.stated(*names), shown, others)
             return max(least, 1)
@@ -100,6 +106,11 @@ class Fields:
         """Raises InputError with every problem so far."""
         if self.findings:
             raise InputError(self.findings)
+
+
+def _cut(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
 
 
 def _short(value: object) -> str:
