@@ -111,8 +111,8 @@ def deliver(
     write(text, output)
 
 
-def write(text: str, output: Path | None) -> None:
-    """Prints a result, or writes it to a file.
+def write(text: str, output: Path | None, *, over_inputs: bool = False) -> None:
+    """Prints a result, or writes it to a file; over one that the command has read only where that is meant.
 
     Raises:
         InputError: the file can't be written.
@@ -120,7 +120,7 @@ def write(text: str, output: Path | None) -> None:
     if output is None or output == STANDARD_OUTPUT:
         show(text)
     else:
-        write_text(output, text)
+        write_text(output, text, over_inputs=over_inputs)
 
 
 def written(rows_by_file: Mapping[Path, int]) -> list[str]:

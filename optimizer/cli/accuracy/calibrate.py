@@ -14,6 +14,7 @@ from optimizer.cli import calls
 from optimizer.cli.options import CatalogsOption, Format, FormatOption, QuietOption, check_writable, deliver, write
 
 HASH_DIGITS = 12
+CALIBRATION = "calibration.csv"
 
 
 class Start(StrEnum):
@@ -43,7 +44,9 @@ def calibrate(
     """
     frame, known = calls.load_measurements(measurements), calls.load_catalogs(catalogs)
     data = f"{measurements.name} (SHA-256 {hashlib.sha256(read_bytes(measurements)).hexdigest()[:HASH_DIGITS]})"
-    check_writable(output)
+    # a calibration may take the place of the one that it started from
+    renewed = catalogs is not None and output.resolve() == (catalogs / CALIBRATION).resolve()
+    check_writable(None if renewed else output)
     if not quiet and sys.stderr.isatty():
         sys.stderr.write(f"fitting to {len(frame):,} rows\n")
     found = calls.fit(
@@ -55,6 +58,6 @@ def calibrate(
         data=data,
         as_of=as_of.date() if as_of else None,
     )
-    write(calls.calibration_csv(found.entries), output)
+    write(calls.calibration_csv(found.entries), output, over_inputs=renewed)
     answer = calls.WrittenAnswer((calls.calibration_section(found, data),))
     deliver(answer, calls.calibration_content(found, data), output_format, None)
