@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from optimizer.answers.accuracy.decisions import Decisions, validate_decisions
     from optimizer.answers.accuracy.prediction import Prediction, Setting, predict_setting
     from optimizer.answers.accuracy.validate import Validation, validate
+    from optimizer.answers.benchmark import BenchmarkPlan, benchmark
     from optimizer.answers.catalog.diff import CatalogDiff, catalog_diff
     from optimizer.answers.catalog.importing import ImportedPrices, PriceListTerms, import_prices
     from optimizer.answers.catalog.models import AddedModel, add_model
@@ -24,9 +25,13 @@ if TYPE_CHECKING:
     from optimizer.answers.catalog.snapshot import Snapshot, snapshot, snapshot_named
     from optimizer.answers.catalog.soundness import check_catalogs
     from optimizer.answers.catalog.update import CatalogUpdate, update_catalogs
+    from optimizer.answers.check.check import check
+    from optimizer.answers.check.types import CheckReport
     from optimizer.answers.compare.compare import compare
     from optimizer.answers.compare.types import Comparison
     from optimizer.answers.draft import ScenarioDraft, scenario_text
+    from optimizer.answers.export.export import export_plan
+    from optimizer.answers.export.record import Export
     from optimizer.answers.frontier import Frontier, frontier
     from optimizer.answers.gate.baseline import Baseline, read_baselines
     from optimizer.answers.gate.gate import gate
@@ -53,6 +58,7 @@ if TYPE_CHECKING:
     from optimizer.plan.record.report import PlanReport, Verification
     from optimizer.plan.record.simulation import Simulation
     from optimizer.plan.variants.frontier import Sweep
+    from optimizer.report.benchmark.files import benchmark_files
     from optimizer.report.catalog.catalog import catalog_rows
     from optimizer.report.catalog.entry import CatalogEntry, catalog_entries
     from optimizer.report.export import as_json, schema
@@ -63,14 +69,17 @@ else:
 __all__ = [
     "AddedModel",
     "Baseline",
+    "BenchmarkPlan",
     "CatalogDiff",
     "CatalogEntry",
     "CatalogFinding",
     "CatalogUpdate",
     "Catalogs",
+    "CheckReport",
     "Choice",
     "Comparison",
     "Decisions",
+    "Export",
     "Finding",
     "Fit",
     "Frontier",
@@ -101,12 +110,16 @@ __all__ = [
     "add_model",
     "arrivals_of",
     "as_json",
+    "benchmark",
+    "benchmark_files",
     "calibrate",
     "catalog_diff",
     "catalog_entries",
     "catalog_rows",
+    "check",
     "check_catalogs",
     "compare",
+    "export_plan",
     "frontier",
     "gate",
     "import_prices",

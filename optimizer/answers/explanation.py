@@ -1,6 +1,6 @@
 """The explanation of an answer, put together: what binds, what else there is, how sure it is; as far as time allows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -21,7 +21,7 @@ from optimizer.plan.explain.levers import levers
 from optimizer.plan.explain.losses import instance_lost
 from optimizer.plan.explain.marginal import marginal_values, worth_moving
 from optimizer.plan.explain.simplicity import rounded_up_percent
-from optimizer.plan.explain.unpublished import unpublished
+from optimizer.plan.explain.unpublished import savings, unpublished
 from optimizer.plan.explain.ways_out import ways_out
 from optimizer.plan.grounds.benchmark import first_benchmark
 from optimizer.plan.grounds.exposure import exposure
@@ -100,13 +100,6 @@ def explained(
     )
 
 
-def savings(found: Sequence[Alternative]) -> Iterator[str]:
-    """What a floor costs that keeps out what nobody published, as far as that would be cheaper."""
-    for item in found:
-        if item.difference_usd is not None and item.difference_usd < 0:
-            yield f"{item.change}: ${-item.difference_usd:,.2f} less a month, {item.summary}"
-
-
 def _compared(found: Sequence[Alternative]) -> list[Alternative]:
     return [item for item in found if item.outcome != "unproven"]
 
@@ -172,8 +165,8 @@ def _summary(answer: Answer, bought: PlannedFleet, simplicity: Simplicity) -> st
     if simplicity.cheapest is None:
         proof = f"proven optimal{of_those}" if _proven(answer) else f"within {gap}{of_those}"
     else:
-        which = "which is proven" if _proven(answer) else f"which is within {gap}"
-        proof = f"within {rounded_up_percent(simplicity)} % of the cheapest{of_those}, {which}"
+        which = "the proven cheapest" if _proven(answer) else f"a plan within {gap} of the cheapest"
+        proof = f"at most {rounded_up_percent(simplicity)} % above {which}{of_those}"
     name = answer.inquiry.scenario.name
     return f"${bought.monthly_cost_usd:,.2f} a month for {name}, {proof}: {summarized(bought)}."
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from optimizer.answers.accuracy.validate import check_dimensions as check_dimensions
     from optimizer.answers.accuracy.validate import errors as errors
     from optimizer.answers.accuracy.validate import judged as judged
+    from optimizer.answers.benchmark import benchmark as benchmark
     from optimizer.answers.catalog.diff import catalog_diff as catalog_diff
     from optimizer.answers.catalog.importing import PriceListTerms as PriceListTerms
     from optimizer.answers.catalog.importing import import_prices as import_prices
@@ -29,11 +30,15 @@ if TYPE_CHECKING:
     from optimizer.answers.catalog.update import update_catalogs as update_catalogs
     from optimizer.answers.certificate import certificate_of as certificate_of
     from optimizer.answers.certificate import check_certifiable as check_certifiable
+    from optimizer.answers.check.check import check as check
     from optimizer.answers.compare.compare import COMPARE_PHASES as COMPARE_PHASES
     from optimizer.answers.compare.compare import compare as compare
     from optimizer.answers.compare.types import Comparison as Comparison
     from optimizer.answers.draft import ScenarioDraft as ScenarioDraft
     from optimizer.answers.draft import scenario_text as scenario_text
+    from optimizer.answers.export.export import export_plan as export_plan
+    from optimizer.answers.folder import check_folder as check_folder
+    from optimizer.answers.folder import write_folder as write_folder
     from optimizer.answers.frontier import frontier as frontier
     from optimizer.answers.frontier import frontier_steps as frontier_steps
     from optimizer.answers.frontier import sweep_of as sweep_of
@@ -83,6 +88,10 @@ if TYPE_CHECKING:
     from optimizer.report.accuracy.plots import plot_errors as plot_errors
     from optimizer.report.accuracy.prediction import prediction_markdown as prediction_markdown
     from optimizer.report.accuracy.prediction import prediction_text as prediction_text
+    from optimizer.report.benchmark.files import benchmark_answer as benchmark_answer
+    from optimizer.report.benchmark.files import benchmark_content as benchmark_content
+    from optimizer.report.benchmark.files import benchmark_files as benchmark_files
+    from optimizer.report.benchmark.scripts import RESULTS as RESULTS
     from optimizer.report.catalog.catalog import catalog_rows as catalog_rows
     from optimizer.report.catalog.catalog import check_sections as check_sections
     from optimizer.report.catalog.catalog import listing_section as listing_section
@@ -97,12 +106,16 @@ if TYPE_CHECKING:
     from optimizer.report.catalog.importing import update_sections as update_sections
     from optimizer.report.catalog.listings import LISTINGS as LISTINGS
     from optimizer.report.catalog.model import model_sections as model_sections
+    from optimizer.report.check.check import check_answer as check_answer
+    from optimizer.report.check.junit import check_junit as check_junit
     from optimizer.report.compare.chart import compare_chart as compare_chart
     from optimizer.report.compare.compare import compare_answer as compare_answer
     from optimizer.report.compare.compare import compare_csv as compare_csv
     from optimizer.report.compare.compare import compare_html as compare_html
     from optimizer.report.compare.sheet import SHEET_EXTRA as SHEET_EXTRA
     from optimizer.report.compare.sheet import compare_xlsx as compare_xlsx
+    from optimizer.report.deploy import export_answer as export_answer
+    from optimizer.report.deploy import export_content as export_content
     from optimizer.report.export import Content as Content
     from optimizer.report.export import as_json as as_json
     from optimizer.report.export import rendered as rendered

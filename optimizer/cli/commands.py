@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from optimizer.cli.accuracy.measurements import measurements_import as measurements_import
     from optimizer.cli.accuracy.predict import predict as predict
     from optimizer.cli.accuracy.validate import validate as validate
+    from optimizer.cli.benchmark import benchmark as benchmark
     from optimizer.cli.catalog.catalog import catalog_check as catalog_check
     from optimizer.cli.catalog.catalog import catalog_list as catalog_list
     from optimizer.cli.catalog.catalog import catalog_show as catalog_show
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from optimizer.cli.catalog.importing import catalog_import as catalog_import
     from optimizer.cli.catalog.importing import catalog_update as catalog_update
     from optimizer.cli.catalog.model import catalog_add_model as catalog_add_model
+    from optimizer.cli.check import check as check
     from optimizer.cli.compare import compare as compare
+    from optimizer.cli.export import export as export
     from optimizer.cli.frontier import frontier as frontier
     from optimizer.cli.gate import gate as gate
     from optimizer.cli.init import init as init
@@ -42,6 +45,9 @@ COMMANDS: Final = {
     "report": "The plan and its explanation as one self-contained page, charts included; tens of seconds.",
     "verify": "Whether every promise and figure of a plan file holds, computed again; exit code 1 if not.",
     "simulate": "A plan's percentiles when requests really arrive, one by one; exit code 1 when a promise breaks.",
+    "export": "Files that deploy a plan: a folder a deployment, and a README that says in which order to run what.",
+    "benchmark": "The runs that can falsify a plan's promises, as scripts of a load generator, dearest doubts first.",
+    "check": "Whether benchmarks keep a plan's promises: exit code 0 kept, 1 broken, 4 undecided, 2 another run.",
     "predict": "What a configuration delivers: TTFT, TPOT and throughput with their 90 % intervals.",
     "calibrate": "Fit the model's constants to measurements; the errors before and after are printed.",
     "validate": "Prediction errors on measurements, by metric, GPU, engine and so on; worst groups named.",

@@ -4,9 +4,24 @@ from typing import Final
 
 COMPARABLE: Final = ("provider", "gpu", "precision", "pricing_term", "region", "hosting")
 SWEEPABLE: Final = ("ttft_ms", "tpot_ms", "requests_per_second", "min_quality", "confidence")
+TARGETS: Final = (
+    "vllm",
+    "sglang",
+    "trtllm",
+    "kubernetes",
+    "kserve",
+    "llm-d",
+    "skypilot",
+    "dstack",
+    "ray-serve",
+    "dynamo",
+    "terraform",
+    "compose",
+)
 DIMENSIONS: Final = ("metric", "gpu", "engine", "model_kind", "precision", "parallelism", "load", "source")
 DEFAULT_BY: Final = ("metric", "engine+load", "gpu", "model_kind", "precision", "parallelism", "source")
 SCHEMAS: Final = (
+    "check",
     "compare",
     "explanation",
     "frontier",
@@ -33,11 +48,13 @@ LISTINGS: Final = (
     "precisions",
     "kernels",
     "quality",
+    "quality-spreads",
     "engines",
     "serverless",
     "ancillary",
     "calibration",
     "sources",
 )
+LOAD_GENERATORS: Final = ("vllm", "guidellm", "aiperf", "sglang")
 FORMATS: Final = ("skypilot", "gpuhunt", "plain")
 MOST_SHOWN: Final = 15

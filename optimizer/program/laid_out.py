@@ -13,12 +13,14 @@ import numpy as np
 
 from optimizer.base.arrays import Flags
 from optimizer.base.units import HOURS_PER_MONTH
+from optimizer.program.outset import known_at_outset
 from optimizer.program.problem.data import LayoutTerms
 from optimizer.program.problem.layouts import layouts_of
 from optimizer.program.problem.problem import Problem, compacted
 from optimizer.program.proof.dominance import undominated
-from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchResult, SearchState
-from optimizer.program.proof.steps import within_gap
+from optimizer.program.proof.relaxation import no_bound
+from optimizer.program.proof.state import EQUAL_COST, NOTHING_KNOWN, Incumbent, SearchResult, SearchState
+from optimizer.program.proof.steps import ruled_out, within_gap
 from optimizer.program.refine.loading import loaded
 from optimizer.program.refine.tie_break import break_ties
 from optimizer.program.search import search
@@ -43,8 +45,17 @@ def search_laid_out(problem: Problem, state: SearchState, eliminate: bool = True
         problem = _by_layout(problem, ~problem.offers.always_paid)
     if eliminate and _too_many_layouts(problem):
         return _bounded_from_outside(problem, state)
+    known = known_at_outset(problem, state) if eliminate else NOTHING_KNOWN
     while True:
-        result = search(problem, state, eliminate)
+        # of plans that cost as much as the cutoff none is looked for here
+        dear = known.usd_per_hour >= state.cutoff_usd_per_hour * (1 - EQUAL_COST)
+        if known.plan is None and (dear or ruled_out(problem, known.usd_per_hour, state)):
+            return LaidOut(problem, SearchResult("infeasible", known.raises(no_bound(problem)), None))
+        if known.usd_per_hour and state.clock.expired:
+            # all that was worth asking in no time has been
+            result = SearchResult("unproven", known.raises(no_bound(problem)), known.plan)
+            return LaidOut(problem, result if known.plan is None else paid_for(problem, result, known.plan))
+        result = search(problem, state, eliminate, known)
         if result.incumbent is None:
             return LaidOut(problem, result)
         plan, turned = with_restarts(problem, result.incumbent)
@@ -53,7 +64,7 @@ def search_laid_out(problem: Problem, state: SearchState, eliminate: bool = True
         more = turned & ~_counted(problem)
         if not more.any() or state.clock.expired or within_gap(result.bound, plan, state):
             return LaidOut(problem, paid_for(problem, result, plan))
-        problem = _by_layout(problem, more)
+        problem, known = _by_layout(problem, more), replace(known, plan=None)
         state.eliminated.clear()
 
 

@@ -9,15 +9,17 @@ from optimizer.base.arrays import Flags
 from optimizer.base.clock import Clock
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.large.decomposition import better, joined, separable_parts
+from optimizer.program.large.patterns import pattern_bound
 from optimizer.program.large.search import search_large
 from optimizer.program.problem.instance_contents import affordable, places_instances
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.relaxation import Bound, bound_from, no_bound, read_multipliers
 from optimizer.program.proof.sifting import sifted_bound
-from optimizer.program.proof.state import SearchResult, SearchState
+from optimizer.program.proof.state import NOTHING_KNOWN, Known, SearchResult, SearchState
 from optimizer.program.proof.steps import (
     can_beat,
+    cheaper,
     final_solve,
     promising_candidates,
     ready_for_final,
@@ -43,17 +45,21 @@ MANY_STREAMS = 3_000
 MANY_STREAMS_WITH_STARTS = 1_000
 """The same where starts are paid for, which the small search's relaxation leaves out."""
 
+MOST_RELAXED_STREAMS = 20_000
+"""Flows up to which a relaxation is solved only to leave out what is too dear; beyond it takes seconds."""
+
 SEPARATED_STREAMS = 1_000
 """Flows of undominated candidates beyond which workloads that share nothing are searched one by one."""
 
 
-def search(problem: Problem, state: SearchState, eliminate: bool = True) -> SearchResult:
+def search(problem: Problem, state: SearchState, eliminate: bool = True, known: Known = NOTHING_KNOWN) -> SearchResult:
     """The cheapest plan for a sorted problem.
 
     Args:
         problem: In canonical order.
         state: Written as the search goes.
         eliminate: Whether to remove candidates by proof before the final solve; the optimum is the same.
+        known: To begin with.
     """
     if not eliminate:
         return final_solve(problem, np.ones(len(problem.candidates), dtype=np.bool_), no_bound(problem), None, state)
@@ -63,33 +69,34 @@ def search(problem: Problem, state: SearchState, eliminate: bool = True) -> Sear
     streams = keep[problem.streams.server].sum()
     if problem.ceiling.in_force:
         # a ceiling adds up over the fleet, and the bound by patterns does not know of it
-        return _search_small(problem, keep, state)
+        return _search_small(problem, keep, state, known)
     if streams > SEPARATED_STREAMS and len(parts := separable_parts(problem, keep)) > 1:
-        return _search_parts(problem, parts, state)
+        found = _search_parts(problem, parts, state)
+        return replace(found, bound=known.raises(found.bound), incumbent=cheaper(known.plan, found.incumbent))
     if problem.limits.survive or places_instances(problem):
         # the bound by patterns knows of no loss
-        return _search_small(problem, keep, state)
+        return _search_small(problem, keep, state, known)
     if streams > (MANY_STREAMS_WITH_STARTS if problem.traffic.start_share.any() else MANY_STREAMS):
-        return search_large(problem, keep, state, search)
-    return _search_small(problem, keep, state)
+        return search_large(problem, keep, state, search, known)
+    return _search_small(problem, keep, state, known)
 
 
-def _search_small(problem: Problem, keep: Flags, state: SearchState) -> SearchResult:
+def _search_small(problem: Problem, keep: Flags, state: SearchState, known: Known) -> SearchResult:
     """The relaxation's bound, a plan of the most promising candidates, then what may still beat it."""
     with state.phase("relaxation"):
-        bound = relaxation_bound(problem, keep, state)
-    if bound is None:
-        return final_solve(problem, keep, no_bound(problem), None, state)
-    state.best_and_bound(None, bound.usd_per_hour)
+        relaxed = relaxation_bound(problem, keep, state)
+    bound = known.raises(relaxed or no_bound(problem))
+    state.best_and_bound(known.plan, bound.usd_per_hour)
     # under a ceiling most programs have no plan at all, which a first one would not show
-    if problem.ceiling.in_force or ready_for_final(problem, keep, bound, state):
-        return final_solve(problem, keep, bound, None, state)
+    if relaxed is None or problem.ceiling.in_force or ready_for_final(problem, keep, bound, state):
+        return final_solve(problem, keep, bound, known.plan, state)
     with state.phase("incumbent"):
         cost = bound.with_candidate_usd_per_hour
         promising = affordable(problem, promising_candidates(problem, keep, cost, INCUMBENT_COLUMNS), cost)
         everything = not (keep & ~promising).any()
         nodes = state.node_limit if everything else INCUMBENT_NODES
-        result, incumbent = solve_on(problem, promising, state, nodes)
+        result, found = solve_on(problem, promising, state, nodes)
+        incumbent = cheaper(found, known.plan)
     state.best_and_bound(incumbent, bound.usd_per_hour)
     remaining = keep & can_beat(problem, bound, incumbent, state)
     state.eliminated["reduced_cost"] = int((keep & ~remaining).sum())
@@ -132,6 +139,18 @@ def _ended(result: SearchResult, state: SearchState) -> bool:
     return result.status in ("optimal", "infeasible") or within_gap(result.bound, result.incumbent, state)
 
 
+def affordable_candidates(problem: Problem, state: SearchState) -> Flags:
+    """(C,) candidates that a plan within the state's cutoff may use, as far as a bound that is soon found tells."""
+    keep = np.ones(len(problem.candidates), dtype=np.bool_)
+    if len(problem.streams) > MANY_STREAMS:
+        # of the whole problem and with no loss in mind, but of offers, not of candidates: ever so many are no trouble
+        keep = can_beat(problem, pattern_bound(problem, state.clock).bound, None, state)
+    if keep[problem.streams.server].sum() <= MOST_RELAXED_STREAMS:
+        bound = relaxation_bound(problem, keep, state)
+        keep &= can_beat(problem, bound or no_bound(problem), None, state)
+    return keep
+
+
 def relaxation_bound(problem: Problem, keep: Flags, state: SearchState) -> Bound | None:
     """Bounds on every plan, and on every plan with a given candidate, infinite for candidates already removed.
 
@@ -144,6 +163,8 @@ def relaxation_bound(problem: Problem, keep: Flags, state: SearchState) -> Bound
         clock = Clock(work_limit=GRACE_WORK) if clock.reached == "work limit" else Clock(GRACE_S)
     if len(part.problem.streams) > SIFTED_STREAMS and (found := sifted_bound(part.problem, clock)) is not None:
         return found.for_whole(part.candidates, len(problem.candidates))
+    if clock.expired:
+        return None
     program = build_program(part.problem, relaxed=True)
     result = solve_linear(model_proto(program, hourly_cost(program)), clock)
     if result.status != "optimal" or not len(result.duals):

@@ -19,10 +19,9 @@ from optimizer.program.laid_out import preferred, search_laid_out
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import labels
 from optimizer.program.proof.dominance import undominated
-from optimizer.program.proof.relaxation import no_bound
 from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchState
-from optimizer.program.proof.steps import can_beat, within_cutoff
-from optimizer.program.search import relaxation_bound
+from optimizer.program.proof.steps import within_cutoff
+from optimizer.program.search import affordable_candidates
 
 HARDLY_FEWER: Final = ("instances",)
 """Counts of which one less is asked for first, for mostly there is no plan of fewer; of others the fewest are."""
@@ -147,8 +146,7 @@ def _within_cutoff(problem: Problem, state: SearchState) -> tuple[Sorted, Proble
 
     Where the cost is a row of the program, what is too dear is ruled out without looking for the cheapest of it.
     """
-    bound = relaxation_bound(problem, np.ones(len(problem.candidates), dtype=np.bool_), state)
-    part = compacted(problem, can_beat(problem, bound or no_bound(problem), None, state))
+    part = compacted(problem, affordable_candidates(problem, state))
     return part, _within_budget(part.problem, state.cutoff_usd_per_hour * HOURS_PER_MONTH * (1 + EQUAL_COST))
 
 

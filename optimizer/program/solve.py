@@ -22,7 +22,7 @@ from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchResult, S
 from optimizer.program.proof.steps import within_cutoff, within_gap
 from optimizer.program.refine.loading import Loaded, loaded
 from optimizer.program.refine.routing import Routed, balanced_flows
-from optimizer.program.simplest import SimplerSearch
+from optimizer.program.simplest import SimplerSearch, least_complexity
 from optimizer.program.solver import IntegerSolver, integer_solver
 
 Outcome: TypeAlias = Literal["optimal", "feasible", "infeasible", "unproven", "failed"]
@@ -94,6 +94,11 @@ class Solution:
             bound, ended_by = wider.bound_usd_per_month, wider.ended_by or self.ended_by
             return replace(self, outcome="unproven", reason=reason, bound_usd_per_month=bound, ended_by=ended_by)
         return self.above(min(wider.bound_usd_per_month or 0.0, self.bound_usd_per_month or 0.0), wider.ended_by)
+
+    def left_open(self, limit: Limit) -> "Solution":
+        """No plan, for a problem with more choices that a limit left no time to look at."""
+        reason = _CUT_SHORT["unproven"].format(limit=limit)
+        return replace(self, outcome="unproven", reason=reason, bound_usd_per_month=None, ended_by=limit)
 
     def above(self, bound_usd_per_month: float, ended_by: Limit | None) -> "Solution":
         """The same plan where no plan of a problem with more choices costs less than a bound."""
@@ -193,6 +198,8 @@ def _solved(problem: Problem, state: SearchState, eliminate: bool, break_ties: b
     check(problem)
     if missing := _unserved(problem):
         return _without_plan(problem, "infeasible", f"no candidate serves {', '.join(missing)}", state)
+    if too_few := _configurations_missing(problem):
+        return _without_plan(problem, "infeasible", too_few, state)
     order = sorted_problem(problem)
     try:
         found = _searched(order.problem, state, eliminate)
@@ -238,6 +245,12 @@ def _unserved(problem: Problem) -> list[str]:
     served[problem.apis.mix] = True
     uncovered = ~(problem.traffic.mixes[served] > 0).any(axis=0)
     return sorted(select_labels(problem.traffic.classes, np.flatnonzero(uncovered)))
+
+
+def _configurations_missing(problem: Problem) -> str | None:
+    """That each workload needs a configuration of its own, where fewer are allowed; None where they suffice."""
+    most, least = problem.limits.max_distinct_configurations, least_complexity(problem).configurations
+    return f"{least} workloads need a configuration each" if most is not None and most < least else None
 
 
 def _with_plan(order: Sorted, result: SearchResult, plan: Incumbent, state: SearchState) -> Solution:

@@ -21,6 +21,19 @@ def confirmed_line(found: Simulation | None) -> str:
     return "; ".join([text, *([rest] if len(limits) > 1 else []), *_rounds(found)])
 
 
+def confirmed_in_short(found: Simulation | None) -> str:
+    """Whether every promise held; empty where nothing was simulated or promised."""
+    verdicts = [limit.verdict for _, limit in promises(found)] if found else []
+    if found is None or not verdicts:
+        return ""
+    assumed = ", assumed" if found.assumed else ""
+    broken, undecided = verdicts.count("broken"), verdicts.count("undecided")
+    told = [f"{broken} broken"] * bool(broken) + [f"{undecided} undecided"] * bool(undecided)
+    verdict = f"of {len(verdicts)} promises {', '.join(told)}" if told else "all promises hold"
+    again = ", after planning again where one broke" if any(not item.left_no_plan for item in found.rounds) else ""
+    return f"{verdict} in {found.requests:,} simulated requests ({found.arrivals} arrivals{assumed}){again}"
+
+
 def _rounds(found: Simulation) -> Iterator[str]:
     """What replicas were found to hold in plans before this one, each as it was found last."""
     solved = [item for item in found.rounds if not item.left_no_plan]

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from optimizer.answers.check.types import CheckReport
 from optimizer.answers.compare.types import Comparison
 from optimizer.answers.frontier import Frontier
 from optimizer.answers.gate.types import GateReport
@@ -21,6 +22,7 @@ from optimizer.report.layout.markdown import answer_markdown
 from optimizer.report.layout.text import DEFAULT_WIDTH, answer_text
 
 SCHEMAS: dict[str, type[BaseModel]] = {
+    "check": CheckReport,
     "compare": Comparison,
     "explanation": Explanation,
     "frontier": Frontier,

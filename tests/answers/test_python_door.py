@@ -19,6 +19,7 @@ FUNCTION_OF_COMMAND = {
     "init": "scenario_text",
     "plan": "optimize",
     "report": "page",
+    "export": "export_plan",
     "verify": "verify_plan",
     "catalog list": "catalog_rows",
     "catalog show": "catalog_entries",
@@ -75,7 +76,11 @@ drawn: o.Page = o.page(scenario, catalogs, progress=watch)
 html: str = o.page_html(drawn)
 text: str = o.as_json(plan) + o.schema("plan")
 kept: o.Verification = o.verify_plan(Path("plan.json"), catalogs)
+files: o.Export = o.export_plan(Path("plan.json"), ["vllm"], catalogs)
 tried: o.Simulation = o.simulate(plan, scenario, catalogs, o.arrivals_of("gamma:4", None), requests=1000)
+runs: o.BenchmarkPlan = o.benchmark(plan, scenario, catalogs, "vllm")
+scripts: dict[str, str] = o.benchmark_files(runs)
+checked: o.CheckReport = o.check([Path("result.json")], plan, scenario, catalogs)
 measured = o.load_measurements(Path("measurements.csv"))
 predicted = o.predict(measured, catalogs)["pred_status"]
 setting = o.Setting(

@@ -12,6 +12,7 @@ from optimizer import optimize
 from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.explain.simplicity import rounded_up_percent
 from optimizer.plan.grounds.scope import scope_of
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.simplifying import simplified
@@ -57,8 +58,8 @@ def test_the_first_line_is_the_simplest_and_the_second_what_the_cheapest_takes(p
     assert plan.monthly_cost_usd == cheapest.monthly_cost_usd + found.premium_usd
     assert 0 < found.premium_percent <= found.percent
     lines = " ".join(answer_text(plan_answer(plan, verbose=False)).split())
-    assert "% of the cheapest on measured speeds, which is proven" in lines
-    assert f"${found.premium_usd:,.2f} less a month, ${plan.cheapest_usd:,.2f}, takes 2 configurations" in lines
+    assert f"at most {rounded_up_percent(found)} % above the proven cheapest on measured speeds: " in lines
+    assert f"The cheapest costs ${found.premium_usd:,.2f} less but takes 2 configurations" in lines
 
 
 def test_without_a_percentage_it_is_the_bare_optimum(patchwork: Scenario, few: Catalogs, plan: PlanReport) -> None:

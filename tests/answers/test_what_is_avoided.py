@@ -101,7 +101,7 @@ def test_weights_of_few_bits_need_published_quality_where_anything_else_has_a_pl
     together = next(o for o in catalogs.offers if (o.provider, o.gpu, o.gpu_count) == ("aws", MEASURED, 4))
     wide = optimize(asked({"model": UNPUBLISHED}), replace(few, offers=(*few.offers, together)))
     assert {d.precision for d in wide.deployments} == {"fp8"}
-    rows = {item.change: item.monthly_cost_usd for item in wide.explanation.opportunities}
+    rows = {item.change.partition(" (")[0]: item.monthly_cost_usd for item in wide.explanation.opportunities}
     assert rows["accepting int4 without published quality"] == unknown.monthly_cost_usd
 
 

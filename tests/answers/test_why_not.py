@@ -107,6 +107,16 @@ def test_policies_and_floors_that_bar_it_are_named_with_what_it_would_cost(few: 
     assert rough.admitted_monthly_cost_usd is not None
 
 
+def test_the_floor_of_the_worst_benchmark_is_named_with_both_numbers(few: Catalogs) -> None:
+    raw = SCENARIO["workloads"][0] | {"min_quality": None, "min_quality_worst": 0.98}
+    scenario = Scenario.model_validate(SCENARIO | {"workloads": [raw]})
+    found = why_not(scenario, few, Choice(precision="int4"))
+    (missed,) = found.shortfalls
+    assert (missed.requirement, missed.value, missed.limit) == ("workloads[chat].min_quality_worst", 0.9434, 0.98)
+    assert "quality on the worst benchmark: " in missed.text
+    assert found.admitted_monthly_cost_usd is not None
+
+
 def test_a_limit_of_the_policy_is_named_when_every_candidate_passes(few: Catalogs) -> None:
     scenario = Scenario.model_validate({**SCENARIO, "policy": {"max_gpus": 1}})
     answer = why_not(scenario, few, Choice(gpu="l4"))

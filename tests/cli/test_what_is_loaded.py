@@ -17,6 +17,7 @@ from optimizer.cli.app import app
 from optimizer.inputs import scenario
 from optimizer.inputs.catalog.shipped import PACKAGE
 from optimizer.inputs.importing.price_lists import FORMATS
+from optimizer.plan.benchmark.commands import TOOLS
 from optimizer.plan.variants.frontier import SWEEPABLE
 from optimizer.report.catalog.listings import LISTINGS
 from optimizer.report.compare.compare import MOST_SHOWN
@@ -100,6 +101,7 @@ def test_the_names_in_help_are_those_that_are_known() -> None:
     assert tuple(SCHEMAS) == names.SCHEMAS
     assert tuple(LISTINGS) == names.LISTINGS
     assert tuple(FORMATS) == names.FORMATS
+    assert tuple(TOOLS) == names.LOAD_GENERATORS
     assert names.MOST_SHOWN == MOST_SHOWN
 
 

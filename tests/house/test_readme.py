@@ -36,6 +36,7 @@ CONFIG = {
     "max_position_embeddings": 131072,
     "torch_dtype": "bfloat16",
 }
+RESULTS = ROOT / "tests" / "data" / "load_results"
 IMPORT = re.compile(r"^from (\S+) import", re.MULTILINE)
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -86,7 +87,8 @@ def test_the_main_command_runs(optimizer: Command, monkeypatch: pytest.MonkeyPat
 
 def test_the_example_has_the_sections_of_a_plan(planned: Callable[[str], PlanReport]) -> None:
     (example,) = blocks("text")
-    titles = [line for line in example.partition("\n\n")[2].splitlines() if line and not line.startswith(" ")]
+    lines = example.partition("\n\n")[2].splitlines()
+    titles = [line.partition(": ")[0] for line in lines if line and not line.startswith(" ")]
     assert titles == [section.title for section in plan_sections(planned("chat-8b"))]
     assert re.match(r"\$[\d,]+\.\d\d a month for chat-8b, [^:]*proven[^:]*: ", example)
 
@@ -96,6 +98,7 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, catalogs: Catalog
     """A folder with the files that readers of the examples have; the shipped catalogs are read once for all pages."""
     shipped_measurements().head(12).to_csv(tmp_path / "measurements.csv", index=False)
     (tmp_path / "prices.csv").write_text(PRICES, encoding="utf-8")
+    (tmp_path / "result.json").write_bytes((RESULTS / "vllm_0.33.0_bench_serve.json").read_bytes())
     (tmp_path / "my-model").mkdir()
     (tmp_path / "my-model" / "config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
     monkeypatch.chdir(tmp_path)

@@ -8,7 +8,7 @@ from optimizer.base.units import BYTES_PER_GB, BYTES_PER_MIB, PARAMS_PER_BILLION
 from optimizer.inputs.catalog.checks import check_rows
 from optimizer.inputs.catalog.loading import FIGURE_UNITS, load_catalogs
 from optimizer.inputs.catalog.models import Model
-from optimizer.inputs.catalog.quality import quality_share
+from optimizer.inputs.catalog.quality import quality_share, quality_spread
 from optimizer.inputs.catalog.records import Catalogs
 
 KV_DIFFERS_BY_LAYER = {
@@ -258,6 +258,54 @@ def test_a_loss_that_a_mean_hides_is_named_and_noise_is_not() -> None:
     within_noise = quality_share(shipped(), "llama-3.1-8b", "fp8")
     assert within_noise is not None
     assert "alone" not in within_noise.basis
+
+
+def test_the_worst_benchmark_is_the_least_of_several_that_were_published_one_by_one() -> None:
+    catalogs = shipped()
+    kept = {
+        (model, scheme): estimate
+        for model in catalogs.models
+        for scheme in catalogs.schemes
+        if (estimate := quality_share(catalogs, model, scheme)) is not None
+    }
+    assert kept["qwen3-8b", "int4"].share == pytest.approx(0.983, abs=0.001)
+    assert kept["qwen3-8b", "int4"].worst_share == pytest.approx(0.7437)
+    assert kept["llama-3.1-8b", "fp8"].worst_share == pytest.approx(0.9807)
+    assert kept["qwen3-8b", "bf16"].worst_share == kept["deepseek-v3", "fp8"].worst_share == 1
+    # a suite's mean alone, or one benchmark alone, says nothing of the worst
+    assert kept["gemma-2-2b", "fp8"].worst_share is None
+    assert kept["falcon-180b", "fp8"].worst_share is None
+    assert all(each.worst_share is None or each.worst_share <= each.share for each in kept.values())
+
+
+def test_models_of_its_size_stand_in_for_a_model_that_nobody_evaluated_only_where_that_is_asked() -> None:
+    catalogs = shipped()
+    assert quality_share(catalogs, "gemma-3-27b", "fp8") is None
+    assumed = quality_share(catalogs, "gemma-3-27b", "fp8", by_family=True)
+    assert assumed is not None
+    # 33 evaluations of 18 models of 15 to 80 billion parameters
+    assert (assumed.share, assumed.worst_share, assumed.sources) == (0.987, 0.851, ("quality-spread-2026-11",))
+    assert assumed.basis == (
+        "assumed, nobody published it: 18 models of its size keep 0.983 to 1.008 of the 16-bit score, "
+        "9 of 10 evaluations at least 0.987"
+    )
+    published = quality_share(catalogs, "llama-3.1-8b", "fp8", by_family=True)
+    assert published == quality_share(catalogs, "llama-3.1-8b", "fp8")
+
+
+def test_a_spread_counts_at_its_low_end_by_the_recipe_that_keeps_least() -> None:
+    catalogs = shipped()
+    four_bits = quality_spread(catalogs, "gemma-4-31b", "mxfp4")
+    assert four_bits is not None
+    assert (four_bits.recipe, four_bits.low_share) == ("plain rounding", 0.943)
+    # of fewer than ten evaluations a tenth is none: the least counts
+    few = quality_spread(catalogs, "qwen3-0.6b", "int8")
+    assert few is not None
+    assert few.evaluations == 8
+    assert few.low_share == few.least_share < few.tenth_percentile_share
+    # nobody evaluated small models in NVFP4, and one model says nothing of another
+    assert quality_spread(catalogs, "gemma-3-4b", "fp4") is None
+    assert quality_spread(catalogs, "gemma-3-27b", "w4a8_fp8") is None
 
 
 def test_catalog_check_finds_no_error_in_what_is_shipped() -> None:

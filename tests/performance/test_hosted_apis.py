@@ -70,6 +70,8 @@ def test_every_price_of_the_model_is_either_admitted_or_rejected(asked: Scenario
         ({}, {"providers": {"allow": ["aws"]}}, "api_provider"),
         ({}, {"regions": {"allow": ["us-*"]}}, "api_place"),
         ({}, {"min_quality": 0.9}, "api_quality"),
+        ({}, {"min_quality_worst": 0.9}, "api_quality_worst"),
+        ({}, {"unknown_quality": "reject"}, "api_published"),
         ({}, {"model": "allenai/Llama-3.1-Tulu-3-8B"}, "api_weights"),
         ({}, {"model": "deepseek-r1", "input_tokens": 60_000}, "api_context"),
     ],

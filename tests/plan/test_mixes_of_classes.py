@@ -122,7 +122,7 @@ def test_the_report_says_what_is_mixed_and_what_pools_would_cost(catalogs: Catal
     (apart_,) = (item for item in report.explanation.alternatives if item.kind == "mix_classes")
     assert (apart_.difference_usd or 0) > 0
     assert "between 4 predicted mixes of classes, probes leave no cheaper plan possible" in answer_text(
-        plan_answer(report, verbose=False), width=1000
+        plan_answer(report, verbose=True), width=1000
     )
 
 

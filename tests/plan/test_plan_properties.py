@@ -82,6 +82,7 @@ def test_looser_policy_never_costs_more(
         ({"slo": {"tpot_ms": 15}}, {"slo": {"tpot_ms": 60}}),
         ({"slo": {"e2e_ms": 6000}}, {"slo": {"e2e_ms": 60000}}),
         ({"min_quality": 1.0}, {"min_quality": None}),
+        ({"min_quality_worst": 1.0}, {"min_quality_worst": None}),
         ({"cached_input_share": 0.0}, {"cached_input_share": 0.8}),
         ({"input_tokens": 4000}, {"input_tokens": 500}),
         ({"output_tokens": 900}, {"output_tokens": 100}),

@@ -22,12 +22,14 @@ ASKED = st.fixed_dictionaries(
         "ttft_ms": st.sampled_from([3.0, 20.0, 400.0]),
         "tpot_ms": st.sampled_from([0.5, 4.0, 40.0]),
         "min_quality": st.sampled_from([0.95, 1.0]),
+        "min_quality_worst": st.sampled_from([0.95, 1.0]),
         "max_gpus": st.sampled_from([0, 1, 16]),
         "max_monthly_usd": st.sampled_from([50.0, 1500.0]),
         "spare_replicas": st.sampled_from([1, 4]),
         "precisions": st.sampled_from([["int4"], ["bf16"]]),
     },
 )
+FLOORS = ("min_quality", "min_quality_worst")
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +41,9 @@ def scenario_of(asked: dict[str, Any]) -> Scenario:
     slo = {name: asked[name] for name in ("ttft_ms", "tpot_ms") if name in asked}
     workload = {
         "name": "a", "model": "llama-3.1-8b", "requests_per_second": 20, "input_tokens": 800, "output_tokens": 200,
-        "slo": slo, **{name: asked[name] for name in ("min_quality",) if name in asked},
+        "slo": slo, **{name: asked[name] for name in FLOORS if name in asked},
     }  # fmt: skip
-    policy = {name: value for name, value in asked.items() if name not in (*slo, "min_quality")}
+    policy = {name: value for name, value in asked.items() if name not in (*slo, *FLOORS)}
     return Scenario.model_validate({"name": "vain", "workloads": [workload], "policy": policy})
 
 

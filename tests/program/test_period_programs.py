@@ -49,7 +49,7 @@ def test_the_best_of_the_rounds_is_a_bound(problem: Problem) -> None:
     np.testing.assert_allclose(
         prices.always.sum(axis=0), problem.offers.price_usd_per_hour * problem.offers.always_paid
     )
-    lower, _ = bound_by_periods(problem, prices, None, _state(), search)
+    lower, _, _ = bound_by_periods(problem, prices, None, _state(), search)
     assert lower <= (cost or 0.0) / HOURS_PER_MONTH * (1 + 1e-6)
 
 

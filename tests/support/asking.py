@@ -100,6 +100,7 @@ ASKING: Final[Mapping[str, Edit]] = {
     "workloads[].slo.tpot_ms": number(own={"slo": {"ttft_ms": 4000, "tpot_ms": 9}}),
     "workloads[].slo.e2e_ms": number(own={"slo": {"ttft_ms": 4000, "tpot_ms": 80, "e2e_ms": 1800}}),
     "workloads[].min_quality": number(own={"min_quality": 0.9999}),
+    "workloads[].min_quality_worst": number(own={"min_quality_worst": 0.9999}),
     "workloads[].unknown_quality": Edit(
         workloads=[CHAT | {"model": "gemma-2-27b", "min_quality": 0.5, "unknown_quality": "accept"}],
         own={"unknown_quality": "reject"},

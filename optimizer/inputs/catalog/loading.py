@@ -14,9 +14,11 @@ from optimizer.inputs.catalog import engines as engine_rows
 from optimizer.inputs.catalog import records as catalog
 from optimizer.inputs.catalog import terms as own
 from optimizer.inputs.catalog.csv_tables import AllRows, CsvTable, LocatedRow, Rows
+from optimizer.inputs.catalog.deploying import DeployFacts, DeployName, EngineFlag
 from optimizer.inputs.catalog.kinds import Link
 from optimizer.inputs.catalog.loading_terms import Priced, priced
 from optimizer.inputs.catalog.models import Model, ModelAlias
+from optimizer.inputs.catalog.quality_spread import QualitySpread
 from optimizer.inputs.catalog.records import Catalogs, Gpu
 from optimizer.inputs.catalog.shipped import shipped_dir
 from optimizer.inputs.catalog.thinking import ThinkingLength
@@ -75,10 +77,13 @@ TABLES: Final[dict[str, CsvTable[Any]]] = {
     "schemes": CsvTable(("precision_schemes.csv",), catalog.PrecisionScheme, "id"),
     "kernels": CsvTable(("kernel_support.csv",), catalog.KernelSupport, "scheme, architecture"),
     "quality": CsvTable(("quality.csv",), catalog.QualityFigure, "model, scheme, benchmark, tool, source"),
+    "quality_spreads": CsvTable(("quality_spreads.csv",), QualitySpread, "scheme, recipe, from_params_b"),
     "engines": CsvTable(("engines.csv",), engine_rows.Engine, "id"),
     "engine_defaults": CsvTable(
         ("engine_defaults.csv",), engine_rows.EngineDefault, "engine, setting, before_version, gpu, min_memory_gib"
     ),
+    "engine_flags": CsvTable(("engine_flags.csv",), EngineFlag, "engine, version, setting, planned"),
+    "deploy_names": CsvTable(("deploy_names.csv",), DeployName, "tool, subject, id, name"),
     "calibration": CsvTable(("calibration.csv",), catalog.CalibrationEntry, "parameter, group"),
     "kept_promises": CsvTable(("kept_promises.csv",), catalog.KeptPromises, "targets, confidence"),
     "offers": CsvTable(
@@ -120,8 +125,10 @@ REFERENCES: Final = (
     ("kernels", "scheme", "schemes"),
     ("quality", "model", "models"),
     ("quality", "scheme", "schemes"),
+    ("quality_spreads", "scheme", "schemes"),
     ("engines", "schemes", "schemes"),
     ("engine_defaults", "engine", "engines"),
+    ("engine_flags", "engine", "engines"),
     ("offers", "gpu", "gpus"),
     ("owned", "gpu", "gpus"),
     ("price_checks", "gpu", "gpus"),
@@ -276,6 +283,7 @@ def _assembled(rows: AllRows, gpus: Mapping[str, Gpu], on_own_terms: Priced) -> 
         schemes=by_key("schemes"),
         kernel_support=by_key("kernels"),
         quality=in_order("quality"),
+        quality_spreads=in_order("quality_spreads"),
         engines=by_key("engines"),
         engine_defaults=in_order("engine_defaults"),
         calibration=in_order("calibration"),
@@ -285,5 +293,6 @@ def _assembled(rows: AllRows, gpus: Mapping[str, Gpu], on_own_terms: Priced) -> 
         offer_aliases=in_order("offer_aliases"),
         serverless=in_order("serverless"),
         ancillary=in_order("ancillary"),
+        deploying=DeployFacts(flags=in_order("engine_flags"), names=in_order("deploy_names")),
         engine_places={str(key): f"{placed.file}:{placed.line}" for key, placed in rows["engines"].items()},
     )

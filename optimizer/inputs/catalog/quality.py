@@ -1,11 +1,13 @@
 """What a precision scheme keeps of a model's 16-bit benchmark score, from published measurements only."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
 from optimizer.inputs.catalog.kinds import BenchmarkKind
 from optimizer.inputs.catalog.models import Model
+from optimizer.inputs.catalog.quality_spread import FEWEST_MODELS, QualitySpread
 from optimizer.inputs.catalog.records import Catalogs, QualityFigure
 
 SIXTEEN_BIT: Final = frozenset({"bf16", "fp16"})
@@ -26,6 +28,9 @@ TRUSTED_KINDS: Final[tuple[BenchmarkKind, ...]] = ("suite", "single")
 NOISE_DEVIATIONS: Final = 2
 """Standard deviations within which a loss on one benchmark may be chance."""
 
+SEVERAL: Final = 2
+"""Single benchmarks from which on one of them is the worst."""
+
 PUBLISHED_DIGITS: Final = 6
 """No source publishes more digits of a share."""
 
@@ -35,17 +40,22 @@ class QualityEstimate:
     """A share of the 16-bit score, and what it rests on.
 
     Attributes:
-        share: Between 0 and 1; above 1 only for a model that scores better than the one it is held against.
+        share: Between 0 and 1, mean over benchmarks; above 1 only for a model that scores better than the one it is
+            held against.
+        worst_share: Of the benchmark on which it keeps least; None where nobody published several one by one.
         basis: Why, in words for a report.
         sources: Ids of the sources, sorted; empty where the share is 1 by definition.
     """
 
     share: float
+    worst_share: float | None
     basis: str
     sources: tuple[str, ...] = ()
 
 
-def quality_share(catalogs: Catalogs, model_id: str, scheme_id: str) -> QualityEstimate | None:
+def quality_share(
+    catalogs: Catalogs, model_id: str, scheme_id: str, *, by_family: bool = False
+) -> QualityEstimate | None:
     """The share of its 16-bit score that a model keeps under a scheme; None when nobody published it.
 
     16-bit weights and the precision in which a model was released keep all of it. Otherwise it is the median of the
@@ -56,24 +66,47 @@ def quality_share(catalogs: Catalogs, model_id: str, scheme_id: str) -> QualityE
         catalogs: Catalogs with quality figures.
         model_id: Catalog id or published name; a published name is judged by the figures of its architecture.
         scheme_id: A precision scheme.
+        by_family: Whether the low end of what models of its size keep stands in for what nobody published.
 
     Raises:
         InputError: nobody recorded this model.
     """
     model = catalogs.model(model_id)
     if scheme_id in SIXTEEN_BIT or scheme_id == model.native_precision:
-        return QualityEstimate(1.0, _by_definition(model, scheme_id))
+        return QualityEstimate(1.0, 1.0, _by_definition(model, scheme_id))
     figures = [row for row in catalogs.quality if row.model == model.id and row.scheme == scheme_id]
     for kind in TRUSTED_KINDS:
         chosen = [row for row in figures if row.benchmark_kind == kind]
         if chosen:
-            return _median(chosen, kind)
-    return None
+            return _median(chosen, kind, _worst_share(figures))
+    spread = quality_spread(catalogs, model_id, scheme_id) if by_family else None
+    if spread is None:
+        return None
+    basis = f"assumed, nobody published it: {spread.words}"
+    return QualityEstimate(min(spread.low_share, 1.0), spread.low_worst_share, basis, (spread.source,))
 
 
-def unpublished_few_bits(catalogs: Catalogs, model_id: str, scheme_id: str) -> bool:
-    """Whether a scheme stores weights in few bits and nobody published what the model keeps under it."""
-    return catalogs.schemes[scheme_id].weight_bits <= FEW_BITS and quality_share(catalogs, model_id, scheme_id) is None
+def quality_spread(catalogs: Catalogs, model_id: str, scheme_id: str) -> QualitySpread | None:
+    """What models of that size keep under a scheme, by the recipe that keeps least; None where too few were evaluated.
+
+    Raises:
+        InputError: nobody recorded this model.
+    """
+    params_b = catalogs.model(model_id).total_params_b
+    found = [spread for spread in catalogs.quality_spreads if spread.speaks_for(scheme_id, params_b)]
+    if sum(spread.models for spread in found) < FEWEST_MODELS:
+        return None
+    return min(found, key=lambda spread: (spread.low_share, spread.recipe))
+
+
+def unpublished_few_bits(catalogs: Catalogs, model_id: str, scheme_id: str, *, by_family: bool = False) -> bool:
+    """Whether a scheme stores weights in few bits and nobody published what the model keeps under it.
+
+    Args:
+        catalogs, model_id, scheme_id, by_family: As of `quality_share`.
+    """
+    few_bits = catalogs.schemes[scheme_id].weight_bits <= FEW_BITS
+    return few_bits and quality_share(catalogs, model_id, scheme_id, by_family=by_family) is None
 
 
 def _by_definition(model: Model, scheme_id: str) -> str:
@@ -82,13 +115,24 @@ def _by_definition(model: Model, scheme_id: str) -> str:
     return "16-bit weights are the reference"
 
 
-def _median(figures: list[QualityFigure], kind: BenchmarkKind) -> QualityEstimate:
+def _worst_share(figures: Sequence[QualityFigure]) -> float | None:
+    """The least that was published of one benchmark, at most what a suite keeps on the mean; None where fewer than two
+    were published one by one. A loss that may be noise counts: a floor is not passed on the chance that it was."""
+    suites = [row for row in figures if row.benchmark_kind == "suite"]
+    singles = [row for row in figures if row.benchmark_kind == "single"]
+    if len({row.benchmark for row in singles}) < SEVERAL and not any(row.worst_recovery_share for row in suites):
+        return None
+    worst = (row.worst_recovery_share for row in suites if row.worst_recovery_share is not None)
+    return min(1.0, *worst, *(row.recovery_share for row in (*suites, *singles)))
+
+
+def _median(figures: list[QualityFigure], kind: BenchmarkKind, worst_share: float | None) -> QualityEstimate:
     share = round(median(min(row.recovery_share, 1.0) for row in figures), PUBLISHED_DIGITS)
     names = ", ".join(sorted({row.benchmark for row in figures}))
     what = "benchmark suites" if kind == "suite" else "single benchmarks"
     count = f"{len(figures)} published recoveries" if len(figures) > 1 else "one published recovery"
     basis = f"median of {count} on {what}: {names}{_worst(figures)}"
-    return QualityEstimate(share, basis, tuple(sorted({row.source for row in figures})))
+    return QualityEstimate(share, worst_share, basis, tuple(sorted({row.source for row in figures})))
 
 
 def _worst(figures: list[QualityFigure]) -> str:

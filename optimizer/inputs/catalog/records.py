@@ -11,6 +11,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
+from optimizer.inputs.catalog.deploying import DeployFacts
 from optimizer.inputs.catalog.engines import Engine, EngineDefault
 from optimizer.inputs.catalog.kinds import (
     UNCOMMITTED,
@@ -25,6 +26,7 @@ from optimizer.inputs.catalog.kinds import (
     QuantizedPart,
 )
 from optimizer.inputs.catalog.models import Model, ModelAlias
+from optimizer.inputs.catalog.quality_spread import QualitySpread
 from optimizer.inputs.catalog.quantities import (
     Count,
     GpuCount,
@@ -262,6 +264,7 @@ class Catalogs:
     schemes: Mapping[str, PrecisionScheme]
     kernel_support: Mapping[tuple[str, str], KernelSupport]
     quality: tuple[QualityFigure, ...]
+    quality_spreads: tuple[QualitySpread, ...]
     engines: Mapping[str, Engine]
     engine_defaults: tuple[EngineDefault, ...]
     calibration: tuple[CalibrationEntry, ...]
@@ -273,6 +276,8 @@ class Catalogs:
     offer_aliases: tuple[OfferAlias, ...]
     serverless: tuple[ServerlessPrice, ...]
     ancillary: tuple[AncillaryCost, ...]
+    deploying: DeployFacts
+    """What engines and deployment tools call what a plan says; no plan depends on it."""
     engine_places: Mapping[str, str]
     """Engine → file and line of its row."""
 

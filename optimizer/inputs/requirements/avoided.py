@@ -8,6 +8,8 @@ from optimizer.inputs.scenario.scenario import Scenario, Workload
 
 SPEED: Final = "policy.unmeasured_performance"
 AVOID: Final[WithoutEvidence] = "avoid"
+AVOIDING: Final = (AVOID, "family")
+"""Of quality: what nobody published is avoided, or what even models of its size do not tell."""
 
 
 def quality_of(workload: Workload) -> str:
@@ -18,7 +20,7 @@ def quality_of(workload: Workload) -> str:
 def avoided(scenario: Scenario) -> tuple[str, ...]:
     """The fields that avoid something; a quality floor is a requirement, and what fails it is never accepted so."""
     speed = (SPEED,) if scenario.policy.unmeasured_performance == AVOID else ()
-    unasked = [each for each in scenario.workloads if each.min_quality is None and each.unknown_quality == AVOID]
+    unasked = [each for each in scenario.workloads if not each.has_quality_floor and each.unknown_quality in AVOIDING]
     return (*speed, *(quality_of(workload) for workload in unasked))
 
 

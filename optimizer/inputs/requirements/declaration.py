@@ -52,8 +52,8 @@ class Requirement:
         scope: Whether it can be judged period by period, over the month, or on the plan as a whole.
         compares_offers_by, compares_candidates_by: What must not change where one replaces another under it.
         opens: Whether lifting it opens a whole kind of offer and leaves somebody's list of names as it is.
-        only_with: A field without which it asks nothing, or where it `prefers` something, that asks nothing.
-        prefers: The value that asks nothing of a plan where none keeps to it; see `avoided`.
+        only_with: Fields without any of which it asks nothing, or where it `prefers` something, that asks nothing.
+        prefers: The values that ask nothing of a plan where none keeps to them; see `avoided`.
         promise: What being without it is called, where it buys safety or order.
         promised_as: The field whose removal prices the promise, where that is not its own.
     """
@@ -74,8 +74,8 @@ class Requirement:
     compares_offers_by: tuple[Trait, ...] = ()
     compares_candidates_by: tuple[Trait, ...] = ()
     opens: bool = False
-    only_with: str = ""
-    prefers: str = ""
+    only_with: tuple[str, ...] = ()
+    prefers: tuple[str, ...] = ()
     promise: str = ""
     promised_as: str = ""
 

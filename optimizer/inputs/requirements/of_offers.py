@@ -72,7 +72,7 @@ LISTS: Final = (
         without="accept",
         decides="candidates",
         opens=True,
-        prefers="avoid",
+        prefers=("avoid",),
     ),
 )
 """Lists of names, and what is known of their speed, which can only be dropped."""

@@ -243,7 +243,7 @@ PROMISES: Final = (
         sentence="An instance that was started stays on the bill for its least time, whether it runs or not.",
         unit="hours",
         scope="plan",
-        only_with="workloads[].demand",
+        only_with=("workloads[].demand",),
     ),
     Requirement(
         name="start_up_minutes",
@@ -252,7 +252,7 @@ PROMISES: Final = (
         sentence="Each instance that is started at a change of periods is paid for while it starts.",
         unit="minutes",
         without=0.0,
-        only_with="workloads[].demand",
+        only_with=("workloads[].demand",),
     ),
     Requirement(
         name="repartition_minutes",
@@ -262,7 +262,7 @@ PROMISES: Final = (
         unit="minutes",
         without=0.0,
         scope="plan",
-        only_with="workloads[].demand",
+        only_with=("workloads[].demand",),
     ),
     Requirement(
         name="mix_classes",

@@ -66,6 +66,17 @@ OF_WORKLOADS: Final = (
         over="deployment",
     ),
     Requirement(
+        name="min_quality_worst",
+        field="workloads[].min_quality_worst",
+        sense="at_least",
+        sentence="The served precision keeps its share of the 16-bit score on its worst benchmark, too.",
+        label="floor of the worst benchmark",
+        unit="share",
+        step=Step("floors", size=0.01, loosest=0.01),
+        decides="candidates",
+        over="deployment",
+    ),
+    Requirement(
         name="unknown_quality",
         field="workloads[].unknown_quality",
         sense="admits",
@@ -74,8 +85,8 @@ OF_WORKLOADS: Final = (
         decides="candidates",
         over="deployment",
         opens=True,
-        only_with="workloads[].min_quality",
-        prefers="avoid",
+        only_with=("workloads[].min_quality", "workloads[].min_quality_worst"),
+        prefers=("avoid", "family"),
     ),
     Requirement(
         name="min_replicas",

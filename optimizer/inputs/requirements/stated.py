@@ -99,12 +99,12 @@ def waivable(scenario: Scenario) -> tuple[StatedRequirement, ...]:
 def _stated(requirement: Requirement, scenario: Scenario, workload: Workload | None) -> Iterator[StatedRequirement]:
     """The requirement as it is stated: nothing where it asks nothing, one item a statistic of a latency."""
     name = "" if workload is None else workload.name
-    stands = bool(requirement.only_with) and _stands(requirement.only_with, scenario, workload)
+    stands = any(_stands(field, scenario, workload) for field in requirement.only_with)
     if requirement.only_with and not stands and not requirement.prefers:
         return
     for field in (requirement.field, *requirement.also):
         value, default = _value(field, scenario, workload), _default(field)
-        preferred = bool(requirement.prefers) and value == requirement.prefers and not stands
+        preferred = value in requirement.prefers and not stands
         if preferred or _asks_nothing(requirement, value, default):
             continue
         path = field.replace("[]", f"[{name}]", 1)

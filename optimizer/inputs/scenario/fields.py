@@ -61,6 +61,8 @@ PositiveWhole = Annotated[int, Number, Field(ge=1, le=1_000_000)]
 People = Annotated[int, Number, Field(ge=1, le=10_000_000_000)]
 WithoutEvidence = Literal["reject", "avoid", "accept"]
 """What is done with what nobody published: never planned on, only where no other plan exists, or like anything else."""
+UnknownQuality = Literal["reject", "avoid", "family", "accept"]
+"""The same of quality; `family` counts what models of its size keep, and avoids what even that does not say."""
 ManyTokens = Annotated[float, Number, Field(gt=0, le=1e18)]
 Usd = Annotated[float, Number, Field(ge=0, le=1e12)]
 PositiveUsd = Annotated[float, Number, Field(gt=0, le=1e12)]

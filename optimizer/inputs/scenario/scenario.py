@@ -12,7 +12,6 @@ from optimizer.inputs.scenario.fields import (
     AllowDeny,
     Countries,
     FieldError,
-    Milliseconds,
     ModelName,
     Name,
     Names,
@@ -23,8 +22,8 @@ from optimizer.inputs.scenario.fields import (
     PositiveWhole,
     Rate,
     Tokens,
+    UnknownQuality,
     Whole,
-    WithoutEvidence,
     everywhere,
     repeated,
 )
@@ -44,6 +43,7 @@ from optimizer.inputs.scenario.policy import (
     Spot,
     Survive,
 )
+from optimizer.inputs.scenario.service_levels import STATISTICS, Latency, Slo
 
 __all__ = [
     "CENTRAL_CONFIDENCE",
@@ -80,51 +80,10 @@ __all__ = [
 ]
 """A scenario and every record in it, whichever file defines it."""
 
-STATISTICS = ("mean", "p50", "p90", "p95", "p99")
 SHARE_TOLERANCE = 1e-6
 Thinking = Annotated[float, Number, Field(ge=1, le=1000)]
 RATES = ("requests_per_second", "demand", "users", "tokens_per_day", "deadline")
 """Fields that say how much is asked."""
-
-
-class Latency(Strict):
-    """Limits on one latency, by statistic; at least one is given."""
-
-    mean: Milliseconds | None = None
-    p50: Milliseconds | None = None
-    p90: Milliseconds | None = None
-    p95: Milliseconds | None = None
-    p99: Milliseconds | None = None
-
-    @model_validator(mode="after")
-    def _at_least_one(self) -> Self:
-        if not self.limits_ms():
-            raise ValueError(f"give at least one of {', '.join(STATISTICS)}")
-        return self
-
-    def limits_ms(self) -> dict[str, float]:
-        """The limits that were given, by statistic."""
-        return {name: limit for name in STATISTICS if (limit := getattr(self, name)) is not None}
-
-
-def _bare_means(statistic: str) -> BeforeValidator:
-    """Reads a bare number as the limit on that statistic."""
-    return BeforeValidator(lambda value: value if isinstance(value, dict | Latency) else {statistic: value})
-
-
-class Slo(Strict):
-    """What every request class of a workload is promised."""
-
-    ttft_ms: Annotated[Latency, _bare_means("p95")] | None = None
-    tpot_ms: Annotated[Latency, _bare_means("mean")] | None = None
-    e2e_ms: Annotated[Latency, _bare_means("p95")] | None = None
-    ttft_overhead_ms: Annotated[float, Number, Field(ge=0, le=1e7)] = 0.0
-    """Pipeline stages before the model: gateway, embedding, retrieval."""
-
-    @property
-    def limits_latency(self) -> bool:
-        """Whether any latency is promised."""
-        return any((self.ttft_ms, self.tpot_ms, self.e2e_ms))
 
 
 class RequestClass(Strict):
@@ -217,9 +176,12 @@ class Workload(Strict):
     """The round trip by region with wildcards, the first pattern that matches counting, or one number."""
     slo: Slo = Slo()
     min_quality: PositiveShare | None = None
-    unknown_quality: WithoutEvidence = "avoid"
-    """Whether a precision serves whose quality nobody published: avoided, it passes no `min_quality`, and without one
-    weights of few bits serve only where no other plan exists; rejected, it never serves."""
+    """Share of the 16-bit score that the precision keeps, mean over benchmarks."""
+    min_quality_worst: PositiveShare | None = None
+    """The same of the benchmark on which it keeps least."""
+    unknown_quality: UnknownQuality = "avoid"
+    """Whether a precision serves whose quality nobody published: avoided, it passes no floor, and without one weights
+    of few bits serve only where no other plan exists; rejected, it never serves."""
     min_replicas: Whole = 0
     """Replicas that run in every hour, however little is asked."""
     max_replicas: PositiveWhole | None = None
@@ -301,6 +263,16 @@ class Workload(Strict):
     def arrival_cv2(self) -> float:
         """Squared variation of the gaps between requests."""
         return POISSON_CV2 if self.arrivals is None else self.arrivals.cv2 or POISSON_CV2
+
+    @property
+    def has_quality_floor(self) -> bool:
+        """Whether a precision must keep a share of the 16-bit score, on the mean or on its worst benchmark."""
+        return self.min_quality is not None or self.min_quality_worst is not None
+
+    @property
+    def quality_by_family(self) -> bool:
+        """Whether the low end of what models of its size keep stands in for what nobody published."""
+        return self.unknown_quality == "family"
 
     @property
     def peak_is_known(self) -> bool:

@@ -112,7 +112,7 @@ def _hosted(workload: Workload, catalogs: Catalogs) -> Iterator[ServerlessPrice]
 
 def asks_for_quality(workload: Workload) -> bool:
     """Whether quality is asked for of what is not published, which the precision of an API is not."""
-    floor = workload.min_quality is not None and workload.unknown_quality != "accept"
+    floor = workload.has_quality_floor and workload.unknown_quality != "accept"
     return floor or workload.unknown_quality == "reject"
 
 
@@ -132,7 +132,9 @@ def _failures(
         "api_price_complete": not usd_per_request(row, item, workload.cached_input_share),
         "api_context": row.max_input_tokens is not None and item.input_tokens > row.max_input_tokens,
         "api_weights": alias is not None and workload.model not in catalogs.models and alias.relation in TUNED,
-        "api_quality": asks_for_quality(workload),
+        "api_quality": workload.min_quality is not None and asks_for_quality(workload),
+        "api_quality_worst": workload.min_quality_worst is not None and asks_for_quality(workload),
+        "api_published": not workload.has_quality_floor and asks_for_quality(workload),
         "api_measured": policy.unmeasured_performance == "reject",
         "api_precision": bool(policy.precisions or policy.kv_precisions),
         "api_carbon": policy.max_carbon_kg_per_month is not None,

@@ -24,8 +24,9 @@ def keeping_to_measured(options: WorkloadOptions, catalogs: Catalogs) -> Workloa
 def keeping_to_published(options: WorkloadOptions, catalogs: Catalogs) -> WorkloadOptions:
     """The options where no weights of few bits serve whose quality nobody published."""
     precision = Categorical[str].of([each.precision for each in options.configurations])
-    model = options.workload.model
-    return _failing(options, "published", precision.passing(lambda name: unpublished_few_bits(catalogs, model, name)))
+    model, by_family = options.workload.model, options.workload.quality_by_family
+    unknown = precision.passing(lambda name: unpublished_few_bits(catalogs, model, name, by_family=by_family))
+    return _failing(options, "published", unknown)
 
 
 def letting_in(options: WorkloadOptions, criterion: str) -> WorkloadOptions:

@@ -1,7 +1,6 @@
 """Every configuration worth asking about on the offered platforms, and the criteria that need no prediction."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 from typing import Any, Final, NamedTuple
 
@@ -12,9 +11,10 @@ from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog.engines import Engine
 from optimizer.inputs.catalog.kinds import Link
 from optimizer.inputs.catalog.models import Model
-from optimizer.inputs.catalog.quality import SIXTEEN_BIT, QualityEstimate, quality_share
+from optimizer.inputs.catalog.quality import SIXTEEN_BIT, QualityEstimate
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Policy, Workload
+from optimizer.performance.candidates.quality import floors_kept
 from optimizer.performance.market.supply import Platform
 from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.engine_constants import uncalibrated
@@ -107,25 +107,6 @@ def _support(catalogs: Catalogs, scheme: str, architecture: str) -> str:
     return "none" if row is None else row.support
 
 
-def qualities(
-    configurations: Sequence[Configuration], catalogs: Catalogs, model_quality: float
-) -> tuple[QualityEstimate | None, ...]:
-    """Quality of each configuration: what its precision keeps, times what its model scores against the first model.
-
-    A KV cache below 16 bit has no published quality.
-    """
-    pairs = sorted({(c.model, c.precision) for c in configurations})
-    known = {pair: _against_first(quality_share(catalogs, *pair), model_quality) for pair in pairs}
-    return tuple(known[c.model, c.precision] if c.kv_precision in SIXTEEN_BIT else None for c in configurations)
-
-
-def _against_first(estimate: QualityEstimate | None, model_quality: float) -> QualityEstimate | None:
-    if estimate is None or model_quality == 1:
-        return estimate
-    basis = f"the model's {model_quality:g} of the first model's score, as the scenario says; {estimate.basis}"
-    return replace(estimate, share=estimate.share * model_quality, basis=basis)
-
-
 def fixed_failures(
     configurations: Sequence[Configuration],
     workload: Workload,
@@ -155,7 +136,7 @@ def fixed_failures(
         "kv_kernel_support": joined("gpu", "kv_precision").passing(lambda pair: kernels(*pair) == "native"),
         "link_known": joined(*_LINKED).passing(lambda kind: _link_known(catalogs, *kind)),
         "divisibility": joined(*_DEGREES).passing(lambda pair: not misfit(model, *pair)),
-        "quality": np.array([_quality_suffices(workload, estimate) for estimate in quality], dtype=bool),
+        **floors_kept(workload, quality),
     }
     return {name: ~column for name, column in passed.items()}
 
@@ -207,9 +188,3 @@ def _link_known(catalogs: Catalogs, gpu: str, link: Link | None, gb_per_s: float
 def _engine_runs(catalogs: Catalogs, engine: str, gpu: str, precision: str) -> bool:
     found = catalogs.engines[engine]
     return catalogs.gpus[gpu].architecture in found.architectures and precision in found.schemes
-
-
-def _quality_suffices(workload: Workload, estimate: QualityEstimate | None) -> bool:
-    if workload.min_quality is None:
-        return True
-    return workload.unknown_quality == "accept" if estimate is None else estimate.share >= workload.min_quality

@@ -18,10 +18,10 @@ from optimizer.performance.candidates.enumeration import (
     configurations_of,
     fixed_failures,
     needless_stages,
-    qualities,
 )
 from optimizer.performance.candidates.network import fits_of, network_ms, told_apart_by_distance
 from optimizer.performance.candidates.predict import LatencyLimits, Mix, OperatingPoint, idle, sustainable_rate
+from optimizer.performance.candidates.quality import qualities
 from optimizer.performance.candidates.triangulation import Simplex, joined_classes, triangulated
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA, KNOWN_ANYWAY
 from optimizer.performance.market.market import Market, permitted
@@ -223,7 +223,7 @@ def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offe
     pairs = told_apart_by_distance(pairs, offers, distance_ms)
     configurations = tuple(configuration for configuration, _ in pairs)
     setup = gather(catalogs, configurations)
-    quality = qualities(configurations, catalogs, variant.model_quality)
+    quality = qualities(configurations, catalogs, variant.model_quality, by_family=workload.quality_by_family)
     fixed = fixed_failures(configurations, workload, policy, catalogs, quality)
     kind, memory = Categorical.of([kind for _, kind in pairs]), memory_use(setup)
     longest = np.array([float(item.input_tokens + item.output_tokens) for item in workload.classes()])
@@ -232,7 +232,7 @@ def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offe
     fixed["pipeline"] = needless_stages(configurations, kind, room & ~fixed["divisibility"], measured)
     if policy.unmeasured_performance == "reject":
         fixed["measured"] = unmeasured(catalogs, configurations)
-    if workload.unknown_quality == "reject" and workload.min_quality is None:
+    if workload.unknown_quality == "reject" and not workload.has_quality_floor:
         fixed["published"] = np.array([estimate is None for estimate in quality], dtype=np.bool_)
     network = kind.by_row([each.network_ms for each in kind.categories])
     allowed = permitted(workload, offers) & ~np.isnan(distance_ms)

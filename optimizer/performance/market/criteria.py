@@ -69,6 +69,12 @@ CONFIGURATION_CRITERIA: Final = (
     Criterion("context", "prompt and answer fit the model's context", "", "configuration", "tokens"),
     Criterion("quality", "the precision keeps the quality floor", "min_quality", "configuration"),
     Criterion(
+        "quality_worst",
+        "the precision keeps the floor on its worst benchmark",
+        "min_quality_worst",
+        "configuration",
+    ),
+    Criterion(
         "published",
         "somebody published what the precision keeps of the quality, or that is accepted",
         "unknown_quality",
@@ -139,8 +145,20 @@ API_CRITERIA: Final = (
     Criterion("api_weights", "the API serves these weights and not what they were tuned from", "", "api"),
     Criterion(
         "api_quality",
-        "no quality is asked for: the precision of an API is not published",
+        "no quality floor is asked for: the precision of an API is not published",
         "min_quality",
+        "api",
+    ),
+    Criterion(
+        "api_quality_worst",
+        "no floor on the worst benchmark is asked for: the precision of an API is not published",
+        "min_quality_worst",
+        "api",
+    ),
+    Criterion(
+        "api_published",
+        "a quality that nobody published is not refused: that of an API is not",
+        "unknown_quality",
         "api",
     ),
     Criterion(

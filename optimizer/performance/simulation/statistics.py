@@ -24,11 +24,15 @@ class Bounded:
 
 
 def share_within(within: Flags, likely: float) -> Bounded:
-    """The share of requests for which something holds.
+    """The share of requests for which something holds."""
+    return share_of(int(np.sum(within)), len(within), likely)
+
+
+def share_of(kept: int, count: int, likely: float) -> Bounded:
+    """The share of requests for which something holds that holds for so many of a sample.
 
     Bounded of Clopper and Pearson (1934), which no distribution is assumed for.
     """
-    count, kept = len(within), int(np.sum(within))
     if not count:
         return Bounded(float("nan"), 0.0, 1.0)
     tail = (1 - likely) / 2
@@ -71,6 +75,11 @@ def mean(values: Floats, likely: float) -> Bounded:
     means = [float(np.mean(part)) for part in np.array_split(values, STRETCHES)]
     error = NormalDist().inv_cdf((1 + likely) / 2) * float(np.std(means, ddof=1)) / math.sqrt(STRETCHES)
     return Bounded(own, own - error, own + error)
+
+
+def chance_of_at_most(most: int, count: int, share: float) -> float:
+    """How likely at most so many of all are, each with the probability `share`, above 0 and below 1."""
+    return 0.0 if most < 0 else 1.0 if most >= count else _cumulated(_log_factorials(count), most, share)
 
 
 def _log_factorials(count: int) -> Floats:

@@ -143,7 +143,7 @@ def central_prediction(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alter
         return
     policy = inquiry.scenario.policy.model_copy(update={"confidence": CENTRAL_CONFIDENCE})
     bold = partial(inquiry.changed, inquiry.scenario.model_copy(update={"policy": policy}))
-    words = f"without the margin of {exactly(confidence * 100)} % on predictions"
+    words = f"without the {exactly(confidence * 100)} % margin on predictions"
     yield compared("confidence", words, chosen, bold, admits_more=True)
 
 

@@ -85,7 +85,7 @@ def is_demand(field: str) -> bool:
 def _of_workload(item: StatedRequirement, scenario: Scenario, options: Sequence[WorkloadOptions]) -> Iterator[Lever]:
     """A demand by the hour is moved by its peak; a profile given hour by hour has no one number to move."""
     requirement = item.requirement
-    if requirement.name == "min_quality":
+    if requirement.step is not None and requirement.step.kind == "floors":
         yield _floors(item, [choice for choice in options if choice.workload.name == item.workload])
     elif item.number is not None and requirement.step is not None:
         yield _moved(requirement, item.field, item.label, item.number, ())
@@ -158,8 +158,9 @@ def _whole(requirement: Requirement, field: str, what: str, value: int, size: in
 def _floors(item: StatedRequirement, options: Sequence[WorkloadOptions]) -> Lever:
     """The floors at which the next precision falls out or comes in."""
     floor = float(item.value)
-    estimates = (estimate for choice in options for estimate in choice.quality)
-    shares = {estimate.share for estimate in estimates if estimate is not None and estimate.share <= 1}
+    estimates = [estimate for choice in options for estimate in choice.quality if estimate is not None]
+    known = [e.share if item.requirement.name == "min_quality" else e.worst_share for e in estimates]
+    shares = {share for share in known if share is not None and share <= 1}
     admitted = sorted({_rounded_down(share) for share in shares if share >= floor})
     barred = sorted({_rounded_down(share) for share in shares if 0 < share < floor})
     steps: dict[Direction, float] = {}

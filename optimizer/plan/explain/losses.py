@@ -82,7 +82,7 @@ def instance_lost(scenario: Scenario, bought: PlannedFleet) -> InstanceLost | No
         effect = f"the rest serves {share:.0%} of the demand of {workload} within the limits"
     else:
         effect = f"nothing serves {workload}"
-    text = f"if one {machine} fails, {effect} until another one runs"
+    text = f"if one {machine} fails, {effect}"
     return InstanceLost(instance=machine, workload=workload, share_left=share, text=text)
 
 

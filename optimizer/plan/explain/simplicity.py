@@ -67,8 +67,7 @@ def _saving(cheapest: Patchwork, saved_usd: Decimal, own: dict[str, int], kept: 
         if count != own[name]
     ]
     takes = ["changing what runs"] if kept else takes
-    saves = f"${saved_usd:,.2f} less a month, ${cheapest.monthly_cost_usd:,.2f}"
-    return f"{saves}, takes {_listed(takes)}: {cheapest.summary}"
+    return f"The cheapest costs ${saved_usd:,.2f} less but takes {_listed(takes)}: {cheapest.summary}"
 
 
 def _listed(names: list[str]) -> str:

@@ -1,15 +1,24 @@
 """What accepting a precision would save of which nobody published what it keeps of the quality: each one re-solved."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from optimizer.base.arrays import Flags
-from optimizer.inputs.catalog.quality import SIXTEEN_BIT, quality_share, unpublished_few_bits
+from optimizer.base.figures import exactly
+from optimizer.inputs.catalog.quality import (
+    SIXTEEN_BIT,
+    QualityEstimate,
+    quality_share,
+    quality_spread,
+    unpublished_few_bits,
+)
 from optimizer.inputs.requirements.avoided import quality_of
+from optimizer.inputs.scenario.scenario import Workload
 from optimizer.performance.candidates.avoiding import letting_in
 from optimizer.performance.candidates.options import WorkloadOptions, pool_options
+from optimizer.performance.candidates.quality import against_floors
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
 from optimizer.plan.explain.alternatives import compared, without_plan
 from optimizer.plan.question.inquiry import Inquiry
@@ -18,6 +27,8 @@ from optimizer.plan.record.explanation import Alternative
 from optimizer.plan.record.fleet import PlannedFleet
 
 KIND = "unknown_quality"
+ACCEPTING = "accepting "
+UNPUBLISHED = " without published quality"
 
 
 def unpublished(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
@@ -30,7 +41,32 @@ def unpublished(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]
     unknown = [_unknown(inquiry, choice) for choice in accepting.options]
     for name in sorted({name for rows in unknown for names in rows for name in names}):
         keep = tuple(np.array([names <= {name} for names in rows], dtype=np.bool_) for rows in unknown)
-        yield compared(KIND, f"accepting {name} without published quality", chosen, lambda: accepting, keep)
+        concerned = [choice for choice, rows in zip(accepting.options, unknown, strict=True) if {name} in rows]
+        change = f"{ACCEPTING}{name}{UNPUBLISHED}{_of_its_size(inquiry, concerned, name)}"
+        yield compared(KIND, change, chosen, lambda: accepting, keep)
+
+
+def savings(found: Sequence[Alternative]) -> Iterator[str]:
+    """What keeping out costs of which nobody published what it keeps, in one sentence."""
+    less = {
+        item.change.removeprefix(ACCEPTING): -item.difference_usd
+        for item in found
+        if item.difference_usd is not None and item.difference_usd < 0
+    }
+    if less:
+        largest_first = sorted(less.items(), key=lambda item: (-item[1], item[0]))
+        each = (f"${usd:,.2f} with {name.replace(UNPUBLISHED, '')}" for name, usd in largest_first)
+        yield f"accepting unpublished quality (unknown_quality) would save a month: {', or '.join(each)}"
+
+
+def _of_its_size(inquiry: Inquiry, concerned: Sequence[WorkloadOptions], precision: str) -> str:
+    """What models of the same size keep; of several workloads, what is true of all."""
+    spreads = [quality_spread(inquiry.catalogs, choice.workload.model, precision) for choice in concerned]
+    known = [spread for spread in spreads if spread is not None]
+    if not known or len(known) < len(spreads):
+        return ""
+    least, most = min(spread.least_share for spread in known), max(spread.most_share for spread in known)
+    return f" (models of its size: {exactly(least)} to {exactly(most)})"
 
 
 def _accepting(inquiry: Inquiry, choice: WorkloadOptions) -> WorkloadOptions:
@@ -38,38 +74,48 @@ def _accepting(inquiry: Inquiry, choice: WorkloadOptions) -> WorkloadOptions:
     workload = choice.workload
     if workload.unknown_quality == "accept":
         return choice
-    if workload.min_quality is None:
+    if not workload.has_quality_floor:
         return letting_in(choice, "published")
-    unknown = np.array([estimate is None for estimate in choice.quality], dtype=np.bool_)
-    too_low: Flags = choice.fixed["quality"] & ~unknown
-    fixed = {**choice.fixed, "quality": too_low}
+    kept = [against_floors(workload, estimate) for estimate in choice.quality]
+    too_low = {
+        name: np.array([row[name][0] is not None for row in kept], dtype=np.bool_) & choice.fixed[name]
+        for name in against_floors(workload, None)
+    }
+    fixed = {**choice.fixed, **too_low}
     rows = np.flatnonzero(on_offer(choice, inquiry.market) & ~_hopeless(choice, too_low))
     few = replace(taken(choice, rows), fixed={name: failed[rows] for name, failed in fixed.items()})
     return replace(few, pools=tuple(pool_options(few, pool.pool) for pool in few.pools))
 
 
-def _hopeless(choice: WorkloadOptions, too_low: Flags) -> Flags:
+def _hopeless(choice: WorkloadOptions, too_low: Mapping[str, Flags]) -> Flags:
     """(P,) what fails something in every pool that a known quality would not mend."""
-    quality = [criterion.name for criterion in CONFIGURATION_CRITERIA].index("quality")
-    others = np.delete(np.array([pool.failed for pool in choice.pools]), quality, axis=2)
-    lasting: Flags = others.any(axis=2).all(axis=0) | too_low
+    floors = [number for number, criterion in enumerate(CONFIGURATION_CRITERIA) if criterion.name in too_low]
+    others = np.delete(np.array([pool.failed for pool in choice.pools]), floors, axis=2)
+    lasting: Flags = np.logical_or.reduce([others.any(axis=2).all(axis=0), *too_low.values()])
     return lasting
 
 
 def _unknown(inquiry: Inquiry, choice: WorkloadOptions) -> list[frozenset[str]]:
     """(P,) what of each configuration's quality nobody published and keeps it out."""
     workload, configurations, catalogs = choice.workload, choice.configurations, inquiry.catalogs
-    if quality_of(workload) in inquiry.avoided:
-        few = {c.precision for c in configurations if unpublished_few_bits(catalogs, workload.model, c.precision)}
-        return [frozenset({c.precision} & few) for c in configurations]
-    if workload.unknown_quality == "accept" or (workload.unknown_quality == "avoid" and workload.min_quality is None):
-        return [frozenset()] * len(configurations)
+    model, by_family = workload.model, workload.quality_by_family
     precisions = {c.precision for c in configurations}
-    published = {name for name in precisions if quality_share(catalogs, workload.model, name) is not None}
+    if quality_of(workload) in inquiry.avoided:
+        few = {name for name in precisions if unpublished_few_bits(catalogs, model, name, by_family=by_family)}
+        return [frozenset({c.precision} & few) for c in configurations]
+    if workload.unknown_quality == "accept" or not (workload.has_quality_floor or workload.unknown_quality == "reject"):
+        return [frozenset()] * len(configurations)
+    shares = {name: quality_share(catalogs, model, name, by_family=by_family) for name in precisions}
+    unread = {name for name, estimate in shares.items() if estimate is None or _lacks_a_floor(workload, estimate)}
     return [
         frozenset(
-            [c.precision] * (c.precision not in published)
+            [c.precision] * (c.precision in unread)
             + [f"{c.kv_precision} in the KV cache"] * (c.kv_precision not in SIXTEEN_BIT)
         )
         for c in configurations
     ]
+
+
+def _lacks_a_floor(workload: Workload, estimate: QualityEstimate) -> bool:
+    """Whether a floor is asked for of something that nobody published."""
+    return any(share is None for share, _ in against_floors(workload, estimate).values())

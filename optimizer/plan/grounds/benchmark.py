@@ -1,17 +1,21 @@
 """The one measurement to make before signing, as a command to run."""
 
-import math
+from collections.abc import Sequence
 from typing import Final
 
-from optimizer.base.figures import figure
+from optimizer.base.figures import exactly, figure
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.grounds.question import latency_limits
+from optimizer.plan.benchmark.commands import Written, command
+from optimizer.plan.benchmark.promises import PromisedLimit
+from optimizer.plan.benchmark.runs import BenchmarkRun, runs_of
+from optimizer.plan.grounds.question import LATENCIES
 from optimizer.plan.record.explanation import Benchmark
 from optimizer.plan.record.fleet import PlannedFleet
 
-MEASURED_S: Final = 600
-"""A run of ten minutes holds enough requests for a 95th percentile."""
+TOOL: Final = "vllm"
+"""It sends to any engine with an interface like OpenAI's."""
+URL: Final = "http://HOST:8000"
 
 
 def first_benchmark(scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet) -> Benchmark | None:
@@ -22,34 +26,44 @@ def first_benchmark(scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet
         catalogs: What models are called.
         bought: The plan.
     """
-    serving = [d for d in bought.deployments if d.requests_per_second]
-    if not serving:
+    runs = runs_of(scenario, catalogs, bought)
+    if not runs:
         return None
-    d = max(serving, key=lambda each: (each.provenance.performance == "estimated", each.monthly_cost_usd))
-    workload = next(each for each in scenario.workloads if each.name == d.workload)
-    where = f"{d.model} {d.precision} on {d.gpus_per_replica}×{d.gpu} with {d.engine}"
-    rate = d.requests_per_second / d.replicas / scenario.policy.max_utilization
-    sent = sum(item.share for item in d.classes)
-    prompt, reply = (
-        round(sum(item.share * getattr(item, tokens) for item in d.classes) / sent)
-        for tokens in ("input_tokens", "output_tokens")
-    )
-    limits = ", ".join(latency_limits(workload))
+    d = runs[0].d
+    mine = [run for run in runs if run.deployment_name == runs[0].deployment_name]
+    limits = limits_in_words(mine)
     duty = f"it must keep {limits}" if limits else "no request may fail"
     return Benchmark(
-        configuration=where,
-        command=command(catalogs.model(d.model).hf_id, prompt, reply, rate),
-        settles=f"{d.workload}: speed of {where}",
-        text=f"one replica of {where}, KV {d.kv_precision}, at {figure(rate)} req/s: {duty}",
+        configuration=configuration_of(runs[0]),
+        command=commands_of(mine),
+        settles=f"{d.workload}: speed of {configuration_of(runs[0])}",
+        text=f"{load_in_words(mine)}: {duty}",
     )
 
 
-def command(model: str, prompt: int, reply: int, rate_per_s: float) -> str:
-    """The load of one replica as vLLM's own benchmark sends it to any engine."""
-    rate = figure(rate_per_s).replace(",", "")
-    return (
-        f"vllm bench serve --backend openai --base-url http://HOST:8000 --model {model} "
-        f"--dataset-name random --random-input-len {prompt} --random-output-len {reply} "
-        f"--request-rate {rate} --num-prompts {max(math.ceil(rate_per_s * MEASURED_S), 1)} "
-        "--percentile-metrics ttft,tpot,e2el --metric-percentiles 50,90,95,99"
-    )
+def configuration_of(run: BenchmarkRun) -> str:
+    """What is measured."""
+    d = run.d
+    return f"{d.model} {d.precision} on {d.gpus_per_replica}×{d.gpu} with {d.engine}"
+
+
+def commands_of(runs: Sequence[BenchmarkRun]) -> str:
+    """The runs of one deployment as vLLM's own benchmark makes them, all classes at once."""
+    lines = [command(TOOL, run, Written(URL, run.name)) for run in runs]
+    return lines[0] if len(lines) == 1 else " & ".join([*lines, "wait"])
+
+
+def load_in_words(runs: Sequence[BenchmarkRun]) -> str:
+    """One replica, and what all the runs of a deployment send it."""
+    rate_per_s = sum(run.rate_per_s for run in runs)
+    return f"one replica of {configuration_of(runs[0])}, KV {runs[0].d.kv_precision}, at {figure(rate_per_s)} req/s"
+
+
+def limits_in_words(runs: Sequence[BenchmarkRun]) -> str:
+    """What is measured at the replica must stay within these, of which all classes have the same."""
+    return ", ".join(map(_limit_in_words, runs[0].limits))
+
+
+def _limit_in_words(limit: PromisedLimit) -> str:
+    less = f" ({exactly(limit.limit_ms)} less {exactly(limit.before_ms)} before it)" if limit.before_ms else ""
+    return f"{LATENCIES[limit.metric]} {limit.statistic} ≤ {exactly(limit.at_replica_ms)} ms{less}"

@@ -2,23 +2,23 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Final, Literal
 
 import numpy as np
 
 from optimizer.base.arrays import Flags
-from optimizer.base.figures import figure
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
 from optimizer.performance.candidates.options import PoolOptions, WorkloadOptions
 from optimizer.performance.physics.setup import Configuration
 from optimizer.performance.uncertainty.evidence import not_measured
-from optimizer.plan.grounds.benchmark import command
-from optimizer.plan.grounds.question import latency_limits
+from optimizer.plan.benchmark.runs import BenchmarkRun, runs_of
+from optimizer.plan.grounds.benchmark import commands_of, configuration_of, limits_in_words, load_in_words
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.question.solving import solved
-from optimizer.plan.readback.readback import stands_for
+from optimizer.plan.readback.readback import read_back, stands_for
 from optimizer.plan.record.explanation import Benchmark, Estimate, Exposure
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.program.problem.columns import Column
@@ -204,7 +204,7 @@ def _qualities(inquiry: Inquiry, chosen: PlannedFleet, used: Sequence[Measurable
     quality = {(group.workload, d.precision): d for group, d in zip(used, chosen.deployments, strict=True)}
     for (workload, precision), d in quality.items():
         options = inquiry.options[workload]
-        if options.workload.min_quality is not None and precision not in SIXTEEN_BIT and (d.quality or 0) < 1:
+        if options.workload.has_quality_floor and precision not in SIXTEEN_BIT and (d.quality or 0) < 1:
             rows = np.array([c.precision == precision for c in options.configurations], dtype=np.bool_)
             yield _estimate(
                 "quality",
@@ -215,25 +215,33 @@ def _qualities(inquiry: Inquiry, chosen: PlannedFleet, used: Sequence[Measurable
             )
 
 
-def _benchmark(inquiry: Inquiry, central: Inquiry, estimate: Estimate, group: Measurable) -> Benchmark:
-    """At the load that a replica carries in the plan that it would confirm, with the room that the policy asks for."""
-    options, rows = inquiry.options[group.workload], group.rows(inquiry.options[group.workload])
-    answer = solved(_partly_central(inquiry, central, group.workload, rows) if estimate.saves_usd else inquiry)
+def _benchmark(inquiry: Inquiry, central: Inquiry, estimate: Estimate, group: Measurable) -> Benchmark | None:
+    """At the load that a replica carries in the plan that it would confirm; None where that plan does without it."""
+    answer = solved(
+        _partly_central(inquiry, central, group.workload, group.rows(inquiry.options[group.workload]))
+        if estimate.saves_usd
+        else inquiry
+    )
     cost = answer.solution.cost_usd_per_month or 0.0
     effect = f"a plan of ${cost:,.2f} a month would do" if estimate.saves_usd else "the plan is sure to stand"
-    # the deployment of the group that carries most, at its busiest hours
-    uses = [use for use in answer.used if use.column.workload == group.workload and rows[use.column.configuration]]
-    use = max(uses, key=lambda use: use.flow_per_s[use.busiest])
-    mix = answer.services[answer.used.index(use)][use.busiest].mix
-    per_replica = use.flow_per_s[use.busiest] / max(use.replicas[use.busiest], 1)
-    rate = per_replica / inquiry.scenario.policy.max_utilization
-    c = options.configurations[use.column.configuration]
-    where = f"{c.model} {c.precision} on {c.tensor_parallel * c.pipeline_parallel}×{c.gpu} with {c.engine}"
-    prompt, reply = (round(float(mix.share @ tokens)) for tokens in (mix.input_tokens, mix.output_tokens))
-    limits = ", ".join(latency_limits(options.workload)) or "no failed request"
+    runs = [
+        run for run in runs_of(inquiry.scenario, inquiry.catalogs, read_back(answer)) if _is_of(run, group, inquiry)
+    ]
+    if not runs:
+        return None
+    # of several deployments of the group, the one that carries most
+    busiest = max(runs, key=attrgetter("rate_per_s")).deployment_name
+    mine = [run for run in runs if run.deployment_name == busiest]
+    limits = limits_in_words(mine) or "no failed request"
     return Benchmark(
-        configuration=where,
-        command=command(options.model.hf_id, prompt, reply, rate),
+        configuration=configuration_of(mine[0]),
+        command=commands_of(mine),
         settles=estimate.what,
-        text=f"one replica of {where}, KV {c.kv_precision}, at {figure(rate)} req/s: if it keeps {limits}, {effect}",
+        text=f"{load_in_words(mine)}: if it keeps {limits}, {effect}",
     )
+
+
+def _is_of(run: BenchmarkRun, group: Measurable, inquiry: Inquiry) -> bool:
+    """Whether a run measures what an estimate is about."""
+    own = (inquiry.options[group.workload].workload.name, *group.key[1:])
+    return (run.d.workload, run.d.gpu, run.d.precision, run.d.engine) == own

@@ -7,6 +7,8 @@ from optimizer.base.figures import exactly
 from optimizer.inputs.scenario.scenario import AllowDeny, Latency, Policy, Scenario, Workload, arrivals_in_words
 
 LATENCIES: Final = {"ttft_ms": "TTFT", "tpot_ms": "TPOT", "e2e_ms": "end to end"}
+NOTHING_BUT_BOUNDS: Final = "policy: planned on"
+"""How the line of a policy begins that asks nothing beyond defaults."""
 UNSAID: Final = frozenset({"migration", "grid", "flag_price_age_days"})
 """Parts of a policy that are too long for a line."""
 
@@ -30,6 +32,13 @@ def _workload(workload: Workload) -> Iterator[str]:
         yield f"{exactly(workload.slo.ttft_overhead_ms)} ms of TTFT before the model"
     if workload.min_quality is not None:
         yield f"quality ≥ {exactly(workload.min_quality)}"
+    if workload.min_quality_worst is not None:
+        yield f"worst benchmark ≥ {exactly(workload.min_quality_worst)}"
+    if workload.unknown_quality != "avoid":
+        yield f"unknown quality: {workload.unknown_quality}"
+    for place in ("providers", "regions", "countries"):
+        if (lists := getattr(workload, place)).restricts:
+            yield f"{place} {lists.words}"
     if workload.min_replicas:
         yield f"at least {workload.min_replicas} replicas"
     if workload.max_replicas is not None:

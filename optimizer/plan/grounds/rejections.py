@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optimizer.base.arrays import Flags, Ints
+from optimizer.base.figures import exactly, figure
 from optimizer.performance.candidates.options import PoolOptions, WorkloadOptions
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA, OFFER_CRITERIA, Criterion
 from optimizer.performance.market.market import Market
@@ -117,7 +118,7 @@ def _miss(choice: WorkloadOptions, pool: PoolOptions, criterion: Criterion, row:
     shares = spent_on(choice, pool, row, criterion.name)
     cause = f", mostly {largest_causes(shares)}" if shares else ""
     label, verb = LABELS.get(criterion.name, criterion.name), VERBS.get(criterion.name, "reaches")
-    reached = f"{candidate} {verb} {value:,.1f} {criterion.unit} of {limit:,.1f}"
+    reached = f"{candidate} {verb} {label} {figure(value, 4)} {criterion.unit}, limit {exactly(limit)}"
     return NearestMiss(
         requirement=criterion.field(choice.workload.name),
         criterion=criterion.name,
@@ -127,5 +128,5 @@ def _miss(choice: WorkloadOptions, pool: PoolOptions, criterion: Criterion, row:
         unit=criterion.unit,
         other_failures=others,
         spent_on=shares,
-        text=f"{choice.workload.name}: {label}: {reached}{cause}{also}",
+        text=f"{choice.workload.name}: {reached}{cause}{also}",
     )

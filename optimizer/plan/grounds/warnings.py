@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from optimizer.base.figures import figure
 from optimizer.base.units import DAYS_PER_YEAR
 from optimizer.inputs.catalog.kinds import OWNED
-from optimizer.inputs.catalog.quality import SIXTEEN_BIT, quality_share
+from optimizer.inputs.catalog.quality import SIXTEEN_BIT, quality_share, quality_spread
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.usual_prices import is_odd, per_gpu_usd, usual_usd
 from optimizer.inputs.scenario.scenario import Scenario
@@ -30,7 +30,7 @@ def warnings(scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet, unpro
         unproven: Its periods where another plan of the week may cost less.
     """
     deployments = bought.deployments
-    kinds = (_not_measured(deployments), _quality(scenario, catalogs, deployments), _prices(deployments))
+    kinds = (not_measured(deployments), _quality(scenario, catalogs, deployments), price_doubts(deployments))
     found = [text for kind in kinds for text in kind]
     found += [*_one_box(scenario, bought), *_together(scenario, deployments)]
     found += [*_odd_prices(catalogs, bought.purchases), *_old_discounts(catalogs, bought.purchases)]
@@ -40,7 +40,8 @@ def warnings(scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet, unpro
     return list(dict.fromkeys([*found, *_rounded_up(scenario, unproven)]))
 
 
-def _not_measured(deployments: Sequence[Deployment]) -> Iterator[str]:
+def not_measured(deployments: Sequence[Deployment]) -> Iterator[str]:
+    """What each speed lacks that is an estimate."""
     notes = _grouped(
         (d.provenance.performance_note, f"{d.workload} on {d.gpu}")
         for d in deployments
@@ -51,9 +52,14 @@ def _not_measured(deployments: Sequence[Deployment]) -> Iterator[str]:
 
 
 def _quality(scenario: Scenario, catalogs: Catalogs, deployments: Sequence[Deployment]) -> Iterator[str]:
-    asked = {workload.name: workload.min_quality is not None for workload in scenario.workloads}
-    for workload, unknown in _grouped((d.workload, _unknown(catalogs, d)) for d in deployments if d.quality is None):
-        yield f"{workload}: nobody published what is kept of the model's quality by {unknown}"
+    asked = {workload.name: workload.has_quality_floor for workload in scenario.workloads}
+    unknown = _grouped((d.workload, _unknown(catalogs, d)) for d in deployments if d.quality is None)
+    for which, workloads in _grouped((which, workload) for workload, which in unknown):
+        yield f"{workloads}: nobody published what quality is kept by {which}"
+    assumed = {(d.workload, d.model, d.precision) for d in deployments if _assumed(catalogs, d)}
+    for workload, model, precision in sorted(assumed):
+        like_it = _like_it(catalogs, model, precision)
+        yield f"{workload}: nobody published what {model} keeps in {precision}; accepted is that {like_it}"
     kept = _grouped(
         (d.workload, f"{_reduced(d)} keeps {d.quality:.4f}")
         for d in deployments
@@ -67,12 +73,30 @@ def _unknown(catalogs: Catalogs, d: Deployment) -> str:
     """What of a deployment's precisions has no published quality: its weights, or its KV cache alone."""
     weights = quality_share(catalogs, d.model, d.precision)
     if weights is None:
-        return _reduced(d)
-    return f"a {d.kv_precision} KV cache ({d.precision} weights alone keep {weights.share:.4f})"
+        like_it = _like_it(catalogs, d.model, d.precision)
+        return f"{_reduced(d)}{like_it and f' ({like_it})'}"
+    alone = f" ({d.precision} weights alone keep {weights.share:.4f})" if weights.share < 1 else ""
+    return f"{_article(d.kv_precision)} KV cache{alone}"
+
+
+def _assumed(catalogs: Catalogs, d: Deployment) -> bool:
+    """Whether models of its size speak for it, as the scenario accepts."""
+    return d.quality is not None and quality_share(catalogs, d.model, d.precision) is None
+
+
+def _like_it(catalogs: Catalogs, model: str, precision: str) -> str:
+    """What models of its size keep; empty where too few were evaluated."""
+    spread = quality_spread(catalogs, model, precision)
+    return "" if spread is None else spread.words
 
 
 def _reduced(d: Deployment) -> str:
-    return f"{d.precision} with a {d.kv_precision} KV cache"
+    return f"{d.precision} with {_article(d.kv_precision)} KV cache"
+
+
+def _article(precision: str) -> str:
+    """As it is said: an fp8, a bf16."""
+    return f"{'an' if precision.startswith(('f', 'i')) else 'a'} {precision}"
 
 
 def _grouped(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
@@ -83,16 +107,21 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     yield from ((what, ", ".join(dict.fromkeys(of))) for what, of in found.items())
 
 
-def _prices(deployments: Sequence[Deployment]) -> Iterator[str]:
-    doubted: dict[str, None] = {}
-    for d in deployments:
-        price = d.provenance
-        doubts = [f"{price.price_age_days} days old"] if price.price_is_old else []
-        doubts += [f"{price.price_confidence}, not listed"] if price.price_confidence != "listed" else []
-        if doubts:
-            doubted[f"{d.gpus_per_instance}×{d.gpu} at {d.provider} ({' and '.join(doubts)})"] = None
+def price_doubts(deployments: Sequence[Deployment]) -> Iterator[str]:
+    """Whose price is old or not from a list, in one sentence."""
+    rented = [d for d in deployments if d.provider != OWNED]
+    doubts = _grouped((_doubt(d), f"{d.gpus_per_instance}×{d.gpu} at {d.provider}") for d in rented if _doubt(d))
+    doubted = ", ".join(f"{offers} ({doubt})" for doubt, offers in doubts)
     if doubted:
-        yield f"ask for a quote, the price may not be today's: {', '.join(doubted)}"
+        yield f"ask for a quote, the price may not be today's: {doubted}"
+
+
+def _doubt(d: Deployment) -> str:
+    """What speaks against its price; empty where nothing does."""
+    price = d.provenance
+    old = f"{price.price_age_days} days old" if price.price_is_old else ""
+    unlisted = f"{price.price_confidence}, not listed" if price.price_confidence != "listed" else ""
+    return " and ".join(filter(None, (old, unlisted)))
 
 
 def _odd_prices(catalogs: Catalogs, purchases: Sequence[Purchase]) -> Iterator[str]:
@@ -128,7 +157,7 @@ def _shared(catalogs: Catalogs, purchases: Sequence[Purchase]) -> Iterator[str]:
         elif offer.provider != OWNED and (seller is None or seller.whole_gpu == "unknown"):
             unread[offer.provider] = None
     if unread:
-        yield f"{', '.join(unread)}: nobody read whether a GPU there is yours alone; have it confirmed"
+        yield f"ask {', '.join(unread)} whether a GPU is yours alone: nobody read that in the terms"
 
 
 def _one_box(scenario: Scenario, bought: PlannedFleet) -> Iterator[str]:
@@ -140,9 +169,10 @@ def _one_box(scenario: Scenario, bought: PlannedFleet) -> Iterator[str]:
         if workload.name in by_api or len(boxes) != 1 or max(d.instances for d in serving) > 1:
             continue
         replicas = sum(d.replicas for d in serving)
-        which = f"all {replicas} replicas stand" if replicas > 1 else "its one replica stands"
+        several = "both replicas stand" if replicas == 2 else f"all {replicas} replicas stand"
+        which = several if replicas > 1 else "its one replica stands"
         where = f"one {serving[0].instance_type} at {serving[0].provider}"
-        yield f"{workload.name}: {which} on {where}; while that is down nothing is served (policy.availability)"
+        yield f"{workload.name}: {which} on {where}: nothing is served while that is down"
 
 
 def _together(scenario: Scenario, deployments: Sequence[Deployment]) -> Iterator[str]:

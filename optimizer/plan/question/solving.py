@@ -60,7 +60,7 @@ def solved_for_least_cost(inquiry: Inquiry, keep: Sequence[Flags] | None = None)
         return coarse
     whole = replace(coarse.inquiry, clock=inquiry.clock, hour_to_period=exact_hours(inquiry.scenario))
     every = replace(whole, node_limit=EXACT_NODES, any_of_equals=True, falls_back=False)
-    return _shown(inquiry, coarse, _over_mixes(every, keep, coarse.solution.cost_usd_per_month))
+    return _shown(inquiry, coarse, _over_mixes(every, keep, _less_than(coarse.solution.cost_usd_per_month)))
 
 
 def for_variations(inquiry: Inquiry) -> Inquiry:
@@ -129,6 +129,8 @@ def _over_mixes(inquiry: Inquiry, keep: Sequence[Flags] | None, known_usd: float
     looks_ahead = inquiry.looks_ahead and _is_small(best.inquiry)
     if not best.inquiry.mixes_between() or not (looks_ahead or nothing_known):
         return best
+    if nothing_known and (limit := inquiry.clock.reached) is not None:
+        return replace(best, solution=best.solution.left_open(limit))
     for _ in range(MOST_PROBINGS):
         ahead = _raised(best.inquiry).solved_once(keep, _just_below(best.solution.cost_usd_per_month or known_usd))
         worth = ahead.worth_predicting(best.inquiry)
@@ -193,6 +195,11 @@ def _is_small(inquiry: Inquiry) -> bool:
 def _just_below(known_usd: float | None) -> float | None:
     """What a plan costs that is worth looking for beside a known one."""
     return None if known_usd is None else known_usd * (1 - WORTH_MORE_MIXES)
+
+
+def _less_than(known_usd: float | None) -> float | None:
+    """What a plan costs that is cheaper than a known one."""
+    return None if known_usd is None else known_usd * (1 - 2 * EQUAL_COST)
 
 
 def _ahead_of(best: Answer, ahead: Answer) -> Answer:

@@ -93,7 +93,8 @@ def _deployment(answer: Answer, placement: Placement, use: Use) -> Deployment:
         cost_per_request_usd=per_request,
         cost_per_million_output_tokens_usd=per_million_output,
         cost_per_million_tokens_usd=per_million,
-        quality=None if estimate is None else estimate.share,
+        quality=estimate and estimate.share,
+        quality_worst=estimate and estimate.worst_share,
         provenance=_provenance(answer, choice, column),
     )
 

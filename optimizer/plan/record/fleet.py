@@ -148,6 +148,10 @@ class Deployment(Placement):
     cost_per_million_tokens_usd: UnitUsd | None
     cost_per_request_usd: UnitUsd | None
     quality: Figure | None
+    """Share of the first model's 16-bit score, mean over benchmarks; None where nobody published it."""
+    quality_worst: Figure | None = None
+    """The same of the benchmark on which it keeps least; None where nobody published several one by one, and in plans
+    that were written before it was told."""
     provenance: Provenance
 
 

@@ -1,8 +1,10 @@
 """The answer as a whole: what to buy, what it will deliver, why, and the proof; published as a JSON schema."""
 
+import hashlib
+import json
 from datetime import date
 from decimal import Decimal
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from optimizer.base.model import Strict
 from optimizer.inputs.requirements.avoided import avoided
@@ -128,6 +130,13 @@ class Verification(Strict):
     checks: list[Check]
 
 
+DECIDED: Final = (
+    *("schema_version", "scenario", "outcome", "monthly_cost_usd", "deployments", "purchases", "hosted", "periods"),
+    *("placement", "migration", "inputs"),
+)
+"""What makes a plan this one: what it buys and runs with its promises, and all that it was made from."""
+
+
 class PlanReport(Strict):
     """The whole answer to a scenario."""
 
@@ -169,6 +178,15 @@ class PlanReport(Strict):
         """The fields of its scenario that avoid something and were kept to."""
         accepted = {item.field for item in self.accepted}
         return tuple(field for field in avoided(scenario) if field not in accepted)
+
+    @property
+    def plan_id(self) -> str:
+        """What was decided, from what, as `sha256:` and 64 digits: the same from memory and from its file.
+
+        How it is explained, and how long that took, makes no other plan.
+        """
+        content = self.model_dump(mode="json", by_alias=True, include=set(DECIDED))
+        return f"sha256:{hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()}"
 
     @property
     def fleet(self) -> PlannedFleet:

@@ -22,7 +22,7 @@ def by_api(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
     if not chosen.deployments:
         return
     unpromised = " or ".join(_unpromised(inquiry.scenario))
-    change = f"from hosted APIs{f', which promise no {unpromised}' if unpromised else ''}"
+    change = f"by APIs that promise no {unpromised}" if unpromised else "by hosted APIs"
     try:
         question = hosted(inquiry, SERVERLESS)
         stops = missing(question, SERVERLESS)
@@ -44,5 +44,5 @@ def _unpromised(scenario: Scenario) -> Iterator[str]:
     """What the scenario asks for and no API is held to."""
     if scenario.promises_latency:
         yield "latency"
-    if any(workload.min_quality is not None for workload in scenario.workloads):
+    if any(workload.has_quality_floor for workload in scenario.workloads):
         yield "precision"

@@ -12,6 +12,7 @@ from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.inputs.requirements.stated import shown
 from optimizer.inputs.scenario.scenario import Policy
 from optimizer.performance.candidates.options import WorkloadOptions
+from optimizer.performance.candidates.quality import against_floors
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA, OFFER_CRITERIA, Criterion
 from optimizer.performance.physics.engine_constants import uncalibrated
 from optimizer.performance.physics.setup import Configuration
@@ -20,7 +21,7 @@ from optimizer.plan.question.forcing import Choice, offers_of, rows_of
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.fields import Figure
 
-LABELS = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "end to end"}
+LABELS = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "end to end", "quality_worst": "quality on the worst benchmark"}
 DIGITS = 4
 VERBS = {"memory": "needs", "context": "asks for"}
 
@@ -90,8 +91,9 @@ def _of_configuration(closest: Closest, catalogs: Catalogs) -> Iterator[Shortfal
             continue
         value, limit = float(pool.value[row, j]), float(pool.limit[row, j])
         known, estimate = bool(np.isfinite(value)), options.quality[row]
-        if criterion.name == "quality" and estimate is not None and workload.min_quality is not None:
-            value, limit, known = estimate.share, workload.min_quality, True
+        share, floor = against_floors(workload, estimate).get(criterion.name, (None, 0.0))
+        if share is not None:
+            value, limit, known = share, floor, True
         name = _name(options.configurations[row], workload.model)
         failing = int(pool.failed[closest.rows, j].sum())
         label = LABELS.get(criterion.name, criterion.name.replace("_", " "))

@@ -230,7 +230,7 @@ def _api_may_serve(claim: Claim, item: Hosted) -> Findings:
     alias = claim.catalogs.aliases.get(item.model.casefold())
     tuned = alias is not None and item.model not in claim.catalogs.models and alias.relation in OTHER_WEIGHTS
     yield not tuned, f"{item.api} serves the weights that {item.model} was tuned from"
-    unasked = workload.min_quality is None and workload.unknown_quality == "avoid"
+    unasked = not workload.has_quality_floor and workload.unknown_quality in ("avoid", "family")
     known = unasked or workload.unknown_quality == "accept"
     yield known, f"{item.workload}: the precision that {item.api} serves is unknown, and so its quality"
 

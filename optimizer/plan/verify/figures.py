@@ -179,13 +179,17 @@ def _sources(claim: Claim, d: Deployment, offer: Offer, name: str) -> Findings:
 
 def _quality(claim: Claim, d: Deployment, name: str) -> Finding:
     """The share of the first model's score that is kept; none where nobody published it."""
-    kept = quality_share(claim.catalogs, d.model, d.precision) if d.kv_precision in SIXTEEN_BIT else None
+    by_family = claim.workloads[d.workload].unknown_quality == "family"
+    weights = quality_share(claim.catalogs, d.model, d.precision, by_family=by_family)
+    kept = weights if d.kv_precision in SIXTEEN_BIT else None
     factor = claim.models(d.workload).get(d.model, math.nan)
     if kept is None or d.quality is None:
-        known = kept is None and d.quality is None and d.provenance.quality == "unknown"
+        known = kept is None and (d.quality, d.quality_worst, d.provenance.quality) == (None, None, "unknown")
         return known, f"{name}: the quality of {d.precision} is {'unknown' if kept is None else 'known'}"
     text = f"{name} keeps {exactly(factor * kept.share)} of the score: {kept.basis}"
-    return claim.same(factor * kept.share, d.quality) and d.provenance.quality.endswith(kept.basis), text
+    alike = claim.same(factor * kept.share, d.quality) and d.provenance.quality.endswith(kept.basis)
+    worst = math.nan if kept.worst_share is None else factor * kept.worst_share
+    return alike and (d.quality_worst is None or claim.same(worst, d.quality_worst)), text
 
 
 def _engine(claim: Claim, d: Deployment, offer: Offer, name: str) -> Findings:

@@ -198,15 +198,21 @@ def quality(claim: Claim) -> Findings:
         if d.model not in models:
             continue
         model = claim.catalogs.model(d.model)
-        weights = quality_share(claim.catalogs, model.id, d.precision)
+        weights = quality_share(claim.catalogs, model.id, d.precision, by_family=workload.unknown_quality == "family")
         kept = weights if d.kv_precision in SIXTEEN_BIT else None
         if kept is None:
             few_bits = weights is None and claim.catalogs.schemes[d.precision].weight_bits <= FEW_BITS
             avoided = few_bits and f"workloads[{d.workload}].unknown_quality" in claim.avoided
-            unasked = workload.min_quality is None and workload.unknown_quality == "avoid" and not avoided
+            unasked = not workload.has_quality_floor and workload.unknown_quality in ("avoid", "family") and not avoided
             known = unasked or workload.unknown_quality == "accept"
             yield known, f"{d.workload}: quality of {d.precision} with a {d.kv_precision} KV cache is unknown"
-        elif workload.min_quality is not None:
+            continue
+        served = f"{d.workload}: {d.model} {d.precision}"
+        if workload.min_quality is not None:
             share = models[d.model] * kept.share
-            text = f"{d.workload}: {d.model} {d.precision} keeps {share:.4f}, floor {workload.min_quality:g}"
-            yield share >= workload.min_quality, text
+            yield share >= workload.min_quality, f"{served} keeps {share:.4f}, floor {workload.min_quality:g}"
+        if workload.min_quality_worst is not None and kept.worst_share is None:
+            yield workload.unknown_quality == "accept", f"{served}: its worst benchmark is unknown"
+        elif workload.min_quality_worst is not None:
+            share, floor = models[d.model] * (kept.worst_share or 0), workload.min_quality_worst
+            yield share >= floor, f"{served} keeps {share:.4f} of its worst benchmark, floor {floor:g}"

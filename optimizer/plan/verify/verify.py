@@ -146,6 +146,7 @@ CHECKS: Final[Mapping[str, Rule]] = {
         (
             "workloads[].model",
             "workloads[].min_quality",
+            "workloads[].min_quality_worst",
             "workloads[].unknown_quality",
             "workloads[].providers",
             "workloads[].regions",
@@ -208,6 +209,7 @@ CHECKS: Final[Mapping[str, Rule]] = {
             "workloads[].alternatives[].model",
             "workloads[].alternatives[].quality",
             "workloads[].min_quality",
+            "workloads[].min_quality_worst",
             "workloads[].unknown_quality",
         ),
     ),

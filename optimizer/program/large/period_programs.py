@@ -23,21 +23,24 @@ from typing import TypeAlias
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats
+from optimizer.base.clock import Clock
 from optimizer.program.formulation.objective import api_cost_usd_per_hour
+from optimizer.program.large.joined_periods import joined_periods
 from optimizer.program.large.knapsack import units_of, worth_of_one
 from optimizer.program.large.patterns import PatternBound
 from optimizer.program.large.period_master import PeriodMixture, PeriodPlan, mixture_of
 from optimizer.program.problem.data import Billing, Limits
 from optimizer.program.problem.problem import Problem
 from optimizer.program.proof.state import Incumbent, SearchResult, SearchState
+from optimizer.program.proof.steps import cheaper
 
 Search: TypeAlias = Callable[[Problem, SearchState], SearchResult]
 
 MOST_ROUNDS, CLOSE = 8, 1e-3
 """How often prices are moved, and how near the best bound of this kind, or a plan, they need not be moved any more."""
 
-MOST_PERIODS = 30
-"""Periods of which each has a program of its own; where there are more, each is so short that starts join them."""
+MOST_PERIODS, MOST_UNLINKED_PERIODS = 30, 60
+"""Periods of which each has a program of its own; with more starts each is so short that these join them."""
 
 PERIOD_GAP, PERIOD_NODES = 2e-3, 30
 """Where the search of a period ends; what is proven of it by then counts."""
@@ -64,10 +67,17 @@ class Prices:
 
 @dataclass(frozen=True, eq=False)
 class PeriodPlans:
-    """The bound at some prices, and the cheapest plans of periods alone that were found."""
+    """The bound at some prices, the cheapest plans of periods alone that were found, and the week that they make."""
 
     usd_per_hour: float
     plans: list[PeriodPlan]
+    joined: Incumbent | None
+
+
+def may_part(problem: Problem) -> bool:
+    """Whether a problem has several periods, and few enough of them."""
+    linked = problem.traffic.start_share.any()
+    return 1 < problem.traffic.periods <= (MOST_PERIODS if linked else MOST_UNLINKED_PERIODS)
 
 
 def first_prices(problem: Problem, found: PatternBound) -> Prices:
@@ -94,8 +104,8 @@ def price_of_instance(problem: Problem, prices: Prices) -> Floats:
 
 def bound_by_periods(
     problem: Problem, prices: Prices, known: Incumbent | None, state: SearchState, search: Search
-) -> tuple[float, Flags]:
-    """The best bound of some rounds, and (O,) the offers of the last mixture of periods' plans.
+) -> tuple[float, Flags, Incumbent | None]:
+    """The best bound of some rounds, (O,) the offers of the last mixture of periods' plans, and the best week of these.
 
     A period that was not solved in time counts with what is known of it. Mixing the plans found so far gives the next
     prices, pulled towards the best ones so far to keep them from swinging.
@@ -108,12 +118,11 @@ def bound_by_periods(
         search: Solves one period.
     """
     best, best_prices, pull = 0.0, prices, FIRST_PULL
-    plans = _plans_of(problem, known)
-    least = np.inf if known is None else known.usd_per_hour
+    plans, plan = _plans_of(problem, known), known
     runs = np.zeros(len(problem.offers), dtype=np.bool_)
     for number in range(MOST_ROUNDS):
         found = period_plans(problem, prices, state, search)
-        plans += found.plans
+        plans, plan = plans + found.plans, cheaper(plan, found.joined)
         if found.usd_per_hour > best or not number:
             best, best_prices, pull = found.usd_per_hour, prices, max(pull * 0.7, LEAST_PULL)
         else:
@@ -121,11 +130,11 @@ def bound_by_periods(
         mixture = mixture_of(problem, plans, state.clock)
         if mixture is None:
             break
-        runs = mixture.runs
+        runs, least = mixture.runs, np.inf if plan is None else plan.usd_per_hour
         if min(mixture.value, least) - best <= CLOSE * best or state.clock.expired:
             break
         prices = _between(problem, best_prices, mixture, pull)
-    return best, runs
+    return best, runs, plan
 
 
 def _plans_of(problem: Problem, known: Incumbent | None) -> list[PeriodPlan]:
@@ -152,12 +161,13 @@ def _between(problem: Problem, best: Prices, mixture: PeriodMixture, pull: float
 
 
 def period_plans(problem: Problem, prices: Prices, state: SearchState, search: Search) -> PeriodPlans:
-    """The sum of what each period costs at least, and its best plan."""
-    price, total = price_of_instance(problem, prices), 0.0
+    """The sum of what each period costs at least, and its best plan; each has an equal share of what time is left."""
+    price, total, periods = price_of_instance(problem, prices), 0.0, problem.traffic.periods
     by_hour = np.where(problem.offers.always_paid, 0.0, problem.offers.price_usd_per_hour)
-    plans = []
-    for t in range(problem.traffic.periods):
-        result = search(_period(problem, t, price[t]), _own_state(state))
+    plans, found = [], list[Incumbent | None]()
+    for t in range(periods):
+        result = search(_period(problem, t, price[t]), _own_state(state, state.clock.share(1 / (periods - t))))
+        found.append(result.incumbent)
         if np.isfinite(result.bound.usd_per_hour):
             total += max(result.bound.usd_per_hour, 0.0)
         if result.incumbent is not None:
@@ -166,13 +176,15 @@ def period_plans(problem: Problem, prices: Prices, state: SearchState, search: S
             # what it costs at these prices, but for what is paid for elsewhere
             cost = result.incumbent.usd_per_hour + float(instances @ (hour * by_hour - price[t]))
             plans.append(PeriodPlan(t, cost, instances.astype(float)))
-    return PeriodPlans(total, plans)
+    alone = np.array([plan.usd_per_hour for plan in plans])
+    return PeriodPlans(total, plans, joined_periods(problem, found, alone))
 
 
-def _own_state(state: SearchState) -> SearchState:
+def _own_state(state: SearchState, clock: Clock) -> SearchState:
     """A state for one period, in which the plan of the week is of no matter."""
     return replace(
         state,
+        clock=clock,
         progress=None,
         relative_gap=PERIOD_GAP,
         node_limit=PERIOD_NODES,

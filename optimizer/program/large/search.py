@@ -8,19 +8,20 @@ from optimizer.base.arrays import Flags
 from optimizer.program.formulation.model import Program
 from optimizer.program.formulation.variables import lay_out
 from optimizer.program.large.patterns import PatternBound, pattern_bound
-from optimizer.program.large.period_programs import MOST_PERIODS, Search, bound_by_periods, first_prices
+from optimizer.program.large.period_programs import Search, bound_by_periods, first_prices, may_part
 from optimizer.program.large.restriction import promising_part, with_one_group
 from optimizer.program.large.rolling_horizon import counted_by_period, planned_by_windows
 from optimizer.program.large.start_costs import bound_over_the_week
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.proof.relaxation import Bound
-from optimizer.program.proof.state import Incumbent, SearchResult, SearchState, incumbent_of
+from optimizer.program.proof.state import Incumbent, Known, SearchResult, SearchState, incumbent_of
 from optimizer.program.proof.steps import (
     can_beat,
     cheaper,
     final_solve,
     ready_for_final,
     result_of,
+    ruled_out,
     solve_part,
     within_gap,
 )
@@ -39,36 +40,38 @@ LARGE_PARTS = ((0, 200, 3), (100, 200, 5), (400, 400, 5))
 """The same for a large problem: parts tried for a first plan, by candidates besides the mixture, nodes and mixes."""
 
 
-def search_large(problem: Problem, keep: Flags, state: SearchState, search: Search) -> SearchResult:
+def search_large(problem: Problem, keep: Flags, state: SearchState, search: Search, known: Known) -> SearchResult:
     """The same with the sharper bound, and a first plan from the part of the problem that it points to."""
     part = compacted(problem, keep)
     with state.phase("relaxation"):
         found = pattern_bound(part.problem, state.clock)
         if problem.traffic.start_share.any():
             found = bound_over_the_week(part.problem, found, state.clock)
-        bound = found.bound.for_whole(part.candidates, len(problem.candidates))
-    state.best_and_bound(None, bound.usd_per_hour)
+        bound = known.raises(found.bound.for_whole(part.candidates, len(problem.candidates)))
+    state.best_and_bound(known.plan, bound.usd_per_hour)
+    if ruled_out(problem, bound.usd_per_hour, state):
+        return SearchResult("infeasible", bound, None)
     if ready_for_final(problem, keep, bound, state) and not state.clock.expired:
-        return final_solve(problem, keep, bound, None, state)
+        return final_solve(problem, keep, bound, known.plan, state)
     with state.phase("incumbent"):
-        incumbent = _planned_over_the_week(part, found, problem, state)
-        for candidates, nodes, mixes in LARGE_PARTS if state.relative_gap else LARGE_PARTS[:1]:
-            if within_gap(bound, incumbent, state) or state.clock.expired:
-                break
-            promising = promising_part(part, found, candidates, mixes)
-            _, plan = solve_part(promising, problem, state, nodes, bound.usd_per_hour)
-            incumbent = cheaper(plan, incumbent)
-            state.best_and_bound(incumbent, bound.usd_per_hour)
+        incumbent = cheaper(_planned_over_the_week(part, found, problem, state), known.plan)
+        if incumbent is not None or not may_part(problem):
+            incumbent = _planned_on_parts(part, found, incumbent, problem, state, bound)
     if _worth_parting(problem, bound, incumbent, state):
         with state.phase("periods"):
-            prices, known = first_prices(part.problem, found), _within(part, incumbent)
+            prices, of_part = first_prices(part.problem, found), _within(part, incumbent)
             own = replace(state, clock=state.clock.share(SHARE_OF_PERIODS))
-            lower, runs = bound_by_periods(part.problem, prices, known, own, search)
+            lower, runs, joined = bound_by_periods(part.problem, prices, of_part, own, search)
             found = replace(found, mixed=found.mixed | runs)
             bound = bound.raised_to(Bound(lower, np.full(len(problem.candidates), lower)))
         with state.phase("incumbent"):
-            incumbent = cheaper(_planned_over_the_week(part, found, problem, state), incumbent)
+            week = None if joined is None else joined.for_whole(part, problem)
+            incumbent = cheaper(_planned_over_the_week(part, found, problem, state), week, incumbent)
+            if incumbent is None:
+                incumbent = _planned_on_parts(part, found, incumbent, problem, state, bound)
         state.best_and_bound(incumbent, bound.usd_per_hour)
+    if incumbent is None and ruled_out(problem, bound.usd_per_hour, state):
+        return SearchResult("infeasible", bound, None)
     remaining = keep & can_beat(problem, bound, incumbent, state)
     state.eliminated["reduced_cost"] = int((keep & ~remaining).sum())
     if within_gap(bound, incumbent, state) or state.clock.expired:
@@ -77,19 +80,34 @@ def search_large(problem: Problem, keep: Flags, state: SearchState, search: Sear
     return final_solve(problem, keep, bound, incumbent, state)
 
 
+def _planned_on_parts(
+    part: Sorted, found: PatternBound, known: Incumbent | None, problem: Problem, state: SearchState, bound: Bound
+) -> Incumbent | None:
+    """The cheaper of a known plan and those of parts that the bound points to, wider ones where a gap was asked for."""
+    incumbent = known
+    for candidates, nodes, mixes in LARGE_PARTS if state.relative_gap else LARGE_PARTS[:1]:
+        if within_gap(bound, incumbent, state) or state.clock.expired:
+            break
+        promising = promising_part(part, found, candidates, mixes)
+        _, plan = solve_part(promising, problem, state, nodes, bound.usd_per_hour)
+        incumbent = cheaper(plan, incumbent)
+        state.best_and_bound(incumbent, bound.usd_per_hour)
+    return incumbent
+
+
 def _worth_parting(problem: Problem, bound: Bound, incumbent: Incumbent | None, state: SearchState) -> bool:
     """Whether programs of single periods are likely to tell more than is known."""
-    several = 1 < problem.traffic.periods <= MOST_PERIODS
     wide = incumbent is None or incumbent.usd_per_hour - bound.usd_per_hour > WIDE_GAP * incumbent.usd_per_hour
-    return several and wide and not within_gap(bound, incumbent, state) and not state.clock.expired
+    return may_part(problem) and wide and not within_gap(bound, incumbent, state) and not state.clock.expired
 
 
 def _within(part: Sorted, incumbent: Incumbent | None) -> Incumbent | None:
-    """A plan in the index order of a part that has all its candidates."""
+    """A plan in the index order of a part; None where it runs something else."""
     if incumbent is None:
         return None
     instances, replicas = incumbent.instances[:, part.offers], incumbent.replicas[:, part.candidates]
-    return replace(incumbent, instances=instances, replicas=replicas)
+    whole = instances.sum() == incumbent.instances.sum() and replicas.sum() == incumbent.replicas.sum()
+    return replace(incumbent, instances=instances, replicas=replicas) if whole else None
 
 
 def _planned_over_the_week(part: Sorted, found: PatternBound, problem: Problem, state: SearchState) -> Incumbent | None:

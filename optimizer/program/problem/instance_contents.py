@@ -70,7 +70,7 @@ class Placed:
     def for_whole(self, offers: Ints, candidates: Ints, count: int) -> "Placed":
         """The same for a problem of which this one's offers and candidates (of `count`) are a part."""
         replicas = np.zeros((len(self), count), dtype=np.int64)
-        replicas[:, candidates] = self.replicas
+        replicas[:, candidates] = self.replicas.reshape(len(self), len(candidates))
         return replace(self, offer=offers[self.offer], replicas=replicas)
 
     def and_also(self, other: "Placed") -> "Placed":

@@ -1,6 +1,7 @@
 """What the limits in force look at: the traits that offers, or candidates, must share before one replaces the other."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -53,10 +54,42 @@ GROUPS: Final[Mapping[str, Callable[[Problem], Ints]]] = {
 """(C,) the groups among which a limit may want variety, by trait."""
 
 
+@dataclass(frozen=True, eq=False)
+class Variety:
+    """At how many different places a plan must run, where that is all that is asked of its places.
+
+    Attributes:
+        least: That many.
+        place: (O,) the number of an offer's place.
+    """
+
+    least: int
+    place: Ints
+
+
 def offer_traits(problem: Problem) -> tuple[str, ...]:
     """What a replacement of an offer must be no worse in."""
     limits, places = problem.limits, () if problem.ceiling.places is None else ("provider", "region")
     return _named(limits, (*places, *(trait for item in limits.in_force for trait in item.compares_offers_by)))
+
+
+def variety(problem: Problem) -> tuple[Variety, tuple[str, ...]]:
+    """How many places are wanted, and what else a replacement must be no worse in.
+
+    Where more than a number of places is asked of them, or hours are joined so that an instance may not be replaced in
+    each by another one, the place is among the latter.
+    """
+    traits, limits = offer_traits(problem), problem.limits
+    alone = replace(limits, min_providers=1, min_regions=1)
+    others = offer_traits(replace(problem, limits=alone))
+    joined = problem.traffic.start_share.any() or problem.has_minimum_billing
+    wanted = [(limits.min_providers, "provider"), (limits.min_regions, "region")]
+    several = [(least, place) for least, place in wanted if least > 1]
+    if joined or len(several) != 1 or several[0][1] in others:
+        return Variety(1, np.zeros(len(problem.offers), dtype=np.int64)), traits
+    least, place = several[0]
+    labels = {"provider": problem.offers.provider, "region": problem.offers.region}[place]
+    return Variety(least, label_numbers(labels)), tuple(trait for trait in traits if trait != place)
 
 
 def candidate_traits(limits: Limits) -> tuple[str, ...]:

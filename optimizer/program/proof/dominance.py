@@ -14,6 +14,11 @@ more power or carbon under a limit on it, in no quota that o is not in, not scar
 price, is paid for no longer once started, and every candidate of o has a replacement by the candidate rule on o'. An
 offer with replicas in force is never replaced.
 
+Variety. Where all that is asked of places is that a plan runs at n of them, o' may be at another place than o if n such
+offers at n places each serve all that o does. For a plan that runs without o at n - 1 places only, one of the n is
+elsewhere: o turns into that one, in each period by itself. So nothing may join the hours, and what is paid all month is
+replaced at its own place alone.
+
 Proof, by exchange. Take a plan that uses what is replaced; turn every instance of o into one of o' (nothing to do for
 the candidate rule) and every replica of c, with its flows, into one of c'. Several may turn into the same c'.
 - cost does not rise, nor do starts: every flow keeps its mix, and a GB sent from the new offer costs no more (on one
@@ -37,6 +42,7 @@ the candidate rule) and every replica of c, with its flows, into one of c'. Seve
 So a plan of no more cost avoids what is replaced. Ties are broken by the order of ids, so no two replace each other.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,9 +57,10 @@ from optimizer.program.problem.traits import (
     CANDIDATE_TRAITS,
     OFFER_TRAITS,
     Column,
+    Variety,
     candidate_traits,
-    offer_traits,
     same,
+    variety,
 )
 
 MOST_COMPARISONS = 5_000_000
@@ -144,6 +151,7 @@ class _OfferRule:
         have: (columns, O) rates that one candidate of an offer has; by column, since one is compared at a time.
         need: (O, columns) rates to be matched.
         traits: (O, traits) that must be at most the other's.
+        variety: At how many places others must be that replace an offer.
         content: (O,) the same number for offers whose candidates are the same in kind, size and rates.
         scarce: (O,) whether only so many can be had, so that it replaces no other.
         by_price: Offers with candidates, the cheapest first.
@@ -152,6 +160,7 @@ class _OfferRule:
     have: Floats
     need: Floats
     traits: Floats
+    variety: Variety
     content: Ints
     scarce: Flags
     by_price: Ints
@@ -162,10 +171,12 @@ class _OfferRule:
         candidates, kind, price = problem.candidates.select(kept), kind[kept], problem.offers.price_usd_per_hour
         have, need = _rates(candidates, kind, len(price))
         by_price = np.lexsort((np.arange(len(price)), price))
+        places, named = variety(problem)
         return cls(
             have=np.ascontiguousarray(have.T),
             need=need,
-            traits=_traits(problem),
+            traits=_traits(problem, named, places),
+            variety=places,
             content=_contents(candidates, kind, len(price)),
             scarce=np.isfinite(problem.offers.available),
             by_price=by_price[need[by_price].any(axis=1)],
@@ -176,14 +187,19 @@ class _OfferRule:
         rivals = rivals[~self.scarce[rivals]]
         return np.asarray(rivals[(self.traits[rivals] <= self.traits[offer]).all(axis=1)])
 
-    def any_has(self, rivals: Ints, offer: int) -> bool:
-        """Whether one of some offers has all that another one needs."""
+    def replaced(self, rivals: Ints, offer: int) -> bool:
+        """Whether some offers have all that another one needs, at as many places as are wanted."""
         need = self.need[offer]
-        for column in np.flatnonzero(need).tolist() if len(rivals) else []:
+        for column in np.flatnonzero(need).tolist() if self.enough(rivals) else []:
             rivals = rivals[self.have[column][rivals] >= need[column]]
-            if not len(rivals):
+            if not self.enough(rivals):
                 return False
-        return bool(len(rivals))
+        return self.enough(rivals)
+
+    def enough(self, rivals: Ints) -> bool:
+        """Whether some offers are at as many places as are wanted."""
+        least = self.variety.least
+        return len(rivals) >= least and (least == 1 or len(np.unique(self.variety.place[rivals])) >= least)
 
 
 def _best_offers(rule: _OfferRule) -> Flags:
@@ -202,12 +218,14 @@ def _best_offers(rule: _OfferRule) -> Flags:
     kept_of_content: dict[int, list[int]] = {}
     for offer in _cheapest(rule):
         twins = kept_of_content.setdefault(int(rule.content[offer]), [])
-        if twins and len(rule.no_worse(np.array(twins), offer)):
+        if twins and rule.enough(rule.no_worse(np.array(twins), offer)):
             continue
         # the fewer of those kept and of those that have what is rarest
         rivals = standing[:count] if count <= having[offer] else order[rarest[offer], offers - having[offer] :]
         compared += len(rivals)
-        keep[offer] = compared > MOST_COMPARISONS or not rule.any_has(rule.no_worse(rivals[keep[rivals]], offer), offer)
+        keep[offer] = compared > MOST_COMPARISONS or not rule.replaced(
+            rule.no_worse(rivals[keep[rivals]], offer), offer
+        )
         if keep[offer]:
             standing[count] = offer
             count += 1
@@ -218,7 +236,7 @@ def _best_offers(rule: _OfferRule) -> Flags:
 def _cheapest(rule: _OfferRule) -> list[int]:
     """The first offer of those that are the same in content and traits, and every scarce one."""
     cheapest: dict[bytes, int] = {}
-    same = np.column_stack([rule.traits, rule.content])
+    same = np.column_stack([rule.traits, rule.content, rule.variety.place])
     for offer in rule.by_price.tolist():
         cheapest.setdefault(same[offer].tobytes() + (b"%d" % offer if rule.scarce[offer] else b""), offer)
     return list(cheapest.values())
@@ -230,7 +248,8 @@ def _rarely_replaced(rule: _OfferRule) -> bool:
     for place in np.linspace(0, len(rule.by_price) - 1, SAMPLED).astype(np.int64).tolist():
         offer = rule.by_price[place]
         rivals = rule.no_worse(rule.by_price[:place], offer)
-        replaced += bool((rule.content[rivals] == rule.content[offer]).any()) or rule.any_has(rivals, offer)
+        twins = rivals[rule.content[rivals] == rule.content[offer]]
+        replaced += rule.enough(twins) or rule.replaced(rivals, offer)
     return replaced * RARELY <= SAMPLED
 
 
@@ -279,16 +298,17 @@ def _rates(candidates: Candidates, kind: Ints, offers: int) -> tuple[Floats, Flo
     return have.reshape(offers, -1), need.reshape(offers, -1)
 
 
-def _traits(problem: Problem) -> Floats:
+def _traits(problem: Problem, named: Iterable[str], places: Variety) -> Floats:
     """(O, traits) such that an offer is no worse where all its traits are at most the other's."""
     offers = problem.offers
     columns: list[Column] = [*same(offers.gpus_per_instance)]
     if problem.traffic.periods > 1:
         columns += same(offers.always_paid.astype(np.int64))
+        columns += same(np.where(offers.always_paid, places.place, -1))
     if problem.egress.charged:
         columns.append(problem.egress.usd_per_gb)
     if problem.has_minimum_billing:
         columns.append(problem.billing.minimum_hours)
-    for trait in offer_traits(problem):
+    for trait in named:
         columns += OFFER_TRAITS[trait](problem)
     return np.stack([np.asarray(column, dtype=float) for column in columns], axis=1)

@@ -14,6 +14,8 @@ from optimizer.base.clock import Clock
 from optimizer.program.problem.data import LayoutTerms
 from optimizer.program.problem.instance_contents import affordable
 from optimizer.program.problem.problem import Problem
+from optimizer.program.problem.quantities import stands_in_force
+from optimizer.program.proof.peak import at_peak
 from optimizer.program.proof.state import Incumbent, SearchState
 from optimizer.program.proof.steps import promising_candidates, solve_on
 
@@ -36,14 +38,26 @@ def simple_plan(problem: Problem, state: SearchState) -> Incumbent | None:
     """
     # where machines keep what is loaded for good the program is small, and its plans are plans where they may change it
     problem = replace(problem, layouts=LayoutTerms(kept=problem.layouts.kept))
-    in_time = state.clock.left_s() is not None
-    for chosen in _few_candidates(problem):
-        clock = Clock(LONGEST_TRY_S if in_time else None)
-        attempt = replace(state, clock=clock, progress=None, cutoff_usd_per_hour=np.inf, relative_gap=0.0)
-        _, plan = solve_on(problem, chosen, attempt, NODES)
+    for chosen in _few_candidates(problem) if problem.traffic.periods == 1 else _serving_the_peak(problem, state):
+        plan = _on(problem, chosen, state)
         if plan is not None:
             return plan
     return None
+
+
+def _on(problem: Problem, chosen: Flags, state: SearchState) -> Incumbent | None:
+    """The plan of one try."""
+    clock = Clock(None if state.clock.left_s() is None else LONGEST_TRY_S)
+    attempt = replace(state, clock=clock, progress=None, cutoff_usd_per_hour=np.inf, relative_gap=0.0)
+    return solve_on(problem, chosen, attempt, NODES)[1]
+
+
+def _serving_the_peak(problem: Problem, state: SearchState) -> Iterator[Flags]:
+    """(C,) what a simple plan of the busiest moment runs, which serves the whole week; then few candidates as ever."""
+    peak = simple_plan(at_peak(problem), state)
+    if peak is not None:
+        yield peak.used | stands_in_force(problem)
+    yield from _few_candidates(problem)
 
 
 def _few_candidates(problem: Problem) -> Iterator[Flags]:

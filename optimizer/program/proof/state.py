@@ -108,6 +108,23 @@ class SearchResult:
     incumbent: Incumbent | None
 
 
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known of a problem before it is searched: what no plan undercuts, and a plan, if one is."""
+
+    usd_per_hour: float = 0.0
+    plan: Incumbent | None = None
+
+    def raises(self, bound: Bound) -> Bound:
+        """A bound of the same problem, raised to what is known."""
+        return bound.raised_to(
+            Bound(self.usd_per_hour, np.full_like(bound.with_candidate_usd_per_hour, self.usd_per_hour))
+        )
+
+
+NOTHING_KNOWN = Known()
+
+
 def incumbent_of(result: SolverResult, program: Program, part: Sorted, problem: Problem) -> Incumbent | None:
     """The counts of a part's program, rounded to the whole numbers they are within the solver's tolerance."""
     if not len(result.values):

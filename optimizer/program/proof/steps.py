@@ -21,6 +21,12 @@ from optimizer.program.solver import SolverResult, integer_solver, solve_integer
 MOST_BILLED_CELLS = 4_000
 """Candidates times periods of a program with least billed times beyond which its first node alone takes a minute."""
 
+MOST_STREAMS = 40_000
+"""Flows of a program beyond which its first node takes a minute or more, in which a plan rarely gets better."""
+
+MOST_CELLS_OF_EQUALS = 5_000
+"""Candidates times periods beyond which a plan is not exchanged for another one of equal cost."""
+
 CONTRADICTION = 1e-5
 """Relative difference by which no plan is below a bound, however last digits fell: one of the two would be wrong."""
 
@@ -42,12 +48,21 @@ def within_gap(bound: Bound, incumbent: Incumbent | None, state: SearchState) ->
 
 def can_beat(problem: Problem, bound: Bound, incumbent: Incumbent | None, state: SearchState) -> Flags:
     """(C,) candidates whose bound does not exceed the cost of a known plan, the budget or the cutoff."""
-    cutoffs = [state.cutoff_usd_per_hour]
+    most = most_usd_per_hour(problem, state)
     if incumbent is not None:
-        cutoffs.append(incumbent.usd_per_hour)
-    if problem.limits.max_monthly_usd is not None:
-        cutoffs.append(problem.limits.max_monthly_usd / HOURS_PER_MONTH)
-    return (bound.with_candidate_usd_per_hour <= min(cutoffs) * (1 + 10 * EQUAL_COST)) | stands_in_force(problem)
+        most = min(most, incumbent.usd_per_hour)
+    return (bound.with_candidate_usd_per_hour <= most * (1 + 10 * EQUAL_COST)) | stands_in_force(problem)
+
+
+def most_usd_per_hour(problem: Problem, state: SearchState) -> float:
+    """What a plan may cost: the budget, or the cutoff where that is less."""
+    budget = problem.limits.max_monthly_usd
+    return min(state.cutoff_usd_per_hour, np.inf if budget is None else budget / HOURS_PER_MONTH)
+
+
+def ruled_out(problem: Problem, usd_per_hour: float, state: SearchState) -> bool:
+    """Whether there is no plan within what it may cost, where every plan costs at least so much."""
+    return usd_per_hour > most_usd_per_hour(problem, state) * (1 + 10 * EQUAL_COST)
 
 
 def within_cutoff(result: SearchResult, state: SearchState) -> SearchResult:
@@ -145,16 +160,24 @@ def final_solve(
     """Solve the program on every candidate that no argument has removed."""
     with state.phase("final"):
         left = keep & can_beat(problem, bound, incumbent, state)
+        if _nothing_to_gain(bound, incumbent) and left.sum() * problem.traffic.periods > MOST_CELLS_OF_EQUALS:
+            return result_of(problem, keep, bound, SolverResult("feasible", bound.usd_per_hour), incumbent, state)
         solved = affordable(problem, left, bound.with_candidate_usd_per_hour)
         # a limit on nodes would not end it: one is too many
         limited = state.node_limit is not None and problem.has_minimum_billing
-        if limited and left.sum() * problem.traffic.periods > MOST_BILLED_CELLS:
+        too_many = limited and left.sum() * problem.traffic.periods > MOST_BILLED_CELLS
+        if too_many or solved[problem.streams.server].sum() > MOST_STREAMS:
             solved = np.zeros_like(left)
         result, plan = solve_on(problem, solved, state, state.node_limit, bound.usd_per_hour)
     if (left & ~solved).any():
         # what the solver proved holds for a part of what may beat the best plan
         result = SolverResult("unproven" if plan is None else "feasible", bound.usd_per_hour)
     return result_of(problem, keep, bound, result, cheaper(plan, incumbent), state)
+
+
+def _nothing_to_gain(bound: Bound, incumbent: Incumbent | None) -> bool:
+    """Whether no plan costs less than the one at hand."""
+    return incumbent is not None and incumbent.usd_per_hour * (1 - EQUAL_COST) <= bound.usd_per_hour
 
 
 def result_of(

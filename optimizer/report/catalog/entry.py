@@ -121,10 +121,14 @@ def _model(catalogs: Catalogs, name: str) -> Description:
 
 def _quality(catalogs: Catalogs, model: Model) -> Table:
     estimates = {scheme: quality_share(catalogs, model.id, scheme) for scheme in catalogs.schemes}
-    rows = [(scheme, f"{known.share:.1%}", known.basis) for scheme, known in estimates.items() if known is not None]
+    rows = [
+        (scheme, f"{known.share:.1%}", "" if known.worst_share is None else f"{known.worst_share:.1%}", known.basis)
+        for scheme, known in estimates.items()
+        if known is not None
+    ]
     unknown = " ".join(scheme for scheme, known in estimates.items() if known is None)
-    rows += [(unknown, "unknown", "nobody published it")] if unknown else []
-    return Table(("precision", ">kept", "basis"), tuple(rows))
+    rows += [(unknown, "unknown", "", "nobody published it")] if unknown else []
+    return Table(("precision", ">kept", ">worst benchmark", "basis"), tuple(rows))
 
 
 def _published_names(aliases: Sequence[ModelAlias]) -> Iterator[str]:

@@ -232,6 +232,23 @@ LISTINGS: Final[Mapping[str, Listing]] = {
         },
         ("model", "scheme", "benchmark", "benchmark_kind"),
     ),
+    "quality-spreads": Listing(
+        "how much models of one size keep of their 16-bit score in one format",
+        lambda known: known.quality_spreads,
+        {
+            "precision": "{scheme}",
+            "recipe": "{recipe}",
+            ">from, billion": "{from_params_b:number}",
+            ">below": "{below_params_b:number}",
+            ">evaluations": "{evaluations}",
+            ">models": "{models}",
+            ">least": "{least_share:.3f}",
+            ">9 of 10 keep": "{low_share:.3f}",
+            ">median": "{median_share:.3f}",
+            ">most": "{most_share:.3f}",
+        },
+        ("scheme", "recipe"),
+    ),
     "engines": Listing(
         "a serving engine and the defaults it starts with",
         lambda known: tuple(known.engines.values()),

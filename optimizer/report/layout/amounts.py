@@ -10,9 +10,9 @@ def money(amount: Decimal | float | None, unknown: str = "") -> str:
     return unknown if amount is None else f"${amount:,.2f}"
 
 
-def change(amount: Decimal | None) -> str:
+def change(amount: Decimal | None, places: int = 2) -> str:
     """A signed difference in US dollars; blank where there is none to tell."""
-    return "" if amount is None else f"{'−' if amount < 0 else '+'}${abs(amount):,.2f}"
+    return "" if amount is None else f"{'−' if amount < 0 else '+'}${abs(amount):,.{places}f}"
 
 
 def price(amount: Decimal) -> str:

@@ -19,11 +19,19 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """A titled part of a report: lines, of which empty ones are left out, then a table if it has rows."""
+    """A titled part of a report: lines, of which empty ones are left out, then a table if it has rows.
+
+    Attributes:
+        title: What it is about.
+        lines: A thought each.
+        table: Below them.
+        run_in: Whether a text prints the lines as one behind the title.
+    """
 
     title: str
     lines: tuple[str, ...] = ()
     table: Table = Table()
+    run_in: bool = False
 
 
 @dataclass(frozen=True)

@@ -25,5 +25,11 @@ def table_markdown(table: Table) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text that Markdown shows as it is."""
-    return text.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*").replace("_", "\\_")
+    """Text that Markdown shows as it is; what stands between backticks is code, where only a table's line counts."""
+    plain, *rest = text.replace("|", "\\|").split("`")
+    parts = [_shown(plain), *(each if number % 2 == 0 else _shown(each) for number, each in enumerate(rest))]
+    return "`".join(parts)
+
+
+def _shown(text: str) -> str:
+    return text.replace("<", "&lt;").replace("*", "\\*").replace("_", "\\_")

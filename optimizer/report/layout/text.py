@@ -21,8 +21,12 @@ def answer_text(answer: WrittenAnswer, width: int = DEFAULT_WIDTH) -> str:
 
 
 def section_text(section: Section, width: int = DEFAULT_WIDTH) -> str:
-    """One section: title, lines, table."""
-    lines = [section.title, *(_wrapped(line, width) for line in section.lines if line)]
+    """One section: title, lines, table; headings without a word are left out."""
+    if section.run_in:
+        joined = f"{section.title}: {'; '.join(filter(None, section.lines))}"
+        lines = wrap(joined, width, subsequent_indent=INDENT, break_on_hyphens=False)
+    else:
+        lines = [section.title, *(_wrapped(line, width) for line in section.lines if line)]
     if section.table.rows:
         lines.append(table_text(section.table, width))
     return "\n".join(lines)
@@ -30,7 +34,8 @@ def section_text(section: Section, width: int = DEFAULT_WIDTH) -> str:
 
 def table_text(table: Table, width: int = DEFAULT_WIDTH) -> str:
     """An aligned table, indented by two, without trailing blanks."""
-    grid = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
+    named = any(heading for heading, _ in table.columns)
+    grid = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="", show_header=named)
     for heading, right in table.columns:
         grid.add_column(heading, justify="right" if right else "left", overflow="fold")
     for row in table.rows:

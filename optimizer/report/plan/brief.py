@@ -4,26 +4,45 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Final
 
-from optimizer.plan.record.explanation import Alternative, Explanation
+from optimizer.base.figures import figure
+from optimizer.inputs.catalog.quality import SIXTEEN_BIT
+from optimizer.inputs.requirements.avoided import SPEED
+from optimizer.plan.grounds.question import NOTHING_BUT_BOUNDS
+from optimizer.plan.grounds.warnings import not_measured, price_doubts
+from optimizer.plan.readback.summary import EVERYWHERE
+from optimizer.plan.record.explanation import Alternative, Explanation, TrackRecord
+from optimizer.plan.record.fleet import Deployment, Hosted
 from optimizer.plan.record.report import PlanReport
-from optimizer.plan.record.simulation import Simulation
-from optimizer.report.confirmed import confirmed_line
-from optimizer.report.layout.amounts import change, money
+from optimizer.report.confirmed import confirmed_in_short, confirmed_line
+from optimizer.report.layout.amounts import change, money, percent, plural
 from optimizer.report.layout.elements import Section, Table
 
+UNKNOWN_QUALITY: Final = "unknown_quality"
+"""Told with what is to be settled, where a page is short."""
 BEARINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "simpler": ("configurations", "mix_classes"),
     "safer": ("measured", "availability", "provider"),
     "wider": ("sellers", "commitment", "spot", "consumer_gpus", "seed", "countries", "regions"),
     "hosted": ("hosted_api",),
-    "bolder": ("confidence", "unmeasured", "unknown_quality"),
+    "bolder": ("confidence", "unmeasured", UNKNOWN_QUALITY),
 }
 """What other plans are to the chosen one, by their kind; kinds not named here wait for the long form."""
 MAX_ROWS: Final[Mapping[str, int]] = {"simpler": 1, "safer": 3, "wider": 2, "hosted": 1, "bolder": 3}
 """Those that save most or cost least first."""
+IN_SHORT_ROWS: Final[Mapping[str, int]] = {"simpler": 1, "safer": 1, "wider": 2, "hosted": 1, "bolder": 1}
 HEADINGS: Final = ("to be", "change", ">a month", ">difference", "plan")
-MAX_LINES: Final = 8
+PLAN_HEADINGS: Final = ("what runs", "where", ">replicas", ">req/s", ">of max", ">TTFT p95", ">TPOT mean", ">$/month")
+UNHEADED: Final = ("", "", ">", ">", "")
+MAX_WARNINGS: Final = 3
 """Of what to settle before signing; the gravest come first."""
+PROOF_WORDS: Final = {
+    "optimal": "proven optimal",
+    "feasible": "best found, not proven",
+    "infeasible": "proven infeasible",
+    "unproven": "no plan found in time, none excluded",
+    "failed": "failed",
+}
+REST: Final = "all of it: --verbose"
 
 
 def question_section(report: PlanReport) -> Section:
@@ -31,37 +50,111 @@ def question_section(report: PlanReport) -> Section:
     return Section("Question", report.asked)
 
 
+def question_in_short(report: PlanReport) -> Section:
+    """What was asked; of the policy what is not the default."""
+    asked = tuple(line for line in report.asked if not line.startswith(NOTHING_BUT_BOUNDS))
+    if len(asked) > 1:
+        return Section("Question", asked)
+    # of one workload the name goes without saying
+    return Section("Question", tuple(line.partition(": ")[2] for line in asked), run_in=True)
+
+
+def deployments_in_short(report: PlanReport) -> Section:
+    """A row each of what runs where, at what load, how fast at the bounds and for how much.
+
+    What is the same in all rows stands above them: the model, the engine, and the workload in the question.
+    """
+    workloads = {d.workload for d in report.deployments} | {item.workload for item in report.hosted}
+    models = dict.fromkeys(d.model for d in report.deployments)
+    rows = [_deployed(d, several=len(workloads) > 1, named=len(models) > 1) for d in report.deployments]
+    rows += [by_request(item) for item in report.hosted]
+    engines = " and ".join(dict.fromkeys(f"{d.engine} {d.engine_version}" for d in report.deployments))
+    runs_on = f"{' and '.join(models)} on {engines}" if engines else ""
+    return Section("Plan", (runs_on, *price_doubts(report.deployments)), Table(PLAN_HEADINGS, tuple(rows)))
+
+
+def _deployed(d: Deployment, *, several: bool, named: bool) -> tuple[str, ...]:
+    whose = " ".join(filter(None, (d.workload if several else "", "" if d.pool == "all" else d.pool)))
+    model = f"{d.model} " if named else ""
+    stages = f" in {d.pipeline_parallel} stages" if d.pipeline_parallel > 1 else ""
+    term = "" if d.pricing_term == "on_demand" else f", {d.pricing_term.replace('_', ' ')}"
+    region = "" if d.region == EVERYWHERE else f" {d.region}"
+    return (
+        f"{whose}{whose and ': '}{model}{precisions_of(d)} on {d.gpus_per_replica}×{d.gpu}{stages}",
+        f"{d.instances}× {d.instance_type} at {d.provider}{region}{term}",
+        str(d.replicas),
+        figure(d.requests_per_second),
+        f"{d.utilization:.0%}",
+        f"{d.ttft_bound_ms['p95']:,.0f} ms",
+        f"{d.tpot_bound_ms['mean']:.1f} ms",
+        f"{d.monthly_cost_usd:,.2f}",
+    )
+
+
+def by_request(item: Hosted) -> tuple[str, ...]:
+    """The row of what a hosted API serves: the most that is sent to it, and its bill."""
+    most = figure(max(part.requests_per_second for part in item.schedule))
+    what = f"{item.workload} {item.request_class}: {item.model}"
+    return (what, f"{item.provider}, by the request", "", most, "", "", "", f"{item.monthly_cost_usd:,.2f}")
+
+
+def precisions_of(d: Deployment) -> str:
+    """Of the weights, and of the KV cache where that is not in 16 bits."""
+    return d.precision if d.kv_precision in SIXTEEN_BIT else f"{d.precision}, KV {d.kv_precision}"
+
+
 def choices_section(explained: Explanation) -> Section:
     """What it costs to be simpler or safer, and what a wider market or a bolder plan would save."""
     rows = tuple(
-        (bearing, item.change, _cost(item), change(item.difference_usd), shortened(item.summary))
+        (
+            bearing,
+            "; ".join(item.change for item in same),
+            _at_most(same[0]) + money(same[0].monthly_cost_usd, unknown="none"),
+            change(same[0].difference_usd),
+            shortened(same[0].summary),
+        )
         for bearing, kinds in BEARINGS.items()
-        for item in _chosen(bearing, kinds, _priced(explained))
+        for same in _chosen(bearing, kinds, explained)[: MAX_ROWS[bearing]]
     )
     return Section("What else it could cost", (), Table(HEADINGS, rows))
 
 
-def _priced(explained: Explanation) -> tuple[Alternative, ...]:
-    return (*explained.alternatives, *explained.opportunities, *explained.also_priced)
+def choices_in_short(explained: Explanation) -> Section:
+    """The first plans of each bearing; of the safer the one that rests on more, then the one that survives more."""
+    rows: list[tuple[str, ...]] = []
+    for bearing, kinds in BEARINGS.items():
+        told_here = [kind for kind in kinds if kind != UNKNOWN_QUALITY]
+        items = [same[0] for same in _chosen(bearing, told_here, explained)]
+        if bearing == "safer":
+            items.sort(key=lambda item: kinds.index(item.kind))
+        for item in items[: IN_SHORT_ROWS[bearing]]:
+            if item.monthly_cost_usd is not None:
+                cost = f"{_at_most(item)}${item.monthly_cost_usd:,.0f}"
+                rows.append((bearing, item.change, cost, change(item.difference_usd, 0), shortened(item.summary)))
+    return Section("What else it could cost a month", (), Table(UNHEADED, tuple(rows)))
 
 
-def _chosen(bearing: str, kinds: Sequence[str], items: Sequence[Alternative]) -> list[Alternative]:
-    """The few that matter, one plan once: what is wider or bolder must save, what is simpler or safer must differ."""
+def _at_most(item: Alternative) -> str:
+    """A sign before the cost of a plan that is not proven cheapest."""
+    return "≤ " if item.outcome == "feasible" else ""
+
+
+def _chosen(bearing: str, kinds: Sequence[str], explained: Explanation) -> list[list[Alternative]]:
+    """The changes that matter, those that lead to one plan together, the cheapest plan first.
+
+    What is wider or bolder must save, what is simpler or safer must differ.
+    """
     saving = bearing in ("wider", "bolder")
+    items = (*explained.alternatives, *explained.opportunities, *explained.also_priced)
     worth = [item for item in items if item.kind in kinds and (bearing == "hosted" or _differs(item, saving=saving))]
     by_plan: dict[tuple[Decimal | None, str], list[Alternative]] = {}
     for item in sorted(worth, key=lambda item: item.difference_usd or Decimal(0)):
         by_plan.setdefault((item.monthly_cost_usd, item.summary), []).append(item)
-    rows = [same[0].model_copy(update={"change": "; ".join(item.change for item in same)}) for same in by_plan.values()]
-    return rows[: MAX_ROWS[bearing]]
+    return list(by_plan.values())
 
 
 def _differs(item: Alternative, *, saving: bool) -> bool:
     return bool(item.difference_usd) and (not saving or (item.difference_usd or 0) < 0)
-
-
-def _cost(item: Alternative) -> str:
-    return ("≤ " if item.outcome == "feasible" else "") + money(item.monthly_cost_usd, unknown="none")
 
 
 def shortened(summary: str) -> str:
@@ -70,13 +163,22 @@ def shortened(summary: str) -> str:
     return f"{first} and {len(others)} more" if others else first
 
 
-def signing_section(explained: Explanation, tried: Simulation | None) -> Section:
-    """What to settle before signing, and the one benchmark to run; a promise that simulated requests break is first."""
+def signing_section(report: PlanReport) -> Section:
+    """What to settle before signing, and the one benchmark to run; a promise that simulated requests break is first.
+
+    Doubts about prices stand with the plan; what was accepted stands right below the answer, estimates with their
+    benchmark.
+    """
+    explained, tried = report.explanation, report.simulation
     lines = [confirmed_line(tried)] if tried is not None and tried.holds is False else []
-    lines += explained.warnings[:MAX_LINES]
-    if len(explained.warnings) > MAX_LINES:
-        lines.append(f"and {len(explained.warnings) - MAX_LINES} more things to settle: --verbose")
-    return Section("Before you sign", (*lines, *settled_by(explained)))
+    estimated = any(item.field == SPEED for item in report.accepted)
+    told = {*price_doubts(report.deployments), *(not_measured(report.deployments) if estimated else ())}
+    warnings = [text for text in explained.warnings if text not in told]
+    if len(warnings) > MAX_WARNINGS + 1:
+        warnings = [*warnings[:MAX_WARNINGS], f"and {len(warnings) - MAX_WARNINGS} more to settle: --verbose"]
+    lines += warnings
+    lines += settled_by(explained.model_copy(update={"benchmark": None}) if estimated else explained)
+    return Section("Before you sign", tuple(lines))
 
 
 def settled_by(explained: Explanation) -> Iterator[str]:
@@ -87,14 +189,34 @@ def settled_by(explained: Explanation) -> Iterator[str]:
         yield f"measure first: {explained.benchmark.text}"
 
 
-def proof_section(report: PlanReport, proof: str) -> Section:
+def proof_section(report: PlanReport) -> Section:
     """How sure it is, in a line or two, and where the rest stands."""
-    checks = report.verification.checks
+    checks, missing = report.verification.checks, len(report.explanation.not_worked_out)
     passed = sum(check.passed for check in checks)
-    verified = f"{passed} of {len(checks)} checks of the plan hold" if checks else ""
-    missing = len(report.explanation.not_worked_out)
-    left_out = f"{missing} comparisons were left out when a limit was reached; --verbose names them" if missing else ""
-    rest = "the whole explanation: --verbose, --format markdown, or optimizer report"
-    tried, record = confirmed_line(report.simulation), report.explanation.track_record
-    kept = record.text if record else ""
-    return Section("How sure", ("; ".join(filter(None, (proof, verified))), tried, kept, left_out, rest))
+    narrow = f" of {report.bound_of}" if report.bound_of != "the scenario" else ""
+    gap = f", gap {report.relative_gap:.2%}" if report.relative_gap else ""
+    lines = (
+        f"{proven_of(report)}{PROOF_WORDS[report.outcome]}{narrow}{gap}",
+        f"{passed} of {len(checks)} checks hold" if checks else "",
+        confirmed_in_short(report.simulation),
+        _record(report.explanation.track_record) if report.deployments else "",
+        f"{missing} {plural('comparison', missing)} left out when a limit was reached" if missing else "",
+        REST,
+    )
+    return Section("How sure", tuple(filter(None, lines)), run_in=True)
+
+
+def proven_of(report: PlanReport) -> str:
+    """Which plan the proof speaks of, where that is not the one shown."""
+    if report.simplicity is None or report.simplicity.cheapest is None:
+        return ""
+    return f"the cheapest plan, {money(report.cheapest_usd)}: "
+
+
+def _record(record: TrackRecord | None) -> str:
+    """How many promises on such bounds were kept."""
+    if record is None:
+        return ""
+    plans = f"{record.plans:,} plans on {percent(record.confidence)} bounds"
+    kept = percent(round(record.kept_share, 3))
+    return f"{kept} of {plans} kept {record.targets} when measured (docs/accuracy.md)"

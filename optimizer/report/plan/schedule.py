@@ -23,8 +23,9 @@ def schedule_section(report: PlanReport) -> Section:
         return Section("By the hour")
     start_up = report.costs.start_up_usd if report.costs else 0
     lingering = report.costs.minimum_billing_usd if report.costs else 0
-    line = f"{len(report.periods)} periods of alike hours; {money(start_up)} of the month is for instances that start"
-    line += f", {money(lingering)} for hours billed after they stop." if lingering else "."
+    line = f"{len(report.periods)} periods of alike hours"
+    line += f"; {money(start_up)} of the month is for instances that start" if start_up else ""
+    line += f"; {money(lingering)} of it is for hours billed after they stop" if lingering else ""
     rows = tuple(
         (what, *_days(report.periods, values), f"{figure(min(values))}", f"{figure(max(values))}", hours, cost)
         for what, values, hours, cost in _series(report)

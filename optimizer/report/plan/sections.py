@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from optimizer.base.figures import figure
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
+from optimizer.plan.grounds.warnings import price_doubts
 from optimizer.plan.record.explanation import Alternative, Breakpoint, MarginalValue
 from optimizer.plan.record.fleet import Costs, Deployment, Hosted
 from optimizer.plan.record.report import PlanReport
@@ -13,22 +13,23 @@ from optimizer.report.layout.amounts import money, number, percent
 from optimizer.report.layout.columns import Cell, filled, table_of
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
 from optimizer.report.plan.brief import (
+    PROOF_WORDS,
+    by_request,
+    choices_in_short,
     choices_section,
+    deployments_in_short,
+    precisions_of,
     proof_section,
+    proven_of,
+    question_in_short,
     question_section,
     settled_by,
+    shortened,
     signing_section,
 )
 from optimizer.report.plan.placement import placement_section
 from optimizer.report.plan.schedule import schedule_section
 
-PROOF_WORDS: Final = {
-    "optimal": "proven optimal",
-    "feasible": "best found, not proven",
-    "infeasible": "proven infeasible",
-    "unproven": "no plan found in time, none excluded",
-    "failed": "failed",
-}
 MAX_REJECTIONS: Final = 6
 UNIT_COSTS: Final = (
     "{workload} on {gpu}: ${cost_per_request_usd:unit_price} a request, "
@@ -44,7 +45,7 @@ ENGINE: Final = (
     "memory, {engine_starts_with.max_num_seqs:,} sequences, {engine_starts_with.max_num_batched_tokens:,} tokens a step"
 )
 DEPLOYMENTS: Final[Mapping[str, Cell]] = {
-    "what runs": lambda d: f"{d.workload}{'' if d.pool == 'all' else f' {d.pool}'}: {d.model} {d.precision}",
+    "what runs": lambda d: f"{d.workload}{'' if d.pool == 'all' else f' {d.pool}'}: {d.model} {precisions_of(d)}",
     "where": "{provider} {region}",
     ">replicas": "{replicas}",
     ">req/s": "{requests_per_second:figure}",
@@ -93,14 +94,22 @@ CHECKS: Final[Mapping[str, Cell]] = {
 def plan_answer(report: PlanReport, verbose: bool) -> WrittenAnswer:
     """The whole answer."""
     said = [item.text for item in report.accepted] if report.monthly_cost_usd is not None else []
-    said += [report.simplicity.text] if report.simplicity else []
-    title, beside = f"Plan for {report.scenario}", " ".join(filter(None, said))
+    said += [_saved(report, verbose)] if report.simplicity else []
+    title, beside = f"Plan for {report.scenario}", " ".join(f"{text}." for text in said if text)
     return WrittenAnswer(plan_sections(report, verbose), report.explanation.summary, title, beside)
+
+
+def _saved(report: PlanReport, verbose: bool) -> str:
+    """What the cheapest would save and what it would take; in short only how its plan begins."""
+    simplicity = report.simplicity
+    if simplicity is None or simplicity.cheapest is None or verbose:
+        return "" if simplicity is None else simplicity.text
+    return simplicity.text.removesuffix(simplicity.cheapest.summary) + shortened(simplicity.cheapest.summary)
 
 
 def plan_sections(report: PlanReport, verbose: bool = False) -> tuple[Section, ...]:
     """The report's sections in reading order: the answer, the reason, the way out, the proof."""
-    sections = [question_section(report)]
+    sections = [question_section(report) if verbose else question_in_short(report)]
     if report.monthly_cost_usd is None:
         sections += [*_ways_out(report), *(_appendix(report) if verbose else ()), _basis(report, verbose)]
     elif verbose:
@@ -112,11 +121,11 @@ def plan_sections(report: PlanReport, verbose: bool = False) -> tuple[Section, .
 
 def _brief(report: PlanReport) -> Iterator[Section]:
     """What to buy, what else it could cost, what to settle before signing, how sure it is."""
-    yield deployments_section(report.deployments, hosted=report.hosted)
+    yield deployments_in_short(report)
     yield schedule_section(report)
-    yield choices_section(report.explanation)
-    yield signing_section(report.explanation, report.simulation)
-    yield proof_section(report, _proof(report))
+    yield choices_in_short(report.explanation)
+    yield signing_section(report)
+    yield proof_section(report)
 
 
 def _reasons(report: PlanReport) -> Iterator[Section]:
@@ -126,7 +135,9 @@ def _reasons(report: PlanReport) -> Iterator[Section]:
     yield schedule_section(report)
     yield choices_section(explained)
     command = () if explained.benchmark is None else (explained.benchmark.command,)
-    yield Section("Before you sign", (*explained.warnings, *settled_by(explained), *command))
+    told_above = {*price_doubts(report.deployments)}
+    warnings = (text for text in explained.warnings if text not in told_above)
+    yield Section("Before you sign", (*warnings, *settled_by(explained), *command))
     yield placement_section(report.placement, report.deployments, len(report.periods))
     yield Section("What binds", tuple(item.text for item in explained.binding))
     yield Section("What holds with room", tuple(item.text for item in explained.requirements if not item.binding))
@@ -176,20 +187,10 @@ def deployments_section(
 ) -> Section:
     """What runs where, at what load, how fast and for how much; with a confidence it is said what latencies are."""
     rows = [row for d in deployments for row in (*table_of([d], DEPLOYMENTS).rows, *_details(d))]
-    rows += [_by_request(item) for item in hosted]
-    flagged = [d for d in deployments if d.provenance.price_is_old]
-    old = dict.fromkeys(f"{d.gpu} at {d.provider} {d.provenance.price_age_days} days" for d in flagged)
-    rests_on = f"Rests on old prices, ask for quotes: {', '.join(old)}." if old else ""
+    rows += [by_request(item) for item in hosted]
     note = f"Latencies are the {percent(confidence)} bounds that the plan is held to."
-    lines = filter(None, (rests_on, note if confidence > CENTRAL_CONFIDENCE else ""))
-    return Section("Plan", tuple(lines), Table(tuple(DEPLOYMENTS), tuple(rows)))
-
-
-def _by_request(item: Hosted) -> tuple[str, ...]:
-    """The row of what a hosted API serves: the most that is sent to it, and its bill."""
-    most = figure(max(part.requests_per_second for part in item.schedule))
-    what = f"{item.workload} {item.request_class}: {item.model}"
-    return (what, f"{item.provider}, by the request", "", most, "", "", "", f"{item.monthly_cost_usd:,.2f}")
+    lines = (*price_doubts(deployments), *([note] if confidence > CENTRAL_CONFIDENCE else []))
+    return Section("Plan", lines, Table(tuple(DEPLOYMENTS), tuple(rows)))
 
 
 def _details(d: Deployment) -> Iterator[tuple[str, ...]]:
@@ -198,8 +199,9 @@ def _details(d: Deployment) -> Iterator[tuple[str, ...]]:
     layout = f"{d.gpus_per_replica}×{d.gpu}"
     if d.gpus_per_replica > 1:
         layout += f" tp{d.tensor_parallel}" + (f" pp{d.pipeline_parallel}" if d.pipeline_parallel > 1 else "")
-    instance = filled("{instances}× {instance_type}, {pricing_term:words}", d)
-    yield (f"  {layout}, {d.engine} {d.engine_version}, KV {d.kv_precision}", instance, *rest)
+    instance = filled("{instances}× {instance_type}", d)
+    term = "" if d.pricing_term == "on_demand" else filled(", {pricing_term:words}", d)
+    yield (f"  {layout}, {d.engine} {d.engine_version}", f"{instance}{term}", *rest)
     if d.pool != "all" and len(d.classes) > 1:
         shares = ", ".join(f"{item.share:.1%} {item.name}" for item in d.classes)
         yield (f"  {shares}", "", *rest)
@@ -281,7 +283,7 @@ def _proof(report: PlanReport) -> str:
     """Whether the plan is the cheapest, and what that was proven of."""
     solver = report.solver
     narrow = f" of {report.bound_of}" if report.bound_of != "the scenario" else ""
-    proof = f"{_proven_of(report)}{PROOF_WORDS[report.outcome]}{narrow}: {solver.reason}"
+    proof = f"{proven_of(report)}{PROOF_WORDS[report.outcome]}{narrow}: {solver.reason}"
     if report.bound_usd is not None and report.relative_gap:
         proof += f"; bound {money(report.bound_usd)}, gap {report.relative_gap:.2%}"
     if solver.mixes_settled:
@@ -289,13 +291,6 @@ def _proof(report: PlanReport) -> str:
     if solver.rounds > 1:
         proof += f"; solved {solver.rounds} times, each time with more mixes predicted"
     return proof
-
-
-def _proven_of(report: PlanReport) -> str:
-    """Which plan the proof speaks of, where that is not the one shown."""
-    if report.simplicity is None or report.simplicity.cheapest is None:
-        return ""
-    return f"the cheapest plan, {money(report.cheapest_usd)}: "
 
 
 def _not_considered(report: PlanReport) -> str:

@@ -18,7 +18,7 @@ CHANCE: Final = 1.645
 
 def unfit(result: LoadResult) -> tuple[Flaw, ...]:
     """Everything for which a run must not be used; empty where it may be."""
-    return (*result.flaws, *_failures(result), *_rate(result))
+    return (*result.flaws, *failures(result), *fell_behind(result))
 
 
 def doubts(result: LoadResult) -> tuple[str, ...]:
@@ -32,7 +32,8 @@ def doubts(result: LoadResult) -> tuple[str, ...]:
     )
 
 
-def _failures(result: LoadResult) -> tuple[Flaw, ...]:
+def failures(result: LoadResult) -> tuple[Flaw, ...]:
+    """Too many requests without an answer."""
     if result.requests_completed == 0:
         return (Flaw("no request was answered", "look at the server's log"),)
     sent = result.requests_offered or (result.requests_completed or 0) + (result.requests_failed or 0)
@@ -42,7 +43,7 @@ def _failures(result: LoadResult) -> tuple[Flaw, ...]:
     return (Flaw(problem, "mend what failed, or offer less load"),)
 
 
-def _rate(result: LoadResult) -> tuple[Flaw, ...]:
+def fell_behind(result: LoadResult) -> tuple[Flaw, ...]:
     """An open loop that fell behind: its queue grew as long as it ran, so its TTFT tells how long that was."""
     offered, served = _rates(result)
     if served >= offered * (1 - _tolerance(result)):

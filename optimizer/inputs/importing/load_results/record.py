@@ -51,6 +51,19 @@ class Requests:
 
 
 @dataclass(frozen=True)
+class Goodput:
+    """Requests that the generator itself counted as within limits.
+
+    Attributes:
+        within: How many were within all of them.
+        limits_ms: By latency: `ttft_ms`, `tpot_ms`, `e2e_ms`.
+    """
+
+    within: int
+    limits_ms: Mapping[str, float]
+
+
+@dataclass(frozen=True)
 class Flaw:
     """What makes a run say less than it seems to.
 
@@ -98,6 +111,9 @@ class LoadResult:
         duration_s: From the first request to the last answer.
         ttft_ms: Statistics of TTFT by name, of `STATISTICS`.
         tpot_ms: Statistics of TPOT by our definition, whatever the tool calls it.
+        e2e_ms: Statistics of the whole request.
+        std_ms: Standard deviation over requests, by latency: `ttft_ms`, `tpot_ms`, `e2e_ms`.
+        goodput: What the generator counted as within limits, where it says which.
         output_tokens_per_s: Of the whole deployment.
         requests_per_s: Completed.
         requests: Each request, where the file holds them.
@@ -135,6 +151,9 @@ class LoadResult:
     duration_s: float | None = None
     ttft_ms: Mapping[str, float] = field(default_factory=dict)
     tpot_ms: Mapping[str, float] = field(default_factory=dict)
+    e2e_ms: Mapping[str, float] = field(default_factory=dict)
+    std_ms: Mapping[str, float] = field(default_factory=dict)
+    goodput: Goodput | None = None
     output_tokens_per_s: float | None = None
     requests_per_s: float | None = None
     requests: Requests | None = field(default=None, compare=False)

@@ -7,11 +7,18 @@ from typing import Any, Final
 from optimizer.base.figures import figure
 from optimizer.inputs.importing.load_results.fields import RunFields
 from optimizer.inputs.importing.load_results.loads import load_of
-from optimizer.inputs.importing.load_results.record import Flaw, LoadResult
+from optimizer.inputs.importing.load_results.record import Flaw, Goodput, LoadResult
 
 SCHEMA: Final = "1.4"
 
 STATISTICS: Final[Mapping[str, str]] = {"mean": "avg", "p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99"}
+
+LATENCIES: Final[Mapping[str, str]] = {
+    "time_to_first_token": "ttft_ms",
+    "inter_token_latency": "tpot_ms",
+    "request_latency": "e2e_ms",
+}
+"""Its metrics by our names of the latencies."""
 
 TOKEN_TOLERANCE: Final = 0.02
 """Answers counted by the client may differ by this share from what the server counted."""
@@ -50,7 +57,8 @@ def read(fields: RunFields) -> Iterator[LoadResult]:
         model=models[0] if len(models) == 1 else None,
         gpu=_gpu(fields),
         load=load,
-        burstiness=BURSTINESS.get(phase.text("type") or "") if phase else None,
+        burstiness=_burstiness(phase) if phase else None,
+        goodput=_goodput(fields, config.group("slos")),
         requests_failed=failed,
         requests_offered=(figures["requests_completed"] or 0) + failed,
         flaws=flaws,
@@ -69,6 +77,8 @@ def metrics_of(fields: RunFields) -> dict[str, Any]:
         "duration_s": fields.group("benchmark_duration").number("avg"),
         "ttft_ms": _latency(fields, "time_to_first_token"),
         "tpot_ms": _latency(fields, "inter_token_latency"),
+        "e2e_ms": _latency(fields, "request_latency"),
+        "std_ms": _deviations(fields),
         "output_tokens_per_s": fields.group("output_token_throughput").number("avg"),
         "requests_per_s": fields.group("request_throughput").number("avg"),
     }
@@ -77,6 +87,28 @@ def metrics_of(fields: RunFields) -> dict[str, Any]:
 def _latency(fields: RunFields, name: str) -> dict[str, float]:
     metric = fields.group(name)
     return metric.statistics(STATISTICS, metric.ms_per_unit("unit"))
+
+
+def _deviations(fields: RunFields) -> dict[str, float]:
+    """Standard deviations by our names of the latencies."""
+    metrics = {ours: fields.group(theirs) for theirs, ours in LATENCIES.items()}
+    found = {name: metric.statistics({"std": "std"}, metric.ms_per_unit("unit")) for name, metric in metrics.items()}
+    return {name: value["std"] for name, value in found.items() if value}
+
+
+def _burstiness(phase: RunFields) -> float | None:
+    """The shape of its gaps, which only gamma gaps have to be told."""
+    kind = phase.text("type") or ""
+    return phase.number("smoothness") if kind == "gamma" else BURSTINESS.get(kind)
+
+
+def _goodput(fields: RunFields, slos: RunFields) -> Goodput | None:
+    """Requests within its objectives; None where one of them is no latency."""
+    within = fields.group("good_request_count").count("avg")
+    if within is None or not slos.content or not slos.content.keys() <= LATENCIES.keys():
+        return None
+    limits = {LATENCIES[name]: slos.number(name, required=True) for name in slos.content}
+    return Goodput(within, {name: limit for name, limit in limits.items() if limit is not None})
 
 
 def _failed(fields: RunFields) -> int:

@@ -1,5 +1,6 @@
 """What the benchmarks of vLLM and SGLang share, one having come out of the other: names, units and lists in seconds."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -8,10 +9,13 @@ from optimizer.base.arrays import Flags, Floats
 from optimizer.base.units import MS_PER_S
 from optimizer.inputs.importing.load_results.fields import RunFields
 from optimizer.inputs.importing.load_results.loads import CLIENT_QUEUES, load_of
-from optimizer.inputs.importing.load_results.record import Flaw, Load, Requests
+from optimizer.inputs.importing.load_results.record import Flaw, Goodput, Load, Requests
 
 UNLIMITED: Final = "inf"
 TRACE: Final = "trace"
+
+GOODPUT: Final[Mapping[str, str]] = {"ttft": "ttft_ms", "tpot": "tpot_ms", "e2el": "e2e_ms"}
+"""Latencies by the names that limits have on the command line."""
 
 
 def statistics_named(metric: str) -> dict[str, str]:
@@ -20,8 +24,13 @@ def statistics_named(metric: str) -> dict[str, str]:
     return {"mean": f"mean_{metric}", "p50": f"median_{metric}", **percentiles}
 
 
-def measured(fields: RunFields) -> dict[str, Any]:
-    """The part of the record that both write alike."""
+def measured(fields: RunFields, whole_request: str) -> dict[str, Any]:
+    """The part of the record that both write alike.
+
+    Args:
+        fields: Of the run.
+        whole_request: What the tool calls the latency of a whole request.
+    """
     completed, failed = fields.count("completed", required=True), fields.count("failed")
     ttft_s = fields.numbers("ttfts")
     if completed is not None and failed is None and ttft_s is not None and len(ttft_s) >= completed:
@@ -40,12 +49,29 @@ def measured(fields: RunFields) -> dict[str, Any]:
         "duration_s": fields.number("duration"),
         "ttft_ms": fields.statistics(statistics_named("ttft_ms")),
         "tpot_ms": fields.statistics(statistics_named("tpot_ms")),
+        "e2e_ms": fields.statistics(statistics_named(whole_request)),
+        "std_ms": fields.statistics(
+            {"ttft_ms": "std_ttft_ms", "tpot_ms": "std_tpot_ms", "e2e_ms": f"std_{whole_request}"}
+        ),
         "output_tokens_per_s": fields.number("output_throughput"),
         "requests_per_s": fields.number("request_throughput"),
         "requests": requests,
         "flaws": flaws,
         "notes": notes,
     }
+
+
+def goodput_of(fields: RunFields, limits_ms: Mapping[str, float]) -> Goodput | None:
+    """Requests within limits, which both write as a rate; None where the limits are not known.
+
+    Args:
+        fields: Of the run.
+        limits_ms: By the names of `GOODPUT`.
+    """
+    rate, duration_s = fields.number("request_goodput"), fields.number("duration")
+    if rate is None or duration_s is None or not limits_ms or not limits_ms.keys() <= GOODPUT.keys():
+        return None
+    return Goodput(round(rate * duration_s), {GOODPUT[name]: limit_ms for name, limit_ms in limits_ms.items()})
 
 
 def _load(fields: RunFields, requests: int | None) -> tuple[Load | None, tuple[Flaw, ...]]:

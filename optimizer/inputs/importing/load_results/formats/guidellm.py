@@ -7,10 +7,11 @@ from typing import Any, Final
 import numpy as np
 
 from optimizer.base.arrays import Floats
+from optimizer.base.units import MS_PER_S
 from optimizer.inputs.importing.load_results.fields import RunFields
 from optimizer.inputs.importing.load_results.labelled import labelled_facts
 from optimizer.inputs.importing.load_results.loads import CLIENT_QUEUES
-from optimizer.inputs.importing.load_results.record import Flaw, Load, LoadResult, Requests
+from optimizer.inputs.importing.load_results.record import Flaw, Goodput, Load, LoadResult, Requests
 
 SCHEMA: Final = 2
 VERSIONS: Final = "0.8."
@@ -20,6 +21,9 @@ PERCENTILES: Final[Mapping[str, str]] = {"p90": "p90", "p95": "p95", "p99": "p99
 
 TPOT: Final = "inter_token_latency_ms"
 """(last token − first token) / (output tokens − 1); its `time_per_output_token_ms` spreads TTFT over the tokens."""
+
+OBJECTIVES: Final[Mapping[str, str]] = {"ttft_ms": "ttft_ms", "tpot_ms": "tpot_ms", "e2el_ms": "e2e_ms"}
+"""Its objectives for one request, by our names; its TPOT is the gap between tokens there."""
 
 BURSTINESS: Final[Mapping[str, float]] = {"poisson": 1.0, "constant": math.inf}
 """Of the strategies that hold a rate."""
@@ -68,6 +72,9 @@ def read(fields: RunFields) -> Iterator[LoadResult]:
             duration_s=benchmark.number("duration"),
             ttft_ms=_statistics(metrics, "time_to_first_token_ms"),
             tpot_ms=_statistics(metrics, TPOT),
+            e2e_ms={name: seconds * MS_PER_S for name, seconds in _statistics(metrics, "request_latency").items()},
+            std_ms=_deviations(metrics),
+            goodput=_goodput(config.group("slo"), metrics),
             output_tokens_per_s=_of(metrics, "output_tokens_per_second").number("mean"),
             requests_per_s=_of(metrics, "requests_per_second").number("mean"),
             requests=requests,
@@ -86,6 +93,25 @@ def _of(metrics: RunFields, name: str) -> RunFields:
 def _statistics(metrics: RunFields, name: str) -> dict[str, float]:
     metric = _of(metrics, name)
     return metric.statistics(STATISTICS) | metric.group("percentiles").statistics(PERCENTILES)
+
+
+def _deviations(metrics: RunFields) -> dict[str, float]:
+    """Standard deviations by our names of the latencies."""
+    sources = (
+        ("ttft_ms", "time_to_first_token_ms", 1.0),
+        ("tpot_ms", TPOT, 1.0),
+        ("e2e_ms", "request_latency", MS_PER_S),
+    )
+    found = {ours: (_of(metrics, theirs).number("std_dev"), factor) for ours, theirs, factor in sources}
+    return {name: value * factor for name, (value, factor) in found.items() if value is not None}
+
+
+def _goodput(slo: RunFields, metrics: RunFields) -> Goodput | None:
+    """Requests within its objectives, failed ones counting as outside."""
+    found = {ours: slo.number(theirs) for theirs, ours in OBJECTIVES.items()}
+    limits = {name: limit for name, limit in found.items() if limit is not None}
+    share, judged = metrics.number("slo_attainment"), metrics.count("slo_determined_requests")
+    return None if not limits or share is None or judged is None else Goodput(round(share * judged), limits)
 
 
 def _load(strategy: RunFields, metrics: RunFields) -> tuple[Load | None, tuple[Flaw, ...]]:

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from optimizer.inputs.importing.load_results.fields import RunFields
-from optimizer.inputs.importing.load_results.formats.bench_serving import measured
-from optimizer.inputs.importing.load_results.labelled import engine_of
+from optimizer.inputs.importing.load_results.formats.bench_serving import goodput_of, measured
+from optimizer.inputs.importing.load_results.labelled import engine_of, labelled_facts
 from optimizer.inputs.importing.load_results.record import Flaw, LoadResult
 
 KEYS: Final = frozenset({"server_info", "tag"})
@@ -40,24 +40,40 @@ def read(fields: RunFields) -> Iterator[LoadResult]:
     """The run. GPUs are nowhere named; of another engine's server nothing but its figures is read."""
     server = fields.group("server_info")
     engine = engine_of((fields.text("backend") or "").removesuffix("-oai").removesuffix("-oai-chat"))
-    figures = measured(fields)
+    figures = measured(fields, "e2e_latency_ms")
     drafted = fields.number("accept_length")
+    labels = _labels(fields.text("tag") or "")
+    slos = fields.group("goodput_slos_ms")
+    limits = {name: limit for name in slos.content if (limit := slos.number(name)) is not None}
+    server_says = {
+        "model": server.text("model_path"),
+        "engine_version": server.text("version"),
+        "tp": server.count("tp_size", least=1),
+        "pp": server.count("pp_size", least=1),
+        "ep": server.count("ep_size", least=1),
+        "dp": server.count("dp_size", least=1),
+        "weight_precision": PRECISIONS.get(server.text("quantization") or ""),
+        "kv_precision": KV_PRECISIONS.get(server.text("kv_cache_dtype") or ""),
+        **engine,
+    }
+    facts = labelled_facts(labels, fields) | {name: value for name, value in server_says.items() if value is not None}
     yield LoadResult(
         file=fields.file,
         run=fields.run,
         line=fields.line,
         tool="sglang",
-        model=server.text("model_path"),
-        engine=engine.get("engine"),
-        engine_version=server.text("version"),
-        tp=server.count("tp_size", least=1),
-        pp=server.count("pp_size", least=1),
-        ep=server.count("ep_size", least=1),
-        dp=server.count("dp_size", least=1),
         attention_dp=server.flag("enable_dp_attention"),
-        weight_precision=PRECISIONS.get(server.text("quantization") or ""),
-        kv_precision=KV_PRECISIONS.get(server.text("kv_cache_dtype") or ""),
         max_num_seqs=server.count("max_running_requests", least=1),
-        metadata={"tag": tag} if (tag := fields.text("tag")) else {},
+        metadata=labels,
+        goodput=goodput_of(fields, limits),
+        **facts,
         **{**figures, "flaws": (*figures["flaws"], *((DRAFTED,) if drafted else ()))},
     )
+
+
+def _labels(tag: str) -> dict[str, str]:
+    """What the user tagged the run with: `gpu=l4,plan=…` by name, anything else as it stands."""
+    pairs = [pair.partition("=") for pair in tag.split(",")]
+    if all(sign for _, sign, _ in pairs):
+        return {name.strip(): value.strip() for name, _, value in pairs}
+    return {"tag": tag} if tag else {}

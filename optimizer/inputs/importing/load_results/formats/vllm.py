@@ -1,10 +1,11 @@
 """`vllm bench serve --save-result` of vLLM 0.33: one run, runs appended line by line, or the table of a sweep."""
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from optimizer.inputs.importing.load_results.fields import RunFields
-from optimizer.inputs.importing.load_results.formats.bench_serving import measured
+from optimizer.inputs.importing.load_results.formats.bench_serving import goodput_of, measured
 from optimizer.inputs.importing.load_results.labelled import engine_of, labelled_facts
 from optimizer.inputs.importing.load_results.record import LoadResult
 
@@ -51,8 +52,19 @@ def read(fields: RunFields) -> Iterator[LoadResult]:
         burstiness=fields.number("burstiness"),
         metadata=labels,
         **facts,
-        **measured(fields),
+        goodput=goodput_of(fields, _limits_ms(labels)),
+        **measured(fields, "e2el_ms"),
     )
+
+
+def _limits_ms(labels: Mapping[str, str]) -> dict[str, float]:
+    """The limits of its goodput, which the file only holds as a label: `goodput=ttft:500,tpot:50`; none if unsound."""
+    pairs = [pair.partition(":") for pair in labels.get("goodput", "").split(",")]
+    try:
+        limits = {name: float(limit) for name, _, limit in pairs if name}
+    except ValueError:
+        return {}
+    return limits if all(map(math.isfinite, limits.values())) else {}
 
 
 def _is_label(name: str, value: Any) -> bool:

@@ -1,0 +1,138 @@
+"""`export`: files that deploy a plan, for every target that was asked for."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from optimizer.answers.export.checkpoints import Named
+from optimizer.answers.export.record import CannotCarry, Export, LeftOut, Run
+from optimizer.answers.export.runs import runs_of
+from optimizer.answers.export.targets.registry import TARGETS, Target
+from optimizer.answers.verify import plan_in
+from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.record.report import PlanReport
+from optimizer.plan.verify.report import verify_report
+
+
+def export(
+    report: PlanReport, catalogs: Catalogs, runs: Sequence[Run], *, targets: Sequence[str], left_out: Iterable[LeftOut]
+) -> Export:
+    """The files of each deployment for each target.
+
+    Args:
+        report: The plan.
+        catalogs: Those that it was made from.
+        runs: What its deployments run.
+        targets: Names of `TARGETS`.
+        left_out: What no target carries.
+
+    Raises:
+        InputError: nothing can be written for a plan or for a target; says why of each deployment.
+    """
+    files: dict[str, str] = {}
+    refused = list(left_out)
+    for name in targets:
+        for together in _joined(runs, TARGETS[name]):
+            try:
+                written = TARGETS[name].write(together, catalogs.deploying)
+            except CannotCarry as reason:
+                refused += [LeftOut(run.name, name, str(reason)) for run in together]
+            else:
+                files |= {f"{together[0].name}/{file}": text for file, text in written.items()}
+    if not files:
+        raise InputError(_nothing(refused, ", ".join(targets)))
+    return Export(
+        plan_id=report.plan_id,
+        scenario=report.scenario,
+        monthly_usd=report.fleet.monthly_cost_usd,
+        runs=tuple(runs),
+        targets=tuple(targets),
+        files=files,
+        left_out=tuple(refused),
+    )
+
+
+def export_plan(path: Path, targets: Sequence[str], catalogs: Catalogs, weights: Sequence[str] = ()) -> Export:
+    """The files that deploy the plan in a file.
+
+    Args:
+        path: A plan as `optimizer plan --format json` writes it.
+        targets: What to write files for.
+        catalogs: Those that it was made from.
+        weights: Checkpoints to load, each MODEL:PRECISION=NAME.
+
+    Returns:
+        What each deployment runs, the files by path, and what is left out with the reason.
+
+    Raises:
+        InputError: an unknown target, a file that is no plan or one that breaks its promises, a checkpoint for no
+            deployment, or nothing that could be written.
+    """
+    _check_targets(targets)
+    named = _named(weights)
+    report, scenario = _sound(path, catalogs)
+    _check_named(named, report)
+    runs, left_out = runs_of(report, scenario, catalogs, named)
+    return export(report, catalogs, runs, targets=list(dict.fromkeys(targets)), left_out=left_out)
+
+
+def _sound(path: Path, catalogs: Catalogs) -> tuple[PlanReport, Scenario]:
+    """The plan in a file, every promise of it computed again."""
+    report, scenario = plan_in(path, catalogs)
+    if report.monthly_cost_usd is None:
+        problem = f"there is no plan to export: the outcome is {report.outcome}"
+        raise InputError([Finding(str(path), 0, "monthly_cost_usd", problem, "export one that has deployments")])
+    broken = [check for check in verify_report(report, scenario, catalogs).checks if not check.passed]
+    if broken:
+        hint = "`optimizer verify` tells everything; plan again, or undo what was edited"
+        raise InputError(Finding(str(path), 0, check.name, f"is broken: {check.text}", hint) for check in broken)
+    return report, scenario
+
+
+def _check_named(named: Named, report: PlanReport) -> None:
+    """That every checkpoint is for something that the plan runs."""
+    planned = {(d.model, d.precision) for d in report.deployments}
+    strangers = [f"the plan runs no {model}:{precision}" for model, precision in sorted(set(named) - planned)]
+    known = ", ".join(f"{model}:{precision}" for model, precision in sorted(planned)) or "none"
+    if strangers:
+        raise InputError(Finding("--weights", 0, "", problem, f"it runs {known}") for problem in strangers)
+
+
+def _check_targets(targets: Sequence[str]) -> None:
+    """Every unknown target at once."""
+    strangers = [name for name in targets if name not in TARGETS]
+    hints = {name: did_you_mean(name, TARGETS) or f"known: {', '.join(TARGETS)}" for name in strangers}
+    if strangers:
+        raise InputError(Finding("--to", 0, "", f"unknown target '{name}'", hints[name]) for name in strangers)
+    if not targets:
+        raise InputError([Finding("--to", 0, "", "no target", f"known: {', '.join(TARGETS)}")])
+
+
+def _named(weights: Sequence[str]) -> Named:
+    """MODEL:PRECISION=NAME as a mapping."""
+    found: dict[tuple[str, str], str] = {}
+    for text in weights:
+        key, _, hf_id = text.partition("=")
+        model, _, precision = key.rpartition(":")
+        if not (model and precision and hf_id.count("/") == 1 and all(hf_id.split("/"))):
+            hint = "write MODEL:PRECISION=PUBLISHER/NAME, as in llama-3.1-8b:int4=RedHatAI/some-name"
+            raise InputError([Finding("--weights", 0, "", f"'{text}' names no checkpoint", hint)])
+        found[model, precision] = hf_id
+    return found
+
+
+def _joined(runs: Sequence[Run], target: Target) -> Iterator[tuple[Run, ...]]:
+    """The deployments that a target writes as one, in the order of the plan."""
+    groups: dict[object, list[Run]] = {}
+    for run in runs:
+        key = run.name if target.together is None else target.together(run)
+        groups.setdefault(key, []).append(run)
+    yield from map(tuple, groups.values())
+
+
+def _nothing(refused: Sequence[LeftOut], targets: str) -> list[Finding]:
+    """Why nothing could be written."""
+    return [
+        Finding("--to", 0, each.target or targets, f"{each.what} cannot be exported: {each.reason}") for each in refused
+    ]

@@ -1,0 +1,244 @@
+"""From a plan to what each of its deployments runs; what cannot be run is left out with the reason."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from optimizer.answers.export.checkpoints import Named, checkpoint_of
+from optimizer.answers.export.flags import YES, Release, config_of, flags_of, memory_share
+from optimizer.answers.export.record import CannotCarry, Checkpoint, Hours, LeftOut, Load, Machine, Run, ServerSetup
+from optimizer.inputs.catalog.deploying import Setting
+from optimizer.inputs.catalog.kinds import ALWAYS_PAID
+from optimizer.inputs.catalog.records import Catalogs, Offer
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.performance.physics.memory import memory_use
+from optimizer.performance.physics.setup import gather
+from optimizer.plan.record.fleet import Deployment, Purchase
+from optimizer.plan.record.naming import deployment_names, label
+from optimizer.plan.record.report import PlanReport
+from optimizer.plan.verify.claim import Claim
+from optimizer.plan.verify.service import configuration
+
+CONTEXT_STEP: Final = 1024
+MOST_OF_CACHE: Final = 0.5
+"""Of a replica's KV cache that one sequence may take: an engine refuses to start where one could take more than all."""
+
+DISK_FOR_SYSTEM_GB: Final = 100
+DISK_STEP_GB: Final = 50
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """The plan that runs are made of."""
+
+    report: PlanReport
+    claim: Claim
+    catalogs: Catalogs
+    named: Named
+    names: Sequence[str]
+    """Of its deployments."""
+
+    @property
+    def scenario(self) -> Scenario:
+        return self.claim.scenario
+
+
+def runs_of(
+    report: PlanReport, scenario: Scenario, catalogs: Catalogs, named: Named
+) -> tuple[tuple[Run, ...], tuple[LeftOut, ...]]:
+    """What each deployment runs, and what no target can run.
+
+    Args:
+        report: A verified plan.
+        scenario: The one that it was made for.
+        catalogs: Those that it was made from.
+        named: Checkpoints that the user names.
+    """
+    names = deployment_names(report.deployments)
+    planned = _Planned(report, Claim(scenario, catalogs, report.fleet), catalogs, named, names)
+    runs: list[Run] = []
+    left_out = [
+        LeftOut(f"{item.api} of {item.provider}, for {item.workload}", "", "a hosted API: there is nothing to deploy")
+        for item in report.hosted
+    ]
+    for name, (d, purchase, offer) in zip(names, planned.claim.placed, strict=True):
+        try:
+            runs.append(_run(name, d, purchase, offer, planned=planned))
+        except CannotCarry as reason:
+            left_out.append(LeftOut(name, "", str(reason)))
+    return tuple(runs), tuple(left_out)
+
+
+def _run(name: str, d: Deployment, purchase: Purchase, offer: Offer, *, planned: _Planned) -> Run:
+    """One deployment.
+
+    Raises:
+        CannotCarry: its engine's release or its checkpoint is not known, or a replica spans machines.
+    """
+    if d.gpus_per_replica > d.gpus_per_instance:
+        raise CannotCarry(f"a replica takes {d.gpus_per_replica} GPUs, an instance has {d.gpus_per_instance}")
+    release = Release(planned.catalogs.deploying, d.engine, d.engine_version)
+    machine = _machine(name, d, purchase, offer, planned=planned)
+    server = _server(d, offer, release, machine.vendor, planned=planned)
+    return Run(
+        name=name,
+        plan_id=planned.report.plan_id,
+        scenario=planned.scenario.name,
+        workload=d.workload,
+        workload_label=label(d.workload),
+        pool=d.pool,
+        server=server,
+        machine=machine,
+        load=_load(d, planned),
+        instances=d.instances,
+        disk_gb=_disk_gb(server.checkpoint, planned.scenario.policy.storage_gb_per_instance),
+        monthly_usd=d.monthly_cost_usd,
+        remarks=(*_remarks(server, machine), *_of_adapter(d, planned), *release.remarks(_used(d, machine))),
+    )
+
+
+def _server(d: Deployment, offer: Offer, release: Release, vendor: str, *, planned: _Planned) -> ServerSetup:
+    """One replica: the checkpoint, the image, and every flag that the plan assumes."""
+    catalogs = planned.catalogs
+    checkpoint, asked = checkpoint_of(d, catalogs, planned.named), _hf_id(d.model, catalogs)
+    counted = {"prefix_caching": YES} if planned.claim.workloads[d.workload].cached_input_share else {}
+    context = str(_context_tokens(d, offer, planned))
+    flags = flags_of(release, d, checkpoint, served_name=asked, context_tokens=context, **counted)
+    command = release.value("command") or ""
+    return ServerSetup(
+        model_name=asked,
+        served_name=asked if "served_name" in flags else checkpoint.hf_id,
+        checkpoint=checkpoint,
+        engine=d.engine,
+        engine_name=catalogs.engines[d.engine].name,
+        engine_version=d.engine_version,
+        command=(*command.split(), checkpoint.hf_id),
+        image=release.value("image", vendor),
+        metric=release.value("metric"),
+        flags=flags,
+        config=config_of(release, d),
+        gpus=d.gpus_per_replica,
+        tensor_parallel=d.tensor_parallel,
+        pipeline_parallel=d.pipeline_parallel,
+        precision=d.precision,
+        kv_precision=d.kv_precision,
+    )
+
+
+def _load(d: Deployment, planned: _Planned) -> Load:
+    """What it is sent by the hour, and most at the hours in which its workload asks most."""
+    schedule = tuple(_schedule(d, planned))
+    busiest = max(range(len(schedule)), key=lambda number: _asked(d.workload, number, planned))
+    sustainable = d.max_requests_per_second / d.replicas if d.replicas else 0.0
+    return Load(
+        schedule=schedule,
+        sustainable_per_s=sustainable,
+        target_per_s=sustainable * planned.scenario.policy.max_utilization,
+        concurrency=d.concurrency,
+        weight=schedule[busiest].share,
+        shares=_class_shares(d, busiest, planned),
+    )
+
+
+def _used(d: Deployment, machine: Machine) -> dict[Setting, str]:
+    """The settings whose rows may have to tell something to whoever deploys."""
+    return {
+        "command": "",
+        "image": machine.vendor,
+        "kv_precision": d.kv_precision,
+        "memory_utilization": memory_share(d),
+    }
+
+
+def _hf_id(model: str, catalogs: Catalogs) -> str:
+    """A model's name on Hugging Face, as the scenario asks it."""
+    return catalogs.models[model].hf_id if model in catalogs.models else catalogs.aliases[model.casefold()].hf_id
+
+
+def _machine(name: str, d: Deployment, purchase: Purchase, offer: Offer, *, planned: _Planned) -> Machine:
+    """The instance, and what it costs without a term."""
+    where = (offer.provider, offer.region, offer.instance_type, offer.gpu, offer.gpu_count)
+    listed: list[Decimal] = [
+        other.price_usd_per_hour
+        for other in planned.catalogs.offers
+        if other.pricing_term == "on_demand"
+        and (other.provider, other.region, other.instance_type, other.gpu, other.gpu_count) == where
+    ]
+    pairs = zip(planned.names, planned.claim.placed, strict=True)
+    with_it = tuple(other for other, (_, bought, _) in pairs if bought.offer == purchase.offer and other != name)
+    return Machine(
+        provider=d.provider,
+        region=d.region,
+        instance_type=d.instance_type,
+        pricing_term=d.pricing_term,
+        gpu=d.gpu,
+        vendor=planned.catalogs.gpus[d.gpu].vendor,
+        gpus=d.gpus_per_instance,
+        price_usd_per_hour=offer.price_usd_per_hour,
+        on_demand_usd_per_hour=min(listed, default=None),
+        bought=purchase.instances,
+        bought_with=with_it,
+    )
+
+
+def _context_tokens(d: Deployment, offer: Offer, planned: _Planned) -> int:
+    """The longest sequence: what the model reads, within half of a replica's cache, and no less than a class needs."""
+    cache = memory_use(gather(planned.catalogs, [configuration(d, offer)]))
+    room = int(float(cache.kv_capacity_tokens[0]) * MOST_OF_CACHE) // CONTEXT_STEP * CONTEXT_STEP
+    longest = max(item.input_tokens + item.output_tokens for item in planned.claim.workloads[d.workload].classes())
+    return min(planned.catalogs.model(d.model).max_context_tokens, max(room, longest))
+
+
+def _schedule(d: Deployment, planned: _Planned) -> Iterator[Hours]:
+    """Replicas and share of the workload's requests in each period."""
+    for number, (period, entry) in enumerate(zip(planned.report.periods, d.schedule, strict=True)):
+        asked = _asked(d.workload, number, planned)
+        share = entry.requests_per_second / asked if asked else 0.0
+        yield Hours(tuple(period.hours_of_week), entry.replicas, share)
+
+
+def _asked(workload: str, number: int, planned: _Planned) -> float:
+    """Requests/s of a workload in a period, hosted ones included."""
+    report = planned.report
+    own = sum(d.schedule[number].requests_per_second for d in report.deployments if d.workload == workload)
+    hosted = (item.schedule for item in report.hosted if item.workload == workload)
+    return own + sum(each.requests_per_second for part in hosted for each in part if each.period == number)
+
+
+def _class_shares(d: Deployment, number: int, planned: _Planned) -> dict[str, float]:
+    """Of each request class that a deployment is sent in a period, the share among deployments of its workload."""
+    alike = [other for other in planned.report.deployments if other.workload == d.workload]
+    totals: defaultdict[str, float] = defaultdict(float)
+    for other in alike:
+        for kind, rate in other.schedule[number].requests_per_second_by_class.items():
+            totals[kind] += rate
+    own = d.schedule[number].requests_per_second_by_class
+    return {kind: rate / totals[kind] for kind, rate in own.items() if rate}
+
+
+def _disk_gb(checkpoint: Checkpoint, asked_gb: float | None) -> int:
+    """As the policy asks; else the checkpoint with room for the system and the engine's image."""
+    if asked_gb:
+        return math.ceil(asked_gb)
+    return math.ceil((checkpoint.download_gb + DISK_FOR_SYSTEM_GB) / DISK_STEP_GB) * DISK_STEP_GB
+
+
+def _of_adapter(d: Deployment, planned: _Planned) -> Iterator[str]:
+    if planned.claim.workloads[d.workload].lora_adapters is not None:
+        yield f"merge the adapter into the weights, and name them with --weights {d.model}:{d.precision}=PUBLISHER/NAME"
+
+
+def _remarks(server: ServerSetup, machine: Machine) -> Iterator[str]:
+    if server.checkpoint.remark:
+        yield f"{server.checkpoint.hf_id}: {server.checkpoint.remark}"
+    if server.served_name != server.model_name:
+        other = f"{server.served_name}, not {server.model_name}"
+        yield f"it answers to the model name {other}: map the name where requests are routed"
+    if machine.pricing_term in ALWAYS_PAID - {"owned"}:
+        yield f"priced as {machine.pricing_term}: make that commitment with {machine.provider}; no file here does"
+    if machine.bought_with:
+        others = ", ".join(machine.bought_with)
+        yield f"the {machine.bought} {machine.instance_type} instances are also for {others}: count them once"

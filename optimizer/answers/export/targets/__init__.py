@@ -1,0 +1,1 @@
+"""One file a target: what a deployment runs, in the words of the tool that runs it."""

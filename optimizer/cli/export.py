@@ -1,0 +1,36 @@
+"""`optimizer export`: files that deploy a plan."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optimizer.cli import calls
+from optimizer.cli.names import TARGETS
+from optimizer.cli.options import CatalogsOption, Format, FormatOption, deliver
+
+COMMAND, README = "export", "README.md"
+
+
+def export(
+    plan: Annotated[Path, typer.Argument(help="A plan (JSON) as `optimizer plan --format json` writes it.")],
+    further: Annotated[
+        list[str] | None, typer.Argument(metavar="[TARGET]...", help="More targets, after --to.")
+    ] = None,
+    *,
+    to: Annotated[list[str], typer.Option("--to", help=f"One target or several: {', '.join(TARGETS)}.")],
+    output: Annotated[Path, typer.Option("--output", help="The folder to write; an earlier export in it is replaced.")],
+    weights: Annotated[
+        list[str] | None,
+        typer.Option("--weights", help="A checkpoint of your choice, MODEL:PRECISION=PUBLISHER/NAME; repeatable."),
+    ] = None,
+    output_format: FormatOption = Format.TEXT,
+    catalogs: CatalogsOption = None,
+) -> None:
+    """Files that deploy a plan: a folder a deployment, and a README that says in which order to run what."""
+    calls.check_folder(output, COMMAND)
+    targets = [name for each in (*to, *(further or ())) for name in each.replace(",", " ").split()]
+    found = calls.export_plan(plan, targets, calls.load_catalogs(catalogs), weights or ())
+    answer, content = calls.export_answer(found), calls.export_content(found, str(output))
+    calls.write_folder(output, {README: calls.rendered(answer, content, "markdown"), **found.files}, COMMAND)
+    deliver(answer, content, output_format, None)

@@ -1,0 +1,70 @@
+"""What is known of a week before it is searched: from its busiest moment, and from its hours with nothing joining them.
+
+Both are problems of far fewer periods. The one has a plan wherever the week has, and what serves it serves the week; no
+plan of the week costs less than the other's.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from optimizer.program.large.period_programs import MOST_PERIODS
+from optimizer.program.large.unlinked import kinds_of_periods, linked_again, unlinked
+from optimizer.program.problem.instance_contents import places_instances
+from optimizer.program.problem.problem import Problem
+from optimizer.program.problem.quantities import stands_in_force
+from optimizer.program.proof.peak import at_peak, peaks_at_once
+from optimizer.program.proof.state import NOTHING_KNOWN, Known, SearchState
+from optimizer.program.proof.steps import cheaper, solve_on
+from optimizer.program.search import search
+
+SHARE_OF_FEWER_PERIODS, SHARE_WITHOUT_LINKS = 0.6, 0.25
+"""Of what is left on the clock: what the week without links may use, where it has fewer periods, and else."""
+
+SHARE_OF_PEAK, NODES_FROM_PEAK = 0.25, 50
+"""The same for its busiest moment, and nodes of branch and bound for a plan of what serves that."""
+
+
+def known_at_outset(problem: Problem, state: SearchState) -> Known:
+    """What two simpler problems say of a sorted one before it is searched; nothing where there is no week."""
+    if problem.traffic.periods == 1:
+        return NOTHING_KNOWN
+    peak = _known_at_peak(problem, state) if problem.limits.survive or places_instances(problem) else NOTHING_KNOWN
+    if peak.usd_per_hour == np.inf:
+        return peak
+    free = _known_without_links(problem, state)
+    return Known(free.usd_per_hour, cheaper(peak.plan, free.plan))
+
+
+def _known_at_peak(problem: Problem, state: SearchState) -> Known:
+    """A plan of what serves the busiest moment, where the whole week takes long; or that nothing does."""
+    with state.phase("peak"):
+        own = replace(state, progress=None, cutoff_usd_per_hour=np.inf, eliminated={})
+        result = search(at_peak(problem), replace(own, clock=state.clock.share(SHARE_OF_PEAK)))
+        if result.status == "infeasible" and peaks_at_once(problem):
+            return Known(np.inf)
+        if result.incumbent is None:
+            return NOTHING_KNOWN
+        used = result.incumbent.used | stands_in_force(problem)
+        _, plan = solve_on(problem, used, replace(own, clock=state.clock.share(SHARE_OF_PEAK)), NODES_FROM_PEAK)
+    return Known(0.0, plan if plan is not None and plan.usd_per_hour <= state.cutoff_usd_per_hour else None)
+
+
+def _known_without_links(problem: Problem, state: SearchState) -> Known:
+    """What the week says in which nothing joins the hours but what is paid all month.
+
+    Asked where that week is far smaller, or what joins the hours is hard to count.
+    """
+    kind = kinds_of_periods(problem)
+    fewer = problem.traffic.periods > MOST_PERIODS and kind.max() + 1 < problem.traffic.periods
+    if not (fewer or problem.has_minimum_billing):
+        return NOTHING_KNOWN
+    with state.phase("unlinked"):
+        clock = state.clock.share(SHARE_OF_FEWER_PERIODS if fewer else SHARE_WITHOUT_LINKS)
+        own = replace(state, clock=clock, progress=None, eliminated={})
+        result = search(unlinked(problem, kind), own)
+    if result.status == "infeasible":
+        return Known(np.inf)
+    plan = None if result.incumbent is None else linked_again(problem, kind, result.incumbent)
+    wanted = plan is not None and plan.usd_per_hour <= state.cutoff_usd_per_hour
+    return Known(result.bound.usd_per_hour, plan if wanted else None)

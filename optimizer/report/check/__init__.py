@@ -1,0 +1,1 @@
+"""A verdict on measured promises: text, Markdown, and JUnit for pipelines."""

@@ -1,0 +1,38 @@
+"""A verdict as JUnit XML, which every pipeline shows as tests: one suite a deployment, one case a promise."""
+
+from collections.abc import Sequence
+from xml.etree import ElementTree as ET
+
+from optimizer.answers.check.types import CheckedPromise, CheckReport
+from optimizer.report.check.check import promise_name
+
+
+def check_junit(found: CheckReport) -> str:
+    """The document, ending in a newline: broken promises fail, undecided ones are skipped, unfit runs are errors."""
+    root = ET.Element("testsuites", {"name": "optimizer check", **_counts(found.promises)})
+    for deployment in dict.fromkeys(promise.deployment for promise in found.promises):
+        mine = [promise for promise in found.promises if promise.deployment == deployment]
+        suite = ET.SubElement(root, "testsuite", {"name": deployment, **_counts(mine)})
+        for promise in mine:
+            _case(suite, promise)
+    ET.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
+
+
+def _case(suite: ET.Element, promise: CheckedPromise) -> None:
+    name = promise_name(promise)
+    case = ET.SubElement(suite, "testcase", {"classname": promise.deployment, "name": name, "time": "0"})
+    element = {"broken": "failure", "unfit": "error", "undecided": "skipped"}.get(promise.verdict)
+    if element is not None:
+        ET.SubElement(case, element, {"message": promise.text}).text = promise.text
+
+
+def _counts(promises: Sequence[CheckedPromise]) -> dict[str, str]:
+    verdicts = [promise.verdict for promise in promises]
+    return {
+        "tests": str(len(verdicts)),
+        "failures": str(verdicts.count("broken")),
+        "errors": str(verdicts.count("unfit")),
+        "skipped": str(verdicts.count("undecided")),
+        "time": "0",
+    }
