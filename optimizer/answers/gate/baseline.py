@@ -128,6 +128,8 @@ def read_baselines(paths: Iterable[Path]) -> tuple[Baseline, ...]:
     for path in (each for given in paths for each in (sorted(given.glob("*.json")) if given.is_dir() else [given])):
         try:
             baseline = Baseline(str(path), GatePlan.model_validate_json(read_text(path, hint=WRITTEN_BY)))
+            # figures beyond what may run are found now, with the file at hand
+            tuple(baseline.running)
         except InputError as error:
             findings.extend(error.findings)
         except ValidationError as error:
