@@ -36,6 +36,9 @@ THREADS = 1
 OVERRUN = 0.1
 """Share of the time left that is not given to a solver: reading a model in and its last heuristic overrun a limit."""
 
+LATE, LATE_S = 0.25, 0.5
+"""Share of its time limit, and seconds, by which a solver may be late before it is not waited for any longer."""
+
 ITERATIONS_PER_NODE = 100
 """Simplex iterations that a node of branch and bound is taken to need where work is limited; most need fewer."""
 
@@ -134,6 +137,9 @@ def _solve(
     try:
         with _standard_output_kept_clean():
             result = _in_a_thread(model, solver, parameters)
+        if result is None:
+            clock.run_out("time limit")
+            return SolverResult("unproven", -np.inf)
     except (AttributeError, ValueError, RuntimeError) as error:
         # some releases fail while translating the solver's status; its text is then in the context
         raise SolverFailure(f"{solver.name.lower()} refused the model: {error.__context__ or error}") from error
@@ -151,12 +157,12 @@ def _solve(
 
 def _in_a_thread(
     model: mathopt.Model, solver: mathopt.SolverType, parameters: mathopt.SolveParameters
-) -> mathopt.SolveResult:
-    """What the solver answers, awaited in a way that an interrupt ends at once.
+) -> mathopt.SolveResult | None:
+    """What the solver answers, awaited in a way that an interrupt ends at once; None where it is late by far.
 
-    Python hears signals between its own steps only, never inside a solver's code, and HiGHS stops for no interrupter:
-    one that is interrupted is left behind in its thread, which holds nothing and ends with its own limit or with the
-    process.
+    Python hears signals between its own steps only, never inside a solver's code, and HiGHS stops for no interrupter,
+    nor for its time limit in some loops of its root node: one that is interrupted, or late, is left behind in its
+    thread, which holds nothing and ends with its own limit or with the process.
     """
     answered = threading.Event()
     found: list[mathopt.SolveResult | BaseException] = []
@@ -169,7 +175,9 @@ def _in_a_thread(
         answered.set()
 
     threading.Thread(target=run, daemon=True).start()
-    answered.wait()
+    limit = parameters.time_limit
+    if not answered.wait(None if limit is None else limit.total_seconds() * (1 + LATE) + LATE_S):
+        return None
     if isinstance(found[0], BaseException):
         raise found[0]
     return found[0]
