@@ -84,7 +84,6 @@ def gate(
     quiet: QuietOption = False,
 ) -> None:
     """Whether budgets hold and prices are sound, what changed, and why; exit code 1 when the gate is broken."""
-    check_writable(output, junit, sarif, comment)
     files = _loaded(scenarios)
     limits = calls.GateLimits(
         max_monthly_usd=max_monthly_usd,
@@ -99,6 +98,7 @@ def gate(
     baselines = calls.read_baselines(baseline or ())
     known = calls.load_catalogs(catalogs)
     files = [file.with_thinking(known) for file in files]
+    check_writable(output, junit, sarif, comment)
     held_to = None if pin is None else calls.pinned(pin, catalogs, allow_drift=allow_drift)
     with calls.watched([file.scenario.name for file in files], quiet) as progress:
         old_catalogs = None if baseline_catalogs is None else calls.load_catalogs(_overlay(baseline_catalogs))

@@ -10,6 +10,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from optimizer.base.errors import Finding, InputError
+from optimizer.base.files import read_text
 from optimizer.inputs.scenario.policy import InForce
 from optimizer.plan.record.fields import Outcome
 from optimizer.plan.record.origin import PlanInputs
@@ -126,9 +127,11 @@ def read_baselines(paths: Iterable[Path]) -> tuple[Baseline, ...]:
     found: dict[str, Baseline] = {}
     for path in (each for given in paths for each in (sorted(given.glob("*.json")) if given.is_dir() else [given])):
         try:
-            baseline = Baseline(str(path), GatePlan.model_validate_json(path.read_text(encoding="utf-8")))
-        except (OSError, UnicodeDecodeError) as error:
-            findings.append(Finding(str(path), 0, "", f"cannot be read: {error}", WRITTEN_BY))
+            baseline = Baseline(str(path), GatePlan.model_validate_json(read_text(path, hint=WRITTEN_BY)))
+            # figures beyond what may run are found now, with the file at hand
+            tuple(baseline.running)
+        except InputError as error:
+            findings.extend(error.findings)
         except ValidationError as error:
             first = error.errors()[0]
             field = ".".join(map(str, first["loc"]))
