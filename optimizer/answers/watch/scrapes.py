@@ -1,6 +1,5 @@
 """What servers said at one moment or at two: files, folders with a file for each replica, standard input, URLs."""
 
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,11 +10,11 @@ from urllib.request import urlopen
 
 from optimizer.answers.watch.exposition import Scrape, read_exposition
 from optimizer.base.errors import Finding, InputError
+from optimizer.base.files import STANDARD_INPUT, name_of, read_text
 
-STDIN: Final = "-"
 SCHEMES: Final = ("http://", "https://")
 PATIENCE_S: Final = 10.0
-MOST_BYTES: Final = 64 * 2**20
+MOST_BYTES: Final = 64_000_000
 OPTION: Final = "--metrics"
 
 Replicas = Mapping[str, Scrape]
@@ -52,7 +51,7 @@ def observe(sources: Sequence[str], interval_s: float | None = None) -> Observed
         raise InputError([Finding(OPTION, 0, "", "URLs and files do not go together", "save the files, or read URLs")])
     if urls:
         return _observe_urls(list(dict.fromkeys(urls)), interval_s)
-    if len(sources) not in (1, 2) or sources.count(STDIN) > 1:
+    if len(sources) not in (1, 2) or sources.count(str(STANDARD_INPUT)) > 1:
         hint = "files are one moment or two, the earlier first; put the files of several replicas into a folder"
         raise InputError([Finding(OPTION, 0, "", f"{len(sources)} files", hint)])
     *first, last = [_read_path(source) for source in sources]
@@ -98,15 +97,16 @@ def _fetched(url: str) -> str:
     try:
         with urlopen(url, timeout=PATIENCE_S) as answer:
             content: bytes = answer.read(MOST_BYTES + 1)
+            text = content.decode("utf-8")
     except (OSError, ValueError, HTTPException) as error:
         raise InputError([Finding(url, 0, "", f"cannot be read: {error}", "is it the server's /metrics?")]) from error
-    return _text(content, url)
+    if len(content) > MOST_BYTES:
+        raise InputError([Finding(url, 0, "", f"more than {MOST_BYTES:,} bytes: not what one server says")])
+    return text
 
 
 def _read_path(source: str) -> Replicas:
     """A file, every file of a folder, or standard input."""
-    if source == STDIN:
-        return {"": read_exposition(_text(sys.stdin.buffer.read(MOST_BYTES + 1), STDIN), STDIN)}
     path = Path(source)
     if not path.is_dir():
         return {"": _read_file(path)}
@@ -117,18 +117,4 @@ def _read_path(source: str) -> Replicas:
 
 
 def _read_file(path: Path) -> Scrape:
-    try:
-        with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise InputError([Finding(str(path), 0, "", f"cannot be read: {error.strerror}")]) from error
-    return read_exposition(_text(content, str(path)), str(path))
-
-
-def _text(content: bytes, file: str) -> str:
-    if len(content) > MOST_BYTES:
-        raise InputError([Finding(file, 0, "", f"more than {MOST_BYTES // 2**20} MiB: not what one server says")])
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError([Finding(file, 0, "", "not text in UTF-8", "save /metrics as it comes")]) from error
+    return read_exposition(read_text(path, MOST_BYTES), name_of(path))
