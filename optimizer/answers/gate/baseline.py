@@ -16,6 +16,10 @@ from optimizer.plan.record.origin import PlanInputs
 
 WRITTEN_BY: Final = "write it with optimizer plan SCENARIO --format json --output FILE"
 
+NOT_HERE: Final = (
+    f"{WRITTEN_BY}; if it is committed, the clone may lack it: check out with fetch-depth: 0; a first gate needs none"
+)
+
 
 class Lenient(BaseModel):
     """A record of which only these fields matter."""
@@ -127,6 +131,8 @@ def read_baselines(paths: Iterable[Path]) -> tuple[Baseline, ...]:
     for path in (each for given in paths for each in (sorted(given.glob("*.json")) if given.is_dir() else [given])):
         try:
             baseline = Baseline(str(path), GatePlan.model_validate_json(path.read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            findings.append(Finding(str(path), 0, "", "cannot be read: there is no such file", NOT_HERE))
         except (OSError, UnicodeDecodeError) as error:
             findings.append(Finding(str(path), 0, "", f"cannot be read: {error}", WRITTEN_BY))
         except ValidationError as error:

@@ -43,6 +43,7 @@ WHAT: Final[dict[CauseName, str]] = {
 NOT_RECORDED: Final = (
     "the baseline does not record what it was made from; plan it again to see what a change comes from"
 )
+SCENARIOS_NAMED: Final = 5
 TELL_APART: Final = "--baseline-catalogs with the catalogs of the baseline tells them apart"
 
 
@@ -54,11 +55,13 @@ class Shares:
         amounts: By cause.
         together: Other causes that an amount may come from, too.
         notes: What is not known, in words.
+        of_scenarios: Which scenarios were changed, are new or were removed, in words.
     """
 
     amounts: Mapping[CauseName, Decimal] = field(default_factory=dict)
     together: Mapping[CauseName, Sequence[CauseName]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    of_scenarios: tuple[str, ...] = ()
 
     def causes(self, total: Decimal | None) -> list[Cause]:
         """Those that made a difference, in the published order, each with its words and its share of the total."""
@@ -68,12 +71,19 @@ class Shares:
                 together_with=list(others),
                 change_usd=self.amounts[name],
                 share_percent=float(self.amounts[name] / total * 100) if total else None,
-                text="; ".join(WHAT[each] for each in (name, *others)),
+                text="; ".join(words for each in (name, *others) for words in self._words(each)),
             )
             for name in sorted(self.amounts, key=CAUSES.index)
             for others in [self.together.get(name, ())]
             if self.amounts[name] or others
         ]
+
+    def _words(self, cause: CauseName) -> Sequence[str]:
+        """What happened, scenarios by name."""
+        if cause != "scenario" or not self.of_scenarios:
+            return (WHAT[cause],)
+        rest = len(self.of_scenarios) - SCENARIOS_NAMED
+        return (*self.of_scenarios[:SCENARIOS_NAMED], *([f"and {rest} more"] if rest > 0 else []))
 
 
 @dataclass(frozen=True)
@@ -216,11 +226,14 @@ def merged(parts: Iterable[Shares]) -> Shares:
     """The differences of several scenarios added up by cause."""
     amounts: dict[CauseName, Decimal] = {}
     together: dict[CauseName, list[CauseName]] = {}
+    of_scenarios: list[str] = []
     for part in parts:
         for name, amount in part.amounts.items():
             amounts[name] = amounts.get(name, Decimal(0)) + amount
             together[name] = list(dict.fromkeys([*together.get(name, []), *part.together.get(name, ())]))
-    return Shares(amounts, together)
+        if part.amounts.get("scenario") or any("scenario" in others for others in part.together.values()):
+            of_scenarios += part.of_scenarios
+    return Shares(amounts, together, of_scenarios=tuple(of_scenarios))
 
 
 def _listed(names: Sequence[CauseName]) -> str:
