@@ -12,10 +12,11 @@ from support.command import Command
 from support.gate_cases import baseline, judged, scenario, world
 
 from optimizer.answers.catalog.snapshot import snapshot
-from optimizer.answers.gate.baseline import paired, read_baselines
+from optimizer.answers.gate.baseline import paired
 from optimizer.answers.gate.gate import gate
 from optimizer.answers.gate.pin import Pin, pinned
 from optimizer.answers.gate.plan import Planned
+from optimizer.answers.gate.reading import read_baselines
 from optimizer.answers.gate.rules import Case, GateLimits, proof
 from optimizer.answers.gate.types import GateReport
 from optimizer.base.errors import InputError

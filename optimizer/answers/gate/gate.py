@@ -7,10 +7,10 @@ from functools import partial
 from typing import Final
 
 from optimizer.answers.gate.baseline import Baseline, paired
-from optimizer.answers.gate.causes import CostChange, PlannedUsd, Shares, merged, shares
+from optimizer.answers.gate.causes import CostChange, Shares, merged, shares
 from optimizer.answers.gate.changes import changes, edits, line_of
 from optimizer.answers.gate.pin import Pin
-from optimizer.answers.gate.plan import planned, planned_usd
+from optimizer.answers.gate.plan import afresh_usd, planned, planned_usd
 from optimizer.answers.gate.remarks import came_and_went, let_through, not_judged, old_prices
 from optimizer.answers.gate.rules import Case, GateLimits, Verdict, budgets, proof, sound_prices
 from optimizer.answers.gate.types import RULES, Gated, GateReport, Reason, Removed, Ruling, Warned
@@ -55,7 +55,8 @@ def gate(
         The verdict with its reasons, every rule that was applied, and each scenario beside its baseline.
 
     Raises:
-        InputError: a scenario names what the catalogs do not know, or two share a name.
+        InputError: a scenario names what the catalogs do not know, two share a name, or a baseline does not cost what
+            its own inputs cost.
         VerificationFailed: a plan did not survive independent arithmetic.
     """
     _refuse_unusable(files, catalogs)
@@ -65,7 +66,7 @@ def gate(
     gated = [_gated(case, catalogs, part) for case, part in zip(cases, parts, strict=True)]
     gone = Shares(
         {"scenario": -sum((each.before_usd for each in removed), Decimal(0))},
-        of_scenarios=tuple(f"{each.scenario} was removed" for each in removed),
+        words={"scenario": tuple(f"{each.scenario} was removed" for each in removed)},
     )
     total = _total(gated, removed, compared=bool(baselines))
     verdicts = list(budgets(limits, total.before_usd, total.after_usd))
@@ -128,9 +129,7 @@ def _caused(
     parts = []
     for number, case in enumerate(cases):
         in_turn = clock.share(1 / (len(cases) - number)).part(work_limit=work_limit)
-        running = case.baseline.running if case.baseline else ()
-        again = partial(planned_usd, clock=in_turn, running=running)
-        parts.append(_shares(case, catalogs, old_catalogs, again))
+        parts.append(_shares(case, catalogs, old_catalogs, in_turn))
     return parts
 
 
@@ -175,19 +174,30 @@ def _refuse_unusable(files: Sequence[ScenarioFile], catalogs: Catalogs) -> None:
         raise InputError(findings)
 
 
-def _shares(case: Case, catalogs: Catalogs, old_catalogs: Catalogs | None, solve: PlannedUsd) -> Shares:
+def _shares(case: Case, catalogs: Catalogs, old_catalogs: Catalogs | None, clock: Clock) -> Shares:
     """What the difference comes from; of a scenario without a plan before, all is the scenario's doing."""
     after, baseline = case.planned.plan.monthly_cost_usd, case.baseline
     before = baseline.plan.monthly_cost_usd if baseline else None
     if baseline is None or before is None:
         words = f"{case.name} is new" if baseline is None else f"{case.name} had no plan before"
-        return Shares({"scenario": case.change_usd or Decimal(0)}, of_scenarios=(words,))
+        return Shares({"scenario": case.change_usd or Decimal(0)}, words={"scenario": (words,)})
     if after is None:
         return Shares()
     differ = _differing(old_catalogs, baseline, case) if old_catalogs else []
     fitting = old_catalogs if not differ else None
-    found = shares(CostChange(case.file.scenario, catalogs, after, before, baseline, fitting, solve))
-    found = replace(found, of_scenarios=(f"{case.name} was changed",))
+    found = shares(
+        CostChange(
+            scenario=case.file.scenario,
+            catalogs=catalogs,
+            now_usd=after,
+            before_usd=before,
+            baseline=baseline,
+            old_catalogs=fitting,
+            planned_usd=partial(planned_usd, clock=clock, running=baseline.running),
+            afresh_usd=partial(afresh_usd, clock=clock),
+        )
+    )
+    found = replace(found, words={**found.words, "scenario": (f"{case.name} was changed",)})
     if not differ:
         return found
     note = f"--baseline-catalogs are not those that {baseline.file} was made on: {', '.join(differ)} differ"
