@@ -7,6 +7,9 @@ formulas that take arrivals to be Poisson, by formulas that know their variation
 plan answers to its simulation. A replay draws one quantile for all step times, and its own requests; a plan
 is kept where 95 of 100 replays keep every limit at their own percentile. The smallest fleet is the plan's own
 configuration with the fewest replicas that are kept so. Ends with a table by variation and the plans that were not.
+
+The replays share the simulator and the calibration's margins with the plan's own check: they tell what other luck and
+other errors of that size do to a plan, not whether simulator and margins are right. Measurements do.
 """
 
 import argparse
@@ -93,6 +96,9 @@ def question(model: str, gpu: str, kind: str, cv2: float) -> Scenario:
         "engines": ["vllm"],
         "precisions": ["fp8", "bf16", "int8"],
         "max_distinct_configurations": 1,
+        # what nobody measured is planned, too, so that all ways are asked the same
+        "unmeasured_performance": "accept",
+        "unknown_quality": "accept",
     }
     return Scenario.model_validate({"name": "replay", "workloads": [workload], "policy": policy})
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from optimizer.answers.accuracy.calibrate import Fit
     from optimizer.answers.accuracy.calibrate import fit as calibrate
     from optimizer.answers.accuracy.decisions import Decisions, validate_decisions
+    from optimizer.answers.accuracy.imported import ImportedMeasurements, import_measurements
     from optimizer.answers.accuracy.prediction import Prediction, Setting, predict_setting
     from optimizer.answers.accuracy.validate import Validation, validate
     from optimizer.answers.benchmark import BenchmarkPlan, benchmark
@@ -86,6 +87,7 @@ __all__ = [
     "Frontier",
     "GateLimits",
     "GateReport",
+    "ImportedMeasurements",
     "ImportedPrices",
     "InputError",
     "LifecycleReport",
@@ -123,6 +125,7 @@ __all__ = [
     "export_plan",
     "frontier",
     "gate",
+    "import_measurements",
     "import_prices",
     "lifecycle",
     "load_catalogs",

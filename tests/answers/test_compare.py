@@ -44,7 +44,7 @@ def two_clouds() -> Scenario:
     ("name", "by"), [("deepseek-v3", "precision"), ("office-hours", "pricing_term"), ("ci-gate", "provider")]
 )
 def test_the_winner_is_the_plan(name: str, by: str, catalogs: Catalogs) -> None:
-    """Simulated, too: of `deepseek-v3` a promise breaks at the rates that formulas predict."""
+    """The one that is shown, which answers to its simulation."""
     scenario = with_policy(load_scenario(name), simplicity_percent=0)
     answer = compare(scenario, catalogs, by)
     first, plan = answer.choices[0], read_back(confirmed_answer(Inquiry.of(scenario, catalogs)))

@@ -25,6 +25,7 @@ FUNCTION_OF_COMMAND = {
     "catalog show": "catalog_entries",
     "catalog check": "check_catalogs",
     "catalog import": "import_prices",
+    "measurements import": "import_measurements",
     "catalog add-model": "add_model",
     "catalog snapshot": "snapshot",
     "catalog diff": "catalog_diff",
@@ -82,6 +83,7 @@ runs: o.BenchmarkPlan = o.benchmark(plan, scenario, catalogs, "vllm")
 scripts: dict[str, str] = o.benchmark_files(runs)
 checked: o.CheckReport = o.check([Path("result.json")], plan, scenario, catalogs)
 measured = o.load_measurements(Path("measurements.csv"))
+brought: o.ImportedMeasurements = o.import_measurements([Path("result.json")], catalogs, {"gpu": "l4", "tp": 1})
 predicted = o.predict(measured, catalogs)["pred_status"]
 setting = o.Setting(
     model="llama-3.1-8b",

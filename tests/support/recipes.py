@@ -93,7 +93,9 @@ def in_processes(commands: str, checkout: Path) -> tuple[int, str]:
     for name, arguments in (("optimizer", " -m optimizer"), ("python", "")):
         (tools / name).write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)}{arguments} "$@"\n')
         (tools / name).chmod(0o755)
-    room = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(checkout)}
+    # a run of tests in there shares no plans with this one
+    alone = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")}
+    room = {**alone, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(checkout)}
     shell = ["sh", "-e", "-c", commands]
     ended = subprocess.run(shell, cwd=checkout, env=room, capture_output=True, text=True, timeout=300, check=False)
     return ended.returncode, ended.stdout + ended.stderr

@@ -59,20 +59,23 @@ class ImportedMeasurements:
 
 
 def import_measurements(
-    paths: Iterable[Path], catalogs: Catalogs, told: Mapping[str, Any], *, source: str = OWN
+    paths: Iterable[Path], catalogs: Catalogs, told: Mapping[str, Any] | None = None, *, source: str = OWN
 ) -> ImportedMeasurements:
     """Reads files of results and says of every run what became of it.
 
     Args:
         paths: Result files of any tool.
         catalogs: What is known.
-        told: What the files do not say, by the names of `OPTIONS`.
+        told: What the files do not say, by its column in a measurement file: gpu, tp, weight_precision and so on.
         source: What the measurements are called.
+
+    Returns:
+        The runs that became measurements, and what speaks against the others.
 
     Raises:
         InputError: no run can be taken in, with every reason.
     """
-    reader = Reader(catalogs, told)
+    reader = Reader(catalogs, told or {})
     runs: list[ImportedRun] = []
     refused: list[tuple[Finding, ...]] = []
     for path in paths:

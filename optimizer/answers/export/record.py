@@ -117,7 +117,7 @@ class ServerSetup:
 
 
 @dataclass(frozen=True)
-class Load:
+class ReplicaLoad:
     """What a deployment is sent, and how many replicas take it.
 
     Attributes:
@@ -174,7 +174,7 @@ class Run:
     pool: str
     server: ServerSetup
     machine: Machine
-    load: Load
+    load: ReplicaLoad
     instances: int
     disk_gb: int
     monthly_usd: Decimal

@@ -9,7 +9,16 @@ from typing import Final
 
 from optimizer.answers.export.checkpoints import Named, checkpoint_of
 from optimizer.answers.export.flags import YES, Release, config_of, flags_of, memory_share
-from optimizer.answers.export.record import CannotCarry, Checkpoint, Hours, LeftOut, Load, Machine, Run, ServerSetup
+from optimizer.answers.export.record import (
+    CannotCarry,
+    Checkpoint,
+    Hours,
+    LeftOut,
+    Machine,
+    ReplicaLoad,
+    Run,
+    ServerSetup,
+)
 from optimizer.inputs.catalog.deploying import Setting
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID
 from optimizer.inputs.catalog.records import Catalogs, Offer
@@ -128,12 +137,12 @@ def _server(d: Deployment, offer: Offer, release: Release, vendor: str, *, plann
     )
 
 
-def _load(d: Deployment, planned: _Planned) -> Load:
+def _load(d: Deployment, planned: _Planned) -> ReplicaLoad:
     """What it is sent by the hour, and most at the hours in which its workload asks most."""
     schedule = tuple(_schedule(d, planned))
     busiest = max(range(len(schedule)), key=lambda number: _asked(d.workload, number, planned))
     sustainable = d.max_requests_per_second / d.replicas if d.replicas else 0.0
-    return Load(
+    return ReplicaLoad(
         schedule=schedule,
         sustainable_per_s=sustainable,
         target_per_s=sustainable * planned.scenario.policy.max_utilization,

@@ -108,7 +108,10 @@ def share_within(predicted: Mapping[str, float], limit_ms: float) -> float:
         return QUANTILES[names[0]]
     if limit_ms <= latency_ms[-1]:
         return float(1 - np.exp(np.interp(limit_ms, latency_ms, log_above)))
-    rise_ms = max(float(latency_ms[-1] - latency_ms[-2]), np.finfo(np.float64).tiny)
+    rise_ms = float(latency_ms[-1] - latency_ms[-2])
+    if rise_ms <= np.finfo(np.float64).eps * float(latency_ms[-1]):
+        # no request is predicted slower than most
+        return LARGEST_EXPECTED
     slope = float(log_above[-1] - log_above[-2]) / rise_ms
     above = np.exp(float(log_above[-1]) + slope * (limit_ms - float(latency_ms[-1])))
     return min(float(1 - above), LARGEST_EXPECTED)
