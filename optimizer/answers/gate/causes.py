@@ -112,17 +112,23 @@ class CostChange:
     afresh_usd: PlannedUsd
 
 
+def changed_inputs(baseline: Baseline, scenario: Scenario, catalogs: Catalogs) -> list[CauseName] | None:
+    """Those that are not what the baseline was made from; None where it does not record that."""
+    made, today = baseline.plan.inputs, inputs_of(scenario, catalogs)
+    if made is None:
+        return None
+    return [name for name in CAUSES if getattr(made, RECORDED[name]) != getattr(today, RECORDED[name])]
+
+
 def shares(case: CostChange) -> Shares:
     """The difference by cause; only inputs that changed are named.
 
     Raises:
         InputError: the baseline does not cost what its own inputs cost.
     """
-    made = case.baseline.plan.inputs
-    if made is None:
+    made, changed = case.baseline.plan.inputs, changed_inputs(case.baseline, case.scenario, case.catalogs)
+    if made is None or changed is None:
         return Shares(notes=(NOT_RECORDED,))
-    today = inputs_of(case.scenario, case.catalogs)
-    changed = [name for name in CAUSES if getattr(made, RECORDED[name]) != getattr(today, RECORDED[name])]
     if "prices" not in changed:
         refuse_other_prices(case.baseline, case.catalogs)
     if not changed:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from optimizer.answers.gate.baseline import Baseline, paired
-from optimizer.answers.gate.causes import CostChange, Shares, merged, shares
+from optimizer.answers.gate.causes import CostChange, Shares, changed_inputs, merged, shares
 from optimizer.answers.gate.changes import changes, edits, line_of
 from optimizer.answers.gate.pin import Pin
 from optimizer.answers.gate.plan import afresh_usd, planned, planned_usd
@@ -20,6 +20,7 @@ from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.loading import ScenarioFile
+from optimizer.inputs.scenario.policy import InForce
 from optimizer.plan.record.origin import inputs_of
 
 SAME_CATALOGS: Final = ("prices_sha256", "catalog_sha256", "calibration_sha256")
@@ -64,28 +65,28 @@ def gate(
     cases, removed = _planned(files, catalogs, baselines, clock, work_limit=work_limit, progress=progress or silent)
     parts = _caused(cases, catalogs, old_catalogs, clock, work_limit=work_limit)
     gated = [_gated(case, catalogs, part) for case, part in zip(cases, parts, strict=True)]
-    gone = Shares(
-        {"scenario": -sum((each.before_usd for each in removed), Decimal(0))},
-        words={"scenario": tuple(f"{each.scenario} was removed" for each in removed)},
-    )
     total = _total(gated, removed, compared=bool(baselines))
-    verdicts = list(budgets(limits, total.before_usd, total.after_usd))
-    for case in cases:
-        verdicts += [*proof(case), *sound_prices(case, catalogs, limits)]
-    broken = [verdict for verdict in verdicts if verdict.state(limits) == "broken"]
-    drift = [Warned(rule=None, scenario=None, text=text) for text in (pin.drift if pin else ())]
+    by_cause = merged([*parts, _gone(removed)])
+    verdicts = [
+        *budgets(limits, total.before_usd, total.after_usd),
+        *(verdict for case in cases for verdict in (*proof(case), *sound_prices(case, catalogs, limits))),
+    ]
+    broken = sorted(
+        (verdict for verdict in verdicts if verdict.state(limits) == "broken"),
+        key=lambda verdict: list(RULES).index(verdict.rule),
+    )
     return GateReport(
         verdict="broken" if broken else "kept",
-        reasons=[_reason(each, cases, gated) for each in sorted(broken, key=lambda each: list(RULES).index(each.rule))],
+        reasons=[_reason(each, cases, gated) for each in broken],
         before_usd=total.before_usd,
         after_usd=total.after_usd,
         change_usd=total.change_usd,
         change_percent=total.change_percent,
-        causes=[] if total.change_usd is None else merged([*parts, gone]).causes(total.change_usd),
+        causes=[] if total.change_usd is None else by_cause.causes(total.change_usd),
         warnings=[
             *not_judged(verdicts),
             *let_through(verdicts, limits),
-            *drift,
+            *(Warned(rule=None, scenario=None, text=text) for text in (pin.drift if pin else ())),
             *old_prices(cases, catalogs, limits),
             *came_and_went(gated, removed),
         ],
@@ -115,11 +116,28 @@ def _planned(
         # what is left in equal shares for the plans still to be made, and one for where differences come from
         in_turn = clock.share(1 / (len(files) - number + 1)).part(work_limit=work_limit)
         baseline = claimed.get(name)
-        # what ran before stays while it is as good as the cheapest: prices that move by little swap no fleet
-        plan = planned(file.scenario, catalogs, in_turn, baseline.running if baseline else ())
+        plan = planned(file.scenario, catalogs, in_turn, _running(baseline, file, catalogs))
         new = baselines is not None and baseline is None
         cases.append(Case(file, plan, baseline, compared=bool(baselines), new=new))
     return cases, [Removed(scenario=each.plan.scenario, baseline=each.file, before_usd=each.usd) for each in orphans]
+
+
+def _gone(removed: Sequence[Removed]) -> Shares:
+    """What scenarios that were removed no longer cost."""
+    return Shares(
+        {"scenario": -sum((each.before_usd for each in removed), Decimal(0))},
+        words={"scenario": tuple(f"{each.scenario} was removed" for each in removed)},
+    )
+
+
+def _running(baseline: Baseline | None, file: ScenarioFile, catalogs: Catalogs) -> tuple[InForce, ...]:
+    """What stays while it is as good as the cheapest, so that prices that move by little swap no fleet.
+
+    Nothing where no input changed: planned as it was, the plan is the same to the cent.
+    """
+    if baseline is None or changed_inputs(baseline, file.scenario, catalogs) == []:
+        return ()
+    return baseline.running
 
 
 def _caused(

@@ -45,6 +45,7 @@ def gate(
     with outputs.at_every_end():
         if not_evaluated is not None:
             raise InputError([Finding("gate", 0, "", not_evaluated)])
+        files = loaded(scenarios)
         limits = calls.GateLimits(
             max_monthly_usd=max_monthly_usd,
             max_increase_percent=max_increase_percent,
@@ -55,7 +56,6 @@ def gate(
             allow_missing_price=tuple(allow_missing_price or ()),
             allow_expired=tuple(allow_expired or ()),
         )
-        files = loaded(scenarios)
         baselines = None if baseline is None else calls.read_baselines(baseline)
         known = calls.load_catalogs(catalogs)
         held_to = None if pin is None else calls.pinned(pin, catalogs, allow_drift=allow_drift)

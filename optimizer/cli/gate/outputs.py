@@ -53,6 +53,8 @@ class Outputs:
 
     def _without_verdict(self, findings: tuple[Finding, ...]) -> None:
         """As many files as can be written; the terminal is told by the error itself."""
+        if not any((self.answer, self.junit, self.sarif, self.comment)):
+            return
         report = calls.not_evaluated(findings, self.place)
         for path, text in self._files(report):
             with suppress(InputError):
