@@ -1,6 +1,6 @@
 """`python -m optimizer` is the `optimizer` command."""
 
-from optimizer.cli.app import main
+from optimizer.cli.start import main
 
 if __name__ == "__main__":
     main()

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.errors import Finding, InputError
+from optimizer.base.files import read_text
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.certify.certificate import TOLERANCE_USD, Certificate, certified
@@ -67,10 +68,7 @@ def checks_of(path: Path, report: PlanReport, scenario: Scenario, catalogs: Cata
     Raises:
         InputError: the file cannot be read.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise InputError([Finding(str(path), 0, "", f"cannot be read: {error}")]) from error
+    text = read_text(path)
     try:
         content = read_certificate(text)
         proven = check(content)

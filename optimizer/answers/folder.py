@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from optimizer.base.errors import Finding, InputError
+from optimizer.base.files import read_bytes, read_json, reason
 
 SHOWN: Final = 3
 ANOTHER: Final = "move them away, or give another folder to --output"
@@ -41,7 +42,7 @@ def write_folder(folder: Path, files: Mapping[str, str], command: str, leaves: S
             path.unlink(missing_ok=True)
             _remove_empty(path.parent, folder)
     except OSError as error:
-        raise InputError([Finding("--output", 0, "", f"cannot write {folder}: {error.strerror}")]) from error
+        raise InputError([Finding("--output", 0, "", f"cannot write {folder}: {reason(error)}")]) from error
     finally:
         for path in places:
             with contextlib.suppress(OSError):
@@ -78,7 +79,7 @@ def _check_ours(folder: Path, command: str, leaves: Sequence[str]) -> None:
     ours = _manifest(folder / manifest)
     there = _files_in(folder, leaves)
     strange = [name for name in there if name != manifest and name not in ours]
-    edited = [name for name, path in there.items() if name in ours and _hash(path.read_bytes()) != ours[name]]
+    edited = [name for name, path in there.items() if name in ours and _hash(read_bytes(path)) != ours[name]]
     told = (f"files that no {command} wrote", strange), (f"files of an earlier {command} that were changed", edited)
     for problem, names in told:
         if names:
@@ -100,8 +101,8 @@ def _manifest_name(command: str) -> str:
 def _manifest(path: Path) -> dict[str, Any]:
     """The hashes of what the command wrote before; none where it did not."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        content = read_json(path)
+    except InputError:
         return {}
     return content if isinstance(content, dict) else {}
 

@@ -1,6 +1,5 @@
 """`simulate`: what a plan's percentiles are when requests really arrive."""
 
-import json
 from pathlib import Path
 from typing import Final
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from optimizer.answers.verify import plan_in
 from optimizer.base.errors import Finding, InputError
+from optimizer.base.files import read_json
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.attachments import requests_of_trace
 from optimizer.inputs.scenario.scenario import Scenario
@@ -62,8 +62,8 @@ def simulate(
 def is_plan(path: Path) -> bool:
     """Whether a file holds a plan rather than a scenario."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        content = read_json(path)
+    except InputError:
         return False
     return isinstance(content, dict) and "schema_version" in content
 

@@ -1,14 +1,14 @@
 """Whether every promise and figure of a plan file holds, computed again from the scenario in it and the catalogs."""
 
-import json
 import math
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pydantic import ValidationError
 
 from optimizer.answers.certificate import checks_of
 from optimizer.base.errors import Finding, InputError
+from optimizer.base.files import name_of, read_json
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
@@ -45,7 +45,7 @@ def verify_plan(path: Path, catalogs: Catalogs, certificate: Path | None = None)
     report, scenario = plan_in(path, catalogs)
     if report.monthly_cost_usd is None and (certificate is None or report.outcome != "infeasible"):
         problem = f"there is no plan to verify: the outcome is {report.outcome}"
-        raise InputError([Finding(str(path), 0, "monthly_cost_usd", problem, "verify a file with a plan")])
+        raise InputError([Finding(name_of(path), 0, "monthly_cost_usd", problem, "verify a file with a plan")])
     checks = [] if report.monthly_cost_usd is None else verify_report(report, scenario, catalogs).checks
     if report.simulation is not None and all(check.passed for check in checks):
         checks = [*checks, _simulated_again(report, scenario, catalogs)]
@@ -86,30 +86,19 @@ def plan_in(path: Path, catalogs: Catalogs) -> tuple[PlanReport, Scenario]:
 
 def _read(path: Path) -> PlanReport:
     """The answer that a file holds."""
-    content = _content(path)
+    content = read_json(path, WRITTEN_BY)
     if not isinstance(content, dict) or "schema_version" not in content:
-        raise InputError([Finding(str(path), 0, "", "not a plan: a plan says its schema_version", WRITTEN_BY)])
+        raise InputError([Finding(name_of(path), 0, "", "not a plan: a plan says its schema_version", WRITTEN_BY)])
     version = content["schema_version"]
     if version != SCHEMA_VERSION:
         problem = f"a plan of schema version {version!r}, not {SCHEMA_VERSION}"
         hint = f"verify it with the version of optimizer that wrote it, or {WRITTEN_BY}"
-        raise InputError([Finding(str(path), 0, "schema_version", problem, hint)])
+        raise InputError([Finding(name_of(path), 0, "schema_version", problem, hint)])
     try:
         report = PlanReport.model_validate(content)
     except ValidationError as error:
         raise InputError(_findings(path, "", "not a plan", error)) from error
     return report
-
-
-def _content(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
-        raise InputError([Finding(str(path), error.lineno, "", f"not JSON: {error.msg}", WRITTEN_BY)]) from error
-    except RecursionError as error:
-        raise InputError([Finding(str(path), 0, "", "not a plan: nested too deeply", WRITTEN_BY)]) from error
-    except (OSError, ValueError) as error:
-        raise InputError([Finding(str(path), 0, "", f"cannot be read: {error}", WRITTEN_BY)]) from error
 
 
 def _scenario(path: Path, report: PlanReport, catalogs: Catalogs) -> Scenario:
@@ -121,7 +110,7 @@ def _scenario(path: Path, report: PlanReport, catalogs: Catalogs) -> Scenario:
     findings = (*check_scenario(scenario, catalogs), *uncalibrated_engines(scenario.policy, catalogs))
     if findings:
         where = "inputs.scenario."
-        raise InputError(Finding(str(path), 0, f"{where}{f.field}", f.problem, f.hint) for f in findings)
+        raise InputError(Finding(name_of(path), 0, f"{where}{f.field}", f.problem, f.hint) for f in findings)
     return scenario
 
 
@@ -130,7 +119,7 @@ def _check_catalogs(path: Path, report: PlanReport, scenario: Scenario, catalogs
     made_from, at_hand = report.inputs, inputs_of(scenario, catalogs)
     hint = "give the catalogs of then with --catalogs, or plan again"
     findings = [
-        Finding(str(path), 0, f"inputs.{field}", f"made from {what} than the catalogs hold", hint)
+        Finding(name_of(path), 0, f"inputs.{field}", f"made from {what} than the catalogs hold", hint)
         for field, what in (
             ("prices_sha256", "other prices"),
             ("catalog_sha256", "another catalog"),
@@ -146,7 +135,11 @@ def _findings(path: Path, under: str, what: str, error: ValidationError) -> list
     """The first few problems, each with its field."""
     return [
         Finding(
-            str(path), 0, ".".join(filter(None, (under, *map(str, each["loc"])))), f"{what}: {each['msg']}", WRITTEN_BY
+            name_of(path),
+            0,
+            ".".join(filter(None, (under, *map(str, each["loc"])))),
+            f"{what}: {each['msg']}",
+            WRITTEN_BY,
         )
         for each in error.errors()[:MOST_FINDINGS]
     ]

@@ -8,9 +8,11 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from optimizer.base.errors import InputError, OptimizerError
+from optimizer.base.files import forget_inputs
 from optimizer.base.version import VERSION
-from optimizer.cli import commands
+from optimizer.cli import commands, signals
 from optimizer.cli.options import Exit
+from optimizer.cli.terminal import prepare_streams, printable, say, say_findings, show
 
 
 class LazyGroup(TyperGroup):
@@ -37,7 +39,7 @@ def _listed() -> None:
 
 def _version(asked: bool) -> None:
     if asked:
-        sys.stdout.write(f"optimizer {VERSION}\n")
+        show(f"optimizer {VERSION}\n")
         raise typer.Exit
 
 
@@ -69,19 +71,27 @@ def options(
 
 def main() -> None:
     """Runs the command line; no traceback ever reaches a user."""
+    forget_inputs()
+    prepare_streams()
     try:
         app(prog_name="optimizer")
+    except SystemExit as ended:
+        # a reader of help that left early is no error, and 1 would say that a promise is broken
+        sys.exit(0 if isinstance(ended.__context__, BrokenPipeError) else ended.code)
     except InputError as error:
-        sys.stderr.write("".join(f"error: {finding}\n" for finding in error.findings))
+        say_findings(error)
         sys.exit(Exit.BAD_INPUT)
     except OptimizerError as error:
-        sys.stderr.write(f"error: {type(error).__name__}: {error}\n")
+        say(f"error: {type(error).__name__}: {error}")
         sys.exit(Exit.OUR_FAULT)
-    except BrokenPipeError:
-        sys.exit(0)
     except KeyboardInterrupt:
         sys.exit(Exit.INTERRUPTED)
-    except Exception as error:  # noqa: BLE001 (the last line of defence: our fault, said in one line)
+    except OSError as error:
+        say(f"error: {printable(str(error))}")
+        sys.exit(Exit.BAD_INPUT)
+    except Exception as error:  # the last line of defence: our fault, said in one line
+        if signals.received:
+            raise
         what = " ".join(str(error).split()) or "no message"
-        sys.stderr.write(f"error: this is a defect of optimizer: {type(error).__name__}: {what}\n")
+        say(f"error: this is a defect of optimizer: {type(error).__name__}: {printable(what)}")
         sys.exit(Exit.OUR_FAULT)

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from optimizer.answers.catalog.importing import refuse_nothing as refuse_nothing
     from optimizer.answers.catalog.models import add_model as add_model
     from optimizer.answers.catalog.overlay import write_overlay as write_overlay
-    from optimizer.answers.catalog.overlay import write_text as write_text
     from optimizer.answers.catalog.snapshot import SHIPPED_NAME as SHIPPED_NAME
     from optimizer.answers.catalog.snapshot import snapshot as snapshot
     from optimizer.answers.catalog.snapshot import snapshot_named as snapshot_named
@@ -115,7 +114,7 @@ if TYPE_CHECKING:
     from optimizer.report.compare.compare import compare_csv as compare_csv
     from optimizer.report.compare.compare import compare_html as compare_html
     from optimizer.report.compare.sheet import SHEET_EXTRA as SHEET_EXTRA
-    from optimizer.report.compare.sheet import write_xlsx as write_xlsx
+    from optimizer.report.compare.sheet import compare_xlsx as compare_xlsx
     from optimizer.report.deploy import export_answer as export_answer
     from optimizer.report.deploy import export_content as export_content
     from optimizer.report.export import Content as Content

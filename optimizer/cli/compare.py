@@ -8,6 +8,7 @@ import typer
 
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.extras import optional
+from optimizer.base.files import write_bytes
 from optimizer.cli import calls, names
 from optimizer.cli.options import (
     TIME_LIMIT_S,
@@ -18,7 +19,6 @@ from optimizer.cli.options import (
     ScenarioArgument,
     TimeLimitOption,
     WorkLimitOption,
-    check_writable,
     write,
 )
 from optimizer.cli.question import question
@@ -53,10 +53,9 @@ def compare(
     quiet: QuietOption = False,
 ) -> None:
     """The best plan under each choice at the same service levels, ranked by cost, and what stops the others."""
-    check_writable(output)
     _check_chart(chart)
     _check_sheet(output_format, output)
-    inputs = question(scenario, catalogs, output)
+    inputs = question(scenario, catalogs, output, chart)
     with calls.watched(calls.COMPARE_PHASES, quiet) as progress:
         answer = calls.compare(
             inputs.scenario, inputs.catalogs, by, time_limit_s=time_limit_s, work_limit=work_limit, progress=progress
@@ -64,7 +63,7 @@ def compare(
     if chart is not None:
         write(calls.compare_chart(answer, top or names.MOST_SHOWN), chart)
     if output_format is SheetFormat.XLSX and output is not None:
-        calls.write_xlsx(answer, output, top)
+        write_bytes(output, calls.compare_xlsx(answer, top))
     else:
         write(_rendered(answer, output_format, top), output)
     if not any(row.rank for row in answer.choices):
@@ -76,7 +75,6 @@ def _check_chart(chart: Path | None) -> None:
     """Says that a chart could not be drawn before any time is spent on it."""
     if chart is None:
         return
-    check_writable(chart)
     if chart.suffix.lower() != ".svg":
         raise InputError([Finding("compare", 0, "--chart", f"cannot draw a '{chart.suffix}' file", "known: .svg")])
     optional("matplotlib", extra="report")

@@ -8,6 +8,7 @@ import typer
 
 from optimizer.cli import calls
 from optimizer.cli.options import CatalogsOption, QuietOption, check_absent, write
+from optimizer.cli.terminal import show
 
 QUESTIONS: Final[dict[str, tuple[str, Any]]] = {
     "name": ("What is it called?", "my-service"),
@@ -66,7 +67,7 @@ def init(
         answers[field] = None if answers[field] in LEFT_OUT else answers[field]
     write(calls.scenario_text(calls.ScenarioDraft(**answers), file, known), file)
     if not quiet:
-        sys.stdout.write(f"wrote {file}; its plan: optimizer plan {file}\n")
+        show(f"wrote {file}; its plan: optimizer plan {file}\n")
 
 
 def _answer(field: str, given: Any) -> Any:

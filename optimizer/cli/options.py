@@ -1,6 +1,5 @@
 """Options that commands share, the exit codes, and the one place that writes results."""
 
-import sys
 from collections.abc import Mapping
 from enum import IntEnum, StrEnum
 from pathlib import Path
@@ -9,7 +8,9 @@ from typing import Annotated
 import typer
 
 from optimizer.base.errors import Finding, InputError
+from optimizer.base.files import STANDARD_INPUT, check_outputs, write_text
 from optimizer.cli import calls
+from optimizer.cli.terminal import show
 
 
 class Format(StrEnum):
@@ -39,7 +40,11 @@ EXIT_BY_OUTCOME = {
     "unproven": Exit.UNPROVEN,
     "failed": Exit.OUR_FAULT,
 }
-ScenarioArgument = Annotated[str, typer.Argument(help="A scenario file, or the name of a shipped scenario.")]
+STANDARD_OUTPUT = STANDARD_INPUT
+"""Both are called `-`."""
+ScenarioArgument = Annotated[
+    str, typer.Argument(help="A scenario file, the name of a shipped scenario, or - for standard input.")
+]
 FormatOption = Annotated[Format, typer.Option("--format", help="How to write the result.")]
 OutputOption = Annotated[
     Path | None, typer.Option("--output", help="Write the result to this file instead of the terminal.")
@@ -70,15 +75,12 @@ QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress, no rema
 
 
 def check_writable(*outputs: Path | None) -> None:
-    """Says that a result could not be written before any time is spent on it.
+    """Says that a result could not be written before any time is spent on it; to be asked once the inputs are read.
 
     Raises:
-        InputError: a path is a folder, or its folder does not exist.
+        InputError: a path is a folder, or its folder does not exist, or it is an input of the command.
     """
-    for output in outputs:
-        if output is not None and (output.is_dir() or not output.parent.is_dir()):
-            what = "is a folder" if output.is_dir() else f"is in {output.parent}, which is not a folder"
-            raise InputError([Finding("--output", 0, "", f"{output} {what}")])
+    check_outputs(output for output in outputs if output is not None)
 
 
 def check_absent(output: Path, force: bool) -> None:
@@ -109,16 +111,16 @@ def deliver(
     write(text, output)
 
 
-def write(text: str, output: Path | None) -> None:
-    """Prints a result, or writes it to a file.
+def write(text: str, output: Path | None, *, over_inputs: bool = False) -> None:
+    """Prints a result, or writes it to a file; over one that the command has read only where that is meant.
 
     Raises:
         InputError: the file can't be written.
     """
-    if output is None:
-        sys.stdout.write(text)
+    if output is None or output == STANDARD_OUTPUT:
+        show(text)
     else:
-        calls.write_text(output, text)
+        write_text(output, text, over_inputs=over_inputs)
 
 
 def written(rows_by_file: Mapping[Path, int]) -> list[str]:

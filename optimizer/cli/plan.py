@@ -19,7 +19,6 @@ from optimizer.cli.options import (
     ScenarioArgument,
     TimeLimitOption,
     WorkLimitOption,
-    check_writable,
     deliver,
     write,
 )
@@ -43,10 +42,9 @@ def plan(
     ] = None,
 ) -> None:
     """The cheapest plan that meets the scenario, with its proof and explanation."""
-    check_writable(certificate)
     # the time is that of the whole command; of the work a proof may take as much again as the plan
     clock = Clock(time_limit_s, work_limit)
-    inputs = question(scenario, catalogs, output)
+    inputs = question(scenario, catalogs, output, certificate)
     if certificate is not None:
         calls.check_certifiable(inputs.scenario)
     with calls.watched(calls.OPTIMIZE_PHASES, quiet) as progress:

@@ -21,15 +21,15 @@ class CommandInputs:
         return self.file.scenario
 
 
-def question(scenario: str, catalogs: Path | None, output: Path | None) -> CommandInputs:
+def question(scenario: str, catalogs: Path | None, *outputs: Path | None) -> CommandInputs:
     """A scenario by file or shipped name, and the shipped catalogs under the user's own.
 
     Raises:
-        InputError: the output could not be written, an input can't be read, or the scenario names what the catalogs do
+        InputError: an output could not be written, an input can't be read, or the scenario names what the catalogs do
             not know, with its lines.
     """
-    check_writable(output)
     file, known = calls.load_scenario_file(scenario), calls.load_catalogs(catalogs)
+    check_writable(*outputs)
     file = file.with_thinking(known)
     findings = (*calls.check_scenario(file.scenario, known), *calls.uncalibrated_engines(file.scenario.policy, known))
     if findings:

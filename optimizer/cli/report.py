@@ -15,7 +15,6 @@ from optimizer.cli.options import (
     ScenarioArgument,
     TimeLimitOption,
     WorkLimitOption,
-    check_writable,
     write,
 )
 from optimizer.cli.question import question
@@ -30,7 +29,6 @@ def report(
     quiet: QuietOption = False,
 ) -> None:
     """The plan and its explanation as one self-contained page, charts included; tens of seconds."""
-    check_writable(output)
     optional("matplotlib", extra="report")
     inputs = question(scenario, catalogs, output)
     with calls.watched(calls.PAGE_PHASES, quiet) as progress:

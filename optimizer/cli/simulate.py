@@ -52,11 +52,11 @@ def simulate(
     quiet: QuietOption = False,
 ) -> None:
     """A plan's percentiles when requests really arrive, one by one; exit code 1 when a promise breaks."""
-    check_writable(output)
     coming = calls.arrivals_of(arrivals, trace)
     if calls.is_plan(Path(plan)):
         known = calls.load_catalogs(catalogs)
         report, scenario = calls.planned(Path(plan), known)
+        check_writable(output)
     else:
         inputs = question(plan, catalogs, output)
         known, scenario = inputs.catalogs, inputs.scenario

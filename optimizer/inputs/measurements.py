@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from optimizer.base.arrays import Floats, Names
+from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog.rows import read_rows
 from optimizer.inputs.catalog.shipped import shipped_dir
 
@@ -36,9 +37,12 @@ def load_measurements(path: Path) -> pd.DataFrame:
         Its rows, every cell as text; columns that are not there are blank.
 
     Raises:
-        InputError: no such file, not CSV, or a required column is missing.
+        InputError: no such file, not CSV, a required column is missing, or it holds no row.
     """
-    return read_rows(path, REQUIRED)
+    frame = read_rows(path, REQUIRED)
+    if frame.empty:
+        raise InputError([Finding(str(path), 1, "", "holds no measurement", "one row a measured deployment")])
+    return frame
 
 
 @cache

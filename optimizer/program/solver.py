@@ -3,6 +3,7 @@
 import ctypes
 import datetime
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,15 +26,18 @@ IntegerSolver: TypeAlias = Literal["highs", "scip"]
 INTEGRALITY_TOLERANCE = 1e-7
 """How far a count may be from a whole number, and a row from its bound, inside the solver."""
 
-SCIP_WITHOUT = {"misc/allowstrongdualreds": False, "misc/allowweakdualreds": False}
+SCIP_WITHOUT = {"misc/allowstrongdualreds": False, "misc/allowweakdualreds": False, "misc/catchctrlc": False}
 """Dual reductions of SCIP, which cut off the optimum of a week with starts and called a plan 2.4 % dearer optimal; see
-`benchmarks/weeks.py`, seed 0, and the test of it."""
+`benchmarks/weeks.py`, seed 0, and the test of it. And its own way with interrupts, which made a plan of what it had."""
 
 THREADS = 1
 """Of each solver, whatever the machine has: the same input is to give the same bytes. HiGHS is told `parallel` off."""
 
 OVERRUN = 0.1
 """Share of the time left that is not given to a solver: reading a model in and its last heuristic overrun a limit."""
+
+LATE, LATE_S = 0.25, 0.5
+"""Share of its time limit, and seconds, by which a solver may be late before it is not waited for any longer."""
 
 ITERATIONS_PER_NODE = 100
 """Simplex iterations that a node of branch and bound is taken to need where work is limited; most need fewer."""
@@ -132,7 +136,10 @@ def _solve(
     model = mathopt.Model.from_model_proto(proto)
     try:
         with _standard_output_kept_clean():
-            result = mathopt.solve(model, solver, params=parameters)
+            result = _in_a_thread(model, solver, parameters)
+        if result is None:
+            clock.run_out("time limit")
+            return SolverResult("unproven", -np.inf)
     except (AttributeError, ValueError, RuntimeError) as error:
         # some releases fail while translating the solver's status; its text is then in the context
         raise SolverFailure(f"{solver.name.lower()} refused the model: {error.__context__ or error}") from error
@@ -146,6 +153,34 @@ def _solve(
     values = result.variable_values(list(model.variables())) if result.has_primal_feasible_solution() else []
     duals = result.dual_values(list(model.linear_constraints())) if result.has_dual_feasible_solution() else []
     return SolverResult(status, result.termination.objective_bounds.dual_bound, np.array(values), np.array(duals))
+
+
+def _in_a_thread(
+    model: mathopt.Model, solver: mathopt.SolverType, parameters: mathopt.SolveParameters
+) -> mathopt.SolveResult | None:
+    """What the solver answers, awaited in a way that an interrupt ends at once; None where it is late by far.
+
+    Python hears signals between its own steps only, never inside a solver's code, and HiGHS stops for no interrupter,
+    nor for its time limit in some loops of its root node: one that is interrupted, or late, is left behind in its
+    thread, which holds nothing and ends with its own limit or with the process.
+    """
+    answered = threading.Event()
+    found: list[mathopt.SolveResult | BaseException] = []
+
+    def run() -> None:
+        try:
+            found.append(mathopt.solve(model, solver, params=parameters))
+        except BaseException as error:  # noqa: BLE001 (raised again where the solver was called)
+            found.append(error)
+        answered.set()
+
+    threading.Thread(target=run, daemon=True).start()
+    limit = parameters.time_limit
+    if not answered.wait(None if limit is None else limit.total_seconds() * (1 + LATE) + LATE_S):
+        return None
+    if isinstance(found[0], BaseException):
+        raise found[0]
+    return found[0]
 
 
 def _note_limit(clock: Clock, limit: mathopt.Limit | None, parameters: mathopt.SolveParameters) -> None:

@@ -80,7 +80,7 @@ def test_the_largest_move_comes_first_and_a_price_that_vanishes_has_no_percent(t
     ]
 
 
-@pytest.mark.parametrize(("content", "words"), [(None, "is no folder and no readable file"), ("{}", "not a snapshot")])
+@pytest.mark.parametrize(("content", "words"), [(None, "cannot be read: No such file"), ("{}", "not a snapshot")])
 def test_what_is_no_state_of_catalogs_is_refused(content: str | None, words: str, tmp_path: Path) -> None:
     path = tmp_path / "state.json"
     if content is not None:

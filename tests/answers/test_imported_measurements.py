@@ -80,7 +80,7 @@ def test_one_refused_run_loses_no_other(catalogs: Catalogs) -> None:
     assert found.refused_runs == 3
     said = [(Path(finding.file).name, finding.field, finding.problem) for finding in found.refused]
     assert ("inferencex_agg_bmk.json", "[1]", "prefill and decode ran on GPUs of their own") in said
-    assert ("none.json", "", "no such file") in said
+    assert ("none.json", "", "cannot be read: No such file or directory") in said
     assert all(finding.hint for finding in found.refused if finding.field)
 
 

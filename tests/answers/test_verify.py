@@ -133,12 +133,12 @@ def test_the_command_names_what_is_broken(written: Written, optimizer: Command) 
 
 
 NO_PLANS = {
-    "not JSON": ("{\n  broken", "plan.json:2: not JSON"),
+    "not JSON": ("{\n  broken", "plan.json:2: broken JSON"),
     "not text": ("\udcff", "cannot be read"),
     "another document": ("[1, 2]", "not a plan: a plan says its schema_version (write it with optimizer plan"),
     "another version": ('{"schema_version": 99}', "schema_version: a plan of schema version 99, not 1 (verify it with"),
     "half a plan": ('{"schema_version": 1}', "bound_of: not a plan: Field required"),
-    "too deep": ("[" * 100_000, "not a plan: nested too deeply"),
+    "too deep": ("[" * 100_000, "plan.json: nested too deeply"),
 }
 
 

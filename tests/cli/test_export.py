@@ -107,7 +107,7 @@ def test_a_file_that_is_no_plan_is_refused(optimizer: Command, tmp_path: Path) -
     broken.write_text('{"schema_version": 1', encoding="utf-8")
     refused = optimizer("export", str(broken), "--to", "vllm", "--output", str(tmp_path / "out"))
     assert refused.code == 2
-    assert "not JSON" in refused.err
+    assert "broken JSON" in refused.err
     into_a_file = optimizer("export", str(broken), "--to", "vllm", "--output", str(broken))
     assert into_a_file.code == 2
     assert "is a file" in into_a_file.err

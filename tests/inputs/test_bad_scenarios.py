@@ -46,7 +46,13 @@ ONE_PROBLEM = {
     "share as percent": ("input_tokens: 100", "min_quality: 99\n    input_tokens: 100", 6, "min_quality", "less than"),
     "twice": ("input_tokens: 100", "input_tokens: 100\n    input_tokens: 90", 7, "chat].input_tokens", "stands twice"),
     "anchor": ("name: chat", "name: &a chat", 3, "", "anchors"),
-    "tag": ("name: support", "name: !!python/object/apply:os.system [ls]", 1, "", "broken YAML"),
+    "tag": (
+        "name: support",
+        "name: !!python/object/apply:os.system [ls]",
+        1,
+        "",
+        "tags such as !!python/object/apply:os.system are not read",
+    ),
     "list for fields": ("  max_gpus: 8", "  - 1", 10, "policy", "expected fields with values"),
     "text for list": ("max_gpus: 8", "gpus: {allow: 5}", 11, "policy.gpus.allow", "expected a list"),
     "endless list": ("max_gpus: 8", f"engines: [{'x,' * 1001}]", 11, "policy.engines", "at most 1000 entries"),
@@ -126,12 +132,12 @@ WHOLE_FILES = {
     "alias bomb": (b"a: &a [x, x]\nb: &b [*a, *a]\n", "anchors and aliases"),
     "list as key": (b"? [a, b]\n: 2\n", "broken YAML"),
     "no such date": (b"name: 2020-99-99\n", "cannot be read"),
-    "digits": (b"name: " + b"9" * 5000, "cannot be read"),
+    "digits": (b"name: " + b"9" * 5000, "a number of 5,000 digits"),
     "binary": (bytes(range(256)) * 20, "cannot be read as text"),
     "Latin 1": ("name: ü\n".encode("latin1"), "cannot be read as text"),
     "UTF-16": (GOOD.encode("utf-16"), "cannot be read as text"),
     "NUL": (GOOD.encode() + b"\0", "broken YAML"),
-    "10 MB": (b"# x\n" * 2_600_000, "bytes is more than a scenario may have"),
+    "10 MB": (b"# x\n" * 2_600_000, "bytes is more than it may have"),
 }
 
 

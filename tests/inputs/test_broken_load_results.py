@@ -117,7 +117,7 @@ def test_cells_that_hold_something_else(name: str, tmp_path: Path) -> None:
     ("content", "problem"),
     [
         (b"", "the file is empty"),
-        (b"\xff\xfe\x00", "is not text in UTF-8"),
+        (b"\xff\xfe\x00", "cannot be read as text"),
         (b"hello", "is neither JSON, YAML, CSV nor an MLPerf log"),
         (b"[]", "broken JSON: an empty list"),
         (b"[1]", "a result is a group of fields"),
@@ -139,12 +139,12 @@ def test_what_is_no_result_says_what_is_wrong_with_it(content: bytes, problem: s
 
 
 def test_a_file_that_is_not_there_or_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match="no such file"):
+    with pytest.raises(InputError, match="No such file"):
         read_results(tmp_path / "none.json")
     with pytest.raises(InputError, match="is a folder"):
         read_results(tmp_path)
     monkeypatch.setattr(files, "MAX_RESULT_BYTES", 10)
-    with pytest.raises(InputError, match="more than a result may have"):
+    with pytest.raises(InputError, match="more than it may have"):
         read_results(SAMPLES / "llmperf_summary.json")
 
 

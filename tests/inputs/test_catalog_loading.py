@@ -66,7 +66,7 @@ def test_own_sources_may_be_named_by_own_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "field", "problem"),
     [
-        (OFFER.replace(",0.5,", ",0,"), "price_usd_per_hour", "greater than 0"),
+        (OFFER.replace(",0.5,", ",0,"), "price_usd_per_hour", "greater than or equal to 0.001"),
         (OFFER.replace(",0.5,", ",NaN,"), "price_usd_per_hour", "finite"),
         (OFFER.replace(",0.5,", ",cheap,"), "price_usd_per_hour", "decimal"),
         (OFFER.replace(",0.5,", ",,"), "price_usd_per_hour", "is blank"),

@@ -77,7 +77,7 @@ def test_discounts_that_are_equally_exact_must_agree(tmp_path: Path) -> None:
     ("row", "field", "words"),
     [
         ("awz,*,*,5,yes,ours,2026-11-01\n", "provider", "matches no offer"),
-        ("aws,*,*,100,yes,ours,2026-11-01\n", "percent", "less than 100"),
+        ("aws,*,*,100,yes,ours,2026-11-01\n", "percent", "less than or equal to 99"),
         ("aws,*,*,5,perhaps,ours,2026-11-01\n", "private", "boolean"),
         ("aws,*,*,5,yes,theirs,2026-11-01\n", "source", "unknown 'theirs'"),
     ],

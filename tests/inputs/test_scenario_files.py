@@ -163,7 +163,7 @@ def test_a_plan_that_was_written_can_be_in_force(
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("{", "cannot be read as JSON"),
+        ("{", "broken JSON"),
         ("[1]", "not a plan"),
         ('{"deployments": [], "outcome": "infeasible"}', "outcome is infeasible"),
         (json.dumps({"deployments": [DEPLOYED | {"replicas": 0}]}), r"deployments\[0\]\.replicas: '0'"),

@@ -14,6 +14,8 @@ from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.figures import figure
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.kinds import Confidence, ProviderKind, SellerKind
+from optimizer.inputs.catalog.loading import CatalogDate
+from optimizer.inputs.catalog.quantities import LEAST_USD_PER_HOUR, MOST_GPUS, MOST_USD_PER_HOUR
 from optimizer.inputs.catalog.records import Catalogs, Offer, Source
 from optimizer.inputs.catalog.terms import Seller
 from optimizer.inputs.importing.names import Names, folded, names_of
@@ -50,6 +52,7 @@ class PriceListTerms:
     licence: str = "not stated"
 
 
+OF_NEWEST: Final = "the day of the newest row"
 NOTHING_MORE: Final = PriceListTerms()
 
 
@@ -84,6 +87,7 @@ class ImportedPrices:
         sellers: Providers of which the catalogs do not say what kind of seller they are.
         merged: Prices that were joined with another of the same offer: the same region's zones or hosts.
         left_out: What became no offer, most frequent first.
+        day: Of the newest price, where it is newer than the catalogs: ages are then measured from it.
     """
 
     format_name: str
@@ -93,11 +97,12 @@ class ImportedPrices:
     sellers: tuple[Seller, ...]
     merged: int
     left_out: tuple[LeftOutPrices, ...]
+    day: CatalogDate | None
 
     @property
     def tables(self) -> dict[str, tuple[Strict, ...]]:
         """What `write_overlay` writes."""
-        beside = {"sources": self.sources, "sellers": self.sellers}
+        beside = {"sources": self.sources, "sellers": self.sellers, "catalog": (self.day,) if self.day else ()}
         return {"offers": self.offers} | {name: rows for name, rows in beside.items() if rows}
 
 
@@ -140,6 +145,7 @@ def import_prices(
     left_out = [
         LeftOutPrices(reason, about, len(lines), min(lines), hint) for (reason, about, hint), lines in refused.items()
     ]
+    newest = max((offer.as_of for offer in kept), default=catalogs.as_of)
     return ImportedPrices(
         format_name=chosen.name,
         prices=len(listed),
@@ -148,6 +154,7 @@ def import_prices(
         sellers=_new_sellers(kept, catalogs, terms),
         merged=len(offers) - len(kept),
         left_out=tuple(sorted(left_out, key=lambda item: (-item.rows, item.reason, item.about))),
+        day=CatalogDate(as_of=newest, note=OF_NEWEST) if newest > catalogs.as_of else None,
     )
 
 
@@ -228,6 +235,8 @@ def _gpu(price: Listed, names: Names, terms: PriceListTerms, provider: str, inst
 def _whole_count(price: Listed) -> int:
     text = price.cells.get("gpu_count", "")
     count = _number(text, "number of GPUs cannot be read")
+    if count.is_finite() and count > MOST_GPUS:
+        raise _Refused(f"more than {MOST_GPUS:,} GPUs in an instance", text)
     if not count.is_finite() or count < 1 or count % 1:
         raise _Refused("not a whole number of GPUs", text)
     return int(count)
@@ -241,6 +250,8 @@ def _check_price(price: Listed) -> None:
     amount = _number(text, "price cannot be read")
     if not amount.is_finite() or amount <= 0:
         raise _Refused("price is not above zero", text)
+    if not LEAST_USD_PER_HOUR <= amount <= MOST_USD_PER_HOUR:
+        raise _Refused(f"price is not from {LEAST_USD_PER_HOUR} to {MOST_USD_PER_HOUR:,} USD an hour", text)
 
 
 def _number(text: str, problem: str) -> Decimal:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.files import read_bytes
 from optimizer.base.model import Strict
 from optimizer.base.units import BITS_PER_BYTE, BYTES_PER_GB
 from optimizer.inputs.catalog.models import Model, ModelAlias
@@ -81,7 +82,7 @@ def add_model(
     )
     _check(naming, catalogs, replace)
     read = model_of_config(config, naming, {scheme.id: scheme.weight_bits for scheme in catalogs.schemes.values()})
-    digest = hashlib.sha256(file.read_bytes()).hexdigest()[:HASH_DIGITS]
+    digest = hashlib.sha256(read_bytes(file)).hexdigest()[:HASH_DIGITS]
     title = f"{CONFIG_NAME} of {name} (SHA-256 {digest})"
     return AddedModel(
         model=read.model,

@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from optimizer.base.errors import Finding, InputError
+from optimizer.base.files import reason, write_text
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.loading import TABLES
 
@@ -32,28 +33,19 @@ def write_overlay(folder: Path, tables: Mapping[str, Iterable[Strict]], *, afres
         table = replace(TABLES[name], files=TABLES[name].files[:1])
         kept = {} if afresh else {key: placed.row for key, placed in table.read(folder, str(folder), findings).items()}
         by_key = kept | {table.key(row): row for row in rows}
+        if name == "catalog":
+            # the day from which ages are measured never goes back: prices would be from after it
+            by_key = {"": max((*kept.values(), *rows), key=lambda row: row.as_of)}
         merged[folder / table.files[0]] = table.row, [row for _, row in sorted(by_key.items())]
     if findings:
         raise InputError(findings)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError([Finding("--output", 0, "", f"cannot make {folder}: {error.strerror}")]) from error
+        raise InputError([Finding("--output", 0, "", f"cannot make {folder}: {reason(error)}")]) from error
     for path, (kind, rows) in merged.items():
-        write_text(path, catalog_csv(kind, rows))
+        write_text(path, catalog_csv(kind, rows), over_inputs=True)
     return {path: len(rows) for path, (_, rows) in merged.items()}
-
-
-def write_text(path: Path, text: str) -> None:
-    """Writes a result to a file.
-
-    Raises:
-        InputError: it can't be written.
-    """
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError([Finding("--output", 0, "", f"cannot write {path}: {error.strerror}")]) from error
 
 
 def catalog_csv(kind: type[Strict], rows: Iterable[Strict]) -> str:

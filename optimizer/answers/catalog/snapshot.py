@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Hashable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
@@ -11,6 +12,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from optimizer.base.errors import Finding, InputError
+from optimizer.base.files import read_bytes, read_text
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.loading import SHIPPED_LABEL, TABLES, load_catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
@@ -19,6 +21,9 @@ SCHEMA_VERSION: Final = 1
 OVERLAY_LABEL: Final = "overlay"
 SHIPPED_NAME: Final = "shipped"
 """What stands for the shipped catalogs where a folder or a snapshot may be named."""
+HOW_TO_NAME: Final = (
+    "give `shipped`, a folder of catalog files, or a file of `optimizer catalog snapshot --output FILE`"
+)
 
 PRICES: Final[dict[str, tuple[str, ...]]] = {
     "offers": ("price_usd_per_hour",),
@@ -98,10 +103,7 @@ def snapshot_named(name: str) -> Snapshot:
     if path.is_dir():
         return _of([(path, SHIPPED_LABEL if name == SHIPPED_NAME else name)])
     try:
-        return Snapshot.model_validate_json(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        hint = "give `shipped`, a folder of catalog files, or a file of `optimizer catalog snapshot --output FILE`"
-        raise InputError([Finding(name, 0, "", "is no folder and no readable file", hint)]) from error
+        return Snapshot.model_validate_json(read_text(path, hint=HOW_TO_NAME))
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(step) for step in first["loc"])
@@ -116,8 +118,8 @@ def _of(folders: Sequence[tuple[Path, str]]) -> Snapshot:
     files: dict[str, str] = {}
     for folder, label in folders:
         for name, table in TABLES.items():
-            present = [file for file in table.files if (folder / file).is_file()]
-            files |= {f"{label}/{file}": _sha256((folder / file).read_bytes()) for file in present}
+            present = [file for file in table.files if os.path.lexists(folder / file)]
+            files |= {f"{label}/{file}": _sha256(read_bytes(folder / file)) for file in present}
             if present:
                 placed = table.read(folder, label, findings)
                 rows.setdefault(name, {}).update((key, item.row) for key, item in placed.items())

@@ -9,6 +9,7 @@ from typing import Any
 from optimizer.answers.catalog.diff import CatalogDiff, catalog_diff
 from optimizer.answers.catalog.importing import (
     NOTHING_MORE,
+    OF_NEWEST,
     ImportedPrices,
     PriceListTerms,
     import_prices,
@@ -75,7 +76,7 @@ def update_catalogs(newer: Path, own: Path, terms: PriceListTerms = NOTHING_MORE
     days = (_day(row) for name in PRICES.keys() & tables.keys() for row in tables[name].values())
     as_of = max(days, default=known.as_of)
     if as_of > known.as_of:
-        _join(tables, "catalog", [CatalogDate(as_of=as_of, note="the day of the newest row")])
+        _join(tables, "catalog", [CatalogDate(as_of=as_of, note=OF_NEWEST)])
     taken = {name: rows.values() for name, rows in tables.items() if rows}
     files = write_overlay(own, taken) if taken else {}
     diff = catalog_diff(before, snapshot(own if files else overlay))

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from optimizer.answers.gate.baseline import Baseline, GatePlan
 from optimizer.base.errors import Finding, InputError
+from optimizer.base.files import read_text
 from optimizer.plan.record.fields import CENT
 from optimizer.plan.record.origin import content_sha256
 from optimizer.plan.record.report import SCHEMA_VERSION
@@ -41,11 +42,12 @@ def read_baselines(paths: Iterable[Path]) -> tuple[Baseline, ...]:
     found: dict[str, Baseline] = {}
     for path in (each for given in paths for each in (sorted(given.glob("*.json")) if given.is_dir() else [given])):
         try:
-            baseline = Baseline(str(path), GatePlan.model_validate_json(path.read_text(encoding="utf-8")))
-        except FileNotFoundError:
-            findings.append(Finding(str(path), 0, "", "cannot be read: there is no such file", NOT_HERE))
-        except (OSError, UnicodeDecodeError) as error:
-            findings.append(Finding(str(path), 0, "", f"cannot be read: {error}", WRITTEN_BY))
+            text = read_text(path, hint=WRITTEN_BY if path.exists() else NOT_HERE)
+            baseline = Baseline(str(path), GatePlan.model_validate_json(text))
+            # figures beyond what may run are found now, with the file at hand
+            tuple(baseline.running)
+        except InputError as error:
+            findings += error.findings
         except ValidationError as error:
             findings += _no_plan(path, error)
         else:

@@ -9,10 +9,12 @@ from typing import Annotated
 
 import typer
 
+from optimizer.base.files import read_bytes
 from optimizer.cli import calls
-from optimizer.cli.options import CatalogsOption, Format, FormatOption, QuietOption, deliver, write
+from optimizer.cli.options import CatalogsOption, Format, FormatOption, QuietOption, check_writable, deliver, write
 
 HASH_DIGITS = 12
+CALIBRATION = "calibration.csv"
 
 
 class Start(StrEnum):
@@ -41,7 +43,10 @@ def calibrate(
     Put the file as calibration.csv into a folder and give that folder with --catalogs to plan with it.
     """
     frame, known = calls.load_measurements(measurements), calls.load_catalogs(catalogs)
-    data = f"{measurements.name} (SHA-256 {hashlib.sha256(measurements.read_bytes()).hexdigest()[:HASH_DIGITS]})"
+    data = f"{measurements.name} (SHA-256 {hashlib.sha256(read_bytes(measurements)).hexdigest()[:HASH_DIGITS]})"
+    # a calibration may take the place of the one that it started from
+    renewed = catalogs is not None and output.resolve() == (catalogs / CALIBRATION).resolve()
+    check_writable(None if renewed else output)
     if not quiet and sys.stderr.isatty():
         sys.stderr.write(f"fitting to {len(frame):,} rows\n")
     found = calls.fit(
@@ -53,6 +58,6 @@ def calibrate(
         data=data,
         as_of=as_of.date() if as_of else None,
     )
-    write(calls.calibration_csv(found.entries), output)
+    write(calls.calibration_csv(found.entries), output, over_inputs=renewed)
     answer = calls.WrittenAnswer((calls.calibration_section(found, data),))
     deliver(answer, calls.calibration_content(found, data), output_format, None)

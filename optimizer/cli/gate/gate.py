@@ -41,7 +41,8 @@ def gate(
     quiet: QuietOption = False,
 ) -> None:
     """Whether budgets hold and prices are sound, what changed, and why; exit code 1 when the gate is broken."""
-    outputs = Outputs(scenarios[0], junit, sarif, comment, answer=output, answer_format=output_format)
+    inputs = [Path(name) for name in scenarios] + [*(baseline or ()), *([catalogs] if catalogs else ())]
+    outputs = Outputs(inputs, junit, sarif, comment, answer=output, answer_format=output_format)
     with outputs.at_every_end():
         if not_evaluated is not None:
             raise InputError([Finding("gate", 0, "", not_evaluated)])
@@ -58,6 +59,7 @@ def gate(
         )
         baselines = None if baseline is None else calls.read_baselines(baseline)
         known = calls.load_catalogs(catalogs)
+        outputs.check()
         held_to = None if pin is None else calls.pinned(pin, catalogs, allow_drift=allow_drift)
         with calls.watched([file.scenario.name for file in files], quiet) as progress:
             report = calls.gate(

@@ -10,15 +10,13 @@ from typing import Final, Literal
 from optimizer.base.units import DAYS_PER_YEAR
 from optimizer.inputs.catalog.kinds import OWNED
 from optimizer.inputs.catalog.records import Catalogs, KernelSupport, Offer
+from optimizer.inputs.catalog.usual_prices import FEWEST_FOR_A_USUAL_PRICE, per_gpu_usd
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "note")
 
 OUTLIER_FACTOR: Final = 5
 """A price per GPU-hour this many times above or below the median of its GPU, term and kind of provider is named."""
-
-FEWEST_FOR_A_USUAL_PRICE: Final = 3
-"""Offers that a group needs before its own median says anything."""
 
 PEAK_OF_COMPUTE: Final = {
     "bf16": "bf16_tflops",
@@ -98,10 +96,10 @@ def _price_range(catalogs: Catalogs) -> Iterator[CatalogFinding]:
             continue
         gpu, term, kind = group
         small = len(offers) < FEWEST_FOR_A_USUAL_PRICE
-        middle = median(_per_gpu(offer) for offer in (groups[gpu, term] if small else offers))
+        middle = median(per_gpu_usd(offer) for offer in (groups[gpu, term] if small else offers))
         where = "" if small else f" at a {kind}"
         for offer in offers:
-            price = _per_gpu(offer)
+            price = per_gpu_usd(offer)
             if not middle / OUTLIER_FACTOR <= price <= middle * OUTLIER_FACTOR:
                 text = f"{price:.2f} USD per GPU-hour, the median of {gpu} {term}{where} is {middle:.2f}"
                 yield CatalogFinding("warning", "price range", offer.id, text)
@@ -114,17 +112,13 @@ def _ranges_by_gpu(catalogs: Catalogs) -> Iterator[CatalogFinding]:
         if offer.pricing_term == "on_demand" and offer.confidence != "seed":
             by_gpu[offer.gpu].append(offer)
     for gpu, offers in by_gpu.items():
-        prices = [_per_gpu(offer) for offer in offers]
+        prices = [per_gpu_usd(offer) for offer in offers]
         sellers = len({offer.provider for offer in offers})
         text = (
             f"{min(prices):.2f} to {max(prices):.2f} USD per GPU-hour on demand, {median(prices):.2f} in the median of "
             f"{len(offers):,} offers of {sellers} providers"
         )
         yield CatalogFinding("note", "prices by GPU", gpu, text)
-
-
-def _per_gpu(offer: Offer) -> Decimal:
-    return offer.price_usd_per_hour / offer.gpu_count
 
 
 def _free_tokens(catalogs: Catalogs) -> Iterator[CatalogFinding]:

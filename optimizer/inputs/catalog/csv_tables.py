@@ -1,8 +1,10 @@
 """One kind of row read from strict CSV files: every problem is a finding with its file, line and field."""
 
 import csv
+import io
+import os
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
@@ -10,7 +12,8 @@ from typing import Any, Final, Generic, TypeVar, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from optimizer.base.errors import Finding, did_you_mean
+from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.files import read_bytes
 
 Row = TypeVar("Row", bound=BaseModel)
 
@@ -71,7 +74,7 @@ class CsvTable(Generic[Row]):
         placed: dict[Hashable, LocatedRow[Row]] = {}
         for name in self.files:
             path = folder / name
-            if not path.is_file():
+            if not os.path.lexists(path):
                 continue
             for item in self._rows(path, f"{label}/{name}", findings):
                 first = placed.setdefault(self.key(item.row), item)
@@ -108,33 +111,38 @@ def _bad_value(details: Any, file: str, lines: list[int]) -> Finding:
     line, field = lines[int(details["loc"][0])], ".".join(str(step) for step in details["loc"][1:])
     if details["type"] == "missing":
         return Finding(file, line, field, "is blank", "this column has no default")
-    return Finding(file, line, field, f"'{str(details['input'])[:SHOWN_CHARACTERS]}': {details['msg']}")
+    shown, problem = str(details["input"])[:SHOWN_CHARACTERS], details["msg"].removeprefix("Value error, ")
+    return Finding(file, line, field, f"'{shown}': {problem}")
 
 
 def _cells(path: Path, file: str, row: type[BaseModel], found: list[Finding]) -> tuple[list[dict[str, str]], list[int]]:
     """The cells of a file by column, and the line on which each row starts."""
     cells: list[dict[str, str]] = []
     lines: list[int] = []
-    with path.open(encoding="utf-8-sig", newline="") as stream:
-        reader = csv.reader(stream, strict=True)
-        try:
-            header = next(reader, [])
-            problems = list(_header_problems(header, file, row))
-            found.extend(problems)
-            if problems:
-                return [], []
-            end = reader.line_num
-            for values in reader:
-                start, end = end + 1, reader.line_num
-                if len(values) == len(header):
-                    cells.append(dict(zip(header, (value.strip() for value in values), strict=True)))
-                    lines.append(start)
-                elif values:
-                    found.append(Finding(file, start, "", f"{len(values)} cells under {len(header)} columns"))
-        except csv.Error as error:
-            found.append(Finding(file, reader.line_num, "", f"broken CSV: {error}"))
-        except UnicodeDecodeError as error:
-            found.append(Finding(file, reader.line_num + 1, "", f"not UTF-8: {error.reason}", "save it as UTF-8"))
+    try:
+        stream = io.TextIOWrapper(io.BytesIO(read_bytes(path)), encoding="utf-8-sig", newline="")
+    except InputError as error:
+        found.extend(replace(finding, file=file) for finding in error.findings)
+        return [], []
+    reader = csv.reader(stream, strict=True)
+    try:
+        header = next(reader, [])
+        problems = list(_header_problems(header, file, row))
+        found.extend(problems)
+        if problems:
+            return [], []
+        end = reader.line_num
+        for values in reader:
+            start, end = end + 1, reader.line_num
+            if len(values) == len(header):
+                cells.append(dict(zip(header, (value.strip() for value in values), strict=True)))
+                lines.append(start)
+            elif values:
+                found.append(Finding(file, start, "", f"{len(values)} cells under {len(header)} columns"))
+    except csv.Error as error:
+        found.append(Finding(file, reader.line_num, "", f"broken CSV: {error}"))
+    except UnicodeDecodeError as error:
+        found.append(Finding(file, reader.line_num + 1, "", f"not UTF-8: {error.reason}", "save it as UTF-8"))
     return cells, lines
 
 

@@ -9,6 +9,8 @@ SPOT: Final = "spot"
 OWNED: Final = "owned"
 """Provider, kind and term of hardware of one's own, which is not rented on any."""
 OfferTerm = Literal[PricingTerm, "owned"]
+UNCOMMITTED: Final[frozenset[OfferTerm]] = frozenset({"on_demand", SPOT})
+"""Ended at any hour, so that no month is promised."""
 ALWAYS_PAID: Final[frozenset[OfferTerm]] = frozenset({"reserved_1y", "reserved_3y", "committed", "owned"})
 """Billed all month whether used or not; the others are paid by the hour."""
 

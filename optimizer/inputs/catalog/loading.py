@@ -137,6 +137,10 @@ REFERENCES: Final = (
 """Which field of which table names a row of which other; beside these, every `source` names a source."""
 
 
+DATED_MONEY: Final = ("offers", "serverless", "ancillary", "discounts", "owned", "price_checks", "serverless_checks")
+"""The tables that hold money, each row with the day on which it was so."""
+
+
 def load_catalogs(overlay: Path | None = None) -> Catalogs:
     """The shipped catalogs, with the user's own rows laid over them by key.
 
@@ -156,10 +160,13 @@ def load_catalogs(overlay: Path | None = None) -> Catalogs:
     findings.extend(_missing(shipped, (name for table in TABLES.values() if not table.private for name in table.files)))
     rows = {name: table.read(shipped, SHIPPED_LABEL, findings) for name, table in TABLES.items()}
     if overlay is not None:
+        shipped_day = rows["catalog"][""].row.as_of if rows["catalog"] else date.min
         findings.extend(_overlay_problems(overlay, known))
         for name, table in TABLES.items():
             rows[name].update(table.read(overlay, str(overlay), findings))
-    findings = findings or list(_dangling(rows))
+            if name == "catalog":
+                findings.extend(_earlier(rows["catalog"], shipped_day))
+    findings = findings or [*_dangling(rows), *_later_than_the_catalog(rows)]
     gpus = _gpus(rows["gpus"], rows["figures"], findings)
     if findings:
         raise InputError(findings)
@@ -180,12 +187,31 @@ def _overlay_problems(overlay: Path, known: list[str]) -> Iterator[Finding]:
     if not overlay.is_dir():
         yield Finding(str(overlay), 0, "", "no such folder of catalogs", names)
         return
-    found = sorted(path.name for path in overlay.iterdir() if path.suffix == ".csv")
+    found = sorted(path.name for path in overlay.iterdir() if path.suffix.casefold() == ".csv")
     if not set(found) & set(known):
         yield Finding(str(overlay), 0, "", "no catalog file in this folder", names)
     for name in found:
         if name not in known:
             yield Finding(f"{overlay}/{name}", 0, "", "not a catalog file", did_you_mean(name, known) or names)
+
+
+def _earlier(catalog: Rows, shipped_day: date) -> Iterator[Finding]:
+    """An overlay that counts ages from a day before prices were read would make every price look new."""
+    for placed in catalog.values():
+        if placed.row.as_of < shipped_day:
+            problem = f"{placed.row.as_of} is before the day of the shipped catalogs, {shipped_day}"
+            yield placed.finding("as_of", problem, "leave the file out, or give the day of your newest price")
+
+
+def _later_than_the_catalog(rows: AllRows) -> Iterator[Finding]:
+    """Prices from after the day of the catalogs: their ages would be below zero, and no rule of age would hold."""
+    today = rows["catalog"][""].row.as_of if rows["catalog"] else date.max
+    for table in DATED_MONEY:
+        for placed in rows[table].values():
+            if placed.row.as_of > today:
+                problem = f"{placed.row.as_of} is after the day of the catalogs, {today}"
+                hint = f"if it is right, put a catalog.csv beside it with the columns as_of,note and {placed.row.as_of}"
+                yield placed.finding("as_of", problem, hint)
 
 
 def _dangling(rows: AllRows) -> Iterator[Finding]:

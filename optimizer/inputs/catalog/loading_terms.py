@@ -9,6 +9,7 @@ from optimizer.base.errors import Finding, did_you_mean
 from optimizer.base.units import HOURS_PER_MONTH, WATTS_PER_KILOWATT
 from optimizer.inputs.catalog.csv_tables import AllRows, LocatedRow
 from optimizer.inputs.catalog.kinds import OWNED
+from optimizer.inputs.catalog.quantities import LEAST_USD_PER_HOUR, MOST_USD_PER_HOUR
 from optimizer.inputs.catalog.records import Gpu, Offer
 from optimizer.inputs.catalog.terms import AppliedDiscount, Discount, OfferPattern, Owned, Terms
 
@@ -122,8 +123,9 @@ def _owned_offers(
             continue
         rated_kw = Decimal(str(gpu.tdp_w or 0)) * row.gpu_count / WATTS_PER_KILOWATT
         price = (row.usd_per_month(rated_kw) / HOURS_PER_MONTH).quantize(PRICE_PLACES)
-        if price <= 0:
-            findings.append(each.finding("purchase_usd", "a month of this instance costs nothing at all"))
+        if not LEAST_USD_PER_HOUR <= price <= MOST_USD_PER_HOUR:
+            problem = f"all of it is {price:f} USD an hour, not from {LEAST_USD_PER_HOUR} to {MOST_USD_PER_HOUR:,}"
+            findings.append(each.finding("purchase_usd", problem))
             continue
         yield _owned_offer(row, price), row
 

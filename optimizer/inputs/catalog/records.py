@@ -7,13 +7,14 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.deploying import DeployFacts
 from optimizer.inputs.catalog.engines import Engine, EngineDefault
 from optimizer.inputs.catalog.kinds import (
+    UNCOMMITTED,
     BenchmarkKind,
     Confidence,
     FigureStatus,
@@ -26,7 +27,15 @@ from optimizer.inputs.catalog.kinds import (
 )
 from optimizer.inputs.catalog.models import Model, ModelAlias
 from optimizer.inputs.catalog.quality_spread import QualitySpread
-from optimizer.inputs.catalog.quantities import Count, NonNegative, Positive, UnitShare
+from optimizer.inputs.catalog.quantities import (
+    Count,
+    GpuCount,
+    NonNegative,
+    Positive,
+    UnitShare,
+    UsdPerHour,
+    UsdPerUnit,
+)
 from optimizer.inputs.catalog.terms import OfferAlias, Terms
 from optimizer.inputs.catalog.thinking import ThinkingLength
 
@@ -179,20 +188,27 @@ class Offer(Strict):
     region: str
     instance_type: str
     gpu: str
-    gpu_count: Count
+    gpu_count: GpuCount
     link: Link | None = None
     """How the instance's GPUs are joined; None when nobody says."""
     link_gb_per_s: Positive | None = None
     vcpus: NonNegative | None = None
     ram_gb: NonNegative | None = None
-    price_usd_per_hour: Annotated[Decimal, Field(gt=0)]
+    price_usd_per_hour: UsdPerHour
     price_of: PriceOf = "instance"
     pricing_term: OfferTerm
-    commitment_months: Annotated[int, Field(ge=0)] = 0
+    commitment_months: Annotated[int, Field(ge=0, le=1200)] = 0
     as_of: date
     source: str
     confidence: Confidence
     note: str = ""
+
+    @field_validator("commitment_months")
+    @classmethod
+    def _only_of_commitments(cls, months: int, others: ValidationInfo) -> int:
+        if months and others.data.get("pricing_term") in UNCOMMITTED:
+            raise ValueError(f"{others.data['pricing_term']} commits to nothing; say committed, or leave it 0")
+        return months
 
     @cached_property
     def id(self) -> str:
@@ -208,10 +224,10 @@ class ServerlessPrice(Strict):
     model: str = ""
     """Catalog id; empty when the price is for something that isn't in our catalog."""
     provider_model_name: str
-    usd_per_million_input_tokens: Annotated[Decimal, Field(ge=0)] | None = None
-    usd_per_million_output_tokens: Annotated[Decimal, Field(ge=0)] | None = None
-    usd_per_million_cached_input_tokens: Annotated[Decimal, Field(ge=0)] | None = None
-    usd_per_request: Annotated[Decimal, Field(ge=0)] | None = None
+    usd_per_million_input_tokens: UsdPerUnit | None = None
+    usd_per_million_output_tokens: UsdPerUnit | None = None
+    usd_per_million_cached_input_tokens: UsdPerUnit | None = None
+    usd_per_request: UsdPerUnit | None = None
     max_input_tokens: Count | None = None
     unit: str
     as_of: date
@@ -226,7 +242,7 @@ class AncillaryCost(Strict):
     provider: str
     item: str
     unit: str
-    value: Decimal
+    value: Annotated[Decimal, Field(ge=-(10**12), le=10**12)]
     source: str
     as_of: date
     confidence: Confidence

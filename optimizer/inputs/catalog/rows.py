@@ -1,11 +1,13 @@
 """A CSV file of deployments, every cell kept as the text it is, so that untouched columns leave as they came."""
 
+import io
 from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.files import read_bytes
 
 
 def read_rows(path: Path, required: Iterable[str]) -> pd.DataFrame:
@@ -32,7 +34,13 @@ def _cells(path: Path) -> pd.DataFrame:
     """Headings and rows; the headings are read as a row so that no reader renames or drops one."""
     try:
         frame = pd.read_csv(
-            path, header=None, dtype=str, keep_default_na=False, index_col=False, encoding="utf-8-sig", low_memory=False
+            io.BytesIO(read_bytes(path)),
+            header=None,
+            dtype=str,
+            keep_default_na=False,
+            index_col=False,
+            encoding="utf-8-sig",
+            low_memory=False,
         )
     except pd.errors.EmptyDataError as error:
         raise InputError([Finding(str(path), 0, "", "the file is empty", "the first row names the columns")]) from error
@@ -40,8 +48,6 @@ def _cells(path: Path) -> pd.DataFrame:
         raise InputError(
             [Finding(str(path), 0, "", "is not text in UTF-8", "save it as a CSV file in UTF-8")]
         ) from error
-    except OSError as error:
-        raise InputError([Finding(str(path), 0, "", f"cannot be read: {error.strerror or error}")]) from error
     except ValueError as error:
         problem = " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
         raise InputError([Finding(str(path), 0, "", f"cannot be read as CSV: {problem}")]) from error

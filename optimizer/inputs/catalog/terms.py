@@ -12,9 +12,8 @@ from pydantic import Field
 from optimizer.base.model import Strict
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.inputs.catalog.kinds import OWNED, Link, OfferTerm, ProviderKind, SellerKind, Told
+from optimizer.inputs.catalog.quantities import MOST_DISCOUNT_PERCENT, Count, GpuCount, Usd
 
-Count = Annotated[int, Field(ge=1)]
-Usd = Annotated[Decimal, Field(ge=0)]
 Code = Annotated[str, Field(pattern=r"^([a-z]{2})?$")]
 Pattern = Annotated[str, Field(min_length=1)]
 
@@ -147,7 +146,7 @@ class Discount(OfferPattern):
     provider: Pattern = "*"
     gpu: Pattern = "*"
     pricing_term: Pattern = "*"
-    percent: Annotated[Decimal, Field(gt=0, lt=100)]
+    percent: Annotated[Decimal, Field(gt=0, le=MOST_DISCOUNT_PERCENT)]
     private: bool = True
     """Whether the percentage is nobody else's business; reports then show the price alone."""
     source: str
@@ -177,7 +176,7 @@ class Availability(OfferPattern):
     region: Pattern = "*"
     gpu: Pattern = "*"
     pricing_term: Pattern = "*"
-    max_instances: Annotated[int, Field(ge=0)]
+    max_instances: Annotated[int, Field(ge=0, le=10**9)]
     source: str
     as_of: date
     note: str = ""
@@ -190,10 +189,10 @@ class Owned(Strict):
     site: str
     """Where it stands; the region of its offer."""
     gpu: str
-    gpu_count: Count
+    gpu_count: GpuCount
     link: Link | None = None
     link_gb_per_s: Annotated[float, Field(gt=0)] | None = None
-    instances: Count
+    instances: Annotated[int, Field(ge=1, le=10**6)]
     """How many there are."""
     purchase_usd: Usd
     amortisation_months: Count

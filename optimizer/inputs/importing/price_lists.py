@@ -1,7 +1,7 @@
 """Other people's price lists read as rows of our own: formats recognized by their headings, cells kept as written."""
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,6 +15,14 @@ from optimizer.inputs.catalog.rows import read_rows
 Cells = Mapping[str, str]
 
 FIRST_ROW_LINE: Final = 2
+UNITS_READ: Final[Mapping[str, frozenset[str]]] = {
+    "currency": frozenset({"usd", "us$", "$", "us dollar", "us dollars"}),
+    "price_unit": frozenset(
+        {"usd", "usd/h", "usd/hour", "usd per hour", "$/h", "$/hour", "h", "hour", "hr", "hourly", "per hour", "hrs"}
+        | {"instance", "per instance", "instance-hour", "per instance-hour", "1 hour"}
+    ),
+}
+"""What a column whose name holds this may say."""
 DISCOUNTED: Final = "spot"
 
 
@@ -67,11 +75,26 @@ def read_price_list(path: Path, format_name: str | None = None) -> tuple[PriceFo
         rows = read_rows(path, ())
         chosen = _recognized(path, {str(name) for name in rows.columns})
     records = rows.to_dict(orient="records")
+    _refuse_other_units(path, records)
     return chosen, tuple(
         listed
         for line, record in enumerate(records, start=FIRST_ROW_LINE)
         for listed in chosen.read(line, {str(name): str(cell).strip() for name, cell in record.items()})
     )
+
+
+def _refuse_other_units(path: Path, records: Sequence[Mapping[Hashable, Any]]) -> None:
+    """Whatever a column of currencies or units says must be what every price is read as: USD for an instance's hour."""
+    findings = []
+    for line, record in enumerate(records, start=FIRST_ROW_LINE):
+        for name, cell in record.items():
+            means = next((known for known in UNITS_READ if known in str(name).casefold()), None)
+            said = str(cell).strip()
+            if means and said and said.casefold() not in UNITS_READ[means]:
+                problem = f"'{said}': prices are read in USD for an hour of the whole instance"
+                findings.append(Finding(str(path), line, str(name), problem, "convert them first, and drop the column"))
+    if findings:
+        raise InputError(findings)
 
 
 def _recognized(path: Path, headings: set[str]) -> PriceFormat:

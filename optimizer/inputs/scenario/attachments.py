@@ -1,6 +1,6 @@
 """Files that a scenario names: traces, weekly profiles and plans in force, read into it with every problem at once."""
 
-import json
+import io
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -13,7 +13,9 @@ from pydantic import ValidationError
 
 from optimizer.base.arrays import Floats, Ints
 from optimizer.base.errors import Finding, InputError
+from optimizer.base.files import read_bytes, read_json
 from optimizer.base.units import HOURS_PER_WEEK
+from optimizer.inputs.scenario.fields import MAX_RATE, MAX_TOKENS
 from optimizer.inputs.scenario.policy import InForce, Migration
 from optimizer.inputs.scenario.scenario import Demand, RequestClass, Scenario, Workload
 from optimizer.inputs.scenario.yaml_lines import Document, Location
@@ -24,6 +26,8 @@ PEAK_WINDOW_S = 60.0
 LENGTHS = ["input_tokens", "output_tokens"]
 TRACE_COLUMNS = ["arrived_at_s", *LENGTHS]
 PROFILE_COLUMNS = ["hour_of_week", "requests_per_second"]
+MAX_ARRIVED_S = 1e12
+"""Of a request: seconds since any day that clocks count from."""
 PROMPT_BINS = 4
 """A trace becomes at most this many classes by prompt length, each split in two by answer length."""
 HOW_TO_WRITE_A_PLAN = "write it with optimizer plan SCENARIO --format json --output FILE"
@@ -124,6 +128,8 @@ def _trace(path: Path) -> pd.DataFrame:
     frame = _numbers(path, TRACE_COLUMNS)
     if (frame[LENGTHS] < 1).any(axis=None):
         raise _error(path, "token counts below 1", hint="drop rows without prompt or answer")
+    _check_largest(path, frame[LENGTHS].max(axis=1), MAX_TOKENS, "tokens of a prompt or an answer")
+    _check_largest(path, frame["arrived_at_s"].abs(), MAX_ARRIVED_S, "seconds")
     return frame.assign(arrived_at_s=frame["arrived_at_s"] - frame["arrived_at_s"].min())
 
 
@@ -131,18 +137,25 @@ def _weekly_profile(path: Path) -> tuple[float, ...]:
     frame = _numbers(path, PROFILE_COLUMNS).sort_values("hour_of_week")
     if frame["hour_of_week"].tolist() != list(range(HOURS_PER_WEEK)):
         raise _error(path, f"must count 0 to {HOURS_PER_WEEK - 1}, each once", field="hour_of_week")
+    _check_largest(path, frame["requests_per_second"], MAX_RATE, "requests/s")
     rates = tuple(frame["requests_per_second"].tolist())
     if min(rates) < 0 or max(rates) <= 0:
         raise _error(path, "rates are ≥ 0 and not all zero", field="requests_per_second")
     return rates
 
 
+def _check_largest(path: Path, values: "pd.Series[float]", most: float, unit: str) -> None:
+    """Refuses a column with a figure that nobody means, at its row."""
+    if values.max() > most:
+        row: Any = values.idxmax()
+        problem = f"{values.max():,.4g} {unit} is more than a scenario may have ({most:,.0f})"
+        raise _error(path, problem, line=int(row) + 2)
+
+
 def _numbers(path: Path, columns: list[str]) -> pd.DataFrame:
     """Those columns of a CSV file as finite numbers."""
     try:
-        frame = pd.read_csv(path)
-    except OSError as error:
-        raise _error(path, f"cannot be read: {error.strerror}") from error
+        frame = pd.read_csv(io.BytesIO(read_bytes(path)))
     except ValueError as error:
         raise _error(path, f"cannot be read as CSV: {error}") from error
     missing = [column for column in columns if column not in frame.columns]
@@ -181,12 +194,7 @@ def replicas_of_plan(path: Path) -> tuple[InForce, ...]:
 
 
 def _deployments(path: Path) -> list[dict[str, Any]]:
-    try:
-        plan = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise _error(path, f"cannot be read: {error.strerror}", hint=HOW_TO_WRITE_A_PLAN) from error
-    except ValueError as error:
-        raise _error(path, f"cannot be read as JSON: {error}", hint=HOW_TO_WRITE_A_PLAN) from error
+    plan = read_json(path, hint=HOW_TO_WRITE_A_PLAN)
     deployments = plan.get("deployments") if isinstance(plan, dict) else None
     if not isinstance(deployments, list) or not all(isinstance(item, dict) for item in deployments):
         raise _error(path, "not a plan", field="deployments", hint=HOW_TO_WRITE_A_PLAN)

@@ -47,7 +47,9 @@ MAX_RATE = 1e6
 """Requests per second."""
 Rate = Annotated[float, Number, Field(gt=0, le=MAX_RATE)]
 HourlyRate = Annotated[float, Number, Field(ge=0, le=MAX_RATE)]
-Tokens = Annotated[int, Number, Field(ge=1, le=10_000_000)]
+MAX_TOKENS = 10_000_000
+"""Of a prompt or an answer."""
+Tokens = Annotated[int, Number, Field(ge=1, le=MAX_TOKENS)]
 Milliseconds = Annotated[float, Number, Field(gt=0, le=1e8)]
 MAX_NETWORK_MS = 10_000.0
 """Of a round trip."""

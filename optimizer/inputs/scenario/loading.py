@@ -1,5 +1,6 @@
 """Scenario files: found by name or path, read, validated, with every problem reported at once by line."""
 
+import os
 import types
 import typing
 from collections.abc import Iterable, Mapping
@@ -11,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.files import STANDARD_INPUT, name_of, read_text
 from optimizer.inputs import scenario as door
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
@@ -45,16 +47,16 @@ def find_scenario(name: str) -> Path:
         InputError: neither exists; names the shipped scenarios.
     """
     path = Path(name)
-    if path.is_file():
+    if os.path.isfile(path) or path == STANDARD_INPUT:
         return path
     shipped = {file.stem: file for file in sorted(shipped_dir("scenarios").glob("*.yaml"))}
     if name in shipped:
         return shipped[name]
-    problem = (
-        "is a folder, not a scenario file" if path.is_dir() else "no such file, and no shipped scenario of that name"
-    )
+    if os.path.lexists(path):
+        # a folder, a device, a link to nothing: whoever reads it says so
+        return path
     hint = did_you_mean(name, shipped) or f"shipped: {', '.join(shipped)}"
-    raise InputError([Finding(name, 0, "", problem, hint)])
+    raise InputError([Finding(name, 0, "", "no such file, and no shipped scenario of that name", hint)])
 
 
 @dataclass(frozen=True)
@@ -141,14 +143,9 @@ def scenario_in(document: Document, folder: Path) -> ScenarioFile:
 
 def read_document(path: Path) -> Document:
     """The scenario's document with its lines. Raises InputError when it can't be read as text or is too large."""
-    try:
-        size = path.stat().st_size
-        if size > MAX_SCENARIO_BYTES:
-            problem = f"{size:,} bytes is more than a scenario may have ({MAX_SCENARIO_BYTES:,})"
-            raise InputError([Finding(str(path), 0, "", problem, "long request lists belong in a trace CSV")])
-        return parse(path.read_text(encoding="utf-8"), str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError([Finding(str(path), 0, "", f"cannot be read as text: {error}")]) from error
+    return parse(
+        read_text(path, MAX_SCENARIO_BYTES, hint_to_size="long request lists belong in a trace CSV"), name_of(path)
+    )
 
 
 def _nearest(field: str, lines: Mapping[str, int]) -> int:
@@ -164,7 +161,7 @@ def _is_echo(detail: ErrorDetails) -> bool:
 
 def _finding(document: Document, detail: ErrorDetails) -> Finding:
     """One pydantic error in the words of the person who wrote the file."""
-    location, hint = tuple(step for step in detail["loc"] if not _is_type_tag(step)), ""
+    location, hint = _written_location(detail), ""
     misfit = detail.get("ctx", {}).get("error")
     if isinstance(misfit, FieldError):
         location = (*location, *misfit.field.split("."))
@@ -190,6 +187,13 @@ def _finding(document: Document, detail: ErrorDetails) -> Finding:
 def _shown(value: object) -> str:
     text = "nothing" if value is None else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _written_location(detail: ErrorDetails) -> Location:
+    """Where it stands in the file; a field nobody knows may be called like a branch of a union."""
+    *above, last = detail["loc"] or ("",)
+    steps = tuple(step for step in above if not _is_type_tag(step))
+    return steps if _is_type_tag(last) and detail["type"] != "extra_forbidden" else (*steps, last)
 
 
 def _is_type_tag(step: str | int) -> bool:

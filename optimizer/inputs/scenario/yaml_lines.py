@@ -18,6 +18,8 @@ MAX_DEPTH = 100
 """Groups and lists inside each other; the library's own recursion ends the process where nothing stops it."""
 
 NUMBER_TAGS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+MAX_DIGITS = 1000
+LONG_NUMBER = re.compile(r"[-+]?[0-9.][0-9a-fA-FxXoO_.:+-]*$")
 AMBIGUOUS_NUMBER = re.compile(r"[-+]?(\d[\d_]*:|0[\d_])")
 """YAML reads 1:40 as 100 (base 60) and 017 as 15 (base 8); nobody who writes them here means that."""
 
@@ -65,6 +67,11 @@ def parse(text: str, file: str) -> Document:
                 raise _error(file, line, "nested too deeply")
             if getattr(event, "anchor", None):
                 raise _error(file, line, "YAML anchors and aliases are not read", "write the value out")
+            tag = getattr(event, "tag", None)
+            if tag:
+                raise _error(file, line, f"YAML tags such as {_short(tag)} are not read", "leave it out")
+            if isinstance(event, yaml.ScalarEvent) and len(event.value) > MAX_DIGITS and LONG_NUMBER.match(event.value):
+                raise _error(file, line, f"a number of {len(event.value):,} digits", "round it")
         node = yaml.compose(text, Loader=Loader)
         content = yaml.load(text, Loader=Loader)
         if node is None:
@@ -92,6 +99,8 @@ def _checked_json(text: str, file: str) -> str:
         raise _error(file, error.lineno, f"broken JSON: {error.msg} (column {error.colno})") from error
     except RecursionError as error:
         raise _error(file, 1, "nested too deeply") from error
+    except ValueError as error:
+        raise _error(file, 1, "holds a number of thousands of digits", "round it") from error
     return text.replace("\t", " ")
 
 
@@ -99,6 +108,10 @@ def _syntax_error(file: str, error: yaml.YAMLError) -> InputError:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = getattr(error, "problem", None) or str(error).splitlines()[0]
     return _error(file, mark.line + 1 if mark else 1, f"broken YAML: {problem}")
+
+
+def _short(tag: str) -> str:
+    return tag.replace("tag:yaml.org,2002:", "!!")[:MAX_DIGITS]
 
 
 def _error(file: str, line: int, problem: str, hint: str = "") -> InputError:

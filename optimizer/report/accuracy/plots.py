@@ -1,5 +1,6 @@
 """Predicted against measured, one panel a metric, on logarithmic axes."""
 
+import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -9,6 +10,7 @@ import pandas as pd
 
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.extras import optional
+from optimizer.base.files import write_bytes
 from optimizer.report.layout.figures import series_style
 
 FORMATS: Final[Mapping[str, Mapping[str, None]]] = {
@@ -79,7 +81,6 @@ def _legend(panels: Any) -> tuple[list[Any], list[str]]:
 
 
 def _save(figure: Any, path: Path) -> None:
-    try:
-        figure.savefig(path, dpi=150, metadata=dict(FORMATS[path.suffix.lower()]))
-    except OSError as error:
-        raise InputError([Finding("--plot", 0, "", f"cannot write {path}: {error.strerror or error}")]) from error
+    kind, drawn = path.suffix.lower(), io.BytesIO()
+    figure.savefig(drawn, format=kind.removeprefix("."), dpi=150, metadata=dict(FORMATS[kind]))
+    write_bytes(path, drawn.getvalue())

@@ -3,7 +3,6 @@
 import csv
 import io
 from datetime import datetime, time
-from pathlib import Path
 
 from optimizer.answers.compare.types import Comparison
 from optimizer.base.extras import optional
@@ -14,13 +13,14 @@ WIDEST_COLUMN = 60
 """Characters beyond which a column is no longer widened for its content."""
 
 
-def write_xlsx(answer: Comparison, output: Path, top: int | None = None) -> None:
-    """Writes the sheet; the same answer gives the same bytes, dated as the catalog is.
+def compare_xlsx(answer: Comparison, top: int | None = None) -> bytes:
+    """The sheet; the same answer gives the same bytes, dated as the catalog is.
 
     Raises:
         InputError: the library that writes spreadsheets is not installed; says how to install it.
     """
-    book = optional("xlsxwriter", extra=SHEET_EXTRA).Workbook(str(output), {"in_memory": True})
+    content = io.BytesIO()
+    book = optional("xlsxwriter", extra=SHEET_EXTRA).Workbook(content, {"in_memory": True})
     book.set_properties({"title": answer.summary, "created": datetime.combine(answer.catalog_as_of, time())})
     sheet, bold = book.add_worksheet(answer.by), book.add_format({"bold": True})
     lines = list(csv.reader(io.StringIO(compare_csv(answer, top))))
@@ -31,6 +31,7 @@ def write_xlsx(answer: Comparison, output: Path, top: int | None = None) -> None
         sheet.set_column(column, column, min(WIDEST_COLUMN, max(len(cell) for cell in cells) + 1))
     sheet.freeze_panes(1, 0)
     book.close()
+    return content.getvalue()
 
 
 def _number(cell: str) -> float | str:

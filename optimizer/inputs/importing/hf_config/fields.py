@@ -1,12 +1,12 @@
 """The fields of a config.json, read strictly: every problem is kept, so that all are reported at once."""
 
-import json
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from optimizer.base.errors import Finding, InputError
+from optimizer.base.files import read_json
 
 TEXT_PARTS: Final = ("text_config", "llm_config", "language_config")
 """Where a multimodal model's configuration describes the part that reads and writes text."""
@@ -23,6 +23,12 @@ MECHANISMS: Final = (
 """Fields that change what a layer holds or keeps. One that is stated and that nobody read is refused, not ignored."""
 
 SHOWN_KINDS: Final = 4
+MOST: Final = 10**9
+"""Of whatever a configuration counts: no vocabulary, width or context has more."""
+LAYERS: Final = ("num_hidden_layers", "num_nextn_predict_layers")
+MOST_LAYERS: Final = 10_000
+"""Each is written out, one by one."""
+SHOWN_CHARACTERS: Final = 60
 
 
 @dataclass
@@ -42,11 +48,11 @@ class Fields:
 
     def count(self, *names: str, least: int = 1, missing: int | None = None) -> int:
         """A whole number under any of these names; `missing` stands for null where that has a meaning."""
-        value = self.get(*names)
+        value, most = self.get(*names), MOST_LAYERS if names[0] in LAYERS else MOST
         if value is None and missing is not None:
             return missing
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            shown = "is missing" if value is None else f"{value!r} is not a whole number from {least}"
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            shown = "is missing" if value is None else f"{_cut(value)} is not a whole number from {least} to {most:,}"
             others = f"elsewhere called {', '.join(names[1:])}" if value is None and names[1:] else ""
             self.refuse(self.stated(*names), shown, others)
             return max(least, 1)
@@ -102,6 +108,11 @@ class Fields:
             raise InputError(self.findings)
 
 
+def _cut(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
+
+
 def _short(value: object) -> str:
     """A field's value on one line: a list of layers as how many there are of each kind."""
     if isinstance(value, dict):
@@ -115,12 +126,7 @@ def _short(value: object) -> str:
 
 def load_json(file: Path) -> dict[str, Any]:
     """The object in a JSON file. Raises InputError: no such file, not JSON, or not an object."""
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError([Finding(str(file), 0, "", "cannot be read", "give the folder that holds it")]) from error
-    except json.JSONDecodeError as error:
-        raise InputError([Finding(str(file), error.lineno, "", f"broken JSON: {error.msg}")]) from error
+    content = read_json(file, "give the folder that holds it")
     if not isinstance(content, dict):
         raise InputError([Finding(str(file), 1, "", "is not a model's configuration")])
     return content

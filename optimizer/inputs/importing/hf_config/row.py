@@ -1,11 +1,13 @@
 """The catalog's row of a model whose config.json is given."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
+from optimizer.base.errors import InputError
 from optimizer.base.units import PARAMS_PER_BILLION
 from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.importing.hf_config.cache import cache_columns
@@ -19,6 +21,7 @@ from optimizer.inputs.importing.hf_config.other_uses import refuse_other_uses
 from optimizer.inputs.importing.hf_config.stored import stored_columns
 from optimizer.inputs.importing.hf_config.vision import vision_params
 
+NOT_A_MODEL: Final = "write the row into models.csv by hand, or mend the file"
 CONFIG_NAME: Final = "config.json"
 QUANTIZATION_NAME: Final = "hf_quant_config.json"
 DIGITS_OF_BILLIONS: Final = 4
@@ -62,6 +65,23 @@ def model_of_config(path: Path, naming: Naming, weight_bits: Mapping[str, float]
     file = path / CONFIG_NAME if path.is_dir() else path
     whole = load_json(file)
     fields = text_fields(file, whole)
+    try:
+        row = _described(fields, whole, file, naming, weight_bits)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # nobody can name every field that another program may have written otherwise: here they meet
+        fields.refuse("", "its fields contradict each other or are of another kind than a model's", NOT_A_MODEL)
+        raise InputError(fields.findings) from error
+    return ReadModel(row, fields.told())
+
+
+def _described(
+    fields: Fields,
+    whole: dict[str, Any],
+    file: Path,
+    naming: Naming,
+    weight_bits: Mapping[str, float],
+) -> Model:
+    """The row; problems are raised where nothing can be read without them being mended."""
     refuse_other_uses(fields, whole, (naming.hf_id, naming.id))
     fields.check()
     family = _family(fields)
@@ -74,7 +94,7 @@ def model_of_config(path: Path, naming: Naming, weight_bits: Mapping[str, float]
     vision, uncounted = vision_params(whole, decoder.hidden)
     fields.refuse_unread()
     fields.check()
-    row = Model.model_validate(
+    return Model.model_validate(
         {
             **{name: getattr(naming, name) for name in ("id", "hf_id", "licence", "source", "as_of")},
             **_counted_columns(decoder, vision),
@@ -85,7 +105,6 @@ def model_of_config(path: Path, naming: Naming, weight_bits: Mapping[str, float]
             "note": "; ".join((*_notes(whole, stored, naming), *uncounted)),
         }
     )
-    return ReadModel(row, fields.told())
 
 
 def _family(fields: Fields) -> ModelFamily:
@@ -116,7 +135,7 @@ def _stored(
 def _quantization_beside(file: Path) -> dict[str, Any] | None:
     """What ModelOpt writes beside a config.json that does not say it."""
     beside = file.parent / QUANTIZATION_NAME
-    entry = load_json(beside).get("quantization") if beside.is_file() else None
+    entry = load_json(beside).get("quantization") if os.path.lexists(beside) else None
     return entry if isinstance(entry, dict) else None
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from optimizer.inputs.importing.hf_config.fields import MOST
+
 PATCH_CHANNELS: Final = 3
 GATED: Final = ("gemma4", "glm", "pixtral", "qwen2_5_vl")
 """Beginnings of the `model_type` of encoders whose networks are gated and have no biases."""
@@ -26,25 +28,28 @@ def vision_params(whole: Mapping[str, Any], text_width: int) -> tuple[int, list[
         return 0, [*notes, "vision_config is not understood: its encoder is not counted"]
     kind = str(vision.get("model_type") or whole.get("model_type") or "")
     gated = kind.startswith(GATED)
-    heads = vision.get("qkv_hidden_size") or (number("head_dim") * number("num_attention_heads") or width)
+    heads = number("qkv_hidden_size") or (number("head_dim") * number("num_attention_heads") or width)
     layer = 4 * width * heads + (3 if gated else 2) * width * wide + (0 if gated else 9 * width + wide)
     patch = number("patch_size")
-    merge = vision.get("spatial_merge_size") or (vision.get("merge_kernel_size") or [1])[0]
+    merge = number("spatial_merge_size", "merge_kernel_size") or 1
     merged = width * merge * merge
     out = number("out_hidden_size", "text_hidden_size") or text_width
     projector = merged * out if gated or merge == 1 else merged * merged + merged * out
     frames = number("temporal_patch_size") or 1
     positions = number("num_position_embeddings") or 2 * number("position_embedding_size")
     positions = positions or number("init_pos_emb_height") * number("init_pos_emb_width")
-    projectors = 1 + len(vision.get("deepstack_visual_indexes") or ())
+    deepstack = vision.get("deepstack_visual_indexes")
+    projectors = 1 + (len(deepstack) if isinstance(deepstack, list) else 0)
     return depth * layer + projectors * projector + (PATCH_CHANNELS * frames * patch**2 + positions) * width, notes
 
 
 class _Numbers:
-    """The whole numbers of a group of fields, 0 where none is stated."""
+    """The whole numbers of a group of fields, 0 where none is stated; of a list its first."""
 
     def __init__(self, group: Mapping[str, Any]) -> None:
         self._group = group
 
     def __call__(self, *names: str) -> int:
-        return next((int(self._group[name]) for name in names if isinstance(self._group.get(name), int)), 0)
+        stated = (self._group.get(name) for name in names)
+        firsts = (value[0] if isinstance(value, list) and value else value for value in stated)
+        return next((int(value) for value in firsts if isinstance(value, int) and 0 < value <= MOST), 0)

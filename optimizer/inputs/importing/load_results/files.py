@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from optimizer.base.errors import Finding, InputError
+from optimizer.base.files import read_text
 from optimizer.inputs.importing.load_results.fields import RunFields
 from optimizer.inputs.scenario.yaml_lines import parse
 
@@ -47,18 +48,7 @@ def runs_of(path: Path) -> tuple[RunFields, ...]:
 
 
 def _text(path: Path) -> str:
-    try:
-        size = path.stat().st_size if path.is_file() else 0
-        if size > MAX_RESULT_BYTES:
-            problem = f"{size:,} bytes is more than a result may have ({MAX_RESULT_BYTES:,})"
-            raise InputError([Finding(str(path), 0, "", problem, "leave out the texts that the model wrote")])
-        if not path.is_file():
-            raise InputError([Finding(str(path), 0, "", "is a folder" if path.is_dir() else "no such file")])
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError([Finding(str(path), 0, "", "is not text in UTF-8")]) from error
-    except (OSError, ValueError) as error:
-        raise InputError([Finding(str(path), 0, "", "cannot be read")]) from error
+    text = read_text(path, MAX_RESULT_BYTES, hint_to_size="leave out the texts that the model wrote")
     if not text.strip():
         raise InputError([Finding(str(path), 0, "", "the file is empty")])
     return text

@@ -1,0 +1,211 @@
+"""Files as commands meet them: read whole and within limits, written beside and renamed, never over what was read.
+
+Whoever reads for a command reads here, so that one place knows what its inputs were and whatever is wrong with a file
+is said in the same words.
+"""
+
+import json
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from optimizer.base.errors import Finding, InputError
+
+STANDARD_INPUT: Final = Path("-")
+MAX_FILE_BYTES: Final = 512_000_000
+"""Of any file that is read whole; some readers take less."""
+
+_inputs: Final[dict[tuple[int, int], Path]] = {}
+"""Device and inode of each file that the running command has read, with its name."""
+_piped: Final[list[bytes]] = []
+"""Standard input, once it was read: nobody can read it twice."""
+
+
+def forget_inputs() -> None:
+    """A command begins: it has read nothing."""
+    _inputs.clear()
+    _piped.clear()
+
+
+def name_of(path: Path) -> str:
+    """The file as messages name it."""
+    return "standard input" if path == STANDARD_INPUT else str(path)
+
+
+def read_text(path: Path, max_bytes: int = MAX_FILE_BYTES, *, hint: str = "", hint_to_size: str = "") -> str:
+    """The text of a file, or of standard input for `-`, without a byte order mark.
+
+    Raises:
+        InputError: as `read_bytes`, or it is not UTF-8.
+    """
+    try:
+        return read_bytes(path, max_bytes, hint=hint, hint_to_size=hint_to_size).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        problem = f"cannot be read as text: byte {error.start} is not UTF-8"
+        raise InputError([Finding(name_of(path), 0, "", problem, hint or "save it as UTF-8")]) from error
+
+
+def read_json(path: Path, hint: str = "") -> Any:
+    """What a JSON file says.
+
+    Args:
+        path: A file, or `-`.
+        hint: How to come by a file that can be read.
+
+    Raises:
+        InputError: as `read_text`, or it is not JSON, or no number or nesting of common size.
+    """
+    text, name = read_text(path, hint=hint), name_of(path)
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError([Finding(name, error.lineno, "", f"broken JSON: {error.msg}", hint)]) from error
+    except RecursionError as error:
+        raise InputError([Finding(name, 0, "", "nested too deeply", hint)]) from error
+    except ValueError as error:
+        # the number of digits that Python reads at all
+        raise InputError([Finding(name, 0, "", "holds a number of thousands of digits", hint)]) from error
+
+
+def read_bytes(path: Path, max_bytes: int = MAX_FILE_BYTES, *, hint: str = "", hint_to_size: str = "") -> bytes:
+    """What a file holds, or standard input for `-`.
+
+    Args:
+        path: A plain file; one that is written without end, or that waits for a writer, is refused unread.
+        max_bytes: More are refused.
+        hint: What to do about a file that cannot be read.
+        hint_to_size: What to do about one that is too large.
+
+    Raises:
+        InputError: no such file, a folder, a device or pipe, too large, or not ours to read.
+    """
+    if path == STANDARD_INPUT:
+        return _standard_input(max_bytes, hint_to_size)
+    try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            is_folder = stat.S_ISDIR(found.st_mode)
+            problem = "is a folder, not a file" if is_folder else "is a device or a pipe, not a plain file"
+            mend = hint if is_folder else "a scenario or a plan may also come from standard input, as -"
+            raise InputError([Finding(str(path), 0, "", problem, mend)])
+        _check_size(path, found.st_size, max_bytes, hint_to_size)
+        content = path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise InputError([Finding(str(path), 0, "", f"cannot be read: {reason(error)}", hint)]) from error
+    _inputs[found.st_dev, found.st_ino] = path
+    return content
+
+
+def _standard_input(max_bytes: int, hint_to_size: str) -> bytes:
+    if not _piped:
+        try:
+            _piped.append(sys.stdin.buffer.read(MAX_FILE_BYTES + 1))
+        except (OSError, ValueError, AttributeError) as error:
+            why = reason(error) if isinstance(error, OSError) else "it is closed"
+            raise InputError([Finding(name_of(STANDARD_INPUT), 0, "", f"cannot be read: {why}")]) from error
+    _check_size(STANDARD_INPUT, len(_piped[0]), max_bytes, hint_to_size)
+    return _piped[0]
+
+
+def _check_size(path: Path, size: int, max_bytes: int, hint: str) -> None:
+    if size > max_bytes:
+        problem = f"{size:,} bytes is more than it may have ({max_bytes:,})"
+        raise InputError([Finding(name_of(path), 0, "", problem, hint)])
+
+
+def reason(error: OSError | ValueError) -> str:
+    """Why the system refused a file, in its own few words."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def check_outputs(outputs: Iterable[Path]) -> None:
+    """Says that results could not be written, or would destroy what was read, before any time is spent on them.
+
+    Raises:
+        InputError: one is a folder, lies in none, may not be written or was read by this command; or two are the same.
+    """
+    findings, before = [], dict[str, Path]()
+    for path in (each for each in outputs if each != STANDARD_INPUT):
+        problem, hint = _problem_of(path)
+        twin = before.setdefault(os.path.realpath(path), path)
+        if twin is not path and not _is_special(path):
+            problem, hint = "would be written twice by this command", "give each result a file of its own"
+        if problem:
+            findings.append(Finding("--output", 0, "", f"{path} {problem}", hint))
+    if findings:
+        raise InputError(findings)
+
+
+def _problem_of(path: Path, *, over_inputs: bool = False) -> tuple[str, str]:
+    """What stands against writing a file, and how to mend it; empty where nothing does."""
+    try:
+        if not path.parent.is_dir():
+            return f"is in {path.parent}, which is not a folder", ""
+        found = path.stat() if path.exists() else None
+    except (OSError, ValueError) as error:
+        return f"cannot be written: {reason(error)}", ""
+    if found is None:
+        return ("", "") if os.access(path.parent, os.W_OK) else ("cannot be written: its folder may not be", "")
+    if stat.S_ISDIR(found.st_mode):
+        return "is a folder", ""
+    if not os.access(path, os.W_OK):
+        return "cannot be written: it is protected", ""
+    read = _inputs.get((found.st_dev, found.st_ino))
+    if read is not None and not over_inputs:
+        return f"is an input of this command, read as {read}", "write to another file"
+    return "", ""
+
+
+def write_text(path: Path, text: str, *, over_inputs: bool = False) -> None:
+    """Writes a result as UTF-8, as `write_bytes` does."""
+    write_bytes(path, text.encode("utf-8", errors="replace"), over_inputs=over_inputs)
+
+
+def write_bytes(path: Path, content: bytes, *, over_inputs: bool = False) -> None:
+    """Writes a file whole or not at all: beside it, then renamed, so that whatever happens one of both is there.
+
+    Args:
+        path: Where a link is, what it leads to is written; a device or a pipe is written to.
+        content: All of it.
+        over_inputs: Whether what the command has read may be written over, as where rows are joined to a file.
+
+    Raises:
+        InputError: it can't be written, or was read by this command; the file is then as it was.
+    """
+    problem, hint = _problem_of(path, over_inputs=over_inputs)
+    if problem:
+        raise InputError([Finding("--output", 0, "", f"{path} {problem}", hint)])
+    try:
+        if _is_special(path):
+            with path.open("wb") as stream:
+                stream.write(content)
+        else:
+            _replace(Path(os.path.realpath(path)), content)
+    except OSError as error:
+        problem = f"{path} cannot be written: {reason(error)}"
+        raise InputError([Finding("--output", 0, "", problem)]) from error
+
+
+def _is_special(path: Path) -> bool:
+    """Whether there is something else than a plain file: a rename would take its place."""
+    return path.parts[1:2] in (("dev",), ("proc",)) or (path.exists() and not path.is_file())
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Nobody ever sees half of the content, and the old file stays until all of the new one is on the disk."""
+    beside = path.with_name(f".optimizer-{os.urandom(6).hex()}")
+    try:
+        with open(beside, "xb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if path.exists():
+            shutil.copymode(path, beside)
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise

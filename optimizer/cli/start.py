@@ -1,0 +1,56 @@
+"""Where `optimizer` starts: an interrupt ends it at once and in words, whatever is being imported or solved."""
+
+import os
+import sys
+from importlib import import_module
+from typing import Final, NoReturn
+
+from optimizer.cli import signals
+
+SIGNALLED: Final = 128
+"""What shells add the signal's number to."""
+NO_OUTPUT: Final = 2
+CURSOR_SHOWN: Final = "\x1b[?25h"
+"""Tells a terminal so: a bar that was being drawn has hidden it."""
+
+
+def main() -> NoReturn:
+    """Runs the command line until it ends or a signal ends it."""
+    code: str | int | None = 0
+    try:
+        signals.listen()
+        # imported by name and here, not above: most of the time of a short command goes by while it is loaded
+        import_module("optimizer.cli.app").main()
+    except SystemExit as ended:
+        code = ended.code
+    except BaseException:
+        if not signals.received:
+            raise
+    if signals.received:
+        _leave()
+    sys.exit(_flushed(code))
+
+
+def _leave() -> NoReturn:
+    """Ends without waiting for anything: a solver may still be at work in its thread, and holds no file open."""
+    signals.ignore()
+    first = signals.received[0]
+    try:
+        sys.stderr.write(f"{CURSOR_SHOWN if sys.stderr.isatty() else ''}{signals.WORDS[first]}\n")
+        sys.stderr.flush()
+    except (OSError, AttributeError):
+        # nobody is there to be told
+        pass
+    os._exit(SIGNALLED + first)
+
+
+def _flushed(code: str | int | None) -> str | int | None:
+    """The code, after what is left to be written was written; another one where it could not be."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        # what is left goes nowhere, without a second complaint as Python ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return code if isinstance(error, BrokenPipeError) else code or NO_OUTPUT
+    return code

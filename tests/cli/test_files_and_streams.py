@@ -1,0 +1,223 @@
+"""Files and streams as users have them: full, closed, protected, links, devices, or the input itself."""
+
+import errno
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.command import Command
+from support.paths import ROOT
+
+from optimizer.base import files
+from optimizer.base.errors import InputError
+
+SCENARIO = """\
+name: small
+workloads:
+  - {name: chat, model: llama-3.1-8b, requests_per_second: 1, input_tokens: 100, output_tokens: 50}
+"""
+BAD = "name: small\nworkloads:\n" + "  - {name: 1}\n" * 100
+
+
+def started(shell: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
+    """A line of a shell in which $O is `optimizer`, in a process of its own."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "O": f"{sys.executable} -m optimizer"}
+    return subprocess.run(
+        ["bash", "-c", shell], cwd=folder, env=environment, capture_output=True, timeout=60, check=False
+    )
+
+
+def test_a_full_disk_leaves_the_old_file(optimizer: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    output = tmp_path / "schema.json"
+    output.write_text("old")
+    monkeypatch.setattr(os, "fsync", full)
+    result = optimizer("schema", "scenario", "--output", str(output))
+    assert (result.code, result.err) == (2, f"error: --output: {output} cannot be written: No space left on device\n")
+    assert output.read_text() == "old"
+    assert os.listdir(tmp_path) == ["schema.json"]
+
+
+def test_what_is_written_has_the_mode_of_what_was_there_and_links_stay(optimizer: Command, tmp_path: Path) -> None:
+    target, link = tmp_path / "target.json", tmp_path / "link.json"
+    target.write_text("old")
+    target.chmod(0o640)
+    link.symlink_to(target.name)
+    assert optimizer("schema", "scenario", "--output", str(link)).code == 0
+    assert link.is_symlink()
+    assert json.loads(target.read_text())["title"]
+    assert target.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("output", ["s.yaml", "./other/../s.yaml", "link.yaml"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["plan", "s.yaml", "--output"],
+        ["plan", "s.yaml", "--certificate"],
+        ["lifecycle", "s.yaml", "--output"],
+        ["report", "s.yaml", "--output"],
+        ["why-not", "s.yaml", "--gpu", "l4", "--output"],
+        ["frontier", "s.yaml", "--sweep", "max_gpus=1:2:2", "--output"],
+        ["compare", "s.yaml", "--by", "gpu", "--output"],
+        ["simulate", "s.yaml", "--output"],
+        ["gate", "s.yaml", "--output"],
+        ["gate", "s.yaml", "--junit"],
+        ["gate", "s.yaml", "--comment"],
+    ],
+    ids=" ".join,
+)
+def test_no_command_writes_over_its_input(
+    command: list[str], output: str, optimizer: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    scenario = tmp_path / "s.yaml"
+    scenario.write_text(SCENARIO)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "link.yaml").symlink_to("s.yaml")
+    result = optimizer(*command, output)
+    assert result.code == 2
+    assert "is an input of this command, read as s.yaml (write to another file)" in result.err
+    assert scenario.read_text() == SCENARIO
+
+
+def test_attached_files_baselines_and_own_catalogs_are_inputs(
+    optimizer: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lengths = "input_tokens: 100, output_tokens: 50"
+    Path("s.yaml").write_text(SCENARIO.replace(f"requests_per_second: 1, {lengths}", "trace: t.csv"))
+    Path("t.csv").write_text("arrived_at_s,input_tokens,output_tokens\n0,100,50\n1,90,40\n")
+    Path("own").mkdir()
+    Path("own/sources.csv").write_text("id,title,licence,as_of\nmine,Mine,none,2026-11-20\n")
+    for arguments in (
+        ("plan", "s.yaml", "--output", "t.csv"),
+        ("catalog", "check", "--catalogs", "own", "--output", "own/sources.csv"),
+        ("catalog", "snapshot", "--catalogs", "own", "--output", "own/sources.csv"),
+        ("validate", "t.csv", "--output", "t.csv"),
+    ):
+        result = optimizer(*arguments)
+        assert result.code == 2, arguments
+    assert "is an input" in optimizer("plan", "s.yaml", "--output", "t.csv").err
+    assert Path("own/sources.csv").read_text().count("\n") == 2
+
+
+def test_two_results_cannot_share_a_file(optimizer: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.yaml").write_text(SCENARIO)
+    result = optimizer("plan", "s.yaml", "--output", "a", "--certificate", "./a")
+    assert (result.code, Path("a").exists()) == (2, False)
+    assert "would be written twice" in result.err
+
+
+def test_a_scenario_comes_from_standard_input(optimizer: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"name: small\n")))
+    result = optimizer("plan", "-")
+    assert (result.code, result.err) == (2, "error: standard input:1: workloads: missing\n")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"deployments": []}')))
+    result = optimizer("verify", "-")
+    assert result.code == 2
+    assert result.err.startswith("error: standard input: not a plan")
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        (".", "is a folder, not a file"),
+        ("/dev/zero", "is a device or a pipe, not a plain file"),
+        ("pipe", "is a device or a pipe, not a plain file"),
+        ("dangling", "cannot be read: No such file or directory"),
+        ("x" * 300, "no such file"),
+        ("x\0y", "no such file"),
+    ],
+    ids=["folder", "device", "pipe", "dangling link", "long name", "NUL"],
+)
+def test_what_is_no_plain_file_is_refused_in_words(
+    name: str, problem: str, optimizer: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    Path("dangling").symlink_to("nowhere")
+    result = optimizer("plan", name)
+    assert result.code == 2
+    assert problem in result.err
+
+
+@pytest.mark.parametrize("command", ["verify", "validate", "gate --baseline", "predict --batch", "simulate"])
+@pytest.mark.parametrize("name", ["/dev/zero", "x" * 300])
+def test_no_reader_hangs_or_breaks_on_a_device(
+    command: str, name: str, optimizer: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.yaml").write_text(SCENARIO)
+    first, *options = command.split()
+    result = optimizer(first, *(["s.yaml"] if first == "gate" else []), *options, name)
+    assert result.code == 2
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "/nowhere/x", "."])
+def test_outputs_that_cannot_be_are_refused(name: str, optimizer: Command) -> None:
+    assert optimizer("schema", "scenario", "--output", name).code == 2
+
+
+def test_a_file_that_is_not_ours_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "mine"
+    path.write_text("old")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(InputError, match="is protected"):
+        files.write_text(path, "new")
+    with pytest.raises(InputError, match="its folder may not be"):
+        files.write_text(tmp_path / "new", "new")
+
+
+def test_findings_are_capped_with_a_count(optimizer: Command, tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(BAD)
+    result = optimizer("plan", str(path))
+    assert result.code == 2
+    assert result.err.count("\n") == 51
+    assert result.err.splitlines()[-1] == "error: 150 more problems like these are not shown"
+
+
+def test_names_cannot_forge_lines_or_move_the_cursor(optimizer: Command, tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(SCENARIO.replace("llama-3.1-8b", r'"llama\x1b[31mEVIL\n error: forged"'))
+    result = optimizer("plan", str(path))
+    assert (result.code, result.err.count("\n")) == (2, 1)
+    assert r"llama\x1b[31mEVIL\n error: forged" in result.err
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        ("$O schema plan > /dev/full", 2, b"error: standard output: cannot be written: No space left on device"),
+        ("$O schema plan >&-", 2, b"error: standard output: cannot be written: it is closed"),
+        ("$O --help > /dev/full", 2, b"No space left on device"),
+        ("$O schema plan 2>&- | head -1; exit ${PIPESTATUS[0]}", 0, b""),
+        ("$O --help | true; exit ${PIPESTATUS[0]}", 0, b""),
+        ("$O plan nosuch 2>&-", 2, b""),
+        ("$O plan nosuch 2> /dev/full", 2, b""),
+        ("$O schema plan >&- 2>&- <&- --output x; code=$?; cat x | head -c 1; exit $code", 0, b""),
+        ("$O plan - <&-", 2, b"error: standard input: cannot be read: it is closed"),
+        ("$O schema plan --output /dev/full", 2, b"/dev/full cannot be written: No space left on device"),
+        ("$O schema plan --output /dev/stdout | head -1 | grep -q '{'", 0, b""),
+    ],
+)
+def test_streams_that_are_full_or_closed_are_no_defect(line: str, code: int, said: bytes, tmp_path: Path) -> None:
+    result = started(line, tmp_path)
+    assert result.returncode == code
+    assert said in result.stderr
+    assert b"Traceback" not in result.stderr
+    assert b"Exception" not in result.stderr
+
+
+def test_a_sign_that_the_terminal_lacks_is_replaced(tmp_path: Path) -> None:
+    result = started("PYTHONIOENCODING=ascii $O catalog show h100-sxm", tmp_path)
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert b"?" in result.stdout
