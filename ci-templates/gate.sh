@@ -2,10 +2,10 @@
 # What a pipeline does for a change: plans the scenarios of the base commit, plans those of the checkout, and compares.
 # Run it in the repository's root; the base commit must be in the clone (fetch-depth: 0). Reads from the environment:
 #   GATE_SCENARIOS  scenario files and folders, separated by spaces
-#   GATE_BASE       the commit to compare with; empty: nothing to compare, budgets and prices only
+#   GATE_BASE       the commit to compare with; empty: nothing to compare, limits on increase are not judged
 #   GATE_CATALOGS   folder of own catalog files, if any
 #   GATE_OUTPUT     folder for gate.json, gate.xml, gate.sarif and comment.md
-# and hands its arguments to `optimizer gate`. Its exit code is that of the gate.
+# and hands its arguments to `optimizer gate`. Its exit code is that of the gate. However it ends, the outputs say so.
 set -euo pipefail
 
 scenarios=()
@@ -45,16 +45,37 @@ plan_base() {
         case "$code" in
             0 | 3 | 4) ;;
             2) echo "the base's ${file#"$base"/} cannot be planned; nothing to compare it with" >&2 ;;
-            *) exit "$code" ;;
+            *)
+                not_evaluated "the base's ${file#"$base"/} could not be planned (exit code $code)"
+                exit "$code"
+                ;;
         esac
     done < <(files_in "$base")
 }
 
 options=(--junit "$output/gate.xml" --sarif "$output/gate.sarif" --comment "$output/comment.md")
 options+=(--format json --output "$output/gate.json" --quiet)
+
+# Writes every output without a verdict, and shows the comment.
+not_evaluated() {
+    optimizer gate "${scenarios[@]}" "${options[@]}" --not-evaluated "$1" || true
+    shown
+}
+
+shown() {
+    [[ ! -f "$output/comment.md" ]] || cat "$output/comment.md"
+}
+
+# What stands where the gate is killed, or its arguments are wrong; whatever comes later writes over it.
+not_evaluated "the gate did not run to its end; the log of this job says more" >/dev/null 2>&1
 [[ -n "$catalogs" ]] && options+=(--catalogs "$catalogs")
 
 if [[ -n "${GATE_BASE:-}" ]]; then
+    if ! git cat-file -e "$GATE_BASE^{commit}" 2>/dev/null; then
+        not_evaluated "the base commit $GATE_BASE is not in this clone; check out with its history (GitHub: fetch-depth: 0, \
+GitLab: GIT_DEPTH: \"0\"); after a forced push the commit before is gone for good: name another base"
+        exit 2
+    fi
     git worktree add --quiet --detach "$base" "$GATE_BASE"
     plan_base
     before=shipped
@@ -64,5 +85,5 @@ fi
 
 code=0
 optimizer gate "${scenarios[@]}" "${options[@]}" "$@" || code=$?
-[[ -f "$output/comment.md" ]] && cat "$output/comment.md"
+shown
 exit "$code"

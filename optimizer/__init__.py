@@ -34,9 +34,10 @@ if TYPE_CHECKING:
     from optimizer.answers.export.export import export_plan
     from optimizer.answers.export.record import Export
     from optimizer.answers.frontier import Frontier, frontier
-    from optimizer.answers.gate.baseline import Baseline, read_baselines
+    from optimizer.answers.gate.baseline import Baseline
     from optimizer.answers.gate.gate import gate
     from optimizer.answers.gate.pin import Pin, pinned
+    from optimizer.answers.gate.reading import read_baselines
     from optimizer.answers.gate.rules import GateLimits
     from optimizer.answers.gate.types import GateReport
     from optimizer.answers.lifecycle.lifecycle import lifecycle

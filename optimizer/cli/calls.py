@@ -42,9 +42,10 @@ if TYPE_CHECKING:
     from optimizer.answers.frontier import frontier as frontier
     from optimizer.answers.frontier import frontier_steps as frontier_steps
     from optimizer.answers.frontier import sweep_of as sweep_of
-    from optimizer.answers.gate.baseline import read_baselines as read_baselines
     from optimizer.answers.gate.gate import gate as gate
+    from optimizer.answers.gate.not_evaluated import not_evaluated as not_evaluated
     from optimizer.answers.gate.pin import pinned as pinned
+    from optimizer.answers.gate.reading import read_baselines as read_baselines
     from optimizer.answers.gate.rules import GateLimits as GateLimits
     from optimizer.answers.gate.types import GateReport as GateReport
     from optimizer.answers.lifecycle.lifecycle import lifecycle as lifecycle

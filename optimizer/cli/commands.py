@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from optimizer.cli.compare import compare as compare
     from optimizer.cli.export import export as export
     from optimizer.cli.frontier import frontier as frontier
-    from optimizer.cli.gate import gate as gate
+    from optimizer.cli.gate.gate import gate as gate
     from optimizer.cli.init import init as init
     from optimizer.cli.lifecycle import lifecycle as lifecycle
     from optimizer.cli.plan import plan as plan

@@ -12,19 +12,20 @@ from support.command import Command
 from support.gate_cases import baseline, judged, scenario, world
 
 from optimizer.answers.catalog.snapshot import snapshot
-from optimizer.answers.gate.baseline import paired, read_baselines
+from optimizer.answers.gate.baseline import paired
 from optimizer.answers.gate.gate import gate
 from optimizer.answers.gate.pin import Pin, pinned
 from optimizer.answers.gate.plan import Planned
+from optimizer.answers.gate.reading import read_baselines
 from optimizer.answers.gate.rules import Case, GateLimits, proof
 from optimizer.answers.gate.types import GateReport
 from optimizer.base.errors import InputError
-from optimizer.cli.gate import exit_code
+from optimizer.cli.gate.gate import exit_code
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.loading import load_scenario_file
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.export import as_json
-from optimizer.report.gate.gate import verdict_line
+from optimizer.report.gate.gate import scenarios_table, verdict_line
 
 
 @pytest.fixture
@@ -125,7 +126,12 @@ def test_several_scenarios_are_held_to_their_total(small: Catalogs, tmp_path: Pa
     report = gate(files, small, GateLimits(max_increase_usd=Decimal(0)), before)
     assert (report.before_usd, report.after_usd, report.verdict) == (Decimal("730.00"), Decimal("730.00"), "kept")
     assert [each.change_usd for each in report.scenarios] == [Decimal("0.00"), Decimal("365.00")]
-    assert any("its scenario three is gone" in each.text for each in report.warnings)
+    assert [(each.scenario, each.before_usd) for each in report.removed] == [("three", Decimal("365.00"))]
+    assert [each.new for each in report.scenarios] == [False, True]
+    told = [each.text for each in report.warnings]
+    assert any(text.startswith("three was removed; ") for text in told)
+    assert any(text.startswith("two is new, ") for text in told)
+    assert any(row[0] == "three" and "removed" in row for row in scenarios_table(report).rows)
     alone = gate(files, small, GateLimits(max_increase_usd=Decimal(364)), before[:1])
     assert rules(alone) == ["max_increase_usd"]
     assert gate(files, small, GateLimits(max_increase_percent=Decimal(0)), before[:1]).verdict == "broken"
@@ -154,13 +160,34 @@ def test_two_baselines_of_one_scenario_are_refused(small: Catalogs, tmp_path: Pa
         read_baselines([tmp_path])
 
 
-def test_limits_without_a_baseline_and_names_that_stand_twice_are_refused(small: Catalogs, tmp_path: Path) -> None:
+def test_a_removed_scenario_is_no_change_of_another(small: Catalogs, tmp_path: Path) -> None:
+    one, two, three = (scenario(tmp_path, name) for name in ("one", "two", "three"))
+    report = gate([one, two], small, GateLimits(), tuple(baseline(file, small) for file in (one, two, three)))
+    (cause,) = report.causes
+    assert (cause.cause, cause.change_usd, cause.text) == ("scenario", Decimal("-365.00"), "three was removed")
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_where_nothing_is_compared_limits_on_increase_are_skipped_and_budgets_hold(
+    asked: bool, small: Catalogs, tmp_path: Path
+) -> None:
+    limits = GateLimits(max_monthly_usd=Decimal(1), max_increase_percent=Decimal(5), max_increase_usd=Decimal(5))
+    report = gate([scenario(tmp_path)], small, limits, () if asked else None)
+    assert rules(report) == ["max_monthly_usd"]
+    skipped = [ruling.rule for ruling in report.rules if ruling.state == "skipped"]
+    assert skipped == ["max_increase_usd", "max_increase_percent"]
+    told = [each.text for each in report.warnings]
+    assert all(any(text.startswith(f"{rule} is not judged") for text in told) for rule in skipped)
+    assert report.scenarios[0].new == asked == any("every scenario is new" in text for text in told)
+
+
+def test_names_that_stand_twice_are_refused(small: Catalogs, tmp_path: Path) -> None:
     file = scenario(tmp_path)
     (tmp_path / "copy.yaml").write_text(Path(file.document.file).read_text())
     files = [file, load_scenario_file(tmp_path / "copy.yaml")]
     with pytest.raises(InputError) as refused:
         gate(files, small, GateLimits(max_increase_percent=Decimal(5)))
-    assert [finding.field or finding.file for finding in refused.value.findings] == ["--max-increase-percent", "name"]
+    assert [finding.field for finding in refused.value.findings] == ["name"]
 
 
 def test_the_command_keeps_and_refuses(

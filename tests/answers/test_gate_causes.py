@@ -8,6 +8,7 @@ import pytest
 from support.gate_cases import amounts, baseline, judged, scenario, world
 
 from optimizer.answers.gate.baseline import Baseline, GatePlan
+from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.record.origin import inputs_of
 
@@ -95,10 +96,25 @@ def test_what_cannot_be_told_apart_says_so(small: Catalogs, tmp_path: Path) -> N
     (cause,) = report.causes
     assert (cause.cause, cause.together_with, cause.change_usd) == ("calibration", ["program"], Decimal("65.00"))
     assert cause.share_percent == 100
-    assert amounts(judged(file, small, cheaper)) == {"program": Decimal("65.00")}
     unreadable = told(cheaper, scenario={"name": "x"}, scenario_sha256="0" * 64, program="0.0.1")
     blamed = judged(file, small, unreadable)
     assert [(each.cause, each.together_with) for each in blamed.causes] == [("program", ["scenario"])]
+
+
+def test_equal_inputs_with_another_cost_are_an_edited_file(small: Catalogs, catalogs: Catalogs, tmp_path: Path) -> None:
+    """Told by solving again: on today's catalogs, or on those of the baseline where they are at hand."""
+    file = scenario(tmp_path)
+    before = baseline(file, small)
+    cheaper = replace(before, plan=before.plan.model_copy(update={"monthly_cost_usd": Decimal("300.00")}))
+    with pytest.raises(InputError, match=r"support\.json: monthly_cost_usd: 300\.00, .* costs 365\.00"):
+        judged(file, small, cheaper)
+    today = slower(world(catalogs, l4="0.60", l40s="1.60"))
+    with pytest.raises(InputError, match=r"300\.00, .* costs 365\.00"):
+        judged(file, today, cheaper, old=small)
+    unproven = replace(cheaper, plan=cheaper.plan.model_copy(update={"outcome": "feasible"}))
+    report = judged(file, small, unproven)
+    assert amounts(report) == {"program": Decimal("65.00")}
+    assert "the same inputs and program" in report.causes[0].text
 
 
 def test_a_plan_that_records_nothing_is_compared_without_causes(small: Catalogs, tmp_path: Path) -> None:

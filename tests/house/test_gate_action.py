@@ -44,13 +44,28 @@ def git(repository: Path, *arguments: str) -> str:
 
 def written(repository: Path, rate: str, price: str) -> str:
     """Commits a state of the repository; returns the commit."""
-    (repository / "scenarios").mkdir(exist_ok=True)
-    (repository / "prices").mkdir(exist_ok=True)
-    (repository / "scenarios" / "support.yaml").write_text(SCENARIO.format(rate=rate))
-    (repository / "prices" / "offers.csv").write_text(OFFERS + ROW.format(price=price))
-    git(repository, "add", "scenarios", "prices")
-    git(repository, "commit", "--quiet", "--message", f"{rate} requests/s at {price}")
+    files = {
+        "scenarios/support.yaml": SCENARIO.format(rate=rate),
+        "prices/offers.csv": OFFERS + ROW.format(price=price),
+    }
+    return committed(repository, files)
+
+
+def committed(repository: Path, files: dict[str, str]) -> str:
+    for name, text in files.items():
+        (repository / name).parent.mkdir(exist_ok=True)
+        (repository / name).write_text(text)
+    git(repository, "add", *files)
+    git(repository, "commit", "--quiet", "--message", "another state")
     return git(repository, "rev-parse", "HEAD")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    folder = tmp_path / "fleet"
+    folder.mkdir()
+    git(folder, "init", "--quiet", "--initial-branch", "main")
+    return folder
 
 
 def gated(repository: Path, base: str, *options: str) -> tuple[int, Path]:
@@ -72,10 +87,7 @@ def gated(repository: Path, base: str, *options: str) -> tuple[int, Path]:
 
 
 @pytest.mark.slow("plans two commits of a repository through the shell")
-def test_a_pull_request_is_told_what_it_costs_and_what_prices_did(tmp_path: Path) -> None:
-    repository = tmp_path / "fleet"
-    repository.mkdir()
-    git(repository, "init", "--quiet", "--initial-branch", "main")
+def test_a_pull_request_is_told_what_it_costs_and_what_prices_did(repository: Path) -> None:
     base = written(repository, rate="2", price="0.20")
     written(repository, rate="20", price="0.25")
     code, results = gated(repository, base, "--max-increase-percent", "50")
@@ -94,6 +106,106 @@ def test_a_pull_request_is_told_what_it_costs_and_what_prices_did(tmp_path: Path
     assert ET.parse(results / "gate.xml").getroot().get("failures") == "1"
     assert json.loads((results / "gate.sarif").read_text())["version"] == "2.1.0"
     assert git(repository, "worktree", "list").count("\n") == 0
+
+
+@pytest.mark.slow("plans a scenario through the shell")
+@pytest.mark.parametrize("first", ["pull request", "push"])
+def test_the_first_day_has_nothing_to_compare_with_and_holds_budgets(repository: Path, first: str) -> None:
+    before = committed(repository, {"README.md": "A fleet."})
+    written(repository, rate="2", price="0.20")
+    base = before if first == "pull request" else ""
+    code, results = gated(repository, base, "--max-increase-percent", "10", "--max-monthly-usd", "1")
+    assert code == 1
+    said = json.loads((results / "gate.json").read_text())
+    assert [reason["rule"] for reason in said["reasons"]] == ["max_monthly_usd"]
+    assert [rule["rule"] for rule in said["rules"] if rule["state"] == "skipped"] == ["max_increase_percent"]
+    assert said["scenarios"][0]["new"] == (first == "pull request")
+    root = ET.parse(results / "gate.xml").getroot()
+    assert (root.get("failures"), len(list(root.iter("skipped")))) == ("1", 1)
+    comment = (results / "comment.md").read_text()
+    assert "max\\_increase\\_percent is not judged: there is no plan to compare with" in comment
+    assert ("every scenario is new" in comment) == (first == "pull request")
+
+
+@pytest.mark.slow("plans a scenario through the shell")
+def test_what_no_plan_meets_is_told_in_every_form(repository: Path) -> None:
+    base = committed(repository, {"README.md": "A fleet."})
+    written(repository, rate="2", price="0.20")
+    impossible = SCENARIO.format(rate=2).replace("ttft_ms: 800", "ttft_ms: 0.1")
+    committed(repository, {"scenarios/support.yaml": impossible})
+    code, results = gated(repository, base, "--max-monthly-usd", "20000")
+    assert code == 3
+    assert "**no\\_plan**" in (results / "comment.md").read_text().replace("**no_plan**", "**no\\_plan**")
+    assert json.loads((results / "gate.sarif").read_text())["runs"][0]["results"][0]["ruleId"] == "no_plan"
+    root = ET.parse(results / "gate.xml").getroot()
+    assert (root.get("failures"), root.get("errors")) == ("1", "0")
+
+
+@pytest.mark.parametrize(
+    ("case", "says", "file", "line"),
+    [
+        ("a base that is not in the clone", "fetch-depth: 0", "scenarios", 1),
+        ("a scenario that cannot be read", "unknown field", "scenarios/support.yaml", 5),
+        ("an option that is no number", "did not run to its end", "scenarios", 1),
+    ],
+)
+def test_a_gate_that_cannot_judge_leaves_no_verdict_of_before(
+    repository: Path, case: str, says: str, file: str, line: int
+) -> None:
+    written(repository, rate="2", price="0.20")
+    base, options = "", ()
+    if case.startswith("a base"):
+        base = "0123456789" * 4
+    elif case.startswith("a scenario"):
+        wrong = SCENARIO.format(rate=2).replace("requests_per_second", "requests_a_second")
+        committed(repository, {"scenarios/support.yaml": wrong})
+    else:
+        options = ("--max-monthly-usd", "much")
+    results = repository.parent / "results"
+    results.mkdir()
+    for name in ("comment.md", "gate.json", "gate.xml", "gate.sarif"):
+        (results / name).write_text("kept, yesterday")
+    code, results = gated(repository, base, *options)
+    assert code == 2
+    comment = (results / "comment.md").read_text()
+    assert comment.startswith("<!-- optimizer-gate -->\n\n### ❌ Gate not evaluated: ")
+    assert says in comment
+    root = ET.parse(results / "gate.xml").getroot()
+    assert (root.get("tests"), root.get("errors"), root.get("failures")) == ("1", "1", "0")
+    (run,) = json.loads((results / "gate.sarif").read_text())["runs"]
+    assert run["invocations"] == [{"executionSuccessful": False}]
+    place = run["results"][0]["locations"][0]["physicalLocation"]
+    assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == (file, line)
+    assert json.loads((results / "gate.json").read_text())["verdict"] == "not_evaluated"
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("read_only", [True, False])
+def test_the_comment_is_updated_and_a_token_that_may_not_write_breaks_nothing(
+    tmp_path: Path, known: bool, read_only: bool
+) -> None:
+    steps = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]
+    (step,) = (step for step in steps if step.get("name") == "Comment")
+    calls = tmp_path / "calls"
+    fake = tmp_path / "gh"
+    listing = "echo 7; echo 9" if known else "true"
+    write = "exit 1" if read_only else f'echo "$*" >> {calls}'
+    fake.write_text(f'#!/bin/sh\ncase "$*" in *--method*) {write} ;; *) {listing} ;; esac\n')
+    fake.chmod(0o755)
+    environment = os.environ | {
+        "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
+        "FOLDER": str(tmp_path / "absent"),
+        "GITHUB_REPOSITORY": "someone/fleet",
+        "NUMBER": "5",
+    }
+    shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+    call = subprocess.run(shell, env=environment, check=False, capture_output=True, text=True)
+    assert call.returncode == 0, call.stderr
+    assert ("read-only token" in call.stdout) == read_only
+    assert (tmp_path / "absent" / "comment.md").read_text().startswith("<!-- optimizer-gate -->\n\n### ❌ Gate not")
+    if not read_only:
+        wanted = "--method PATCH repos/someone/fleet/issues/comments/7" if known else "--method POST"
+        assert wanted in calls.read_text()
 
 
 def test_the_action_and_the_hook_call_what_there_is() -> None:

@@ -1,27 +1,28 @@
-"""Plans of earlier runs to compare with: read leniently, for other versions wrote them, and paired with scenarios."""
+"""Plans of earlier runs to compare with: the fields that matter, since other versions wrote them, and their pairing."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
-from typing import Final
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from optimizer.base.errors import Finding, InputError
-from optimizer.base.files import read_text
 from optimizer.inputs.scenario.policy import InForce
 from optimizer.plan.record.fields import Outcome
 from optimizer.plan.record.origin import PlanInputs
-
-WRITTEN_BY: Final = "write it with optimizer plan SCENARIO --format json --output FILE"
 
 
 class Lenient(BaseModel):
     """A record of which only these fields matter."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+Money = Annotated[Decimal, Field(ge=0, le=10**12, allow_inf_nan=False)]
+"""US dollars of a month or an hour; more than all the world's machines cost is a slip."""
+Amount = Annotated[float, Field(ge=0, le=10**18, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0, le=10**9)]
 
 
 class GateDeployment(Lenient):
@@ -34,25 +35,27 @@ class GateDeployment(Lenient):
     instance_type: str
     pricing_term: str
     gpu: str
-    gpus_per_replica: int
+    gpus_per_replica: Count
     engine: str
     precision: str
     kv_precision: str
-    replicas: int
-    monthly_cost_usd: Decimal
+    replicas: Count
+    monthly_cost_usd: Money
     pool: str = ""
-    commitment_months: int = 0
-    gpus_per_instance: int = 0
-    tensor_parallel: int = 0
-    pipeline_parallel: int = 0
+    commitment_months: Count = 0
+    gpus_per_instance: Count = 0
+    tensor_parallel: Count = 0
+    pipeline_parallel: Count = 0
 
 
 class GatePurchase(Lenient):
     """Instances of an offer as a plan pays for them."""
 
     offer: str
-    price_usd_per_hour: Decimal
-    instance_hours_per_month: float
+    price_usd_per_hour: Money
+    storage_usd_per_hour: Money = Decimal(0)
+    instance_hours_per_month: Amount
+    monthly_cost_usd: Money | None = None
 
 
 class GateApiUse(Lenient):
@@ -63,9 +66,9 @@ class GateApiUse(Lenient):
     workload: str
     request_class: str
     model: str
-    requests_per_month: float
-    monthly_cost_usd: Decimal
-    usd_per_request: Decimal
+    requests_per_month: Amount
+    monthly_cost_usd: Money
+    usd_per_request: Money
 
     @property
     def name(self) -> str:
@@ -73,17 +76,48 @@ class GateApiUse(Lenient):
         return f"{self.provider}/{self.api}"
 
 
+class GateMigration(Lenient):
+    """What it costs once to change to the plan."""
+
+    one_time_cost_usd: Money
+
+
+class GateCosts(Lenient):
+    """The bill by kind; the others are parts of these."""
+
+    compute_usd: Money
+    storage_usd: Money | None = None
+    egress_usd: Money | None = None
+    serverless_usd: Money = Decimal(0)
+    migration_usd: Money = Decimal(0)
+
+
+class GateSimplicity(Lenient):
+    """Whether no simpler plan is near."""
+
+    proven: bool
+
+
 class GatePlan(Lenient):
     """What runs and what it costs: a plan as far as two plans can be compared."""
 
+    schema_version: int
     scenario: str
     outcome: Outcome
-    monthly_cost_usd: Decimal | None
+    monthly_cost_usd: Money | None
     deployments: tuple[GateDeployment, ...]
     purchases: tuple[GatePurchase, ...] = ()
     hosted: tuple[GateApiUse, ...] = ()
+    migration: GateMigration | None = None
+    costs: GateCosts | None = None
+    simplicity: GateSimplicity | None = None
     inputs: PlanInputs | None = None
     """None in plans of versions that did not record them."""
+
+    @property
+    def proven(self) -> bool:
+        """Whether every search for it came to its end, so that the same inputs give the same plan."""
+        return self.outcome == "optimal" and (self.simplicity is None or self.simplicity.proven)
 
 
 @dataclass(frozen=True)
@@ -109,41 +143,6 @@ class Baseline:
             named = d.model_dump(include=set(InForce.model_fields) - {"replicas"})
             counts[tuple(sorted(named.items()))] += d.replicas
         return tuple(InForce.model_validate({**dict(key), "replicas": count}) for key, count in sorted(counts.items()))
-
-
-def read_baselines(paths: Iterable[Path]) -> tuple[Baseline, ...]:
-    """Plans of before.
-
-    Args:
-        paths: Files of `optimizer plan --format json`, and folders of them.
-
-    Returns:
-        The plans with their files, sorted by scenario.
-
-    Raises:
-        InputError: a file cannot be read, is not a plan, or two are of the same scenario; all problems at once.
-    """
-    findings: list[Finding] = []
-    found: dict[str, Baseline] = {}
-    for path in (each for given in paths for each in (sorted(given.glob("*.json")) if given.is_dir() else [given])):
-        try:
-            baseline = Baseline(str(path), GatePlan.model_validate_json(read_text(path, hint=WRITTEN_BY)))
-            # figures beyond what may run are found now, with the file at hand
-            tuple(baseline.running)
-        except InputError as error:
-            findings.extend(error.findings)
-        except ValidationError as error:
-            first = error.errors()[0]
-            field = ".".join(map(str, first["loc"]))
-            findings.append(Finding(str(path), 0, field, f"not a plan: {first['msg']}", WRITTEN_BY))
-        else:
-            twin = found.setdefault(baseline.plan.scenario, baseline)
-            if twin is not baseline:
-                problem = f"{twin.file} is a plan of the same scenario, {baseline.plan.scenario}"
-                findings.append(Finding(str(path), 0, "scenario", problem, "give one baseline for each scenario"))
-    if findings:
-        raise InputError(findings)
-    return tuple(found[name] for name in sorted(found))
 
 
 def paired(names: Sequence[str], baselines: Sequence[Baseline]) -> tuple[dict[str, Baseline], tuple[Baseline, ...]]:

@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 from pydantic import ValidationError
 
 from optimizer.answers.gate.baseline import Baseline
+from optimizer.answers.gate.believing import refuse_other_cost, refuse_other_prices
 from optimizer.answers.gate.types import CAUSES, Cause, CauseName
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.records import Catalogs
@@ -43,6 +44,8 @@ WHAT: Final[dict[CauseName, str]] = {
 NOT_RECORDED: Final = (
     "the baseline does not record what it was made from; plan it again to see what a change comes from"
 )
+SAME_PROGRAM: Final = "the same inputs and program: what runs was kept and bought anew, or a search ended elsewhere"
+NAMED: Final = 5
 TELL_APART: Final = "--baseline-catalogs with the catalogs of the baseline tells them apart"
 
 
@@ -54,11 +57,13 @@ class Shares:
         amounts: By cause.
         together: Other causes that an amount may come from, too.
         notes: What is not known, in words.
+        words: What happened, where more is known than which input changed: scenarios by name.
     """
 
     amounts: Mapping[CauseName, Decimal] = field(default_factory=dict)
     together: Mapping[CauseName, Sequence[CauseName]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    words: Mapping[CauseName, tuple[str, ...]] = field(default_factory=dict)
 
     def causes(self, total: Decimal | None) -> list[Cause]:
         """Those that made a difference, in the published order, each with its words and its share of the total."""
@@ -68,12 +73,18 @@ class Shares:
                 together_with=list(others),
                 change_usd=self.amounts[name],
                 share_percent=float(self.amounts[name] / total * 100) if total else None,
-                text="; ".join(WHAT[each] for each in (name, *others)),
+                text="; ".join(words for each in (name, *others) for words in self._words(each)),
             )
             for name in sorted(self.amounts, key=CAUSES.index)
             for others in [self.together.get(name, ())]
             if self.amounts[name] or others
         ]
+
+    def _words(self, cause: CauseName) -> Sequence[str]:
+        """What happened, the first few of what has names."""
+        named = self.words.get(cause, ())
+        rest = len(named) - NAMED
+        return (*named[:NAMED], *([f"and {rest} more"] if rest > 0 else [])) or (WHAT[cause],)
 
 
 @dataclass(frozen=True)
@@ -87,7 +98,8 @@ class CostChange:
         before_usd: A month of the baseline.
         baseline: The plan of before.
         old_catalogs: What the baseline was made on, where it is at hand.
-        planned_usd: Solves again.
+        planned_usd: Solves again, what runs before staying where it costs little more.
+        afresh_usd: Solves as the baseline was, as if nothing ran; None where anything about the plan is not proven.
     """
 
     scenario: Scenario
@@ -97,15 +109,32 @@ class CostChange:
     baseline: Baseline
     old_catalogs: Catalogs | None
     planned_usd: PlannedUsd
+    afresh_usd: PlannedUsd
+
+
+def changed_inputs(baseline: Baseline, scenario: Scenario, catalogs: Catalogs) -> list[CauseName] | None:
+    """Those that are not what the baseline was made from; None where it does not record that."""
+    made, today = baseline.plan.inputs, inputs_of(scenario, catalogs)
+    if made is None:
+        return None
+    return [name for name in CAUSES if getattr(made, RECORDED[name]) != getattr(today, RECORDED[name])]
 
 
 def shares(case: CostChange) -> Shares:
-    """The difference by cause; only inputs that changed are named."""
-    made = case.baseline.plan.inputs
-    if made is None:
+    """The difference by cause; only inputs that changed are named.
+
+    Raises:
+        InputError: the baseline does not cost what its own inputs cost.
+    """
+    made, changed = case.baseline.plan.inputs, changed_inputs(case.baseline, case.scenario, case.catalogs)
+    if made is None or changed is None:
         return Shares(notes=(NOT_RECORDED,))
-    today = inputs_of(case.scenario, case.catalogs)
-    changed = [name for name in CAUSES if getattr(made, RECORDED[name]) != getattr(today, RECORDED[name])]
+    if "prices" not in changed:
+        refuse_other_prices(case.baseline, case.catalogs)
+    if not changed:
+        if case.now_usd != case.before_usd:
+            refuse_other_cost(case.baseline, case.afresh_usd(case.scenario, case.catalogs))
+        return Shares({"program": case.now_usd - case.before_usd}, words={"program": (SAME_PROGRAM,)})
     if changed in ([], ["scenario"]):
         cause: CauseName = changed[0] if changed else "program"
         return Shares({cause: case.now_usd - case.before_usd})
@@ -139,6 +168,7 @@ def _stepwise(case: CostChange, scenario: Scenario, changed: Sequence[CauseName]
     """Each cause's own share, from the catalogs of the baseline to those of today; None where a step has no plan."""
     if case.old_catalogs is None:
         return None
+    refuse_other_prices(case.baseline, case.old_catalogs)
     calibrated = replace(case.old_catalogs, calibration=case.catalogs.calibration)
     exchanged: dict[CauseName, Catalogs] = {
         "program": case.old_catalogs,
@@ -153,8 +183,11 @@ def _stepwise(case: CostChange, scenario: Scenario, changed: Sequence[CauseName]
         after = old_today if name == steps[-1] else case.planned_usd(scenario, exchanged[name])
         if after is None:
             return None
+        if name == "program" and name not in changed and after != cost:
+            refuse_other_cost(case.baseline, case.afresh_usd(scenario, case.old_catalogs))
         amounts[name], cost = after - cost, after
-    return Shares({name: amount for name, amount in amounts.items() if name in changed or amount})
+    words: dict[CauseName, tuple[str, ...]] = {} if "program" in changed else {"program": (SAME_PROGRAM,)}
+    return Shares({name: amount for name, amount in amounts.items() if name in changed or amount}, words=words)
 
 
 def _at_prices_of(old: Catalogs, new: Catalogs) -> Catalogs:
@@ -216,11 +249,15 @@ def merged(parts: Iterable[Shares]) -> Shares:
     """The differences of several scenarios added up by cause."""
     amounts: dict[CauseName, Decimal] = {}
     together: dict[CauseName, list[CauseName]] = {}
+    words: dict[CauseName, tuple[str, ...]] = {}
     for part in parts:
         for name, amount in part.amounts.items():
             amounts[name] = amounts.get(name, Decimal(0)) + amount
             together[name] = list(dict.fromkeys([*together.get(name, []), *part.together.get(name, ())]))
-    return Shares(amounts, together)
+        moved = {name for name, amount in part.amounts.items() if amount}
+        for name in moved.union(*(part.together.get(each, ()) for each in moved)):
+            words[name] = tuple(dict.fromkeys([*words.get(name, ()), *part.words.get(name, (WHAT[name],))]))
+    return Shares(amounts, together, words=words)
 
 
 def _listed(names: Sequence[CauseName]) -> str:

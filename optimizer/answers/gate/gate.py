@@ -1,24 +1,26 @@
 """A verdict for a pipeline: scenarios planned today, held against budgets and the plans of before, told by cause."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from typing import Final
 
 from optimizer.answers.gate.baseline import Baseline, paired
-from optimizer.answers.gate.causes import CostChange, PlannedUsd, Shares, merged, shares
+from optimizer.answers.gate.causes import CostChange, Shares, changed_inputs, merged, shares
 from optimizer.answers.gate.changes import changes, edits, line_of
 from optimizer.answers.gate.pin import Pin
-from optimizer.answers.gate.plan import planned, planned_usd
-from optimizer.answers.gate.rules import Case, GateLimits, Verdict, ages_days, budgets, proof, sound_prices
-from optimizer.answers.gate.types import RULES, Gated, GateReport, Reason, Ruling, Warned
+from optimizer.answers.gate.plan import afresh_usd, planned, planned_usd
+from optimizer.answers.gate.remarks import came_and_went, let_through, not_judged, old_prices
+from optimizer.answers.gate.rules import Case, GateLimits, Verdict, budgets, proof, sound_prices
+from optimizer.answers.gate.types import RULES, Gated, GateReport, Reason, Removed, Ruling, Warned
 from optimizer.base.clock import Clock
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.loading import ScenarioFile
+from optimizer.inputs.scenario.policy import InForce
 from optimizer.plan.record.origin import inputs_of
 
 SAME_CATALOGS: Final = ("prices_sha256", "catalog_sha256", "calibration_sha256")
@@ -28,7 +30,7 @@ def gate(
     files: Sequence[ScenarioFile],
     catalogs: Catalogs,
     limits: GateLimits,
-    baselines: Sequence[Baseline] = (),
+    baselines: Sequence[Baseline] | None = None,
     *,
     old_catalogs: Catalogs | None = None,
     pin: Pin | None = None,
@@ -42,7 +44,7 @@ def gate(
         files: The scenarios, their names distinct.
         catalogs: What is known today.
         limits: What is demanded, and what is let through.
-        baselines: Plans of before.
+        baselines: Plans of before; none of a scenario makes it new, None compares nothing.
         old_catalogs: What the baselines were made on, where it is at hand.
         pin: What the catalogs were held to.
         time_limit_s: For all of it.
@@ -54,51 +56,99 @@ def gate(
         The verdict with its reasons, every rule that was applied, and each scenario beside its baseline.
 
     Raises:
-        InputError: a scenario names what the catalogs do not know, two share a name, or a limit lacks its baseline.
+        InputError: a scenario names what the catalogs do not know, two share a name, or a baseline does not cost what
+            its own inputs cost.
         VerificationFailed: a plan did not survive independent arithmetic.
     """
-    _refuse_unusable(files, catalogs, limits, baselines)
-    claimed, orphans = paired([file.scenario.name for file in files], baselines)
-    begin = progress or silent
-    clock, cases = Clock(time_limit_s), []
-    for number, file in enumerate(files):
-        begin(file.scenario.name)
-        # what is left in equal shares for the plans still to be made, and one for where differences come from
-        in_turn = clock.share(1 / (len(files) - number + 1)).part(work_limit=work_limit)
-        baseline = claimed.get(file.scenario.name)
-        # what ran before stays while it is as good as the cheapest: prices that move by little swap no fleet
-        plan = planned(file.scenario, catalogs, in_turn, baseline.running if baseline else ())
-        cases.append(Case(file, plan, baseline, compared=bool(baselines)))
-    parts = []
-    for number, case in enumerate(cases):
-        in_turn = clock.share(1 / (len(cases) - number)).part(work_limit=work_limit)
-        running = case.baseline.running if case.baseline else ()
-        again = partial(planned_usd, clock=in_turn, running=running)
-        parts.append(_shares(case, catalogs, old_catalogs, again))
+    _refuse_unusable(files, catalogs)
+    clock = Clock(time_limit_s)
+    cases, removed = _planned(files, catalogs, baselines, clock, work_limit=work_limit, progress=progress or silent)
+    parts = _caused(cases, catalogs, old_catalogs, clock, work_limit=work_limit)
     gated = [_gated(case, catalogs, part) for case, part in zip(cases, parts, strict=True)]
-    gone = sum((each.usd for each in orphans), Decimal(0))
-    total = _total(gated, gone if baselines else None)
-    verdicts = list(budgets(limits, total.before_usd, total.after_usd))
-    for case in cases:
-        verdicts += [*proof(case), *sound_prices(case, catalogs, limits)]
-    broken = [verdict for verdict in verdicts if verdict.state(limits) == "broken"]
-    drift = [Warned(rule=None, scenario=None, text=text) for text in (pin.drift if pin else ())]
-    remarks = [*drift, *_old_prices(cases, catalogs, limits), *_uncompared(orphans)]
-    by_cause = merged([*parts, Shares({"scenario": -gone})])
+    total = _total(gated, removed, compared=bool(baselines))
+    by_cause = merged([*parts, _gone(removed)])
+    verdicts = [
+        *budgets(limits, total.before_usd, total.after_usd),
+        *(verdict for case in cases for verdict in (*proof(case), *sound_prices(case, catalogs, limits))),
+    ]
+    broken = sorted(
+        (verdict for verdict in verdicts if verdict.state(limits) == "broken"),
+        key=lambda verdict: list(RULES).index(verdict.rule),
+    )
     return GateReport(
         verdict="broken" if broken else "kept",
-        reasons=[_reason(each, cases, gated) for each in sorted(broken, key=lambda each: list(RULES).index(each.rule))],
+        reasons=[_reason(each, cases, gated) for each in broken],
         before_usd=total.before_usd,
         after_usd=total.after_usd,
         change_usd=total.change_usd,
         change_percent=total.change_percent,
         causes=[] if total.change_usd is None else by_cause.causes(total.change_usd),
-        warnings=[*_let_through(verdicts, limits), *remarks],
+        warnings=[
+            *not_judged(verdicts),
+            *let_through(verdicts, limits),
+            *(Warned(rule=None, scenario=None, text=text) for text in (pin.drift if pin else ())),
+            *old_prices(cases, catalogs, limits),
+            *came_and_went(gated, removed),
+        ],
         rules=[Ruling(rule=v.rule, scenario=v.scenario, state=v.state(limits), text=v.text) for v in verdicts],
         scenarios=gated,
+        removed=removed,
         catalogs_as_of=str(catalogs.as_of),
         pin=pin.sha256 if pin else None,
     )
+
+
+def _planned(
+    files: Sequence[ScenarioFile],
+    catalogs: Catalogs,
+    baselines: Sequence[Baseline] | None,
+    clock: Clock,
+    *,
+    work_limit: int | None,
+    progress: Progress,
+) -> tuple[list[Case], list[Removed]]:
+    """Every scenario planned today beside its plan of before, and the plans of before that no scenario claims."""
+    claimed, orphans = paired([file.scenario.name for file in files], baselines or ())
+    cases = []
+    for number, file in enumerate(files):
+        name = file.scenario.name
+        progress(name)
+        # what is left in equal shares for the plans still to be made, and one for where differences come from
+        in_turn = clock.share(1 / (len(files) - number + 1)).part(work_limit=work_limit)
+        baseline = claimed.get(name)
+        plan = planned(file.scenario, catalogs, in_turn, _running(baseline, file, catalogs))
+        new = baselines is not None and baseline is None
+        cases.append(Case(file, plan, baseline, compared=bool(baselines), new=new))
+    return cases, [Removed(scenario=each.plan.scenario, baseline=each.file, before_usd=each.usd) for each in orphans]
+
+
+def _gone(removed: Sequence[Removed]) -> Shares:
+    """What scenarios that were removed no longer cost."""
+    return Shares(
+        {"scenario": -sum((each.before_usd for each in removed), Decimal(0))},
+        words={"scenario": tuple(f"{each.scenario} was removed" for each in removed)},
+    )
+
+
+def _running(baseline: Baseline | None, file: ScenarioFile, catalogs: Catalogs) -> tuple[InForce, ...]:
+    """What stays while it is as good as the cheapest, so that prices that move by little swap no fleet.
+
+    Nothing where no input changed: planned as it was, the plan is the same to the cent.
+    """
+    if baseline is None or changed_inputs(baseline, file.scenario, catalogs) == []:
+        return ()
+    return baseline.running
+
+
+def _caused(
+    cases: Sequence[Case], catalogs: Catalogs, old_catalogs: Catalogs | None, clock: Clock, *, work_limit: int | None
+) -> list[Shares]:
+    """What the difference of each scenario comes from."""
+    parts = []
+    for number, case in enumerate(cases):
+        in_turn = clock.share(1 / (len(cases) - number)).part(work_limit=work_limit)
+        parts.append(_shares(case, catalogs, old_catalogs, in_turn))
+    return parts
 
 
 @dataclass(frozen=True)
@@ -119,16 +169,17 @@ class Total:
         return _percent(self.before_usd, self.change_usd)
 
 
-def _total(gated: Sequence[Gated], gone: Decimal | None) -> Total:
-    """Plans that no scenario claims cost something before, and nothing after."""
-    before = None if gone is None else sum((each.before_usd or Decimal(0) for each in gated), gone)
+def _total(gated: Sequence[Gated], removed: Sequence[Removed], *, compared: bool) -> Total:
+    """What was removed cost something before, and nothing after."""
+    before = [*(each.before_usd for each in gated if each.before_usd is not None), *(r.before_usd for r in removed)]
     costs = [each.after_usd for each in gated if each.after_usd is not None]
-    return Total(before, sum(costs, Decimal(0)) if len(costs) == len(gated) else None)
+    return Total(
+        before_usd=sum(before, Decimal(0)) if compared else None,
+        after_usd=sum(costs, Decimal(0)) if len(costs) == len(gated) else None,
+    )
 
 
-def _refuse_unusable(
-    files: Sequence[ScenarioFile], catalogs: Catalogs, limits: GateLimits, baselines: Sequence[Baseline]
-) -> None:
+def _refuse_unusable(files: Sequence[ScenarioFile], catalogs: Catalogs) -> None:
     """Everything that keeps a verdict from being given, at once."""
     findings = [finding for file in files for finding in file.located(check_scenario(file.scenario, catalogs))]
     names: dict[str, str] = {}
@@ -137,25 +188,34 @@ def _refuse_unusable(
         if first != file.document.file:
             problem = f"{first} has the same name, {file.scenario.name}"
             findings.append(Finding(file.document.file, line_of(file, "name"), "name", problem, "rename one"))
-    for option, limit in (("percent", limits.max_increase_percent), ("usd", limits.max_increase_usd)):
-        if limit is not None and not baselines:
-            problem = "there is no plan to compare with"
-            findings.append(Finding(f"--max-increase-{option}", 0, "", problem, "give one with --baseline PLAN.json"))
     if findings:
         raise InputError(findings)
 
 
-def _shares(case: Case, catalogs: Catalogs, old_catalogs: Catalogs | None, solve: PlannedUsd) -> Shares:
+def _shares(case: Case, catalogs: Catalogs, old_catalogs: Catalogs | None, clock: Clock) -> Shares:
     """What the difference comes from; of a scenario without a plan before, all is the scenario's doing."""
     after, baseline = case.planned.plan.monthly_cost_usd, case.baseline
     before = baseline.plan.monthly_cost_usd if baseline else None
     if baseline is None or before is None:
-        return Shares({"scenario": case.change_usd or Decimal(0)})
+        words = f"{case.name} is new" if baseline is None else f"{case.name} had no plan before"
+        return Shares({"scenario": case.change_usd or Decimal(0)}, words={"scenario": (words,)})
     if after is None:
         return Shares()
     differ = _differing(old_catalogs, baseline, case) if old_catalogs else []
     fitting = old_catalogs if not differ else None
-    found = shares(CostChange(case.file.scenario, catalogs, after, before, baseline, fitting, solve))
+    found = shares(
+        CostChange(
+            scenario=case.file.scenario,
+            catalogs=catalogs,
+            now_usd=after,
+            before_usd=before,
+            baseline=baseline,
+            old_catalogs=fitting,
+            planned_usd=partial(planned_usd, clock=clock, running=baseline.running),
+            afresh_usd=partial(afresh_usd, clock=clock),
+        )
+    )
+    found = replace(found, words={**found.words, "scenario": (f"{case.name} was changed",)})
     if not differ:
         return found
     note = f"--baseline-catalogs are not those that {baseline.file} was made on: {', '.join(differ)} differ"
@@ -178,6 +238,7 @@ def _gated(case: Case, catalogs: Catalogs, part: Shares) -> Gated:
         scenario=case.name,
         file=case.file.document.file,
         baseline=baseline.file if baseline else None,
+        new=case.new,
         outcome=plan.outcome,
         before_usd=before,
         after_usd=plan.monthly_cost_usd,
@@ -211,35 +272,3 @@ def _reason(verdict: Verdict, cases: Sequence[Case], gated: Sequence[Gated]) -> 
         file=gated[position].file,
         line=line_of(cases[position].file, field),
     )
-
-
-def _let_through(verdicts: Iterable[Verdict], limits: GateLimits) -> Iterator[Warned]:
-    """Broken rules that only warn, and why."""
-    for each in verdicts:
-        if each.state(limits) == "warned":
-            why = "allowed by name" if each.allowed else "warns only"
-            yield Warned(rule=each.rule, scenario=each.scenario, text=f"{each.text} ({why})")
-
-
-def _old_prices(cases: Sequence[Case], catalogs: Catalogs, limits: GateLimits) -> Iterator[Warned]:
-    """Prices that the policy flags and no rule refuses, and baselines that had none to pay."""
-    age_days = 0 if limits.today is None else (limits.today - catalogs.as_of).days
-    if age_days >= min(min(case.policy.flag_price_age_days.values()) for case in cases):
-        text = f"the catalogs are of {catalogs.as_of}, {age_days} days ago; prices may have moved since"
-        yield Warned(rule=None, scenario=None, text=text)
-    sellers = {o.id: catalogs.terms.seller_kind(o.provider, o.provider_kind) for o in catalogs.offers}
-    for case in cases:
-        for offer, age in ages_days(case.planned.plan, catalogs, limits.today).items():
-            flagged = case.policy.flagged_from_days(sellers.get(offer, ""))
-            if flagged <= age <= limits.oldest_days(case.policy):
-                yield Warned(rule=None, scenario=case.name, text=f"the price of {offer} is {age} days old")
-        if case.baseline is not None and case.baseline.plan.monthly_cost_usd is None:
-            text = f"{case.baseline.file} has no plan: counted as nothing"
-            yield Warned(rule=None, scenario=case.name, text=text)
-
-
-def _uncompared(orphans: Iterable[Baseline]) -> Iterator[Warned]:
-    """Plans that no scenario claims."""
-    for each in orphans:
-        gone = f"its scenario {each.plan.scenario} is gone; {each.usd:,.2f} USD a month counted as saved"
-        yield Warned(rule=None, scenario=None, text=f"{each.file}: {gone}")

@@ -15,6 +15,7 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.fields import cents
 from optimizer.plan.record.origin import inputs_of
+from optimizer.plan.record.report import SCHEMA_VERSION
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ def planned(scenario: Scenario, catalogs: Catalogs, clock: Clock, running: tuple
         report = optimized(scenario, catalogs, clock).report
         return Planned(GatePlan.model_validate(report.model_dump()), None, report.explanation.summary)
     plan = {
+        "schema_version": SCHEMA_VERSION,
         "scenario": scenario.name,
         "outcome": answer.solution.outcome,
         "monthly_cost_usd": cents(bought.monthly_cost_usd),
@@ -63,6 +65,15 @@ def planned_usd(
         return None
     answer = confirmed_answer(replace(Inquiry.of(scenario, catalogs, clock), running=running))
     if answer.solution.outcome != "optimal":
+        return None
+    bought = verified_plan(answer)
+    return None if bought is None else cents(bought.monthly_cost_usd)
+
+
+def afresh_usd(scenario: Scenario, catalogs: Catalogs, clock: Clock) -> Decimal | None:
+    """A month of the plan that `plan` shows, as if nothing ran; None where any part of its choice is not proven."""
+    answer = confirmed_answer(Inquiry.of(scenario, catalogs, clock))
+    if answer.solution.outcome != "optimal" or not answer.simplicity_proven:
         return None
     bought = verified_plan(answer)
     return None if bought is None else cents(bought.monthly_cost_usd)

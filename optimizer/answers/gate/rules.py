@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from fnmatch import fnmatchcase
-from typing import Literal
+from typing import Final, Literal
 
 from optimizer.answers.gate.baseline import Baseline, GatePlan
 from optimizer.answers.gate.plan import Planned
@@ -19,6 +19,9 @@ from optimizer.plan.record.origin import PER_TOKEN
 
 MAX_PRICE_AGE_DAYS = 365
 """Of a price that a pipeline pays without a word, where neither the call nor the policy says."""
+
+NOTHING_BEFORE: Final = "there is no plan to compare with"
+NO_TOTAL: Final = "not every scenario has a plan"
 
 
 @dataclass(frozen=True)
@@ -52,12 +55,18 @@ class GateLimits:
 
 @dataclass(frozen=True)
 class Case:
-    """One scenario with today's plan and the plan it is compared with; `compared` where any scenario has one."""
+    """One scenario with today's plan and its plan of before.
+
+    Attributes:
+        compared: Whether any scenario has a plan of before, or had one.
+        new: Whether plans of before were looked for, and there is none of this scenario.
+    """
 
     file: ScenarioFile
     planned: Planned
     baseline: Baseline | None
     compared: bool = False
+    new: bool = False
 
     @property
     def name(self) -> str:
@@ -84,6 +93,7 @@ class Verdict:
         scenario: None where the rule is about all of them together.
         broken: Whether its demand is not met.
         allowed: Whether a name was given that lets it through.
+        skipped: Whether there is nothing to judge it by.
         field: Field of the scenario to look at.
     """
 
@@ -94,10 +104,13 @@ class Verdict:
     limit: Amount = None
     value: Amount = None
     allowed: bool = False
+    skipped: bool = False
     field: str = ""
 
-    def state(self, limits: GateLimits) -> Literal["kept", "broken", "warned"]:
+    def state(self, limits: GateLimits) -> Literal["kept", "broken", "warned", "skipped"]:
         """`warned` where it is broken and was let through by name or told to warn only."""
+        if self.skipped:
+            return "skipped"
         if not self.broken:
             return "kept"
         names = (self.rule, self.scenario or "", f"{self.scenario}:{self.rule}")
@@ -106,29 +119,43 @@ class Verdict:
 
 
 def budgets(limits: GateLimits, before: Decimal | None, after: Decimal | None) -> Iterator[Verdict]:
-    """The limits on money; none can be judged while a scenario has no plan."""
-    if after is None:
-        return
+    """The limits on money; what cannot be judged is skipped and says why."""
     if limits.max_monthly_usd is not None:
-        over = after - limits.max_monthly_usd
-        compared = f"{_usd(over)} over" if over > 0 else "within"
-        text = f"{_usd(after)} a month is {compared} the budget of {_usd(limits.max_monthly_usd)}"
-        yield Verdict(
-            "max_monthly_usd", None, over > 0, text, limit=f"{limits.max_monthly_usd:.2f}", value=f"{after:.2f}"
-        )
-    if before is None:
-        return
-    change, step = after - before, f"{_usd(before)} → {_usd(after)}"
-    if limits.max_increase_usd is not None:
-        most, broken = limits.max_increase_usd, change > limits.max_increase_usd
-        text = f"{_signed(change, _usd(abs(change)))} a month ({step}) is {_than(broken)} the {_usd(most)} allowed"
-        yield Verdict("max_increase_usd", None, broken, text, limit=f"{most:.2f}", value=f"{change:.2f}")
-    if limits.max_increase_percent is not None:
-        yield _increase_percent(limits.max_increase_percent, before, change, step)
+        yield _skipped("max_monthly_usd", NO_TOTAL) if after is None else _budget(limits.max_monthly_usd, after)
+    increases: dict[Rule, Decimal | None] = {
+        "max_increase_usd": limits.max_increase_usd,
+        "max_increase_percent": limits.max_increase_percent,
+    }
+    for rule, most in increases.items():
+        if most is None:
+            continue
+        if before is None or after is None:
+            yield _skipped(rule, NOTHING_BEFORE if before is None else NO_TOTAL)
+        else:
+            yield (_increase_usd if rule == "max_increase_usd" else _increase_percent)(most, before, after)
 
 
-def _increase_percent(most: Decimal, before: Decimal, change: Decimal, step: str) -> Verdict:
+def _skipped(rule: Rule, why: str) -> Verdict:
+    return Verdict(rule, None, False, f"{rule} is not judged: {why}", skipped=True)
+
+
+def _budget(most: Decimal, after: Decimal) -> Verdict:
+    over = after - most
+    compared = f"{_usd(over)} over" if over > 0 else "within"
+    text = f"{_usd(after)} a month is {compared} the budget of {_usd(most)}"
+    return Verdict("max_monthly_usd", None, over > 0, text, limit=f"{most:.2f}", value=f"{after:.2f}")
+
+
+def _increase_usd(most: Decimal, before: Decimal, after: Decimal) -> Verdict:
+    change = after - before
+    broken, size = change > most, _signed(change, _usd(abs(change)))
+    text = f"{size} a month ({_usd(before)} → {_usd(after)}) is {_than(broken)} the {_usd(most)} allowed"
+    return Verdict("max_increase_usd", None, broken, text, limit=f"{most:.2f}", value=f"{change:.2f}")
+
+
+def _increase_percent(most: Decimal, before: Decimal, after: Decimal) -> Verdict:
     """Compared as money, so that no rounding decides; from nothing, any cost is too much."""
+    change, step = after - before, f"{_usd(before)} → {_usd(after)}"
     broken = change * 100 > most * before
     if before == 0:
         text = f"{step}: there was nothing before of which {most:f} % could be allowed"

@@ -2,6 +2,8 @@
 
 from typing import Final, Literal
 
+from pydantic import Field
+
 from optimizer.base.model import Strict
 from optimizer.plan.record.fields import Figure, Outcome, Usd
 
@@ -16,6 +18,7 @@ Rule = Literal[
     "expired_price",
     "no_plan",
     "unproven",
+    "not_evaluated",
 ]
 CauseName = Literal["prices", "catalog", "scenario", "calibration", "program"]
 CAUSES: Final[tuple[CauseName, ...]] = ("prices", "catalog", "scenario", "calibration", "program")
@@ -28,6 +31,7 @@ RULES: Final[dict[Rule, str]] = {
     "expired_price": "No price in the plan is older than allowed.",
     "no_plan": "Some plan meets the scenario.",
     "unproven": "The plan is proven to be the cheapest.",
+    "not_evaluated": "The gate could be judged at all.",
 }
 """What each rule demands, in the order in which they are told."""
 
@@ -46,14 +50,15 @@ class Reason(Strict):
     """None where it is about all scenarios together."""
     file: str
     line: int
+    """0 where no line of the file is meant."""
 
 
 class Ruling(Strict):
-    """A rule that was applied: kept, broken, or broken where that only warns."""
+    """A rule that was applied: kept, broken, broken where that only warns, or skipped, there being nothing to judge."""
 
     rule: Rule
     scenario: str | None
-    state: Literal["kept", "broken", "warned"]
+    state: Literal["kept", "broken", "warned", "skipped"]
     text: str
 
 
@@ -106,6 +111,8 @@ class Gated(Strict):
     file: str
     baseline: str | None
     """The file of the baseline plan; None where there is none."""
+    new: bool = False
+    """Whether today is compared with before, and there was no plan of this scenario."""
     outcome: Outcome
     before_usd: Usd | None
     after_usd: Usd | None
@@ -117,10 +124,19 @@ class Gated(Strict):
     notes: list[str]
 
 
-class GateReport(Strict):
-    """The verdict over all scenarios together."""
+class Removed(Strict):
+    """A scenario that had a plan before and is there no more."""
 
-    verdict: Literal["kept", "broken"]
+    scenario: str
+    baseline: str
+    """The file of its plan."""
+    before_usd: Usd
+
+
+class GateReport(Strict):
+    """The verdict over all scenarios together; where there is none, the reasons say what is to be mended."""
+
+    verdict: Literal["kept", "broken", "not_evaluated"]
     reasons: list[Reason]
     before_usd: Usd | None
     after_usd: Usd | None
@@ -130,6 +146,7 @@ class GateReport(Strict):
     warnings: list[Warned]
     rules: list[Ruling]
     scenarios: list[Gated]
+    removed: list[Removed] = Field(default_factory=list)
     catalogs_as_of: str
     pin: str | None
     """Content hash of the catalogs that the answer was pinned to."""

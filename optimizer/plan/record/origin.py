@@ -52,15 +52,16 @@ def inputs_of(scenario: Scenario, catalogs: Catalogs) -> PlanInputs:
     content = scenario.model_dump(mode="json", exclude_defaults=True, exclude=set(NO_MATTER))
     return PlanInputs(
         program=VERSION,
-        scenario_sha256=_hash(content),
-        prices_sha256=_hash(_prices(catalogs)),
-        catalog_sha256=_hash(_known(catalogs)),
-        calibration_sha256=_hash(_rows(catalogs.calibration)),
+        scenario_sha256=content_sha256(content),
+        prices_sha256=content_sha256(_prices(catalogs)),
+        catalog_sha256=content_sha256(_known(catalogs)),
+        calibration_sha256=content_sha256(_rows(catalogs.calibration)),
         scenario=content,
     )
 
 
-def _hash(content: object) -> str:
+def content_sha256(content: object) -> str:
+    """The hash by which one of a plan's inputs is known again."""
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=_plain).encode()).hexdigest()
 
 

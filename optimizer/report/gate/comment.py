@@ -14,6 +14,7 @@ from optimizer.report.gate.gate import (
     rules_kept,
     scenarios_table,
     verdict_line,
+    where,
 )
 from optimizer.report.layout.elements import Table
 from optimizer.report.layout.markdown import escaped, table_markdown
@@ -29,19 +30,22 @@ def gate_comment(report: GateReport) -> str:
 
 def _parts(report: GateReport) -> Iterator[str]:
     yield MARKER
-    yield f"### {'❌' if report.verdict == 'broken' else '✅'} {escaped(verdict_line(report))}"
+    yield f"### {'✅' if report.verdict == 'kept' else '❌'} {escaped(verdict_line(report))}"
     if report.reasons:
         yield "\n".join(
-            f"- **{reason.rule}**: {escaped(reason.text)} (`{reason.file}:{reason.line}`)" for reason in report.reasons
+            f"- **{reason.rule}**: {escaped(reason.text)}{f' (`{place}`)' if (place := where(reason)) else ''}"
+            for reason in report.reasons
         )
     if report.warnings:
         yield "\n".join(f"- ⚠️ {escaped(warned.text)}" for warned in report.warnings)
     if report.causes:
         yield table_markdown(causes_table(report.causes))
-    if len(report.scenarios) > 1:
+    if len(report.scenarios) + len(report.removed) > 1:
         yield table_markdown(scenarios_table(report))
     for gated in report.scenarios:
         yield from _scenario(gated)
+    if not report.scenarios:
+        return
     pinned = f" · pinned to `{report.pin}`" if report.pin else ""
     yield f"<sub>Rules kept: {rules_kept(report)} · catalogs of {report.catalogs_as_of}{pinned}</sub>"
 

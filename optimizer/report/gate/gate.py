@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from optimizer.answers.gate.types import Cause, DeploymentChange, Gated, GateReport
+from optimizer.answers.gate.types import Cause, DeploymentChange, Gated, GateReport, Reason
 from optimizer.report.layout.amounts import change, money
 from optimizer.report.layout.columns import table_of
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer
@@ -17,8 +17,16 @@ def gate_answer(report: GateReport) -> WrittenAnswer:
 
 
 def verdict_line(report: GateReport) -> str:
-    """Kept or broken, with the month's cost and its change."""
+    """Kept or broken, with the month's cost and its change; or that there is no verdict, and why."""
+    if report.verdict == "not_evaluated":
+        count = len(report.reasons)
+        return f"Gate not evaluated: {f'{count} problems' if count > 1 else 'a problem'} to mend first."
     return f"Gate {report.verdict}: {cost_line(report)}."
+
+
+def where(reason: Reason) -> str:
+    """The file and line of a reason; nothing where its words say it."""
+    return f"{reason.file}:{reason.line}" if reason.line else ""
 
 
 def cost_line(report: GateReport | Gated) -> str:
@@ -34,23 +42,27 @@ def cost_line(report: GateReport | Gated) -> str:
 def _sections(report: GateReport) -> Iterator[Section]:
     """Every part that has something to say."""
     if report.reasons:
-        lines = tuple(f"{reason.rule}: {reason.text} ({reason.file}:{reason.line})" for reason in report.reasons)
-        yield Section("What breaks it", lines)
+        places = (f" ({place})" if (place := where(reason)) else "" for reason in report.reasons)
+        lines = tuple(
+            f"{reason.rule}: {reason.text}{place}" for reason, place in zip(report.reasons, places, strict=True)
+        )
+        yield Section("What breaks it" if report.scenarios else "What keeps it from being judged", lines)
     if report.warnings:
         warnings = tuple(f"{warned.rule}: {warned.text}" if warned.rule else warned.text for warned in report.warnings)
         yield Section("Warnings", warnings)
     if report.causes:
         notes = tuple(dict.fromkeys(note for gated in report.scenarios for note in gated.notes))
         yield Section("What the difference comes from", notes, causes_table(report.causes))
-    if len(report.scenarios) > 1:
+    if len(report.scenarios) + len(report.removed) > 1:
         yield Section("Scenarios", table=scenarios_table(report))
     for gated in report.scenarios:
         if gated.edits:
             yield Section(f"Edits of {gated.scenario}", table=edits_table(gated))
         if gated.deployments:
             yield Section(f"What runs for {gated.scenario}", table=changes_table(gated))
-    pinned = f"pinned to {report.pin}" if report.pin else ""
-    yield Section("Held", (f"rules kept: {rules_kept(report)}", f"catalogs of {report.catalogs_as_of}", pinned))
+    if report.scenarios:
+        pinned = f"pinned to {report.pin}" if report.pin else ""
+        yield Section("Held", (f"rules kept: {rules_kept(report)}", f"catalogs of {report.catalogs_as_of}", pinned))
 
 
 def rules_kept(report: GateReport) -> str:
@@ -72,17 +84,19 @@ def causes_table(causes: Iterable[Cause]) -> Table:
 
 
 def scenarios_table(report: GateReport) -> Table:
-    """Before and after of every scenario."""
-    return table_of(
+    """Before and after of every scenario, the removed ones last."""
+    today = table_of(
         report.scenarios,
         {
             "scenario": "{scenario}",
-            ">before": lambda gated: money(gated.before_usd, unknown="" if gated.change_usd is None else "new"),
+            ">before": lambda gated: "new" if gated.new else money(gated.before_usd, unknown=""),
             ">after": lambda gated: money(gated.after_usd, unknown=UNKNOWN),
             ">change": _change,
             "outcome": "{outcome}",
         },
     )
+    gone = ((each.scenario, money(each.before_usd), "removed", change(-each.before_usd), "") for each in report.removed)
+    return Table(today.headings, (*today.rows, *gone))
 
 
 def edits_table(gated: Gated) -> Table:

@@ -1,15 +1,19 @@
 """A gate's verdict as JUnit XML, which every pipeline shows as tests: one suite a scenario, one case a rule."""
 
+from collections import Counter
 from collections.abc import Sequence
+from typing import Final
 from xml.etree import ElementTree as ET
 
 from optimizer.answers.gate.types import GateReport, Ruling
 
-TOGETHER = "all scenarios"
+TOGETHER: Final = "all scenarios"
+NO_VERDICT: Final = "not_evaluated"
+"""An error, not a failure: nothing was judged."""
 
 
 def gate_junit(report: GateReport) -> str:
-    """The document, ending in a newline; a rule that only warns passes and says so in its output."""
+    """The document, ending in a newline; a rule that only warns passes and says so, one not judged is skipped."""
     groups: dict[str, list[Ruling]] = {}
     for ruling in report.rules:
         groups.setdefault(ruling.scenario or TOGETHER, []).append(ruling)
@@ -25,12 +29,15 @@ def gate_junit(report: GateReport) -> str:
 def _case(suite: ET.Element, group: str, ruling: Ruling) -> None:
     case = ET.SubElement(suite, "testcase", {"classname": group, "name": ruling.rule, "time": "0"})
     if ruling.state == "broken":
-        failure = ET.SubElement(case, "failure", {"type": ruling.rule, "message": ruling.text})
-        failure.text = ruling.text
+        outcome = "error" if ruling.rule == NO_VERDICT else "failure"
+        ET.SubElement(case, outcome, {"type": ruling.rule, "message": ruling.text}).text = ruling.text
+    elif ruling.state == "skipped":
+        ET.SubElement(case, "skipped", {"message": ruling.text})
     elif ruling.state == "warned":
         ET.SubElement(case, "system-out").text = f"warning: {ruling.text}"
 
 
 def _counts(rulings: Sequence[Ruling]) -> dict[str, str]:
-    broken = sum(ruling.state == "broken" for ruling in rulings)
-    return {"tests": str(len(rulings)), "failures": str(broken), "errors": "0", "skipped": "0", "time": "0"}
+    ended = Counter("error" if each.rule == NO_VERDICT else each.state for each in rulings)
+    counts = {"failures": ended["broken"], "errors": ended["error"], "skipped": ended["skipped"]}
+    return {"tests": str(len(rulings)), **{name: str(count) for name, count in counts.items()}, "time": "0"}

@@ -16,10 +16,9 @@ RULE_NAMES: Final = tuple(RULES)
 def gate_sarif(report: GateReport) -> str:
     """The log, ending in a newline: an error for each reason, a warning for each rule that was let through."""
     files = {gated.scenario: gated.file for gated in report.scenarios}
-    first = report.scenarios[0].file
     results = [_result(reason, reason.rule, "error", file=reason.file, line=reason.line) for reason in report.reasons]
     results += [
-        _result(warned, warned.rule, "warning", file=files.get(warned.scenario or "", first), line=1)
+        _result(warned, warned.rule, "warning", file=files.get(warned.scenario or "", report.scenarios[0].file), line=1)
         for warned in report.warnings
         if warned.rule
     ]
@@ -28,7 +27,13 @@ def gate_sarif(report: GateReport) -> str:
         "version": VERSION,
         "rules": [{"id": rule, "shortDescription": {"text": text}} for rule, text in RULES.items()],
     }
-    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    invocation = {"executionSuccessful": report.verdict != "not_evaluated"}
+    run = {
+        "tool": {"driver": driver},
+        "invocations": [invocation],
+        "columnKind": "unicodeCodePoints",
+        "results": results,
+    }
     return as_json({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 
 

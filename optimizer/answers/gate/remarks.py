@@ -1,0 +1,54 @@
+"""What a gate says beside its verdict: rules that only warn or were not judged, old prices, what came and went."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from optimizer.answers.gate.rules import Case, GateLimits, Verdict, ages_days
+from optimizer.answers.gate.types import Gated, Removed, Warned
+from optimizer.inputs.catalog.records import Catalogs
+
+
+def not_judged(verdicts: Iterable[Verdict]) -> Iterator[Warned]:
+    """Rules for which there was nothing to judge."""
+    for each in verdicts:
+        if each.skipped:
+            yield Warned(rule=None, scenario=each.scenario, text=each.text)
+
+
+def let_through(verdicts: Iterable[Verdict], limits: GateLimits) -> Iterator[Warned]:
+    """Broken rules that only warn, and why."""
+    for each in verdicts:
+        if each.state(limits) == "warned":
+            why = "allowed by name" if each.allowed else "warns only"
+            yield Warned(rule=each.rule, scenario=each.scenario, text=f"{each.text} ({why})")
+
+
+def old_prices(cases: Sequence[Case], catalogs: Catalogs, limits: GateLimits) -> Iterator[Warned]:
+    """Prices that the policy flags and no rule refuses, and baselines that had none to pay."""
+    age_days = 0 if limits.today is None else (limits.today - catalogs.as_of).days
+    if age_days >= min(min(case.policy.flag_price_age_days.values()) for case in cases):
+        text = f"the catalogs are of {catalogs.as_of}, {age_days} days ago; prices may have moved since"
+        yield Warned(rule=None, scenario=None, text=text)
+    sellers = {o.id: catalogs.terms.seller_kind(o.provider, o.provider_kind) for o in catalogs.offers}
+    for case in cases:
+        for offer, age in ages_days(case.planned.plan, catalogs, limits.today).items():
+            flagged = case.policy.flagged_from_days(sellers.get(offer, ""))
+            if flagged <= age <= limits.oldest_days(case.policy):
+                yield Warned(rule=None, scenario=case.name, text=f"the price of {offer} is {age} days old")
+        if case.baseline is not None and case.baseline.plan.monthly_cost_usd is None:
+            text = f"{case.baseline.file} has no plan: counted as nothing"
+            yield Warned(rule=None, scenario=case.name, text=text)
+
+
+def came_and_went(gated: Sequence[Gated], removed: Sequence[Removed]) -> Iterator[Warned]:
+    """Scenarios that stand on one side only: new ones cost nothing before, removed ones nothing today."""
+    new = [each for each in gated if each.new]
+    if len(new) == len(gated) and not removed:
+        text = "every scenario is new: nothing is compared, budgets hold all the same"
+        yield Warned(rule=None, scenario=None, text=text)
+        return
+    for each in new:
+        amount = "" if each.after_usd is None else f"; {each.after_usd:,.2f} USD a month count as an increase"
+        yield Warned(rule=None, scenario=each.scenario, text=f"{each.scenario} is new, no baseline is of it{amount}")
+    for gone in removed:
+        text = f"{gone.scenario} was removed; the {gone.before_usd:,.2f} USD a month of {gone.baseline} count as saved"
+        yield Warned(rule=None, scenario=None, text=text)
