@@ -158,4 +158,4 @@ def test_a_baseline_that_runs_what_cannot_run_is_refused(optimizer: Command, tmp
     (tmp_path / "s.yaml").write_text(ASKED)
     result = optimizer("gate", str(tmp_path / "s.yaml"), "--baseline", str(tmp_path / "old.json"))
     assert result.code == 2
-    assert "old.json: tensor_parallel: not a plan" in result.err
+    assert "old.json: deployments.0.tensor_parallel: not a plan" in result.err
