@@ -4,7 +4,8 @@ Without starts, least billed times and a limit on the month's carbon, hours of e
 of them does: neither the bill nor the instances paid all month rise, nor do what may be spent, the configurations and
 the engines, and every promise on a period is kept in each of them. So they are one period, a week has few of those, and
 no plan of the linked week costs less than the cheapest of this one. What is held by an instance that is paid all month
-still fits into it, and the period in which changes are counted is alone with its demand (see `periods`).
+still fits into it. Changes are counted in one of several busiest periods, so limits on them and their price are left
+out, too.
 
 The other way round a plan of the unlinked week is one of the linked week, once its starts and the hours that are billed
 though nothing runs are paid for.
@@ -46,7 +47,7 @@ def unlinked(problem: Problem, kind: Ints) -> Problem:
     return replace(
         problem,
         traffic=merged,
-        limits=replace(problem.limits, max_carbon_kg_per_month=None),
+        limits=replace(problem.limits, max_carbon_kg_per_month=None, max_changes=None, usd_per_change=0.0),
         billing=Billing(),
         layouts=LayoutTerms(kept=kept),
     )
@@ -61,7 +62,7 @@ def linked_again(problem: Problem, kind: Ints, plan: Incumbent) -> Incumbent | N
         plan: Of the unlinked week.
     """
     limits, instances = problem.limits, plan.instances[kind]
-    if limits.max_carbon_kg_per_month is not None:
+    if limits.max_carbon_kg_per_month is not None or limits.max_changes is not None or limits.usd_per_change:
         return None
     cost = plan.usd_per_hour + between_hours_usd_per_hour(problem, instances)
     if limits.max_monthly_usd is not None and cost * HOURS_PER_MONTH > limits.max_monthly_usd:
