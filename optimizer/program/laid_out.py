@@ -47,15 +47,13 @@ def search_laid_out(problem: Problem, state: SearchState, eliminate: bool = True
         return _bounded_from_outside(problem, state)
     known = known_at_outset(problem, state) if eliminate else NOTHING_KNOWN
     while True:
-        # of plans that cost as much as the cutoff none is looked for here
-        dear = known.usd_per_hour >= state.cutoff_usd_per_hour * (1 - EQUAL_COST)
-        if known.plan is None and (dear or ruled_out(problem, known.usd_per_hour, state)):
+        if known.plan is None and ruled_out(problem, known.usd_per_hour, state):
             return LaidOut(problem, SearchResult("infeasible", known.raises(no_bound(problem)), None))
         if known.usd_per_hour and state.clock.expired:
             # all that was worth asking in no time has been
             result = SearchResult("unproven", known.raises(no_bound(problem)), known.plan)
-            return LaidOut(problem, result if known.plan is None else paid_for(problem, result, known.plan))
-        result = search(problem, state, eliminate, known)
+        else:
+            result = search(problem, state, eliminate, known)
         if result.incumbent is None:
             return LaidOut(problem, result)
         plan, turned = with_restarts(problem, result.incumbent)

@@ -1,5 +1,8 @@
 """The bound holds for any multipliers, and what dominance and the bound remove is never needed."""
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -73,6 +76,30 @@ def test_what_dominance_removes_is_not_needed(problem: Problem) -> None:
     whole, rest = solve_plainly(problem), solve_plainly(restricted(problem, undominated(problem)))
     assert whole.outcome == rest.outcome
     assert (rest.cost_usd_per_month or 0.0) == pytest.approx(whole.cost_usd_per_month or 0.0, rel=1e-7)
+
+
+def test_where_a_number_of_regions_is_asked_for_as_many_offers_stand_in_for_the_others() -> None:
+    problem = _one_candidate_in_each_region(prices=(1.0, 2.0, 3.0, 4.0), min_regions=2)
+    assert undominated(problem).tolist() == [True, True, False, False]
+    assert undominated(_one_candidate_in_each_region((1.0, 2.0, 3.0, 4.0), min_regions=3)).sum() == 3
+    # a region counts by itself where losing it does
+    assert undominated(_one_candidate_in_each_region((1.0, 2.0, 3.0, 4.0), min_regions=2, survive=("region",))).all()
+    # and where hours are joined by starts
+    traffic = replace(problem.traffic.during(np.array([0, 0])), share_of_month=np.full(2, 0.5))
+    joined = replace(traffic, start_share=np.array([[0.0, 0.1], [0.1, 0.0]]))
+    assert undominated(replace(problem, traffic=joined)).all()
+
+
+def _one_candidate_in_each_region(prices: tuple[float, ...], **limits: Any) -> Problem:
+    """The same candidate on offers that differ in region and price."""
+    problem, alike = tiny_problem(**limits), np.zeros(len(prices), dtype=np.int64)
+    offers, candidates = problem.offers.select(alike), problem.candidates.select(alike)
+    named = tuple(f"r{number}" for number in range(len(prices)))
+    return replace(
+        problem,
+        offers=replace(offers, ids=named, region=named, price_usd_per_hour=np.array(prices)),
+        candidates=replace(candidates, ids=named, offer=np.arange(len(prices))),
+    )
 
 
 def test_quantities_by_hand() -> None:

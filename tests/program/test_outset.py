@@ -3,16 +3,20 @@
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from support.instances import by_day_and_night, problems, tiny_problem
+from support.promises import keeps_limits
 
 from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
+from optimizer.program.large.joined_periods import joined_periods
+from optimizer.program.large.patterns import pattern_bound
+from optimizer.program.large.period_programs import first_prices, period_plans
 from optimizer.program.large.unlinked import kinds_of_periods, linked_again, unlinked
 from optimizer.program.outset import _known_at_peak, _known_without_links
 from optimizer.program.problem.problem import Problem, sorted_problem
 from optimizer.program.proof.peak import at_peak, peaks_at_once
-from optimizer.program.proof.state import Known, SearchState
+from optimizer.program.proof.state import Incumbent, Known, SearchState
 from optimizer.program.search import search
 from optimizer.program.solve import solve_plainly
 
@@ -35,11 +39,14 @@ def _optimum(problem: Problem) -> float | None:
     return None if cost is None else cost / HOURS_PER_MONTH
 
 
-def _is_true_of(known: Known, optimum: float | None) -> bool:
+def _is_true_of(known: Known, problem: Problem) -> bool:
+    """No plan of the problem is below the bound, and the known one is a plan that costs no less than the cheapest."""
+    optimum, plan = _optimum(problem), known.plan
     if optimum is None:
-        return known.plan is None
-    dearer = known.plan is None or known.plan.usd_per_hour >= optimum * (1 - 1e-6)
-    return known.usd_per_hour <= optimum * (1 + 1e-6) and dearer
+        return plan is None
+    kept = plan is None or keeps_limits(problem, plan.replicas[None], plan.instances[None]).all()
+    dearer = plan is None or plan.usd_per_hour >= optimum * (1 - 1e-6)
+    return bool(known.usd_per_hour <= optimum * (1 + 1e-6) and dearer and kept)
 
 
 @settings(max_examples=30)
@@ -49,26 +56,56 @@ def test_hours_with_nothing_joining_them_cost_no_more(problem: Problem) -> None:
     kind = kinds_of_periods(problem)
     free = unlinked(problem, kind)
     assert free.traffic.periods == kind.max() + 1 < problem.traffic.periods
-    result, optimum = search(free, SearchState(Clock(None))), _optimum(problem)
+    result = search(free, SearchState(Clock(None)))
     if result.incumbent is None:
-        assert optimum is None
+        assert _optimum(problem) is None
         return
-    assert _is_true_of(Known(result.bound.usd_per_hour, linked_again(problem, kind, result.incumbent)), optimum)
+    assert _is_true_of(Known(result.bound.usd_per_hour, linked_again(problem, kind, result.incumbent)), problem)
 
 
 @settings(max_examples=20)
 @given(problems("any", "minimum_billing", most_candidates=3, several=3))
 def test_what_least_billed_times_add_is_paid_for(problem: Problem) -> None:
     problem = sorted_problem(problem).problem
-    assert _is_true_of(_known_without_links(problem, SearchState(Clock(None))), _optimum(problem))
+    assert _is_true_of(_known_without_links(problem, SearchState(Clock(None))), problem)
+
+
+@settings(max_examples=40)
+@given(problems("any", "starts", most_candidates=5, several=2))
+def test_plans_of_single_periods_put_together_keep_what_the_week_asks(problem: Problem) -> None:
+    problem = sorted_problem(problem).problem
+    assume(problem.traffic.periods > 1 and _optimum(problem) is not None)
+    prices = first_prices(problem, pattern_bound(problem, Clock(None)))
+    found = period_plans(problem, prices, SearchState(Clock(None)), search)
+    assert _is_true_of(Known(found.usd_per_hour, found.joined), problem)
+
+
+def test_what_is_paid_all_month_counts_beside_what_another_period_runs() -> None:
+    problem = sorted_problem(by_day_and_night(tiny_problem())).problem
+    offers = replace(problem.offers, always_paid=np.arange(len(problem.offers)) == 0)
+    problem = replace(problem, offers=offers)
+    other = len(problem.offers) - 1
+    plans = []
+    for offer in (0, other):
+        instances = np.zeros((1, len(problem.offers)), dtype=np.int64)
+        instances[0, offer] = 2
+        replicas = np.zeros((1, len(problem.candidates)), dtype=np.int64)
+        plans.append(Incumbent(instances, replicas, np.zeros(0), 1.0))
+    plans = plans[: problem.traffic.periods] + plans[-1:] * (problem.traffic.periods - 2)
+    week = joined_periods(problem, plans, np.ones(problem.traffic.periods))
+    assert week is not None
+    assert (week.instances[:, 0] == 2).all()
+    few = int(offers.gpus_per_instance[[0, other]].max()) * 2
+    tight = replace(problem, limits=replace(problem.limits, max_gpus=few))
+    assert joined_periods(tight, plans, np.ones(problem.traffic.periods)) is None
 
 
 @settings(max_examples=30)
 @given(problems("any", "survive", most_candidates=4, several=3))
 def test_the_busiest_moment_rules_out_and_serves(problem: Problem) -> None:
     problem = sorted_problem(problem).problem
-    known, optimum = _known_at_peak(problem, SearchState(Clock(None))), _optimum(problem)
-    assert _is_true_of(known, optimum)
+    known = _known_at_peak(problem, SearchState(Clock(None)))
+    assert _is_true_of(known, problem)
     if known.usd_per_hour == np.inf:
         assert peaks_at_once(problem)
 

@@ -305,7 +305,7 @@ class Inquiry:
             fresh = replace(self, scenario=scenario, market=offers, options=options)
             return fresh.keeping_to(self.avoided).with_lowered(())
         levels = levels_of(scenario) != levels_of(self.scenario)
-        options = self.underlevels_of(scenario).options if levels else self.options
+        options = self.under_levels(scenario).options if levels else self.options
         options = tuple(replace(o, workload=v.workload) for o, v in zip(options, variants(scenario), strict=True))
         return replace(
             self, scenario=scenario, market=asked_again(self.market, self.scenario, scenario), options=options
@@ -325,7 +325,7 @@ class Inquiry:
         """The same question for the cheapest of plans that are no more complicated than a known one."""
         return replace(self, most_complicated=known, simplifies=False)
 
-    def underlevels_of(self, scenario: Scenario) -> "Inquiry":
+    def under_levels(self, scenario: Scenario) -> "Inquiry":
         """The same candidates for a scenario that differs in service levels or confidence only."""
         confidence = scenario.policy.confidence
         alike = confidence == self.scenario.policy.confidence

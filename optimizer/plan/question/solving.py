@@ -198,8 +198,8 @@ def _just_below(known_usd: float | None) -> float | None:
 
 
 def _less_than(known_usd: float | None) -> float | None:
-    """What a plan costs that is cheaper than a known one."""
-    return None if known_usd is None else known_usd * (1 - 2 * EQUAL_COST)
+    """What a plan costs that is cheaper than a known one, by so much that a bound at its cost rules all others out."""
+    return None if known_usd is None else known_usd * (1 - 20 * EQUAL_COST)
 
 
 def _ahead_of(best: Answer, ahead: Answer) -> Answer:

@@ -28,9 +28,11 @@ def joined_periods(problem: Problem, plans: Sequence[Incumbent | None], usd_per_
     offers = problem.offers
     instances = np.concatenate([plan.instances for plan in known])
     replicas = np.concatenate([plan.replicas for plan in known])
-    # what is paid all month is there all month
-    instances[:, offers.always_paid] = instances[:, offers.always_paid].max(axis=0)
-    if _changes_what_is_held(problem, replicas):
+    # what is paid all month is there all month, beside what else a period runs
+    idle = instances[:, offers.always_paid].max(axis=0) - instances[:, offers.always_paid]
+    instances[:, offers.always_paid] += idle
+    limited = problem.ceiling.in_force or any(item.name != "max_monthly_usd" for item in limits.in_force)
+    if (limited and idle.any()) or _changes_what_is_held(problem, replicas):
         return None
     always = float(instances[0] @ np.where(offers.always_paid, offers.price_usd_per_hour, 0.0))
     cost = float(usd_per_hour.sum()) + always + between_hours_usd_per_hour(problem, instances)

@@ -58,17 +58,7 @@ def search_large(problem: Problem, keep: Flags, state: SearchState, search: Sear
         if incumbent is not None or not may_part(problem):
             incumbent = _planned_on_parts(part, found, incumbent, problem, state, bound)
     if _worth_parting(problem, bound, incumbent, state):
-        with state.phase("periods"):
-            prices, of_part = first_prices(part.problem, found), _within(part, incumbent)
-            own = replace(state, clock=state.clock.share(SHARE_OF_PERIODS))
-            lower, runs, joined = bound_by_periods(part.problem, prices, of_part, own, search)
-            found = replace(found, mixed=found.mixed | runs)
-            bound = bound.raised_to(Bound(lower, np.full(len(problem.candidates), lower)))
-        with state.phase("incumbent"):
-            week = None if joined is None else joined.for_whole(part, problem)
-            incumbent = cheaper(_planned_over_the_week(part, found, problem, state), week, incumbent)
-            if incumbent is None:
-                incumbent = _planned_on_parts(part, found, incumbent, problem, state, bound)
+        bound, incumbent = _parted(part, found, bound, incumbent, problem, state, search)
         state.best_and_bound(incumbent, bound.usd_per_hour)
     if incumbent is None and ruled_out(problem, bound.usd_per_hour, state):
         return SearchResult("infeasible", bound, None)
@@ -78,6 +68,30 @@ def search_large(problem: Problem, keep: Flags, state: SearchState, search: Sear
         ended: Status = "unproven" if incumbent is None else "feasible"
         return result_of(problem, keep, bound, SolverResult(ended, bound.usd_per_hour), incumbent, state)
     return final_solve(problem, keep, bound, incumbent, state)
+
+
+def _parted(
+    part: Sorted,
+    found: PatternBound,
+    bound: Bound,
+    incumbent: Incumbent | None,
+    problem: Problem,
+    state: SearchState,
+    search: Search,
+) -> tuple[Bound, Incumbent | None]:
+    """The bound that programs of single periods raise, and the cheapest of a known plan and those they point to."""
+    with state.phase("periods"):
+        prices, of_part = first_prices(part.problem, found), _within(part, incumbent)
+        own = replace(state, clock=state.clock.share(SHARE_OF_PERIODS))
+        lower, runs, joined = bound_by_periods(part.problem, prices, of_part, own, search)
+        found = replace(found, mixed=found.mixed | runs)
+        bound = bound.raised_to(Bound(lower, np.full(len(problem.candidates), lower)))
+    with state.phase("incumbent"):
+        week = None if joined is None else joined.for_whole(part, problem)
+        incumbent = cheaper(_planned_over_the_week(part, found, problem, state), week, incumbent)
+        if incumbent is None:
+            incumbent = _planned_on_parts(part, found, incumbent, problem, state, bound)
+    return bound, incumbent
 
 
 def _planned_on_parts(
