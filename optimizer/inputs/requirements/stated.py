@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
+from pydantic import ValidationError
+
 from optimizer.base.figures import exactly
 from optimizer.base.model import Strict
 from optimizer.inputs.requirements.declaration import Requirement, Step, Value
@@ -184,6 +186,15 @@ def with_field(scenario: Scenario, field: str, value: Value | bool | None) -> Sc
     else:
         node[last] = value
     return Scenario.model_validate(raw)
+
+
+def askable(scenario: Scenario, field: str, value: Value) -> bool:
+    """Whether a scenario may ask that: numbers end somewhere, and some of them hold others in bounds."""
+    try:
+        with_field(scenario, field, value)
+    except ValidationError:
+        return False
+    return True
 
 
 def _element(item: Mapping[str, Any]) -> str:

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from optimizer.inputs.requirements.declaration import Requirement
 from optimizer.inputs.requirements.registry import BY_NAME
-from optimizer.inputs.requirements.stated import StatedRequirement, stated_requirements
+from optimizer.inputs.requirements.stated import StatedRequirement, askable, stated_requirements
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.plan.record.fleet import Deployment
@@ -69,7 +69,16 @@ def levers(scenario: Scenario, options: Sequence[WorkloadOptions], chosen: Seque
     numbers = [item for item in numbers if item.requirement.decides != "offers"]
     limits = [_moved(item.requirement, item.field, item.label, float(item.value), chosen) for item in numbers]
     limits += _of_quotas(scenario, chosen)
-    return (*own, *sorted(limits, key=_by_movement))
+    return tuple(_askable(scenario, lever) for lever in (*own, *sorted(limits, key=_by_movement)))
+
+
+def _askable(scenario: Scenario, lever: Lever) -> Lever:
+    """The lever moved no further than a scenario may say."""
+    steps, ends = (
+        {way: to for way, to in found.items() if askable(scenario, lever.field, to)}
+        for found in (lever.steps, lever.ends)
+    )
+    return replace(lever, steps=steps, ends=ends)
 
 
 def _by_movement(lever: Lever) -> int:

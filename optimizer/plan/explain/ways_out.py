@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from optimizer.base.clock import until_limit
 from optimizer.inputs.requirements.declaration import Value
-from optimizer.inputs.requirements.stated import StatedRequirement, shown, waivable, with_field
+from optimizer.inputs.requirements.stated import StatedRequirement, askable, shown, waivable, with_field
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.conflict import conflict_of, conflicts_of, plan_of, plan_without
 from optimizer.plan.question.asking import first_with_a_plan
@@ -133,7 +133,7 @@ def _tightened(
     if item.requirement.name == "max_monthly_usd":
         budget = float(removed.monthly_cost_usd.to_integral_value(rounding="ROUND_CEILING"))
         return WayOut(((item, budget),), removed)
-    values = item.looser_values()
+    values = [value for value in item.looser_values() if askable(scenario, item.field, value)]
     best = WayOut(((item, item.without),), removed)
     low, high = 0, len(values)
     while low < high:

@@ -43,6 +43,24 @@ class ServedWorkload:
     servers: tuple[Server, ...]
     before_ms: tuple[float, ...]
 
+    def no_larger_than(self, most_replicas: int) -> "ServedWorkload":
+        """The same fleet with so many replicas at most, each of which is sent what it is sent in the plan.
+
+        Requests that go round thousands of replicas reach each of them at gaps that hardly vary, however many more
+        there are.
+        """
+        replicas = sum(server.replicas for server in self.servers)
+        if replicas <= most_replicas:
+            return self
+        servers = tuple(_of_fewer(server, most_replicas / replicas) for server in self.servers)
+        by_class = np.sum([server.rate_per_s for server in servers], axis=0)
+        return replace(
+            self,
+            classes=replace(self.classes, share=by_class / by_class.sum()),
+            rate_per_s=float(by_class.sum()),
+            servers=servers,
+        )
+
     def one_at(self, number: int, share: float) -> "ServedWorkload":
         """One deployment alone, sent that share of what it is sent in the plan."""
         server = self.servers[number]
@@ -58,6 +76,12 @@ class ServedWorkload:
             servers=(replace(server, rate_per_s=by_class),),
             before_ms=(self.before_ms[number],),
         )
+
+
+def _of_fewer(server: Server, share: float) -> Server:
+    """That share of a deployment's replicas, one at least, with what is sent to them."""
+    replicas = max(1, round(server.replicas * share))
+    return replace(server, replicas=replicas, rate_per_s=server.rate_per_s * (replicas / server.replicas))
 
 
 def services(claim: Claim, confidence: float) -> tuple[ServedWorkload, ...]:

@@ -27,6 +27,8 @@ WARM_UP: Final = 0.1
 """Share of the time that is left out while the replicas fill."""
 MOST_REPLICAS: Final = 8
 """Replicas of a deployment that are looked at; the others are like them."""
+LARGEST_FLEET: Final = 2000
+"""Replicas that a workload's requests are dealt to; a larger fleet is simulated as one of so many."""
 REQUESTS_OF_A_REPLICA: Final = 1000
 """At least so many requests reach each replica, so that what is left out is the start and not the plan."""
 CONFIRMING_REQUESTS: Final = (5_000, 20_000)
@@ -158,12 +160,15 @@ def _run(service: ServedWorkload, arrivals: Arrivals, requests: int, seed: int, 
     coming, dealing = (np.random.default_rng([seed, number, use]) for use in range(2))
     recorded = arrivals.recorded
     if recorded is not None:
+        servers = service.servers
         stream = trace(service.classes, recorded.arrived_s, recorded.input_tokens, recorded.output_tokens)
     else:
-        count = max(requests, REQUESTS_OF_A_REPLICA * sum(server.replicas for server in service.servers))
-        stream = renewal(coming, service.classes, service.rate_per_s, count, arrivals.cv2)
+        fleet = service.no_larger_than(LARGEST_FLEET)
+        servers = fleet.servers
+        count = max(requests, REQUESTS_OF_A_REPLICA * sum(server.replicas for server in servers))
+        stream = renewal(coming, fleet.classes, fleet.rate_per_s, count, arrivals.cv2)
     cached = service.workload.cached_input_share
-    return stream, serve_stream(dealing, stream, service.servers, cached, MOST_REPLICAS)
+    return stream, serve_stream(dealing, stream, servers, cached, MOST_REPLICAS)
 
 
 def _after_warm_up(service: ServedWorkload, runs: Sequence[tuple[Stream, Outcome]]) -> _Requests:
