@@ -249,6 +249,8 @@ def test_a_server_that_is_not_there_is_bad_input(watch: Watch) -> None:
         (("--metrics", "-", "--metrics", "-"), "2 files"),
         (("--metrics", "/dev/null"), "is a device or a pipe"),
         (("--deployment", "none", "--metrics", "-"), "no deployment 'none'"),
+        (("--metrics", "http://127.0.0.1:9/metrics", "--interval-s", "inf"), "Invalid value for '--interval-s'"),
+        (("--metrics", "http://127.0.0.1:9/metrics", "--interval-s", "1e12"), "Invalid value for '--interval-s'"),
     ],
 )
 def test_what_cannot_be_watched_is_bad_input(watch: Watch, options: tuple[str, ...], said: str) -> None:

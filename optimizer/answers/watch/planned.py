@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
-from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.benchmark.promises import PromisedLimit
@@ -106,4 +105,4 @@ def _replica_hours(schedule: list[PeriodReplicas], report: PlanReport) -> Iterat
     """Of a month, period by period."""
     hours = {period.period: period.hours_per_month for period in report.periods}
     for entry in schedule:
-        yield entry.replicas * hours.get(entry.period, HOURS_PER_MONTH)
+        yield entry.replicas * hours[entry.period]
