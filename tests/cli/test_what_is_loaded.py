@@ -16,9 +16,9 @@ from optimizer.cli import calls, commands, names
 from optimizer.cli.accuracy import measurements, predict
 from optimizer.cli.app import app
 from optimizer.inputs import scenario
-from optimizer.inputs.scenario import fields
 from optimizer.inputs.catalog.shipped import PACKAGE
 from optimizer.inputs.importing.price_lists import FORMATS
+from optimizer.inputs.scenario import fields
 from optimizer.plan.benchmark.commands import TOOLS
 from optimizer.plan.variants.frontier import SWEEPABLE
 from optimizer.report.catalog.listings import LISTINGS
