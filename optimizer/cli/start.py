@@ -20,15 +20,19 @@ def main() -> NoReturn:
     try:
         signals.listen()
         # imported by name and here, not above: most of the time of a short command goes by while it is loaded
-        import_module("optimizer.cli.app").main()
-    except SystemExit as ended:
-        code = ended.code
+        try:
+            import_module("optimizer.cli.app").main()
+        except SystemExit as ended:
+            code = ended.code
+        code = _flushed(code)
+        # all is written: nothing is left that an interrupt could end
+        signals.ignore()
     except BaseException:
         if not signals.received:
             raise
     if signals.received:
         _leave()
-    sys.exit(_flushed(code))
+    sys.exit(code)
 
 
 def _leave() -> NoReturn:

@@ -16,6 +16,8 @@ from optimizer.cli.options import (
     deliver,
 )
 
+LONGEST_S = 31 * 24 * 3600.0
+"""A month: no command sleeps longer between two reads."""
 EXIT_BY_VERDICT = {"within": Exit.ANSWERED, "drifted": Exit.BROKEN, "undecided": Exit.UNPROVEN}
 
 
@@ -30,7 +32,11 @@ def watch(
     ],
     interval_s: Annotated[
         float | None,
-        typer.Option(min=0.001, help="Seconds between two reads of URLs, or between two files without time stamps."),
+        typer.Option(
+            min=0.001,
+            max=LONGEST_S,
+            help="Seconds between two reads of URLs, or between two files without time stamps.",
+        ),
     ] = None,
     deployment: Annotated[str | None, typer.Option(help="Whose metrics they are, where the plan has several.")] = None,
     tolerance_percent: Annotated[

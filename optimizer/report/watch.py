@@ -53,9 +53,9 @@ def _row(each: WatchedFigure) -> tuple[str, ...]:
 
 def _planned(each: WatchedFigure) -> str:
     low, high = each.planned_low, each.planned_high
-    if low is not None and high is not None:
-        return f"{_amount(each, low)}–{_amount(each, high)}"
-    return f"≥ {_amount(each, low)}" if low is not None else f"≤ {_amount(each, high or 0.0)}"
+    if low is None:
+        return "" if high is None else f"≤ {_amount(each, high)}"
+    return f"≥ {_amount(each, low)}" if high is None else f"{_amount(each, low)}–{_amount(each, high)}"
 
 
 def _seen(each: WatchedFigure) -> str:

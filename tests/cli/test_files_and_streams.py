@@ -6,14 +6,21 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from support.command import Command
+from support.expositions import Served
+from support.load_results import SAMPLES
 from support.paths import ROOT
 
+from optimizer.answers.catalog.snapshot import snapshot
 from optimizer.base import files
 from optimizer.base.errors import InputError
+from optimizer.cli.commands import COMMANDS
+from optimizer.plan.record.report import PlanReport
+from optimizer.report.export import as_json
 
 SCENARIO = """\
 name: small
@@ -55,57 +62,101 @@ def test_what_is_written_has_the_mode_of_what_was_there_and_links_stay(optimizer
     assert target.stat().st_mode & 0o777 == 0o640
 
 
-@pytest.mark.parametrize("output", ["s.yaml", "./other/../s.yaml", "link.yaml"])
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["plan", "s.yaml", "--output"],
-        ["plan", "s.yaml", "--certificate"],
-        ["lifecycle", "s.yaml", "--output"],
-        ["report", "s.yaml", "--output"],
-        ["why-not", "s.yaml", "--gpu", "l4", "--output"],
-        ["frontier", "s.yaml", "--sweep", "max_gpus=1:2:2", "--output"],
-        ["compare", "s.yaml", "--by", "gpu", "--output"],
-        ["simulate", "s.yaml", "--output"],
-        ["gate", "s.yaml", "--output"],
-        ["gate", "s.yaml", "--junit"],
-        ["gate", "s.yaml", "--comment"],
-    ],
-    ids=" ".join,
-)
-def test_no_command_writes_over_its_input(
-    command: list[str], output: str, optimizer: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    scenario = tmp_path / "s.yaml"
-    scenario.write_text(SCENARIO)
-    (tmp_path / "other").mkdir()
-    (tmp_path / "link.yaml").symlink_to("s.yaml")
-    result = optimizer(*command, output)
-    assert result.code == 2
-    assert "is an input of this command, read as s.yaml (write to another file)" in result.err
-    assert scenario.read_text() == SCENARIO
-
-
-def test_attached_files_baselines_and_own_catalogs_are_inputs(
-    optimizer: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def inputs(planned: Callable[[str], PlanReport], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    """A file of every kind that commands read, in the folder where they are started, and what each says."""
     monkeypatch.chdir(tmp_path)
     lengths = "input_tokens: 100, output_tokens: 50"
-    Path("s.yaml").write_text(SCENARIO.replace(f"requests_per_second: 1, {lengths}", "trace: t.csv"))
-    Path("t.csv").write_text("arrived_at_s,input_tokens,output_tokens\n0,100,50\n1,90,40\n")
+    attached = SCENARIO.replace(f"requests_per_second: 1, {lengths}", "trace: t.csv")
+    measurements = (ROOT / "catalogs" / "measurements.csv").read_text(encoding="utf-8").splitlines()[:3]
+    texts = {
+        "s.yaml": SCENARIO,
+        "attached.yaml": attached,
+        "t.csv": "arrived_at_s,input_tokens,output_tokens\n0,100,50\n1,90,40\n",
+        "p.json": as_json(planned("chat-8b")),
+        "a.prom": Served(requests=10).text(),
+        "r.jsonl": (SAMPLES / "sglang_0.5.23_bench_serving.jsonl").read_text(encoding="utf-8"),
+        "m.csv": "\n".join([*measurements, ""]),
+        "snapshot.json": as_json(snapshot(None)),
+        "own/sources.csv": "id,title,licence,as_of\nmine,Mine,none,2026-11-20\n",
+    }
     Path("own").mkdir()
-    Path("own/sources.csv").write_text("id,title,licence,as_of\nmine,Mine,none,2026-11-20\n")
-    for arguments in (
-        ("plan", "s.yaml", "--output", "t.csv"),
-        ("catalog", "check", "--catalogs", "own", "--output", "own/sources.csv"),
-        ("catalog", "snapshot", "--catalogs", "own", "--output", "own/sources.csv"),
-        ("validate", "t.csv", "--output", "t.csv"),
-    ):
-        result = optimizer(*arguments)
-        assert result.code == 2, arguments
-    assert "is an input" in optimizer("plan", "s.yaml", "--output", "t.csv").err
-    assert Path("own/sources.csv").read_text().count("\n") == 2
+    Path("other").mkdir()
+    for name, text in texts.items():
+        Path(name).write_text(text, encoding="utf-8")
+    return {name: Path(name).read_bytes() for name in texts}
+
+
+OVER_INPUTS = [
+    "plan s.yaml --output s.yaml",
+    "plan s.yaml --certificate s.yaml",
+    "plan attached.yaml --output t.csv",
+    "lifecycle s.yaml --output s.yaml",
+    "report s.yaml --output s.yaml",
+    "why-not s.yaml --gpu l4 --output s.yaml",
+    "frontier s.yaml --sweep max_gpus=1:2:2 --output s.yaml",
+    "compare s.yaml --by gpu --output s.yaml",
+    "simulate s.yaml --output s.yaml",
+    "simulate p.json --output p.json",
+    "simulate s.yaml --trace t.csv --output t.csv",
+    "gate s.yaml --output s.yaml",
+    "gate s.yaml --junit s.yaml",
+    "gate s.yaml --comment s.yaml",
+    "verify p.json --output p.json",
+    "check r.jsonl --plan p.json --output r.jsonl",
+    "check r.jsonl --plan p.json --output p.json",
+    "check r.jsonl --plan p.json --junit p.json",
+    "watch p.json --metrics a.prom --output a.prom",
+    "watch p.json --metrics a.prom --output p.json",
+    "predict --batch m.csv --output m.csv",
+    "calibrate m.csv --output m.csv",
+    "validate m.csv --output m.csv",
+    "measurements import r.jsonl --gpu h100-sxm --output r.jsonl",
+    "catalog list gpus --catalogs own --output own/sources.csv",
+    "catalog show h100-sxm --catalogs own --output own/sources.csv",
+    "catalog check --catalogs own --output own/sources.csv",
+    "catalog snapshot --catalogs own --output own/sources.csv",
+    "catalog diff snapshot.json shipped --output snapshot.json",
+    "catalog diff own shipped --output own/sources.csv",
+]
+WRITE_OVER_NO_INPUT = {
+    "init": "reads nothing, and asks before it writes over anything",
+    "schema": "reads nothing",
+    "export": "writes a folder",
+    "benchmark": "writes a folder",
+    "catalog import": "writes a folder",
+    "catalog add-model": "writes a folder",
+    "catalog update": "writes a folder, and joins rows to the files in it",
+}
+
+
+@pytest.mark.parametrize("spelled", ["{}", "./other/../{}", "link.svg"])
+@pytest.mark.parametrize("command", OVER_INPUTS)
+def test_no_command_writes_over_its_input(
+    command: str, spelled: str, optimizer: Command, inputs: dict[str, bytes]
+) -> None:
+    *words, read = command.split()
+    Path("link.svg").symlink_to(read)
+    result = optimizer(*words, spelled.format(read))
+    assert result.code == 2
+    assert f"is an input of this command, read as {read} (write to another file)" in result.err
+    assert {name: Path(name).read_bytes() for name in inputs} == inputs
+
+
+@pytest.mark.parametrize("command", ["compare s.yaml --by gpu --chart", "validate m.csv --plot"])
+def test_no_drawing_is_written_over_an_input(command: str, optimizer: Command, inputs: dict[str, bytes]) -> None:
+    read = command.split()[1]
+    Path("link.svg").symlink_to(read)
+    result = optimizer(*command.split(), "link.svg")
+    assert result.code == 2
+    assert f"is an input of this command, read as {read}" in result.err
+    assert Path(read).read_bytes() == inputs[read]
+
+
+def test_every_command_is_known_to_spare_its_inputs() -> None:
+    tried = {name for name in COMMANDS for command in OVER_INPUTS if f"{command} ".startswith(f"{name} ")}
+    assert tried | set(WRITE_OVER_NO_INPUT) == set(COMMANDS)
+    assert not tried & set(WRITE_OVER_NO_INPUT)
 
 
 def test_two_results_cannot_share_a_file(optimizer: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

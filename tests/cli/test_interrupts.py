@@ -55,6 +55,20 @@ policy: {gpus: {allow: [l4]}, providers: {allow: [gcp]}, engines: [vllm], precis
 """
 
 
+def started(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """A Python program in a process of its own."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
 @pytest.mark.parametrize(("name", "code", "word"), [("SIGINT", 130, "interrupted"), ("SIGTERM", 143, "terminated")])
 @pytest.mark.parametrize("where", SIGNALLED_WHILE)
 def test_a_signal_ends_a_command_in_words(where: str, name: str, code: int, word: str, tmp_path: Path) -> None:
@@ -68,16 +82,21 @@ sys.argv = ["optimizer", *{COMMAND[where]!r}]
 from optimizer.cli.start import main
 main()
 """
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    ended = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    ended = started(program, tmp_path)
     assert (ended.returncode, ended.stdout, ended.stderr) == (code, "", f"{word}\n")
     assert sorted(os.listdir(tmp_path)) == ["plan.txt", "s.yaml"]
     assert (tmp_path / "plan.txt").read_text() == "old"
+
+
+def test_a_signal_after_all_is_written_changes_nothing(tmp_path: Path) -> None:
+    program = """
+import atexit, os, signal, sys
+sys.argv = ["optimizer", "schema", "plan", "--output", "plan.txt"]
+for number in (signal.SIGINT, signal.SIGTERM):
+    atexit.register(os.kill, os.getpid(), number)
+from optimizer.cli.start import main
+main()
+"""
+    ended = started(program, tmp_path)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+    assert (tmp_path / "plan.txt").read_text().startswith("{")

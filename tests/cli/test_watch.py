@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -31,6 +32,15 @@ LABELS = st.sampled_from(["", '{le="1"}', '{le="+Inf"}', '{le="0.5",engine="1"}'
 NAMES = st.sampled_from([name + end for name in VLLM.values() for end in ("", "_bucket", "_sum", "_count")])
 LINES = st.lists(st.tuples(NAMES, LABELS, VALUES), max_size=40, unique_by=lambda row: row[:2]).map(
     lambda rows: "".join(f"{name}{labels} {value}\n" for name, labels, value in rows)
+)
+SERVERS = st.builds(
+    Served,
+    requests=st.integers(0, 4000),
+    input_tokens=st.sampled_from([1, 1024, 1400, 9e6]),
+    ttft_s=st.sampled_from([0.0, 0.12, 0.33, 0.5]),
+    tpot_s=st.sampled_from([0.0217, 0.06, 40.0]),
+    kv=st.floats(0, 1),
+    cached=st.floats(0, 1),
 )
 AS_PLANNED = Served()
 """3,000 requests, which is 5 a second of ten minutes, with the lengths and latencies that chat-8b plans with."""
@@ -186,6 +196,10 @@ def test_replicas_are_told_apart_by_labels_or_by_files_and_rates_are_of_one(watc
     gone = watch(interval_s=600, options=folders)
     assert gone.code == 4
     assert "2 replicas told of themselves first and 1 last" in json.loads(gone.out)["figures"][0]["text"]
+    (tmp_path / "before" / "b.prom").rename(tmp_path / "after" / "b.prom")
+    came = json.loads(watch(interval_s=600, options=folders).out)
+    assert came["figures"][1]["requests"] == 3000
+    assert came["notes"][0].startswith("1 replica was not there at the first moment")
 
 
 def test_a_file_in_which_two_replicas_look_alike_or_serve_other_models_is_refused(watch: Watch) -> None:
@@ -249,6 +263,8 @@ def test_a_server_that_is_not_there_is_bad_input(watch: Watch) -> None:
         (("--metrics", "-", "--metrics", "-"), "2 files"),
         (("--metrics", "/dev/null"), "is a device or a pipe"),
         (("--deployment", "none", "--metrics", "-"), "no deployment 'none'"),
+        (("--metrics", "http://127.0.0.1:9/metrics", "--interval-s", "inf"), "Invalid value for '--interval-s'"),
+        (("--metrics", "http://127.0.0.1:9/metrics", "--interval-s", "1e12"), "Invalid value for '--interval-s'"),
     ],
 )
 def test_what_cannot_be_watched_is_bad_input(watch: Watch, options: tuple[str, ...], said: str) -> None:
@@ -309,17 +325,46 @@ def test_the_forms_for_people_say_the_same(watch: Watch) -> None:
     )
 
 
-@given(earlier=LINES, later=st.one_of(LINES, st.text()), reads=st.booleans())
-@settings(max_examples=300)
-def test_whatever_a_server_says_is_judged_or_refused(
-    planned: Callable[[str], PlanReport], catalogs: Catalogs, earlier: str, later: str, reads: bool
-) -> None:
-    replica = planned_replica(planned("chat-8b"), load_scenario("chat-8b"), catalogs, None)
+@st.composite
+def with_one_line_broken(draw: st.DrawFn) -> str:
+    """What a server says, but for one line: gone, twice, with another value or labels, or replaced."""
+    lines = draw(SERVERS).text().splitlines()
+    at = draw(st.integers(0, len(lines) - 1))
+    head, _, value = lines[at].rpartition(" ")
+    name = head.partition("{")[0]
+    broken = st.one_of(
+        st.sampled_from(["", f"{lines[at]}\n{lines[at]}", lines[at]]),
+        VALUES.map(lambda other: f"{head} {other}"),
+        LABELS.map(lambda other: f"{name}{other} {value}"),
+        st.text(),
+    )
+    return "\n".join([*lines[:at], draw(broken), *lines[at + 1 :], ""])
+
+
+def test_whatever_a_server_says_is_judged_or_refused(planned: Callable[[str], PlanReport], catalogs: Catalogs) -> None:
+    replica = replace(planned_replica(planned("chat-8b"), load_scenario("chat-8b"), catalogs, None), cached_share=0.3)
     metrics = catalogs.deploying.metrics_of("vllm", replica.d.engine_version)
-    try:
-        first, last = ({"": read_exposition(text, "f")} for text in (earlier, later))
-        window = Window(Observed(last, first if reads else None, 10.0 if reads else None), "engine")
-        figures = list(Watched(replica, window, metrics, 1, 0.1).figures())
-    except InputError:
-        return
-    assert {each.verdict for each in figures} <= {"within", "drifted", "undecided"}
+    verdicts: Counter[tuple[str, str]] = Counter()
+    text = st.one_of(with_one_line_broken(), with_one_line_broken(), LINES, st.text())
+
+    @given(earlier=text, later=text, reads=st.booleans())
+    @settings(max_examples=300)
+    def judge(earlier: str, later: str, reads: bool) -> None:
+        try:
+            first, last = ({"": read_exposition(text, "f")} for text in (earlier, later))
+            window = Window(Observed(last, first if reads else None, 600.0 if reads else None), "engine")
+            figures = list(Watched(replica, window, metrics, 1, 0.1).figures())
+        except InputError:
+            verdicts["all", "refused"] += 1
+            return
+        verdicts.update((each.quantity, each.verdict) for each in figures)
+        assert {each.verdict for each in figures} <= {"within", "drifted", "undecided"}
+
+    judge()
+    decided = Counter({found: times for found, times in verdicts.items() if found[1] in ("within", "drifted")})
+    assert {quantity for quantity, _ in decided} == {
+        *("requests_per_second", "input_tokens", "output_tokens"),
+        *("cached_input_share", "ttft_ms", "tpot_ms", "kv_cache_share"),
+    }
+    assert {verdict for _, verdict in decided} == {"within", "drifted"}
+    assert decided.total() > 100

@@ -13,10 +13,12 @@ from typer.main import get_command
 from optimizer.answers.accuracy import validate
 from optimizer.answers.compare.compare import COMPARABLE
 from optimizer.cli import calls, commands, names
+from optimizer.cli.accuracy import measurements, predict
 from optimizer.cli.app import app
 from optimizer.inputs import scenario
 from optimizer.inputs.catalog.shipped import PACKAGE
 from optimizer.inputs.importing.price_lists import FORMATS
+from optimizer.inputs.scenario import fields
 from optimizer.plan.benchmark.commands import TOOLS
 from optimizer.plan.variants.frontier import SWEEPABLE
 from optimizer.report.catalog.listings import LISTINGS
@@ -104,6 +106,8 @@ def test_the_names_in_help_are_those_that_are_known() -> None:
     assert tuple(FORMATS) == names.FORMATS
     assert tuple(TOOLS) == names.LOAD_GENERATORS
     assert names.MOST_SHOWN == MOST_SHOWN
+    assert {measurements.MAX_TOKENS, predict.MAX_TOKENS} == {fields.MAX_TOKENS}
+    assert measurements.MAX_DEGREE == predict.MAX_DEGREE
 
 
 def test_the_version_is_said(optimizer: Command) -> None:

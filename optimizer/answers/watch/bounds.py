@@ -56,15 +56,19 @@ def mean_between(h: Histogram, together: float = 1.0) -> Between | None:
     if not math.isfinite(h.total) or independent < STRETCHES:
         return None
     mean = h.total / h.count
+    error = Z * math.sqrt(max(_widest_squares(h) / h.count - mean**2, 0.0) / independent)
+    return Between(mean, max(mean - error, 0.0), mean + error)
+
+
+def _widest_squares(h: Histogram) -> float:
+    """The largest sum of squares that the values behind buckets and sum may have."""
     low = np.concatenate([[0.0], h.edges[:-1]])
     spare = max(h.total - float(np.sum(h.counts * low)), 0.0)
     high = np.where(np.isinf(h.edges), low + spare, h.edges)
     # (b,) from the highest bucket down: by how much its values are moved up
     room = (h.counts * (high - low))[::-1]
     moved = np.clip(spare - (np.cumsum(room) - room), 0.0, room)[::-1]
-    squares = float(np.sum(h.counts * low**2) + np.sum(moved * (low + high)))
-    error = Z * math.sqrt(max(squares / h.count - mean**2, 0.0) / independent)
-    return Between(mean, max(mean - error, 0.0), mean + error)
+    return float(np.sum(h.counts * low**2) + np.sum(moved * (low + high)))
 
 
 def within_between(h: Histogram, limit: float) -> tuple[int, int]:
@@ -83,10 +87,26 @@ def percentile_between(h: Histogram, share: float) -> tuple[float, float]:
     return float(h.edges[bucket - 1]) if bucket else 0.0, float(h.edges[bucket])
 
 
-def share_between(share: float, requests: float) -> Between | None:
-    """A share of tokens: no mean of shares spreads further than if each request had all or none."""
-    if requests < STRETCHES:
+def share_between(share: float, lengths: Histogram) -> Between | None:
+    """A share of all tokens, from prompts of different lengths: a score interval.
+
+    No shares of prompts spread further than all or nothing. Long prompts weigh more, so that all together tell as much
+    as (Σ length)² / Σ length² of one length would, at the widest spread of lengths that buckets and sum allow. A
+    prompt's share is taken not to depend on its length.
+
+    Args:
+        share: Of the tokens of these prompts.
+        lengths: Of the prompts.
+
+    Returns:
+        None where the lengths have no sum, or prompts are too few.
+    """
+    if not math.isfinite(lengths.total) or lengths.total <= 0:
+        return None
+    alike = lengths.total**2 / max(_widest_squares(lengths), lengths.total**2 / lengths.count)
+    if alike < STRETCHES:
         return None
     kept = min(max(share, 0.0), 1.0)
-    error = Z * math.sqrt(kept * (1 - kept) / requests)
-    return Between(share, share - error, share + error)
+    spread = Z * Z / alike
+    middle, half = kept + spread / 2, math.sqrt(spread * (kept * (1 - kept) + spread / 4))
+    return Between(share, (middle - half) / (1 + spread), (middle + half) / (1 + spread))

@@ -50,7 +50,7 @@ def read_exposition(text: str, file: str) -> Scrape:
     samples: dict[str, dict[Labels, float]] = {}
     findings: list[Finding] = []
     times_ms: list[int] = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         try:
@@ -81,12 +81,22 @@ def _sample(line: str) -> tuple[str, Labels, float, int | None]:
     found = SAMPLE.fullmatch(line)
     if found is None:
         raise ValueError('not a sample: NAME{LABEL="VALUE"} NUMBER')
-    try:
-        value = float(found["value"])
-    except ValueError:
-        raise ValueError(f"'{found['value']}' is no number") from None
     labels = tuple(sorted(_labels(found["labels"] or "")))
-    return found["name"], labels, value, int(found["at_ms"]) if found["at_ms"] else None
+    return found["name"], labels, number(found["value"]), int(found["at_ms"]) if found["at_ms"] else None
+
+
+def number(text: str) -> float:
+    """As the format writes it: Python also reads digits of other scripts, and parted by underscores.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        if not text.isascii() or "_" in text:
+            raise ValueError
+        return float(text)
+    except ValueError:
+        raise ValueError(f"'{text}' is no number") from None
 
 
 def _labels(text: str) -> Iterator[tuple[str, str]]:

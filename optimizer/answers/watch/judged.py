@@ -26,6 +26,8 @@ from optimizer.plan.benchmark.runs import SURE
 
 OF_LATENCY: Final[dict[str, Quantity]] = {"ttft_ms": "ttft_s", "tpot_ms": "tpot_s", "e2e_ms": "e2e_s"}
 MOST_COUNTED: Final = 2_000_000
+STAYS_APART: Final = 3.0
+"""After so many mean stays one request in twenty is left, where they end at random."""
 TOO_FEW: Final = "too few requests to say how far they spread"
 NEEDS_TWO: Final = "two moments tell a rate, and how many seconds lie between them"
 
@@ -138,12 +140,14 @@ class Watched:
         """No fewer prompt tokens found in the cache than planned; more are no harm."""
         low = self.planned.cached_share * (1 - self.tolerance)
         expected = Expected("cached_input_share", self.metrics.get("cached_prompt_tokens"), low)
-        tokens, prompts = self.window.counted(self.metrics.get("prompt_tokens", "")), self._histogram("input_tokens")
-        if expected.metric is None or not tokens or prompts is None:
+        of_hits, of_tokens = expected.metric or "", self.metrics.get("prompt_tokens", "")
+        hits, tokens = self.window.counted(of_hits), self.window.counted(of_tokens)
+        prompts = self._histogram("input_tokens")
+        # engines that label hits by where they were found say nothing before the first: that is not a count of zero
+        silent = self.window.replicas(of_tokens) - self.window.replicas(of_hits)
+        if silent or hits is None or not tokens or prompts is None:
             return expected.untold()
-        # engines that label hits by where they were found say nothing before the first
-        hits = self.window.counted(expected.metric) or 0.0
-        return expected.held(share_between(hits / tokens, prompts.count), prompts.count)
+        return expected.held(share_between(hits / tokens, prompts), prompts.count)
 
     def _latency(self, limit: PromisedLimit) -> WatchedFigure:
         key = OF_LATENCY[limit.metric]
@@ -187,8 +191,10 @@ class Watched:
     def _kv_cache(self) -> WatchedFigure:
         """Readings are of moments, at which as many requests as planned are there, give or take their square root."""
         planned, metric = self.planned.kv_cache_share, self.metrics.get("kv_cache_share")
-        readings = self.window.gauge(metric) if metric else []
-        chance = Z / math.sqrt(max(self.planned.d.concurrency * len(readings), 1.0))
+        of_replicas = self.window.gauge(metric or "")
+        readings = [value for each in of_replicas.values() for value in each]
+        independent = len(readings) if self._far_apart() else len(of_replicas)
+        chance = Z / math.sqrt(max(self.planned.d.concurrency * independent, 1.0))
         expected = Expected("kv_cache_share", metric, high=min(planned * (1 + self.tolerance + chance), 1.0))
         if not readings:
             return expected.untold()
@@ -196,6 +202,11 @@ class Watched:
         several = f"the mean of {len(readings)} readings" if len(readings) > 1 else "at one moment"
         text = f"{figure(100 * value)} %, {several}; {figure(100 * planned)} % is planned on average"
         return expected.told("within" if value <= expected.high else "drifted", text, measured=value)
+
+    def _far_apart(self) -> bool:
+        """Whether hardly a request of the first moment is still there at the second; by Little's law for its stay."""
+        stay_s = self.planned.d.concurrency / max(self.planned.rates_per_s)
+        return self.window.seconds is not None and self.window.seconds >= STAYS_APART * stay_s
 
     def _histogram(self, quantity: Quantity) -> Histogram | None:
         metric = self.metrics.get(quantity)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
-from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.benchmark.promises import PromisedLimit
@@ -58,7 +57,8 @@ def planned_replica(
     """What is planned of the deployment of that name, or of the only one.
 
     Raises:
-        InputError: there is no such deployment, several and none is named, or it only stands by.
+        InputError: there is no such deployment, several and none is named, it only stands by, or its schedule names a
+            period of which the plan says no hours.
     """
     claim = Claim(scenario, catalogs, report.fleet)
     deployments = [d for d, _, _ in claim.placed]
@@ -103,7 +103,14 @@ def _planned(name: str, d: Deployment, runs: list[BenchmarkRun], report: PlanRep
 
 
 def _replica_hours(schedule: list[PeriodReplicas], report: PlanReport) -> Iterator[float]:
-    """Of a month, period by period."""
+    """Of a month, period by period.
+
+    Raises:
+        InputError: a period is scheduled of which the plan says no hours.
+    """
     hours = {period.period: period.hours_per_month for period in report.periods}
     for entry in schedule:
-        yield entry.replicas * hours.get(entry.period, HOURS_PER_MONTH)
+        if entry.period not in hours:
+            problem = f"there is no period {entry.period} in periods"
+            raise InputError([Finding("plan", 0, "deployments.schedule", problem, "`optimizer verify` checks a plan")])
+        yield entry.replicas * hours[entry.period]

@@ -1,6 +1,6 @@
 """`watch`: whether what runs is what was planned, by what its servers tell Prometheus."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Final
 
@@ -74,7 +74,7 @@ def watch(
         sure=SURE,
         figures=figures,
         bill=_bill(watched),
-        notes=_notes(planned, catalogs, figures),
+        notes=[*_left_out(window, metrics), *_notes(planned, catalogs, figures)],
     )
 
 
@@ -130,6 +130,14 @@ def _bill(watched: Watched) -> WatchedBill | None:
 
 def _per_million(usd_per_hour: Decimal, tokens_per_second: float) -> Decimal:
     return usd_per_hour / Decimal(tokens_per_second * SECONDS_PER_HOUR) * MILLION
+
+
+def _left_out(window: Window, metrics: dict[Quantity, str]) -> Iterator[str]:
+    """Replicas of which one moment tells only: what they did before is not what happened between the two."""
+    new = len(window.newcomers(metrics["requests"]))
+    if new:
+        who = "1 replica was" if new == 1 else f"{new} replicas were"
+        yield f"{who} not there at the first moment, so their counters and histograms are left out"
 
 
 def _notes(planned: PlannedReplica, catalogs: Catalogs, figures: Sequence[WatchedFigure]) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from optimizer.answers.watch.exposition import Labels
+from optimizer.answers.watch.exposition import Labels, number
 from optimizer.answers.watch.scrapes import Observed, Replicas
 from optimizer.base.arrays import Floats
 from optimizer.base.errors import Finding, InputError
@@ -60,6 +60,14 @@ class Window:
         """Two, or one."""
         return 1 if self._earlier is None else 2
 
+    def newcomers(self, metric: str) -> set[Series]:
+        """Replicas of which the earlier moment says nothing: nobody knows what of their counters came in between."""
+        if self._earlier is None:
+            return set()
+        told = (name for scrape in self._earlier.values() for name in scrape.samples)
+        known = {self._replica(series) for name in dict.fromkeys(told) for series, _ in _series(self._earlier, name)}
+        return self.replicas(metric) - known
+
     def replicas(self, metric: str) -> set[Series]:
         """Those of which a metric tells at the later moment."""
         return {self._replica(series) for series, _ in _series(self._later, metric)}
@@ -82,23 +90,34 @@ class Window:
         return ""
 
     def counted(self, metric: str) -> float | None:
-        """By how much a counter rose, over all its labels; one that fell began again at zero. None where it is not."""
-        now, before = dict(_series(self._later, metric)), dict(_series(self._earlier or {}, metric))
+        """By how much a counter rose, over all its labels; one that fell began again at zero. None where it is not.
+
+        Newcomers are left out; new labels of a replica that was there began at zero.
+        """
+        new = self.newcomers(metric)
+        now = {series: value for series, value in _series(self._later, metric) if self._replica(series) not in new}
+        before = dict(_series(self._earlier or {}, metric))
         went_on = {series: before.get(series, 0.0) <= value for series, value in now.items()}
         risen = (value - before.get(series, 0.0) if went_on[series] else value for series, value in now.items())
         return sum(max(rise, 0.0) for rise in risen) if now else None
 
-    def gauge(self, metric: str) -> list[float]:
-        """Every reading, of each replica at each moment."""
-        return [value for at in (self._earlier, self._later) for _, value in _series(at or {}, metric)]
+    def gauge(self, metric: str) -> dict[Series, list[float]]:
+        """Every reading at each moment, by replica."""
+        readings: dict[Series, list[float]] = {}
+        for at in (self._earlier, self._later):
+            for series, value in _series(at or {}, metric):
+                readings.setdefault(self._replica(series), []).append(value)
+        return readings
 
     def histogram(self, metric: str) -> Histogram | None:
-        """The values of a histogram that came in between; None where there is none.
+        """The values of a histogram that came in between, newcomers left out; None where there is none.
 
         Raises:
             InputError: buckets are missing, count down, or differ between replicas.
         """
-        now, before = _histograms(self._later, metric), _histograms(self._earlier or {}, metric)
+        new = self.newcomers(f"{metric}_bucket")
+        told, before = _histograms(self._later, metric), _histograms(self._earlier or {}, metric)
+        now = {series: each for series, each in told.items() if self._replica(series) not in new}
         if not now:
             return None
         edges = next(iter(now.values())).edges
@@ -135,7 +154,7 @@ def _histograms(at: Replicas, metric: str) -> dict[Series, Histogram]:
 
 def _edge(text: str, metric: str) -> float:
     try:
-        return float(text)
+        return number(text)
     except ValueError:
         raise InputError([_broken(metric, f'le="{text}" is no bucket')]) from None
 
