@@ -45,7 +45,53 @@ def test_limits_of_one_percentile_hold_together() -> None:
 
 
 def test_an_answer_of_one_token_keeps_every_limit_on_tpot() -> None:
-    assert counted([result([100.0], [float("nan")])], {"tpot_ms": 5.0}) == Counted(1, 1, 1)
+    nothing, one = np.array([float("nan")]), np.ones(1)
+    short = result(requests=Requests(np.array([100.0]), nothing, one, one), requests_completed=1)
+    assert counted([short], {"tpot_ms": 5.0}) == Counted(1, 1, 1)
+    assert counted([short], {"e2e_ms": 150.0}) == Counted(1, 1, 1)
+
+
+def test_what_was_not_measured_of_a_long_answer_is_neither_kept_nor_missed() -> None:
+    run = result([100.0, 100.0], [float("nan"), 4.0])
+    assert counted([run], {"tpot_ms": 5.0}) == Counted(2, 1, 2)
+    assert counted([run], {"e2e_ms": 150.0}) == Counted(2, 0, 1)
+
+
+def test_requests_under_way_when_the_run_ended_may_be_either() -> None:
+    run = result([100.0] * 15, requests_offered=24)
+    assert counted([run], {"ttft_ms": 200.0}) == Counted(24, 15, 24)
+
+
+def test_a_goodput_speaks_only_of_what_it_judged() -> None:
+    limits = {"ttft_ms": 200.0}
+    run = result(requests_completed=1500, goodput=Goodput(300, limits, unjudged=1200))
+    assert counted([run], limits) == Counted(1500, 300, 1500)
+
+
+def test_a_file_that_counts_nothing_is_refused(
+    planned: Callable[[str], PlanReport], catalogs: Catalogs, run: BenchmarkRun
+) -> None:
+    report = planned("chat-8b")
+    silent = replace(result(load=Load("request_rate", run.rate_per_s)), ttft_ms={"p99": 151.0})
+    judged = Promised((run,), report.plan_id, report.scenario, catalogs).judged(silent)
+    assert any("how many requests were answered" in reason for reason in judged.reasons)
+
+
+def test_a_run_that_served_less_than_promised_keeps_nothing(run: BenchmarkRun) -> None:
+    easy = result([50.0] * 1500, load=Load("request_rate", run.rate_per_s), requests_per_s=0.4 * run.rate_per_s)
+    verdicts = [each.verdict for each in checked_promises(run, [easy], unfit=False)]
+    assert "kept" not in verdicts
+    full = replace(easy, requests_per_s=run.rate_per_s)
+    assert {each.verdict for each in checked_promises(run, [full], unfit=False)} == {"kept"}
+
+
+def test_a_harder_run_does_not_hide_that_the_promised_one_broke(run: BenchmarkRun) -> None:
+    load = Load("request_rate", run.rate_per_s)
+    slow = result([5000.0] * 1500, load=load, requests_per_s=run.rate_per_s)
+    harder = result([50.0] * 60, load=Load("request_rate", 1.2 * run.rate_per_s), requests_per_s=run.rate_per_s)
+    bursts = replace(slow, burstiness=0.05)
+    assert checked_promises(run, [slow, harder], unfit=False)[0].verdict == "broken"
+    assert checked_promises(run, [bursts], unfit=False)[0].verdict == "undecided"
 
 
 def test_percentiles_bound_the_count_as_the_requests_behind_them_do() -> None:
@@ -122,6 +168,8 @@ def test_each_limit_of_a_percentile_has_its_verdict_from_what_keeps_all_of_them(
 def test_who_promises_no_time_promises_its_rate(run: BenchmarkRun) -> None:
     batch = replace(run, limits=())
     load = Load("request_rate", 5.0)
+    few = checked_promises(batch, [result([100.0] * 3, load=load, requests_per_s=5.0)], unfit=False)
+    assert (few[0].verdict, few[0].more_requests_needed) == ("undecided", 268)
     for served, verdict in ((4.95, "kept"), (3.0, "broken"), (None, "undecided")):
         runs = [result([100.0] * 500, load=load, requests_per_s=served)]
         (rate,) = checked_promises(batch, runs, unfit=False)

@@ -327,3 +327,18 @@ def changed(name: str, change: Callable[[dict[str, Any]], object], folder: Path)
     """A sample with a change, read again."""
     (result,) = read_results(written(name, change, folder))
     return result
+
+
+def test_a_label_names_the_server_but_never_another_model(tmp_path: Path) -> None:
+    """What a tool says itself stands; how a client spoke to a server says less of the engine than its user does."""
+    path = tmp_path / "result.json"
+    content = json.loads((SAMPLES / "vllm_0.33.0_bench_serve.json").read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**content, "model": "qwen3-32b", "engine": "tensorrt-llm", "backend": "vllm"}))
+    (run,) = read_results(path)
+    assert (run.model, run.engine) == (content["model_id"], "tensorrt-llm")
+    path = tmp_path / "result.jsonl"
+    line = json.loads((SAMPLES / "sglang_0.5.23_bench_serving.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    for backend, engine in (("vllm", "tensorrt-llm"), ("sglang", "sglang")):
+        path.write_text(json.dumps({**line, "backend": backend, "tag": "engine=tensorrt-llm"}) + "\n")
+        (run,) = read_results(path)
+        assert run.engine == engine

@@ -48,37 +48,54 @@ class MeanOf:
 
 
 def counted(results: Sequence[LoadResult], limits: Limits) -> Counted:
-    """Requests of all runs within all limits, as exactly as the files tell; a request without an answer is outside."""
+    """Requests of all runs within all limits, as exactly as the files tell.
+
+    A request that failed is outside; one that was under way when the run ended may be either.
+    """
     found = [_counted(result, limits) for result in results]
     return Counted(*(sum(getattr(each, name) for each in found) for name in ("sent", "at_least", "at_most")))
 
 
 def _counted(result: LoadResult, limits: Limits) -> Counted:
-    done = result.requests_completed or 0
-    sent = max(done + (result.requests_failed or 0), 1)
+    done, open_yet = answered(result), result.requests_unanswered
+    sent = done + (result.requests_failed or 0) + open_yet
     if result.requests is not None:
-        within = int(np.sum(_within(result.requests, limits)))
-        return Counted(sent, within, within)
+        surely, possibly = _within(result.requests, limits)
+        return Counted(sent, surely, possibly + open_yet)
     bounds = [_by_percentiles(result, limits, done), _by_goodput(result, limits, done)]
     low, high = max(low for low, _ in bounds), min(high for _, high in bounds)
     # a file at odds with itself leaves both open
-    return Counted(sent, min(low, high), max(low, high))
+    return Counted(sent, min(low, high), max(low, high) + open_yet)
 
 
-def _within(requests: Requests, limits: Limits) -> Floats:
-    """(n,) whether a request keeps every limit; an answer of one token has no time between tokens to keep."""
-    kept = np.ones(len(requests.ttft_ms), dtype=np.bool_)
+def answered(result: LoadResult) -> int:
+    """Requests with an answer, of a run that counts: one of which that is known."""
+    done = len(result.requests.ttft_ms) if result.requests is not None else result.requests_completed
+    if done is None:
+        raise ValueError(f"{result.file} does not say how many requests were answered")
+    return done
+
+
+def _within(requests: Requests, limits: Limits) -> tuple[int, int]:
+    """How many requests keep every limit, surely and possibly; what was not measured of one may be either.
+
+    An answer of one token has no time between tokens to keep.
+    """
+    surely = np.ones(len(requests.ttft_ms), dtype=np.bool_)
+    possibly = surely.copy()
     for metric, limit_ms in limits.items():
         values = latency_ms(requests, metric)
-        kept &= (values <= limit_ms) | (np.isnan(values) if metric == "tpot_ms" else False)
-    return kept.astype(np.float64)
+        kept = (values <= limit_ms) | ((requests.output_tokens <= 1) & (metric == "tpot_ms"))
+        surely &= kept
+        possibly &= kept | np.isnan(values)
+    return int(surely.sum()), int(possibly.sum())
 
 
 def latency_ms(requests: Requests, metric: str) -> Floats:
-    """(n,) one latency of each request; end to end is what its tokens take one after the other."""
+    """(n,) one latency of each request, NaN where unknown; end to end is what its tokens take one after the other."""
     if metric == "e2e_ms":
-        decoding = np.nan_to_num(requests.tpot_ms) * np.maximum(requests.output_tokens - 1, 0)
-        return requests.ttft_ms + decoding
+        more = requests.output_tokens - 1
+        return requests.ttft_ms + np.where(more <= 0, 0.0, requests.tpot_ms * more)
     return requests.ttft_ms if metric == "ttft_ms" else requests.tpot_ms
 
 
@@ -90,7 +107,7 @@ def _by_goodput(result: LoadResult, limits: Limits, done: int) -> tuple[int, int
     within = min(own.within, done)
     as_strict = all(_at_most(own.limits_ms.get(name, math.inf), limit) for name, limit in limits.items())
     as_loose = all(_at_most(limits.get(name, math.inf), limit) for name, limit in own.limits_ms.items())
-    return (within if as_strict else 0), (within if as_loose else done)
+    return (within if as_strict else 0), (min(within + own.unjudged, done) if as_loose else done)
 
 
 def _at_most(one: float, other: float) -> bool:

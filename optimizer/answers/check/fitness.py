@@ -8,10 +8,11 @@ from typing import Any, Final
 
 from optimizer.answers.accuracy.told import WORDS, Reader
 from optimizer.base.figures import figure
+from optimizer.base.units import MS_PER_S
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.importing.load_results.fitness import doubts, failures, fell_behind
-from optimizer.inputs.importing.load_results.record import LoadResult
+from optimizer.inputs.importing.load_results.fitness import doubts, failures, fell_behind, rate_tolerance
+from optimizer.inputs.importing.load_results.record import Flaw, LoadResult
 from optimizer.plan.benchmark.runs import BenchmarkRun
 
 LEAST_RATE: Final = 0.98
@@ -59,7 +60,8 @@ class Promised:
 
     def judged(self, result: LoadResult) -> Judged:
         """Which run it is, and whether it counts."""
-        flaws = (f"{flaw.problem} ({flaw.hint})" for flaw in (*result.flaws, *failures(result)))
+        found_unfit = (*result.flaws, *failures(result), *_uncounted(result))
+        flaws = (f"{flaw.problem} ({flaw.hint})" for flaw in found_unfit)
         own = (*flaws, *self._other_plan(result))
         found = {run.name: tuple(self._differences(result, run)) for run in self._named(result)}
         unclear = self._unclear(result, found)
@@ -129,6 +131,40 @@ class Promised:
         }
 
 
+def _uncounted(result: LoadResult) -> Iterator[Flaw]:
+    """A file of which nobody knows how many requests it speaks of: no share of them can be bounded."""
+    if result.requests is None and result.requests_completed is None:
+        yield Flaw("does not say how many requests were answered", "give the tool's own detailed result")
+
+
+def asked_more(run: BenchmarkRun, result: LoadResult) -> bool:
+    """Whether a run was so much harder than the promise that a limit it missed says nothing."""
+    faster = result.load is not None and (result.load.value or 0) * LEAST_RATE > run.rate_per_s
+    cv2 = _cv2(result)
+    return faster or (cv2 is not None and cv2 > run.cv2 + EVENNESS)
+
+
+def served_less(run: BenchmarkRun, result: LoadResult) -> str:
+    """That fewer requests a second were answered than promised, beyond chance, so that each had it easier; else "".
+
+    The time in which the last request is answered is not counted, for none is sent in it.
+    """
+    served, lasts_ms = result.requests_per_s, result.e2e_ms.get("mean")
+    if result.duration_s is not None and result.requests_completed and lasts_ms is not None:
+        sending_s = result.duration_s - lasts_ms / MS_PER_S
+        served = result.requests_completed / sending_s if sending_s > 0 else None
+    if served is None or served >= run.rate_per_s * (1 - rate_tolerance(result)):
+        return ""
+    return f"served {figure(served)} requests/s of the {figure(run.rate_per_s)} promised"
+
+
+def _cv2(result: LoadResult) -> float | None:
+    """Squared variation of the gaps between requests; None where the file does not say."""
+    if result.burstiness is None:
+        return None
+    return 0.0 if math.isinf(result.burstiness) else 1 / result.burstiness if result.burstiness else math.inf
+
+
 def _labels(run: BenchmarkRun) -> dict[str, str]:
     return {"deployment": run.deployment_name, "workload": run.d.workload, "class": run.served.name}
 
@@ -149,13 +185,12 @@ def _other_load(result: LoadResult, run: BenchmarkRun) -> Iterator[str]:
         return
     if load.value < LEAST_RATE * run.rate_per_s:
         yield f"rate: measured {figure(load.value, 4)} requests/s, promised {promised}"
-    if result.burstiness is not None:
-        cv2 = 0.0 if math.isinf(result.burstiness) else 1 / result.burstiness if result.burstiness else math.inf
-        if cv2 < run.cv2 - EVENNESS:
-            yield (
-                f"arrivals: measured gaps of squared variation {figure(cv2)}, promised {figure(run.cv2)}, "
-                "which is less even"
-            )
+    cv2 = _cv2(result)
+    if cv2 is not None and cv2 < run.cv2 - EVENNESS:
+        yield (
+            f"arrivals: measured gaps of squared variation {figure(cv2)}, promised {figure(run.cv2)}, "
+            "which is less even"
+        )
 
 
 def _notes(result: LoadResult, run: BenchmarkRun) -> Iterator[str]:

@@ -4,8 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from optimizer.answers.check.evidence import BOTH_SIDES, Counted, Limits, MeanOf, counted, mean_of, statistics_of
-from optimizer.answers.check.fitness import LEAST_RATE
+from optimizer.answers.check.evidence import (
+    BOTH_SIDES,
+    Counted,
+    Limits,
+    MeanOf,
+    answered,
+    counted,
+    mean_of,
+    statistics_of,
+)
+from optimizer.answers.check.fitness import asked_more, served_less
 from optimizer.answers.check.types import CheckedPromise, CheckVerdict
 from optimizer.base.figures import exactly, figure
 from optimizer.inputs.importing.load_results.fitness import fell_behind
@@ -16,6 +25,8 @@ from optimizer.plan.benchmark.promises import PromisedLimit
 from optimizer.plan.benchmark.runs import SURE, BenchmarkRun
 
 RATE: Final = "requests_per_second"
+LEAST_FOR_RATE: Final = 271
+"""Requests of which chance moves the rate by no more than a tenth, 19 times in 20: (1.645 / 0.1)²."""
 FROM_ARRIVAL: Final = frozenset({"ttft_ms", "e2e_ms"})
 """Latencies that grow without end where a replica does not keep up."""
 
@@ -51,7 +62,7 @@ def checked_promises(run: BenchmarkRun, results: Sequence[LoadResult], unfit: bo
         results: Runs that count.
         unfit: Whether runs were given for it of which none counts.
     """
-    sent = sum((result.requests_completed or 0) + (result.requests_failed or 0) for result in results)
+    sent = sum(counted([result], {}).sent for result in results)
     found = []
     for limit in run.limits:
         finding = _left_open(run, unfit) if not results else _finding(run, limit, results)
@@ -69,18 +80,22 @@ def _left_open(run: BenchmarkRun, unfit: bool) -> PromiseFinding:
 
 
 def _finding(run: BenchmarkRun, limit: PromisedLimit, results: Sequence[LoadResult]) -> PromiseFinding:
-    found = _of_mean(limit, results) if limit.promised_share is None else _of_share(run, limit, results)
-    harder = [result for result in results if _asked_more(run, result)]
-    if found.verdict == "broken" and harder:
-        rate = figure(max(result.load.value or 0 for result in harder if result.load), 4)
-        text = f"{found.text}; but {rate} requests/s were sent, more than promised"
+    """What all runs say; kept only where none had it easier, broken only by those that had it no harder."""
+    found = _of_all(run, limit, results)
+    behind = [less for result in results if (less := served_less(run, result))]
+    if found.verdict == "kept" and behind:
+        return PromiseFinding("undecided", None, f"{found.text}; but {behind[0]}", found.figures)
+    as_hard = [result for result in results if not asked_more(run, result)]
+    if found.verdict == "broken" and len(as_hard) < len(results):
+        if as_hard and (alone := _of_all(run, limit, as_hard)).verdict == "broken":
+            return alone
+        text = f"{found.text}; but more was sent, or in larger bursts, than promised"
         return PromiseFinding("undecided", None, text, found.figures)
     return found
 
 
-def _asked_more(run: BenchmarkRun, result: LoadResult) -> bool:
-    """Whether a run was so much harder than the promise that a limit it missed says nothing."""
-    return result.load is not None and (result.load.value or 0) * LEAST_RATE > run.rate_per_s
+def _of_all(run: BenchmarkRun, limit: PromisedLimit, results: Sequence[LoadResult]) -> PromiseFinding:
+    return _of_mean(limit, results) if limit.promised_share is None else _of_share(run, limit, results)
 
 
 def _of_share(run: BenchmarkRun, limit: PromisedLimit, results: Sequence[LoadResult]) -> PromiseFinding:
@@ -148,6 +163,9 @@ def _kept_up(results: Sequence[LoadResult]) -> PromiseFinding:
         return PromiseFinding("broken", 0, behind[0].problem, {})
     if unknown:
         return PromiseFinding("undecided", None, "the file does not say how many requests a second were answered", {})
+    missing = LEAST_FOR_RATE - sum(answered(result) for result in results)
+    if missing > 0:
+        return PromiseFinding("undecided", missing, "too few requests to tell a rate from chance", {})
     return PromiseFinding("kept", 0, "as many requests were answered as were sent", {})
 
 

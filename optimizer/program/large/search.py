@@ -33,8 +33,8 @@ WEEK_COLUMNS = 12
 WIDE_GAP = 2e-3
 """Relative gap beyond which each period gets a program of its own."""
 
-SHARE_OF_PERIODS = 0.5
-"""Of what is left on the clock: what programs of single periods may use."""
+SHARE_OF_PERIODS, SHARE_OF_UNLINKED_PERIODS = 0.5, 0.8
+"""Of what is left on the clock: what programs of single periods may use, where starts join these, and else."""
 
 LARGE_PARTS = ((0, 200, 3), (100, 200, 5), (400, 400, 5))
 """The same for a large problem: parts tried for a first plan, by candidates besides the mixture, nodes and mixes."""
@@ -82,7 +82,9 @@ def _parted(
     """The bound that programs of single periods raise, and the cheapest of a known plan and those they point to."""
     with state.phase("periods"):
         prices, of_part = first_prices(part.problem, found), _within(part, incumbent)
-        own = replace(state, clock=state.clock.share(SHARE_OF_PERIODS))
+        linked = problem.traffic.start_share.any()
+        share = SHARE_OF_PERIODS if linked else SHARE_OF_UNLINKED_PERIODS
+        own = replace(state, clock=state.clock.share(share))
         lower, runs, joined = bound_by_periods(part.problem, prices, of_part, own, search)
         found = replace(found, mixed=found.mixed | runs)
         bound = bound.raised_to(Bound(lower, np.full(len(problem.candidates), lower)))

@@ -188,8 +188,8 @@ def result_of(
     known = np.inf if incumbent is None else incumbent.usd_per_hour
     if bound.usd_per_hour > known * (1 + CONTRADICTION):
         raise SolverFailure(f"a plan costs {known:.6f} USD/h, and no plan costs less than {bound.usd_per_hour:.6f}")
-    # candidates were left out because they are in no plan as cheap as the cutoff or the known one; dearer ones may be
-    lower = min(max(result.bound, bound.usd_per_hour), state.cutoff_usd_per_hour, known)
+    # what the solver proved leaves out candidates that are in no plan as cheap as the cutoff or the known one
+    lower = min(max(min(result.bound, state.cutoff_usd_per_hour), bound.usd_per_hour), known)
     possible = keep & can_beat(problem, bound, incumbent, state)
     with_candidate = np.where(possible, bound.with_candidate_usd_per_hour, np.inf)
     return SearchResult(status, Bound(lower, with_candidate), incumbent)

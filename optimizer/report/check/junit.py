@@ -9,12 +9,19 @@ from optimizer.report.check.check import promise_name
 
 def check_junit(found: CheckReport) -> str:
     """The document, ending in a newline: broken promises fail, undecided ones are skipped, unfit runs are errors."""
-    root = ET.Element("testsuites", {"name": "optimizer check", **_counts(found.promises)})
+    unfit = [run for run in found.runs if not run.fit]
+    root = ET.Element("testsuites", {"name": "optimizer check", **_counts(found.promises, errors=len(unfit))})
     for deployment in dict.fromkeys(promise.deployment for promise in found.promises):
         mine = [promise for promise in found.promises if promise.deployment == deployment]
         suite = ET.SubElement(root, "testsuite", {"name": deployment, **_counts(mine)})
         for promise in mine:
             _case(suite, promise)
+    if unfit:
+        suite = ET.SubElement(root, "testsuite", {"name": "runs that do not count", **_counts([], errors=len(unfit))})
+        for run in unfit:
+            name = f"{run.file} {run.place}".strip()
+            case = ET.SubElement(suite, "testcase", {"classname": "runs", "name": name, "time": "0"})
+            ET.SubElement(case, "error", {"message": run.reasons[0]}).text = "\n".join(run.reasons)
     ET.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
@@ -27,12 +34,12 @@ def _case(suite: ET.Element, promise: CheckedPromise) -> None:
         ET.SubElement(case, element, {"message": promise.text}).text = promise.text
 
 
-def _counts(promises: Sequence[CheckedPromise]) -> dict[str, str]:
+def _counts(promises: Sequence[CheckedPromise], errors: int = 0) -> dict[str, str]:
     verdicts = [promise.verdict for promise in promises]
     return {
-        "tests": str(len(verdicts)),
+        "tests": str(len(verdicts) + errors),
         "failures": str(verdicts.count("broken")),
-        "errors": str(verdicts.count("unfit")),
+        "errors": str(verdicts.count("unfit") + errors),
         "skipped": str(verdicts.count("undecided")),
         "time": "0",
     }

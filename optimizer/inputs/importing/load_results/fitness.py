@@ -25,7 +25,7 @@ def doubts(result: LoadResult) -> tuple[str, ...]:
     """What a reader should know of the load of a run that may be used."""
     offered, served = _rates(result)
     uncounted = result.requests_completed is not None and result.requests_failed is None
-    faster = served > offered * (1 + _tolerance(result))
+    faster = served > offered * (1 + rate_tolerance(result))
     return (
         *(("does not say how many requests failed",) if uncounted else ()),
         *((f"served {figure(served)} requests/s where {figure(offered)} were asked for",) if faster else ()),
@@ -46,7 +46,7 @@ def failures(result: LoadResult) -> tuple[Flaw, ...]:
 def fell_behind(result: LoadResult) -> tuple[Flaw, ...]:
     """An open loop that fell behind: its queue grew as long as it ran, so its TTFT tells how long that was."""
     offered, served = _rates(result)
-    if served >= offered * (1 - _tolerance(result)):
+    if served >= offered * (1 - rate_tolerance(result)):
         return ()
     problem = f"served {figure(served)} requests/s of the {figure(offered)} offered, so its queue never settled"
     return (Flaw(problem, "offer what the server can keep up with, or run a closed loop"),)
@@ -60,7 +60,7 @@ def _rates(result: LoadResult) -> tuple[float, float]:
     return load.value, served
 
 
-def _tolerance(result: LoadResult) -> float:
+def rate_tolerance(result: LoadResult) -> float:
     """The share by which the rate served may miss the rate offered: the end of the run, and chance."""
     count = result.requests_completed
     return RATE_TOLERANCE + (CHANCE / math.sqrt(count) if count else 0.0)

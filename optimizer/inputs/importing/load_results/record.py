@@ -57,10 +57,12 @@ class Goodput:
     Attributes:
         within: How many were within all of them.
         limits_ms: By latency: `ttft_ms`, `tpot_ms`, `e2e_ms`.
+        unjudged: Answered requests of which it does not say either.
     """
 
     within: int
     limits_ms: Mapping[str, float]
+    unjudged: int = 0
 
 
 @dataclass(frozen=True)
@@ -160,6 +162,13 @@ class LoadResult:
     metadata: Mapping[str, str] = field(default_factory=dict)
     flaws: tuple[Flaw, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def requests_unanswered(self) -> int:
+        """That were sent and neither answered nor failed: still under way when the run ended."""
+        if self.requests_offered is None or self.requests_completed is None:
+            return 0
+        return max(self.requests_offered - self.requests_completed - (self.requests_failed or 0), 0)
 
     def finding(self, flaw: Flaw) -> Finding:
         """A flaw with the file and the run that has it."""

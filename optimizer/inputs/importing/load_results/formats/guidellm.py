@@ -74,14 +74,14 @@ def read(fields: RunFields) -> Iterator[LoadResult]:
             tpot_ms=_statistics(metrics, TPOT),
             e2e_ms={name: seconds * MS_PER_S for name, seconds in _statistics(metrics, "request_latency").items()},
             std_ms=_deviations(metrics),
-            goodput=_goodput(config.group("slo"), metrics),
+            goodput=_goodput(config.group("slo"), metrics, totals.count("successful")),
             output_tokens_per_s=_of(metrics, "output_tokens_per_second").number("mean"),
             requests_per_s=_of(metrics, "requests_per_second").number("mean"),
             requests=requests,
             metadata=labels,
             flaws=flaws,
             notes=notes,
-            **{"model": config.group("backend").text("model"), **facts},
+            **{**facts, "model": config.group("backend").text("model") or facts.get("model")},
         )
 
 
@@ -106,12 +106,14 @@ def _deviations(metrics: RunFields) -> dict[str, float]:
     return {name: value * factor for name, (value, factor) in found.items() if value is not None}
 
 
-def _goodput(slo: RunFields, metrics: RunFields) -> Goodput | None:
+def _goodput(slo: RunFields, metrics: RunFields, completed: int | None) -> Goodput | None:
     """Requests within its objectives, failed ones counting as outside."""
     found = {ours: slo.number(theirs) for theirs, ours in OBJECTIVES.items()}
     limits = {name: limit for name, limit in found.items() if limit is not None}
     share, judged = metrics.number("slo_attainment"), metrics.count("slo_determined_requests")
-    return None if not limits or share is None or judged is None else Goodput(round(share * judged), limits)
+    if not limits or share is None or judged is None:
+        return None
+    return Goodput(round(share * judged), limits, unjudged=max((completed or judged) - judged, 0))
 
 
 def _load(strategy: RunFields, metrics: RunFields) -> tuple[Load | None, tuple[Flaw, ...]]:

@@ -54,9 +54,11 @@ def read(fields: RunFields) -> Iterator[LoadResult]:
         "dp": server.count("dp_size", least=1),
         "weight_precision": PRECISIONS.get(server.text("quantization") or ""),
         "kv_precision": KV_PRECISIONS.get(server.text("kv_cache_dtype") or ""),
-        **engine,
     }
-    facts = labelled_facts(labels, fields) | {name: value for name, value in server_says.items() if value is not None}
+    said = {name: value for name, value in server_says.items() if value is not None}
+    # of another engine's server the client knows how it spoke to it, and its user what it was
+    own = engine if engine.get("engine") == "sglang" else {}
+    facts = engine | labelled_facts(labels, fields) | said | own
     yield LoadResult(
         file=fields.file,
         run=fields.run,

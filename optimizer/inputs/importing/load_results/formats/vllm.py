@@ -38,10 +38,11 @@ def read(fields: RunFields) -> Iterator[LoadResult]:
     labels = {name: text for name, text in given.items() if text}
     swept = {fact: fields.count(option, least=1) for option, fact in SERVER_OPTIONS.items()}
     facts: dict[str, Any] = {
-        "model": fields.text("model_id", required=True),
+        # how the client spoke to the server, and what the user says served, before what the file says itself
         **engine_of(fields.text("backend")),
-        **{fact: degree for fact, degree in swept.items() if degree is not None},
         **labelled_facts(labels, fields),
+        **{fact: degree for fact, degree in swept.items() if degree is not None},
+        "model": fields.text("model_id", required=True),
     }
     yield LoadResult(
         file=fields.file,
