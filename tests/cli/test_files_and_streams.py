@@ -108,6 +108,22 @@ def test_attached_files_baselines_and_own_catalogs_are_inputs(
     assert Path("own/sources.csv").read_text().count("\n") == 2
 
 
+@pytest.mark.parametrize(
+    ("named", "output"),
+    [(("--pin", "pin.json"), "pin.json"), (("--baseline-catalogs", "old"), "old/offers.csv")],
+)
+def test_a_gate_that_cannot_judge_writes_over_nothing_that_it_was_to_read(
+    named: tuple[str, str], output: str, optimizer: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.yaml").write_text(BAD)
+    Path("old").mkdir()
+    Path(output).write_text("kept")
+    result = optimizer("gate", "s.yaml", *named, "--comment", output)
+    assert result.code == 2
+    assert Path(output).read_text() == "kept"
+
+
 def test_two_results_cannot_share_a_file(optimizer: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("s.yaml").write_text(SCENARIO)
