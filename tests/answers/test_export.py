@@ -7,17 +7,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.exporting import on_tensorrt, runs, with_deployment
+from support.exporting import exported, on_tensorrt, runs, with_deployment
 from support.paths import ROOT
 
 from optimizer import as_json
 from optimizer.answers.export.export import export_plan
+from optimizer.answers.export.flags import Release, flags_of
 from optimizer.base.errors import InputError
-from optimizer.inputs.catalog.deploying import DeployFacts
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.plan.record.fleet import PeriodRequests
+from optimizer.plan.record.naming import deployment_names
 from optimizer.plan.record.report import PlanReport
 
 Planned = Callable[[str], PlanReport]
+DSTACK_NAME = re.compile(r"[a-z][a-z0-9-]{1,40}")
 
 SERVE_FLAGS = json.loads((ROOT / "tests" / "data" / "serve_flags.json").read_text(encoding="utf-8"))
 TRTLLM_FLAGS = {
@@ -94,6 +97,62 @@ def test_a_prefix_cache_is_told_where_the_plan_counts_on_it(planned: Planned, ca
     ((with_it,), _) = runs(counted, catalogs)
     assert "prefix_caching" not in without.server.flags
     assert with_it.server.flags["prefix_caching"] == ("--enable-prefix-caching",)
+    unread = tuple(row for row in catalogs.deploying.flags if row.setting != "prefix_caching")
+    nobody_knows = replace(catalogs, deploying=replace(catalogs.deploying, flags=unread))
+    found, left_out = runs(counted, nobody_knows)
+    assert found == ()
+    assert "no flag of vllm 0.33.0 is known for prefix caching yes" in left_out[0].reason
+
+
+@pytest.mark.parametrize(
+    ("engine", "words"),
+    [
+        (
+            ("vllm", "0.33.0"),
+            {
+                "tensor_parallel": ("--tensor-parallel-size", "2"),
+                "pipeline_parallel": ("--pipeline-parallel-size", "3"),
+                "max_num_seqs": ("--max-num-seqs", "77"),
+                "max_num_batched_tokens": ("--max-num-batched-tokens", "5555"),
+                "context_tokens": ("--max-model-len", "4096"),
+                "memory_utilization": ("--gpu-memory-utilization", "0.95"),
+            },
+        ),
+        (
+            ("sglang", "0.5.23"),
+            {
+                "tensor_parallel": ("--tp-size", "2"),
+                "pipeline_parallel": ("--pp-size", "3"),
+                "max_num_seqs": ("--max-running-requests", "77"),
+                "max_num_batched_tokens": ("--chunked-prefill-size", "5555"),
+                "context_tokens": ("--context-length", "4096"),
+                "memory_utilization": ("--mem-fraction-static", "0.95"),
+            },
+        ),
+        (
+            ("tensorrt-llm", "1.2.1"),
+            {
+                "tensor_parallel": ("--tp_size", "2"),
+                "pipeline_parallel": ("--pp_size", "3"),
+                "max_num_seqs": ("--max_batch_size", "77"),
+                "max_num_batched_tokens": ("--max_num_tokens", "5555"),
+                "context_tokens": ("--max_seq_len", "4096"),
+                "memory_utilization": ("--kv_cache_free_gpu_memory_fraction", "0.9"),
+            },
+        ),
+    ],
+)
+def test_each_setting_is_told_by_the_flag_that_means_it(
+    planned: Planned, catalogs: Catalogs, engine: tuple[str, str], words: dict[str, tuple[str, str]]
+) -> None:
+    (d,), ((run,), _) = planned("chat-8b").deployments, runs(planned("chat-8b"), catalogs)
+    starts = {"memory_utilization": 0.95, "max_num_seqs": 77, "max_num_batched_tokens": 5555}
+    settings = {"engine_starts_with": d.engine_starts_with.model_copy(update=starts), "kv_precision": "bf16"}
+    changed = d.model_copy(update={"tensor_parallel": 2, "pipeline_parallel": 3, **settings})
+    weights = replace(run.server.checkpoint, quantized_on_load=False)
+    release = Release(catalogs.deploying, *engine)
+    told = flags_of(release, changed, weights, served_name="some/model", context_tokens="4096")
+    assert {setting: told[setting] for setting in told if setting in words} == words
 
 
 def test_an_unknown_release_is_refused_with_the_known_ones(planned: Planned, catalogs: Catalogs) -> None:
@@ -167,6 +226,37 @@ def test_schedules_are_bounds_and_shares_by_the_hour(planned: Planned, catalogs:
         assert sum(part.share for part in parts) == pytest.approx(1) or not any(part.share for part in parts)
 
 
+def test_shares_of_a_class_count_what_goes_to_hosted_apis(planned: Planned, catalogs: Catalogs) -> None:
+    report = planned("office-hours")
+    (item,) = planned("api-at-night").hosted
+    sent = [{"short": 3.0}, {"short": 1.0, "long": 2.0}]
+    deployments = tuple(
+        d.model_copy(
+            update={
+                "schedule": [each.model_copy(update={"requests_per_second_by_class": rates}) for each in d.schedule]
+            }
+        )
+        for d, rates in zip(report.deployments, sent, strict=True)
+    )
+    to_hosted = [PeriodRequests(period=number, requests_per_second=4.0) for number in range(len(report.periods))]
+    asked = {"workload": deployments[0].workload, "request_class": "short", "schedule": to_hosted}
+    hosted = (item.model_copy(update=asked), item.model_copy(update={"workload": "another", "request_class": "short"}))
+    found, _ = runs(report.model_copy(update={"deployments": deployments, "hosted": hosted}), catalogs)
+    assert [run.load.shares for run in found] == [{"short": 0.375}, {"short": 0.125, "long": 1.0}]
+
+
+def test_a_disk_that_cannot_hold_the_checkpoint_is_remarked(planned: Planned, catalogs: Catalogs) -> None:
+    def remarks(storage_gb: float) -> str:
+        report = planned("chat-8b")
+        asked = json.loads(json.dumps(report.inputs.scenario))
+        asked["policy"] = {**asked.get("policy", {}), "storage_gb_per_instance": storage_gb}
+        changed = report.model_copy(update={"inputs": report.inputs.model_copy(update={"scenario": asked})})
+        return " ".join(runs(changed, catalogs)[0][0].remarks)
+
+    assert "asks for 5 GB, and the checkpoint alone takes 1" in remarks(5.0)
+    assert "checkpoint alone" not in remarks(100.0) + remarks(0.0)
+
+
 @pytest.mark.parametrize("workload", ["7B_chat.v2", "x" * 80])
 def test_names_are_what_kubernetes_takes(planned: Planned, catalogs: Catalogs, workload: str) -> None:
     report = with_deployment(planned("chat-8b"), workload=workload)
@@ -175,12 +265,25 @@ def test_names_are_what_kubernetes_takes(planned: Planned, catalogs: Catalogs, w
     ((run,), _) = runs(named, catalogs)
     for label in (run.name, run.workload_label):
         assert re.fullmatch(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", label)
+    assert DSTACK_NAME.fullmatch(run.name)
+
+
+def test_names_that_are_cut_off_alike_are_numbered_apart(planned: Planned) -> None:
+    (d,) = planned("chat-8b").deployments
+
+    def named(field: str, *values: str) -> tuple[str, ...]:
+        return deployment_names([d.model_copy(update={field: each}) for each in values])
+
+    cut_off = named("workload", "x" * 80 + "a", "x" * 80 + "b", *["x" * 60] * 10)
+    assert len(set(cut_off)) == len(cut_off)
+    assert all(DSTACK_NAME.fullmatch(name) for name in cut_off)
+    assert len(set(named("provider", "aws", "aws", "aws-1"))) == 3
 
 
 def test_an_image_that_nobody_read_is_not_made_up(planned: Planned, catalogs: Catalogs) -> None:
     report = planned("chat-8b")
     without = tuple(row for row in catalogs.deploying.flags if row.setting != "image")
-    ((run,), _) = runs(report, replace(catalogs, deploying=DeployFacts(without, catalogs.deploying.names)))
+    ((run,), _) = runs(report, replace(catalogs, deploying=replace(catalogs.deploying, flags=without)))
     assert run.server.image is None
 
 
@@ -196,16 +299,17 @@ def test_an_edited_plan_is_refused(planned: Planned, catalogs: Catalogs, tmp_pat
         export_plan(_written(edited, tmp_path), ["vllm"], catalogs)
 
 
-def test_a_plan_of_hosted_apis_alone_deploys_nothing(planned: Planned, catalogs: Catalogs, tmp_path: Path) -> None:
-    report = planned("api-at-night")
-    alone = not report.deployments
-    path = _written(report, tmp_path)
-    if alone:
-        with pytest.raises(InputError, match="a hosted API: there is nothing to deploy"):
-            export_plan(path, ["vllm"], catalogs)
-    else:
-        found = export_plan(path, ["vllm", "kubernetes"], catalogs)
-        assert any("a hosted API" in each.reason for each in found.left_out)
+def test_a_plan_of_hosted_apis_alone_deploys_nothing(planned: Planned, catalogs: Catalogs) -> None:
+    alone = planned("chat-8b").model_copy(update={"deployments": (), "hosted": planned("api-at-night").hosted})
+    with pytest.raises(InputError, match="a hosted API: there is nothing to deploy"):
+        exported(alone, catalogs, "vllm")
+
+
+def test_hosted_apis_beside_deployments_are_left_out_with_the_reason(planned: Planned, catalogs: Catalogs) -> None:
+    both = planned("chat-8b").model_copy(update={"hosted": planned("api-at-night").hosted})
+    found = exported(both, catalogs, "vllm", "kubernetes")
+    assert len(found.files) == 2
+    assert ["a hosted API" in each.reason for each in found.left_out] == [True]
 
 
 @pytest.mark.parametrize(

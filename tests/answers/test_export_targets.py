@@ -1,12 +1,14 @@
 """Each target's files against the rules of the tool that reads them, and against the record they say."""
 
 import json
+import math
 import re
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import kubernetes_validate
 import pytest
 import yaml
 from support.exporting import documents, exported, on_spot, on_tensorrt, runs
@@ -16,13 +18,14 @@ from optimizer.answers.export.record import CannotCarry, Export, Run
 from optimizer.answers.export.targets.clouds import dstack, skypilot
 from optimizer.answers.export.targets.common import EXPERIMENTAL
 from optimizer.answers.export.targets.registry import TARGETS
+from optimizer.inputs.catalog.kinds import UNCOMMITTED
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
 from optimizer.plan.record.report import PlanReport
 
 Planned = Callable[[str], PlanReport]
 
-PLANS = ["chat-8b", "office-hours", "three-clouds", "token-scores"]
+PLANS = ["chat-8b", "eu-residency", "office-hours", "three-clouds", "token-scores"]
 OTHERS = sorted({file.stem for file in shipped_dir("scenarios").glob("*.yaml")} - {*PLANS, "infeasible-latency"})
 PAGE = ROOT / "docs" / "deploy.md"
 RATE_KEY = re.compile(r"^[A-Z0-9]+(?::[0-9]+)?$")
@@ -43,6 +46,20 @@ def test_the_page_shows_what_is_written(planned: Planned, catalogs: Catalogs) ->
 
 def run_named(found: Export, name: str) -> Run:
     return next(run for run in found.runs if run.name == name)
+
+
+def of_target(found: Export, target: str) -> list[Any]:
+    """A target's documents: none only where it says of every deployment why not."""
+    contents = documents(found, TARGETS[target].file)
+    assert contents or {each.what for each in found.left_out if each.target == target} == {
+        run.name for run in found.runs
+    }
+    return contents
+
+
+def test_a_plan_on_one_engine_is_written_for_every_target_of_it(planned: Planned, catalogs: Catalogs) -> None:
+    found = exported(planned("office-hours"), catalogs, *TARGETS)
+    assert {each.target for each in found.left_out} == {"sglang", "trtllm"}
 
 
 def test_every_file_says_its_plan_and_its_price(found: Export) -> None:
@@ -68,16 +85,13 @@ def test_what_is_held_against_nothing_says_so(found: Export) -> None:
 
 
 def test_kubernetes_files_hold_against_its_own_schemas(found: Export) -> None:
-    kubernetes_validate = pytest.importorskip("kubernetes_validate")
-    contents = documents(found, "kubernetes.yaml")
-    assert contents
-    for content in contents:
-        kubernetes_validate.validate(content, "1.31", strict=True)
+    for content in of_target(found, "kubernetes"):
+        kubernetes_validate.validate(content, "1.37", strict=True)
 
 
 def test_kubernetes_runs_the_plan(found: Export) -> None:
     by_kind: dict[str, dict[str, Any]] = {}
-    for content in documents(found, "kubernetes.yaml"):
+    for content in of_target(found, "kubernetes"):
         by_kind.setdefault(content["kind"], {})[content["metadata"]["name"]] = content
     for name, deployment in by_kind["Deployment"].items():
         run, spec = run_named(found, name), deployment["spec"]
@@ -104,7 +118,7 @@ def test_kubernetes_runs_the_plan(found: Export) -> None:
 
 def test_nodes_are_the_providers_own_where_their_labels_are_known(planned: Planned, catalogs: Catalogs) -> None:
     found = exported(planned("three-clouds"), catalogs, "kubernetes")
-    for content in documents(found, "kubernetes.yaml"):
+    for content in of_target(found, "kubernetes"):
         if content["kind"] == "Deployment":
             machine = run_named(found, content["metadata"]["name"]).machine
             selector = content["spec"]["template"]["spec"]["nodeSelector"]
@@ -113,7 +127,7 @@ def test_nodes_are_the_providers_own_where_their_labels_are_known(planned: Plann
 
 
 def test_kserve_has_replicas_or_bounds_and_vllms_flags(found: Export) -> None:
-    for content in documents(found, "kserve.yaml"):
+    for content in of_target(found, "kserve"):
         run, spec = run_named(found, content["metadata"]["name"]), content["spec"]
         assert content["apiVersion"] == "serving.kserve.io/v1alpha2"
         assert set(spec) - {"replicas", "scaling"} == {"model", "parallelism", "router", "template"}
@@ -126,8 +140,11 @@ def test_kserve_has_replicas_or_bounds_and_vllms_flags(found: Export) -> None:
 
 
 def test_the_charts_values_have_its_keys(found: Export) -> None:
-    for content in documents(found, "llm-d-values.yaml"):
+    for content in of_target(found, "llm-d"):
         assert set(content) == {"modelArtifacts", "accelerator", "decode", "prefill"}
+        run = run_named(found, content["modelArtifacts"]["labels"]["llm-d.ai/model"])
+        assert content["modelArtifacts"]["name"] == run.server.served_name
+        assert content["modelArtifacts"]["labels"]["llm-d.ai/inferenceServing"] == "true"
         assert content["prefill"] == {"create": False}
         (container,) = content["decode"]["containers"]
         assert container["modelCommand"] == "vllmServe"
@@ -152,7 +169,7 @@ def check_skypilot(content: Any) -> None:
 
 
 def test_skypilot_takes_rates_by_the_names_that_it_allows(found: Export) -> None:
-    for content in documents(found, "skypilot.yaml"):
+    for content in of_target(found, "skypilot"):
         check_skypilot(content)
         (accelerator,) = {each["accelerators"] for each in content["resources"]["any_of"]}
         rate = content["service"]["replica_policy"]["target_qps_per_replica"]
@@ -196,12 +213,30 @@ def test_a_target_says_what_it_cannot_carry(planned: Planned, catalogs: Catalogs
         dstack([stranger], catalogs.deploying)
 
 
-def test_dstack_asks_for_the_plans_machine_at_its_price(found: Export) -> None:
-    for content in documents(found, "dstack.yml"):
+def test_the_chart_knows_a_quantized_checkpoint_by_the_name_that_clients_ask_for(
+    planned: Planned, catalogs: Catalogs
+) -> None:
+    found = exported(planned("eu-residency"), catalogs, "llm-d")
+    for content in of_target(found, "llm-d"):
+        artifacts = content["modelArtifacts"]
+        run = run_named(found, artifacts["labels"]["llm-d.ai/model"])
+        assert artifacts["uri"] == f"hf://{run.server.checkpoint.hf_id}"
+        assert artifacts["name"] == run.server.model_name
+    assert any(run.server.checkpoint.hf_id != run.server.model_name for run in found.runs)
+
+
+DSTACK_NAME = re.compile(r"^[a-z][a-z0-9-]{1,40}$")
+
+
+def test_dstack_asks_for_the_plans_machine_at_its_list_price(found: Export) -> None:
+    for content in of_target(found, "dstack"):
         run = run_named(found, content["name"])
+        assert DSTACK_NAME.match(content["name"])
         assert content["type"] == "service"
         assert content["resources"]["gpu"].endswith(f":{run.server.gpus}")
-        assert content["max_price"] == float(run.machine.price_usd_per_hour)
+        assert content.get("max_price", math.inf) >= float(run.machine.price_usd_per_hour)
+        if run.machine.pricing_term in UNCOMMITTED:
+            assert content["max_price"] == float(run.machine.price_usd_per_hour)
         if run.load.scales:
             assert content["replicas"] == f"{run.load.min_replicas}..{run.load.max_replicas}"
             assert content["scaling"]["metric"] == "rps"
@@ -210,7 +245,7 @@ def test_dstack_asks_for_the_plans_machine_at_its_price(found: Export) -> None:
 
 
 def test_replicas_of_one_machine_share_neither_gpus_nor_ports(found: Export) -> None:
-    for content in documents(found, "compose.yaml"):
+    for content in of_target(found, "compose"):
         run, services = run_named(found, content["name"]), content["services"].values()
         gpus = [
             gpu
@@ -223,7 +258,7 @@ def test_replicas_of_one_machine_share_neither_gpus_nor_ports(found: Export) -> 
 
 
 def test_ray_has_the_flags_as_keywords(found: Export) -> None:
-    for content in documents(found, "ray-serve.yaml"):
+    for content in of_target(found, "ray-serve"):
         (application,) = content["applications"]
         (model,) = application["args"]["llm_configs"]
         run = run_named(found, application["name"])
@@ -234,14 +269,16 @@ def test_ray_has_the_flags_as_keywords(found: Export) -> None:
 
 
 def test_dynamo_has_a_frontend_and_workers_on_the_planned_nodes(found: Export) -> None:
-    for content in documents(found, "dynamo.yaml"):
+    for content in of_target(found, "dynamo"):
         services = content["spec"]["services"]
         assert set(services) == {"Frontend", "VllmWorker"}
         assert services["VllmWorker"]["replicas"] == run_named(found, content["metadata"]["name"]).load.max_replicas
 
 
 def test_terraform_declares_what_it_sets(found: Export) -> None:
-    for run in found.runs:
+    written = [run for run in found.runs if f"{run.name}/plan.auto.tfvars.json" in found.files]
+    assert written == [run for run in found.runs if not run.machine.bought_with]
+    for run in written:
         values = json.loads(found.files[f"{run.name}/plan.auto.tfvars.json"])
         declared = json.loads(found.files[f"{run.name}/variables.tf.json"])["variable"]
         assert set(values) == set(declared)
@@ -283,7 +320,7 @@ def test_every_shipped_scenario_is_exported_to_some_target(name: str, planned: P
     found = exported(report, catalogs, *TARGETS) if report.deployments else None
     if found is None:
         return
-    for content in documents(found, "skypilot.yaml"):
+    for content in of_target(found, "skypilot"):
         check_skypilot(content)
     written = {path.split("/")[0] for path in found.files}
     refused = {each.what for each in found.left_out if not each.target}

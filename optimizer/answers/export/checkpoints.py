@@ -6,10 +6,9 @@ from typing import Final
 
 from optimizer.answers.export.record import CannotCarry, Checkpoint
 from optimizer.base.units import BITS_PER_BYTE, BYTES_PER_GB, BYTES_PER_GIB, PARAMS_PER_BILLION
+from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.record.fleet import Deployment
-
-SIXTEEN_BIT: Final = frozenset({"bf16", "fp16"})
 
 WAYS_TO_QUANTIZE: Final = frozenset(
     {"awq", "gptq", "fp8", "nvfp4", "fp4", "mxfp4", "int4", "int8", "w4a16", "w8a8", "w8a16"}

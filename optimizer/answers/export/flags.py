@@ -12,9 +12,7 @@ PORT: Final = 8000
 ALL_ADDRESSES: Final = "0.0.0.0"
 YES: Final = "yes"
 
-OPTIONAL: Final[frozenset[Setting]] = frozenset(
-    {"served_name", "backend", "chunked_prefill", "metrics", "config_file", "prefix_caching"}
-)
+OPTIONAL: Final[frozenset[Setting]] = frozenset({"served_name", "backend", "chunked_prefill", "metrics", "config_file"})
 """Settings that not every engine has, or need be told of; no plan is another plan without them."""
 
 

@@ -43,8 +43,11 @@ class Machine:
     vendor: str
     gpus: int
     price_usd_per_hour: Decimal
+    rented_usd_per_hour: Decimal | None
+    """At list price, what a tool pays that rents it without a term: on spot where the plan does, else on demand; None
+    where nobody lists it."""
     on_demand_usd_per_hour: Decimal | None
-    """What the same instance costs without a term; None where nobody lists it."""
+    """At list price on demand; None where nobody lists it."""
     bought: int
     """Instances of this offer, for all deployments on it."""
     bought_with: tuple[str, ...]

@@ -105,14 +105,19 @@ def _run(name: str, d: Deployment, purchase: Purchase, offer: Offer, *, planned:
         instances=d.instances,
         disk_gb=_disk_gb(server.checkpoint, planned.scenario.policy.storage_gb_per_instance),
         monthly_usd=d.monthly_cost_usd,
-        remarks=(*_remarks(server, machine), *_of_adapter(d, planned), *release.remarks(_used(d, machine))),
+        remarks=(
+            *_remarks(server, machine),
+            *_of_disk(server, planned),
+            *_of_adapter(d, planned),
+            *release.remarks(_used(d, machine)),
+        ),
     )
 
 
 def _server(d: Deployment, offer: Offer, release: Release, vendor: str, *, planned: _Planned) -> ServerSetup:
     """One replica: the checkpoint, the image, and every flag that the plan assumes."""
     catalogs = planned.catalogs
-    checkpoint, asked = checkpoint_of(d, catalogs, planned.named), _hf_id(d.model, catalogs)
+    checkpoint, asked = checkpoint_of(d, catalogs, planned.named), catalogs.published_name(d.model)
     counted = {"prefix_caching": YES} if planned.claim.workloads[d.workload].cached_input_share else {}
     context = str(_context_tokens(d, offer, planned))
     flags = flags_of(release, d, checkpoint, served_name=asked, context_tokens=context, **counted)
@@ -162,20 +167,16 @@ def _used(d: Deployment, machine: Machine) -> dict[Setting, str]:
     }
 
 
-def _hf_id(model: str, catalogs: Catalogs) -> str:
-    """A model's name on Hugging Face, as the scenario asks it."""
-    return catalogs.models[model].hf_id if model in catalogs.models else catalogs.aliases[model.casefold()].hf_id
-
-
 def _machine(name: str, d: Deployment, purchase: Purchase, offer: Offer, *, planned: _Planned) -> Machine:
-    """The instance, and what it costs without a term."""
+    """The instance, and what it costs whoever has neither a term nor a discount."""
     where = (offer.provider, offer.region, offer.instance_type, offer.gpu, offer.gpu_count)
     listed: list[Decimal] = [
-        other.price_usd_per_hour
+        _list_price(other, planned.catalogs)
         for other in planned.catalogs.offers
         if other.pricing_term == "on_demand"
         and (other.provider, other.region, other.instance_type, other.gpu, other.gpu_count) == where
     ]
+    on_demand = min(listed, default=None)
     pairs = zip(planned.names, planned.claim.placed, strict=True)
     with_it = tuple(other for other, (_, bought, _) in pairs if bought.offer == purchase.offer and other != name)
     return Machine(
@@ -187,10 +188,17 @@ def _machine(name: str, d: Deployment, purchase: Purchase, offer: Offer, *, plan
         vendor=planned.catalogs.gpus[d.gpu].vendor,
         gpus=d.gpus_per_instance,
         price_usd_per_hour=offer.price_usd_per_hour,
-        on_demand_usd_per_hour=min(listed, default=None),
+        rented_usd_per_hour=on_demand if d.pricing_term in ALWAYS_PAID else _list_price(offer, planned.catalogs),
+        on_demand_usd_per_hour=on_demand,
         bought=purchase.instances,
         bought_with=with_it,
     )
+
+
+def _list_price(offer: Offer, catalogs: Catalogs) -> Decimal:
+    """USD an hour before the discount that was granted, if any."""
+    granted = catalogs.terms.discounts.get(offer.id)
+    return granted.list_price_usd_per_hour if granted else offer.price_usd_per_hour
 
 
 def _context_tokens(d: Deployment, offer: Offer, planned: _Planned) -> int:
@@ -218,12 +226,16 @@ def _asked(workload: str, number: int, planned: _Planned) -> float:
 
 
 def _class_shares(d: Deployment, number: int, planned: _Planned) -> dict[str, float]:
-    """Of each request class that a deployment is sent in a period, the share among deployments of its workload."""
+    """Of each request class that a deployment is sent in a period, its share of them all, hosted ones included."""
     alike = [other for other in planned.report.deployments if other.workload == d.workload]
     totals: defaultdict[str, float] = defaultdict(float)
     for other in alike:
         for kind, rate in other.schedule[number].requests_per_second_by_class.items():
             totals[kind] += rate
+    for item in planned.report.hosted:
+        if item.workload == d.workload:
+            rates = (each.requests_per_second for each in item.schedule if each.period == number)
+            totals[item.request_class] += sum(rates)
     own = d.schedule[number].requests_per_second_by_class
     return {kind: rate / totals[kind] for kind, rate in own.items() if rate}
 
@@ -233,6 +245,13 @@ def _disk_gb(checkpoint: Checkpoint, asked_gb: float | None) -> int:
     if asked_gb:
         return math.ceil(asked_gb)
     return math.ceil((checkpoint.download_gb + DISK_FOR_SYSTEM_GB) / DISK_STEP_GB) * DISK_STEP_GB
+
+
+def _of_disk(server: ServerSetup, planned: _Planned) -> Iterator[str]:
+    asked_gb, needed_gb = planned.scenario.policy.storage_gb_per_instance, server.checkpoint.download_gb
+    if asked_gb and asked_gb < needed_gb:
+        disk = f"policy.storage_gb_per_instance asks for {asked_gb:,.0f} GB"
+        yield f"{disk}, and the checkpoint alone takes {needed_gb:,.0f} GB: ask for more, or load it from elsewhere"
 
 
 def _of_adapter(d: Deployment, planned: _Planned) -> Iterator[str]:

@@ -289,6 +289,10 @@ class Catalogs:
         """The precision scheme of that id. Raises InputError with the nearest ids when there is none."""
         return known(self.schemes, name, "precision")
 
+    def published_name(self, model: str) -> str:
+        """What a known model is called on Hugging Face and by its server, a fine-tune by its own name."""
+        return self.models[model].hf_id if model in self.models else self.aliases[model.casefold()].hf_id
+
     def model(self, name: str) -> Model:
         """The model of that catalog id or published name, with the variant's own context, vocabulary and window.
 

@@ -153,11 +153,6 @@ def _measured_alike(runs: Sequence[BenchmarkRun]) -> tuple[object, ...]:
     return (*SETUP(first.d), first.served.name, *(limit.at_replica_ms for limit in first.limits))
 
 
-def _published_name(model: str, catalogs: Catalogs) -> str:
-    """What a model is called on Hugging Face and by the server that serves it, a fine-tune by its own name."""
-    return catalogs.models[model].hf_id if model in catalogs.models else catalogs.aliases[model.casefold()].hf_id
-
-
 def busiest_period(d: Deployment) -> PeriodReplicas | None:
     """The hours in which its replicas have most to do; None where it only stands by."""
     serving = [entry for entry in d.schedule if entry.replicas and entry.requests_per_second > 0]
@@ -184,7 +179,7 @@ class _Sent:
                 name=f"{name}-{key}" if len(self._served) > 1 else name,
                 deployment_name=name,
                 d=self.d,
-                hf_id=_published_name(self.d.model, self.claim.catalogs),
+                hf_id=self.claim.catalogs.published_name(self.d.model),
                 served=self._served[key],
                 rate_per_s=rates[key],
                 cv2=self._cv2(rates[key]),

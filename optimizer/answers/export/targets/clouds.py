@@ -69,15 +69,15 @@ def _offers(runs: Sequence[Run], accelerator: str, facts: DeployFacts) -> list[d
 
 
 def _dearest(runs: Sequence[Run]) -> dict[str, float]:
-    """The dearest hour that the plan, or its fallback, pays; nothing where nobody lists the fallback."""
-    prices: list[Decimal | None] = [run.machine.price_usd_per_hour for run in runs]
+    """The dearest hour of the plan's machines, or their fallback, at list price; nothing where nobody lists one."""
+    prices: list[Decimal | None] = [run.machine.rented_usd_per_hour for run in runs]
     prices += [run.machine.on_demand_usd_per_hour for run in runs if run.machine.spot]
     known = [price for price in prices if price is not None]
     return {"max_hourly_cost": float(max(known))} if len(known) == len(prices) else {}
 
 
 def dstack(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
-    """A service of dstack on the plan's backend, at no more than its price."""
+    """A service of dstack on the plan's backend, at no more than the list price there."""
     (run,) = runs
     common.whole_machine(run, "dstack")
     backend, machine, load = common.rented_from(facts, "dstack", run), run.machine, run.load
@@ -99,7 +99,7 @@ def dstack(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
         "backends": [backend],
         **(pinned if common.places_as_the_cloud_says(facts, run) else {}),
         "spot_policy": "spot" if machine.spot else "on-demand",
-        "max_price": float(machine.price_usd_per_hour),
+        **({"max_price": float(machine.rented_usd_per_hour)} if machine.rented_usd_per_hour is not None else {}),
     }
     remark = "Scaling by requests needs a gateway." if load.scales else ""
     return {"dstack.yml": common.header(runs, remark) + common.document(content)}
@@ -109,6 +109,7 @@ def terraform(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
     """Values for a module of one's own, and the declarations they need; JSON, whose remarks are descriptions."""
     del facts
     (run,) = runs
+    common.own_machines(run, "Terraform")
     machine = run.machine
     values: dict[str, Any] = {
         "plan_id": run.plan_id,

@@ -113,6 +113,14 @@ def whole_machine(run: Run, target: str) -> None:
         raise CannotCarry(f"{target} gives each replica a machine of its own, and one of the plan takes {machine}")
 
 
+def own_machines(run: Run, target: str) -> None:
+    """Raises CannotCarry where other deployments may stand on the same machines."""
+    machine = run.machine
+    if machine.bought_with:
+        bought = f"the {machine.bought} {machine.instance_type} instances are also for {', '.join(machine.bought_with)}"
+        raise CannotCarry(f"{bought}, and {target} gives each deployment machines of its own")
+
+
 def name_in(facts: DeployFacts, tool: str, run: Run) -> str:
     """What a tool calls the GPU.
 

@@ -13,13 +13,28 @@ CACHE: Final = "/root/.cache/huggingface"
 def compose(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
     """One machine's replicas, each with GPUs and a port of its own."""
     (run,) = runs
+    common.own_machines(run, "Compose")
     driver = facts.name("compose", "vendor", run.machine.vendor)
     if driver is None:
         raise CannotCarry(f"nobody recorded how Compose reserves GPUs of {run.machine.vendor}")
-    services = {f"replica-{number}": _replica(run, number, driver) for number in range(run.replicas_per_machine)}
+    services = {_called(number): _replica(run, number, driver) for number in range(run.replicas_per_machine)}
     content = {"name": run.name, "services": services, "volumes": {"models": None}}
-    machines = f"One machine of {run.instances}: run it on each." if run.instances > 1 else ""
-    return {"compose.yaml": common.header(runs, machines) + common.document(content)}
+    return {"compose.yaml": common.header(runs, _where(run)) + common.document(content)}
+
+
+def _where(run: Run) -> str:
+    """On which of several machines to run it, and what of it where replicas do not fill them."""
+    if run.instances == 1:
+        return ""
+    full, rest = divmod(run.load.max_replicas, run.replicas_per_machine)
+    if full == run.instances:
+        return f"One machine of {run.instances}: run it on each."
+    partly = f", and on one more start only {' '.join(map(_called, range(rest)))}" if rest else ""
+    return f"One machine of {run.instances}: run it on {full}{partly}."
+
+
+def _called(number: int) -> str:
+    return f"replica-{number}"
 
 
 def _replica(run: Run, number: int, driver: str) -> dict[str, Any]:

@@ -39,7 +39,8 @@ def _script(run: Run, facts: DeployFacts) -> str:
     ]
     if run.machine.gpus > server.gpus:
         lines += _own_gpus(run, facts)
-        flags["port"] = f'{server.flags["port"][0]} "$(({server.port} + REPLICA))"'
+        number = f"REPLICA * {server.gpus}" if run.machine.bought_with else "REPLICA"
+        flags["port"] = f'{server.flags["port"][0]} "$(({server.port} + {number}))"'
     if server.config:
         lines.append('cd "$(dirname "$0")"  # where its configuration lies')
     lines.append(" \\\n  ".join([f"exec {shlex.join(server.command)}", *flags.values()]))
@@ -53,7 +54,17 @@ def _own_gpus(run: Run, facts: DeployFacts) -> list[str]:
         raise CannotCarry(f"nobody recorded which variable gives a server its GPUs of {run.machine.vendor}")
     first = f"REPLICA * {gpus}" if gpus > 1 else "REPLICA"
     last = f"$(({first}))" if gpus == 1 else f"$(seq -s, $(({first})) $(({first} + {gpus - 1})))"
-    return [
-        f"REPLICA=${{1:-0}}  # of this machine, 0 to {run.replicas_per_machine - 1}: start the script once for each",
-        f"export {variable}={last}",
-    ]
+    return [*_numbered(run), f"export {variable}={last}"]
+
+
+def _numbered(run: Run) -> list[str]:
+    """Which of a machine's replicas it is: on machines that others stand on, too, whoever starts it must say."""
+    if run.machine.bought_with:
+        most, others = run.machine.gpus // run.server.gpus - 1, ", ".join(run.machine.bought_with)
+        return [
+            f"# This machine may hold replicas of {others}, too: take a number whose GPUs are free.",
+            f"REPLICA=${{1:?a number from 0 to {most}; the first GPU is {run.server.gpus} times that}}",
+        ]
+    most = run.replicas_per_machine - 1
+    in_all = f", {run.load.max_replicas} on {run.instances} machines" if run.instances > 1 else ""
+    return [f"REPLICA=${{1:-0}}  # of this machine, 0 to {most}: start the script once for each{in_all}"]

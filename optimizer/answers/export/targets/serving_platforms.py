@@ -64,7 +64,8 @@ def llmd(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
     }
     content = {
         "modelArtifacts": {
-            "name": run.server.checkpoint.hf_id,
+            "name": run.server.served_name,
+            "labels": {"llm-d.ai/inferenceServing": "true", "llm-d.ai/model": run.name},
             "uri": f"hf://{run.server.checkpoint.hf_id}",
             "size": f"{round(run.server.checkpoint.download_gb * 1.2) + 1}Gi",
             "authSecretName": "hf-token",
