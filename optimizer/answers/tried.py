@@ -33,11 +33,18 @@ class SimulatedPlan:
         answer: The solved question, at lowered rates where plans before it did not hold.
         bought: Its plan.
         simulation: None where the time was up.
+        ended: Whether no limit of the clock cut the rounds short, or a search that decided how one went on.
     """
 
     answer: Answer
     bought: PlannedFleet
     simulation: Simulation | None
+    ended: bool
+
+    @property
+    def proven(self) -> bool:
+        """Whether the same question has the same plan, however fast the machine."""
+        return self.ended and self.answer.proven
 
 
 def tried(asked: Inquiry, answer: Answer, clock: Clock) -> SimulatedPlan:
@@ -50,9 +57,13 @@ def tried(asked: Inquiry, answer: Answer, clock: Clock) -> SimulatedPlan:
     """
     bought = read_back(answer)
     if clock.expired:
-        return SimulatedPlan(answer, bought, None)
-    found, rounds = confirmed(asked.scenario, asked.catalogs, bought), list[SimulationRound]()
-    while found.holds is not True and len(rounds) < MOST_ROUNDS and not clock.expired:
+        return SimulatedPlan(answer, bought, None, ended=False)
+    found, rounds, ended = confirmed(asked.scenario, asked.catalogs, bought), list[SimulationRound](), True
+    while found.holds is not True and len(rounds) < MOST_ROUNDS:
+        # another plan would be lowered elsewhere: only a proven one leads to the same next one every time
+        ended = ended and answer.proven and not clock.expired
+        if clock.expired:
+            break
         held = held_rates(asked.scenario, asked.catalogs, bought, found, answer.inquiry.lowered)
         if not held:
             break
@@ -62,16 +73,23 @@ def tried(asked: Inquiry, answer: Answer, clock: Clock) -> SimulatedPlan:
         left_no_plan = again.solution.cost_usd_per_month is None
         rounds.append(_round(bought, found, held, others, left_no_plan=left_no_plan))
         if left_no_plan:
+            ended = ended and again.solution.outcome == "infeasible"
             break
         answer, bought = again, read_back(again)
         found = confirmed(asked.scenario, asked.catalogs, bought)
-    return SimulatedPlan(answer, bought, found.model_copy(update={"rounds": tuple(rounds)}))
+    return SimulatedPlan(answer, bought, found.model_copy(update={"rounds": tuple(rounds)}), ended)
 
 
 def confirmed_answer(asked: Inquiry) -> Answer:
     """The answer to a question whose plan is the one that `plan` shows; its inquiry counts on no more than that."""
+    found = confirmed_plan(asked)
+    return found.answer if isinstance(found, SimulatedPlan) else found
+
+
+def confirmed_plan(asked: Inquiry) -> SimulatedPlan | Answer:
+    """The plan that `plan` shows, with what simulated requests say of it; the answer alone where it has no plan."""
     answer = answered(asked)
-    return answer if answer.solution.cost_usd_per_month is None else tried(asked, answer, asked.clock).answer
+    return answer if answer.solution.cost_usd_per_month is None else tried(asked, answer, asked.clock)
 
 
 def _with_less(asked: Inquiry, lowered: Sequence[LoweredRate], clock: Clock) -> Answer:

@@ -16,12 +16,18 @@ from optimizer.report.export import as_json
 Edit = Callable[[dict[str, Any]], object]
 
 
-def everything(plan: dict[str, Any], factor: float, *, price: bool) -> None:
-    """Every cost of a plan of instances by the same factor, by way of its prices or of its hours."""
-    for record in (plan, *plan["deployments"], *plan["purchases"]):
+def all_but_what_is_bought(plan: dict[str, Any], factor: float) -> None:
+    """The month, what runs and the bill by kind by the same factor, so that these still add up."""
+    for record in (plan, *plan["deployments"]):
         record["monthly_cost_usd"] = f"{float(record['monthly_cost_usd']) * factor:.2f}"
     plan["costs"]["compute_usd"] = f"{float(plan['costs']['compute_usd']) * factor:.2f}"
+
+
+def everything(plan: dict[str, Any], factor: float, *, price: bool) -> None:
+    """Every cost of a plan of instances by the same factor, by way of its prices or of its hours."""
+    all_but_what_is_bought(plan, factor)
     for paid in plan["purchases"]:
+        paid["monthly_cost_usd"] = f"{float(paid['monthly_cost_usd']) * factor:.2f}"
         if price:
             paid["price_usd_per_hour"] = str(float(paid["price_usd_per_hour"]) * factor)
         else:
@@ -56,6 +62,13 @@ def test_a_plan_as_it_was_written_fits(plan: dict[str, Any], tmp_path: Path) -> 
             "is not what inputs.scenario_sha256",
         ),
         (lambda plan: plan["deployments"][0].update(monthly_cost_usd="1.00"), "hosted APIs and changes add up to"),
+        (
+            lambda plan: all_but_what_is_bought(plan, 10.0),
+            "but purchases, hosted APIs, egress and changes add up to 514.30",
+        ),
+        (lambda plan: plan.pop("purchases"), "purchases, hosted APIs, egress and changes add up to 0.00"),
+        (lambda plan: plan["purchases"][0].pop("monthly_cost_usd"), "purchases.0.monthly_cost_usd: not a plan"),
+        (lambda plan: plan.pop("costs"), "costs: a plan that costs something has its bill by kind here"),
         (lambda plan: plan["purchases"][0].update(price_usd_per_hour="0.01"), "price times hours is"),
         (lambda plan: plan["purchases"][0].update(instance_hours_per_month=float("inf")), "finite number"),
         (lambda plan: plan["deployments"][0].update(monthly_cost_usd="NaN"), "finite number"),

@@ -7,10 +7,15 @@ from pathlib import Path
 import pytest
 from support.gate_cases import amounts, baseline, judged, scenario, world
 
-from optimizer.answers.gate.baseline import Baseline, GatePlan
+from optimizer.answers.gate.baseline import Baseline, GatePlan, GateSimulation
+from optimizer.answers.tried import tried
+from optimizer.base.clock import Clock
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.plan.question.asking import answered
+from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.origin import inputs_of
+from optimizer.report.gate.gate import gate_answer
 
 
 @pytest.fixture
@@ -117,12 +122,52 @@ def test_equal_inputs_with_another_cost_are_an_edited_file(small: Catalogs, cata
     assert "the same inputs and program" in report.causes[0].text
 
 
+@pytest.mark.parametrize("simulation", [None, GateSimulation(holds=None), GateSimulation(holds=False, rounds=({},))])
+def test_a_baseline_whose_simulation_may_have_been_cut_is_no_edited_file(
+    simulation: GateSimulation | None, small: Catalogs, tmp_path: Path
+) -> None:
+    """Of rounds that the clock ended, the plan is another with more time."""
+    file = scenario(tmp_path)
+    before = baseline(file, small)
+    assert before.plan.proven
+    cut = before.plan.model_copy(update={"monthly_cost_usd": Decimal("300.00"), "simulation": simulation})
+    assert amounts(judged(file, small, replace(before, plan=cut))) == {"program": Decimal("65.00")}
+
+
+def test_a_plan_whose_simulation_was_cut_is_not_held_against_others(small: Catalogs, tmp_path: Path) -> None:
+    asked = Inquiry.of(scenario(tmp_path).scenario, small, None)
+    answer, over = answered(asked), Clock(1e-9)
+    assert answer.proven
+    assert over.expired
+    assert [tried(asked, answer, clock).proven for clock in (Clock(None), over)] == [True, False]
+
+
+def test_nothing_is_solved_again_where_nothing_changed(
+    small: Catalogs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Today's plan is that of the baseline's inputs afresh."""
+
+    def solved_again(*_: object, **__: object) -> None:
+        pytest.fail("it was solved again")
+
+    file = scenario(tmp_path)
+    before = baseline(file, small)
+    cheaper = replace(before, plan=before.plan.model_copy(update={"monthly_cost_usd": Decimal("300.00")}))
+    monkeypatch.setattr("optimizer.answers.gate.gate.afresh_usd", solved_again)
+    with pytest.raises(InputError, match=r"300\.00, .* costs 365\.00"):
+        judged(file, small, cheaper)
+
+
 def test_a_plan_that_records_nothing_is_compared_without_causes(small: Catalogs, tmp_path: Path) -> None:
     file = scenario(tmp_path)
     plan = baseline(file, small).plan.model_dump(mode="json", exclude={"inputs"})
     report = judged(file, small, Baseline("old.json", GatePlan.model_validate(plan)))
     assert (report.change_usd, report.causes) == (Decimal("0.00"), [])
-    assert "does not record" in report.scenarios[0].notes[0]
+    (note,) = report.scenarios[0].notes
+    assert "does not record" in note
+    assert "old.json does not record its inputs: whether they cost" in report.warnings[0].text
+    shown = {section.title: section.lines for section in gate_answer(report).sections}
+    assert shown["What the difference comes from"] == (note,)
 
 
 def test_inputs_depend_on_what_is_said_and_not_on_how(small: Catalogs, tmp_path: Path) -> None:

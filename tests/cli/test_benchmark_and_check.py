@@ -1,6 +1,7 @@
 """From a plan to scripts, from a server's results back to a verdict: kept, broken, undecided, or another run."""
 
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -73,6 +74,33 @@ def test_scripts_are_written_that_a_shell_can_read(optimizer: Command, plan: Pat
     assert again.code == 0, again.err
     assert {name: (tmp_path / "runs" / name).read_bytes() for name in names} == before
     assert json.loads(again.out)["files"] == names
+
+
+@pytest.mark.parametrize(
+    ("tool", "program", "seed"),
+    [
+        ("vllm", "vllm", "--seed {}"),
+        ("guidellm", "guidellm", "--seed kind=static,value={}"),
+        ("aiperf", "aiperf", "--random-seed {}"),
+        ("sglang", "python", "--seed {}"),
+    ],
+)
+def test_attempts_that_are_counted_together_have_files_and_seeds_of_their_own(
+    optimizer: Command, plan: Path, tmp_path: Path, tool: str, program: str, seed: str
+) -> None:
+    folder = tmp_path / "runs"
+    assert optimizer("benchmark", str(plan), "--tool", tool, "--output", str(folder)).code == 0
+    fake = tmp_path / program
+    fake.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/calls\n')
+    fake.chmod(0o755)
+    environment = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "URL_CHAT_RTX6000ADA_RUNPOD": "http://HOST:1"}
+    for attempt in ({}, {"ATTEMPT": "2"}):
+        subprocess.run(["bash", str(folder / "run-all.sh")], env=environment | attempt, check=True)
+    first, third = (tmp_path / "calls").read_text().splitlines()
+    assert sorted(path.name for path in (folder / "results").iterdir()) == ["0", "2"]
+    assert "results/0/chat-rtx6000ada-runpod" in first
+    assert f"{seed.format(0)} " in first
+    assert third == first.replace("results/0/", "results/2/").replace(seed.format(0), seed.format(2))
 
 
 def test_a_file_of_somebody_else_is_not_written_over(optimizer: Command, plan: Path, tmp_path: Path) -> None:

@@ -159,6 +159,22 @@ def test_every_command_is_known_to_spare_its_inputs() -> None:
     assert not tried & set(WRITE_OVER_NO_INPUT)
 
 
+@pytest.mark.parametrize(
+    ("named", "output"),
+    [(("--pin", "pin.json"), "pin.json"), (("--baseline-catalogs", "old"), "old/offers.csv")],
+)
+def test_a_gate_that_cannot_judge_writes_over_nothing_that_it_was_to_read(
+    named: tuple[str, str], output: str, optimizer: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.yaml").write_text(BAD)
+    Path("old").mkdir()
+    Path(output).write_text("kept")
+    result = optimizer("gate", "s.yaml", *named, "--comment", output)
+    assert result.code == 2
+    assert Path(output).read_text() == "kept"
+
+
 def test_two_results_cannot_share_a_file(optimizer: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("s.yaml").write_text(SCENARIO)

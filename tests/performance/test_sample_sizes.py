@@ -21,6 +21,13 @@ def test_without_a_violation_a_share_takes_as_many_as_its_logarithm_says(share: 
     assert without_a_violation(share, SURE) == fewest == int(np.ceil(np.log(0.05) / np.log(share)))
 
 
+def test_no_number_is_given_that_does_not_prove_it() -> None:
+    """99.998 % take 149,786 requests without a violation, more than anybody waits for."""
+    assert requests_to_prove(0.99998, 1.0, SURE) is None
+    with pytest.raises(ValueError, match="no 100,000 requests prove"):
+        without_a_violation(0.99998, SURE)
+
+
 @pytest.mark.parametrize(("kept", "count"), [(0, 10), (8, 10), (57, 59), (58, 59), (590, 600), (600, 600)])
 def test_a_verdict_is_the_one_sided_bound_of_clopper_and_pearson(kept: int, count: int) -> None:
     low = 0.0 if kept == 0 else beta.ppf(0.05, kept, count - kept + 1)
@@ -55,6 +62,7 @@ def _proven(count: int, promised: float, expected: float) -> float:
 def test_who_is_expected_to_spare_nothing_proves_nothing() -> None:
     assert requests_to_prove(0.95, 0.95, SURE) is None
     assert requests_to_prove(0.95, 0.9501, SURE) is None
+    assert requests_to_prove(0.95, 0.952, SURE) is None
     assert requests_to_prove(0.95, 1.0, SURE) == 59
 
 

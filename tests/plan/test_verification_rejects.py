@@ -212,6 +212,7 @@ BROKEN: dict[str, tuple[str, Mutation, str]] = {
     "storage nobody prices": ("chat-8b", policy(storage_gb_per_instance=100), "offers"),
     "a second engine": ("one-engine", lambda c: first_deployment(c, engine="vllm"), "totals"),
     "another release": ("chat-8b", lambda c: first_deployment(c, engine_version="0.1.0"), "figures"),
+    "a worst benchmark said to be unknown": ("chat-8b", lambda c: first_deployment(c, quality_worst=None), "figures"),
     "more sequences than the release starts with": (
         "chat-8b",
         lambda c: first_deployment(c, engine_starts_with=starting_with(c, max_num_seqs=4096)),

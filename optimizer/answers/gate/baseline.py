@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from optimizer.answers.tried import MOST_ROUNDS
 from optimizer.inputs.scenario.policy import InForce
 from optimizer.plan.record.fields import Outcome
 from optimizer.plan.record.origin import PlanInputs
@@ -55,7 +56,7 @@ class GatePurchase(Lenient):
     price_usd_per_hour: Money
     storage_usd_per_hour: Money = Decimal(0)
     instance_hours_per_month: Amount
-    monthly_cost_usd: Money | None = None
+    monthly_cost_usd: Money
 
 
 class GateApiUse(Lenient):
@@ -98,6 +99,18 @@ class GateSimplicity(Lenient):
     proven: bool
 
 
+class GateSimulation(Lenient):
+    """What simulated requests said of the plan and of those before it."""
+
+    holds: bool | None
+    rounds: tuple[JsonValue, ...] = ()
+
+    @property
+    def ended(self) -> bool:
+        """Whether no limit can have cut its rounds short: the plan holds, or as many were tried as ever are."""
+        return self.holds is True or len(self.rounds) >= MOST_ROUNDS
+
+
 class GatePlan(Lenient):
     """What runs and what it costs: a plan as far as two plans can be compared."""
 
@@ -111,13 +124,16 @@ class GatePlan(Lenient):
     migration: GateMigration | None = None
     costs: GateCosts | None = None
     simplicity: GateSimplicity | None = None
+    simulation: GateSimulation | None = None
+    """None without a plan, and where the time was up."""
     inputs: PlanInputs | None = None
     """None in plans of versions that did not record them."""
 
     @property
     def proven(self) -> bool:
         """Whether every search for it came to its end, so that the same inputs give the same plan."""
-        return self.outcome == "optimal" and (self.simplicity is None or self.simplicity.proven)
+        simple = self.simplicity is None or self.simplicity.proven
+        return self.outcome == "optimal" and simple and self.simulation is not None and self.simulation.ended
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,7 @@ class CostChange:
         scenario: As it is today.
         catalogs: As they are today.
         now_usd: A month of today's plan.
+        now_proven: Whether every search for it came to its end.
         before_usd: A month of the baseline.
         baseline: The plan of before.
         old_catalogs: What the baseline was made on, where it is at hand.
@@ -105,6 +106,7 @@ class CostChange:
     scenario: Scenario
     catalogs: Catalogs
     now_usd: Decimal
+    now_proven: bool
     before_usd: Decimal
     baseline: Baseline
     old_catalogs: Catalogs | None
@@ -132,12 +134,11 @@ def shares(case: CostChange) -> Shares:
     if "prices" not in changed:
         refuse_other_prices(case.baseline, case.catalogs)
     if not changed:
-        if case.now_usd != case.before_usd:
-            refuse_other_cost(case.baseline, case.afresh_usd(case.scenario, case.catalogs))
+        # what runs was left out of it, so that today's plan is the one of these inputs afresh
+        refuse_other_cost(case.baseline, case.now_usd if case.now_proven else None)
         return Shares({"program": case.now_usd - case.before_usd}, words={"program": (SAME_PROGRAM,)})
-    if changed in ([], ["scenario"]):
-        cause: CauseName = changed[0] if changed else "program"
-        return Shares({cause: case.now_usd - case.before_usd})
+    if changed == ["scenario"]:
+        return Shares({"scenario": case.now_usd - case.before_usd})
     return _by_solving(case, made, changed)
 
 

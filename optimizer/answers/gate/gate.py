@@ -11,7 +11,7 @@ from optimizer.answers.gate.causes import CostChange, Shares, changed_inputs, me
 from optimizer.answers.gate.changes import changes, edits, line_of
 from optimizer.answers.gate.pin import Pin
 from optimizer.answers.gate.plan import afresh_usd, planned, planned_usd
-from optimizer.answers.gate.remarks import came_and_went, let_through, not_judged, old_prices
+from optimizer.answers.gate.remarks import came_and_went, let_through, not_held_to_inputs, not_judged, old_prices
 from optimizer.answers.gate.rules import Case, GateLimits, Verdict, budgets, proof, sound_prices
 from optimizer.answers.gate.types import RULES, Gated, GateReport, Reason, Removed, Ruling, Warned
 from optimizer.base.clock import Clock
@@ -88,6 +88,7 @@ def gate(
             *let_through(verdicts, limits),
             *(Warned(rule=None, scenario=None, text=text) for text in (pin.drift if pin else ())),
             *old_prices(cases, catalogs, limits),
+            *not_held_to_inputs(cases),
             *came_and_went(gated, removed),
         ],
         rules=[Ruling(rule=v.rule, scenario=v.scenario, state=v.state(limits), text=v.text) for v in verdicts],
@@ -208,6 +209,7 @@ def _shares(case: Case, catalogs: Catalogs, old_catalogs: Catalogs | None, clock
             scenario=case.file.scenario,
             catalogs=catalogs,
             now_usd=after,
+            now_proven=case.planned.proven,
             before_usd=before,
             baseline=baseline,
             old_catalogs=fitting,

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from optimizer.answers.gate.baseline import GatePlan
 from optimizer.answers.optimize import optimized
-from optimizer.answers.tried import confirmed_answer
+from optimizer.answers.tried import SimulatedPlan, confirmed_answer, confirmed_plan
 from optimizer.answers.verified_plan import verified_plan
 from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
@@ -20,11 +20,16 @@ from optimizer.plan.record.report import SCHEMA_VERSION
 
 @dataclass(frozen=True)
 class Planned:
-    """A plan, how far it is from proven, and in words what stands in the way where there is none."""
+    """A plan, how far it is from proven, and in words what stands in the way where there is none.
+
+    Attributes:
+        proven: Whether every search for it came to its end, so that the same question has the same plan.
+    """
 
     plan: GatePlan
     relative_gap: float | None
     summary: str
+    proven: bool = False
 
 
 def planned(scenario: Scenario, catalogs: Catalogs, clock: Clock, running: tuple[InForce, ...] = ()) -> Planned:
@@ -39,9 +44,10 @@ def planned(scenario: Scenario, catalogs: Catalogs, clock: Clock, running: tuple
     Raises:
         VerificationFailed: the plan did not survive independent arithmetic.
     """
-    answer = confirmed_answer(replace(Inquiry.of(scenario, catalogs, clock), running=running))
+    found = confirmed_plan(replace(Inquiry.of(scenario, catalogs, clock), running=running))
+    answer = found.answer if isinstance(found, SimulatedPlan) else found
     bought = verified_plan(answer)
-    if bought is None:
+    if bought is None or not isinstance(found, SimulatedPlan):
         report = optimized(scenario, catalogs, clock).report
         return Planned(GatePlan.model_validate(report.model_dump()), None, report.explanation.summary)
     plan = {
@@ -52,9 +58,11 @@ def planned(scenario: Scenario, catalogs: Catalogs, clock: Clock, running: tuple
         "deployments": [each.model_dump() for each in bought.deployments],
         "purchases": [each.model_dump() for each in bought.purchases],
         "hosted": [each.model_dump() for each in bought.hosted],
+        "simplicity": {"proven": answer.simplicity_proven},
+        "simulation": found.simulation and found.simulation.model_dump(mode="json"),
         "inputs": inputs_of(answer.inquiry.scenario, answer.inquiry.catalogs),
     }
-    return Planned(GatePlan.model_validate(plan), answer.solution.relative_gap, "")
+    return Planned(GatePlan.model_validate(plan), answer.solution.relative_gap, "", proven=found.proven)
 
 
 def planned_usd(
@@ -72,8 +80,8 @@ def planned_usd(
 
 def afresh_usd(scenario: Scenario, catalogs: Catalogs, clock: Clock) -> Decimal | None:
     """A month of the plan that `plan` shows, as if nothing ran; None where any part of its choice is not proven."""
-    answer = confirmed_answer(Inquiry.of(scenario, catalogs, clock))
-    if answer.solution.outcome != "optimal" or not answer.simplicity_proven:
+    found = confirmed_plan(Inquiry.of(scenario, catalogs, clock))
+    if not isinstance(found, SimulatedPlan) or not found.proven:
         return None
-    bought = verified_plan(answer)
+    bought = verified_plan(found.answer)
     return None if bought is None else cents(bought.monthly_cost_usd)

@@ -95,8 +95,6 @@ def _misfits(plan: GatePlan) -> Iterator[Misfit]:
 def _wrong_lines(plan: GatePlan) -> Iterator[Misfit]:
     """Instances at their price, hour by hour."""
     for number, paid in enumerate(plan.purchases):
-        if paid.monthly_cost_usd is None:
-            continue
         hours = Decimal(repr(paid.instance_hours_per_month))
         due = hours * (paid.price_usd_per_hour + paid.storage_usd_per_hour)
         if abs(due - paid.monthly_cost_usd) > CENT + due * FIGURE:
@@ -105,13 +103,20 @@ def _wrong_lines(plan: GatePlan) -> Iterator[Misfit]:
 
 
 def _wrong_sums(plan: GatePlan, shown: Decimal) -> Iterator[Misfit]:
-    """What runs, and the bill by kind, each add up to the month."""
+    """What runs, what is bought for it, and the bill by kind, each add up to the month."""
+    if plan.costs is None:
+        yield "costs", "a plan that costs something has its bill by kind here", EDITED
+        return
     once = [plan.migration.one_time_cost_usd] if plan.migration else []
     instances = [each.monthly_cost_usd for each in plan.deployments]
+    bought = [each.monthly_cost_usd for each in plan.purchases]
     requests = [each.monthly_cost_usd for each in plan.hosted]
-    sums = {"deployments, hosted APIs and changes": [*instances, *requests, *once]}
-    if plan.costs is not None:
-        sums["costs by kind"] = [amount for _, amount in plan.costs if amount is not None]
+    sent = [] if plan.costs.egress_usd is None else [plan.costs.egress_usd]
+    sums = {
+        "deployments, hosted APIs and changes": [*instances, *requests, *once],
+        "purchases, hosted APIs, egress and changes": [*bought, *requests, *sent, *once],
+        "costs by kind": [amount for _, amount in plan.costs if amount is not None],
+    }
     for what, amounts in sums.items():
         total = sum(amounts, Decimal(0))
         if abs(total - shown) > CENT * (len(amounts) + 1):

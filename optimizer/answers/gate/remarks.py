@@ -39,6 +39,14 @@ def old_prices(cases: Sequence[Case], catalogs: Catalogs, limits: GateLimits) ->
             yield Warned(rule=None, scenario=case.name, text=text)
 
 
+def not_held_to_inputs(cases: Iterable[Case]) -> Iterator[Warned]:
+    """Baselines that do not say what they were made from, so that an edit all through them goes unseen."""
+    for case in cases:
+        if case.baseline is not None and case.baseline.plan.inputs is None:
+            text = f"{case.baseline.file} does not record its inputs: whether they cost what it says was not checked"
+            yield Warned(rule=None, scenario=case.name, text=text)
+
+
 def came_and_went(gated: Sequence[Gated], removed: Sequence[Removed]) -> Iterator[Warned]:
     """Scenarios that stand on one side only: new ones cost nothing before, removed ones nothing today."""
     new = [each for each in gated if each.new]

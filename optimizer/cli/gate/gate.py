@@ -41,7 +41,8 @@ def gate(
     quiet: QuietOption = False,
 ) -> None:
     """Whether budgets hold and prices are sound, what changed, and why; exit code 1 when the gate is broken."""
-    inputs = [Path(name) for name in scenarios] + [*(baseline or ()), *([catalogs] if catalogs else ())]
+    named = (*scenarios, *(baseline or ()), catalogs, pin, baseline_catalogs)
+    inputs = [Path(name) for name in named if name is not None]
     outputs = Outputs(inputs, junit, sarif, comment, answer=output, answer_format=output_format)
     with outputs.at_every_end():
         if not_evaluated is not None:

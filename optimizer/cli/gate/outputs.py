@@ -20,7 +20,7 @@ class Outputs:
     """Files for a pipeline, each where it was asked for, and the answer itself.
 
     Attributes:
-        inputs: Scenarios first, baselines and catalogs as named; nothing is written over them.
+        inputs: Scenarios first, baselines, catalogs and pin as named; nothing is written over them.
     """
 
     inputs: Sequence[Path]

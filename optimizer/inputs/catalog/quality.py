@@ -79,11 +79,13 @@ def quality_share(
         chosen = [row for row in figures if row.benchmark_kind == kind]
         if chosen:
             return _median(chosen, kind, _worst_share(figures))
-    spread = quality_spread(catalogs, model_id, scheme_id) if by_family else None
-    if spread is None:
+    spreads = _spreads(catalogs, model_id, scheme_id) if by_family else []
+    if not spreads:
         return None
-    basis = f"assumed, nobody published it: {spread.words}"
-    return QualityEstimate(min(spread.low_share, 1.0), spread.low_worst_share, basis, (spread.source,))
+    lowest = _lowest(spreads)
+    basis = f"assumed, nobody published it: {lowest.words}"
+    sources = tuple(sorted({spread.source for spread in spreads}))
+    return QualityEstimate(min(lowest.low_share, 1.0), _worst_of_any(spreads), basis, sources)
 
 
 def quality_spread(catalogs: Catalogs, model_id: str, scheme_id: str) -> QualitySpread | None:
@@ -92,11 +94,29 @@ def quality_spread(catalogs: Catalogs, model_id: str, scheme_id: str) -> Quality
     Raises:
         InputError: nobody recorded this model.
     """
+    spreads = _spreads(catalogs, model_id, scheme_id)
+    return _lowest(spreads) if spreads else None
+
+
+def _spreads(catalogs: Catalogs, model_id: str, scheme_id: str) -> list[QualitySpread]:
+    """By recipe, of that format and of models of that size; none where too few were evaluated."""
     params_b = catalogs.model(model_id).total_params_b
     found = [spread for spread in catalogs.quality_spreads if spread.speaks_for(scheme_id, params_b)]
-    if sum(spread.models for spread in found) < FEWEST_MODELS:
+    # recipes may have been tried on the same models, so that only the most of one recipe are surely different ones
+    return found if max((spread.models for spread in found), default=0) >= FEWEST_MODELS else []
+
+
+def _lowest(spreads: Sequence[QualitySpread]) -> QualitySpread:
+    """That of the recipe that keeps least."""
+    return min(spreads, key=lambda spread: (spread.low_share, spread.recipe))
+
+
+def _worst_of_any(spreads: Sequence[QualitySpread]) -> float | None:
+    """The least that any recipe keeps of one benchmark; None where nobody published benchmarks one by one."""
+    if all(spread.low_worst_share is None for spread in spreads):
         return None
-    return min(found, key=lambda spread: (spread.low_share, spread.recipe))
+    known = (spread.low_worst_share for spread in spreads if spread.low_worst_share is not None)
+    return min(1.0, *known, *(spread.least_share for spread in spreads))
 
 
 def unpublished_few_bits(catalogs: Catalogs, model_id: str, scheme_id: str, *, by_family: bool = False) -> bool:

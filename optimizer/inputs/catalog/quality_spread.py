@@ -13,7 +13,7 @@ Positive = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(ge=1)]
 
 FEWEST_MODELS: Final = 3
-"""Fewer models, whatever the recipe, say nothing of another one."""
+"""Where no recipe was tried on so many, they say nothing of another model."""
 ENOUGH_FOR_A_TENTH: Final = 10
 """Evaluations from which on a tenth of them is one."""
 

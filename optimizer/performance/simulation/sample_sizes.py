@@ -22,8 +22,15 @@ def proves_below(kept: int, count: int, share: float, sure: float) -> bool:
 
 @cache
 def without_a_violation(share: float, sure: float) -> int:
-    """The fewest requests that prove a share if all of them keep it: 59 for 95 %, 299 for 99 % at 95 %."""
-    return _fewest(lambda count: proves_at_least(count, count, share, sure)) or MOST_REQUESTS
+    """The fewest requests that prove a share if all of them keep it: 59 for 95 %, 299 for 99 % at 95 %.
+
+    Raises:
+        ValueError: more than `MOST_REQUESTS` would be needed.
+    """
+    fewest = _fewest_that_all_keep(share, sure)
+    if fewest is None:
+        raise ValueError(f"no {MOST_REQUESTS:,} requests prove a share of {share:g}")
+    return fewest
 
 
 @cache
@@ -41,7 +48,7 @@ def requests_to_prove(promised: float, expected: float, sure: float) -> int | No
     if expected <= promised:
         return None
     if expected >= 1:
-        return without_a_violation(promised, sure)
+        return _fewest_that_all_keep(promised, sure)
     return _fewest(lambda count: _usually_proves(count, promised, expected, sure))
 
 
@@ -63,6 +70,10 @@ def more_requests(kept: int, count: int, share: float, sure: float) -> int | Non
     return None if needed is None else needed - count
 
 
+def _fewest_that_all_keep(share: float, sure: float) -> int | None:
+    return _fewest(lambda count: proves_at_least(count, count, share, sure))
+
+
 def _usually_proves(count: int, promised: float, expected: float, sure: float) -> bool:
     """Whether a sample of that size proves it in as many cases as `sure`."""
     most_violations = _most_violations(count, promised, sure)
@@ -79,15 +90,15 @@ def _most_violations(count: int, promised: float, sure: float) -> int:
 
 
 def _fewest(enough: Callable[[int], bool], start: int = 1) -> int | None:
-    """The smallest number from `start` that is enough, found by doubling and halving.
+    """The smallest number from `start` that is enough, found by doubling and halving; None beyond `MOST_REQUESTS`.
 
     Counts are whole, so what is enough may not be for one more; the answer is enough, and nearly the smallest.
     """
     low, high = start - 1, start
     while not enough(high):
-        if high > MOST_REQUESTS:
+        if high >= MOST_REQUESTS:
             return None
-        low, high = high, max(2 * high, 2)
+        low, high = high, min(2 * high, MOST_REQUESTS)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)

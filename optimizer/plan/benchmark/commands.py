@@ -29,13 +29,19 @@ class Written(NamedTuple):
 
     Attributes:
         url: Of the server, as the shell is to read it.
-        result: The file of the result, without the ending that the tool gives it.
+        result: The file of the result, as the shell is to read it, without the ending that the tool gives it.
         plan: Its id; empty while the plan is being made.
+        attempt: Variable of the shell that tells runs that are counted together apart; empty where one is made.
     """
 
     url: str
     result: str
     plan: str = ""
+    attempt: str = ""
+
+    def seed(self, run: BenchmarkRun) -> str:
+        """Of its requests, another in each attempt."""
+        return f"$(({run.seed}+{self.attempt}))" if self.attempt else str(run.seed)
 
 
 class Tool(NamedTuple):
@@ -115,11 +121,11 @@ def _vllm(run: BenchmarkRun, written: Written) -> Iterator[str]:
     if cached:
         yield from ("--random-prefix-len", str(cached))
     yield from ("--ignore-eos", "--request-rate", _number(run.rate_per_s), "--burstiness", _number(_smoothness(run)))
-    yield from ("--num-prompts", str(run.requests), "--num-warmups", str(WARM_UPS), "--seed", str(run.seed))
+    yield from ("--num-prompts", str(run.requests), "--num-warmups", str(WARM_UPS), "--seed", written.seed(run))
     if goodput_limits(run):
         yield from ("--goodput", *_pairs(GOODPUT, run))
     yield from ("--percentile-metrics", "ttft,tpot,itl,e2el", "--metric-percentiles", "50,90,95,99")
-    yield from ("--save-result", "--save-detailed", "--result-filename", shlex.quote(f"{written.result}.json"))
+    yield from ("--save-result", "--save-detailed", "--result-filename", f"{written.result}.json")
     yield from ("--metadata", *(shlex.quote(f"{name}={value}") for name, value in labels(run, written.plan).items()))
 
 
@@ -132,12 +138,12 @@ def _guidellm(run: BenchmarkRun, written: Written) -> Iterator[str]:
     yield from ("--profile", f"kind=poisson,rate={_number(run.rate_per_s)},warmup={_number(WARM_UP_SHARE)}")
     sent = round(run.requests / (1 - WARM_UP_SHARE))
     yield from ("--constraint", f"kind=max_requests,count={sent}")
-    yield from ("--data", _guidellm_lengths(run), "--seed", f"kind=static,value={run.seed}")
+    yield from ("--data", _guidellm_lengths(run), "--seed", f"kind=static,value={written.seed(run)}")
     limits = {f"{GOODPUT[name]}_ms": limit_ms for name, limit_ms in goodput_limits(run).items()}
     if limits:
         slo = json.dumps({"kind": "generative", "slo": limits}, separators=(",", ":"))
         yield from ("--metrics", shlex.quote(slo))
-    yield from ("--output", shlex.quote(f"kind=json,path={written.result}.json"))
+    yield from ("--output", f"kind=json,path={written.result}.json")
 
 
 def _guidellm_lengths(run: BenchmarkRun) -> str:
@@ -160,7 +166,7 @@ def _aiperf(run: BenchmarkRun, written: Written) -> Iterator[str]:
         yield from ("--num-prefix-prompts", "1", "--prefix-prompt-length", str(cached))
     if goodput_limits(run):
         yield from ("--goodput", shlex.quote(" ".join(_pairs(OF_AIPERF, run))))
-    yield from ("--random-seed", str(run.seed), "--artifact-dir", shlex.quote(written.result))
+    yield from ("--random-seed", written.seed(run), "--artifact-dir", written.result)
 
 
 def _sglang(run: BenchmarkRun, written: Written) -> Iterator[str]:
@@ -168,11 +174,11 @@ def _sglang(run: BenchmarkRun, written: Written) -> Iterator[str]:
     yield from ("python -m sglang.benchmark.serving", "--backend", backend, "--base-url", written.url)
     yield from ("--model", shlex.quote(run.hf_id), *_sglang_lengths(run))
     yield from ("--request-rate", _number(run.rate_per_s), "--num-prompts", str(run.requests))
-    yield from ("--warmup-requests", str(WARM_UPS), "--seed", str(run.seed))
+    yield from ("--warmup-requests", str(WARM_UPS), "--seed", written.seed(run))
     if goodput_limits(run):
         yield from ("--goodput", *_pairs(GOODPUT, run))
     said = ",".join(f"{name}={value}" for name, value in labels(run, written.plan).items() if name != "goodput")
-    yield from ("--output-file", shlex.quote(f"{written.result}.jsonl"), "--output-details", "--tag", shlex.quote(said))
+    yield from ("--output-file", f"{written.result}.jsonl", "--output-details", "--tag", shlex.quote(said))
 
 
 def _sglang_lengths(run: BenchmarkRun) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """The one measurement to make before signing, as a command to run."""
 
+import shlex
 from collections.abc import Sequence
 from typing import Final
 
@@ -49,7 +50,7 @@ def configuration_of(run: BenchmarkRun) -> str:
 
 def commands_of(runs: Sequence[BenchmarkRun]) -> str:
     """The runs of one deployment as vLLM's own benchmark makes them, all classes at once."""
-    lines = [command(TOOL, run, Written(URL, run.name)) for run in runs]
+    lines = [command(TOOL, run, Written(URL, shlex.quote(run.name))) for run in runs]
     return lines[0] if len(lines) == 1 else " & ".join([*lines, "wait"])
 
 

@@ -72,6 +72,11 @@ class Answer:
     simplicity_proven: bool = True
     """Whether no plan of these periods within the percentage is simpler, nor as simple and cheaper."""
 
+    @property
+    def proven(self) -> bool:
+        """Whether every search for it came to its end, so that the same question has the same answer."""
+        return self.solution.outcome == "optimal" and self.simplicity_proven
+
     @cached_property
     def complexity(self) -> Complexity:
         """What there is to operate."""

@@ -188,8 +188,9 @@ def _quality(claim: Claim, d: Deployment, name: str) -> Finding:
         return known, f"{name}: the quality of {d.precision} is {'unknown' if kept is None else 'known'}"
     text = f"{name} keeps {exactly(factor * kept.share)} of the score: {kept.basis}"
     alike = claim.same(factor * kept.share, d.quality) and d.provenance.quality.endswith(kept.basis)
-    worst = math.nan if kept.worst_share is None else factor * kept.worst_share
-    return alike and (d.quality_worst is None or claim.same(worst, d.quality_worst)), text
+    if kept.worst_share is None or d.quality_worst is None:
+        return alike and kept.worst_share is d.quality_worst, text
+    return alike and claim.same(factor * kept.worst_share, d.quality_worst), text
 
 
 def _engine(claim: Claim, d: Deployment, offer: Offer, name: str) -> Findings:

@@ -211,8 +211,9 @@ def quality(claim: Claim) -> Findings:
         if workload.min_quality is not None:
             share = models[d.model] * kept.share
             yield share >= workload.min_quality, f"{served} keeps {share:.4f}, floor {workload.min_quality:g}"
-        if workload.min_quality_worst is not None and kept.worst_share is None:
+        floor = workload.min_quality_worst
+        if floor is not None and kept.worst_share is None:
             yield workload.unknown_quality == "accept", f"{served}: its worst benchmark is unknown"
-        elif workload.min_quality_worst is not None:
-            share, floor = models[d.model] * (kept.worst_share or 0), workload.min_quality_worst
+        elif floor is not None and kept.worst_share is not None:
+            share = models[d.model] * kept.worst_share
             yield share >= floor, f"{served} keeps {share:.4f} of its worst benchmark, floor {floor:g}"

@@ -13,6 +13,8 @@ from optimizer.report.layout.amounts import money
 MARK: Final = "Written by optimizer benchmark"
 """Stands in every file, so that a file of somebody else's is never written over."""
 RESULTS: Final = "results"
+ATTEMPT: Final = "ATTEMPT"
+"""The variable that tells attempts apart: a whole number."""
 HASH_CHARACTERS: Final = len("sha256:") + 16
 """Of a plan's id, as results carry it."""
 
@@ -48,13 +50,16 @@ def _script(found: BenchmarkPlan, item: BenchmarkedDeployment) -> Iterator[str]:
     yield "set -euo pipefail"
     yield f': "${{URL:?address of one replica, such as URL=http://HOST:8000 ./{item.name}.sh}}"'
     yield 'cd "$(dirname "$0")"'
-    yield f"mkdir -p {RESULTS}"
+    yield "# Runs that are counted together are attempts, each with files and a seed of its own: ATTEMPT=1, then 2"
+    yield f'{ATTEMPT}="${{{ATTEMPT}:-0}}"'
+    yield f'mkdir -p "{RESULTS}/${ATTEMPT}"'
     together = len(item.runs) > 1
     if together:
         yield "runs=()"
     for run in item.runs:
         yield ""
-        line = wrapped(found.tool, run, Written('"$URL"', f"{RESULTS}/{run.name}", short_id(found.plan_id)))
+        result = f'{RESULTS}/"${ATTEMPT}"/{shlex.quote(run.name)}'
+        line = wrapped(found.tool, run, Written('"$URL"', result, short_id(found.plan_id), ATTEMPT))
         yield f'{line} &\nruns+=("$!")' if together else line
     if together:
         yield '\nfor run in "${runs[@]}"; do wait "$run"; done'

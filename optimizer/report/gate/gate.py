@@ -50,8 +50,8 @@ def _sections(report: GateReport) -> Iterator[Section]:
     if report.warnings:
         warnings = tuple(f"{warned.rule}: {warned.text}" if warned.rule else warned.text for warned in report.warnings)
         yield Section("Warnings", warnings)
-    if report.causes:
-        notes = tuple(dict.fromkeys(note for gated in report.scenarios for note in gated.notes))
+    notes = tuple(dict.fromkeys(note for gated in report.scenarios for note in gated.notes))
+    if report.causes or notes:
         yield Section("What the difference comes from", notes, causes_table(report.causes))
     if len(report.scenarios) + len(report.removed) > 1:
         yield Section("Scenarios", table=scenarios_table(report))
