@@ -24,10 +24,11 @@ def experiment_answer(found: ExperimentReport, asked: str, own: str = "") -> Wri
     if found.monthly_cost_usd is None:
         return WrittenAnswer((), _without_a_plan(found), f"Experiment: {found.scenario}")
     best = next((run for run in found.runs if run.net_usd > 0), None)
+    first = best or _for_being_sure(found)
     rows = tuple(_row(str(rank), run, found) for rank, run in enumerate(found.runs[:MOST_SHOWN], start=1))
     sections = (
         Section("What to run", table=Table(HEADINGS, rows)),
-        Section("How to run the first", tuple(_how(best, asked, own)) if best else ()),
+        Section("How to run it", tuple(_how(first, asked, own)) if first else ()),
         Section(f"Over the budget of {money(found.budget_usd)}", tuple(_over(found))),
         Section("How it was counted", tuple(_counted(found))),
     )
@@ -46,10 +47,25 @@ def _summary(found: ExperimentReport, best: ExperimentRun | None) -> str:
         return f"Measure first: {best.configuration}, for {money(best.price_usd)}, {_expected(best)}. {plan}"
     in_time = " that could be worked out in time" if found.not_worked_out else ""
     none = f"No run within {money(found.budget_usd)}{in_time} is expected to save its price"
+    return f"{none}{_all_the_same(found)}. {plan}"
+
+
+def _all_the_same(found: ExperimentReport) -> str:
+    """What a run may be bought for where none saves its price: it costs more, or it is for being sure."""
     dearer = next((run for run in found.over_budget if run.net_usd > 0), None)
-    if dearer is None:
-        return f"{none}. {plan}"
-    return f"{none}; {dearer.configuration} would, for {money(dearer.price_usd)}, {_expected(dearer)}. {plan}"
+    if dearer is not None:
+        return f"; {dearer.configuration} would, for {money(dearer.price_usd)}, {_expected(dearer)}"
+    unsure = _for_being_sure(found)
+    if unsure is None:
+        return ""
+    chance = f"that the plan is too small has a chance of {unsure.chance_plan_too_small:.0%}"
+    return f"; {chance}, which {unsure.configuration} would show for {money(unsure.price_usd)}"
+
+
+def _for_being_sure(found: ExperimentReport) -> ExperimentRun | None:
+    """The run that is likeliest to show the plan too small, if one may."""
+    unsure = [run for run in found.runs if run.chance_plan_too_small > 0]
+    return max(unsure, key=lambda run: run.chance_plan_too_small, default=None)
 
 
 def _expected(run: ExperimentRun) -> str:
