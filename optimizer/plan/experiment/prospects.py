@@ -1,9 +1,9 @@
 """The plan for each result that a benchmark run may have, against today's plan where that result is true.
 
-A run has `RESULTS` results, equally likely, from the best to the worst; the first tenth of five is that than which one
-in ten is better. Were a result known, the question would be asked with it (`knowing`). Who does not know it runs
-today's plan, and where that turns out too small for the result, more of the same (`blind`). The difference is what the
-run saves in that case.
+A run has `RESULTS` results, equally likely, from the best to the worst: of five the first stands for the best fifth, so
+one in ten would be better. Were a result known, the question would be asked with it (`knowing`). Who does not know it
+runs today's plan, and where that turns out too small for the result, more of the same (`blind`). The difference is what
+the run saves in that case.
 """
 
 from collections.abc import Collection, Sequence
@@ -126,6 +126,7 @@ class Prospects:
             LimitReached: the clock ran out first.
         """
         asked, cost_usd = self.asked([subject], result), self.bought.monthly_cost_usd
+        unchanged = Prospect(too_small=False, blind_usd=cost_usd, knowing_usd=cost_usd, changes=False, answer=None)
         better, worse = self._moved(asked)
         blind_usd: Decimal | None = cost_usd
         too_small = False
@@ -134,17 +135,18 @@ class Prospects:
             too_small = of_the_same is None or of_the_same >= cost_usd + self.worth_usd
             blind_usd = of_the_same if too_small else cost_usd
         if not (better or too_small):
-            return Prospect(too_small=False, blind_usd=cost_usd, knowing_usd=cost_usd, changes=False, answer=None)
+            return unchanged
         answer = solved(asked)
         found_usd = _cost_usd(answer)
-        if not too_small and (found_usd is None or found_usd > cost_usd - self.worth_usd):
-            return Prospect(too_small=False, blind_usd=cost_usd, knowing_usd=cost_usd, changes=False, answer=None)
-        return Prospect(too_small, blind_usd, found_usd, changes=True, answer=answer)
+        saves = found_usd is not None and found_usd <= cost_usd - self.worth_usd
+        return (
+            Prospect(too_small, blind_usd, found_usd, changes=True, answer=answer) if too_small or saves else unchanged
+        )
 
     def could_win(self, left_out: Collection[Subject]) -> tuple[list[Subject], Decimal]:
-        """What a plan would run were all others measured at their best, and by how much that beats today's cheapest.
+        """What a plan would run were all others measured at their best, and how much less than today's plan that costs.
 
-        Where nothing else is run, no single run of what is not left out lowers the cost: each admits fewer plans.
+        Where it runs none of them, or saves nothing, no single one of them does: it admits fewer plans.
 
         Args:
             left_out: Subjects that stay as they are.
@@ -156,11 +158,12 @@ class Prospects:
         others = {subject for names in self.subjects for subject in names.categories if subject not in kept}
         answer = solved(self.asked(others, BEST))
         cheapest = answer.cheapest or answer
-        options = answer.inquiry.options
-        used = subjects_used(options, answer.used) + subjects_used(cheapest.inquiry.options, cheapest.used)
         least_usd = _cost_usd(cheapest)
-        below = self.bought.monthly_cost_usd - (self.bought.monthly_cost_usd if least_usd is None else least_usd)
-        return sorted(others.intersection(used)), max(below, Decimal(0))
+        below_usd = Decimal(0) if least_usd is None else self.bought.monthly_cost_usd - least_usd
+        if below_usd < self.worth_usd:
+            return [], Decimal(0)
+        used = {subject for each in (answer, cheapest) for subject in subjects_used(each.inquiry.options, each.used)}
+        return sorted(others & used), below_usd
 
     def _moved(self, asked: Inquiry) -> tuple[bool, bool]:
         """Whether some configuration sustains more than today, or less; what fails a criterion sustains nothing."""

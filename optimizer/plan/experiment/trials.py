@@ -1,7 +1,6 @@
 """Benchmark runs worth thinking of: of what the plan runs, and of what would make it cheaper if it went well."""
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
@@ -84,25 +83,25 @@ def tried(prospects: Prospects) -> Trials:
     trials, seen = Trials([]), set[Subject]()
     try:
         for subject in prospects.running:
-            trials.found += _trials(prospects, subject)
+            _try(prospects, subject, trials.found)
         while True:
             others, below_usd = prospects.could_win(seen)
             trials.left_usd = below_usd if others else Decimal(0)
             if not others or len(seen) >= MOST_OTHERS:
                 break
             for subject in others:
-                trials.found += _trials(prospects, subject)
+                _try(prospects, subject, trials.found)
                 seen.add(subject)
     except LimitReached as reached:
         trials.reached = reached.limit
     return trials
 
 
-def _trials(prospects: Prospects, subject: Subject) -> Iterator[Trial]:
-    """The run of a subject; none where nothing serves with it, whatever the result.
+def _try(prospects: Prospects, subject: Subject, found: list[Trial]) -> None:
+    """Adds the run of a subject to those found, unless nothing serves with it, whatever the result.
 
     Raises:
-        LimitReached: not all results were worked out, after those that were.
+        LimitReached: not all results were worked out; the run was added with those that were.
     """
     in_plan = subject in prospects.running
     by_result: list[Prospect] = []
@@ -120,7 +119,7 @@ def _trials(prospects: Prospects, subject: Subject) -> Iterator[Trial]:
     decides, runs = _deciding(prospects, subject, by_result)
     if runs:
         left_out, price = RESULTS - len(by_result), price_of(runs, policy, catalogs)
-        yield Trial(subject, in_plan, decides, tuple(by_result), left_out, runs, price)
+        found.append(Trial(subject, in_plan, decides, tuple(by_result), left_out, runs, price))
     if reached is not None:
         raise LimitReached(reached)
 
