@@ -138,10 +138,9 @@ class Prospects:
             return unchanged
         answer = solved(asked)
         found_usd = _cost_usd(answer)
-        saves = found_usd is not None and found_usd <= cost_usd - self.worth_usd
-        return (
-            Prospect(too_small, blind_usd, found_usd, changes=True, answer=answer) if too_small or saves else unchanged
-        )
+        if not too_small and (found_usd is None or found_usd > cost_usd - self.worth_usd):
+            return unchanged
+        return Prospect(too_small, blind_usd, found_usd, changes=True, answer=answer)
 
     def could_win(self, left_out: Collection[Subject]) -> tuple[list[Subject], Decimal]:
         """What a plan would run were all others measured at their best, and how much less than today's plan that costs.
