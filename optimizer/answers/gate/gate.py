@@ -16,6 +16,7 @@ from optimizer.answers.gate.rules import Case, GateLimits, Verdict, budgets, pro
 from optimizer.answers.gate.types import RULES, Gated, GateReport, Reason, Removed, Ruling, Warned
 from optimizer.base.clock import Clock
 from optimizer.base.errors import Finding, InputError
+from optimizer.base.memory import Memory
 from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
@@ -61,7 +62,7 @@ def gate(
         VerificationFailed: a plan did not survive independent arithmetic.
     """
     _refuse_unusable(files, catalogs)
-    clock = Clock(time_limit_s)
+    clock = Clock(time_limit_s, memory=Memory())
     cases, removed = _planned(files, catalogs, baselines, clock, work_limit=work_limit, progress=progress or silent)
     parts = _caused(cases, catalogs, old_catalogs, clock, work_limit=work_limit)
     gated = [_gated(case, catalogs, part) for case, part in zip(cases, parts, strict=True)]
