@@ -28,7 +28,7 @@ def readers(monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.parametrize("name", READERS)
 def test_files_are_read_or_refused(name: str, readers: Any, tmp_path: Path) -> None:
     assert list(readers.READERS) == READERS
-    found = list(readers.campaign([name], 0, INPUTS, tmp_path))
+    found = list(readers.campaign([name], range(INPUTS), tmp_path))
     assert not [each for each in found if each.outcome not in ("read", "refused")]
     assert {each.outcome for each in found} == {"read", "refused"}
 
