@@ -2,13 +2,14 @@
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import groupby
 from typing import Final
 
 from optimizer.answers.compare.types import Compared, Comparison, HostingFacts, OwnedCost, Verdict
 from optimizer.report.layout.amounts import change, money, percent
+from optimizer.report.layout.cells import csv_cell
 from optimizer.report.layout.columns import Cell, table_of
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
 from optimizer.report.layout.html import answer_html, section_html
@@ -67,18 +68,25 @@ def compare_html(answer: Comparison, top: int | None = None) -> str:
 
 
 def compare_csv(answer: Comparison, top: int | None = None) -> str:
-    """One line a choice under the names of the JSON's fields; all of them unless `top` says how many comply at most."""
+    """The sheet as CSV, for spreadsheets."""
     out = io.StringIO()
-    sheet = csv.writer(out, lineterminator="\n")
-    sheet.writerow(("scenario", "by", *SHEET_COLUMNS))
+    csv.writer(out, lineterminator="\n").writerows(
+        [csv_cell(cell) for cell in line] for line in sheet_lines(answer, top)
+    )
+    return out.getvalue()
+
+
+def sheet_lines(answer: Comparison, top: int | None = None) -> Iterator[list[str]]:
+    """One line a choice under the names of the JSON's fields; all of them unless `top` says how many comply at most."""
+    yield ["scenario", "by", *SHEET_COLUMNS]
     for row in answer.choices:
         if top is not None and row.rank is not None and row.rank > top:
             continue
         fields = row.model_dump(mode="json")
         fields["stopped_by"] = "; ".join(item.requirement or item.text for item in row.stopped_by)
         fields["discounts"] = "; ".join(row.discounts)
-        sheet.writerow((answer.scenario, answer.by, *(fields[name] for name in SHEET_COLUMNS)))
-    return out.getvalue()
+        shown = (fields[name] for name in SHEET_COLUMNS)
+        yield [answer.scenario, answer.by, *("" if value is None else str(value) for value in shown)]
 
 
 def _dimension(answer: Comparison) -> str:

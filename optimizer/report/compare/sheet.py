@@ -1,12 +1,12 @@
 """The procurement sheet as a spreadsheet: the lines of the CSV form, with figures as numbers."""
 
-import csv
 import io
 from datetime import datetime, time
 
 from optimizer.answers.compare.types import Comparison
 from optimizer.base.extras import optional
-from optimizer.report.compare.compare import compare_csv
+from optimizer.report.compare.compare import sheet_lines
+from optimizer.report.layout.cells import number_in
 
 SHEET_EXTRA = "sheet"
 WIDEST_COLUMN = 60
@@ -23,20 +23,17 @@ def compare_xlsx(answer: Comparison, top: int | None = None) -> bytes:
     book = optional("xlsxwriter", extra=SHEET_EXTRA).Workbook(content, {"in_memory": True})
     book.set_properties({"title": answer.summary, "created": datetime.combine(answer.catalog_as_of, time())})
     sheet, bold = book.add_worksheet(answer.by), book.add_format({"bold": True})
-    lines = list(csv.reader(io.StringIO(compare_csv(answer, top))))
+    lines = list(sheet_lines(answer, top))
     for at, line in enumerate(lines):
         for column, cell in enumerate(line):
-            sheet.write(at, column, cell if at == 0 else _number(cell), bold if at == 0 else None)
+            figure = number_in(cell) if at else None
+            # never plain `write`, which makes formulas and links of text
+            if figure is None:
+                sheet.write_string(at, column, cell, None if at else bold)
+            else:
+                sheet.write_number(at, column, figure)
     for column, cells in enumerate(zip(*lines, strict=True)):
         sheet.set_column(column, column, min(WIDEST_COLUMN, max(len(cell) for cell in cells) + 1))
     sheet.freeze_panes(1, 0)
     book.close()
     return content.getvalue()
-
-
-def _number(cell: str) -> float | str:
-    """A figure as a number, so that a spreadsheet can add it up; anything else as it is."""
-    try:
-        return float(cell)
-    except ValueError:
-        return cell

@@ -17,7 +17,7 @@ from optimizer.report.gate.gate import (
     where,
 )
 from optimizer.report.layout.elements import Table
-from optimizer.report.layout.markdown import escaped, table_markdown
+from optimizer.report.layout.markdown import code, escaped, table_markdown
 
 MARKER: Final = "<!-- optimizer-gate -->"
 """First line of every comment, by which a bot finds the one to update."""
@@ -33,7 +33,7 @@ def _parts(report: GateReport) -> Iterator[str]:
     yield f"### {'✅' if report.verdict == 'kept' else '❌'} {escaped(verdict_line(report))}"
     if report.reasons:
         yield "\n".join(
-            f"- **{reason.rule}**: {escaped(reason.text)}{f' (`{place}`)' if (place := where(reason)) else ''}"
+            f"- **{reason.rule}**: {escaped(reason.text)}{f' ({code(place)})' if (place := where(reason)) else ''}"
             for reason in report.reasons
         )
     if report.warnings:
@@ -46,7 +46,7 @@ def _parts(report: GateReport) -> Iterator[str]:
         yield from _scenario(gated)
     if not report.scenarios:
         return
-    pinned = f" · pinned to `{report.pin}`" if report.pin else ""
+    pinned = f" · pinned to {code(report.pin)}" if report.pin else ""
     yield f"<sub>Rules kept: {rules_kept(report)} · catalogs of {report.catalogs_as_of}{pinned}</sub>"
 
 
@@ -57,7 +57,7 @@ def _scenario(gated: Gated) -> Iterator[str]:
         lines = (
             f"{moved.sign} {moved.what}, {moved.where}: {how_many(moved)}, {month(moved)} USD" for moved in changes
         )
-        yield "\n".join(("```diff", *(line.replace("```", "") for line in lines), "```"))
+        yield "\n".join(("```diff", *(" ".join(line.splitlines()).replace("```", "") for line in lines), "```"))
     if gated.edits:
         yield table_markdown(edits_table(gated))
     if gated.notes:
