@@ -12,7 +12,7 @@ from optimizer.base.errors import Finding
 from optimizer.base.figures import figure
 from optimizer.base.units import SECONDS_PER_MONTH
 from optimizer.inputs.scenario.loading import ScenarioFile
-from optimizer.plan.record.origin import PlanInputs
+from optimizer.plan.record.origin import PlanInputs, asked
 
 Key = tuple[str, ...]
 SHOWN_CHARACTERS = 60
@@ -65,11 +65,11 @@ def _change(key: Key, was: tuple[str, Decimal] | None, now: tuple[str, Decimal] 
     )
 
 
-def edits(before: PlanInputs | None, after: PlanInputs, file: ScenarioFile) -> list[Edit]:
+def edits(before: PlanInputs | None, file: ScenarioFile) -> list[Edit]:
     """The fields that were changed, each with its line in today's file or that of the nearest field above it."""
     if before is None:
         return []
-    was, now = dict(_fields("", before.scenario)), dict(_fields("", after.scenario))
+    was, now = dict(_fields("", before.scenario)), dict(_fields("", asked(file.scenario)))
     return [
         Edit(field=field, before=_shown(was.get(field)), after=_shown(now.get(field)), line=line_of(file, field))
         for field in sorted(was.keys() | now.keys())

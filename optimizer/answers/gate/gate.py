@@ -1,19 +1,19 @@
 """A verdict for a pipeline: scenarios planned today, held against budgets and the plans of before, told by cause."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
-from typing import Final
 
 from optimizer.answers.gate.baseline import Baseline, paired
-from optimizer.answers.gate.causes import CostChange, Shares, changed_inputs, merged, shares
+from optimizer.answers.gate.causes.difference import differences, of_removed
+from optimizer.answers.gate.causes.exchanging import IN_ORDER, Shares, changed_inputs, merged
 from optimizer.answers.gate.changes import changes, edits, line_of
 from optimizer.answers.gate.pin import Pin
-from optimizer.answers.gate.plan import afresh_usd, planned, planned_usd
+from optimizer.answers.gate.places import Places
+from optimizer.answers.gate.plan import planned
 from optimizer.answers.gate.remarks import came_and_went, let_through, not_held_to_inputs, not_judged, old_prices
-from optimizer.answers.gate.rules import Case, GateLimits, Verdict, budgets, proof, sound_prices
-from optimizer.answers.gate.types import RULES, Gated, GateReport, Reason, Removed, Ruling, Warned
+from optimizer.answers.gate.rules import Case, GateLimits, budgets, proof, sound_prices
+from optimizer.answers.gate.types import RULES, Gated, GateReport, Removed, Ruling, Warned
 from optimizer.base.clock import Clock
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.progress import Progress, silent
@@ -21,9 +21,6 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.loading import ScenarioFile
 from optimizer.inputs.scenario.policy import InForce
-from optimizer.plan.record.origin import inputs_of
-
-SAME_CATALOGS: Final = ("prices_sha256", "catalog_sha256", "calibration_sha256")
 
 
 def gate(
@@ -63,10 +60,10 @@ def gate(
     _refuse_unusable(files, catalogs)
     clock = Clock(time_limit_s)
     cases, removed = _planned(files, catalogs, baselines, clock, work_limit=work_limit, progress=progress or silent)
-    parts = _caused(cases, catalogs, old_catalogs, clock, work_limit=work_limit)
-    gated = [_gated(case, catalogs, part) for case, part in zip(cases, parts, strict=True)]
+    parts = differences(cases, catalogs, old_catalogs, clock, work_limit=work_limit)
+    gated = [_gated(case, part) for case, part in zip(cases, parts, strict=True)]
     total = _total(gated, removed, compared=bool(baselines))
-    by_cause = merged([*parts, _gone(removed)])
+    by_cause = merged([*parts, of_removed(removed)])
     verdicts = [
         *budgets(limits, total.before_usd, total.after_usd),
         *(verdict for case in cases for verdict in (*proof(case), *sound_prices(case, catalogs, limits))),
@@ -75,17 +72,19 @@ def gate(
         (verdict for verdict in verdicts if verdict.state(limits) == "broken"),
         key=lambda verdict: list(RULES).index(verdict.rule),
     )
+    causes = [] if total.change_usd is None else by_cause.causes(total.change_usd)
+    places = Places(gated, {case.name: case.file for case in cases}, catalogs, causes)
     return GateReport(
         verdict="broken" if broken else "kept",
-        reasons=[_reason(each, cases, gated) for each in broken],
+        reasons=[places.reason(each) for each in broken],
         before_usd=total.before_usd,
         after_usd=total.after_usd,
         change_usd=total.change_usd,
         change_percent=total.change_percent,
-        causes=[] if total.change_usd is None else by_cause.causes(total.change_usd),
+        causes=causes,
         warnings=[
             *not_judged(verdicts),
-            *let_through(verdicts, limits),
+            *let_through(verdicts, limits, places),
             *(Warned(rule=None, scenario=None, text=text) for text in (pin.drift if pin else ())),
             *old_prices(cases, catalogs, limits),
             *not_held_to_inputs(cases),
@@ -123,14 +122,6 @@ def _planned(
     return cases, [Removed(scenario=each.plan.scenario, baseline=each.file, before_usd=each.usd) for each in orphans]
 
 
-def _gone(removed: Sequence[Removed]) -> Shares:
-    """What scenarios that were removed no longer cost."""
-    return Shares(
-        {"scenario": -sum((each.before_usd for each in removed), Decimal(0))},
-        words={"scenario": tuple(f"{each.scenario} was removed" for each in removed)},
-    )
-
-
 def _running(baseline: Baseline | None, file: ScenarioFile, catalogs: Catalogs) -> tuple[InForce, ...]:
     """What stays while it is as good as the cheapest, so that prices that move by little swap no fleet.
 
@@ -139,17 +130,6 @@ def _running(baseline: Baseline | None, file: ScenarioFile, catalogs: Catalogs) 
     if baseline is None or changed_inputs(baseline, file.scenario, catalogs) == []:
         return ()
     return baseline.running
-
-
-def _caused(
-    cases: Sequence[Case], catalogs: Catalogs, old_catalogs: Catalogs | None, clock: Clock, *, work_limit: int | None
-) -> list[Shares]:
-    """What the difference of each scenario comes from."""
-    parts = []
-    for number, case in enumerate(cases):
-        in_turn = clock.share(1 / (len(cases) - number)).part(work_limit=work_limit)
-        parts.append(_shares(case, catalogs, old_catalogs, in_turn))
-    return parts
 
 
 @dataclass(frozen=True)
@@ -193,48 +173,10 @@ def _refuse_unusable(files: Sequence[ScenarioFile], catalogs: Catalogs) -> None:
         raise InputError(findings)
 
 
-def _shares(case: Case, catalogs: Catalogs, old_catalogs: Catalogs | None, clock: Clock) -> Shares:
-    """What the difference comes from; of a scenario without a plan before, all is the scenario's doing."""
-    after, baseline = case.planned.plan.monthly_cost_usd, case.baseline
-    before = baseline.plan.monthly_cost_usd if baseline else None
-    if baseline is None or before is None:
-        words = f"{case.name} is new" if baseline is None else f"{case.name} had no plan before"
-        return Shares({"scenario": case.change_usd or Decimal(0)}, words={"scenario": (words,)})
-    if after is None:
-        return Shares()
-    differ = _differing(old_catalogs, baseline, case) if old_catalogs else []
-    fitting = old_catalogs if not differ else None
-    found = shares(
-        CostChange(
-            scenario=case.file.scenario,
-            catalogs=catalogs,
-            now_usd=after,
-            now_proven=case.planned.proven,
-            before_usd=before,
-            baseline=baseline,
-            old_catalogs=fitting,
-            planned_usd=partial(planned_usd, clock=clock, running=baseline.running),
-            afresh_usd=partial(afresh_usd, clock=clock),
-        )
-    )
-    found = replace(found, words={**found.words, "scenario": (f"{case.name} was changed",)})
-    if not differ:
-        return found
-    note = f"--baseline-catalogs are not those that {baseline.file} was made on: {', '.join(differ)} differ"
-    return replace(found, notes=(note, *found.notes))
-
-
-def _differing(old: Catalogs, baseline: Baseline, case: Case) -> list[str]:
-    """The parts of these catalogs that are not those that the baseline was made on, as far as it recorded them."""
-    made, today = baseline.plan.inputs, inputs_of(case.file.scenario, old)
-    if made is None:
-        return []
-    return [name.removesuffix("_sha256") for name in SAME_CATALOGS if getattr(today, name) != getattr(made, name)]
-
-
-def _gated(case: Case, catalogs: Catalogs, part: Shares) -> Gated:
+def _gated(case: Case, part: Shares) -> Gated:
     """One scenario beside its baseline."""
     plan, baseline = case.planned.plan, case.baseline
+    causes = part.causes(case.change_usd)
     before, change = baseline.usd if baseline else None, case.change_usd
     return Gated(
         scenario=case.name,
@@ -246,31 +188,12 @@ def _gated(case: Case, catalogs: Catalogs, part: Shares) -> Gated:
         after_usd=plan.monthly_cost_usd,
         change_usd=change,
         change_percent=_percent(before, change),
-        causes=part.causes(change),
-        edits=edits(baseline.plan.inputs if baseline else None, inputs_of(case.file.scenario, catalogs), case.file),
+        causes=causes,
+        edits=edits(baseline.plan.inputs if baseline else None, case.file),
         deployments=changes(baseline.plan if baseline else None, plan),
-        notes=list(part.notes),
+        notes=[*part.notes, *([IN_ORDER] if len(causes) > 1 else [])],
     )
 
 
 def _percent(before: Decimal | None, change: Decimal | None) -> float | None:
     return float(change / before * 100) if before and change is not None else None
-
-
-def _reason(verdict: Verdict, cases: Sequence[Case], gated: Sequence[Gated]) -> Reason:
-    """A broken rule at the line to look at: its field, else the first edit, else where the workloads begin."""
-    own = (position for position, each in enumerate(gated) if each.scenario == verdict.scenario)
-    edited = (position for position, each in enumerate(gated) if each.edits)
-    position = next(own, None)
-    if position is None:
-        position = next(edited, 0)
-    field = verdict.field or next((edit.field for edit in gated[position].edits), "workloads")
-    return Reason(
-        rule=verdict.rule,
-        limit=verdict.limit,
-        value=verdict.value,
-        text=verdict.text,
-        scenario=verdict.scenario,
-        file=gated[position].file,
-        line=line_of(cases[position].file, field),
-    )

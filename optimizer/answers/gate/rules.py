@@ -7,8 +7,9 @@ from decimal import Decimal
 from fnmatch import fnmatchcase
 from typing import Final, Literal
 
-from optimizer.answers.gate.baseline import Baseline, GatePlan
+from optimizer.answers.gate.baseline import Baseline
 from optimizer.answers.gate.plan import Planned
+from optimizer.answers.gate.price_ages import ages_days, api_name, expired
 from optimizer.answers.gate.types import Amount, Rule
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.loading import ScenarioFile
@@ -95,6 +96,7 @@ class Verdict:
         allowed: Whether a name was given that lets it through.
         skipped: Whether there is nothing to judge it by.
         field: Field of the scenario to look at.
+        priced: The offer or API whose price it is about, to be looked at first.
     """
 
     rule: Rule
@@ -106,6 +108,7 @@ class Verdict:
     allowed: bool = False
     skipped: bool = False
     field: str = ""
+    priced: str = ""
 
     def state(self, limits: GateLimits) -> Literal["kept", "broken", "warned", "skipped"]:
         """`warned` where it is broken and was let through by name or told to warn only."""
@@ -201,9 +204,7 @@ def _missing(case: Case, catalogs: Catalogs, limits: GateLimits) -> Iterator[Ver
         return
     plan = case.baseline.plan
     offers = {paid.offer for paid in plan.purchases} - {offer.id for offer in catalogs.offers}
-    apis = {each.name for each in plan.hosted} - {
-        f"{row.provider}/{row.provider_model_name}" for row in catalogs.serverless
-    }
+    apis = {each.name for each in plan.hosted} - {api_name(row) for row in catalogs.serverless}
     for name in (*sorted(offers), *sorted(apis)):
         text = f"the baseline runs on {name}, which has no price today"
         yield Verdict("missing_price", case.name, True, text, allowed=_named(name, limits.allow_missing_price))
@@ -220,7 +221,7 @@ def _zero(case: Case, catalogs: Catalogs, limits: GateLimits) -> Iterator[Verdic
     for row in catalogs.serverless:
         given = [amount for column in PER_TOKEN if (amount := getattr(row, column)) is not None]
         if row.model in models and case.policy.providers.permits(row.provider) and given and not any(given):
-            name = f"{row.provider}/{row.provider_model_name}"
+            name = api_name(row)
             yield Verdict(
                 "zero_price",
                 case.name,
@@ -233,28 +234,24 @@ def _zero(case: Case, catalogs: Catalogs, limits: GateLimits) -> Iterator[Verdic
 
 
 def _expired(case: Case, catalogs: Catalogs, limits: GateLimits) -> Iterator[Verdict]:
-    most = limits.oldest_days(case.policy)
-    for name, age_days in ages_days(case.planned.plan, catalogs, limits.today).items():
-        if age_days > most:
-            yield Verdict(
-                "expired_price",
-                case.name,
-                broken=True,
-                text=f"the price of {name} is {age_days} days old, more than the {most} allowed",
-                limit=float(most),
-                value=float(age_days),
-                allowed=_named(name, limits.allow_expired),
-                field="policy.max_price_age_days",
-            )
-
-
-def ages_days(plan: GatePlan, catalogs: Catalogs, today: date | None) -> dict[str, int]:
-    """The age of every price that a plan pays, by the name of its offer or API."""
-    paid = {*(each.offer for each in plan.purchases), *(each.name for each in plan.hosted)}
-    dates = {offer.id: offer.as_of for offer in catalogs.offers}
-    dates |= {f"{row.provider}/{row.provider_model_name}": row.as_of for row in catalogs.serverless}
-    until = today or catalogs.as_of
-    return {name: (until - dates[name]).days for name in sorted(paid & dates.keys())}
+    """What the plan pays and is too old, and what the baseline pays and the policy therefore admits no more."""
+    most, policy_days = limits.oldest_days(case.policy), case.policy.max_price_age_days
+    ages = ages_days(case.planned.plan, catalogs, limits.today)
+    found = {name: (most, age, "allowed") for name, age in ages.items() if age > most}
+    left_out = expired(case.baseline.plan, policy_days, catalogs) if case.baseline else {}
+    found |= {name: (policy_days or 0, age, "the policy allows: left out") for name, age in left_out.items()}
+    for name, (limit, age_days, why) in found.items():
+        yield Verdict(
+            "expired_price",
+            case.name,
+            broken=True,
+            text=f"the price of {name} is {age_days} days old, more than the {limit} {why}",
+            limit=float(limit),
+            value=float(age_days),
+            allowed=_named(name, limits.allow_expired),
+            field="policy.max_price_age_days",
+            priced=name,
+        )
 
 
 def _named(name: str, patterns: Sequence[str]) -> bool:

@@ -28,7 +28,7 @@ RULES: Final[dict[Rule, str]] = {
     "max_increase_usd": "The month costs no more than the baseline plus so many US dollars.",
     "missing_price": "Everything that the baseline runs on still has a price.",
     "zero_price": "Nothing in the plan is priced at zero.",
-    "expired_price": "No price in the plan is older than allowed.",
+    "expired_price": "No price in the plan, or of what the baseline runs on, is older than allowed.",
     "no_plan": "Some plan meets the scenario.",
     "unproven": "The plan is proven to be the cheapest.",
     "not_evaluated": "The gate could be judged at all.",
@@ -68,6 +68,37 @@ class Warned(Strict):
     rule: Rule | None
     scenario: str | None
     text: str
+    file: str = ""
+    line: int = 0
+    """0 where no line of the file is meant."""
+
+
+Happened = Literal[
+    "price_moved",
+    "price_expired",
+    "price_gone",
+    "price_new",
+    "scenario_new",
+    "scenario_changed",
+    "scenario_removed",
+]
+
+
+class CausedBy(Strict):
+    """One price or one scenario that a difference comes from, and the line that says it today."""
+
+    what: Happened
+    name: str
+    """Of the offer, of the API and whose requests it serves, or of the scenario."""
+    before_usd: str | None = None
+    """An hour of an offer, a request to an API, a month of a scenario; None where there was none or nobody knows."""
+    after_usd: str | None = None
+    change_usd: Usd | None = None
+    """Of a month: of a price at what the baseline bought, of a scenario its own share; None where it is not known."""
+    file: str = ""
+    """Empty where nobody could open it: a shipped row, something that is gone."""
+    line: int = 0
+    text: str
 
 
 class Cause(Strict):
@@ -80,6 +111,8 @@ class Cause(Strict):
     share_percent: Figure | None
     """Of the whole difference; None where that is zero."""
     text: str
+    caused_by: list[CausedBy] = Field(default_factory=list)
+    """Prices and scenarios by name, what changes the month most first; empty where nothing can be named."""
 
 
 class Edit(Strict):

@@ -250,6 +250,22 @@ class AncillaryCost(Strict):
 
 
 @dataclass(frozen=True)
+class PricePlace:
+    """Where the row stands that a price is read from.
+
+    Attributes:
+        own: Whether that is a file laid over the shipped ones, which its owner can open at that line.
+    """
+
+    file: str
+    line: int
+    own: bool
+
+    def __str__(self) -> str:
+        return f"{'' if self.own else 'shipped '}{self.file}:{self.line}"
+
+
+@dataclass(frozen=True)
 class Catalogs:
     """All catalogs of one run; mappings are sorted by key, `as_of` dates the whole."""
 
@@ -280,6 +296,8 @@ class Catalogs:
     """What engines and deployment tools call what a plan says; no plan depends on it."""
     engine_places: Mapping[str, str]
     """Engine → file and line of its row."""
+    price_places: Mapping[str, PricePlace]
+    """Where the price of an offer stands, by its id, and of a hosted API, by provider and name."""
 
     def gpu(self, name: str) -> Gpu:
         """The GPU of that id. Raises InputError with the nearest ids when there is none."""

@@ -49,7 +49,7 @@ class PlanInputs(Strict):
 
 def inputs_of(scenario: Scenario, catalogs: Catalogs) -> PlanInputs:
     """The inputs as a plan on them records them."""
-    content = scenario.model_dump(mode="json", exclude_defaults=True, exclude=set(NO_MATTER))
+    content = asked(scenario)
     return PlanInputs(
         program=VERSION,
         scenario_sha256=content_sha256(content),
@@ -58,6 +58,11 @@ def inputs_of(scenario: Scenario, catalogs: Catalogs) -> PlanInputs:
         calibration_sha256=content_sha256(_rows(catalogs.calibration)),
         scenario=content,
     )
+
+
+def asked(scenario: Scenario) -> dict[str, JsonValue]:
+    """A scenario as a plan records it: what a plan depends on, defaults left out."""
+    return scenario.model_dump(mode="json", exclude_defaults=True, exclude=set(NO_MATTER))
 
 
 def content_sha256(content: object) -> str:
