@@ -1,10 +1,8 @@
 """What differs between two plans and between two scenarios: deployments by what they are, fields by their path."""
 
-import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Literal
 
 from optimizer.answers.gate.baseline import GateApiUse, GateDeployment, GatePlan
 from optimizer.answers.gate.types import DeploymentChange, Edit
@@ -12,7 +10,7 @@ from optimizer.base.errors import Finding
 from optimizer.base.figures import figure
 from optimizer.base.units import SECONDS_PER_MONTH
 from optimizer.inputs.scenario.loading import ScenarioFile
-from optimizer.plan.record.origin import PlanInputs, asked
+from optimizer.plan.record.origin import PlanInputs, asked, fields_of
 
 Key = tuple[str, ...]
 SHOWN_CHARACTERS = 60
@@ -69,7 +67,7 @@ def edits(before: PlanInputs | None, file: ScenarioFile) -> list[Edit]:
     """The fields that were changed, each with its line in today's file or that of the nearest field above it."""
     if before is None:
         return []
-    was, now = dict(_fields("", before.scenario)), dict(_fields("", asked(file.scenario)))
+    was, now = dict(fields_of(before.scenario)), dict(fields_of(asked(file.scenario)))
     return [
         Edit(field=field, before=_shown(was.get(field)), after=_shown(now.get(field)), line=line_of(file, field))
         for field in sorted(was.keys() | now.keys())
@@ -80,19 +78,6 @@ def edits(before: PlanInputs | None, file: ScenarioFile) -> list[Edit]:
 def line_of(file: ScenarioFile, field: str) -> int:
     """The line of a field, or of the nearest field above it."""
     return file.located([Finding("", 0, field, "")])[0].line
-
-
-def _fields(path: str, node: Any) -> Iterator[tuple[str, str]]:
-    """Every field that holds no others, as a path with list elements by name, and its value."""
-    if isinstance(node, Mapping):
-        for name, child in node.items():
-            yield from _fields(f"{path}.{name}" if path else str(name), child)
-    elif isinstance(node, list) and any(isinstance(each, Mapping) for each in node):
-        for position, child in enumerate(node):
-            label = child["name"] if isinstance(child, Mapping) and isinstance(child.get("name"), str) else position
-            yield from _fields(f"{path}[{label}]", child)
-    else:
-        yield path, node if isinstance(node, str) else json.dumps(node, ensure_ascii=False)
 
 
 def _shown(text: str | None) -> str | None:
