@@ -46,7 +46,8 @@ MANY_STREAMS_WITH_STARTS = 1_000
 """The same where starts are paid for, which the small search's relaxation leaves out."""
 
 MOST_RELAXED_STREAMS = 20_000
-"""Flows up to which a relaxation is solved only to leave out what is too dear; beyond it takes seconds."""
+"""Flows up to which a relaxation is solved only to leave out what is too dear, or when no time is left; beyond it
+takes seconds."""
 
 SEPARATED_STREAMS = 1_000
 """Flows of undominated candidates beyond which workloads that share nothing are searched one by one."""
@@ -154,12 +155,14 @@ def affordable_candidates(problem: Problem, state: SearchState) -> Flags:
 def relaxation_bound(problem: Problem, keep: Flags, state: SearchState) -> Bound | None:
     """Bounds on every plan, and on every plan with a given candidate, infinite for candidates already removed.
 
-    Where the clock has run out before anything was solved a moment is spent all the same: a plan without any bound
-    says nothing of how much a better one may save.
+    Where the clock has run out before anything was solved a moment is spent all the same, if that is enough: a plan
+    without any bound says nothing of how much a better one may save.
     """
     part = compacted(problem, keep)
     clock = state.clock
     if clock.expired:
+        if len(part.problem.streams) > MOST_RELAXED_STREAMS:
+            return None
         clock = Clock(work_limit=GRACE_WORK) if clock.reached == "work limit" else Clock(GRACE_S)
     if len(part.problem.streams) > SIFTED_STREAMS and (found := sifted_bound(part.problem, clock)) is not None:
         return found.for_whole(part.candidates, len(problem.candidates))

@@ -37,6 +37,8 @@ def simplified(cheapest: Answer, keep: Sequence[Flags] | None = None) -> Answer:
         return _beside(cheapest, asked, asked.shown, keep, most_usd)
     if _as_simple_as_can_be(cheapest):
         return cheapest
+    if asked.clock.expired:
+        return replace(cheapest, simplicity_proven=False)
     search = partial(search_simplest, known=cheapest.complexity, break_ties=not asked.any_of_equals)
     found, proven = _holding(asked, keep, search, most_usd)
     if found is None or found.complexity >= cheapest.complexity:

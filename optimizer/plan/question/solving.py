@@ -58,6 +58,8 @@ def solved_for_least_cost(inquiry: Inquiry, keep: Sequence[Flags] | None = None)
     coarse = _over_mixes(asked, keep)
     if week.exact or (enough and coarse.solution.cost_usd_per_month is not None):
         return coarse
+    if (limit := inquiry.clock.reached) is not None and coarse.solution.cost_usd_per_month is not None:
+        return _shown(inquiry, coarse, replace(coarse, solution=coarse.solution.left_open(limit)))
     whole = replace(coarse.inquiry, clock=inquiry.clock, hour_to_period=exact_hours(inquiry.scenario))
     every = replace(whole, node_limit=EXACT_NODES, any_of_equals=True, falls_back=False)
     return _shown(inquiry, coarse, _over_mixes(every, keep, _less_than(coarse.solution.cost_usd_per_month)))

@@ -21,7 +21,7 @@ def instances(claim: Claim) -> Findings:
             by_size: dict[int, int] = defaultdict(int)
             for d in held:
                 by_size[d.gpus_per_replica] += d.schedule[running.period].replicas
-            placed, replicas = _packed(by_size, offer.gpu_count, running.instances), sum(by_size.values())
+            placed, replicas = packed(by_size, offer.gpu_count, running.instances), sum(by_size.values())
             text = f"{placed} of {replicas} replicas fit on {running.instances} × {purchase.offer}"
             yield placed == replicas, text
         most = max(running.instances for running in purchase.schedule)
@@ -33,7 +33,7 @@ def instances(claim: Claim) -> Findings:
             yield most <= stock, f"{most} of {stock} × {purchase.offer} that there are"
 
 
-def _packed(by_size: Mapping[int, int], gpus: int, count: int) -> int:
+def packed(by_size: Mapping[int, int], gpus: int, count: int) -> int:
     """How many replicas find a place; falling sizes leave no gap, since every size divides the larger ones.
 
     Instances with the same room are filled together, so that a million of them take no longer than one.
