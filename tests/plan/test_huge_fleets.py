@@ -45,7 +45,7 @@ def one_by_one(by_size: dict[int, int], gpus: int, count: int) -> int:
 
 
 def test_instances_filled_together_hold_what_instances_filled_one_by_one_do() -> None:
-    luck = random.Random(7)  # noqa: S311 (which cases are tried is no secret)
+    luck = random.Random(7)
     for _ in range(3000):
         gpus, count = luck.choice([1, 2, 4, 6, 8]), luck.randint(0, 6)
         by_size = {size: luck.randint(0, 9) for size in luck.sample(range(1, 9), luck.randint(1, 4))}

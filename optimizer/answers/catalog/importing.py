@@ -16,7 +16,8 @@ from optimizer.base.model import Strict
 from optimizer.inputs.catalog.kinds import Confidence, ProviderKind, SellerKind
 from optimizer.inputs.catalog.loading import CatalogDate
 from optimizer.inputs.catalog.quantities import LEAST_USD_PER_HOUR, MOST_GPUS, MOST_USD_PER_HOUR
-from optimizer.inputs.catalog.records import Catalogs, Offer, Source
+from optimizer.inputs.catalog.records import Catalogs, Offer
+from optimizer.inputs.catalog.sources import Source
 from optimizer.inputs.catalog.terms import Seller
 from optimizer.inputs.importing.names import Names, folded, names_of
 from optimizer.inputs.importing.price_lists import Listed, read_price_list

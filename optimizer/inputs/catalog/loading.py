@@ -22,6 +22,7 @@ from optimizer.inputs.catalog.price_places import price_places
 from optimizer.inputs.catalog.quality_spread import QualitySpread
 from optimizer.inputs.catalog.records import Catalogs, Gpu
 from optimizer.inputs.catalog.shipped import shipped_dir
+from optimizer.inputs.catalog.sources import PricePlace, Source
 from optimizer.inputs.catalog.thinking import ThinkingLength
 
 SHIPPED_LABEL: Final = "catalogs"
@@ -69,7 +70,7 @@ class GpuIdentity(Strict):
 
 TABLES: Final[dict[str, CsvTable[Any]]] = {
     "catalog": CsvTable(("catalog.csv",), CatalogDate, "as_of", own_key=lambda _: ""),
-    "sources": CsvTable(("sources.csv",), catalog.Source, "id"),
+    "sources": CsvTable(("sources.csv",), Source, "id"),
     "gpus": CsvTable(("gpus.csv",), GpuIdentity, "id"),
     "figures": CsvTable(("gpu_figures.csv",), catalog.Figure, "gpu, figure"),
     "models": CsvTable(("models.csv",), Model, "id"),
@@ -271,7 +272,7 @@ def _bad_figure(
 
 
 def _assembled(
-    rows: AllRows, gpus: Mapping[str, Gpu], on_own_terms: Priced, places: Mapping[str, catalog.PricePlace]
+    rows: AllRows, gpus: Mapping[str, Gpu], on_own_terms: Priced, places: Mapping[str, PricePlace]
 ) -> Catalogs:
     def by_key(table: str) -> dict[Any, Any]:
         return {key: placed.row for key, placed in sorted(rows[table].items())}

@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 
 from optimizer.inputs.catalog.csv_tables import AllRows
-from optimizer.inputs.catalog.records import PricePlace
+from optimizer.inputs.catalog.sources import PricePlace
 from optimizer.inputs.catalog.terms import Terms
 
 

@@ -1,12 +1,11 @@
 """What we know: GPUs, offers, models, precision schemes, engines, prices and calibrations, typed and frozen."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from functools import cached_property
-from typing import Annotated, Final, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -37,45 +36,11 @@ from optimizer.inputs.catalog.quantities import (
     UsdPerHour,
     UsdPerUnit,
 )
+from optimizer.inputs.catalog.sources import PricePlace, Source
 from optimizer.inputs.catalog.terms import OfferAlias, Terms
 from optimizer.inputs.catalog.thinking import ThinkingLength
 
 Row = TypeVar("Row")
-
-PRIVATE_SOURCE: Final = "a private source"
-
-
-class Source(Strict):
-    """Where figures come from; every row of every catalog names one by id."""
-
-    id: str
-    title: str
-    licence: str
-    """`private` where its name and details are nobody else's business."""
-    as_of: date
-
-    @property
-    def private(self) -> bool:
-        """Whether reports say no more than that there is one."""
-        return self.licence.strip().casefold() == "private"
-
-    @property
-    def cited(self) -> str:
-        """What plans and reports call it."""
-        return PRIVATE_SOURCE if self.private else self.title
-
-    @property
-    def url(self) -> str:
-        """Where to read it, as far as its title says; empty for private ones and for those that name no place."""
-        if self.private:
-            return ""
-        if (web := re.search(r"https?://[^\s)]+", self.title)) is not None:
-            return web[0]
-        if (repository := re.search(r"github\.com/([\w.-]+/[\w.-]+)@(\w+)", self.title)) is not None:
-            return f"https://github.com/{repository[1]}/tree/{repository[2]}"
-        if (package := re.match(r"PyPI ([\w.-]+) ([\w.]+)", self.title)) is not None:
-            return f"https://pypi.org/project/{package[1]}/{package[2]}/"
-        return ""
 
 
 class Figure(Strict):
@@ -274,22 +239,6 @@ class AncillaryCost(Strict):
     as_of: date
     confidence: Confidence
     note: str = ""
-
-
-@dataclass(frozen=True)
-class PricePlace:
-    """Where the row stands that a price is read from.
-
-    Attributes:
-        own: Whether that is a file laid over the shipped ones, which its owner can open at that line.
-    """
-
-    file: str
-    line: int
-    own: bool
-
-    def __str__(self) -> str:
-        return f"{'' if self.own else 'shipped '}{self.file}:{self.line}"
 
 
 @dataclass(frozen=True)
