@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from optimizer.answers.gate.not_evaluated import not_evaluated as not_evaluated
     from optimizer.answers.gate.pin import pinned as pinned
     from optimizer.answers.gate.reading import read_baselines as read_baselines
-    from optimizer.answers.gate.rules import GateLimits as GateLimits
+    from optimizer.answers.gate.rules.demands import GateLimits as GateLimits
+    from optimizer.answers.gate.rules.guardrails import read_guardrails as read_guardrails
     from optimizer.answers.gate.types import GateReport as GateReport
     from optimizer.answers.lifecycle.lifecycle import lifecycle as lifecycle
     from optimizer.answers.lifecycle.lifecycle import phase_of as phase_of

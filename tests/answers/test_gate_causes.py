@@ -12,7 +12,7 @@ from support.tables import SOURCES
 from optimizer.answers.gate.baseline import Baseline, GatePlan, GateSimulation
 from optimizer.answers.gate.causes.exchanging import IN_ORDER
 from optimizer.answers.gate.gate import gate
-from optimizer.answers.gate.rules import GateLimits
+from optimizer.answers.gate.rules.demands import GateLimits
 from optimizer.answers.gate.types import GateReport
 from optimizer.answers.tried import tried
 from optimizer.base.clock import Clock

@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 from support.gate_cases import baseline, scenario, world
 
 from optimizer.answers.gate.gate import gate
-from optimizer.answers.gate.rules import GateLimits
+from optimizer.answers.gate.rules.demands import GateLimits
 from optimizer.answers.gate.types import RULES, GateReport
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.report.export import as_json

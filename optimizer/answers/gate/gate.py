@@ -1,8 +1,6 @@
 """A verdict for a pipeline: scenarios planned today, held against budgets and the plans of before, told by cause."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from decimal import Decimal
+from collections.abc import Iterator, Sequence
 
 from optimizer.answers.gate.baseline import Baseline, paired
 from optimizer.answers.gate.causes.difference import differences, of_removed
@@ -12,7 +10,10 @@ from optimizer.answers.gate.pin import Pin
 from optimizer.answers.gate.places import Places
 from optimizer.answers.gate.plan import planned
 from optimizer.answers.gate.remarks import came_and_went, let_through, not_held_to_inputs, not_judged, old_prices
-from optimizer.answers.gate.rules import Case, GateLimits, budgets, proof, sound_prices
+from optimizer.answers.gate.rules.demands import Case, GateLimits, Verdict, budgets, proof, sound_prices
+from optimizer.answers.gate.rules.judging import judged_by
+from optimizer.answers.gate.rules.names import refuse_unknown_names
+from optimizer.answers.gate.rules.total import Total, percent, total
 from optimizer.answers.gate.types import RULES, Gated, GateReport, Removed, Ruling, Warned
 from optimizer.base.clock import Clock
 from optimizer.base.errors import Finding, InputError
@@ -58,29 +59,31 @@ def gate(
         VerificationFailed: a plan did not survive independent arithmetic.
     """
     _refuse_unusable(files, catalogs)
+    refuse_unknown_names(limits, files, catalogs, baselines or ())
     clock = Clock(time_limit_s)
     cases, removed = _planned(files, catalogs, baselines, clock, work_limit=work_limit, progress=progress or silent)
     parts = differences(cases, catalogs, old_catalogs, clock, work_limit=work_limit)
     gated = [_gated(case, part) for case, part in zip(cases, parts, strict=True)]
-    total = _total(gated, removed, compared=bool(baselines))
+    together = total(gated, removed, compared=bool(baselines))
     by_cause = merged([*parts, of_removed(removed)])
     verdicts = [
-        *budgets(limits, total.before_usd, total.after_usd),
+        *budgets(limits, together.before_usd, together.after_usd),
+        *_by_guardrails(limits, gated, removed, catalogs, compared=bool(baselines)),
         *(verdict for case in cases for verdict in (*proof(case), *sound_prices(case, catalogs, limits))),
     ]
     broken = sorted(
         (verdict for verdict in verdicts if verdict.state(limits) == "broken"),
         key=lambda verdict: list(RULES).index(verdict.rule),
     )
-    causes = [] if total.change_usd is None else by_cause.causes(total.change_usd)
+    causes = [] if together.change_usd is None else by_cause.causes(together.change_usd)
     places = Places(gated, {case.name: case.file for case in cases}, catalogs, causes)
     return GateReport(
         verdict="broken" if broken else "kept",
         reasons=[places.reason(each) for each in broken],
-        before_usd=total.before_usd,
-        after_usd=total.after_usd,
-        change_usd=total.change_usd,
-        change_percent=total.change_percent,
+        before_usd=together.before_usd,
+        after_usd=together.after_usd,
+        change_usd=together.change_usd,
+        change_percent=together.change_percent,
         causes=causes,
         warnings=[
             *not_judged(verdicts),
@@ -90,12 +93,30 @@ def gate(
             *not_held_to_inputs(cases),
             *came_and_went(gated, removed),
         ],
-        rules=[Ruling(rule=v.rule, scenario=v.scenario, state=v.state(limits), text=v.text) for v in verdicts],
+        rules=[
+            Ruling(rule=v.rule, guardrail=v.guardrail, scenario=v.scenario, state=v.state(limits), text=v.text)
+            for v in verdicts
+        ],
         scenarios=gated,
         removed=removed,
         catalogs_as_of=str(catalogs.as_of),
         pin=pin.sha256 if pin else None,
     )
+
+
+def _by_guardrails(
+    limits: GateLimits, gated: Sequence[Gated], removed: Sequence[Removed], catalogs: Catalogs, *, compared: bool
+) -> Iterator[Verdict]:
+    """The rules of the file, if there is one."""
+    if limits.guardrails is None:
+        return
+
+    def total_of(names: Sequence[str]) -> Total:
+        stayed = [each for each in gated if each.scenario in names]
+        return total(stayed, [each for each in removed if each.scenario in names], compared=compared)
+
+    names = [*(each.scenario for each in gated), *(each.scenario for each in removed)]
+    yield from judged_by(limits.guardrails, names, total_of, limits.today or catalogs.as_of)
 
 
 def _planned(
@@ -132,34 +153,6 @@ def _running(baseline: Baseline | None, file: ScenarioFile, catalogs: Catalogs) 
     return baseline.running
 
 
-@dataclass(frozen=True)
-class Total:
-    """The month of all scenarios together: None before where nothing is compared with, after where one has no plan."""
-
-    before_usd: Decimal | None
-    after_usd: Decimal | None
-
-    @property
-    def change_usd(self) -> Decimal | None:
-        """From before to after."""
-        return None if self.before_usd is None or self.after_usd is None else self.after_usd - self.before_usd
-
-    @property
-    def change_percent(self) -> float | None:
-        """Of what it cost before."""
-        return _percent(self.before_usd, self.change_usd)
-
-
-def _total(gated: Sequence[Gated], removed: Sequence[Removed], *, compared: bool) -> Total:
-    """What was removed cost something before, and nothing after."""
-    before = [*(each.before_usd for each in gated if each.before_usd is not None), *(r.before_usd for r in removed)]
-    costs = [each.after_usd for each in gated if each.after_usd is not None]
-    return Total(
-        before_usd=sum(before, Decimal(0)) if compared else None,
-        after_usd=sum(costs, Decimal(0)) if len(costs) == len(gated) else None,
-    )
-
-
 def _refuse_unusable(files: Sequence[ScenarioFile], catalogs: Catalogs) -> None:
     """Everything that keeps a verdict from being given, at once."""
     findings = [finding for file in files for finding in file.located(check_scenario(file.scenario, catalogs))]
@@ -187,13 +180,9 @@ def _gated(case: Case, part: Shares) -> Gated:
         before_usd=before,
         after_usd=plan.monthly_cost_usd,
         change_usd=change,
-        change_percent=_percent(before, change),
+        change_percent=percent(before, change),
         causes=causes,
         edits=edits(baseline.plan.inputs if baseline else None, case.file),
         deployments=changes(baseline.plan if baseline else None, plan),
         notes=[*part.notes, *([IN_ORDER] if len(causes) > 1 else [])],
     )
-
-
-def _percent(before: Decimal | None, change: Decimal | None) -> float | None:
-    return float(change / before * 100) if before and change is not None else None

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from optimizer.answers.gate.changes import line_of
-from optimizer.answers.gate.rules import Verdict
+from optimizer.answers.gate.rules.demands import Verdict
 from optimizer.answers.gate.types import Cause, Gated, Reason
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.loading import ScenarioFile
@@ -31,6 +31,7 @@ class Places:
         file, line = self.of(verdict)
         return Reason(
             rule=verdict.rule,
+            guardrail=verdict.guardrail,
             limit=verdict.limit,
             value=verdict.value,
             text=verdict.text,

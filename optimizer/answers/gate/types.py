@@ -46,6 +46,8 @@ class Reason(Strict):
     limit: Amount
     value: Amount
     text: str
+    guardrail: str = ""
+    """Of a file of guardrails: the name of the rule, `rule` being the limit that it sets."""
     scenario: str | None
     """None where it is about all scenarios together."""
     file: str
@@ -60,6 +62,8 @@ class Ruling(Strict):
     scenario: str | None
     state: Literal["kept", "broken", "warned", "skipped"]
     text: str
+    guardrail: str = ""
+    """Of a file of guardrails: the name of the rule, `rule` being the limit that it sets."""
 
 
 class Warned(Strict):
@@ -68,6 +72,8 @@ class Warned(Strict):
     rule: Rule | None
     scenario: str | None
     text: str
+    guardrail: str = ""
+    """Of a file of guardrails: the name of the rule, `rule` being the limit that it sets."""
     file: str = ""
     line: int = 0
     """0 where no line of the file is meant."""

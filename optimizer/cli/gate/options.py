@@ -28,6 +28,9 @@ MaxMonthlyUsd = Annotated[Decimal | None, typer.Option(parser=_amount, help="Bud
 MaxIncrease = Annotated[
     Decimal | None, typer.Option(parser=_amount, help="Over the baselines; not judged where there are none.")
 ]
+RulesFile = Annotated[
+    Path | None, typer.Option("--rules", help="Guardrails: named rules with scope, limits, owner and override (YAML).")
+]
 MaxPriceAgeDays = Annotated[
     int | None, typer.Option(min=1, help="Older prices break it; default: the scenario's policy.")
 ]

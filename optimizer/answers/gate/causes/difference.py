@@ -13,7 +13,7 @@ from optimizer.answers.gate.causes.exchanging import CostChange, Shares, shares
 from optimizer.answers.gate.causes.price_news import price_news
 from optimizer.answers.gate.changes import edits, line_of
 from optimizer.answers.gate.plan import afresh_usd, planned_usd
-from optimizer.answers.gate.rules import Case
+from optimizer.answers.gate.rules.demands import Case
 from optimizer.answers.gate.types import CausedBy, Happened, Removed
 from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs

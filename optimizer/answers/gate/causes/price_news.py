@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Literal
 
 from optimizer.answers.gate.baseline import GatePlan
-from optimizer.answers.gate.price_ages import api_name, expired
+from optimizer.answers.gate.rules.price_ages import api_name, expired
 from optimizer.answers.gate.types import CausedBy, CauseName, Happened
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.sources import PricePlace
