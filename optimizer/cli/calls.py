@@ -125,6 +125,8 @@ if TYPE_CHECKING:
     from optimizer.report.export import schema as schema
     from optimizer.report.gate.comment import gate_comment as gate_comment
     from optimizer.report.gate.gate import gate_answer as gate_answer
+    from optimizer.report.gate.history import appended as appended
+    from optimizer.report.gate.history import check_history as check_history
     from optimizer.report.gate.junit import gate_junit as gate_junit
     from optimizer.report.gate.sarif import gate_sarif as gate_sarif
     from optimizer.report.layout.elements import WrittenAnswer as WrittenAnswer

@@ -1,6 +1,7 @@
 """What differs between two plans and between two scenarios: deployments by what they are, fields by their path."""
 
 from collections import defaultdict
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
@@ -10,10 +11,20 @@ from optimizer.base.errors import Finding
 from optimizer.base.figures import figure
 from optimizer.base.units import SECONDS_PER_MONTH
 from optimizer.inputs.scenario.loading import ScenarioFile
+from optimizer.plan.record.fields import significant
 from optimizer.plan.record.origin import PlanInputs, asked, fields_of
 
 Key = tuple[str, ...]
 SHOWN_CHARACTERS = 60
+
+
+@dataclass(frozen=True)
+class Runs:
+    """How much of something runs, what it is paid at, and what it costs a month."""
+
+    how_much: str
+    at: str
+    usd: Decimal
 
 
 def changes(before: GatePlan | None, after: GatePlan) -> list[DeploymentChange]:
@@ -22,20 +33,27 @@ def changes(before: GatePlan | None, after: GatePlan) -> list[DeploymentChange]:
     return [_change(key, was.get(key), now.get(key)) for key in sorted(was.keys() | now.keys())]
 
 
-def _running(plan: GatePlan) -> dict[Key, tuple[str, Decimal]]:
-    """What runs: how much of it, and what it costs; deployments that differ in their layout only are added up."""
-    replicas: defaultdict[Key, int] = defaultdict(int)
-    rates: defaultdict[Key, float] = defaultdict(float)
-    costs: defaultdict[Key, Decimal] = defaultdict(Decimal)
+def _running(plan: GatePlan) -> dict[Key, Runs]:
+    """What runs; deployments that differ in their layout only are added up."""
+    deployments: defaultdict[Key, list[GateDeployment]] = defaultdict(list)
+    hosted: defaultdict[Key, list[GateApiUse]] = defaultdict(list)
     for ran in plan.deployments:
-        replicas[_key(ran)] += ran.replicas
-        costs[_key(ran)] += ran.monthly_cost_usd
+        deployments[_key(ran)].append(ran)
     for sent in plan.hosted:
-        rates[_hosted_key(sent)] += sent.requests_per_month / SECONDS_PER_MONTH
-        costs[_hosted_key(sent)] += sent.monthly_cost_usd
-    amounts = {key: f"{count}×" for key, count in replicas.items()}
-    amounts |= {key: f"{figure(rate)} req/s" for key, rate in rates.items()}
-    return {key: (amount, costs[key]) for key, amount in amounts.items()}
+        hosted[_hosted_key(sent)].append(sent)
+    found = {}
+    for key, several in deployments.items():
+        # an hour of an offer has one price, whatever layouts run on it
+        count, price = sum(each.instances for each in several), several[0].price_usd_per_hour
+        at = f"{count} × {price.normalize():f} USD/h" if count and price is not None else ""
+        usd = sum((each.monthly_cost_usd for each in several), Decimal(0))
+        found[key] = Runs(f"{sum(each.replicas for each in several)}×", at, usd)
+    for key, uses in hosted.items():
+        requests = sum(each.requests_per_month for each in uses)
+        at = f"{figure(requests)} × {significant(uses[0].usd_per_request)} USD"
+        usd = sum((each.monthly_cost_usd for each in uses), Decimal(0))
+        found[key] = Runs(f"{figure(requests / SECONDS_PER_MONTH)} req/s", at, usd)
+    return found
 
 
 def _key(ran: GateDeployment) -> Key:
@@ -50,16 +68,19 @@ def _hosted_key(sent: GateApiUse) -> Key:
     return f"{sent.workload} {sent.request_class}", f"{sent.model} by the request", f"{sent.provider} {sent.api}"
 
 
-def _change(key: Key, was: tuple[str, Decimal] | None, now: tuple[str, Decimal] | None) -> DeploymentChange:
-    sign: Literal["+", "~", "-", "="] = "+" if was is None else "-" if now is None else "=" if was == now else "~"
+def _change(key: Key, was: Runs | None, now: Runs | None) -> DeploymentChange:
+    same = was is not None and now is not None and (was.how_much, was.usd) == (now.how_much, now.usd)
+    sign: Literal["+", "~", "-", "="] = "+" if was is None else "-" if now is None else "=" if same else "~"
     return DeploymentChange(
         sign=sign,
         what=f"{key[0]}: {key[1]}",
         where=key[2],
-        before=was[0] if was else "",
-        after=now[0] if now else "",
-        before_usd=was[1] if was else None,
-        after_usd=now[1] if now else None,
+        before=was.how_much if was else "",
+        after=now.how_much if now else "",
+        before_at=was.at if was else "",
+        after_at=now.at if now else "",
+        before_usd=was.usd if was else None,
+        after_usd=now.usd if now else None,
     )
 
 

@@ -139,6 +139,9 @@ class DeploymentChange(Strict):
     before: str
     """How much of it runs; empty where nothing does."""
     after: str
+    before_at: str = ""
+    """Instances times the price of an hour, or requests times the price of one; empty where nobody recorded it."""
+    after_at: str = ""
     before_usd: Usd | None
     after_usd: Usd | None
 

@@ -34,6 +34,8 @@ def gate(
     junit: asked.JunitFile = None,
     sarif: asked.SarifFile = None,
     comment: asked.CommentFile = None,
+    history: asked.HistoryFile = None,
+    run_url: asked.RunUrl = "",
     output_format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     catalogs: CatalogsOption = None,
@@ -44,7 +46,17 @@ def gate(
     """Whether budgets hold and prices are sound, what changed, and why; exit code 1 when the gate is broken."""
     named = (*scenarios, *(baseline or ()), rules, catalogs, pin, baseline_catalogs)
     inputs = [Path(name) for name in named if name is not None]
-    outputs = Outputs(inputs, junit, sarif, comment, answer=output, answer_format=output_format)
+    outputs = Outputs(
+        inputs,
+        junit,
+        sarif,
+        comment,
+        history=history,
+        answer=output,
+        answer_format=output_format,
+        day="" if today is None else str(today.date()),
+        run_url=run_url,
+    )
     with outputs.at_every_end():
         if not_evaluated is not None:
             raise InputError([Finding("gate", 0, "", not_evaluated)])

@@ -122,6 +122,7 @@ def changes_table(gated: Gated) -> Table:
             "what": "{what}",
             "where": "{where}",
             "how many": how_many,
+            "at": paid_at,
             ">$/month": month,
         },
     )
@@ -130,6 +131,11 @@ def changes_table(gated: Gated) -> Table:
 def how_many(moved: DeploymentChange) -> str:
     """Before and after; once where nothing moved or one side has none."""
     return " → ".join(dict.fromkeys(filter(None, (moved.before, moved.after))))
+
+
+def paid_at(moved: DeploymentChange) -> str:
+    """Count times unit price before and after; once where neither moved."""
+    return " → ".join(dict.fromkeys(filter(None, (moved.before_at, moved.after_at))))
 
 
 def month(moved: DeploymentChange) -> str:

@@ -34,7 +34,7 @@ def gate_sarif(report: GateReport) -> str:
 
 def _result(remark: Reason | Warned, rule: Rule, level: str) -> dict[str, Any]:
     """One result; its fingerprint is that of what is demanded of whom, so that it is one alert while figures move."""
-    identity = hashlib.sha256(f"{rule}\n{remark.scenario or ''}\n{remark.file}".encode()).hexdigest()
+    identity = hashlib.sha256(f"{rule}{remark.guardrail}\n{remark.scenario or ''}\n{remark.file}".encode()).hexdigest()
     place = {"artifactLocation": {"uri": _uri(remark.file)}, "region": {"startLine": max(remark.line, 1)}}
     return {
         "ruleId": rule,
