@@ -8,6 +8,7 @@ from typing import Final
 from optimizer.base.clock import Clock, Limit, until_limit
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.figures import exactly
+from optimizer.base.memory import Memory
 from optimizer.base.model import Strict
 from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
@@ -128,7 +129,7 @@ def frontier(
     Raises:
         InputError: the scenario names what the catalogs do not know, or a sweep leaves the range of its field.
     """
-    return swept(scenario, catalogs, sweeps, Clock(time_limit_s, work_limit), progress)
+    return swept(scenario, catalogs, sweeps, Clock(time_limit_s, work_limit, memory=Memory()), progress)
 
 
 def swept(

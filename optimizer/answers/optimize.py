@@ -11,6 +11,7 @@ from optimizer.answers.explanation import explained, with_variations, without_pl
 from optimizer.answers.tried import tried
 from optimizer.base.clock import Clock
 from optimizer.base.errors import InputError, VerificationFailed
+from optimizer.base.memory import Memory
 from optimizer.base.progress import BestAndBound, Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
@@ -64,6 +65,7 @@ def optimize(
     *,
     time_limit_s: float | None = None,
     work_limit: int | None = None,
+    max_memory_gb: float | None = None,
     progress: Progress | None = None,
     best_and_bound: BestAndBound | None = None,
     thorough: bool = False,
@@ -75,6 +77,8 @@ def optimize(
         catalogs: What is known.
         time_limit_s: For all of it; without proof in time the outcome is `feasible` or `unproven`.
         work_limit: The same in simplex iterations, which end at the same place on every machine.
+        max_memory_gb: What the process may hold before the search ends as if time were up; by default most of the
+            machine's memory.
         progress: Told the name of each phase (`OPTIMIZE_PHASES`) as it begins.
         best_and_bound: Told USD a month of the best plan so far, where there is one, and what no plan undercuts.
         thorough: Whether to vary every limit and find how far each and the prices may move before the plan changes;
@@ -85,10 +89,11 @@ def optimize(
 
     Raises:
         InputError: the scenario names what the catalogs do not know.
+        LimitReached: all the memory that is allowed was used before anything was searched.
         VerificationFailed: the plan did not survive independent arithmetic.
         SolverFailure: the solver ended without an answer it can stand for.
     """
-    clock = Clock(time_limit_s, work_limit)
+    clock = Clock(time_limit_s, work_limit, memory=Memory(max_memory_gb))
     return optimized(scenario, catalogs, clock, progress, best_and_bound=best_and_bound, thorough=thorough).report
 
 
@@ -116,7 +121,7 @@ def optimized(
         raise InputError(findings)
     watch = Stopwatch(progress)
     with watch.phase("predicting"):
-        inquiry = Inquiry.of(scenario, catalogs)
+        inquiry = Inquiry.of(scenario, catalogs, clock)
         counts = census(inquiry.options, inquiry.market)
     with watch.phase("solving"):
         asked_first = replace(inquiry, clock=clock.share(SHARE_OF_PLAN), best_and_bound=best_and_bound)

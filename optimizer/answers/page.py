@@ -6,6 +6,7 @@ from typing import Final
 from optimizer.answers.frontier import Frontier, swept
 from optimizer.answers.optimize import OPTIMIZE_PHASES, optimized
 from optimizer.base.clock import Clock
+from optimizer.base.memory import Memory
 from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
@@ -59,7 +60,7 @@ def page(
         InputError: the scenario names what the catalogs do not know.
         VerificationFailed: the plan did not survive independent arithmetic.
     """
-    clock = Clock(time_limit_s, work_limit)
+    clock = Clock(time_limit_s, work_limit, memory=Memory())
     found = optimized(scenario, catalogs, clock.share(SHARE_OF_REPORT), progress, thorough=True)
     begin = progress or silent
     begin(PAGE_PHASES[-1])

@@ -8,6 +8,7 @@ from typing import Final, Literal
 from optimizer.answers.tried import confirmed_answer
 from optimizer.base.clock import Clock, Limit, until_limit
 from optimizer.base.errors import InputError
+from optimizer.base.memory import Memory
 from optimizer.base.model import Strict
 from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
@@ -106,7 +107,7 @@ def why_not(
         raise InputError(findings)
     begin = progress or silent
     begin("predicting")
-    clock = Clock(time_limit_s, work_limit)
+    clock = Clock(time_limit_s, work_limit, memory=Memory())
     inquiry = Inquiry.of(scenario, catalogs, clock.share(SHARE_OF_EACH_PLAN))
     findings = tuple(unknown(choice, inquiry))
     if findings:

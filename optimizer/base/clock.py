@@ -1,11 +1,13 @@
-"""One clock for a whole question: when to stop, by seconds or by work. What to answer it never decides."""
+"""One clock for a whole question: when to stop, by seconds, work or memory. What to answer it never decides."""
 
 import math
 import time
 from collections.abc import Callable, Iterator
 from typing import Literal, TypeAlias, TypeVar
 
-Limit: TypeAlias = Literal["time limit", "work limit"]
+from optimizer.base.memory import Memory
+
+Limit: TypeAlias = Literal["time limit", "work limit", "memory limit"]
 Number = TypeVar("Number", int, float)
 Item = TypeVar("Item")
 
@@ -41,6 +43,7 @@ class Clock:
         time_limit_s: float | None = None,
         work_limit: int | None = None,
         *,
+        memory: Memory | None = None,
         now: Callable[[], float] = time.monotonic,
         whole: "Clock | None" = None,
     ) -> None:
@@ -49,10 +52,11 @@ class Clock:
         Args:
             time_limit_s: Seconds until it has run out; None for no such limit.
             work_limit: Simplex iterations until it has run out; None for no such limit.
+            memory: What the process may hold; None for no such limit.
             now: Seconds of some clock that never goes back.
             whole: The clock that this one is a part of.
         """
-        self.time_limit_s, self.work_limit = time_limit_s, work_limit
+        self.time_limit_s, self.work_limit, self.memory = time_limit_s, work_limit, memory
         self._now, self._whole, self._start_s, self.spent_work = now, whole, now(), 0
         self._run_out: Limit | None = None
 
@@ -70,8 +74,8 @@ class Clock:
     def run_out(self, limit: Limit) -> None:
         """Say that a solver was stopped by a limit, short of which it stops so as not to overrun it."""
         self._run_out = limit
-        of_the_whole = self.time_limit_s is None if limit == "time limit" else self.work_limit is None
-        if self._whole is not None and of_the_whole:
+        own = {"time limit": self.time_limit_s, "work limit": self.work_limit, "memory limit": self.memory}
+        if self._whole is not None and own[limit] is None:
             self._whole.run_out(limit)
 
     def left_s(self) -> float | None:
@@ -91,7 +95,16 @@ class Clock:
             return self._run_out
         if self.left_work() == 0:
             return "work limit"
+        if self.out_of_memory:
+            self.run_out("memory limit")
+            return "memory limit"
         return "time limit" if self.left_s() == 0 else None
+
+    @property
+    def out_of_memory(self) -> bool:
+        """Whether the process holds all that it may."""
+        own = self.memory is not None and self.memory.used_up
+        return own or (self._whole is not None and self._whole.out_of_memory)
 
     @property
     def expired(self) -> bool:

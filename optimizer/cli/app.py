@@ -7,6 +7,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from optimizer.base.clock import LimitReached
 from optimizer.base.errors import InputError, OptimizerError
 from optimizer.base.files import forget_inputs
 from optimizer.base.version import VERSION
@@ -84,6 +85,10 @@ def main() -> None:
     except OptimizerError as error:
         say(f"error: {type(error).__name__}: {error}")
         sys.exit(Exit.OUR_FAULT)
+    except (LimitReached, MemoryError) as error:
+        reached = f"{error} before anything was searched" if isinstance(error, LimitReached) else "there is not enough"
+        say(f"error: no answer, for {reached}: ask for fewer GPUs, providers or workloads, or allow more memory")
+        sys.exit(Exit.UNPROVEN)
     except KeyboardInterrupt:
         sys.exit(Exit.INTERRUPTED)
     except OSError as error:

@@ -71,6 +71,15 @@ WorkLimitOption = Annotated[
         help="The same in simplex iterations, some thousand a second: it ends at the same place on every machine.",
     ),
 ]
+MaxMemoryOption = Annotated[
+    float | None,
+    typer.Option(
+        "--max-memory-gb",
+        min=0.001,
+        help="What the command may hold in memory; by default most of the machine's. Where it is reached the best "
+        "plan is shown, and the exit code is 4.",
+    ),
+]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress, no remarks.")]
 
 

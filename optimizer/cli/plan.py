@@ -14,6 +14,7 @@ from optimizer.cli.options import (
     CatalogsOption,
     Format,
     FormatOption,
+    MaxMemoryOption,
     OutputOption,
     QuietOption,
     ScenarioArgument,
@@ -32,6 +33,7 @@ def plan(
     catalogs: CatalogsOption = None,
     time_limit_s: TimeLimitOption = TIME_LIMIT_S,
     work_limit: WorkLimitOption = None,
+    max_memory_gb: MaxMemoryOption = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="All of it; varies every limit and price, which takes tens of seconds.")
     ] = False,
@@ -53,6 +55,7 @@ def plan(
             inputs.catalogs,
             time_limit_s=time_limit_s,
             work_limit=work_limit,
+            max_memory_gb=max_memory_gb,
             progress=progress,
             best_and_bound=progress.best_and_bound if progress else None,
             thorough=verbose,

@@ -36,6 +36,9 @@ THREADS = 1
 OVERRUN = 0.1
 """Share of the time left that is not given to a solver: reading a model in and its last heuristic overrun a limit."""
 
+LOOK_S = 0.1
+"""How often a solver that has not answered is looked after."""
+
 LATE, LATE_S = 0.25, 0.5
 """Share of its time limit, and seconds, by which a solver may be late before it is not waited for any longer."""
 
@@ -136,9 +139,9 @@ def _solve(
     model = mathopt.Model.from_model_proto(proto)
     try:
         with _standard_output_kept_clean():
-            result = _in_a_thread(model, solver, parameters)
+            result = _in_a_thread(model, solver, parameters, clock)
         if result is None:
-            clock.run_out("time limit")
+            clock.run_out("memory limit" if clock.out_of_memory else "time limit")
             return SolverResult("unproven", -np.inf)
     except (AttributeError, ValueError, RuntimeError) as error:
         # some releases fail while translating the solver's status; its text is then in the context
@@ -156,13 +159,14 @@ def _solve(
 
 
 def _in_a_thread(
-    model: mathopt.Model, solver: mathopt.SolverType, parameters: mathopt.SolveParameters
+    model: mathopt.Model, solver: mathopt.SolverType, parameters: mathopt.SolveParameters, clock: Clock
 ) -> mathopt.SolveResult | None:
-    """What the solver answers, awaited in a way that an interrupt ends at once; None where it is late by far.
+    """What the solver answers, awaited in a way that an interrupt ends at once.
 
-    Python hears signals between its own steps only, never inside a solver's code, and HiGHS stops for no interrupter,
-    nor for its time limit in some loops of its root node: one that is interrupted, or late, is left behind in its
-    thread, which holds nothing and ends with its own limit or with the process.
+    None where it is late by far, or the process holds all that it may. Python hears signals between its own steps only,
+    never inside a solver's code, and HiGHS stops for no interrupter, nor for its time limit in some loops of its root
+    node: one that is interrupted, or late, is left behind in its thread, which holds nothing and ends with its own
+    limit or with the process.
     """
     answered = threading.Event()
     found: list[mathopt.SolveResult | BaseException] = []
@@ -176,8 +180,10 @@ def _in_a_thread(
 
     threading.Thread(target=run, daemon=True).start()
     limit = parameters.time_limit
-    if not answered.wait(None if limit is None else limit.total_seconds() * (1 + LATE) + LATE_S):
-        return None
+    late = Clock(None if limit is None else limit.total_seconds() * (1 + LATE) + LATE_S)
+    while not answered.wait(LOOK_S):
+        if late.expired or clock.out_of_memory:
+            return None
     if isinstance(found[0], BaseException):
         raise found[0]
     return found[0]

@@ -7,6 +7,7 @@ from support.command import Command
 
 from optimizer.answers.optimize import optimized
 from optimizer.base.clock import Clock
+from optimizer.base.memory import Memory, resident_bytes
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.loading import load_scenario
 from optimizer.plan.record.report import PlanReport
@@ -62,6 +63,45 @@ def test_wherever_the_work_ends_there_is_an_answer(work: int, catalogs: Catalogs
     report = optimized(load_scenario("model-choice"), catalogs, Clock(work_limit=work)).report
     assert report.verification.passed
     assert report.explanation.not_worked_out or report.outcome == "optimal"
+
+
+class Full(Memory):
+    """What is used up after so many looks at it."""
+
+    def __init__(self, looks: int) -> None:
+        super().__init__()
+        self.looks = looks
+
+    @property
+    def used_up(self) -> bool:
+        self.looks -= 1
+        return self.looks < 0
+
+
+@pytest.mark.parametrize("looks", [1, 2, 3])
+def test_wherever_memory_ends_there_is_a_verified_plan(looks: int, catalogs: Catalogs) -> None:
+    report = optimized(load_scenario("account-limits"), catalogs, Clock(memory=Full(looks))).report
+    assert (report.outcome, report.verification.passed) == ("feasible", True)
+    assert "the memory limit was reached" in report.solver.reason
+
+
+def test_memory_that_is_used_up_stays_so() -> None:
+    clock = Clock(memory=Full(1))
+    part = clock.part()
+    assert (clock.reached, part.reached, clock.reached) == (None, "memory limit", "memory limit")
+
+
+def test_what_a_process_holds_is_known_here() -> None:
+    assert 10**7 < resident_bytes() < Memory().limit_bytes < float("inf")
+    assert Memory(0.001).used_up
+    assert not Memory(10**6).used_up
+
+
+def test_without_memory_for_the_candidates_there_is_no_answer(optimizer: Command) -> None:
+    done = optimizer("plan", "chat-8b", "--max-memory-gb", "0.001")
+    assert done.code == 4
+    assert "error: no answer, for the memory limit was reached before anything was searched" in done.err
+    assert "ask for fewer GPUs" in done.err
 
 
 def test_limits_on_the_command_line(optimizer: Command) -> None:

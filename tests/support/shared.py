@@ -119,7 +119,8 @@ def optimizer(
     shipped = {file.stem for file in shipped_dir("scenarios").glob("*.yaml")}
 
     def remembered(scenario: Scenario, laid_over: Catalogs, **options: Any) -> PlanReport:
-        limited = options.get("time_limit_s") not in (None, TIME_LIMIT_S) or options.get("work_limit")
+        asked_for = options.get("work_limit") or options.get("max_memory_gb")
+        limited = options.get("time_limit_s") not in (None, TIME_LIMIT_S) or asked_for
         plain = not limited and not options.get("thorough")
         if plain and scenario.name in shipped and scenario == load_scenario(scenario.name) and laid_over == catalogs:
             return planned(scenario.name)

@@ -14,6 +14,7 @@ from optimizer.answers.tried import confirmed_answer
 from optimizer.answers.verified_plan import verified_plan
 from optimizer.base.clock import Clock
 from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.memory import Memory
 from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
@@ -66,8 +67,8 @@ def compare(
         raise InputError(findings)
     begin = progress or silent
     begin("predicting")
-    clock = Clock(time_limit_s, work_limit)
-    inquiry = Inquiry.of(scenario, catalogs)
+    clock = Clock(time_limit_s, work_limit, memory=Memory())
+    inquiry = Inquiry.of(scenario, catalogs, clock)
     begin("solving")
     answer = confirmed_answer(replace(inquiry, clock=clock.share(SHARE_OF_PLAN)))
     inquiry = as_decided(inquiry, answer)

@@ -17,6 +17,7 @@ from optimizer.answers.gate.rules.total import Total, percent, total
 from optimizer.answers.gate.types import RULES, Gated, GateReport, Removed, Ruling, Warned
 from optimizer.base.clock import Clock
 from optimizer.base.errors import Finding, InputError
+from optimizer.base.memory import Memory
 from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
@@ -60,7 +61,7 @@ def gate(
     """
     _refuse_unusable(files, catalogs)
     refuse_unknown_names(limits, files, catalogs, baselines or ())
-    clock = Clock(time_limit_s)
+    clock = Clock(time_limit_s, memory=Memory())
     cases, removed = _planned(files, catalogs, baselines, clock, work_limit=work_limit, progress=progress or silent)
     parts = differences(cases, catalogs, old_catalogs, clock, work_limit=work_limit)
     gated = [_gated(case, part) for case, part in zip(cases, parts, strict=True)]

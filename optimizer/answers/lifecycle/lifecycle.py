@@ -12,6 +12,7 @@ from optimizer.answers.lifecycle.types import LifecycleReport, MonthOfLife, Trai
 from optimizer.answers.verified_plan import verified_plan
 from optimizer.base.clock import Clock
 from optimizer.base.errors import Finding, InputError
+from optimizer.base.memory import Memory
 from optimizer.base.progress import Progress, silent
 from optimizer.base.units import (
     GRAMS_PER_KILOGRAM,
@@ -78,7 +79,7 @@ def lifecycle(
     findings = check_scenario(scenario, catalogs)
     if findings:
         raise InputError(findings)
-    inquiry = Inquiry.of(scenario, catalogs, Clock(time_limit_s, work_limit))
+    inquiry = Inquiry.of(scenario, catalogs, Clock(time_limit_s, work_limit, memory=Memory()))
     runs = [priced(run, inquiry.market) for run in life.training]
     months = _added_up(runs, list(_months(inquiry, life, runs, progress or silent)))
     training = [training_cost(run, life.months, catalogs, scenario.policy.grid) for run in runs]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.units import BYTES_PER_GIB, MS_PER_S
 from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.quality import QualityEstimate
@@ -125,9 +126,18 @@ class WorkloadOptions(Variant):
         return np.array([kind.network_ms for kind in self.kinds])[self.kind]
 
 
-def evaluate(scenario: Scenario, catalogs: Catalogs, offers: Market) -> tuple[WorkloadOptions, ...]:
-    """All options of every workload with every model it may use, on all that is offered, in the order of `variants`."""
-    return tuple(_workload_options(variant, scenario.policy, catalogs, offers) for variant in variants(scenario))
+def evaluate(scenario: Scenario, catalogs: Catalogs, offers: Market, clock: Clock) -> tuple[WorkloadOptions, ...]:
+    """All options of every workload with every model it may use, on all that is offered, in the order of `variants`.
+
+    Raises:
+        LimitReached: the process holds all the memory that it may.
+    """
+    options = []
+    for variant in variants(scenario):
+        options.append(_workload_options(variant, scenario.policy, catalogs, offers))
+        if clock.out_of_memory:
+            raise LimitReached("memory limit")
+    return tuple(options)
 
 
 def variants(scenario: Scenario) -> tuple[Variant, ...]:

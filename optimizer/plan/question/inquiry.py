@@ -182,9 +182,13 @@ class Inquiry:
 
     @classmethod
     def of(cls, scenario: Scenario, catalogs: Catalogs, clock: Clock | None = None) -> "Inquiry":
-        """Holds every offer against the policy and predicts every configuration."""
-        offers = market(catalogs, scenario.policy, promises_latency=scenario.promises_latency)
-        return cls(scenario, catalogs, offers, evaluate(scenario, catalogs, offers), clock or Clock())
+        """Holds every offer against the policy and predicts every configuration.
+
+        Raises:
+            LimitReached: the process holds all the memory that it may.
+        """
+        offers, clock = market(catalogs, scenario.policy, promises_latency=scenario.promises_latency), clock or Clock()
+        return cls(scenario, catalogs, offers, evaluate(scenario, catalogs, offers, clock), clock)
 
     def keeping_to(self, fields: Sequence[str]) -> "Inquiry":
         """The same question where what those fields avoid does not serve; rates are known of all."""
@@ -306,7 +310,7 @@ class Inquiry:
         self._still_wanted()
         if what_is_considered(scenario) != what_is_considered(self.scenario):
             offers = market(self.catalogs, scenario.policy)
-            options = evaluate(scenario, self.catalogs, offers)
+            options = evaluate(scenario, self.catalogs, offers, self.clock)
             fresh = replace(self, scenario=scenario, market=offers, options=options)
             return fresh.keeping_to(self.avoided).with_lowered(())
         levels = levels_of(scenario) != levels_of(self.scenario)

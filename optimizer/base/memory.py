@@ -1,0 +1,45 @@
+"""How much memory a command may take, and whether it has: of the machine as of the group that the process runs in."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+BYTES_PER_GB: Final = 10**9
+SHARE_OF_MACHINE: Final = 0.8
+"""Of all there is; the rest is left to what is needed after the limit, and to others."""
+RESIDENT: Final = Path("/proc/self/statm")
+GROUP_LIMITS: Final = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+"""Where Linux says what a container may take, the newer place first."""
+
+
+class Memory:
+    """What this process may hold; nothing limits it where the system does not tell what it holds."""
+
+    def __init__(self, limit_gb: float | None = None) -> None:
+        """A limit of so many GB; None for a share of what the machine has."""
+        self.limit_bytes = _machine_bytes() * SHARE_OF_MACHINE if limit_gb is None else limit_gb * BYTES_PER_GB
+
+    @property
+    def used_up(self) -> bool:
+        """Whether the process holds as much as it may."""
+        return resident_bytes() >= self.limit_bytes
+
+
+def resident_bytes() -> int:
+    """What the process holds in memory now; 0 where the system does not tell."""
+    try:
+        return int(RESIDENT.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, AttributeError):
+        return 0
+
+
+def _machine_bytes() -> float:
+    """The least of what is installed and what its container may take; infinite where neither is told."""
+    told = []
+    with suppress(OSError, ValueError, AttributeError):
+        told.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for path in GROUP_LIMITS:
+        with suppress(OSError, ValueError):
+            told.append(int(path.read_text()))
+    return float(min(told, default=float("inf")))
