@@ -90,15 +90,15 @@ def combinations(count: int) -> list[tuple[str, str, str, float]]:
 def question(model: str, gpu: str, kind: str, cv2: float) -> Scenario:
     """One workload on one kind of GPU, so that a fleet is counted in replicas."""
     rate = MODELS[model] * FEWER[kind]
-    workload = {"name": kind, "model": model, "requests_per_second": rate, "arrivals": {"cv2": cv2}} | LENGTHS[kind]
+    # what nobody measured or published is planned, too, so that all ways are asked the same
+    asked = {"requests_per_second": rate, "arrivals": {"cv2": cv2}, "unknown_quality": "accept"}
+    workload = {"name": kind, "model": model} | asked | LENGTHS[kind]
     policy = {
         "gpus": {"allow": [gpu]},
         "engines": ["vllm"],
         "precisions": ["fp8", "bf16", "int8"],
         "max_distinct_configurations": 1,
-        # what nobody measured is planned, too, so that all ways are asked the same
         "unmeasured_performance": "accept",
-        "unknown_quality": "accept",
     }
     return Scenario.model_validate({"name": "replay", "workloads": [workload], "policy": policy})
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from optimizer.answers.compare.compare import compare
     from optimizer.answers.compare.types import Comparison
     from optimizer.answers.draft import ScenarioDraft, scenario_text
+    from optimizer.answers.experiment import ExperimentReport, experiment
     from optimizer.answers.export.export import export_plan
     from optimizer.answers.export.record import Export
     from optimizer.answers.frontier import Frontier, frontier
@@ -83,6 +84,7 @@ __all__ = [
     "Choice",
     "Comparison",
     "Decisions",
+    "ExperimentReport",
     "Export",
     "Finding",
     "Fit",
@@ -125,6 +127,7 @@ __all__ = [
     "check",
     "check_catalogs",
     "compare",
+    "experiment",
     "export_plan",
     "frontier",
     "gate",

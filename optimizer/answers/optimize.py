@@ -29,7 +29,7 @@ from optimizer.plan.record.explanation import Explanation
 from optimizer.plan.record.fields import CENT
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.origin import inputs_of
-from optimizer.plan.record.report import PlanReport, Simplicity, SolverFacts, Verification
+from optimizer.plan.record.report import PlanReport, PriceDays, Simplicity, SolverFacts, Verification
 from optimizer.plan.verify.verify import verify
 from optimizer.program.problem.formulate import SAME_PLATFORM
 from optimizer.program.solve import Solution
@@ -196,6 +196,7 @@ def _report(
         relative_gap=solution.relative_gap,
         scope=scope_of(answer),
         catalog_as_of=inquiry.catalogs.as_of,
+        prices_as_of=PriceDays.of(fleet.deployments, fleet.hosted),
         confidence=inquiry.scenario.policy.confidence,
         solver=SolverFacts(
             name=solution.solver,

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from optimizer.base.errors import Finding, InputError
+from optimizer.base.signs import hidden_sign, unseen
 
 STANDARD_INPUT: Final = Path("-")
 MAX_FILE_BYTES: Final = 512_000_000
@@ -57,11 +58,12 @@ def read_json(path: Path, hint: str = "") -> Any:
         hint: How to come by a file that can be read.
 
     Raises:
-        InputError: as `read_text`, or it is not JSON, or no number or nesting of common size.
+        InputError: as `read_text`, or it is not JSON, no number or nesting of common size, or a sign that
+            nobody sees.
     """
     text, name = read_text(path, hint=hint), name_of(path)
     try:
-        return json.loads(text)
+        content = json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError([Finding(name, error.lineno, "", f"broken JSON: {error.msg}", hint)]) from error
     except RecursionError as error:
@@ -69,6 +71,36 @@ def read_json(path: Path, hint: str = "") -> Any:
     except ValueError as error:
         # the number of digits that Python reads at all
         raise InputError([Finding(name, 0, "", "holds a number of thousands of digits", hint)]) from error
+    refuse_hidden_signs(text, name)
+    return content
+
+
+def refuse_hidden_signs(text: str, name: str) -> None:
+    """Refuses sound JSON that holds what nobody sees, as it stands or written out with a backslash.
+
+    Raises:
+        InputError: with the line of the first such sign and what it stands in.
+    """
+    if not hidden_sign(text, lines=True) and "\\" not in text:
+        return
+    waiting: list[tuple[str, Any]] = [("", json.loads(text, parse_int=str, parse_float=str))]
+    while waiting:
+        field, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += [(field, key) for key in value] + [(f"{field}.{key}"[:120], each) for key, each in value.items()]
+        elif isinstance(value, list):
+            waiting += [(f"{field}[{position}]"[:120], each) for position, each in enumerate(value)]
+        elif isinstance(value, str) and (sign := hidden_sign(value, lines=True)):
+            where = name, _line_of(sign, text), field.lstrip(".")
+            raise InputError([Finding(*where, unseen(value, lines=True), "write it without")])
+
+
+def _line_of(sign: str, text: str) -> int:
+    """The first line that holds a sign, itself or written out; 0 where it is written in some other way."""
+    code = int(sign[2:].split(" ")[0], base=16)
+    forms = (chr(code), json.dumps(chr(code))[1:-1])
+    found = [at for form in forms if (at := text.casefold().find(form.casefold())) >= 0]
+    return text.count("\n", 0, min(found)) + 1 if found else 0
 
 
 def read_bytes(path: Path, max_bytes: int = MAX_FILE_BYTES, *, hint: str = "", hint_to_size: str = "") -> bytes:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from optimizer.answers.compare.types import Comparison as Comparison
     from optimizer.answers.draft import ScenarioDraft as ScenarioDraft
     from optimizer.answers.draft import scenario_text as scenario_text
+    from optimizer.answers.experiment import EXPERIMENT_PHASES as EXPERIMENT_PHASES
+    from optimizer.answers.experiment import experiment as experiment
     from optimizer.answers.export.export import export_plan as export_plan
     from optimizer.answers.folder import check_folder as check_folder
     from optimizer.answers.folder import write_folder as write_folder
@@ -119,6 +121,7 @@ if TYPE_CHECKING:
     from optimizer.report.compare.sheet import compare_xlsx as compare_xlsx
     from optimizer.report.deploy import export_answer as export_answer
     from optimizer.report.deploy import export_content as export_content
+    from optimizer.report.experiment import experiment_answer as experiment_answer
     from optimizer.report.export import Content as Content
     from optimizer.report.export import as_json as as_json
     from optimizer.report.export import rendered as rendered

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from optimizer.cli.catalog.model import catalog_add_model as catalog_add_model
     from optimizer.cli.check import check as check
     from optimizer.cli.compare import compare as compare
+    from optimizer.cli.experiment import experiment as experiment
     from optimizer.cli.export import export as export
     from optimizer.cli.frontier import frontier as frontier
     from optimizer.cli.gate.gate import gate as gate
@@ -47,6 +48,7 @@ COMMANDS: Final = {
     "verify": "Whether every promise and figure of a plan file holds, computed again; exit code 1 if not.",
     "simulate": "A plan's percentiles when requests really arrive, one by one; exit code 1 when a promise breaks.",
     "export": "Files that deploy a plan: a folder a deployment, and a README that says in which order to run what.",
+    "experiment": "Which benchmark run to buy first: what its results are expected to save, less its price.",
     "benchmark": "The runs that can falsify a plan's promises, as scripts of a load generator, dearest doubts first.",
     "check": "Whether benchmarks keep a plan's promises: exit code 0 kept, 1 broken, 4 undecided, 2 another run.",
     "watch": "Whether what runs is what was planned: exit code 0 within, 1 drifted, 4 can't tell, 2 other metrics.",

@@ -23,6 +23,7 @@ DEFAULT_BY: Final = ("metric", "engine+load", "gpu", "model_kind", "precision", 
 SCHEMAS: Final = (
     "check",
     "compare",
+    "experiment",
     "explanation",
     "frontier",
     "gate",

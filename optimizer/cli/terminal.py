@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import sys
 from typing import Any, Final, NoReturn
 
@@ -10,6 +11,13 @@ from optimizer.base.files import reason
 
 MAX_FINDINGS: Final = 50
 """Problems that are shown of one run; the rest is a count."""
+
+MOVING: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+)
+"""Control, bidirectional and zero-width signs and halves of signs; a result's own lines and tabs are none."""
+COMMAND: Final = re.compile(r"^([ \t]*)(::|##\[|##vso\[)", re.MULTILINE)
+"""What GitHub's and Azure's runners take for a command, blanks before it or not."""
 
 
 class ClosedStream(io.TextIOBase):
@@ -48,7 +56,7 @@ def show(text: str) -> None:
         InputError: standard output is closed or full.
     """
     try:
-        sys.stdout.write(text)
+        sys.stdout.write(harmless(text))
         sys.stdout.flush()
     except BrokenPipeError:
         return
@@ -78,3 +86,12 @@ def say_findings(error: InputError) -> None:
 def printable(text: str) -> str:
     """The text on one line, signs that would move a terminal's cursor written out: what it quotes is not ours."""
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii") for sign in text)
+
+
+def harmless(text: str) -> str:
+    """A result with the signs written out that move a cursor or turn what follows around; in JSON it stays the same.
+
+    Names of files may hold them; and a line that begins as a command to a pipeline must not be one.
+    """
+    written_out = MOVING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return COMMAND.sub(r"\1\\\2", written_out)

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from optimizer.answers.check.types import CheckReport
 from optimizer.answers.compare.types import Comparison
+from optimizer.answers.experiment import ExperimentReport
 from optimizer.answers.frontier import Frontier
 from optimizer.answers.gate.types import GateReport
 from optimizer.answers.lifecycle.types import LifecycleReport
@@ -25,6 +26,7 @@ from optimizer.report.layout.text import DEFAULT_WIDTH, answer_text
 SCHEMAS: dict[str, type[BaseModel]] = {
     "check": CheckReport,
     "compare": Comparison,
+    "experiment": ExperimentReport,
     "explanation": Explanation,
     "frontier": Frontier,
     "gate": GateReport,

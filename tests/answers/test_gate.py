@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.command import Command
-from support.gate_cases import baseline, judged, scenario, world
+from support.gate_cases import baseline, judged, offer, scenario, world
 
 from optimizer.answers.catalog.snapshot import snapshot
 from optimizer.answers.gate.baseline import paired
@@ -22,6 +22,7 @@ from optimizer.answers.gate.types import GateReport
 from optimizer.base.errors import InputError
 from optimizer.cli.gate.gate import exit_code
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.catalog.terms import AppliedDiscount, Discount
 from optimizer.inputs.scenario.loading import load_scenario_file
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.export import as_json
@@ -103,6 +104,32 @@ def test_a_hosted_price_of_zero_is_left_out_and_breaks_until_it_is_allowed(catal
     assert rules(report) == ["zero_price"]
     assert report.after_usd == Decimal("365.00")
     assert judged(file, free, allow_missing_price=("gift/llama",)).verdict == "kept"
+
+
+def test_odd_prices_break_a_gate_unless_they_may_warn(catalogs: Catalogs, tmp_path: Path) -> None:
+    file = scenario(tmp_path)
+    bargain = world(catalogs, l4="0.5")
+    usual = tuple(offer("l4", "6").model_copy(update={"provider": name}) for name in ("one", "two"))
+    bargain = replace(bargain, offers=(*bargain.offers, *usual))
+    report = judged(file, bargain)
+    assert rules(report) == ["odd_price"]
+    (reason,) = report.reasons
+    assert "l4house asks 0.5 USD per GPU-hour of l4, others 6 in the median" in reason.text
+    warned = judged(file, bargain, warn_only=("odd_price",))
+    assert warned.verdict == "kept"
+    assert "odd_price" in [each.rule for each in warned.warnings]
+    assert judged(file, replace(bargain, offers=bargain.offers[:1])).verdict == "kept"
+
+
+def test_an_old_discount_breaks_a_gate(catalogs: Catalogs, tmp_path: Path) -> None:
+    (rented,) = world(catalogs, l4="0.5").offers
+    row = {"provider": "l4house", "percent": "10", "private": True, "source": rented.source, "as_of": "1999-01-01"}
+    granted = AppliedDiscount(list_price_usd_per_hour=rented.price_usd_per_hour, discount=Discount.model_validate(row))
+    known = replace(catalogs, offers=(rented,), serverless=())
+    known = replace(known, terms=replace(known.terms, discounts={rented.id: granted}))
+    report = judged(scenario(tmp_path), known)
+    assert rules(report) == ["odd_price"]
+    assert "the discount of l4house is of 1999-01-01" in report.reasons[0].text
 
 
 def test_no_plan_and_no_proof_end_a_gate(small: Catalogs, tmp_path: Path) -> None:

@@ -88,6 +88,7 @@ TAMPERED: dict[str, tuple[str, str, Any, str]] = {
     "headroom": ("office-hours", "costs.headroom_usd", "1.00", "costs"),
     "starts": ("office-hours", "costs.start_up_usd", "0.00", "costs"),
     "price of an API": ("api-at-night", "hosted.0.usd_per_request", "0.00001", "hosted"),
+    "days of the prices": ("chat-8b", "prices_as_of.oldest", "2020-01-01", "inputs"),
     "date of an API's price": ("api-at-night", "hosted.0.price_as_of", "2020-01-01", "hosted"),
     "requests of an API": ("api-at-night", "hosted.0.requests_per_month", 1.0, "cost"),
     "data sent": ("token-scores", "deployments.0.egress_gb_per_month", 1.0, "cost"),

@@ -254,10 +254,12 @@ def test_findings_are_capped_with_a_count(optimizer: Command, tmp_path: Path) ->
 
 def test_names_cannot_forge_lines_or_move_the_cursor(optimizer: Command, tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
-    path.write_text(SCENARIO.replace("llama-3.1-8b", r'"llama\x1b[31mEVIL\n error: forged"'))
+    path.write_text(SCENARIO.replace("llama-3.1-8b", r'"llama[31mEVIL\n error: forged"'))
     result = optimizer("plan", str(path))
     assert (result.code, result.err.count("\n")) == (2, 1)
-    assert r"llama\x1b[31mEVIL\n error: forged" in result.err
+    assert r"llama[31mEVIL\n error: forged" in result.err
+    hostile = tmp_path / "s\x1b[31m.yaml"
+    assert r"s\x1b[31m.yaml: no such file" in optimizer("plan", str(hostile)).err
 
 
 @pytest.mark.parametrize(

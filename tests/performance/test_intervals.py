@@ -8,11 +8,19 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.measurements import METRICS, deployments_of, shipped_measurements
 from optimizer.performance.fit.coverage import HeldOutErrors, interval_tables, narrowest, quantile
 from optimizer.performance.measured.batch import PREDICTIONS, predict_batch
-from optimizer.performance.measured.measured import REPEAT_NOISE, repeat_noise
+from optimizer.performance.measured.measured import repeat_noise
 from optimizer.performance.physics.constants import Calibration
 from optimizer.performance.physics.setup import Configuration
 from optimizer.performance.uncertainty.evidence import PLANNING_LOAD, margins
-from optimizer.performance.uncertainty.intervals import HALF_WIDTH, HIGH, LOW, PLANNING, UNSEEN, load_class
+from optimizer.performance.uncertainty.intervals import (
+    HALF_WIDTH,
+    HIGH,
+    LOW,
+    PLANNING,
+    REPEAT_NOISE,
+    UNSEEN,
+    load_class,
+)
 
 KNOWN = Configuration("vllm", "llama-3.1-8b", "h100-sxm", "bf16", "bf16", 1, 1)
 NOVELTIES = ("gpu", "model", "precision", "engine", "model_kind", "cell", "host_link", "author")

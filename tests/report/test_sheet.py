@@ -10,7 +10,6 @@ import pytest
 from support.paths import TESTS
 
 from optimizer.answers.compare.types import Comparison
-from optimizer.report.compare.cells import as_text, begins_a_formula
 from optimizer.report.compare.chart import compare_chart
 from optimizer.report.compare.compare import compare_csv, compare_html
 from optimizer.report.compare.sheet import FORMATS, LINE_COLUMNS, compare_xlsx
@@ -91,12 +90,6 @@ def test_what_something_is_called_is_never_a_formula(name: str, answer: Comparis
         row.choice for row in answer.choices
     }
     assert cell == (name if name == "{=1}" else f"'{name}")
-
-
-@pytest.mark.parametrize("text", ["-5.20", "+3", "1e-7", "", "a=b", "-1.5E+3"])
-def test_figures_and_plain_words_stay_as_they_are(text: str) -> None:
-    assert not begins_a_formula(text)
-    assert as_text(text) == text
 
 
 def test_links_open_and_other_sources_are_words(answer: Comparison) -> None:

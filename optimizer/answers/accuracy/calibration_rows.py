@@ -16,9 +16,9 @@ from optimizer.inputs.measurements import METRICS
 from optimizer.performance.fit.coverage import interval_tables
 from optimizer.performance.fit.cross_validation import held_out_errors
 from optimizer.performance.fit.fitting import FIT, MOST_DEVIATIONS, FitProblem, log_errors, prior_of
-from optimizer.performance.measured.measured import REPEAT_NOISE, points, repeat_noise
+from optimizer.performance.measured.measured import points, repeat_noise
 from optimizer.performance.uncertainty.evidence import EVIDENCE, PAIRED, measured_groups, named_pairs, pipelines
-from optimizer.performance.uncertainty.intervals import COVERAGE, HALF_WIDTH, UNSEEN
+from optimizer.performance.uncertainty.intervals import COVERAGE, HALF_WIDTH, REPEAT_NOISE, UNSEEN
 
 PUBLISHED_SOURCE: Final = "serving-measurements-2026-11"
 OWN_SOURCE: Final = "own-measurements"

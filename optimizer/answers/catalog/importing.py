@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.figures import figure
 from optimizer.base.model import Strict
+from optimizer.base.signs import look, mixed_scripts, unseen
 from optimizer.inputs.catalog.kinds import Confidence, ProviderKind, SellerKind
 from optimizer.inputs.catalog.loading import CatalogDate
 from optimizer.inputs.catalog.quantities import LEAST_USD_PER_HOUR, MOST_GPUS, MOST_USD_PER_HOUR
@@ -136,10 +137,13 @@ def import_prices(
     _check_terms(path, listed, terms, catalogs)
     names = names_of(catalogs)
     offers: list[Offer] = []
+    known = {look(name): name for offer in catalogs.offers for name in _names(offer)}
     refused: defaultdict[tuple[str, str, str], list[int]] = defaultdict(list)
     for price in listed:
         try:
-            offers.append(_offer(price, names, terms))
+            offer = _offer(price, names, terms)
+            _check_names(offer, known)
+            offers.append(offer)
         except _Refused as problem:
             refused[problem.reason].append(price.line)
     kept = _joined(offers)
@@ -253,6 +257,24 @@ def _check_price(price: Listed) -> None:
         raise _Refused("price is not above zero", text)
     if not LEAST_USD_PER_HOUR <= amount <= MOST_USD_PER_HOUR:
         raise _Refused(f"price is not from {LEAST_USD_PER_HOUR} to {MOST_USD_PER_HOUR:,} USD an hour", text)
+
+
+def _names(offer: Offer) -> tuple[str, ...]:
+    """What no other may look like: the provider, its region, the offer."""
+    return offer.provider, f"{offer.provider}/{offer.region}", offer.id
+
+
+def _check_names(offer: Offer, known: dict[str, str]) -> None:
+    """A name that deceives the eye is refused: whoever reads the plan could not tell what it buys."""
+    for name in (offer.provider, offer.region, offer.instance_type):
+        if problem := unseen(name):
+            raise _Refused(f"its name {problem}", name)
+        if scripts := mixed_scripts(name):
+            raise _Refused(f"its name mixes {scripts} letters, which look alike", name)
+    for name in _names(offer):
+        first = known.setdefault(look(name), name)
+        if first != name:
+            raise _Refused(f"its name looks like {first}", name, "write one name one way, or call them apart")
 
 
 def _number(text: str, problem: str) -> Decimal:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from optimizer.answers.gate.baseline import Baseline, GatePlan
 from optimizer.base.errors import Finding, InputError
-from optimizer.base.files import read_text
+from optimizer.base.files import read_text, refuse_hidden_signs
 from optimizer.plan.record.fields import CENT
 from optimizer.plan.record.origin import content_sha256
 from optimizer.plan.record.report import SCHEMA_VERSION
@@ -44,6 +44,7 @@ def read_baselines(paths: Iterable[Path]) -> tuple[Baseline, ...]:
         try:
             text = read_text(path, hint=WRITTEN_BY if path.exists() else NOT_HERE)
             baseline = Baseline(str(path), GatePlan.model_validate_json(text))
+            refuse_hidden_signs(text, str(path))
             # figures beyond what may run are found now, with the file at hand
             tuple(baseline.running)
         except InputError as error:

@@ -3,7 +3,7 @@
 import csv
 import io
 import os
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
@@ -14,6 +14,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.files import read_bytes
+from optimizer.base.signs import unseen
 
 Row = TypeVar("Row", bound=BaseModel)
 
@@ -134,6 +135,7 @@ def _cells(path: Path, file: str, row: type[BaseModel], found: list[Finding]) ->
         end = reader.line_num
         for values in reader:
             start, end = end + 1, reader.line_num
+            found.extend(hidden_signs(header, values, file, start))
             if len(values) == len(header):
                 cells.append(dict(zip(header, (value.strip() for value in values), strict=True)))
                 lines.append(start)
@@ -144,6 +146,14 @@ def _cells(path: Path, file: str, row: type[BaseModel], found: list[Finding]) ->
     except UnicodeDecodeError as error:
         found.append(Finding(file, reader.line_num + 1, "", f"not UTF-8: {error.reason}", "save it as UTF-8"))
     return cells, lines
+
+
+def hidden_signs(header: Sequence[str], values: Sequence[str], file: str, line: int) -> Iterator[Finding]:
+    """Cells of a row that hold what nobody sees, each by its column."""
+    if unseen("".join(values), lines=True):
+        for name, value in zip(header, values, strict=False):
+            if problem := unseen(value, lines=True):
+                yield Finding(file, line, name, problem, "write it without")
 
 
 def _header_problems(header: list[str], file: str, row: type[BaseModel]) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ from optimizer.inputs.catalog.csv_tables import AllRows, CsvTable, LocatedRow, R
 from optimizer.inputs.catalog.deploying import DeployFacts, DeployName, EngineFlag, EngineMetric
 from optimizer.inputs.catalog.kinds import Link
 from optimizer.inputs.catalog.loading_terms import Priced, priced
+from optimizer.inputs.catalog.look_alikes import look_alikes
 from optimizer.inputs.catalog.models import Model, ModelAlias
 from optimizer.inputs.catalog.price_places import price_places
 from optimizer.inputs.catalog.quality_spread import QualitySpread
@@ -155,7 +156,8 @@ def load_catalogs(overlay: Path | None = None) -> Catalogs:
         Everything that is known, validated.
 
     Raises:
-        InputError: a file is missing, a column or value is wrong, a key stands twice, a reference leads nowhere;
+        InputError: a file is missing, a column or value is wrong, a key stands twice, a reference leads nowhere,
+            a name holds a sign that nobody sees or looks like another;
             all problems of all files at once, each with file, line and field.
     """
     findings: list[Finding] = []
@@ -172,7 +174,7 @@ def load_catalogs(overlay: Path | None = None) -> Catalogs:
             rows[name].update(laid_over[name])
             if name == "catalog":
                 findings.extend(_earlier(rows["catalog"], shipped_day))
-    findings = findings or [*_dangling(rows), *_later_than_the_catalog(rows)]
+    findings = findings or [*_dangling(rows), *_later_than_the_catalog(rows), *look_alikes(rows, TABLES)]
     gpus = _gpus(rows["gpus"], rows["figures"], findings)
     if findings:
         raise InputError(findings)

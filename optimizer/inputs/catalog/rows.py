@@ -8,6 +8,7 @@ import pandas as pd
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.files import read_bytes
+from optimizer.base.signs import unseen
 
 
 def read_rows(path: Path, required: Iterable[str]) -> pd.DataFrame:
@@ -18,11 +19,12 @@ def read_rows(path: Path, required: Iterable[str]) -> pd.DataFrame:
         required: Columns without which no row can be read.
 
     Raises:
-        InputError: no such file, not CSV, no heading, a column missing or standing twice.
+        InputError: no such file, not CSV, no heading, a column missing or standing twice, a cell that holds a sign
+            that nobody sees.
     """
     cells = _cells(path)
     headings = [str(name) for name in cells.iloc[0]]
-    findings = [*_missing(path, headings, required), *_repeated(path, headings)]
+    findings = [*_missing(path, headings, required), *_repeated(path, headings), *_hidden(path, cells, headings)]
     if findings:
         raise InputError(findings)
     frame = cells.iloc[1:].reset_index(drop=True)
@@ -59,6 +61,15 @@ def _missing(path: Path, headings: list[str], required: Iterable[str]) -> Iterab
         if name not in headings:
             hint = did_you_mean(name, headings)
             yield Finding(str(path), 1, name, "this column is missing", hint)
+
+
+def _hidden(path: Path, cells: pd.DataFrame, headings: list[str]) -> Iterable[Finding]:
+    """Cells that hold what nobody sees; a row of the table is taken for a line of the file."""
+    for column, name in enumerate(headings):
+        if unseen("".join(cells[column]), lines=True):
+            for row, cell in enumerate(cells[column]):
+                if problem := unseen(cell, lines=True):
+                    yield Finding(str(path), row + 1, name, problem, "write it without")
 
 
 def _repeated(path: Path, headings: list[str]) -> Iterable[Finding]:

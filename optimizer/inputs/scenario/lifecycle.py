@@ -5,6 +5,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from optimizer.base.model import Strict
+from optimizer.base.signs import look
 from optimizer.inputs.scenario.fields import Name, Number, PositiveWhole, Whole, repeated
 
 MAX_MONTHS = 120
@@ -77,7 +78,7 @@ class Lifecycle(Strict):
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:
-        twice = repeated(run.name for run in self.training)
+        twice = repeated(look(run.name) for run in self.training)
         if twice:
             raise ValueError(f"two training runs are named {twice}")
         return self

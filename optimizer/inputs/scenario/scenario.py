@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from optimizer.base.figures import exactly
 from optimizer.base.model import Strict
+from optimizer.base.signs import look
 from optimizer.inputs.scenario.demand import Deadline, Demand, TokensPerDay
 from optimizer.inputs.scenario.fields import (
     AllowDeny,
@@ -315,7 +316,7 @@ class Scenario(Strict):
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:
-        twice = repeated(workload.name for workload in self.workloads)
+        twice = repeated(look(workload.name) for workload in self.workloads)
         if twice:
             raise ValueError(f"two workloads are named {twice}")
         return self

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from optimizer.base.errors import Finding, InputError
+from optimizer.base.signs import unseen
 
 Location = tuple[str | int, ...]
 Remark = tuple[Location, int, str, str]
@@ -125,6 +126,8 @@ def _walk(node: yaml.Node, location: Location, remarks: list[Remark]) -> Iterato
     if isinstance(node, yaml.ScalarNode) and node.tag in NUMBER_TAGS and AMBIGUOUS_NUMBER.match(node.value):
         hint = "write the number in plain decimals, or quote the text"
         remarks.append((location, line, f"'{node.value}' is ambiguous", hint))
+    if isinstance(node, yaml.ScalarNode) and (problem := unseen(node.value, lines=True)):
+        remarks.append((location, line, problem, "write it without"))
     if isinstance(node, yaml.SequenceNode):
         for position, item in enumerate(node.value):
             yield from _walk(item, (*location, position), remarks)
@@ -132,6 +135,8 @@ def _walk(node: yaml.Node, location: Location, remarks: list[Remark]) -> Iterato
         seen: set[str] = set()
         for key, value in node.value:
             field, line = (*location, key.value), key.start_mark.line + 1
+            if isinstance(key.value, str) and (problem := unseen(key.value)):
+                remarks.append((location, line, f"a field's name {problem}", "write it without"))
             if key.value in seen:
                 remarks.append((field, line, "this key stands twice", "keep one"))
             seen.add(key.value)

@@ -11,7 +11,7 @@ from optimizer.base.units import MS_PER_S
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.measurements import shipped_measurements
 from optimizer.performance.measured.deployments import Deployments, deliver, deployments
-from optimizer.performance.measured.measured import REPEAT_NOISE, measured
+from optimizer.performance.measured.measured import measured
 from optimizer.performance.measured.rows import DeploymentTable, given_or, read_table
 from optimizer.performance.physics.constants import Calibration
 from optimizer.performance.uncertainty.evidence import (
@@ -27,7 +27,7 @@ from optimizer.performance.uncertainty.evidence import (
     unseen,
     with_everywhere,
 )
-from optimizer.performance.uncertainty.intervals import COVERAGE, bounds, half_width, load_class
+from optimizer.performance.uncertainty.intervals import COVERAGE, REPEAT_NOISE, bounds, half_width, load_class
 
 PREDICTIONS = {
     "pred_ttft_ms_mean": "ttft",

@@ -24,9 +24,6 @@ from optimizer.performance.physics.constants import Calibration
 from optimizer.performance.physics.eras import era_of
 from optimizer.performance.physics.facts import PLAIN_PRECISION
 
-REPEAT_NOISE: Final = "repeat_noise"
-"""By metric, the log half-width around one run that holds 90 % of its repetitions."""
-
 STATISTIC: Final = "ttft_statistic"
 
 

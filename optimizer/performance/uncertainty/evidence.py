@@ -141,7 +141,7 @@ def pipeline_measured(catalogs: Catalogs, configurations: Sequence[Configuration
     kinds = Categorical.joined(*categorical(configurations, ("engine", "model", "gpu")).values())
     engine, model, gpu = ([kind[at] for kind in kinds.categories] for at in range(3))
     seen = Calibration.of(catalogs.calibration).members(EVIDENCE)
-    several = np.array([each.pipeline_parallel > 1 for each in configurations])
+    several = np.array([each.pipeline_parallel > 1 for each in configurations], dtype=np.bool_)
     found: Flags = ~several | kinds.by_row([name in seen for name in pipelines(catalogs, engine, model, gpu)], np.bool_)
     return found
 

@@ -28,6 +28,9 @@ HIGH: Final = "interval_high_share"
 PLANNING: Final = "planning_share"
 """One-sided error at `PLANNING_CONFIDENCE`, on the side that breaks a promise, as a share of the half-width."""
 
+REPEAT_NOISE: Final = "repeat_noise"
+"""By metric, the log half-width around one run that holds `COVERAGE` of its repetitions."""
+
 PLANNING_CONFIDENCE: Final = 0.9
 COVERAGE: Final = 0.90
 """Share of measurements that an interval is meant to hold."""

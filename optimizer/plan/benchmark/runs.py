@@ -100,10 +100,14 @@ class BenchmarkRun:
         return self.requests / self.rate_per_s
 
     @property
+    def instances(self) -> int:
+        """That hold the replica."""
+        return math.ceil(self.d.gpus_per_replica / self.d.gpus_per_instance)
+
+    @property
     def price_usd(self) -> float:
-        """What an instance that holds the replica costs for as long."""
-        instances = max(self.d.gpus_per_replica / self.d.gpus_per_instance, 1.0)
-        return self.duration_s / SECONDS_PER_HOUR * math.ceil(instances) * float(self.d.price_usd_per_hour)
+        """What they cost for as long."""
+        return self.duration_s / SECONDS_PER_HOUR * self.instances * float(self.d.price_usd_per_hour)
 
 
 def runs_of(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet) -> tuple[BenchmarkRun, ...]:

@@ -10,7 +10,8 @@ import numpy as np
 from optimizer.base.arrays import Flags
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
-from optimizer.performance.candidates.options import PoolOptions, WorkloadOptions
+from optimizer.performance.candidates.measuring import partly
+from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.physics.setup import Configuration
 from optimizer.performance.uncertainty.evidence import not_measured
 from optimizer.plan.benchmark.runs import BenchmarkRun, runs_of
@@ -162,19 +163,8 @@ def _estimate(
 def _partly_central(inquiry: Inquiry, central: Inquiry, workload: int, rows: Flags) -> Inquiry:
     """The inquiry with some of a workload's configurations at their central prediction."""
     options = list(inquiry.options)
-    pairs = zip(options[workload].pools, central.options[workload].pools, strict=True)
-    options[workload] = replace(options[workload], pools=tuple(_mixed(own, other, rows) for own, other in pairs))
+    options[workload] = partly(options[workload], central.options[workload], rows)
     return replace(inquiry, options=tuple(options))
-
-
-def _mixed(own: PoolOptions, central: PoolOptions, rows: Flags) -> PoolOptions:
-    return replace(
-        own,
-        failed=np.where(rows[:, None], central.failed, own.failed),
-        value=np.where(rows[:, None], central.value, own.value),
-        rate_per_s=np.where(rows, central.rate_per_s, own.rate_per_s),
-        limited_by=np.where(rows, central.limited_by, own.limited_by),
-    )
 
 
 def _prices(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Estimate]:

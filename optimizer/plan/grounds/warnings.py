@@ -2,15 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from optimizer.base.figures import figure
-from optimizer.base.units import DAYS_PER_YEAR
 from optimizer.inputs.catalog.kinds import OWNED
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT, quality_share, quality_spread
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.catalog.usual_prices import is_odd, per_gpu_usd, usual_usd
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.network import round_trip_ms
 from optimizer.performance.candidates.periods import Periods
+from optimizer.plan.grounds.odd_prices import odd_prices
 from optimizer.plan.grounds.second_prices import second_prices
 from optimizer.plan.record.fleet import Deployment, PlannedFleet, Purchase
 
@@ -33,7 +31,7 @@ def warnings(scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet, unpro
     kinds = (not_measured(deployments), _quality(scenario, catalogs, deployments), price_doubts(deployments))
     found = [text for kind in kinds for text in kind]
     found += [*_one_box(scenario, bought), *_together(scenario, deployments)]
-    found += [*_odd_prices(catalogs, bought.purchases), *_old_discounts(catalogs, bought.purchases)]
+    found += [text for _, text in odd_prices(catalogs, (purchase.offer for purchase in bought.purchases))]
     found += [*second_prices(catalogs, bought), *_shared(catalogs, bought.purchases)]
     found += [*_hosted(bought), *_interrupted(scenario, deployments), *_availability(bought.purchases)]
     found += [*_distance(scenario, catalogs)]
@@ -122,28 +120,6 @@ def _doubt(d: Deployment) -> str:
     old = f"{price.price_age_days} days old" if price.price_is_old else ""
     unlisted = f"{price.price_confidence}, not listed" if price.price_confidence != "listed" else ""
     return " and ".join(filter(None, (old, unlisted)))
-
-
-def _odd_prices(catalogs: Catalogs, purchases: Sequence[Purchase]) -> Iterator[str]:
-    """Prices so far from what others ask that a unit, a currency or a point may be wrong."""
-    offers = {offer.id: offer for offer in catalogs.offers}
-    for offer in (offers[purchase.offer] for purchase in purchases):
-        usual = usual_usd(offer, catalogs.offers)
-        if offer.provider != OWNED and usual is not None and is_odd(offer, usual):
-            asked, median = (figure(float(usd), 3) for usd in (per_gpu_usd(offer), usual))
-            yield (
-                f"{offer.provider} asks {asked} USD per GPU-hour of {offer.gpu}, others {median} in the median: "
-                "have the price confirmed, its unit and currency, too"
-            )
-
-
-def _old_discounts(catalogs: Catalogs, purchases: Sequence[Purchase]) -> Iterator[str]:
-    """Discounts that were granted so long ago that nobody may remember them."""
-    granted = catalogs.terms.discounts
-    for discount in (granted[purchase.offer].discount for purchase in purchases if purchase.offer in granted):
-        if (catalogs.as_of - discount.as_of).days > DAYS_PER_YEAR:
-            whose = "every provider" if discount.provider == "*" else discount.provider
-            yield f"the discount of {whose} is of {discount.as_of}: have it confirmed, the plan counts on it"
 
 
 def _shared(catalogs: Catalogs, purchases: Sequence[Purchase]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Final, Literal, TypeAlias
@@ -137,6 +138,24 @@ DECIDED: Final = (
 """What makes a plan this one: what it buys and runs with its promises, and all that it was made from."""
 
 
+class PriceDays(Strict):
+    """The days that the prices of a plan are of."""
+
+    oldest: date
+    newest: date
+
+    @classmethod
+    def of(cls, deployments: Sequence[Deployment], hosted: Sequence[Hosted] = ()) -> "PriceDays | None":
+        """Of what is paid for; None where nothing is."""
+        days = {*(d.provenance.price_as_of for d in deployments), *(item.price_as_of for item in hosted)}
+        return cls(oldest=min(days), newest=max(days)) if days else None
+
+    @property
+    def words(self) -> str:
+        """As one phrase."""
+        return f"{self.oldest}" if self.oldest == self.newest else f"{self.oldest} to {self.newest}"
+
+
 class PlanReport(Strict):
     """The whole answer to a scenario."""
 
@@ -158,6 +177,8 @@ class PlanReport(Strict):
     relative_gap: Figure | None
     scope: Scope
     catalog_as_of: date
+    prices_as_of: PriceDays | None = None
+    """Of every price that the plan pays; None without a plan."""
     confidence: Figure
     solver: SolverFacts
     deployments: tuple[Deployment, ...]

@@ -140,4 +140,7 @@ def _same_inputs(claim: Claim, report: PlanReport) -> Iterator[tuple[str, bool]]
     yield "name", report.scenario == claim.scenario.name
     yield "scenario", report.inputs.scenario_sha256 == inputs_of(claim.scenario, claim.catalogs).scenario_sha256
     yield "date of the catalogs", report.catalog_as_of == claim.catalogs.as_of
+    days = [*(offer.as_of for _, offer in claim.bought), *(item.price_as_of for item in claim.fleet.hosted)]
+    shown = report.prices_as_of
+    yield "days of the prices", shown is None or (shown.oldest, shown.newest) == (min(days), max(days))
     yield "confidence", claim.same(report.confidence, claim.policy.confidence)

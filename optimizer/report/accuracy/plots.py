@@ -11,7 +11,7 @@ import pandas as pd
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.extras import optional
 from optimizer.base.files import write_bytes
-from optimizer.report.layout.figures import series_style
+from optimizer.report.layout.figures import literal, series_style
 
 FORMATS: Final[Mapping[str, Mapping[str, None]]] = {
     ".png": {"Software": None},
@@ -60,7 +60,7 @@ def _panel(axes: Any, points: pd.DataFrame, engines: list[str], label: str) -> N
     """One metric: points, the line of equality and a band around it."""
     for index, engine in enumerate(engines):
         part = points[points["engine"] == engine]
-        style = {**series_style(index), "label": engine}
+        style = {**series_style(index), "label": literal(engine)}
         axes.scatter(part["measured"], part["predicted"], s=9, alpha=0.55, linewidths=0, zorder=3, **style)
     if len(points):
         both = points[["measured", "predicted"]].to_numpy(float)

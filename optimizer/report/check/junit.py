@@ -5,6 +5,7 @@ from xml.etree import ElementTree as ET
 
 from optimizer.answers.check.types import CheckedPromise, CheckReport
 from optimizer.report.check.check import promise_name
+from optimizer.report.layout.junit import junit_document
 
 
 def check_junit(found: CheckReport) -> str:
@@ -24,8 +25,7 @@ def check_junit(found: CheckReport) -> str:
             name = f"{run.file} {run.place}".strip()
             case = ET.SubElement(suite, "testcase", {"classname": "runs", "name": name, "time": "0"})
             ET.SubElement(case, "error", {"message": run.reasons[0]}).text = "\n".join(run.reasons)
-    ET.indent(root)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
+    return junit_document(root)
 
 
 def _case(suite: ET.Element, promise: CheckedPromise) -> None:

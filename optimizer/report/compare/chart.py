@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from optimizer.answers.compare.types import Comparison, HostingFacts
-from optimizer.report.layout.figures import COLOURS, drawn, series_style
+from optimizer.report.layout.figures import COLOURS, drawn, literal, series_style
 
 
 def compare_chart(answer: Comparison, top: int) -> str:
@@ -29,7 +29,7 @@ def _spread_chart(answer: Comparison, top: int) -> str:
             style = {"color": COLOURS[0]} if complies else {"color": "white", "hatch": "//", "edgecolor": COLOURS[1]}
             axes.barh(index, cost, height=0.6, **style)
             axes.text(cost, index, f" ${cost:,.0f}{'' if complies else ', not admitted'}", va="center", fontsize=8)
-        axes.set_yticks(range(len(rows)), [row.choice for row in rows], fontsize=8)
+        axes.set_yticks(range(len(rows)), [literal(row.choice) for row in rows], fontsize=8)
         axes.invert_yaxis()
         axes.set(xlabel="US dollars a month, the best plan under each choice")
         axes.set_title(f"{answer.scenario} by {answer.by.replace('_', ' ')}", fontsize=10)

@@ -9,8 +9,8 @@ from typing import Final
 
 from optimizer.answers.compare.types import BillLine, Compared, Comparison, HostingFacts, OwnedCost, Unit, Verdict
 from optimizer.base.figures import figure
-from optimizer.report.compare.cells import as_text
 from optimizer.report.layout.amounts import change, money, percent
+from optimizer.report.layout.cells import csv_cell
 from optimizer.report.layout.columns import Cell, table_of
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
 from optimizer.report.layout.html import answer_html, drawing_html, links_html, section_html
@@ -113,7 +113,7 @@ def compare_csv(answer: Comparison, top: int | None = None) -> str:
     for row in shown_in_sheets(answer, top):
         fields = {**row.model_dump(mode="json", exclude={"lines"}), **_joined(row)}
         cells = (answer.scenario, answer.by, *(fields[name] for name in SHEET_COLUMNS))
-        sheet.writerow(map(as_text, cells))
+        sheet.writerow("" if cell is None else csv_cell(str(cell)) for cell in cells)
     return out.getvalue()
 
 

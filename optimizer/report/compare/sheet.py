@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from optimizer.answers.compare.types import BillLine, Compared, Comparison
 from optimizer.base.extras import optional
-from optimizer.report.compare.cells import begins_a_formula
 from optimizer.report.compare.compare import SHEET_COLUMNS, flat, shown_in_sheets
+from optimizer.report.layout.cells import csv_cell
 
 SHEET_EXTRA = "sheet"
 WIDEST_COLUMN: Final = 60
@@ -37,7 +37,8 @@ LINE_COLUMNS: Final = (
     *("price_as_of", "price_source", "seller"),
 )
 ASSUMPTION_COLUMNS: Final = ("about", "name", "value", "stated")
-SOURCE_COLUMNS: Final = ("title", "licence", "as_of", "url")
+LINK: Final = "url"
+SOURCE_COLUMNS: Final = ("title", "licence", "as_of", LINK)
 Row = Mapping[str, object]
 
 
@@ -86,25 +87,27 @@ class _Book:
         last = 0
         for last, row in enumerate(rows, start=1):
             for at, column in enumerate(columns):
-                self._cell(sheet, last, at, row[column], FORMATS.get(column, TEXT))
+                self._cell(sheet, (last, at), row[column], FORMATS.get(column, TEXT), is_link=column == LINK)
                 widths[at] = max(widths[at], len(str(row[column])) + 1)
         for at, width in enumerate(widths):
             sheet.set_column(at, at, min(WIDEST_COLUMN, width))
         sheet.freeze_panes(1, 0)
         sheet.autofilter(0, 0, last, len(columns) - 1)
 
-    def _cell(self, sheet: Any, row: int, column: int, value: object, form: str) -> None:
+    def _cell(self, sheet: Any, at: tuple[int, int], value: object, form: str, *, is_link: bool) -> None:
         """A figure, as it is written in the JSON, a day, a link or text; nothing where nothing is known."""
         if value is None:
             return
         if isinstance(value, date):
-            sheet.write_datetime(row, column, datetime.combine(value, time()), self.formats[form])
+            sheet.write_datetime(*at, datetime.combine(value, time()), self.formats[form])
         elif form:
-            sheet.write_number(row, column, float(str(value)), self.formats[form])
-        elif (text := str(value)).startswith("https://"):
-            sheet.write_url(row, column, text, string=text)
+            sheet.write_number(*at, float(str(value)), self.formats[form])
+        elif is_link and value:
+            sheet.write_url(*at, str(value), string=str(value))
         else:
-            sheet.write_string(row, column, text, self.quoted if begins_a_formula(text) else None)
+            # the mark of text, so that nobody who edits the cell makes a formula of it
+            run_as_csv = csv_cell(str(value)) != str(value)
+            sheet.write_string(*at, str(value), self.quoted if run_as_csv else None)
 
     def chart(self, title: str, costs: Sequence[Decimal | None]) -> None:
         """A bar for the month of each choice that has a plan, on a sheet of its own; they stand first in theirs."""

@@ -21,7 +21,7 @@ from optimizer.report.gate.gate import (
 )
 from optimizer.report.layout.amounts import plural
 from optimizer.report.layout.elements import Table
-from optimizer.report.layout.markdown import escaped, table_markdown
+from optimizer.report.layout.markdown import code, escaped, table_markdown
 
 MARKER: Final = "<!-- optimizer-gate -->"
 """First line of every comment, by which a bot finds the one to update."""
@@ -29,9 +29,9 @@ UNCHANGED: Final = "<!-- nothing changed -->"
 """Second line where the gate is kept and no cost moved, by which a bot may leave such a comment out."""
 MOST_CHARACTERS: Final = 60_000
 """Of a comment: GitHub takes 65,536 and GitLab more."""
-MOST_TOLD: Final = 50
+MOST_TOLD: Final = 30
 """Reasons, and warnings."""
-MOST_CHARACTERS_TOLD: Final = 400
+MOST_CHARACTERS_TOLD: Final = 300
 """Of one of them; all of it is in the other forms."""
 MOST_NAMED: Final = 100
 """Scenarios without a change."""
@@ -93,7 +93,7 @@ def _head(report: GateReport) -> Iterator[str]:
     yield f"{MARKER}\n{UNCHANGED}" if nothing else MARKER
     yield f"### {'✅' if report.verdict == 'kept' else '❌'} {escaped(verdict_line(report))}"
     if report.reasons:
-        places = (f" (`{place}`)" if (place := where(reason)) else "" for reason in report.reasons)
+        places = (f" ({code(place)})" if (place := where(reason)) else "" for reason in report.reasons)
         lines = (
             f"**{reason.rule}**: {escaped(_short(reason.text))}{place}"
             for reason, place in zip(report.reasons, places, strict=True)
@@ -138,7 +138,7 @@ def _foot(report: GateReport, run_url: str) -> Iterator[str]:
         if link:
             yield f"<sub>{link}</sub>"
         return
-    pinned = f"pinned to `{report.pin}`" if report.pin else ""
+    pinned = f"pinned to {code(report.pin)}" if report.pin else ""
     held = f"Rules kept: {rules_kept(report)}", f"catalogs of {report.catalogs_as_of}", pinned, link
     yield f"<sub>{' · '.join(filter(None, held))}</sub>"
 
@@ -152,7 +152,7 @@ def _scenario(gated: Gated) -> Iterator[str]:
             f"{', '.join(filter(None, (how_many(moved), paid_at(moved))))}, {month(moved)} USD"
             for moved in changes
         )
-        yield "\n".join(("```diff", *(line.replace("```", "") for line in lines), "```"))
+        yield "\n".join(("```diff", *(" ".join(line.splitlines()).replace("```", "") for line in lines), "```"))
     if gated.edits:
         yield table_markdown(edits_table(gated))
     if gated.deployments:

@@ -6,6 +6,7 @@ from typing import Final
 from xml.etree import ElementTree as ET
 
 from optimizer.answers.gate.types import GateReport, Ruling
+from optimizer.report.layout.junit import junit_document
 
 TOGETHER: Final = "all scenarios"
 NO_VERDICT: Final = "not_evaluated"
@@ -24,8 +25,7 @@ def gate_junit(report: GateReport) -> str:
         suite = ET.SubElement(root, "testsuite", {"name": name, **_counts(rulings)})
         for ruling in rulings:
             _case(suite, name, ruling)
-    ET.indent(root)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
+    return junit_document(root)
 
 
 def _case(suite: ET.Element, group: str, ruling: Ruling) -> None:

@@ -33,6 +33,11 @@ def series_style(index: int) -> dict[str, str]:
     return {"color": COLOURS[index % len(COLOURS)], "marker": MARKERS[index % len(MARKERS)]}
 
 
+def literal(name: str) -> str:
+    """A name in a figure: between two dollar signs matplotlib would read a formula, and fail on what is none."""
+    return name.replace("$", r"\$")
+
+
 def drawn(height: float, draw: Callable[[Any], None]) -> str:
     """One figure as an SVG document; the same data gives the same bytes.
 

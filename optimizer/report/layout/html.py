@@ -1,5 +1,6 @@
 """Answers as self-contained HTML pages, all in one style."""
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
@@ -34,6 +35,9 @@ ul { padding-left: 1.2rem; overflow-wrap: anywhere; }
 }
 """
 """Ink on paper, or light on dark where the reader's system asks for that; charts scroll before they get small."""
+
+
+WEB = re.compile(r"https?://\S+")
 
 
 def answer_html(title: str, summary: str, found: bool, parts: Iterable[str], rest: Iterable[str] = ()) -> str:
@@ -73,9 +77,9 @@ def drawing_html(name: str, svg: str) -> str:
 
 
 def links_html(title: str, places: Iterable[tuple[str, str]]) -> str:
-    """A list of names, each a link where there is one; nothing without names."""
+    """A list of names, each a link where there is an address of the web; nothing without names."""
     items = "".join(
-        f'<li><a href="{escape(url)}">{escape(name)}</a></li>' if url else f"<li>{escape(name)}</li>"
+        f'<li><a href="{escape(url)}">{escape(name)}</a></li>' if WEB.fullmatch(url) else f"<li>{escape(name)}</li>"
         for name, url in places
     )
     return f"<h2>{escape(title)}</h2><ul>{items}</ul>" if items else ""

@@ -12,7 +12,7 @@ from optimizer.plan.grounds.warnings import not_measured, price_doubts
 from optimizer.plan.readback.summary import EVERYWHERE
 from optimizer.plan.record.explanation import Alternative, Explanation, TrackRecord
 from optimizer.plan.record.fleet import Deployment, Hosted
-from optimizer.plan.record.report import PlanReport
+from optimizer.plan.record.report import PlanReport, PriceDays
 from optimizer.report.confirmed import confirmed_in_short, confirmed_line
 from optimizer.report.layout.amounts import change, money, percent, plural
 from optimizer.report.layout.elements import Section, Table
@@ -70,7 +70,10 @@ def deployments_in_short(report: PlanReport) -> Section:
     rows += [by_request(item) for item in report.hosted]
     engines = " and ".join(dict.fromkeys(f"{d.engine} {d.engine_version}" for d in report.deployments))
     runs_on = f"{' and '.join(models)} on {engines}" if engines else ""
-    return Section("Plan", (runs_on, *price_doubts(report.deployments)), Table(PLAN_HEADINGS, tuple(rows)))
+    days = PriceDays.of(report.deployments, report.hosted)
+    prices = f"prices of {days.words}" if days else ""
+    basis = "; ".join(filter(None, (runs_on, prices)))
+    return Section("Plan", (basis, *price_doubts(report.deployments)), Table(PLAN_HEADINGS, tuple(rows)))
 
 
 def _deployed(d: Deployment, *, several: bool, named: bool) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from optimizer.base.units import HOURS_PER_DAY, HOURS_PER_WEEK
 from optimizer.plan.grounds.pictures import IN_PLAN, NOT_OFFERED, PASSES, Curve, RejectionMap, RooflinePoint, short
 from optimizer.plan.record.fleet import Deployment
 from optimizer.plan.record.report import PlanReport
-from optimizer.report.layout.figures import COLOURS, HATCHES, drawn, series_style
+from optimizer.report.layout.figures import COLOURS, HATCHES, drawn, literal, series_style
 from optimizer.report.plan.schedule import by_hour
 
 COST_PARTS: Final = ("planned load", "headroom", "idle GPUs")
@@ -69,7 +69,7 @@ def _stacked_bars(axes: Any, deployments: Sequence[Deployment], parts: Sequence[
         starts = accumulate(lengths, initial=0.0)
         for left, length, colour, hatch in zip(starts, lengths, COLOURS, HATCHES, strict=False):
             axes.barh(row, length, left=left, color=colour, hatch=hatch, edgecolor="white", height=0.6)
-    names = [short(d).replace(": ", ":\n", 1) for d in deployments]
+    names = [literal(short(d).replace(": ", ":\n", 1)) for d in deployments]
     axes.set_yticks(range(len(names)), names, fontsize=8)
     axes.invert_yaxis()
 
@@ -102,7 +102,7 @@ def latency_chart(curve: Curve) -> str:
             axes.set(xlabel="requests/s of one replica", ylabel=f"{name} {limit[0] if limit else usual}, ms")
             axes.set_xlim(left=0)
             axes.legend(fontsize=8)
-        figure.suptitle(curve.label, fontsize=10)
+        figure.suptitle(literal(curve.label), fontsize=10)
 
     return drawn(3.2, draw)
 
@@ -117,7 +117,9 @@ def roofline_chart(points: Sequence[RooflinePoint]) -> str:
         line = np.geomspace(float(ends[0]), float(ends[1]), 100)
         axes.plot(line, np.minimum(line, 1.0), color="black", linewidth=1)
         for index, point in enumerate(points):
-            axes.scatter(point.intensity, point.attained, s=50, zorder=3, label=point.label, **series_style(index))
+            axes.scatter(
+                point.intensity, point.attained, s=50, zorder=3, label=literal(point.label), **series_style(index)
+            )
         axes.axvline(1, color="0.6", linestyle=":", linewidth=1)
         axes.set(xscale="log", yscale="log", xlabel="work per byte, relative to the balance of bandwidth and peak")
         axes.set(ylabel="share of the peak")
@@ -182,8 +184,8 @@ def rejection_chart(found: RejectionMap) -> str:
                 label = "" if verdict == NOT_OFFERED else verdict.replace("_", " ")
                 axes.text(x + 0.5, y + 0.5, label, ha="center", va="center", fontsize=7)
         axes.set(xlim=(0, len(found.precisions)), ylim=(len(found.gpus), 0))
-        axes.set_xticks(np.arange(len(found.precisions)) + 0.5, found.precisions)
-        axes.set_yticks(np.arange(len(found.gpus)) + 0.5, found.gpus, fontsize=8)
+        axes.set_xticks(np.arange(len(found.precisions)) + 0.5, [*map(literal, found.precisions)])
+        axes.set_yticks(np.arange(len(found.gpus)) + 0.5, [*map(literal, found.gpus)], fontsize=8)
         axes.tick_params(length=0)
         axes.xaxis.tick_top()
         axes.spines[["left", "bottom"]].set_visible(False)

@@ -52,7 +52,9 @@ def page_html(page: Page) -> str:
     planned = report.monthly_cost_usd is not None
     first = [section for section in answer.sections if not planned or section.title in FIRST_PAGE]
     others = [section for section in answer.sections if section not in first]
-    basis = f"<p>Prices and facts as of {report.catalog_as_of.isoformat()}; every figure re-solved or recomputed.</p>"
+    days = report.prices_as_of
+    prices = f"Prices of {days.words}, facts" if days else "Prices and facts"
+    basis = f"<p>{prices} as of {report.catalog_as_of.isoformat()}; every figure re-solved or recomputed.</p>"
     rest = [*map(_figure, _charts(page)), *_told_without_chart(page), *map(section_html, others)]
     return answer_html(answer.title, answer.summary, planned, [basis, *map(section_html, first)], rest)
 

@@ -7,7 +7,7 @@ from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
 from optimizer.plan.grounds.warnings import price_doubts
 from optimizer.plan.record.explanation import Alternative, Breakpoint, MarginalValue
 from optimizer.plan.record.fleet import Costs, Deployment, Hosted
-from optimizer.plan.record.report import PlanReport
+from optimizer.plan.record.report import PlanReport, PriceDays
 from optimizer.report.confirmed import confirmed_line
 from optimizer.report.layout.amounts import money, number, percent
 from optimizer.report.layout.columns import Cell, filled, table_of
@@ -188,8 +188,10 @@ def deployments_section(
     """What runs where, at what load, how fast and for how much; with a confidence it is said what latencies are."""
     rows = [row for d in deployments for row in (*table_of([d], DEPLOYMENTS).rows, *_details(d))]
     rows += [by_request(item) for item in hosted]
-    note = f"Latencies are the {percent(confidence)} bounds that the plan is held to."
-    lines = (*price_doubts(deployments), *([note] if confidence > CENTRAL_CONFIDENCE else []))
+    bounds = f"Latencies are the {percent(confidence)} bounds that the plan is held to."
+    days = PriceDays.of(deployments, hosted)
+    notes = (bounds if confidence > CENTRAL_CONFIDENCE else "", f"Prices are of {days.words}." if days else "")
+    lines = (*price_doubts(deployments), " ".join(filter(None, notes)))
     return Section("Plan", lines, Table(tuple(DEPLOYMENTS), tuple(rows)))
 
 

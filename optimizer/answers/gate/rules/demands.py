@@ -16,6 +16,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.loading import ScenarioFile
 from optimizer.inputs.scenario.policy import Policy
 from optimizer.performance.candidates.options import variants
+from optimizer.plan.grounds.odd_prices import odd_prices
 from optimizer.plan.record.fields import cents
 from optimizer.plan.record.origin import PER_TOKEN
 
@@ -204,13 +205,15 @@ def proof(case: Case) -> Iterator[Verdict]:
 
 
 def sound_prices(case: Case, catalogs: Catalogs, limits: GateLimits) -> Iterator[Verdict]:
-    """Prices that are missing, zero or too old, each by name; one kept verdict for a rule that nothing breaks."""
+    """Prices that are missing, zero, too old or odd, each by name; one kept verdict for a rule that nothing breaks."""
     found = [*_missing(case, catalogs, limits), *_zero(case, catalogs, limits), *_expired(case, catalogs, limits)]
+    found += _odd(case, catalogs)
     yield from found
     texts: dict[Rule, str] = {
         "missing_price": "everything the baseline runs on is still priced",
         "zero_price": "nothing is priced at zero",
         "expired_price": "no price is too old",
+        "odd_price": "no price is far from what others ask",
     }
     if case.baseline is None:
         del texts["missing_price"]
@@ -273,6 +276,13 @@ def _expired(case: Case, catalogs: Catalogs, limits: GateLimits) -> Iterator[Ver
             field="policy.max_price_age_days",
             priced=name,
         )
+
+
+def _odd(case: Case, catalogs: Catalogs) -> Iterator[Verdict]:
+    """Prices that may be right and seldom are; whoever had them confirmed lets the rule warn."""
+    paid = (each.offer for each in case.planned.plan.purchases)
+    for name, text in odd_prices(catalogs, paid):
+        yield Verdict("odd_price", case.name, True, f"{name}: {text}", field="policy.providers", priced=name)
 
 
 def _named(name: str, patterns: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from optimizer.base.arrays import Floats
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.figures import exactly, figure
+from optimizer.base.signs import hidden_sign
 
 MAX_NUMBER: Final = 1e15
 """No count and no latency of a real run reaches this, not even in nanoseconds."""
@@ -69,7 +70,7 @@ class RunFields:
         value = self._given(name, required)
         if value is None:
             return None
-        if not isinstance(value, str) or len(value) > MAX_TEXT or not value.isprintable():
+        if not isinstance(value, str) or len(value) > MAX_TEXT or hidden_sign(value):
             self.refuse(name, f"{_short(value)} is not a text of one line")
             return None
         return value.strip() or None

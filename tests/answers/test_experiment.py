@@ -1,0 +1,122 @@
+"""`experiment`: the run to buy first, in words and as JSON; what is over the budget, out of time or without a plan."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from support.command import Command
+
+from optimizer.answers.experiment import ExperimentReport, experiment
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.report.experiment import experiment_answer
+from optimizer.report.export import as_json, rendered
+
+MEASURED, UNMEASURED = "l40s", "l40"
+CHAT = {
+    "name": "chat", "model": "llama-3.1-8b", "requests_per_second": 8, "input_tokens": 1000, "output_tokens": 300,
+    "slo": {"ttft_ms": 3000, "tpot_ms": 60},
+}  # fmt: skip
+
+PLAIN = {"engines": ["vllm"], "precisions": ["fp8"], "kv_precisions": ["bf16"]}
+
+
+def asked(**policy: Any) -> Scenario:
+    return Scenario.model_validate({"name": "worth", "workloads": [CHAT], "policy": PLAIN | policy})
+
+
+@pytest.fixture(scope="module")
+def few(catalogs: Catalogs) -> Catalogs:
+    """A card that was measured and a cheaper one that nobody measured."""
+    wanted = {f"secure-{MEASURED}", f"secure-{UNMEASURED}"}
+    offers = (o for o in catalogs.offers if o.provider == "runpod" and o.instance_type in wanted)
+    return replace(catalogs, offers=tuple(offers))
+
+
+@pytest.fixture(scope="module")
+def found(few: Catalogs) -> ExperimentReport:
+    return experiment(asked(), few)
+
+
+def test_a_card_that_nobody_measured_is_let_in_by_a_run(found: ExperimentReport) -> None:
+    assert found.plan.endswith(f"{MEASURED} fp8 (runpod)")
+    let_in = next(run for run in found.runs if run.gpu == UNMEASURED)
+    assert (let_in.in_plan, let_in.performance) == (False, "estimated")
+    assert let_in.net_usd > 0
+    assert f"{UNMEASURED} fp8" in let_in.results[0].becomes
+
+
+def test_runs_stand_in_the_order_of_what_they_save_less_their_price(found: ExperimentReport) -> None:
+    worth = [run.net_usd for run in found.runs]
+    assert worth == sorted(worth, reverse=True)
+    for run in found.runs:
+        assert run.net_usd == run.expected_saving_usd_per_month - run.price_usd
+        assert run.expected_saving_usd_per_month == sum(result.saves_usd for result in run.results) / len(run.results)
+        assert run.chance_plan_changes == pytest.approx(
+            sum(result.probability for result in run.results if result.becomes)
+        )
+        assert run.results_left_out == 0
+
+
+def test_better_results_never_lead_to_dearer_plans(found: ExperimentReport) -> None:
+    for run in found.runs:
+        knowing = [result.knowing_usd for result in run.results]
+        assert knowing == sorted(knowing, key=lambda usd: usd or 0)
+
+
+def test_the_same_question_has_the_same_bytes(found: ExperimentReport, few: Catalogs) -> None:
+    assert as_json(experiment(asked(), few)) == as_json(found)
+
+
+def test_a_budget_that_allows_nothing_says_so(found: ExperimentReport, few: Catalogs) -> None:
+    none = experiment(asked(), few, budget_usd=0.5)
+    assert none.runs == []
+    assert [run.configuration for run in none.over_budget] == [run.configuration for run in found.runs]
+    text = rendered(experiment_answer(none, "FILE"), none, "text")
+    assert text.startswith("No run within $0.50 is expected to save its price; ")
+    assert "Over the budget of $0.50" in text
+    assert "How to run it" not in text
+
+
+def test_what_there_was_no_time_for_is_left_out_and_named(few: Catalogs) -> None:
+    cut = experiment(asked(), few, time_limit_s=0.001)
+    assert cut.monthly_cost_usd is not None
+    assert all(run.expected_saving_usd_per_month == 0 for run in cut.runs)
+    assert [run.results_left_out for run in cut.runs if run.in_plan] != [0]
+    assert any("time limit was reached" in line for line in cut.not_worked_out)
+    text = rendered(experiment_answer(cut, "FILE"), cut, "text")
+    assert "that could be worked out in time" in text
+
+
+def test_the_text_names_the_run_and_how_to_make_it(found: ExperimentReport) -> None:
+    text = rendered(experiment_answer(found, "FILE"), found, "text")
+    first = found.runs[0]
+    assert text.startswith(f"Measure first: {first.configuration}, for ${first.price_usd:,.2f}")
+    assert "vllm bench serve" in text
+    assert "would save nothing" in text
+    assert max(map(len, text.splitlines())) <= 120
+
+
+def test_what_the_plan_runs_is_written_by_benchmark(few: Catalogs) -> None:
+    own = experiment(asked(gpus={"allow": [MEASURED]}), few)
+    text = rendered(experiment_answer(own, "'my file.yaml'", " --catalogs mine"), own, "text")
+    assert "optimizer plan 'my file.yaml' --catalogs mine --format json --output plan.json" in text
+    assert "optimizer benchmark plan.json --tool vllm --output runs --catalogs mine" in text
+    (only,) = own.runs
+    assert (only.in_plan, only.at_todays_load) == (True, True)
+    assert only.chance_plan_too_small == pytest.approx(0.2)
+    assert "that the plan is too small has a chance of 20%" in text
+
+
+def test_the_command_answers_with_exit_code_0_though_nothing_is_worth_measuring(optimizer: Command) -> None:
+    said = optimizer("experiment", "ci-gate", "--format", "json", "--budget-usd", 5)
+    told = json.loads(said.out)
+    assert (said.code, said.err, told["outcome"]) == (0, "", "optimal")
+    assert [run["net_usd"] < "0" for run in told["runs"]] == [True]
+
+
+def test_without_a_plan_there_is_nothing_to_save(optimizer: Command) -> None:
+    said = optimizer("experiment", "infeasible-latency")
+    assert said.code == 3
+    assert said.out.startswith("infeasible-latency has no plan, so no measurement makes it cheaper")

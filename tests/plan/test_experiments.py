@@ -1,0 +1,245 @@
+"""What a benchmark run is worth: by brute force over every fleet, and what the run itself costs."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from functools import lru_cache
+from itertools import product
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from optimizer.base.clock import Clock
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.policy import Policy
+from optimizer.inputs.scenario.scenario import Scenario, Slo
+from optimizer.performance.candidates.options import limits_of, mix_of
+from optimizer.performance.candidates.predict import sustainable_rate
+from optimizer.performance.physics.constants import Calibration
+from optimizer.performance.physics.setup import Configuration, gather
+from optimizer.performance.uncertainty.evidence import Margins, margins, unmeasured
+from optimizer.performance.uncertainty.learning import margins_after_run
+from optimizer.plan.benchmark.runs import BenchmarkRun, runs_of
+from optimizer.plan.experiment.price import price_of
+from optimizer.plan.experiment.prospects import Prospects
+from optimizer.plan.experiment.trials import Trials, tried
+from optimizer.plan.question.asking import answered
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.readback.readback import read_back
+
+CARDS = {"l40s", "l40", "rtx6000ada"}
+RESULTS = (0.1, 0.3, 0.5, 0.7, 0.9)
+HOURS = 730
+NORMAL = NormalDist()
+MODEL, PRECISIONS = "llama-3.1-8b", ("fp8", "int8")
+CHAT = {
+    "name": "chat", "model": MODEL, "input_tokens": 1000, "output_tokens": 300, "unknown_quality": "accept",
+    "slo": {"ttft_ms": 3000, "tpot_ms": 60},
+}  # fmt: skip
+PLAIN = {
+    "simplicity_percent": 0, "engines": ["vllm"], "precisions": PRECISIONS, "kv_precisions": ["bf16"],
+}  # fmt: skip
+
+
+def asked(requests_per_second: float, **policy: Any) -> Scenario:
+    workload = CHAT | {"requests_per_second": requests_per_second}
+    return Scenario.model_validate({"name": "worth", "workloads": [workload], "policy": PLAIN | policy})
+
+
+@pytest.fixture(scope="module")
+def few(catalogs: Catalogs) -> Catalogs:
+    """Single cards of one seller, measured and not."""
+    secure = {f"secure-{gpu}" for gpu in CARDS}
+    offers = [o for o in catalogs.offers if o.provider == "runpod" and o.instance_type in secure and o.gpu_count == 1]
+    return replace(catalogs, offers=tuple(o for o in offers if o.pricing_term == "on_demand"))
+
+
+CASES = [(rate, speed) for rate in (3.0, 8.0, 21.0) for speed in ("avoid", "accept")]
+
+
+@pytest.fixture(scope="module")
+def worked_out(few: Catalogs) -> Callable[[float, str], tuple[Prospects, Trials]]:
+    """Each case once."""
+
+    def of(requests_per_second: float, speed: str) -> tuple[Prospects, Trials]:
+        prospects = prospects_of(asked(requests_per_second, unmeasured_performance=speed), few)
+        return prospects, tried(prospects)
+
+    return lru_cache(maxsize=None)(of)
+
+
+def prospects_of(scenario: Scenario, catalogs: Catalogs) -> Prospects:
+    answer = answered(Inquiry.of(scenario, catalogs))
+    return Prospects.of(answer.inquiry.beside_a_plan(Clock(), answer.complexity), answer, read_back(answer))
+
+
+class Way(NamedTuple):
+    """One configuration on the cheapest card of its kind."""
+
+    gpu: str
+    precision: str
+
+
+Rates = Mapping[Way, float]
+Fleet = Mapping[Way, int]
+
+
+class Oracle:
+    """Every fleet of single cards, counted; rates from the physics alone."""
+
+    def __init__(self, scenario: Scenario, catalogs: Catalogs) -> None:
+        self.scenario, self.catalogs = scenario, catalogs
+        self.usd = {
+            gpu: min(float(o.price_usd_per_hour) for o in catalogs.offers if o.gpu == gpu) * HOURS
+            for gpu in {o.gpu for o in catalogs.offers}
+        }
+        self.ways = [Way(gpu, precision) for gpu in sorted(self.usd) for precision in PRECISIONS]
+        self.today = {way: self.rate(way, None) for way in self.ways}
+
+    def rate(self, way: Way, result: float | None) -> float:
+        """Requests/s that one card may be sent: as planned today, or once a run had a result."""
+        configuration = Configuration("vllm", MODEL, way.gpu, way.precision, "bf16", 1, 1, "none")
+        workload, policy = self.scenario.workloads[0], self.scenario.policy
+        avoids = result is None and policy.unmeasured_performance == "avoid"
+        if avoids and unmeasured(self.catalogs, [configuration])[0]:
+            return 0.0
+        bound = margins(self.catalogs, [configuration], policy.confidence)
+        if result is not None:
+            bound = self.after(configuration, result)
+        limits = limits_of(workload, bound, np.zeros(1))
+        setup = gather(self.catalogs, [configuration])
+        mix = mix_of(workload, [0], np.ones(1))
+        return float(sustainable_rate(setup, mix, limits).rate_per_s[0]) * policy.max_utilization
+
+    def after(self, configuration: Configuration, result: float) -> Margins:
+        """A normal prior and a run with a normal error, worked out with precisions rather than shares."""
+        found = []
+        for metric in ("ttft", "tpot", "throughput"):
+            at_90 = float(getattr(margins(self.catalogs, [configuration], 0.9), metric)[0])
+            prior = (math.log(at_90) / NORMAL.inv_cdf(0.9)) ** -2
+            noise = Calibration.of(self.catalogs.calibration).lookup("repeat_noise", metric)
+            run = (noise / NORMAL.inv_cdf(0.95)) ** -2
+            # a run that shows y moves the belief to y · run / (prior + run); y varies by both deviations
+            shown = NORMAL.inv_cdf(result) * math.sqrt(1 / prior + 1 / run) * run / (prior + run)
+            left = NORMAL.inv_cdf(self.scenario.policy.confidence) / math.sqrt(prior + run)
+            found.append(np.array([math.exp(shown + left)]))
+        return Margins(*found)
+
+    def fleets(self, ways: Sequence[Way], rates: Rates) -> Iterator[tuple[float, Fleet]]:
+        """All that carry the demand and have no more of a card than carry it alone, with their month in USD."""
+        demand = self.scenario.workloads[0].requests_per_second or 0.0
+        for counts in product(*(range(math.ceil(demand / rates[way]) + 1) for way in ways)):
+            fleet = dict(zip(ways, counts, strict=True))
+            if sum(n * rates[way] for way, n in fleet.items()) >= demand:
+                yield sum(n * self.usd[way.gpu] for way, n in fleet.items()), fleet
+
+    def best(self, ways: Sequence[Way], rates: Rates) -> tuple[float, Fleet]:
+        """Of one card the faster way is as good as both."""
+        fastest = [max((w for w in ways if w.gpu == gpu), key=lambda w: rates[w]) for gpu in {w.gpu for w in ways}]
+        return min(self.fleets([way for way in sorted(fastest) if rates[way] > 0], rates), key=lambda pair: pair[0])
+
+    def saves(self, way: Way, plan: Fleet, usd: float) -> tuple[float, int, int]:
+        """A month on average, the results in which the plan changes, and those in which it was too small."""
+        demand = self.scenario.workloads[0].requests_per_second or 0.0
+        total, changes, small = 0.0, 0, 0
+        for result in RESULTS:
+            rates = {**self.today, way: self.rate(way, result)}
+            knowing, _ = self.best(self.ways, rates)
+            holds = sum(n * rates[own] for own, n in plan.items()) >= demand
+            blind = usd if holds else self.best(list(plan), rates)[0]
+            total += max(blind - knowing, 0.0)
+            small += not holds
+            changes += not holds or knowing < usd - 0.01
+        return total / len(RESULTS), changes, small
+
+
+@pytest.mark.parametrize(("requests_per_second", "speed"), CASES)
+def test_a_run_is_worth_what_brute_force_says(
+    requests_per_second: float, speed: str, few: Catalogs, worked_out: Callable[[float, str], tuple[Prospects, Trials]]
+) -> None:
+    prospects, found = worked_out(requests_per_second, speed)
+    oracle = Oracle(prospects.today.scenario, few)
+    usd = float(prospects.bought.monthly_cost_usd)
+    assert usd == pytest.approx(oracle.best(oracle.ways, oracle.today)[0])
+    plan = {Way(d.gpu, d.precision): d.replicas for d in prospects.bought.deployments}
+    by_way = {Way(trial.subject.gpu, trial.subject.precision): trial for trial in found.found}
+    assert set(plan) <= set(by_way)
+    for way in oracle.ways:
+        saves, changes, small = oracle.saves(way, plan, usd)
+        if way not in by_way:
+            assert saves == pytest.approx(0.0, abs=0.01)
+            continue
+        trial = by_way[way]
+        assert float(trial.expected_usd) == pytest.approx(saves, abs=0.02)
+        assert trial.chance_of_change == pytest.approx(changes / len(RESULTS))
+        assert trial.chance_too_small == pytest.approx(small / len(RESULTS))
+    assert found.left_usd == 0
+
+
+def test_those_cases_differ_enough_to_mean_something(
+    worked_out: Callable[[float, str], tuple[Prospects, Trials]],
+) -> None:
+    """A run that saves, one that finds the plan too small, one of which it depends."""
+    trials = [worked_out(*case)[1] for case in CASES]
+    every = [trial for each in trials for trial in each.found]
+    assert any(trial.chance_too_small > 0 for trial in every)
+    assert any(trial.expected_usd > 0 and not trial.in_plan for trial in every)
+    assert any(0 < trial.chance_of_change < 1 for trial in every)
+
+
+def test_where_more_of_the_same_keeps_no_promise_nothing_is_saved(few: Catalogs) -> None:
+    """One token in 14 ms is as fast as the card goes: were it slower than predicted, any number of them is too slow."""
+    scenario = asked(1.0)
+    swift = scenario.workloads[0].model_copy(update={"slo": Slo.model_validate({"ttft_ms": 3000, "tpot_ms": 14})})
+    prospects = prospects_of(scenario.model_copy(update={"workloads": (swift,)}), few)
+    (trial,) = [trial for trial in tried(prospects).found if trial.in_plan]
+    worst = trial.by_result[-1]
+    assert (worst.too_small, worst.blind_usd, worst.saved_usd) == (True, None, Decimal(0))
+    assert trial.chance_too_small == pytest.approx(0.2)
+
+
+def test_a_run_takes_as_much_doubt_away_as_it_adds_to_what_is_believed(few: Catalogs) -> None:
+    known = [Configuration("vllm", MODEL, gpu, "fp8", "bf16", 1, 1, "none") for gpu in sorted(CARDS)]
+    before = np.log(margins(few, known, 0.9).tpot)
+    left = np.log(margins_after_run(few, known, 0.9, 0.5).tpot)
+    moved = np.log(margins_after_run(few, known, 0.5, 0.9).tpot)
+    assert np.allclose(left**2 + moved**2, before**2)
+    assert np.all((left > 0) & (left < before))
+    assert np.allclose(margins_after_run(few, known, 0.5, 0.5).ttft, 1.0)
+
+
+@pytest.fixture(scope="module")
+def run(few: Catalogs) -> BenchmarkRun:
+    scenario = asked(3.0)
+    return runs_of(scenario, few, prospects_of(scenario, few).bought)[0]
+
+
+def _of(run: BenchmarkRun, **changes: object) -> BenchmarkRun:
+    return replace(run, d=run.d.model_copy(update=changes))
+
+
+def test_a_run_is_billed_from_its_start(run: BenchmarkRun, few: Catalogs) -> None:
+    policy = Policy.model_validate({"elastic": {"start_up_minutes": 30}})
+    long = replace(run, requests=math.ceil(run.rate_per_s * 3600))
+    price = price_of([long], policy, few)
+    assert price.hours == pytest.approx(1.5 + 20 / run.rate_per_s / 3600, rel=1e-3)
+    assert float(price.usd) == pytest.approx(price.hours * float(run.d.price_usd_per_hour), abs=0.01)
+
+
+def test_a_run_pays_the_least_time_that_is_billed_for_every_instance(run: BenchmarkRun, few: Catalogs) -> None:
+    spread = _of(run, gpus_per_replica=16, gpus_per_instance=8)
+    price = price_of([spread], Policy.model_validate({"elastic": {"minimum_billing_hours": 24}}), few)
+    assert (price.hours, price.instances) == (24.0, 2)
+    assert price.usd == 48 * run.d.price_usd_per_hour
+
+
+def test_what_is_committed_to_is_rented_on_demand_where_that_is_sold(run: BenchmarkRun, few: Catalogs) -> None:
+    committed = {"pricing_term": "reserved_1y", "commitment_months": 12, "price_usd_per_hour": Decimal("0.1")}
+    price = price_of([_of(run, **committed)], Policy(), few)
+    assert (price.pricing_term, price.hours) == ("on_demand", 1.0)
+    assert price.usd == pytest.approx(run.d.price_usd_per_hour, abs=Decimal("0.005"))
+    elsewhere = price_of([_of(run, provider="nobody", **committed)], Policy(), few)
+    assert (elsewhere.pricing_term, elsewhere.usd) == ("reserved_1y", Decimal("876.00"))
