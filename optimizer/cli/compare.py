@@ -35,7 +35,7 @@ class SheetFormat(StrEnum):
     XLSX = "xlsx"
 
 
-FORMAT_HELP = "How to write the result; xlsx needs --output and pip install 'llm-deployment-optimizer\\[sheet]'."
+FORMAT_HELP = "How to write the result; xlsx needs --output and pip install '.\\[sheet]'."
 
 
 def compare(

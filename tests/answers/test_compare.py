@@ -20,7 +20,7 @@ from support.tables import SOURCES
 from optimizer import load_scenario
 from optimizer.answers.compare.compare import compare
 from optimizer.answers.compare.lines import bill_lines
-from optimizer.answers.compare.types import Comparison
+from optimizer.answers.compare.types import Comparison, StoppedBy
 from optimizer.answers.tried import confirmed_answer
 from optimizer.base.errors import InputError
 from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
@@ -215,3 +215,24 @@ def test_the_command_writes_every_form_and_a_chart(optimizer: Command, tmp_path:
     refused = optimizer("compare", "ci-gate", "--by", "provider", "--chart", str(tmp_path / "costs.png"))
     assert refused.code == 2
     assert "known: .svg" in refused.err
+
+
+def test_each_precision_is_stopped_by_its_own_reason() -> None:
+    answer = Comparison.model_validate_json((GOLDEN / "providers.json").read_text(encoding="utf-8"))
+    some = next(row for row in answer.choices if row.verdict == "fails")
+    rows = [
+        some.model_copy(
+            update={
+                "choice": name,
+                "stopped_by": [StoppedBy(requirement="workloads[chat].min_quality", text=f"keeps {kept}")],
+            }
+        )
+        for name, kept in (("fp4", 0.96), ("int4", 0.97))
+    ]
+    for by, lines in {
+        "precision": ("fp4: keeps 0.96", "int4: keeps 0.97"),
+        "gpu": ("fp4, int4: keeps 0.96 (fp4)",),
+    }.items():
+        written = compare_answer(answer.model_copy(update={"by": by, "choices": rows}))
+        (section,) = (each for each in written.sections if each.title.startswith("What cannot comply"))
+        assert section.lines == lines

@@ -171,7 +171,13 @@ def refuse_nothing(file: Path, imported: ImportedPrices) -> None:
     """
     if not imported.offers:
         raise InputError(
-            Finding(str(file), item.first_line, item.about, f"{item.reason} ({item.rows:,} prices)", item.hint)
+            Finding(
+                str(file),
+                item.first_line,
+                item.about,
+                f"{item.reason} ({item.rows:,} {'price' if item.rows == 1 else 'prices'})",
+                item.hint,
+            )
             for item in imported.left_out
         )
 

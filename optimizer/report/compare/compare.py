@@ -9,7 +9,7 @@ from typing import Final
 
 from optimizer.answers.compare.types import BillLine, Compared, Comparison, HostingFacts, OwnedCost, Unit, Verdict
 from optimizer.base.figures import figure
-from optimizer.report.layout.amounts import change, money, percent
+from optimizer.report.layout.amounts import change, money, percent, plural
 from optimizer.report.layout.cells import csv_cell
 from optimizer.report.layout.columns import Cell, table_of
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
@@ -194,11 +194,15 @@ def _not_admitted(answer: Comparison, most: int) -> Section:
 
 
 def _failing(answer: Comparison) -> Section:
-    """Choices by the first requirement that stops them, with the words of the first of each group."""
+    """Choices by the first requirement that stops them, with the words of the first of each group.
+
+    Precisions are few, and each keeps another quality: every one of them has its own words.
+    """
     rows = sorted(_of(answer, "fails"), key=lambda row: (_first_obstacle(row), row.choice))
     lines = []
-    for obstacle, group in groupby(rows, key=_first_obstacle):
+    for _, group in groupby(rows, key=lambda row: row.choice if answer.by == "precision" else _first_obstacle(row)):
         first, *others = group
+        obstacle = _first_obstacle(first)
         names = _some_names([first.choice, *(row.choice for row in others)])
         reason = first.stopped_by[0].text if first.stopped_by else "no plan meets the scenario"
         which = f" ({first.choice})" if others else ""
@@ -272,7 +276,8 @@ def _owned(item: OwnedCost) -> str:
 def _basis(answer: Comparison) -> Section:
     rows = [row for row in answer.choices if row.rank is not None]
     proven = sum(row.outcome == "optimal" for row in rows)
-    lines = [f"{proven} of {len(rows)} plans are proven optimal under their choice"] if rows else []
+    found = f"{proven} of {len(rows)} {plural('plan', len(rows))}"
+    lines = [f"proven optimal, each under its own choice: {found}"] if rows else []
     estimated = [row.choice for row in rows if row.performance == "estimated"]
     lines += [f"nobody measured hardware in the plans of {_some_names(estimated)}"] if estimated else []
     as_of = f"prices and facts as of {answer.catalog_as_of.isoformat()}"

@@ -77,10 +77,16 @@ def causes_table(causes: Iterable[Cause]) -> Table:
         {
             "cause": lambda cause: " + ".join((cause.cause, *cause.together_with)),
             ">a month": "{change_usd:change}",
-            ">share": lambda cause: "" if cause.share_percent is None else f"{cause.share_percent:.0f} %",
+            ">share": _share,
             "what happened": "{text}",
         },
     )
+
+
+def _share(cause: Cause) -> str:
+    """Of the whole difference; below zero where it works against that."""
+    share = cause.share_percent
+    return "" if share is None else f"{'−' if share < 0 else ''}{abs(share):.0f} %"
 
 
 def scenarios_table(report: GateReport) -> Table:
