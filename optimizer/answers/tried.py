@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from optimizer.base.clock import Clock
+from optimizer.base.clock import Clock, LimitReached
 from optimizer.performance.candidates.lowering import LoweredRate, others_lowered
 from optimizer.plan.question.asking import answered
 from optimizer.plan.question.inquiry import Answer, Inquiry
@@ -62,9 +62,11 @@ def tried(asked: Inquiry, answer: Answer, clock: Clock) -> SimulatedPlan:
     while found.holds is not True and len(rounds) < MOST_ROUNDS:
         # another plan would be lowered elsewhere: only a proven one leads to the same next one every time
         ended = ended and answer.proven and not clock.expired
-        if clock.expired:
+        try:
+            held = held_rates(asked.scenario, asked.catalogs, bought, found, answer.inquiry.lowered, clock)
+        except LimitReached:
+            ended = False
             break
-        held = held_rates(asked.scenario, asked.catalogs, bought, found, answer.inquiry.lowered)
         if not held:
             break
         lowered = (*answer.inquiry.lowered, *lowered_rates(held))

@@ -107,10 +107,10 @@ def _how(run: ExperimentRun, asked: str, own: str) -> Iterator[str]:
     yield f"{run.load}: if it keeps {run.limits}, {run.decides}"
     yield f"{rented} for {figure(run.hours)} {plural('hour', 1 if run.hours == 1 else 2)}, {money(run.price_usd)}"
     if run.in_plan and run.at_todays_load:
-        yield f"optimizer plan {asked}{own} --format json --output plan.json"
-        yield f"optimizer benchmark plan.json --tool vllm --output runs{own}"
+        yield f"`optimizer plan {asked}{own} --format json --output plan.json`"
+        yield f"`optimizer benchmark plan.json --tool vllm --output runs{own}`"
     else:
-        yield run.command
+        yield f"`{run.command}`"
 
 
 def _over(found: ExperimentReport) -> Iterator[str]:

@@ -93,7 +93,9 @@ def test_the_text_names_the_run_and_how_to_make_it(found: ExperimentReport) -> N
     text = rendered(experiment_answer(found, "FILE"), found, "text")
     first = found.runs[0]
     assert text.startswith(f"Measure first: {first.configuration}, for ${first.price_usd:,.2f}")
-    assert "vllm bench serve" in text
+    assert "`vllm bench serve" in text
+    markdown = rendered(experiment_answer(found, "FILE"), found, "markdown")
+    assert f"- `{first.command}`" in markdown
     assert "would save nothing" in text
     assert max(map(len, text.splitlines())) <= 120
 

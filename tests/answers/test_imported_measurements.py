@@ -102,6 +102,12 @@ def test_an_option_never_overrules_a_file(told: dict[str, Any], problem: str, ca
     assert problem in str(error.value)
 
 
+def test_gpus_must_be_a_whole_number_of_replicas(catalogs: Catalogs, tmp_path: Path) -> None:
+    uneven = written(VLLM, lambda content: content.update(tp="3", num_gpus="8"), tmp_path)
+    with pytest.raises(InputError, match="8 GPUs are no whole number of replicas of 3"):
+        import_measurements([uneven], catalogs, {})
+
+
 def test_an_option_says_what_a_name_in_the_file_stands_for(catalogs: Catalogs, tmp_path: Path) -> None:
     path = written(VLLM, lambda content: content.update(model_id="./tok", gpu="NVIDIA L40S"), tmp_path)
     with pytest.raises(InputError, match=r"its model './tok' is not known"):

@@ -9,7 +9,7 @@ import pytest
 
 from optimizer import optimize
 from optimizer.answers.certificate import certificate_of, checks_of
-from optimizer.base.clock import Clock
+from optimizer.base.clock import Clock, LimitReached
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.lowering import Kin, LoweredRate, kin_of, others_lowered
@@ -80,7 +80,7 @@ def test_where_a_replica_may_be_lost_the_others_hold_all_that_is_counted_on(cata
     fleet = by_formulas(scenario, catalogs)
     found = confirmed(scenario, catalogs, fleet)
     assert found.holds is not True
-    ((free,), (sure,)) = (held_rates(each, catalogs, fleet, found, ()) for each in (scenario, spare))
+    ((free,), (sure,)) = (held_rates(each, catalogs, fleet, found, (), Clock()) for each in (scenario, spare))
     assert sure.held_requests_per_second == free.held_requests_per_second
     assert sure.counted_share == pytest.approx(free.counted_share * scenario.policy.max_utilization, abs=2e-4)
 
@@ -196,3 +196,10 @@ def test_assumed_arrivals_are_told_apart_from_those_that_were_said(catalogs: Cat
 def test_arrivals_are_said_in_one_way(arrivals: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="arrivals"):
         question("l4", 5, arrivals=arrivals)
+
+
+def test_rates_are_not_looked_for_beyond_a_limit(catalogs: Catalogs) -> None:
+    scenario = question("l40s", 12, slo=TIGHT)
+    fleet = by_formulas(scenario, catalogs)
+    with pytest.raises(LimitReached, match="time limit"):
+        held_rates(scenario, catalogs, fleet, confirmed(scenario, catalogs, fleet), (), Clock(0.0))

@@ -121,6 +121,9 @@ def _gpu_count(facts: Mapping[str, Any], attention_dp: bool | None) -> tuple[int
     if stated < by_degrees:
         problem = f"{stated} GPUs are fewer than its degrees of parallelism take: {by_degrees}"
         return stated, (Flaw(problem, "mend the labels of the run"),)
+    if stated % by_degrees:
+        problem = f"{stated} GPUs are no whole number of replicas of {by_degrees}"
+        return stated, (Flaw(problem, "mend the labels of the run"),)
     return stated, ()
 
 

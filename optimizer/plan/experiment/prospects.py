@@ -115,8 +115,9 @@ class Prospects:
 
     def asked(self, wanted: Collection[Subject], result: int) -> Inquiry:
         """Today's question were runs of some subjects to have a result."""
-        triples = zip(self.today.options, self.measured[result], self.subjects, strict=True)
-        options = tuple(partly(own, other, rows_of(names, wanted)) for own, other, names in triples)
+        rows = [rows_of(names, wanted) for names in self.subjects]
+        triples = zip(self.today.options, self.measured[result], rows, strict=True)
+        options = tuple(partly(own, other, mine) if mine.any() else own for own, other, mine in triples)
         return replace(self.today, options=options)
 
     def prospect(self, subject: Subject, result: int) -> Prospect:
@@ -169,6 +170,7 @@ class Prospects:
         pairs = [
             (_rates(own.pools), _rates(other.pools))
             for own, other in zip(self.today.options, asked.options, strict=True)
+            if own is not other
         ]
         return any((after > now).any() for now, after in pairs), any((after < now).any() for now, after in pairs)
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final
 
+from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.figures import figure
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Policy, Scenario
@@ -25,7 +26,12 @@ DIGITS: Final = 4
 
 
 def held_rates(
-    scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet, found: Simulation, known: Sequence[LoweredRate]
+    scenario: Scenario,
+    catalogs: Catalogs,
+    fleet: PlannedFleet,
+    found: Simulation,
+    known: Sequence[LoweredRate],
+    clock: Clock,
 ) -> list[HeldRate]:
     """What each deployment holds alone, of workloads of which a promise is broken or undecided.
 
@@ -38,6 +44,10 @@ def held_rates(
         fleet: The plan.
         found: What simulated requests say of it.
         known: What was lowered before.
+        clock: Of the whole question.
+
+    Raises:
+        LimitReached: A limit of the clock came before the end.
     """
     claim = Claim(scenario, catalogs, fleet)
     before = {(each.workload, each.kin): each.counted_share for each in known}
@@ -46,7 +56,7 @@ def held_rates(
     for service in services(claim, scenario.policy.confidence):
         if service.workload.name not in doubtful:
             continue
-        for own, held in _held_alone(claim, service, before):
+        for own, held in _held_alone(claim, service, before, clock):
             least[own] = min(held, least.get(own, held), key=attrgetter("counted_share"))
     return list(least.values())
 
@@ -68,12 +78,12 @@ def lowered_in(found: Simulation) -> tuple[LoweredRate, ...]:
 
 
 def _held_alone(
-    claim: Claim, service: ServedWorkload, before: Mapping[tuple[str, Kin | None], float]
+    claim: Claim, service: ServedWorkload, before: Mapping[tuple[str, Kin | None], float], clock: Clock
 ) -> Iterator[tuple[tuple[str, Kin], HeldRate]]:
     """The deployments of a workload that do not hold what they are sent."""
     offers = {id(d): offer for d, _, offer in claim.placed}
     for number, d in enumerate(service.deployments):
-        of_sent = _largest_share(service, number)
+        of_sent = _largest_share(service, number, clock)
         if of_sent == 1:
             continue
         own = service.workload.name, kin_of(configuration(d, offers[id(d)]))
@@ -89,12 +99,14 @@ def _highest_load(policy: Policy) -> float:
     return 1.0 if policy.losses or policy.spare_replicas else policy.max_utilization
 
 
-def _largest_share(service: ServedWorkload, number: int) -> float:
+def _largest_share(service: ServedWorkload, number: int, clock: Clock) -> float:
     """Of what a deployment is sent, the most that it holds alone, from below; 1 where it holds all of it."""
     if len(service.deployments) > 1 and holds_alone(service.one_at(number, 1.0), TRIED_REQUESTS):
         return 1.0
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
+        if (limit := clock.reached) is not None:
+            raise LimitReached(limit)
         middle = (low + high) / 2
         if holds_alone(service.one_at(number, middle), TRIED_REQUESTS):
             low = middle
