@@ -44,10 +44,10 @@ PRICE_RULES: Final = (
     ("answers/catalog/importing.py", "if first != name:", "if False:"),
     ("answers/catalog/importing.py", "if problem := unseen(name):", "if problem := '':"),
     ("answers/catalog/importing.py", "if scripts := mixed_scripts(name):", "if scripts := '':"),
-    ("answers/gate/rules.py", "found += _odd(case, catalogs)", "found += []"),
-    ("answers/gate/rules.py", "*_missing(case, catalogs, limits), ", ""),
-    ("answers/gate/rules.py", "*_zero(case, catalogs, limits), ", ""),
-    ("answers/gate/rules.py", "*_expired(case, catalogs, limits)", ""),
+    ("answers/gate/rules/demands.py", "found += _odd(case, catalogs)", "found += []"),
+    ("answers/gate/rules/demands.py", "*_missing(case, catalogs, limits), ", ""),
+    ("answers/gate/rules/demands.py", "*_zero(case, catalogs, limits), ", ""),
+    ("answers/gate/rules/demands.py", "*_expired(case, catalogs, limits)", ""),
 )
 """File of the package, what stands there, and what stands there without the rule."""
 

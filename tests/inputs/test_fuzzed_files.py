@@ -55,3 +55,12 @@ def test_a_heading_of_thousands_of_signs_is_not_quoted_whole(readers: Any, tmp_p
     with pytest.raises(InputError) as caught:
         readers.READERS["catalog"].read(path)
     assert all(len(str(finding)) < 6000 for finding in caught.value.findings)
+
+
+def test_our_own_checks_stand_where_the_campaign_takes_them_out(readers: Any) -> None:
+    del readers
+    checks = __import__("fuzz.checks").checks
+    mutants = [*checks.price_mutants(), *checks.verification_mutants()]
+    assert len(mutants) > 100
+    for mutant in mutants:
+        compile(mutant.text, mutant.file, "exec")
