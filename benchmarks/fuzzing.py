@@ -94,9 +94,9 @@ def checks(kind: str, numbers: range, folder: Path) -> bool:
     for mutant in chosen:
         lives = survives(mutant, folder)
         survivors += lives
-        verdict = "no test fails without" if lives else "missed by a test:"
+        verdict = "no test fails without" if lives else "a test fails without"
         print(f"{mutant.file}:{mutant.line}: {verdict} {mutant.what}", flush=True)
-    print(f"{len(chosen)} checks taken out in turn, {len(chosen) - survivors} missed by a test")
+    print(f"{len(chosen)} checks taken out in turn, {len(chosen) - survivors} held in place by a test")
     return not survivors
 
 
