@@ -28,7 +28,7 @@ def readers(monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.parametrize("name", READERS)
 def test_files_are_read_or_refused(name: str, readers: Any, tmp_path: Path) -> None:
     assert list(readers.READERS) == READERS
-    found = list(readers.campaign([name], 0, INPUTS, tmp_path))
+    found = list(readers.campaign([name], range(INPUTS), tmp_path))
     assert not [each for each in found if each.outcome not in ("read", "refused")]
     assert {each.outcome for each in found} == {"read", "refused"}
 
@@ -55,3 +55,12 @@ def test_a_heading_of_thousands_of_signs_is_not_quoted_whole(readers: Any, tmp_p
     with pytest.raises(InputError) as caught:
         readers.READERS["catalog"].read(path)
     assert all(len(str(finding)) < 6000 for finding in caught.value.findings)
+
+
+def test_our_own_checks_stand_where_the_campaign_takes_them_out(readers: Any) -> None:
+    del readers
+    checks = __import__("fuzz.checks").checks
+    mutants = [*checks.price_mutants(), *checks.verification_mutants()]
+    assert len(mutants) > 100
+    for mutant in mutants:
+        compile(mutant.text, mutant.file, "exec")
