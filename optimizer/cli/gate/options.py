@@ -8,6 +8,9 @@ from typing import Annotated
 
 import typer
 
+MOST = 10**12
+"""US dollars or percent, as in guardrails: more is a slip."""
+
 
 def _amount(text: str) -> Decimal:
     """Money or a percentage as written on the command line."""
@@ -15,8 +18,8 @@ def _amount(text: str) -> Decimal:
         amount = Decimal(text)
     except InvalidOperation as error:
         raise typer.BadParameter(f"'{text}' is not a number") from error
-    if not amount.is_finite() or amount < 0:
-        raise typer.BadParameter(f"'{text}' is not a finite number of at least 0")
+    if not amount.is_finite() or not 0 <= amount <= MOST:
+        raise typer.BadParameter(f"'{text}' is not a finite number of at least 0 and at most {MOST}")
     return amount
 
 
