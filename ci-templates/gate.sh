@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What a pipeline does for a change: plans the scenarios of the base commit, plans those of the checkout, and compares.
 # Run it in the repository's root; the base commit must be in the clone (fetch-depth: 0). Reads from the environment:
-#   GATE_SCENARIOS  scenario files and folders, separated by spaces
+#   GATE_SCENARIOS  scenario files and folders, separated by spaces or line breaks
 #   GATE_BASE       the commit to compare with; empty: nothing to compare, limits on increase are not judged
 #   GATE_CATALOGS   folder of own catalog files, if any
 #   GATE_OUTPUT     folder for gate.json, gate.xml, gate.sarif and comment.md (what does not fit: comment.rest.md)
@@ -11,7 +11,8 @@
 set -euo pipefail
 
 scenarios=()
-read -r -a scenarios <<<"${GATE_SCENARIOS:?scenario files or folders}"
+# over all lines: a YAML block has several
+read -r -d '' -a scenarios <<<"${GATE_SCENARIOS:?scenario files or folders}" || true
 catalogs="${GATE_CATALOGS:-}"
 mkdir -p "${GATE_OUTPUT:?folder for the results}"
 output="$(cd "$GATE_OUTPUT" && pwd)"

@@ -183,6 +183,7 @@ def test_several_scenarios_are_held_to_their_total(small: Catalogs, tmp_path: Pa
     told = [each.text for each in report.warnings]
     assert any(text.startswith("three was removed; ") for text in told)
     assert any(text.startswith("two is new, ") for text in told)
+    assert not any(".json" in text for text in told)
     assert any(row[0] == "three" and "removed" in row for row in scenarios_table(report).rows)
     alone = gate(files, small, GateLimits(max_increase_usd=Decimal(364)), before[:1])
     assert rules(alone) == ["max_increase_usd"]
