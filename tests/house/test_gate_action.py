@@ -212,6 +212,18 @@ def test_the_script_reads_scenarios_of_several_lines(tmp_path: Path) -> None:
     assert first == ["gate", "one.yaml", "two.yaml", "three.yaml"]
 
 
+def test_a_named_gate_has_a_comment_of_its_own(tmp_path: Path) -> None:
+    environment = called(tmp_path, "optimizer") | {"GATE_SCENARIOS": "one.yaml", "GATE_OUTPUT": str(tmp_path)}
+    for name, first in (("search", "<!-- optimizer-gate search -->"), ("", "<!-- optimizer-gate -->")):
+        (tmp_path / "comment.md").write_text("<!-- optimizer-gate -->\n\n### kept\n")
+        call = subprocess.run(
+            [SCRIPT], cwd=tmp_path, env=environment | {"GATE_NAME": name}, check=True, capture_output=True, text=True
+        )
+        assert call.stdout == (tmp_path / "comment.md").read_text() == f"{first}\n\n### kept\n"
+    wrong = subprocess.run([SCRIPT], cwd=tmp_path, env=environment | {"GATE_NAME": "a --> b"}, check=False)
+    assert wrong.returncode == 2
+
+
 def test_the_action_reads_options_of_several_lines(tmp_path: Path) -> None:
     steps = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]
     (step,) = (step for step in steps if step.get("name") == "Gate")
@@ -318,17 +330,20 @@ BITBUCKET = {
 
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("changed", [True, False])
+@pytest.mark.parametrize("name", ["", "search"])
 @pytest.mark.parametrize("host", ["azure", "bitbucket"])
 def test_templates_update_their_comment(
-    host: str, changed: bool, known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    host: str, name: str, changed: bool, known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An existing one always, a new one only where something changed."""
     code = commenting(f"{host}-pipelines.yml", "python - <<'PY'\n" if host == "azure" else "python3 - <<'PY'\n")
     folder = tmp_path / ("." if host == "azure" else "cost-gate/test-results")
     folder.mkdir(parents=True, exist_ok=True)
     mark = "" if changed else "<!-- nothing changed -->\n"
-    (folder / "comment.md").write_text(f"<!-- optimizer-gate -->\n{mark}\n### Gate kept\n\n<details>x</details>\n")
-    ours = "<!-- optimizer-gate -->" if host == "azure" else "[//]: # (optimizer-gate)"
+    gate = f"optimizer-gate {name}".strip()
+    (folder / "comment.md").write_text(f"<!-- {gate} -->\n{mark}\n### Gate kept\n\n<details>x</details>\n")
+    ours = f"<!-- {gate} -->" if host == "azure" else f"[//]: # ({gate})"
+    monkeypatch.setenv("GATE_NAME", name)
     one = {"id": 7, "content": f"{ours} older" if host == "azure" else {"raw": f"{ours} older"}}
     listed = {"value": [{"id": 3, "comments": [one] if known else []}], "values": [one] if known else []}
     calls: list[tuple[str, str]] = []
@@ -341,8 +356,8 @@ def test_templates_update_their_comment(
 
     monkeypatch.setattr(urllib.request, "urlopen", answer)
     monkeypatch.chdir(tmp_path)
-    for name, value in (AZURE if host == "azure" else BITBUCKET).items():
-        monkeypatch.setenv(name, value)
+    for variable, value in (AZURE if host == "azure" else BITBUCKET).items():
+        monkeypatch.setenv(variable, value)
     exec(compile(code, host, "exec"), {})
     written = {"azure": "PATCH", "bitbucket": "PUT"}[host] if known else "POST"
     assert [method for method, _ in calls] == ([written] if known or changed else [])
