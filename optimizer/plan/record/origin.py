@@ -49,15 +49,24 @@ class PlanInputs(Strict):
 
 def inputs_of(scenario: Scenario, catalogs: Catalogs) -> PlanInputs:
     """The inputs as a plan on them records them."""
-    content = scenario.model_dump(mode="json", exclude_defaults=True, exclude=set(NO_MATTER))
+    content = scenario_content(scenario)
     return PlanInputs(
-        program=VERSION,
-        scenario_sha256=content_sha256(content),
-        prices_sha256=content_sha256(_prices(catalogs)),
-        catalog_sha256=content_sha256(_known(catalogs)),
-        calibration_sha256=content_sha256(_rows(catalogs.calibration)),
-        scenario=content,
+        program=VERSION, scenario_sha256=content_sha256(content), scenario=content, **catalogs_sha256(catalogs)
     )
+
+
+def scenario_content(scenario: Scenario) -> dict[str, JsonValue]:
+    """A scenario as plans record it."""
+    return scenario.model_dump(mode="json", exclude_defaults=True, exclude=set(NO_MATTER))
+
+
+def catalogs_sha256(catalogs: Catalogs) -> dict[str, str]:
+    """The hashes of everything that is known, by their names in the record."""
+    return {
+        "prices_sha256": content_sha256(_prices(catalogs)),
+        "catalog_sha256": content_sha256(_known(catalogs)),
+        "calibration_sha256": content_sha256(_rows(catalogs.calibration)),
+    }
 
 
 def content_sha256(content: object) -> str:
