@@ -4,7 +4,9 @@
 #   GATE_SCENARIOS  scenario files and folders, separated by spaces
 #   GATE_BASE       the commit to compare with; empty: nothing to compare, limits on increase are not judged
 #   GATE_CATALOGS   folder of own catalog files, if any
-#   GATE_OUTPUT     folder for gate.json, gate.xml, gate.sarif and comment.md
+#   GATE_OUTPUT     folder for gate.json, gate.xml, gate.sarif and comment.md (what does not fit: comment.rest.md)
+#   GATE_RUN_URL    where this run can be looked at, if anywhere; the comment links it
+#   GATE_HISTORY    a CSV file that the verdict is added to, if any; keep it between runs
 # and hands its arguments to `optimizer gate`. Its exit code is that of the gate. However it ends, the outputs say so.
 set -euo pipefail
 
@@ -46,7 +48,7 @@ plan_base() {
             0 | 3 | 4) ;;
             2) echo "the base's ${file#"$base"/} cannot be planned; nothing to compare it with" >&2 ;;
             *)
-                not_evaluated "the base's ${file#"$base"/} could not be planned (exit code $code)"
+                not_evaluated "the base's ${file#"$base"/} could not be planned (exit code $code)" "${remember[@]}"
                 exit "$code"
                 ;;
         esac
@@ -55,10 +57,13 @@ plan_base() {
 
 options=(--junit "$output/gate.xml" --sarif "$output/gate.sarif" --comment "$output/comment.md")
 options+=(--format json --output "$output/gate.json" --quiet)
+[[ -n "${GATE_RUN_URL:-}" ]] && options+=(--run-url "$GATE_RUN_URL")
+remember=()
+[[ -n "${GATE_HISTORY:-}" ]] && remember=(--history "$GATE_HISTORY")
 
 # Writes every output without a verdict, and shows the comment.
 not_evaluated() {
-    optimizer gate "${scenarios[@]}" "${options[@]}" --not-evaluated "$1" || true
+    optimizer gate "${scenarios[@]}" "${options[@]}" "${@:2}" --not-evaluated "$1" || true
     shown
 }
 
@@ -73,7 +78,7 @@ not_evaluated "the gate did not run to its end; the log of this job says more" >
 if [[ -n "${GATE_BASE:-}" ]]; then
     if ! git cat-file -e "$GATE_BASE^{commit}" 2>/dev/null; then
         not_evaluated "the base commit $GATE_BASE is not in this clone; check out with its history (GitHub: fetch-depth: 0, \
-GitLab: GIT_DEPTH: \"0\"); after a forced push the commit before is gone for good: name another base"
+GitLab: GIT_DEPTH: \"0\"); after a forced push the commit before is gone for good: name another base" "${remember[@]}"
         exit 2
     fi
     git worktree add --quiet --detach "$base" "$GATE_BASE"
@@ -84,6 +89,6 @@ GitLab: GIT_DEPTH: \"0\"); after a forced push the commit before is gone for goo
 fi
 
 code=0
-optimizer gate "${scenarios[@]}" "${options[@]}" "$@" || code=$?
+optimizer gate "${scenarios[@]}" "${options[@]}" "${remember[@]}" "$@" || code=$?
 shown
 exit "$code"

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from optimizer.answers.gate.gate import gate
     from optimizer.answers.gate.pin import Pin, pinned
     from optimizer.answers.gate.reading import read_baselines
-    from optimizer.answers.gate.rules import GateLimits
+    from optimizer.answers.gate.rules.demands import GateLimits
     from optimizer.answers.gate.types import GateReport
     from optimizer.answers.lifecycle.lifecycle import lifecycle
     from optimizer.answers.lifecycle.types import LifecycleReport

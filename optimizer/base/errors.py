@@ -9,6 +9,10 @@ OptimizerError
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
+
+SHOWN_CHARACTERS: Final = 2000
+"""Of a field or a problem in a message."""
 
 
 @dataclass(frozen=True, order=True)
@@ -31,9 +35,14 @@ class Finding:
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}" if self.line else self.file
-        field = f" {self.field}:" if self.field else ""
+        field = f" {_short(self.field)}:" if self.field else ""
         hint = f" ({self.hint})" if self.hint else ""
-        return f"{where}:{field} {self.problem}{hint}"
+        return f"{where}:{field} {_short(self.problem)}{hint}"
+
+
+def _short(text: str) -> str:
+    """A text that may quote an input, cut where nobody reads on."""
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
 
 
 class OptimizerError(Exception):

@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from optimizer.answers.gate.not_evaluated import not_evaluated as not_evaluated
     from optimizer.answers.gate.pin import pinned as pinned
     from optimizer.answers.gate.reading import read_baselines as read_baselines
-    from optimizer.answers.gate.rules import GateLimits as GateLimits
+    from optimizer.answers.gate.rules.demands import GateLimits as GateLimits
+    from optimizer.answers.gate.rules.guardrails import read_guardrails as read_guardrails
     from optimizer.answers.gate.types import GateReport as GateReport
     from optimizer.answers.lifecycle.lifecycle import lifecycle as lifecycle
     from optimizer.answers.lifecycle.lifecycle import phase_of as phase_of
@@ -131,6 +132,8 @@ if TYPE_CHECKING:
     from optimizer.report.export import schema as schema
     from optimizer.report.gate.comment import gate_comment as gate_comment
     from optimizer.report.gate.gate import gate_answer as gate_answer
+    from optimizer.report.gate.history import appended as appended
+    from optimizer.report.gate.history import check_history as check_history
     from optimizer.report.gate.junit import gate_junit as gate_junit
     from optimizer.report.gate.sarif import gate_sarif as gate_sarif
     from optimizer.report.layout.elements import WrittenAnswer as WrittenAnswer

@@ -35,7 +35,7 @@ class SheetFormat(StrEnum):
     XLSX = "xlsx"
 
 
-FORMAT_HELP = "How to write the result; xlsx needs --output and pip install '.[sheet]'."
+FORMAT_HELP = "How to write the result; xlsx needs --output and pip install '.\\[sheet]'."
 
 
 def compare(
@@ -93,5 +93,14 @@ def _rendered(answer: "calls.Comparison", form: SheetFormat, top: int | None) ->
     if form is SheetFormat.CSV:
         return calls.compare_csv(answer, top)
     if form is SheetFormat.HTML:
-        return calls.compare_html(answer, top)
+        return calls.compare_html(answer, top, _chart_if_it_can_be_drawn(answer, top))
     return calls.rendered(calls.compare_answer(answer, top), answer, form.value)
+
+
+def _chart_if_it_can_be_drawn(answer: "calls.Comparison", top: int | None) -> str:
+    """The page holds all figures without it, so that it is written all the same."""
+    try:
+        return calls.compare_chart(answer, top or names.MOST_SHOWN)
+    except InputError as error:
+        typer.echo(f"the page has no chart: {error}", err=True)
+        return ""

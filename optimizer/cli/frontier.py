@@ -20,7 +20,10 @@ from optimizer.cli.options import (
 )
 from optimizer.cli.question import question
 
-SWEEP_HELP = f"FIELD=A:B:N with FIELD one of {', '.join(names.SWEEPABLE)}, or WORKLOAD.FIELD; twice for a grid."
+# the help is Rich markup, in which :B: is a picture; a mark between keeps the letters
+SWEEP_HELP = (
+    f"FIELD=A:[not bold]B[/]:N with FIELD one of {', '.join(names.SWEEPABLE)}, or WORKLOAD.FIELD; twice for a grid."
+)
 
 
 def frontier(

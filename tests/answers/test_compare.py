@@ -6,17 +6,21 @@ import json
 import xml.etree.ElementTree as ElementTree
 import zipfile
 from decimal import Decimal
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 from support.command import Command
+from support.gate_cases import scenario as small
+from support.gate_cases import world
 from support.paths import TESTS
 from support.scenarios import with_policy
 from support.tables import SOURCES
 
 from optimizer import load_scenario
 from optimizer.answers.compare.compare import compare
-from optimizer.answers.compare.types import Comparison
+from optimizer.answers.compare.lines import bill_lines
+from optimizer.answers.compare.types import Comparison, StoppedBy
 from optimizer.answers.tried import confirmed_answer
 from optimizer.base.errors import InputError
 from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
@@ -27,6 +31,7 @@ from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.readback.summary import summarized
+from optimizer.plan.record.fields import cents
 from optimizer.report.compare.compare import SHEET_COLUMNS, compare_answer, compare_csv, compare_html
 from optimizer.report.compare.sheet import compare_xlsx
 from optimizer.report.export import as_json, rendered
@@ -71,6 +76,39 @@ def test_every_row_is_the_optimum_under_its_choice(two_clouds: Scenario, catalog
         assert row.price_age_days is not None
         assert row.price_confidence in {"listed", "derived"}
     assert "policy.providers" in {item.requirement for item in rows["azure"].stopped_by}
+
+
+@pytest.mark.parametrize("name", ["eu-residency", "api-at-night", "token-scores"])
+def test_lines_add_up_to_the_month_to_the_cent(name: str, catalogs: Catalogs) -> None:
+    """Instances, storage, what is sent, requests to APIs; and each line is its price times its quantity."""
+    asked = with_policy(load_scenario(name), simplicity_percent=0)
+    answer = solved(Inquiry.of(asked, catalogs))
+    plan = read_back(answer)
+    lines = bill_lines(plan, answer.inquiry.market.offers, catalogs)
+    assert sum(line.monthly_cost_usd for line in lines) == cents(plan.monthly_cost_usd)
+    for line in lines:
+        assert abs(line.unit_price_usd * line.quantity_per_month - line.monthly_cost_usd) <= Decimal("0.02")
+    kinds = {"eu-residency": {"instances", "storage"}, "token-scores": {"egress"}}
+    assert kinds.get(name, {"requests"}) <= {line.line for line in lines}
+
+
+@pytest.mark.parametrize("least", [2, 3])
+def test_a_fleet_of_several_providers_is_told_without_each_and_by_pairs(
+    least: int, catalogs: Catalogs, tmp_path: Path
+) -> None:
+    four = world(catalogs, l4="0.50", l40s="1.50", a10="0.60", a30="0.90")
+    asked = small(tmp_path).scenario
+    scenario = with_policy(asked, min_providers=least, simplicity_percent=0, unmeasured_performance="accept")
+    rows = {row.choice: row for row in compare(scenario, four, "provider").choices}
+    used = next(iter(rows)).split(" + ")
+    assert len(used) == least
+    for name in used:
+        others = with_policy(scenario, providers={"deny": [name]})
+        assert rows[f"without {name}"].monthly_cost_usd == read_back(solved(Inquiry.of(others, four))).monthly_cost_usd
+    pairs = {" + ".join(pair) for pair in combinations(used, 2)}
+    assert pairs <= rows.keys()
+    stopped = {item.requirement for pair in pairs for item in rows[pair].stopped_by}
+    assert stopped == (set() if least == 2 else {"policy.min_providers"})
 
 
 def test_lists_of_the_policy_are_lifted_to_show_what_they_keep_out(two_clouds: Scenario, catalogs: Catalogs) -> None:
@@ -145,7 +183,7 @@ def test_the_sheet_holds_every_choice_under_the_names_of_the_json(name: str) -> 
     sheet = list(csv.DictReader(io.StringIO(compare_csv(answer))))
     assert [line["choice"] for line in sheet] == [row.choice for row in answer.choices]
     stored = json.loads(as_json(answer))["choices"]
-    assert set(SHEET_COLUMNS) == set(stored[0])
+    assert {*SHEET_COLUMNS, "lines"} == set(stored[0])
     assert [line["monthly_cost_usd"] for line in sheet] == [row["monthly_cost_usd"] or "" for row in stored]
     assert len(compare_csv(answer, top=1).splitlines()) == 2 + sum(row.rank is None for row in answer.choices)
 
@@ -177,3 +215,24 @@ def test_the_command_writes_every_form_and_a_chart(optimizer: Command, tmp_path:
     refused = optimizer("compare", "ci-gate", "--by", "provider", "--chart", str(tmp_path / "costs.png"))
     assert refused.code == 2
     assert "known: .svg" in refused.err
+
+
+def test_each_precision_is_stopped_by_its_own_reason() -> None:
+    answer = Comparison.model_validate_json((GOLDEN / "providers.json").read_text(encoding="utf-8"))
+    some = next(row for row in answer.choices if row.verdict == "fails")
+    rows = [
+        some.model_copy(
+            update={
+                "choice": name,
+                "stopped_by": [StoppedBy(requirement="workloads[chat].min_quality", text=f"keeps {kept}")],
+            }
+        )
+        for name, kept in (("fp4", 0.96), ("int4", 0.97))
+    ]
+    for by, lines in {
+        "precision": ("fp4: keeps 0.96", "int4: keeps 0.97"),
+        "gpu": ("fp4, int4: keeps 0.96 (fp4)",),
+    }.items():
+        written = compare_answer(answer.model_copy(update={"by": by, "choices": rows}))
+        (section,) = (each for each in written.sections if each.title.startswith("What cannot comply"))
+        assert section.lines == lines

@@ -17,7 +17,7 @@ from optimizer.answers.gate.gate import gate
 from optimizer.answers.gate.pin import Pin, pinned
 from optimizer.answers.gate.plan import Planned
 from optimizer.answers.gate.reading import read_baselines
-from optimizer.answers.gate.rules import Case, GateLimits, proof
+from optimizer.answers.gate.rules.demands import Case, GateLimits, proof
 from optimizer.answers.gate.types import GateReport
 from optimizer.base.errors import InputError
 from optimizer.cli.gate.gate import exit_code

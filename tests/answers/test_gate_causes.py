@@ -1,21 +1,33 @@
 """A difference is told by cause: each input exchanged alone is the only one named, and shares add up to the cent."""
 
 from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from support.gate_cases import amounts, baseline, judged, scenario, world
+from support.gate_cases import amounts, baseline, judged, offer, scenario, world
+from support.tables import SOURCES
 
 from optimizer.answers.gate.baseline import Baseline, GatePlan, GateSimulation
+from optimizer.answers.gate.causes.exchanging import IN_ORDER
+from optimizer.answers.gate.gate import gate
+from optimizer.answers.gate.rules.demands import GateLimits
+from optimizer.answers.gate.types import GateReport
 from optimizer.answers.tried import tried
 from optimizer.base.clock import Clock
 from optimizer.base.errors import InputError
+from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.catalog.shipped import shipped_dir
+from optimizer.inputs.catalog.sources import PricePlace
+from optimizer.inputs.scenario.loading import load_scenario_file
 from optimizer.plan.question.asking import answered
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.origin import inputs_of
 from optimizer.report.gate.gate import gate_answer
+
+L4, A10 = "l4house/us/box/1xl4/on_demand", "a10house/us/box/1xa10/on_demand"
 
 
 @pytest.fixture
@@ -153,7 +165,7 @@ def test_nothing_is_solved_again_where_nothing_changed(
     file = scenario(tmp_path)
     before = baseline(file, small)
     cheaper = replace(before, plan=before.plan.model_copy(update={"monthly_cost_usd": Decimal("300.00")}))
-    monkeypatch.setattr("optimizer.answers.gate.gate.afresh_usd", solved_again)
+    monkeypatch.setattr("optimizer.answers.gate.causes.difference.afresh_usd", solved_again)
     with pytest.raises(InputError, match=r"300\.00, .* costs 365\.00"):
         judged(file, small, cheaper)
 
@@ -180,3 +192,101 @@ def test_inputs_depend_on_what_is_said_and_not_on_how(small: Catalogs, tmp_path:
     assert inputs_of(file.scenario, replace(small, offers=again)) == said
     described = file.scenario.model_copy(update={"description": "words"})
     assert inputs_of(described, small) == said
+
+
+def caused(report: GateReport) -> dict[str, list[tuple[str, str]]]:
+    return {cause.cause: [(each.what, each.name) for each in cause.caused_by] for cause in report.causes}
+
+
+def test_a_price_that_moved_is_named_with_its_row(small: Catalogs, catalogs: Catalogs, tmp_path: Path) -> None:
+    file = scenario(tmp_path)
+    place = PricePlace("prices/offers.csv", 7, own=True)
+    today = replace(world(catalogs, l4="0.60", l40s="1.50"), price_places={L4: place})
+    report = judged(file, today, baseline(file, small), max_increase_usd=Decimal(0))
+    (cause,) = report.causes
+    (price,) = cause.caused_by
+    assert (price.what, price.name, price.before_usd, price.after_usd) == ("price_moved", L4, "0.5", "0.6")
+    assert (price.change_usd, price.file, price.line) == (Decimal("73.00"), "prices/offers.csv", 7)
+    assert cause.text == f"{L4} 0.5 → 0.6 USD an hour (prices/offers.csv:7)"
+    (reason,) = report.reasons
+    assert (reason.file, reason.line) == ("prices/offers.csv", 7)
+    warned = judged(file, today, baseline(file, small), max_increase_usd=Decimal(0), warn_only=("max_*",))
+    assert [(each.file, each.line) for each in warned.warnings if each.rule] == [("prices/offers.csv", 7)]
+
+
+def test_a_shipped_row_is_named_and_the_annotation_stays_in_files_of_the_user(
+    small: Catalogs, catalogs: Catalogs, tmp_path: Path
+) -> None:
+    file = scenario(tmp_path)
+    place = PricePlace("catalogs/offers.csv", 7, own=False)
+    today = replace(world(catalogs, l4="0.60", l40s="1.50"), price_places={L4: place})
+    report = judged(file, today, baseline(file, small), max_increase_usd=Decimal(0))
+    assert "(shipped catalogs/offers.csv:7)" in report.causes[0].text
+    assert report.reasons[0].file == file.document.file
+
+
+def test_prices_that_came_and_went_are_named(small: Catalogs, catalogs: Catalogs, tmp_path: Path) -> None:
+    file = scenario(tmp_path)
+    other = world(catalogs, l40s="1.50", a10="0.30")
+    report = judged(file, other, baseline(file, small), old=small)
+    assert caused(report) == {"catalog": [("price_new", A10), ("price_gone", L4)]}
+    assert f"{L4} has no price any more, was 0.5 USD an hour" in report.causes[0].text
+
+
+def test_an_expired_price_is_named_and_breaks_the_rule_about_it(catalogs: Catalogs, tmp_path: Path) -> None:
+    """The policy admits it no more, so the plan does without; the rule speaks of what the baseline runs on, too."""
+    path = Path(scenario(tmp_path).document.file)
+    path.write_text(path.read_text().replace("max_price_age_days: null", "max_price_age_days: 30"))
+    file = load_scenario_file(path)
+    before = world(catalogs, l4="0.50", l40s="1.50")
+    later = before.as_of + timedelta(days=20)
+    fresh = offer("l40s", "1.50", as_of=later)
+    today = replace(before, as_of=later, offers=(*(each for each in before.offers if each.gpu == "l4"), fresh))
+    report = judged(file, today, baseline(file, before), old=before)
+    assert caused(report) == {"prices": [("price_expired", L4)]}
+    (reason,) = report.reasons
+    assert (reason.rule, reason.limit) == ("expired_price", 30.0)
+    assert "the policy allows: left out" in reason.text
+    assert judged(file, today, baseline(file, before), old=before, allow_expired=("l4house",)).verdict == "kept"
+
+
+def test_scenarios_are_named_at_their_lines(small: Catalogs, tmp_path: Path) -> None:
+    one, two = scenario(tmp_path, "one"), scenario(tmp_path, "two", rate=60)
+    report = gate([one, two], small, GateLimits(max_increase_usd=Decimal(0)), (baseline(one, small),))
+    assert caused(report) == {"scenario": [("scenario_new", "two")]}
+    assert (report.reasons[0].file, report.reasons[0].line) == (two.document.file, 1)
+
+
+def test_a_price_that_several_scenarios_pay_stands_once(small: Catalogs, catalogs: Catalogs, tmp_path: Path) -> None:
+    files = [scenario(tmp_path, name) for name in ("one", "two")]
+    before = tuple(baseline(file, small) for file in files)
+    report = gate(files, world(catalogs, l4="0.60", l40s="1.50"), GateLimits(), before)
+    (price,) = report.causes[0].caused_by
+    assert (price.name, price.change_usd) == (L4, Decimal("146.00"))
+
+
+def test_shares_that_depend_on_an_order_say_so(small: Catalogs, catalogs: Catalogs, tmp_path: Path) -> None:
+    before = baseline(scenario(tmp_path, rate=2), small)
+    today = world(catalogs, l4="0.60", l40s="1.50")
+    assert IN_ORDER in judged(scenario(tmp_path, rate=30), today, before).scenarios[0].notes
+    assert judged(scenario(tmp_path, rate=2), today, before).scenarios[0].notes == []
+
+
+def test_prices_stand_where_their_rows_do(tmp_path: Path) -> None:
+    """A discount of one's own on a shipped price is the row to look at; a row of one's own beats it."""
+    header = (shipped_dir("catalogs") / "offers.csv").read_text(encoding="utf-8").splitlines()[0]
+    own = offer("l4", "0.50")
+    cells = {name: "" if value is None else str(value) for name, value in own.model_dump().items()}
+    cells |= {"as_of": "2026-10-01", "source": "ours"}
+    row = ",".join(cells.get(name, "") for name in header.split(","))
+    (tmp_path / "offers.csv").write_text(f"{header}\n{row}\n")
+    (tmp_path / "sources.csv").write_text(SOURCES + "ours,Deal,private,2026-10-01\n")
+    discount = "provider,gpu,pricing_term,percent,private,source,as_of\naws,l4,on_demand,37,yes,ours,2026-10-01\n"
+    (tmp_path / "discounts.csv").write_text(discount)
+    known = load_catalogs(tmp_path)
+    assert known.price_places[own.id] == PricePlace(f"{tmp_path}/offers.csv", 2, own=True)
+    discounted = [each.id for each in known.offers if each.id in known.terms.discounts]
+    assert discounted
+    assert {known.price_places[name] for name in discounted} == {PricePlace(f"{tmp_path}/discounts.csv", 2, own=True)}
+    others = {offer.id for offer in known.offers} - {own.id, *discounted}
+    assert not any(known.price_places[name].own for name in others)

@@ -75,6 +75,12 @@ def test_every_command_explains_itself(command: tuple[str, ...], optimizer: Comm
     assert "Usage: " in result.out
 
 
+@pytest.mark.parametrize(("command", "says"), [("frontier", "FIELD=A:B:N"), ("compare", ".[sheet]")])
+def test_help_shows_what_markup_would_swallow(command: str, says: str, optimizer: Command) -> None:
+    shown = optimizer(command, "--help").out
+    assert says in re.sub(r"[\s│]+", "", shown)
+
+
 @pytest.mark.parametrize("wrong", [("plam",), ("plan",), ("plan", "a", "b"), ("plan", "chat-8b", "--format", "xml")])
 def test_wrong_usage_is_exit_code_2(wrong: tuple[str, ...], optimizer: Command) -> None:
     result = optimizer(*wrong)

@@ -1,9 +1,12 @@
 """The action's script, as a runner calls it: a repository with a base and a head, both planned, the difference told."""
 
+import io
 import json
 import os
 import subprocess
 import sys
+import textwrap
+import urllib.request
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -78,11 +81,14 @@ def gated(repository: Path, base: str, *options: str) -> tuple[int, Path]:
         "GATE_OUTPUT": str(output),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     }
+    environment |= {"GATE_RUN_URL": "https://example.org/1", "GATE_HISTORY": str(repository.parent / "history.csv")}
     call = subprocess.run(
         [SCRIPT, *options], cwd=repository, env=environment, check=False, capture_output=True, text=True
     )
     assert "defect" not in call.stderr
-    assert (output / "comment.md").read_text() in call.stdout
+    comment = (output / "comment.md").read_text()
+    assert comment in call.stdout
+    assert "[run](https://example.org/1)" in comment
     return call.returncode, output
 
 
@@ -177,6 +183,10 @@ def test_a_gate_that_cannot_judge_leaves_no_verdict_of_before(
     place = run["results"][0]["locations"][0]["physicalLocation"]
     assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == (file, line)
     assert json.loads((results / "gate.json").read_text())["verdict"] == "not_evaluated"
+    remembered = repository.parent / "history.csv"
+    said = remembered.read_text().splitlines()[1:] if remembered.is_file() else []
+    # arguments that cannot be read name no history either
+    assert [",not_evaluated," in line for line in said] == ([] if case.startswith("an option") else [True])
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -208,6 +218,69 @@ def test_the_comment_is_updated_and_a_token_that_may_not_write_breaks_nothing(
         assert wanted in calls.read_text()
 
 
+def test_a_comment_is_begun_only_where_something_changed_if_that_is_asked(tmp_path: Path) -> None:
+    steps = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]
+    (step,) = (step for step in steps if step.get("name") == "Comment")
+    (tmp_path / "gh").write_text(f'#!/bin/sh\ncase "$*" in *--method*) echo "$*" >> {tmp_path}/calls ;; esac\n')
+    (tmp_path / "gh").chmod(0o755)
+    names = {"FOLDER": str(tmp_path), "GITHUB_REPOSITORY": "someone/fleet", "NUMBER": "5", "WHEN": "changed"}
+    environment = os.environ | names | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+    for second, begun in (("<!-- nothing changed -->", False), ("", True)):
+        (tmp_path / "comment.md").write_text(f"<!-- optimizer-gate -->\n{second}\n\n### Gate kept\n")
+        subprocess.run(shell, env=environment, check=True, capture_output=True)
+        assert (tmp_path / "calls").is_file() == begun
+
+
+def commenting(template: str, after: str) -> str:
+    """The Python that a template comments with."""
+    text = (ROOT / "ci-templates" / template).read_text(encoding="utf-8")
+    return textwrap.dedent(text[text.index(after) + len(after) : text.index("          PY\n")])
+
+
+AZURE = {
+    **{"SYSTEM_COLLECTIONURI": "https://dev.azure.com/o/", "SYSTEM_TEAMPROJECTID": "p", "BUILD_REPOSITORY_ID": "r"},
+    **{"SYSTEM_PULLREQUEST_PULLREQUESTID": "5", "TOKEN": "t", "FOLDER": ".", "WHEN": "changed"},
+}
+BITBUCKET = {
+    **{"BITBUCKET_REPO_FULL_NAME": "someone/fleet", "BITBUCKET_PR_ID": "5", "GATE_TOKEN": "t"},
+    "GATE_COMMENT": "changed",
+}
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("changed", [True, False])
+@pytest.mark.parametrize("host", ["azure", "bitbucket"])
+def test_templates_update_their_comment(
+    host: str, changed: bool, known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An existing one always, a new one only where something changed."""
+    code = commenting(f"{host}-pipelines.yml", "python - <<'PY'\n" if host == "azure" else "python3 - <<'PY'\n")
+    folder = tmp_path / ("." if host == "azure" else "cost-gate/test-results")
+    folder.mkdir(parents=True, exist_ok=True)
+    mark = "" if changed else "<!-- nothing changed -->\n"
+    (folder / "comment.md").write_text(f"<!-- optimizer-gate -->\n{mark}\n### Gate kept\n\n<details>x</details>\n")
+    ours = "<!-- optimizer-gate -->" if host == "azure" else "[//]: # (optimizer-gate)"
+    one = {"id": 7, "content": f"{ours} older" if host == "azure" else {"raw": f"{ours} older"}}
+    listed = {"value": [{"id": 3, "comments": [one] if known else []}], "values": [one] if known else []}
+    calls: list[tuple[str, str]] = []
+
+    def answer(request: urllib.request.Request) -> io.BytesIO:
+        if request.get_method() != "GET":
+            calls.append((request.get_method(), request.full_url))
+            assert ours in bytes(request.data or b"").decode().replace("\\n", "\n")
+        return io.BytesIO(json.dumps(listed).encode())
+
+    monkeypatch.setattr(urllib.request, "urlopen", answer)
+    monkeypatch.chdir(tmp_path)
+    for name, value in (AZURE if host == "azure" else BITBUCKET).items():
+        monkeypatch.setenv(name, value)
+    exec(compile(code, host, "exec"), {})
+    written = {"azure": "PATCH", "bitbucket": "PUT"}[host] if known else "POST"
+    assert [method for method, _ in calls] == ([written] if known or changed else [])
+    assert all(("/7" in url) == known for _, url in calls)
+
+
 def test_the_action_and_the_hook_call_what_there_is() -> None:
     action = yaml.safe_load((ROOT / "action.yml").read_text())
     steps = action["runs"]["steps"]
@@ -216,5 +289,9 @@ def test_the_action_and_the_hook_call_what_there_is() -> None:
     assert any("ci-templates/gate.sh" in step.get("run", "") for step in steps)
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
     assert hook["entry"].startswith("optimizer gate")
+    for name in ("azure-pipelines.yml", "bitbucket-pipelines.yml"):
+        text = (ROOT / "ci-templates" / name).read_text()
+        assert yaml.safe_load(text)
+        assert "ci-templates/gate.sh" in text
     job = yaml.safe_load((ROOT / "ci-templates" / "gitlab.yml").read_text())["cost-gate"]
     assert any("ci-templates/gate.sh" in line for line in job["script"])

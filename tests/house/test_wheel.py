@@ -1,6 +1,7 @@
 """The wheel carries its catalogs and scenarios, and nothing that belongs to the checkout only."""
 
 import importlib.util
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,13 +13,23 @@ from support.paths import ROOT
 from optimizer.inputs.catalog.shipped import PACKAGE
 
 
-@pytest.fixture(scope="module")
-def names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """What a wheel built from this checkout contains."""
-    folder = tmp_path_factory.mktemp("wheel")
+def built(folder: Path) -> Path:
+    """A wheel of this checkout."""
     build = [sys.executable, "-m", "pip", "wheel", str(ROOT), "--no-deps", "--no-build-isolation", "-q", "-w", folder]
-    subprocess.run(build, check=True, capture_output=True)
-    (wheel,) = Path(folder).glob("*.whl")
+    day = {"SOURCE_DATE_EPOCH": "1750000000"}
+    subprocess.run(build, check=True, capture_output=True, env=os.environ | day)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def names(wheel: Path) -> set[str]:
+    """What it contains."""
     with ZipFile(wheel) as archive:
         return set(archive.namelist())
 
@@ -44,3 +55,9 @@ def test_every_module_ships_and_no_test_does(names: set[str]) -> None:
     modules = {str(file.relative_to(ROOT)) for file in PACKAGE.rglob("*.py")}
     assert modules | {"optimizer/py.typed"} <= names
     assert not [name for name in names if name.startswith(("tests/", "docs/", "benchmarks/"))]
+
+
+@needs_backend
+@pytest.mark.slow("builds the wheel")
+def test_the_same_checkout_builds_the_same_bytes(wheel: Path, tmp_path: Path) -> None:
+    assert built(tmp_path).read_bytes() == wheel.read_bytes()

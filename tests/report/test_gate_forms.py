@@ -1,7 +1,11 @@
 """What pipelines read of a verdict is what their formats ask for: JUnit, SARIF 2.1.0, a comment, JSON, text."""
 
+import csv
+import io
 import json
+import re
 from decimal import Decimal
+from typing import Literal
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -9,12 +13,14 @@ from markdown_it import MarkdownIt
 from support.gate_cases import baseline, scenario, world
 
 from optimizer.answers.gate.gate import gate
-from optimizer.answers.gate.rules import GateLimits
-from optimizer.answers.gate.types import RULES, GateReport
+from optimizer.answers.gate.rules.demands import GateLimits
+from optimizer.answers.gate.types import RULES, GateReport, Rule, Ruling
+from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.report.export import as_json
-from optimizer.report.gate.comment import MARKER, gate_comment
+from optimizer.report.gate.comment import MARKER, UNCHANGED, gate_comment
 from optimizer.report.gate.gate import gate_answer
+from optimizer.report.gate.history import appended
 from optimizer.report.gate.junit import gate_junit
 from optimizer.report.gate.sarif import gate_sarif
 from optimizer.report.layout.markdown import answer_markdown
@@ -49,7 +55,8 @@ def test_junit_counts_and_nests_as_runners_expect(report: GateReport) -> None:
     for suite in (root, *suites):
         assert int(suite.get("tests", "")) == len(list(suite.iter("testcase")))
         assert int(suite.get("failures", "")) == len(list(suite.iter("failure")))
-        assert (suite.get("errors"), suite.get("skipped")) == ("0", "0")
+        assert suite.get("errors") == "0"
+        assert suite.get("skipped") == (None if suite is root else "0")
         assert float(suite.get("time", "")) == 0
     for suite in suites:
         names = [(case.get("classname"), case.get("name")) for case in suite.findall("testcase")]
@@ -89,9 +96,9 @@ def test_relative_paths_stay_relative_and_are_escaped(report: GateReport) -> Non
 
 
 def test_the_comment_renders_and_starts_with_its_marker(report: GateReport) -> None:
-    text = gate_comment(report)
+    text = gate_comment(report).text
     assert text.splitlines()[0] == MARKER
-    assert text == gate_comment(report)
+    assert text == gate_comment(report).text
     page = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
     assert page.count("<table>") == page.count("</table>") == 5
     assert page.count("<details>") == page.count("</details>") == 2
@@ -117,3 +124,85 @@ def test_json_has_the_published_fields_and_survives_a_round_trip(report: GateRep
     assert content["reasons"][0]["limit"] == "500.00"
     assert sum(Decimal(cause["change_usd"]) for cause in content["causes"]) == Decimal(content["change_usd"])
     assert as_json(GateReport.model_validate(content)) == as_json(report)
+
+
+SCHEMA_OF_JENKINS = {
+    "testsuites": {"name", "time", "tests", "failures", "errors"},
+    "testsuite": {"name", "tests", "failures", "errors", "time", "skipped"},
+    "testcase": {"name", "time", "classname"},
+    "failure": {"type", "message"},
+    "error": {"type", "message"},
+    "skipped": {"type", "message"},
+    "system-out": set(),
+}
+"""Elements of junit-10.xsd (jenkinsci/xunit-plugin) and their attributes, as far as a gate writes them."""
+
+
+@pytest.mark.parametrize("rule", ["max_monthly_usd", "not_evaluated"])
+def test_junit_has_no_attribute_that_its_schema_lacks(rule: Rule, report: GateReport) -> None:
+    states: list[Literal["broken", "warned", "skipped", "kept"]] = ["broken", "warned", "skipped", "kept"]
+    rulings = [Ruling(rule=rule, scenario=None, state=state, text="…", guardrail="") for state in states]
+    root = ET.fromstring(gate_junit(report.model_copy(update={"rules": rulings})))
+    assert {each.tag for each in root.iter()} <= SCHEMA_OF_JENKINS.keys()
+    assert all(set(each.attrib) <= SCHEMA_OF_JENKINS[each.tag] for each in root.iter())
+    for suite in root:
+        assert {"name", "tests", "failures", "errors"} <= set(suite.attrib)
+
+
+def many(report: GateReport, count: int, *, changed: bool) -> GateReport:
+    """The same with that many scenarios like the first, or like one that did not change."""
+    first = report.scenarios[0]
+    still = [each.model_copy(update={"sign": "="}) for each in first.deployments]
+    update = {} if changed else {"change_usd": Decimal(0), "edits": [], "deployments": still, "notes": []}
+    some = [first.model_copy(update={"scenario": f"s{number:03}-{'x' * 60}", **update}) for number in range(count)]
+    return report.model_copy(update={"scenarios": [*some, first]})
+
+
+def test_what_changed_comes_first_and_the_rest_is_one_line(report: GateReport) -> None:
+    text = gate_comment(many(report, 12, changed=False)).text
+    line = next(line for line in text.splitlines() if "12 scenarios unchanged" in line)
+    assert line.startswith("<details><summary>")
+    assert "s011-" in line
+    assert text.index("one: $") < text.index("12 scenarios unchanged")
+    assert UNCHANGED not in text
+
+
+def test_a_comment_fits_and_the_rest_goes_into_a_file(report: GateReport) -> None:
+    reasons = [report.reasons[0].model_copy(update={"text": "long " * 400})] * 200
+    crowded = many(report, 400, changed=True).model_copy(update={"reasons": reasons})
+    comment = gate_comment(crowded, "https://example.org/run/1", "comment.rest.md")
+    assert len(comment.text) < 60_000
+    assert "they are in comment.rest.md" in comment.text
+    assert comment.text.count("</details>") + comment.rest.count("</details>") == 401
+    assert "[run](https://example.org/run/1)" in comment.text
+    assert gate_comment(report).rest == ""
+
+
+def test_a_comment_says_by_a_mark_that_nothing_changed(report: GateReport) -> None:
+    kept = many(report, 2, changed=False)
+    same = {"scenarios": kept.scenarios[:2], "verdict": "kept", "change_usd": Decimal(0)}
+    assert gate_comment(kept.model_copy(update=same)).text.startswith(f"{MARKER}\n{UNCHANGED}\n")
+
+
+def test_the_difference_shows_count_times_unit_price(report: GateReport) -> None:
+    line, *_ = (line for line in gate_comment(report).text.splitlines() if line.startswith("~ chat"))
+    moved = report.scenarios[0].deployments[0]
+    assert f"{moved.before_at} → {moved.after_at}" in line
+    assert re.fullmatch(r"\d+ × 0\.5 USD/h", moved.before_at)
+    count, price = moved.after_at.removesuffix(" USD/h").split(" × ")
+    assert int(count) * Decimal(price) * 730 == moved.after_usd
+
+
+def test_verdicts_are_remembered_line_by_line(report: GateReport) -> None:
+    first = appended("", report, day="2026-11-22", run_url="https://example.org/1", file="h.csv")
+    second = appended(first.rstrip("\n"), report, day="", run_url="", file="h.csv")
+    rows = list(csv.DictReader(io.StringIO(second)))
+    assert [row["day"] for row in rows] == ["2026-11-22", ""]
+    assert (rows[0]["verdict"], rows[0]["broken"], rows[0]["warned"]) == (
+        "broken",
+        "max_monthly_usd",
+        "max_increase_percent",
+    )
+    assert rows[0]["after_usd"] == f"{report.after_usd:.2f}"
+    with pytest.raises(InputError, match="no history of a gate"):
+        appended("a,b\n1,2\n", report, day="", run_url="", file="h.csv")

@@ -19,7 +19,7 @@ from support.paths import TESTS
 
 from optimizer.answers.compare.types import Comparison
 from optimizer.answers.gate.gate import gate
-from optimizer.answers.gate.rules import GateLimits
+from optimizer.answers.gate.rules.demands import GateLimits
 from optimizer.answers.gate.types import GateReport
 from optimizer.base.signs import hidden_sign
 from optimizer.cli.terminal import harmless
@@ -140,7 +140,7 @@ def test_markdown_of_a_plan_and_a_comparison(plan: PlanReport, compared: Compari
 
 
 def test_a_comment_mentions_nobody_and_links_nothing(gated: GateReport) -> None:
-    comment = gate_comment(gated)
+    comment = gate_comment(gated).text
     assert not live(comment) - {"html_block", "html_inline", "strong_open"}
     ours = re.sub(r"<!-- optimizer-gate -->|</?(details|summary|sub)>", "", comment)
     assert not re.search(r"<[a-z!/]", re.sub(r"`[^`\n]+`|```diff.*?```", "", ours, flags=re.DOTALL), re.IGNORECASE)
@@ -157,17 +157,25 @@ class Tags(HTMLParser):
     def __init__(self, page: str) -> None:
         super().__init__()
         self.found: set[str] = set()
+        self.links: list[str] = []
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.found |= {tag, *(name for name, _ in attrs)}
+        self.links += [value for name, value in attrs if name == "href" and value]
 
 
 def test_html_holds_no_element_of_a_name(plan: PlanReport, compared: Comparison) -> None:
     answer = plan_answer(plan, verbose=True)
     page = answer_html(answer.title, answer.summary, True, map(section_html, answer.sections))
-    for found in (page, compare_html(compared)):
+    unlinked = compared.model_copy(
+        update={"sources": [each.model_copy(update={"url": "javascript:alert(1)"}) for each in compared.sources]}
+    )
+    for found in (page, compare_html(unlinked)):
         assert not Tags(found).found & {"script", "img", "b", "a", "onerror", "href", "src"}
+    linked = Tags(compare_html(compared))
+    assert not linked.found & {"script", "img", "b", "onerror", "src"}
+    assert linked.links == [each.url for each in compared.sources if re.fullmatch(r"https://\S+", each.url)]
 
 
 def test_a_terminal_and_a_log_take_no_command(plan: PlanReport, compared: Comparison, gated: GateReport) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from optimizer.answers.gate.baseline import Baseline
 from optimizer.answers.gate.gate import gate
 from optimizer.answers.gate.plan import planned
-from optimizer.answers.gate.rules import GateLimits
+from optimizer.answers.gate.rules.demands import GateLimits
 from optimizer.answers.gate.types import GateReport
 from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.inputs.scenario.loading import ScenarioFile, load_scenario_file

@@ -17,7 +17,8 @@ from optimizer.base.signs import look, mixed_scripts, unseen
 from optimizer.inputs.catalog.kinds import Confidence, ProviderKind, SellerKind
 from optimizer.inputs.catalog.loading import CatalogDate
 from optimizer.inputs.catalog.quantities import LEAST_USD_PER_HOUR, MOST_GPUS, MOST_USD_PER_HOUR
-from optimizer.inputs.catalog.records import Catalogs, Offer, Source
+from optimizer.inputs.catalog.records import Catalogs, Offer
+from optimizer.inputs.catalog.sources import Source
 from optimizer.inputs.catalog.terms import Seller
 from optimizer.inputs.importing.names import Names, folded, names_of
 from optimizer.inputs.importing.price_lists import Listed, read_price_list
@@ -170,7 +171,13 @@ def refuse_nothing(file: Path, imported: ImportedPrices) -> None:
     """
     if not imported.offers:
         raise InputError(
-            Finding(str(file), item.first_line, item.about, f"{item.reason} ({item.rows:,} prices)", item.hint)
+            Finding(
+                str(file),
+                item.first_line,
+                item.about,
+                f"{item.reason} ({item.rows:,} {'price' if item.rows == 1 else 'prices'})",
+                item.hint,
+            )
             for item in imported.left_out
         )
 

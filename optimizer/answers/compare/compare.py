@@ -6,6 +6,7 @@ from decimal import Decimal
 from itertools import count
 from typing import Final, get_args
 
+from optimizer.answers.compare.basis import assumptions, rounding, sources_of
 from optimizer.answers.compare.hosting import hosting_facts, hostings
 from optimizer.answers.compare.rows import Ruler, row, row_without_plan
 from optimizer.answers.compare.types import Compared, Comparison, HostingFacts
@@ -22,7 +23,7 @@ from optimizer.plan.question.asking import as_decided
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.readback.readback import read_back
-from optimizer.plan.variants.choices import Dimension, Tried, choices_of, tried, value_of
+from optimizer.plan.variants.choices import Dimension, Tried, choices_of, mixes_of, tried, value_of
 
 HOSTING: Final = "hosting"
 COMPARABLE: Final = (*get_args(Dimension), HOSTING)
@@ -91,6 +92,8 @@ def _rows(ruler: Ruler, answer: Answer, by: Dimension, clock: Clock) -> list[Com
     names = [*used, *([HOSTED_API] if chosen and chosen.hosted else [])]
     rows = [row(ruler, " + ".join(names), answer, chosen)] if chosen else []
     others = {name: choice for name, choice in choices_of(by, whole).items() if names != [name]}
+    if by == "provider" and len(used) > 1:
+        others |= mixes_of(used, whole)
     for number, (name, choice) in enumerate(others.items()):
         # what is left in equal shares for the choices still to be tried
         in_turn = clock.share(1 / (len(others) - number))
@@ -113,17 +116,20 @@ def _comparison(
     ruler: Ruler, answer: Answer, by: str, rows: Iterable[Compared], hosting: HostingFacts | None
 ) -> Comparison:
     ranked = _ranked(rows, admitted_first=by != HOSTING)
-    scenario = ruler.inquiry.scenario
+    scenario, catalogs, week = ruler.inquiry.scenario, ruler.inquiry.catalogs, answer.formulation.periods
     return Comparison(
         scenario=scenario.name,
         by=by,
         outcome=answer.solution.outcome,
         summary=_summary(scenario.name, by, ranked),
-        catalog_as_of=ruler.inquiry.catalogs.as_of,
+        catalog_as_of=catalogs.as_of,
         confidence=scenario.policy.confidence,
         requests_per_month=float(ruler.volume.requests),
+        demand_rounding=rounding(week),
         choices=ranked,
         hosting=hosting,
+        assumptions=assumptions(scenario, catalogs, week),
+        sources=sources_of(catalogs, (line.price_source for each in ranked for line in each.lines)),
     )
 
 

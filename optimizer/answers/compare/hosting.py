@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Final
 
 from optimizer.answers.compare.rows import volume_of
 from optimizer.answers.compare.types import (
@@ -35,9 +34,6 @@ from optimizer.plan.variants.hosting import (
     per_request_usd,
     tried_ways,
 )
-
-PRIVATE: Final = "private"
-"""Licence of sources whose details are nobody else's business."""
 
 
 @dataclass(frozen=True)
@@ -141,8 +137,8 @@ def _owned(found: Hostings) -> Iterator[OwnedCost]:
         if row is None:
             continue
         rated_kw = Decimal(str(catalogs.gpus[row.gpu].tdp_w or 0)) * row.gpu_count / WATTS_PER_KILOWATT
-        public = catalogs.sources[row.source].licence != PRIVATE
-        parts = row.parts_usd_per_month(rated_kw) if public else {}
+        private = catalogs.sources[row.source].private
+        parts = {} if private else row.parts_usd_per_month(rated_kw)
         yield OwnedCost(
             offer=item.offer,
             instances=item.instances,

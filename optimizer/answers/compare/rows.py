@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, get_args
 
+from optimizer.answers.compare.lines import bill_lines
 from optimizer.answers.compare.types import Compared, StoppedBy
 from optimizer.base.clock import Limit
 from optimizer.base.figures import exactly
@@ -86,6 +87,7 @@ def row(ruler: Ruler, name: str, answer: Answer, bought: PlannedFleet | None, st
         discounts=_discounts(ruler.inquiry, offers),
         summary=summarized(bought),
         stopped_by=_stopped_by(stops),
+        lines=bill_lines(bought, offers, ruler.inquiry.catalogs),
     )
 
 

@@ -1,12 +1,17 @@
 """What `optimizer compare` answers: one row a choice, and for hosting the break-evens and what they rest on."""
 
 from datetime import date
-from typing import Final, Literal
+from decimal import Decimal
+from typing import Annotated, Final, Literal
+
+from pydantic import Field, PlainSerializer
 
 from optimizer.base.model import Strict
 from optimizer.plan.record.fields import Figure, Outcome, UnitUsd, Usd
 
 SCHEMA_VERSION: Final = 1
+FINEST: Final = Decimal("1e-12")
+"""Of a price or a quantity: a request's price times a month's requests is right to the cent."""
 
 Verdict = Literal["complies", "not_admitted", "fails", "not_compared"]
 """`not_admitted`: it meets the service levels, and a list of the policy keeps it out; `not_compared`: a limit was
@@ -19,6 +24,40 @@ class StoppedBy(Strict):
     requirement: str
     """Path of the scenario's field that would let it in; empty where no scenario can: physics, kernels, supply."""
     text: str
+
+
+LineOf = Literal["instances", "storage", "egress", "requests", "changes"]
+Unit = Literal["instance hour", "GB", "request", "once"]
+Exact = Annotated[Decimal, PlainSerializer(lambda amount: f"{amount.quantize(FINEST).normalize():f}", return_type=str)]
+"""Digits enough for price times quantity to give the month's cents."""
+
+
+class BillLine(Strict):
+    """One thing to order or to pay for; the lines of a choice add up to its month, to the cent."""
+
+    line: LineOf
+    provider: str
+    region: str
+    country: str
+    """Two letters; empty where nobody recorded where the region stands."""
+    item: str
+    """Instance type, or the API's name of the model."""
+    gpu: str
+    gpus_per_instance: int
+    count: int
+    """Instances at the most; 0 where none are counted."""
+    pricing_term: str
+    commitment_months: int
+    unit: Unit
+    unit_price_usd: Exact
+    """After discounts."""
+    quantity_per_month: Exact
+    monthly_cost_usd: Usd
+    price_as_of: date | None
+    price_source: str
+    """Its title; `a private source` where that is nobody else's business."""
+    seller: str
+    """Kind of seller, see `sellers` of the catalogs."""
 
 
 class Compared(Strict):
@@ -52,6 +91,8 @@ class Compared(Strict):
     """Negotiated ones that may be shown; private ones are in the price and nowhere else."""
     summary: str
     stopped_by: list[StoppedBy]
+    lines: list[BillLine] = Field(default_factory=list)
+    """What its plan orders."""
 
 
 class ApiPrice(Strict):
@@ -120,6 +161,27 @@ class HostingFacts(Strict):
     notes: list[str]
 
 
+class Assumption(Strict):
+    """One thing that every row was worked out under."""
+
+    about: Literal["demand", "policy", "catalogs", "program"]
+    name: str
+    """Path of the scenario's field, else what it is."""
+    value: str
+    stated: bool
+    """Whether the scenario says so; else it is a default, or follows from the rest."""
+
+
+class SourceOfPrices(Strict):
+    """Where prices of the lines come from."""
+
+    title: str
+    licence: str
+    as_of: date
+    url: str
+    """Empty where its title names no place."""
+
+
 class Comparison(Strict):
     """The whole answer to `optimizer compare`."""
 
@@ -132,6 +194,10 @@ class Comparison(Strict):
     catalog_as_of: date
     confidence: Figure
     requests_per_month: Figure
+    demand_rounding: str = ""
+    """How the hours of the week were planned for in the unrestricted plan, and what rounding them up added."""
     choices: list[Compared]
     """Those that comply by cost, then those the policy does not admit by cost, then those that fail by name."""
     hosting: HostingFacts | None
+    assumptions: list[Assumption] = Field(default_factory=list)
+    sources: list[SourceOfPrices] = Field(default_factory=list)

@@ -47,6 +47,9 @@ class GateDeployment(Lenient):
     gpus_per_instance: Count = 0
     tensor_parallel: Count = 0
     pipeline_parallel: Count = 0
+    instances: Count = 0
+    price_usd_per_hour: Money | None = None
+    """None in plans of versions that did not record it here."""
 
 
 class GatePurchase(Lenient):

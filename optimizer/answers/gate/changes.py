@@ -1,10 +1,9 @@
 """What differs between two plans and between two scenarios: deployments by what they are, fields by their path."""
 
-import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Literal
 
 from optimizer.answers.gate.baseline import GateApiUse, GateDeployment, GatePlan
 from optimizer.answers.gate.types import DeploymentChange, Edit
@@ -12,10 +11,20 @@ from optimizer.base.errors import Finding
 from optimizer.base.figures import figure
 from optimizer.base.units import SECONDS_PER_MONTH
 from optimizer.inputs.scenario.loading import ScenarioFile
-from optimizer.plan.record.origin import PlanInputs
+from optimizer.plan.record.fields import significant
+from optimizer.plan.record.origin import PlanInputs, asked, fields_of
 
 Key = tuple[str, ...]
 SHOWN_CHARACTERS = 60
+
+
+@dataclass(frozen=True)
+class Runs:
+    """How much of something runs, what it is paid at, and what it costs a month."""
+
+    how_much: str
+    at: str
+    usd: Decimal
 
 
 def changes(before: GatePlan | None, after: GatePlan) -> list[DeploymentChange]:
@@ -24,20 +33,27 @@ def changes(before: GatePlan | None, after: GatePlan) -> list[DeploymentChange]:
     return [_change(key, was.get(key), now.get(key)) for key in sorted(was.keys() | now.keys())]
 
 
-def _running(plan: GatePlan) -> dict[Key, tuple[str, Decimal]]:
-    """What runs: how much of it, and what it costs; deployments that differ in their layout only are added up."""
-    replicas: defaultdict[Key, int] = defaultdict(int)
-    rates: defaultdict[Key, float] = defaultdict(float)
-    costs: defaultdict[Key, Decimal] = defaultdict(Decimal)
+def _running(plan: GatePlan) -> dict[Key, Runs]:
+    """What runs; deployments that differ in their layout only are added up."""
+    deployments: defaultdict[Key, list[GateDeployment]] = defaultdict(list)
+    hosted: defaultdict[Key, list[GateApiUse]] = defaultdict(list)
     for ran in plan.deployments:
-        replicas[_key(ran)] += ran.replicas
-        costs[_key(ran)] += ran.monthly_cost_usd
+        deployments[_key(ran)].append(ran)
     for sent in plan.hosted:
-        rates[_hosted_key(sent)] += sent.requests_per_month / SECONDS_PER_MONTH
-        costs[_hosted_key(sent)] += sent.monthly_cost_usd
-    amounts = {key: f"{count}×" for key, count in replicas.items()}
-    amounts |= {key: f"{figure(rate)} req/s" for key, rate in rates.items()}
-    return {key: (amount, costs[key]) for key, amount in amounts.items()}
+        hosted[_hosted_key(sent)].append(sent)
+    found = {}
+    for key, several in deployments.items():
+        # an hour of an offer has one price, whatever layouts run on it
+        count, price = sum(each.instances for each in several), several[0].price_usd_per_hour
+        at = f"{count} × {price.normalize():f} USD/h" if count and price is not None else ""
+        usd = sum((each.monthly_cost_usd for each in several), Decimal(0))
+        found[key] = Runs(f"{sum(each.replicas for each in several)}×", at, usd)
+    for key, uses in hosted.items():
+        requests = sum(each.requests_per_month for each in uses)
+        at = f"{figure(requests)} × {significant(uses[0].usd_per_request)} USD"
+        usd = sum((each.monthly_cost_usd for each in uses), Decimal(0))
+        found[key] = Runs(f"{figure(requests / SECONDS_PER_MONTH)} req/s", at, usd)
+    return found
 
 
 def _key(ran: GateDeployment) -> Key:
@@ -52,24 +68,27 @@ def _hosted_key(sent: GateApiUse) -> Key:
     return f"{sent.workload} {sent.request_class}", f"{sent.model} by the request", f"{sent.provider} {sent.api}"
 
 
-def _change(key: Key, was: tuple[str, Decimal] | None, now: tuple[str, Decimal] | None) -> DeploymentChange:
-    sign: Literal["+", "~", "-", "="] = "+" if was is None else "-" if now is None else "=" if was == now else "~"
+def _change(key: Key, was: Runs | None, now: Runs | None) -> DeploymentChange:
+    same = was is not None and now is not None and (was.how_much, was.usd) == (now.how_much, now.usd)
+    sign: Literal["+", "~", "-", "="] = "+" if was is None else "-" if now is None else "=" if same else "~"
     return DeploymentChange(
         sign=sign,
         what=f"{key[0]}: {key[1]}",
         where=key[2],
-        before=was[0] if was else "",
-        after=now[0] if now else "",
-        before_usd=was[1] if was else None,
-        after_usd=now[1] if now else None,
+        before=was.how_much if was else "",
+        after=now.how_much if now else "",
+        before_at=was.at if was else "",
+        after_at=now.at if now else "",
+        before_usd=was.usd if was else None,
+        after_usd=now.usd if now else None,
     )
 
 
-def edits(before: PlanInputs | None, after: PlanInputs, file: ScenarioFile) -> list[Edit]:
+def edits(before: PlanInputs | None, file: ScenarioFile) -> list[Edit]:
     """The fields that were changed, each with its line in today's file or that of the nearest field above it."""
     if before is None:
         return []
-    was, now = dict(_fields("", before.scenario)), dict(_fields("", after.scenario))
+    was, now = dict(fields_of(before.scenario)), dict(fields_of(asked(file.scenario)))
     return [
         Edit(field=field, before=_shown(was.get(field)), after=_shown(now.get(field)), line=line_of(file, field))
         for field in sorted(was.keys() | now.keys())
@@ -80,19 +99,6 @@ def edits(before: PlanInputs | None, after: PlanInputs, file: ScenarioFile) -> l
 def line_of(file: ScenarioFile, field: str) -> int:
     """The line of a field, or of the nearest field above it."""
     return file.located([Finding("", 0, field, "")])[0].line
-
-
-def _fields(path: str, node: Any) -> Iterator[tuple[str, str]]:
-    """Every field that holds no others, as a path with list elements by name, and its value."""
-    if isinstance(node, Mapping):
-        for name, child in node.items():
-            yield from _fields(f"{path}.{name}" if path else str(name), child)
-    elif isinstance(node, list) and any(isinstance(each, Mapping) for each in node):
-        for position, child in enumerate(node):
-            label = child["name"] if isinstance(child, Mapping) and isinstance(child.get("name"), str) else position
-            yield from _fields(f"{path}[{label}]", child)
-    else:
-        yield path, node if isinstance(node, str) else json.dumps(node, ensure_ascii=False)
 
 
 def _shown(text: str | None) -> str | None:

@@ -53,7 +53,8 @@ def _drift(old: Snapshot, today: Snapshot) -> Iterator[str]:
     found = catalog_diff(old, today)
     yield f"tables that differ: {', '.join(found.tables) or 'none'}"
     middle = f", {found.median_percent:+.1f} % in the median" if found.median_percent is not None else ""
-    yield f"{len(found.moves):,} prices moved{middle}, {len(found.gone):,} gone, {len(found.new):,} new"
+    moved = f"{len(found.moves):,} {'price' if len(found.moves) == 1 else 'prices'} moved"
+    yield f"{moved}{middle}, {len(found.gone):,} gone, {len(found.new):,} new"
     for move in found.moves[:PRICES_NAMED]:
         percent = f" ({move.percent:+.1f} %)" if move.percent is not None else ""
         yield f"moved most: {move.subject} {move.before} → {move.after}{percent}"

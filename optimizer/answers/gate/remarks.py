@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from optimizer.answers.gate.rules import Case, GateLimits, Verdict, ages_days
+from optimizer.answers.gate.places import Places
+from optimizer.answers.gate.rules.demands import Case, GateLimits, Verdict
+from optimizer.answers.gate.rules.price_ages import ages_days
 from optimizer.answers.gate.types import Gated, Removed, Warned
 from optimizer.inputs.catalog.records import Catalogs
 
@@ -14,12 +16,14 @@ def not_judged(verdicts: Iterable[Verdict]) -> Iterator[Warned]:
             yield Warned(rule=None, scenario=each.scenario, text=each.text)
 
 
-def let_through(verdicts: Iterable[Verdict], limits: GateLimits) -> Iterator[Warned]:
-    """Broken rules that only warn, and why."""
+def let_through(verdicts: Iterable[Verdict], limits: GateLimits, places: Places) -> Iterator[Warned]:
+    """Broken rules that only warn, why, and at which line."""
     for each in verdicts:
         if each.state(limits) == "warned":
-            why = "allowed by name" if each.allowed else "warns only"
-            yield Warned(rule=each.rule, scenario=each.scenario, text=f"{each.text} ({why})")
+            text, (file, line) = f"{each.text} ({each.let_through or 'warns only'})", places.of(each)
+            yield Warned(
+                rule=each.rule, guardrail=each.guardrail, scenario=each.scenario, text=text, file=file, line=line
+            )
 
 
 def old_prices(cases: Sequence[Case], catalogs: Catalogs, limits: GateLimits) -> Iterator[Warned]:

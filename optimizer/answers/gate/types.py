@@ -29,7 +29,7 @@ RULES: Final[dict[Rule, str]] = {
     "max_increase_usd": "The month costs no more than the baseline plus so many US dollars.",
     "missing_price": "Everything that the baseline runs on still has a price.",
     "zero_price": "Nothing in the plan is priced at zero.",
-    "expired_price": "No price in the plan is older than allowed.",
+    "expired_price": "No price in the plan, or of what the baseline runs on, is older than allowed.",
     "odd_price": "No price in the plan is ten times off what others ask or rests on a discount of over a year ago.",
     "no_plan": "Some plan meets the scenario.",
     "unproven": "The plan is proven to be the cheapest.",
@@ -48,6 +48,8 @@ class Reason(Strict):
     limit: Amount
     value: Amount
     text: str
+    guardrail: str = ""
+    """Of a file of guardrails: the name of the rule, `rule` being the limit that it sets."""
     scenario: str | None
     """None where it is about all scenarios together."""
     file: str
@@ -62,6 +64,8 @@ class Ruling(Strict):
     scenario: str | None
     state: Literal["kept", "broken", "warned", "skipped"]
     text: str
+    guardrail: str = ""
+    """Of a file of guardrails: the name of the rule, `rule` being the limit that it sets."""
 
 
 class Warned(Strict):
@@ -69,6 +73,39 @@ class Warned(Strict):
 
     rule: Rule | None
     scenario: str | None
+    text: str
+    guardrail: str = ""
+    """Of a file of guardrails: the name of the rule, `rule` being the limit that it sets."""
+    file: str = ""
+    line: int = 0
+    """0 where no line of the file is meant."""
+
+
+Happened = Literal[
+    "price_moved",
+    "price_expired",
+    "price_gone",
+    "price_new",
+    "scenario_new",
+    "scenario_changed",
+    "scenario_removed",
+]
+
+
+class CausedBy(Strict):
+    """One price or one scenario that a difference comes from, and the line that says it today."""
+
+    what: Happened
+    name: str
+    """Of the offer, of the API and whose requests it serves, or of the scenario."""
+    before_usd: str | None = None
+    """An hour of an offer, a request to an API, a month of a scenario; None where there was none or nobody knows."""
+    after_usd: str | None = None
+    change_usd: Usd | None = None
+    """Of a month: of a price at what the baseline bought, of a scenario its own share; None where it is not known."""
+    file: str = ""
+    """Empty where nobody could open it: a shipped row, something that is gone."""
+    line: int = 0
     text: str
 
 
@@ -82,6 +119,8 @@ class Cause(Strict):
     share_percent: Figure | None
     """Of the whole difference; None where that is zero."""
     text: str
+    caused_by: list[CausedBy] = Field(default_factory=list)
+    """Prices and scenarios by name, what changes the month most first; empty where nothing can be named."""
 
 
 class Edit(Strict):
@@ -102,6 +141,9 @@ class DeploymentChange(Strict):
     before: str
     """How much of it runs; empty where nothing does."""
     after: str
+    before_at: str = ""
+    """Instances times the price of an hour, or requests times the price of one; empty where nobody recorded it."""
+    after_at: str = ""
     before_usd: Usd | None
     after_usd: Usd | None
 

@@ -20,7 +20,8 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.inputs.scenario.yaml_lines import Document, Location
 from optimizer.performance.candidates.enumeration import uncalibrated_engines
 from optimizer.plan.question.dependence import levels_of, what_is_considered
-from optimizer.plan.record.origin import catalogs_sha256, content_sha256, scenario_content
+from optimizer.plan.record.origin import asked as as_recorded
+from optimizer.plan.record.origin import catalogs_sha256, content_sha256
 
 CATALOGS: Final = "catalogs"
 """The path whose values are folders of catalog files, not fields of the scenario."""
@@ -184,7 +185,7 @@ def _changed(asked: Scenario, case: _Case, written: Document, folder: Path, cata
 def _run(inputs: dict[str, Any], scenario: Scenario, catalogs: str, hashes: Mapping[str, str]) -> SweepRun:
     predictions = (catalogs, scenario.promises_latency, what_is_considered(scenario))
     return SweepRun(
-        key=content_sha256([VERSION, scenario_content(scenario), hashes]),
+        key=content_sha256([VERSION, as_recorded(scenario), hashes]),
         inputs=inputs,
         scenario=scenario,
         catalogs=catalogs,

@@ -21,6 +21,7 @@ def gate(
     max_monthly_usd: asked.MaxMonthlyUsd = None,
     max_increase_percent: asked.MaxIncrease = None,
     max_increase_usd: asked.MaxIncrease = None,
+    rules: asked.RulesFile = None,
     max_price_age_days: asked.MaxPriceAgeDays = None,
     today: asked.AsOf = None,
     pin: asked.PinnedTo = None,
@@ -33,6 +34,8 @@ def gate(
     junit: asked.JunitFile = None,
     sarif: asked.SarifFile = None,
     comment: asked.CommentFile = None,
+    history: asked.HistoryFile = None,
+    run_url: asked.RunUrl = "",
     output_format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     catalogs: CatalogsOption = None,
@@ -41,9 +44,19 @@ def gate(
     quiet: QuietOption = False,
 ) -> None:
     """Whether budgets hold and prices are sound, what changed, and why; exit code 1 when the gate is broken."""
-    named = (*scenarios, *(baseline or ()), catalogs, pin, baseline_catalogs)
+    named = (*scenarios, *(baseline or ()), rules, catalogs, pin, baseline_catalogs)
     inputs = [Path(name) for name in named if name is not None]
-    outputs = Outputs(inputs, junit, sarif, comment, answer=output, answer_format=output_format)
+    outputs = Outputs(
+        inputs,
+        junit,
+        sarif,
+        comment,
+        history=history,
+        answer=output,
+        answer_format=output_format,
+        day="" if today is None else str(today.date()),
+        run_url=run_url,
+    )
     with outputs.at_every_end():
         if not_evaluated is not None:
             raise InputError([Finding("gate", 0, "", not_evaluated)])
@@ -57,6 +70,7 @@ def gate(
             warn_only=tuple(warn_only or ()),
             allow_missing_price=tuple(allow_missing_price or ()),
             allow_expired=tuple(allow_expired or ()),
+            guardrails=None if rules is None else calls.read_guardrails(rules),
         )
         baselines = None if baseline is None else calls.read_baselines(baseline)
         known = calls.load_catalogs(catalogs)

@@ -1,5 +1,6 @@
 """What may be asked of a gate on the command line."""
 
+import re
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -19,6 +20,13 @@ def _amount(text: str) -> Decimal:
     return amount
 
 
+def _web_address(text: str) -> str:
+    """An address that a comment may link, whole and plain."""
+    if text and not re.fullmatch(r"https?://[^\s<>()\[\]\"]+", text):
+        raise typer.BadParameter(f"'{text}' is not an address that begins with https://")
+    return text
+
+
 Scenarios = Annotated[list[str], typer.Argument(help="Scenario files, folders of them, or shipped names.")]
 Baselines = Annotated[
     list[Path] | None,
@@ -27,6 +35,9 @@ Baselines = Annotated[
 MaxMonthlyUsd = Annotated[Decimal | None, typer.Option(parser=_amount, help="Budget of all together.")]
 MaxIncrease = Annotated[
     Decimal | None, typer.Option(parser=_amount, help="Over the baselines; not judged where there are none.")
+]
+RulesFile = Annotated[
+    Path | None, typer.Option("--rules", help="Guardrails: named rules with scope, limits, owner and override (YAML).")
 ]
 MaxPriceAgeDays = Annotated[
     int | None, typer.Option(min=1, help="Older prices break it; default: the scenario's policy.")
@@ -51,6 +62,8 @@ NotEvaluated = Annotated[
 JunitFile = Annotated[Path | None, typer.Option(help="Also write JUnit XML.")]
 SarifFile = Annotated[Path | None, typer.Option(help="Also write SARIF 2.1.0.")]
 CommentFile = Annotated[Path | None, typer.Option(help="Also write a pull request's comment.")]
+HistoryFile = Annotated[Path | None, typer.Option("--history", help="Also add the verdict to this CSV file.")]
+RunUrl = Annotated[str, typer.Option(parser=_web_address, help="Where this run is to be seen; the comment links it.")]
 TimeLimitS = Annotated[
     float | None,
     typer.Option("--time-limit-s", min=0.001, help="Seconds for the whole command; none unless asked for."),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from optimizer.base.errors import Finding, InputError
+from optimizer.base.files import read_text
 from optimizer.cli import calls
 from optimizer.cli.options import Format, check_writable, deliver, write
 from optimizer.cli.signals import Ended
@@ -21,14 +22,20 @@ class Outputs:
 
     Attributes:
         inputs: Scenarios first, baselines, catalogs and pin as named; nothing is written over them.
+        history: A CSV file that the verdict joins.
+        day: That ages are counted from; empty where nobody says.
+        run_url: Where this run can be looked at.
     """
 
     inputs: Sequence[Path]
     junit: Path | None
     sarif: Path | None
     comment: Path | None
+    history: Path | None
     answer: Path | None
     answer_format: Format
+    day: str = ""
+    run_url: str = ""
 
     def check(self) -> None:
         """Says early what cannot be written; to be asked once the inputs are read.
@@ -37,11 +44,13 @@ class Outputs:
             InputError: a file cannot be written, or is an input.
         """
         check_writable(self.answer, self.junit, self.sarif, self.comment)
+        if self.history is not None:
+            calls.check_history(_so_far(self.history), str(self.history))
 
     def deliver(self, report: "calls.GateReport") -> None:
         """Writes all of them."""
         for path, text in self._files(report):
-            write(text, path)
+            write(text, path, over_inputs=path == self.history)
         deliver(calls.gate_answer(report), report, self.answer_format, self.answer)
 
     @property
@@ -50,10 +59,17 @@ class Outputs:
         return str(self.inputs[0])
 
     def _files(self, report: "calls.GateReport") -> Iterator[tuple[Path, str]]:
-        forms = (self.junit, calls.gate_junit), (self.sarif, calls.gate_sarif), (self.comment, calls.gate_comment)
-        for path, form in forms:
-            if path is not None:
-                yield path, form(report)
+        forms = (self.junit, calls.gate_junit), (self.sarif, calls.gate_sarif)
+        yield from ((path, form(report)) for path, form in forms if path is not None)
+        if self.comment is not None:
+            rest = self.comment.with_name(f"{self.comment.stem}.rest{self.comment.suffix}")
+            comment = calls.gate_comment(report, self.run_url, rest.name)
+            yield self.comment, comment.text
+            if comment.rest:
+                yield rest, comment.rest
+        if self.history is not None:
+            before, file = _so_far(self.history), str(self.history)
+            yield self.history, calls.appended(before, report, day=self.day, run_url=self.run_url, file=file)
 
     @contextmanager
     def at_every_end(self) -> Iterator[None]:
@@ -73,16 +89,22 @@ class Outputs:
 
     def _without_verdict(self, findings: tuple[Finding, ...]) -> None:
         """As many files as can be written; the terminal is told by the error itself."""
-        paths = [path for path in (self.answer, self.junit, self.sarif, self.comment) if path is not None]
+        files = (self.answer, self.junit, self.sarif, self.comment, self.history)
+        paths = [path for path in files if path is not None]
         if not paths or any(_is_input(path, self.inputs) for path in paths):
             return
         report = calls.not_evaluated(findings, self.place)
-        for path, text in self._files(report):
-            with suppress(InputError):
-                write(text, path)
+        with suppress(InputError):
+            for path, text in self._files(report):
+                with suppress(InputError):
+                    write(text, path, over_inputs=path == self.history)
         if self.answer is not None:
             with suppress(InputError):
                 deliver(calls.gate_answer(report), report, self.answer_format, self.answer)
+
+
+def _so_far(history: Path) -> str:
+    return read_text(history) if history.exists() else ""
 
 
 def _is_input(path: Path, inputs: Sequence[Path]) -> bool:

@@ -19,9 +19,11 @@ from optimizer.inputs.catalog.kinds import Link
 from optimizer.inputs.catalog.loading_terms import Priced, priced
 from optimizer.inputs.catalog.look_alikes import look_alikes
 from optimizer.inputs.catalog.models import Model, ModelAlias
+from optimizer.inputs.catalog.price_places import price_places
 from optimizer.inputs.catalog.quality_spread import QualitySpread
 from optimizer.inputs.catalog.records import Catalogs, Gpu
 from optimizer.inputs.catalog.shipped import shipped_dir
+from optimizer.inputs.catalog.sources import PricePlace, Source
 from optimizer.inputs.catalog.thinking import ThinkingLength
 
 SHIPPED_LABEL: Final = "catalogs"
@@ -69,7 +71,7 @@ class GpuIdentity(Strict):
 
 TABLES: Final[dict[str, CsvTable[Any]]] = {
     "catalog": CsvTable(("catalog.csv",), CatalogDate, "as_of", own_key=lambda _: ""),
-    "sources": CsvTable(("sources.csv",), catalog.Source, "id"),
+    "sources": CsvTable(("sources.csv",), Source, "id"),
     "gpus": CsvTable(("gpus.csv",), GpuIdentity, "id"),
     "figures": CsvTable(("gpu_figures.csv",), catalog.Figure, "gpu, figure"),
     "models": CsvTable(("models.csv",), Model, "id"),
@@ -163,11 +165,13 @@ def load_catalogs(overlay: Path | None = None) -> Catalogs:
     known = [name for table in TABLES.values() for name in table.files]
     findings.extend(_missing(shipped, (name for table in TABLES.values() if not table.private for name in table.files)))
     rows = {name: table.read(shipped, SHIPPED_LABEL, findings) for name, table in TABLES.items()}
+    laid_over: dict[str, Rows] = {}
     if overlay is not None:
         shipped_day = rows["catalog"][""].row.as_of if rows["catalog"] else date.min
         findings.extend(_overlay_problems(overlay, known))
         for name, table in TABLES.items():
-            rows[name].update(table.read(overlay, str(overlay), findings))
+            laid_over[name] = table.read(overlay, str(overlay), findings)
+            rows[name].update(laid_over[name])
             if name == "catalog":
                 findings.extend(_earlier(rows["catalog"], shipped_day))
     findings = findings or [*_dangling(rows), *_later_than_the_catalog(rows), *look_alikes(rows, TABLES)]
@@ -177,7 +181,7 @@ def load_catalogs(overlay: Path | None = None) -> Catalogs:
     on_own_terms = priced(rows, gpus, findings)
     if findings:
         raise InputError(findings)
-    return _assembled(rows, gpus, on_own_terms)
+    return _assembled(rows, gpus, on_own_terms, price_places(rows, laid_over, on_own_terms.terms))
 
 
 def _missing(folder: Path, known: Iterable[str]) -> Iterator[Finding]:
@@ -269,7 +273,9 @@ def _bad_figure(
     return identity.finding(name, f"{identity.row.id} has no {name}", "add the figure to gpu_figures.csv")
 
 
-def _assembled(rows: AllRows, gpus: Mapping[str, Gpu], on_own_terms: Priced) -> Catalogs:
+def _assembled(
+    rows: AllRows, gpus: Mapping[str, Gpu], on_own_terms: Priced, places: Mapping[str, PricePlace]
+) -> Catalogs:
     def by_key(table: str) -> dict[Any, Any]:
         return {key: placed.row for key, placed in sorted(rows[table].items())}
 
@@ -301,4 +307,5 @@ def _assembled(rows: AllRows, gpus: Mapping[str, Gpu], on_own_terms: Priced) -> 
             flags=in_order("engine_flags"), metrics=in_order("engine_metrics"), names=in_order("deploy_names")
         ),
         engine_places={str(key): f"{placed.file}:{placed.line}" for key, placed in rows["engines"].items()},
+        price_places=places,
     )

@@ -36,19 +36,11 @@ from optimizer.inputs.catalog.quantities import (
     UsdPerHour,
     UsdPerUnit,
 )
+from optimizer.inputs.catalog.sources import PricePlace, Source
 from optimizer.inputs.catalog.terms import OfferAlias, Terms
 from optimizer.inputs.catalog.thinking import ThinkingLength
 
 Row = TypeVar("Row")
-
-
-class Source(Strict):
-    """Where figures come from; every row of every catalog names one by id."""
-
-    id: str
-    title: str
-    licence: str
-    as_of: date
 
 
 class Figure(Strict):
@@ -280,6 +272,8 @@ class Catalogs:
     """What engines and deployment tools call what a plan says; no plan depends on it."""
     engine_places: Mapping[str, str]
     """Engine → file and line of its row."""
+    price_places: Mapping[str, PricePlace]
+    """Where the price of an offer stands, by its id, and of a hosted API, by provider and name."""
 
     def gpu(self, name: str) -> Gpu:
         """The GPU of that id. Raises InputError with the nearest ids when there is none."""

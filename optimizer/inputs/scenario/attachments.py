@@ -155,7 +155,8 @@ def _check_largest(path: Path, values: "pd.Series[float]", most: float, unit: st
 def _numbers(path: Path, columns: list[str]) -> pd.DataFrame:
     """Those columns of a CSV file as finite numbers."""
     try:
-        frame = pd.read_csv(io.BytesIO(read_bytes(path)))
+        # as text: a whole number of hundreds of digits is none that pandas could take apart later
+        frame = pd.read_csv(io.BytesIO(read_bytes(path)), dtype=str)
     except ValueError as error:
         raise _error(path, f"cannot be read as CSV: {error}") from error
     missing = [column for column in columns if column not in frame.columns]

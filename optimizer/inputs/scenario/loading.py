@@ -133,7 +133,7 @@ def scenario_in(document: Document, folder: Path) -> ScenarioFile:
     try:
         scenario = Scenario.model_validate(document.content)
     except ValidationError as error:
-        raise InputError(_finding(document, each) for each in error.errors() if not _is_echo(each)) from error
+        raise InputError(findings_of(document, error, Scenario)) from error
     file = ScenarioFile(door.with_files(scenario, document, folder), document)
     try:
         return replace(file, scenario=restated(file.scenario))
@@ -159,7 +159,12 @@ def _is_echo(detail: ErrorDetails) -> bool:
     return detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]
 
 
-def _finding(document: Document, detail: ErrorDetails) -> Finding:
+def findings_of(document: Document, error: ValidationError, root: type[BaseModel]) -> list[Finding]:
+    """Everything that a document of some record has wrong, each with its line."""
+    return [_finding(document, each, root) for each in error.errors() if not _is_echo(each)]
+
+
+def _finding(document: Document, detail: ErrorDetails, root: type[BaseModel]) -> Finding:
     """One pydantic error in the words of the person who wrote the file."""
     location, hint = _written_location(detail), ""
     misfit = detail.get("ctx", {}).get("error")
@@ -168,7 +173,7 @@ def _finding(document: Document, detail: ErrorDetails) -> Finding:
         return Finding(document.file, document.line(location), document.path(location), misfit.problem, misfit.hint)
     match detail["type"]:
         case "extra_forbidden":
-            known, problem = _fields_at(location[:-1]), "unknown field"
+            known, problem = _fields_at(location[:-1], root), "unknown field"
             hint = did_you_mean(str(location[-1]), known) or f"known here: {', '.join(sorted(known))}"
         case "missing":
             problem = "missing"
@@ -201,9 +206,9 @@ def _is_type_tag(step: str | int) -> bool:
     return isinstance(step, str) and ("[" in step or step in {"Latency"})
 
 
-def _fields_at(location: Location) -> set[str]:
-    """The field names that may stand at a location of a scenario."""
-    model: type[BaseModel] | None = Scenario
+def _fields_at(location: Location, root: type[BaseModel]) -> set[str]:
+    """The field names that may stand at a location of a document."""
+    model: type[BaseModel] | None = root
     for step in location:
         if isinstance(step, str):
             if model is None or step not in model.model_fields:

@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Final
 
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.catalog.terms import PriceCheck, ServerlessCheck
 from optimizer.plan.record.fleet import Hosted, PlannedFleet, Purchase
 
 NOTABLE_DIFFERENCE: Final = 0.05
@@ -28,7 +29,7 @@ def _of_instances(catalogs: Catalogs, purchases: Sequence[Purchase]) -> Iterator
             difference = float(check.usd_per_gpu_hour / planned) - 1
             if abs(difference) > NOTABLE_DIFFERENCE:
                 yield (
-                    f"{offer.gpu_count}×{offer.gpu} at {offer.provider}: {check.source} says "
+                    f"{offer.gpu_count}×{offer.gpu} at {offer.provider}: {_who(catalogs, check)} says "
                     f"${check.usd_per_gpu_hour:,.2f} a GPU-hour on {check.as_of}, {abs(difference):.0%} "
                     f"{'more' if difference > 0 else 'less'} than the ${planned:,.2f} planned with: ask for a quote"
                 )
@@ -46,9 +47,15 @@ def of_hosted(catalogs: Catalogs, hosted: Sequence[Hosted]) -> Iterator[str]:
             said = (check.usd_per_million_input_tokens, check.usd_per_million_output_tokens)
             if any(_apart(*pair) > NOTABLE_DIFFERENCE for pair in zip(paid, said, strict=True)):
                 yield (
-                    f"{item.api} at {item.provider}: {check.source} says {_by_the_million(*said)} on {check.as_of}, "
-                    f"planned with is {_by_the_million(*paid)}: have the price confirmed"
+                    f"{item.api} at {item.provider}: {_who(catalogs, check)} says {_by_the_million(*said)} "
+                    f"on {check.as_of}, planned with is {_by_the_million(*paid)}: have the price confirmed"
                 )
+
+
+def _who(catalogs: Catalogs, check: PriceCheck | ServerlessCheck) -> str:
+    """Who says so, unless that is private."""
+    source = catalogs.sources[check.source]
+    return source.cited if source.private else source.id
 
 
 def _apart(planned: Decimal | None, said: Decimal) -> float:

@@ -27,7 +27,8 @@ class Choice:
     """What is proposed; fields left out may be anything, names may hold wildcards."""
 
     gpu: str | None = None
-    provider: str | None = None
+    provider: str | frozenset[str] | None = None
+    """One, or the only ones there are."""
     precision: str | None = None
     tensor_parallel: int | None = None
     pricing_term: str | None = None
@@ -38,7 +39,8 @@ class Choice:
 
     def given(self) -> dict[str, str | int]:
         """The fields that were said."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not None}
+        said = ((f.name, getattr(self, f.name)) for f in fields(self))
+        return {name: _in_words(value) for name, value in said if value is not None}
 
     def words(self) -> str:
         """The choice as people say it."""
@@ -50,7 +52,13 @@ class Choice:
         return all(asked is None or _alike(value, asked) for value, asked in wanted)
 
 
-def _alike(value: str | int, asked: str | int) -> bool:
+def _in_words(value: str | int | frozenset[str]) -> str | int:
+    return " or ".join(sorted(value)) if isinstance(value, frozenset) else value
+
+
+def _alike(value: str | int, asked: str | int | frozenset[str]) -> bool:
+    if isinstance(asked, frozenset):
+        return value in asked
     return fnmatchcase(value, asked) if isinstance(value, str) and isinstance(asked, str) else value == asked
 
 

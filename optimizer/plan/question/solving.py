@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from optimizer.base.arrays import Flags
+from optimizer.base.units import HOURS_PER_WEEK
 from optimizer.performance.candidates.mixes import with_better_predicted
 from optimizer.performance.candidates.periods import exact_hours, told_apart
 from optimizer.performance.candidates.probing import raised
@@ -36,6 +37,9 @@ EXACT_NODES = 500
 SHARE_OF_FEW_PERIODS = 0.5
 """Of what is left of a limit, for the first plan of a week."""
 
+MOST_CELLS_LATE = 2_000_000
+"""Candidates times hours beyond which an exact week is not even set up where no time is left: it takes seconds."""
+
 MOST_TIDIED = 24
 """Periods of a plan for which ties are broken anew."""
 
@@ -56,13 +60,15 @@ def solved_for_least_cost(inquiry: Inquiry, keep: Sequence[Flags] | None = None)
     first = inquiry.clock.share(SHARE_OF_FEW_PERIODS)
     asked = inquiry if week.exact or enough else replace(inquiry, node_limit=EXACT_NODES, clock=first)
     coarse = _over_mixes(asked, keep)
-    if week.exact or (enough and coarse.solution.cost_usd_per_month is not None):
+    few = coarse.solution.cost_usd_per_month
+    if week.exact or (enough and few is not None):
         return coarse
-    if (limit := inquiry.clock.reached) is not None and coarse.solution.cost_usd_per_month is not None:
+    cells = len(coarse.formulation.problem.candidates) * HOURS_PER_WEEK
+    if (limit := inquiry.clock.reached) is not None and few is not None and cells > MOST_CELLS_LATE:
         return _shown(inquiry, coarse, replace(coarse, solution=coarse.solution.left_open(limit)))
     whole = replace(coarse.inquiry, clock=inquiry.clock, hour_to_period=exact_hours(inquiry.scenario))
     every = replace(whole, node_limit=EXACT_NODES, any_of_equals=True, falls_back=False)
-    return _shown(inquiry, coarse, _over_mixes(every, keep, _less_than(coarse.solution.cost_usd_per_month)))
+    return _shown(inquiry, coarse, _over_mixes(every, keep, _less_than(few)))
 
 
 def for_variations(inquiry: Inquiry) -> Inquiry:

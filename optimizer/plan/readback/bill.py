@@ -188,7 +188,7 @@ def hosted_shares(answer: Answer) -> Iterator[Hosted]:
             usd_per_request=api.usd_per_request,
             monthly_cost_usd=api.usd_per_request * requests,
             price_as_of=api.as_of,
-            price_source=answer.inquiry.catalogs.sources[api.source].title,
+            price_source=answer.inquiry.catalogs.sources[api.source].cited,
         )
 
 

@@ -186,7 +186,7 @@ def _provenance(answer: Answer, choice: WorkloadOptions, column: Column) -> Prov
         performance="estimated" if missing else "calibrated",
         performance_note=f"nobody measured {', '.join(missing)}" if missing else "model fitted to public measurements",
         price_as_of=offer.as_of,
-        price_source=catalogs.sources[offer.source].title,
+        price_source=catalogs.sources[offer.source].cited,
         price_confidence=offer.confidence,
         price_age_days=age_days,
         price_is_old=age_days >= answer.inquiry.scenario.policy.flagged_from_days(seller),

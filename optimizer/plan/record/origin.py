@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from decimal import Decimal
 from operator import attrgetter
@@ -49,15 +49,28 @@ class PlanInputs(Strict):
 
 def inputs_of(scenario: Scenario, catalogs: Catalogs) -> PlanInputs:
     """The inputs as a plan on them records them."""
-    content = scenario_content(scenario)
+    content = asked(scenario)
     return PlanInputs(
         program=VERSION, scenario_sha256=content_sha256(content), scenario=content, **catalogs_sha256(catalogs)
     )
 
 
-def scenario_content(scenario: Scenario) -> dict[str, JsonValue]:
-    """A scenario as plans record it."""
+def asked(scenario: Scenario) -> dict[str, JsonValue]:
+    """A scenario as a plan records it: what a plan depends on, defaults left out."""
     return scenario.model_dump(mode="json", exclude_defaults=True, exclude=set(NO_MATTER))
+
+
+def fields_of(node: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Every field that holds no others, as a path with list elements by name, and its value."""
+    if isinstance(node, Mapping):
+        for name, child in node.items():
+            yield from fields_of(child, f"{path}.{name}" if path else str(name))
+    elif isinstance(node, list) and any(isinstance(each, Mapping) for each in node):
+        for position, child in enumerate(node):
+            label = child["name"] if isinstance(child, Mapping) and isinstance(child.get("name"), str) else position
+            yield from fields_of(child, f"{path}[{label}]")
+    else:
+        yield path, node if isinstance(node, str) else json.dumps(node, ensure_ascii=False)
 
 
 def catalogs_sha256(catalogs: Catalogs) -> dict[str, str]:

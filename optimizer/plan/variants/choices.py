@@ -1,7 +1,8 @@
 """One dimension of a plan cut into its choices, each solved alone: what it costs, or which requirements stop it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Final, Literal
 
 import numpy as np
@@ -85,6 +86,14 @@ def choices_of(by: Dimension, inquiry: Inquiry) -> dict[str, Choice]:
         return {name: Choice(provider=name) for name in sorted({offer.provider for offer in offers})}
     terms = sorted({offer.pricing_term for offer in offers if offer.provider != OWNED})
     return {name: Choice(pricing_term=name) for name in terms}
+
+
+def mixes_of(used: Sequence[str], inquiry: Inquiry) -> dict[str, Choice]:
+    """Where a plan needs several providers: all but one of them, and every two of them alone, by name."""
+    everyone = {offer.provider for offer in inquiry.market.offers}
+    without = {f"without {name}": Choice(provider=frozenset(everyone - {name})) for name in used}
+    pairs = {f"{a} + {b}": Choice(provider=frozenset((a, b))) for a, b in combinations(used, 2)}
+    return without | (pairs if len(used) > 2 else {})
 
 
 def tried(inquiry: Inquiry, whole: Inquiry, name: str, choice: Choice) -> Tried:

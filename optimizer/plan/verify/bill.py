@@ -175,7 +175,7 @@ def _listed(claim: Claim, item: Hosted) -> Finding:
     text = f"{item.api} costs {exactly(float(item.usd_per_request))} USD a request of {item.request_class}"
     return any(
         _is_price(claim, price, item)
-        and (row.as_of, sources[row.source].title) == (item.price_as_of, item.price_source)
+        and (row.as_of, sources[row.source].cited) == (item.price_as_of, item.price_source)
         for row, price in _prices(claim, item)
     ), text
 

@@ -170,7 +170,7 @@ def _sources(claim: Claim, d: Deployment, offer: Offer, name: str) -> Findings:
     flagged = age_days >= claim.policy.flagged_from_days(kind)
     yield shown.price_is_old == flagged, f"{name}: a price of {age_days} days is {'old' if flagged else 'recent'}"
     yield shown.price_confidence == offer.confidence, f"{name}: the price is {offer.confidence}"
-    yield shown.price_source == catalogs.sources[offer.source].title, f"{name}: the price is from {offer.source}"
+    yield shown.price_source == catalogs.sources[offer.source].cited, f"{name}: the price is from {offer.source}"
     missing = not_measured(catalogs, configuration(d, offer))
     said = not missing or shown.performance_note == f"nobody measured {', '.join(missing)}"
     estimated = (shown.performance == "estimated") == bool(missing)

@@ -46,7 +46,7 @@ def _scope(diff: CatalogDiff) -> tuple[str, ...]:
     """What was compared and what was not."""
     changed = ", ".join(f"{name} ({before:,} → {after:,} rows)" for name, (before, after) in diff.tables.items())
     return (
-        f"{diff.compared:,} prices stand in both",
+        f"{diff.compared:,} {plural('price', diff.compared)} {'stands' if diff.compared == 1 else 'stand'} in both",
         f"tables that say something else: {changed}" if changed else "every table says the same",
         f"not compared, for only one of the two has them: {', '.join(diff.one_sided)}" if diff.one_sided else "",
     )

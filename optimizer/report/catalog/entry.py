@@ -14,6 +14,7 @@ from optimizer.inputs.catalog.records import Catalogs, KernelSupport, Offer
 from optimizer.inputs.catalog.terms import Seller
 from optimizer.report.catalog.catalog import listing_section
 from optimizer.report.catalog.listings import LISTINGS
+from optimizer.report.layout.amounts import plural
 from optimizer.report.layout.columns import Cell, table_of
 from optimizer.report.layout.elements import Section, Table, with_content
 
@@ -90,7 +91,11 @@ def _gpu(catalogs: Catalogs, name: str) -> Description:
     ]
     if offers:
         table = listing_section("offers", _cheapest(offers)[:SHOWN_OFFERS], 0).table
-        sections.append(Section("Cheapest per GPU-hour", (f"of {len(offers)} prices: {_terms(offers)}",), table))
+        sections.append(
+            Section(
+                "Cheapest per GPU-hour", (f"of {len(offers)} {plural('price', len(offers))}: {_terms(offers)}",), table
+            )
+        )
     return tuple(sections), {"gpu": (gpu,), "figures": figures, "kernels": kernels, "offers": offers}
 
 
@@ -178,7 +183,8 @@ def _provider(catalogs: Catalogs, name: str) -> Description:
     kinds = ", ".join(sorted({offer.provider_kind for offer in offers})) or "hosted models only"
     sellers = tuple(row for row in catalogs.terms.sellers.values() if row.provider == name)
     regions = len({offer.region for offer in offers})
-    prices = f"{len(offers)} prices in {regions} regions: {_terms(offers)}" if offers else ""
+    many = f"{len(offers)} {plural('price', len(offers))}"
+    prices = f"{many} in {regions} {plural('region', regions)}: {_terms(offers)}" if offers else ""
     # the last offer that a GPU's key is given is its cheapest
     cheapest = {offer.gpu: offer for offer in reversed(_cheapest(offers))}
     of_each_gpu = [cheapest[gpu] for gpu in sorted(cheapest)]
@@ -219,7 +225,7 @@ def _source(catalogs: Catalogs, name: str) -> Description:
         "GPU figures": catalogs.gpu_figures
     }
     counts = {listing: sum(getattr(row, "source", None) == name for row in rows) for listing, rows in held.items()}
-    used = (f"{count:,} rows of {listing}" for listing, count in sorted(counts.items()) if count)
+    used = (f"{count:,} {plural('row', count)} of {listing}" for listing, count in sorted(counts.items()) if count)
     about = (f"{source.licence}; as of {source.as_of}", *used)
     return (Section(f"source {name}: {source.title}", about),), {"source": (source,)}
 

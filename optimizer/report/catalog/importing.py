@@ -23,7 +23,7 @@ REASONS: Final[Mapping[str, Cell]] = {
 
 def import_sections(imported: ImportedPrices, file: str, written: Sequence[str]) -> tuple[Section, ...]:
     """The verdict with the files written, then everything that was left out, most frequent first."""
-    counts = f"{imported.prices:,} prices of {file}, read as {imported.format_name}"
+    counts = f"{imported.prices:,} {plural('price', imported.prices)} of {file}, read as {imported.format_name}"
     left_out = f"{_prices(imported.left_out):,} left out"
     offers = len(imported.offers)
     unknown = ", ".join(row.provider for row in imported.sellers if row.kind == "unknown")

@@ -11,7 +11,9 @@ from optimizer.report.layout.junit import junit_document
 def check_junit(found: CheckReport) -> str:
     """The document, ending in a newline: broken promises fail, undecided ones are skipped, unfit runs are errors."""
     unfit = [run for run in found.runs if not run.fit]
-    root = ET.Element("testsuites", {"name": "optimizer check", **_counts(found.promises, errors=len(unfit))})
+    # the schema that Jenkins validates against counts what was skipped by the suite only
+    counts = {name: count for name, count in _counts(found.promises, errors=len(unfit)).items() if name != "skipped"}
+    root = ET.Element("testsuites", {"name": "optimizer check", **counts})
     for deployment in dict.fromkeys(promise.deployment for promise in found.promises):
         mine = [promise for promise in found.promises if promise.deployment == deployment]
         suite = ET.SubElement(root, "testsuite", {"name": deployment, **_counts(mine)})

@@ -7,12 +7,13 @@ from decimal import Decimal
 from itertools import groupby
 from typing import Final
 
-from optimizer.answers.compare.types import Compared, Comparison, HostingFacts, OwnedCost, Verdict
-from optimizer.report.layout.amounts import change, money, percent
+from optimizer.answers.compare.types import BillLine, Compared, Comparison, HostingFacts, OwnedCost, Unit, Verdict
+from optimizer.base.figures import figure
+from optimizer.report.layout.amounts import change, money, percent, plural
 from optimizer.report.layout.cells import csv_cell
 from optimizer.report.layout.columns import Cell, table_of
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
-from optimizer.report.layout.html import answer_html, section_html
+from optimizer.report.layout.html import answer_html, drawing_html, links_html, section_html
 
 MOST_SHOWN: Final = 15
 """Rows of each table when nobody says how many."""
@@ -47,6 +48,26 @@ API_COLUMNS: Final[Mapping[str, Cell]] = {
     ">$/request": "{usd_per_request:unit_price}",
     ">$/month": "{monthly_cost_usd:,.2f}",
 }
+UNITS: Final[Mapping[Unit, str]] = {
+    "instance hour": "instance hours",
+    "GB": "GB",
+    "request": "requests",
+    "once": "",
+}
+ORDER_COLUMNS: Final[Mapping[str, Cell]] = {
+    "line": "{line}",
+    "provider": "{provider}",
+    "region": lambda line: f"{line.region} {line.country}".strip(),
+    "item": lambda line: f"{line.item} ({line.gpus_per_instance}×{line.gpu})" if line.gpu else line.item,
+    ">count": lambda line: line.count or "",
+    "term": lambda line: " ".join(_term(line)),
+    ">USD a unit": "{unit_price_usd:unit_price}",
+    ">a month": lambda line: f"{figure(float(line.quantity_per_month))} {UNITS[line.unit]}".strip(),
+    ">$/month": "{monthly_cost_usd:,.2f}",
+    "price of": lambda line: line.price_as_of or "",
+    "source": "{price_source}",
+    "seller": "{seller}",
+}
 
 
 def compare_answer(answer: Comparison, top: int | None = None) -> WrittenAnswer:
@@ -60,33 +81,64 @@ def compare_answer(answer: Comparison, top: int | None = None) -> WrittenAnswer:
     return WrittenAnswer(with_content(sections), answer.summary, f"{answer.scenario} by {_dimension(answer)}")
 
 
-def compare_html(answer: Comparison, top: int | None = None) -> str:
-    """The whole answer as one self-contained page; nothing is loaded."""
+def compare_html(answer: Comparison, top: int | None = None, chart: str = "") -> str:
+    """The whole answer as one self-contained page; nothing is loaded.
+
+    Args:
+        answer: What was compared.
+        top: Rows of each table.
+        chart: The drawing of `compare_chart`; empty where it could not be drawn.
+    """
     written = compare_answer(answer, top)
-    found = any(row.rank for row in answer.choices)
-    return answer_html(written.title, written.summary, found, map(section_html, written.sections))
+    parts = [*([drawing_html(f"What each {_dimension(answer)} costs", chart)] if chart else [])]
+    parts += map(section_html, written.sections)
+    parts += map(section_html, with_content([_orders(answer)]))
+    parts += [links_html("Sources of prices", [(each.title, each.url) for each in answer.sources])]
+    return answer_html(written.title, written.summary, any(row.rank for row in answer.choices), filter(None, parts))
+
+
+def _orders(answer: Comparison) -> Section:
+    """What the cheapest that complies orders, line by line."""
+    first = next((row for row in answer.choices if row.rank == 1 and row.lines), None)
+    if first is None:
+        return Section("What to order")
+    return Section(f"What to order: {first.choice}", table=table_of(first.lines, ORDER_COLUMNS))
 
 
 def compare_csv(answer: Comparison, top: int | None = None) -> str:
-    """The sheet as CSV, for spreadsheets."""
+    """One line a choice under the names of the JSON's fields; all of them unless `top` says how many comply at most."""
     out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(
-        [csv_cell(cell) for cell in line] for line in sheet_lines(answer, top)
-    )
+    sheet = csv.writer(out, lineterminator="\n")
+    sheet.writerow(("scenario", "by", *SHEET_COLUMNS))
+    for row in shown_in_sheets(answer, top):
+        fields = {**row.model_dump(mode="json", exclude={"lines"}), **_joined(row)}
+        cells = (answer.scenario, answer.by, *(fields[name] for name in SHEET_COLUMNS))
+        sheet.writerow("" if cell is None else csv_cell(str(cell)) for cell in cells)
     return out.getvalue()
 
 
-def sheet_lines(answer: Comparison, top: int | None = None) -> Iterator[list[str]]:
-    """One line a choice under the names of the JSON's fields; all of them unless `top` says how many comply at most."""
-    yield ["scenario", "by", *SHEET_COLUMNS]
-    for row in answer.choices:
-        if top is not None and row.rank is not None and row.rank > top:
-            continue
-        fields = row.model_dump(mode="json")
-        fields["stopped_by"] = "; ".join(item.requirement or item.text for item in row.stopped_by)
-        fields["discounts"] = "; ".join(row.discounts)
-        shown = (fields[name] for name in SHEET_COLUMNS)
-        yield [answer.scenario, answer.by, *("" if value is None else str(value) for value in shown)]
+def shown_in_sheets(answer: Comparison, top: int | None) -> list[Compared]:
+    """All choices unless `top` says how many that comply at most."""
+    return [row for row in answer.choices if top is None or row.rank is None or row.rank <= top]
+
+
+def flat(row: Compared) -> dict[str, object]:
+    """A choice as the cells of one line, figures as figures."""
+    return {**row.model_dump(exclude={"lines"}), **_joined(row)}
+
+
+def _joined(row: Compared) -> dict[str, str]:
+    """What is a list, in one cell."""
+    return {
+        "stopped_by": "; ".join(item.requirement or item.text for item in row.stopped_by),
+        "discounts": "; ".join(row.discounts),
+    }
+
+
+def _term(line: BillLine) -> Iterator[str]:
+    yield line.pricing_term.replace("_", " ")
+    if line.commitment_months:
+        yield f"{line.commitment_months} months"
 
 
 def _dimension(answer: Comparison) -> str:
@@ -142,11 +194,15 @@ def _not_admitted(answer: Comparison, most: int) -> Section:
 
 
 def _failing(answer: Comparison) -> Section:
-    """Choices by the first requirement that stops them, with the words of the first of each group."""
+    """Choices by the first requirement that stops them, with the words of the first of each group.
+
+    Precisions are few, and each keeps another quality: every one of them has its own words.
+    """
     rows = sorted(_of(answer, "fails"), key=lambda row: (_first_obstacle(row), row.choice))
     lines = []
-    for obstacle, group in groupby(rows, key=_first_obstacle):
+    for _, group in groupby(rows, key=lambda row: row.choice if answer.by == "precision" else _first_obstacle(row)):
         first, *others = group
+        obstacle = _first_obstacle(first)
         names = _some_names([first.choice, *(row.choice for row in others)])
         reason = first.stopped_by[0].text if first.stopped_by else "no plan meets the scenario"
         which = f" ({first.choice})" if others else ""
@@ -220,10 +276,13 @@ def _owned(item: OwnedCost) -> str:
 def _basis(answer: Comparison) -> Section:
     rows = [row for row in answer.choices if row.rank is not None]
     proven = sum(row.outcome == "optimal" for row in rows)
-    lines = [f"{proven} of {len(rows)} plans are proven optimal under their choice"] if rows else []
+    found = f"{proven} of {len(rows)} {plural('plan', len(rows))}"
+    lines = [f"proven optimal, each under its own choice: {found}"] if rows else []
     estimated = [row.choice for row in rows if row.performance == "estimated"]
     lines += [f"nobody measured hardware in the plans of {_some_names(estimated)}"] if estimated else []
     as_of = f"prices and facts as of {answer.catalog_as_of.isoformat()}"
     bound = f"planned on the {percent(answer.confidence)} bound"
-    lines.append(f"{answer.requests_per_month:,.0f} requests a month; {as_of}; {bound}")
+    demand = f"{answer.requests_per_month:,.0f} requests a month"
+    demand += f", {answer.demand_rounding}" if answer.demand_rounding else ""
+    lines.append(f"{demand}; {as_of}; {bound}")
     return Section("How sure", tuple(lines))

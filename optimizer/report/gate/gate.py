@@ -77,10 +77,16 @@ def causes_table(causes: Iterable[Cause]) -> Table:
         {
             "cause": lambda cause: " + ".join((cause.cause, *cause.together_with)),
             ">a month": "{change_usd:change}",
-            ">share": lambda cause: "" if cause.share_percent is None else f"{cause.share_percent:.0f} %",
+            ">share": _share,
             "what happened": "{text}",
         },
     )
+
+
+def _share(cause: Cause) -> str:
+    """Of the whole difference; below zero where it works against that."""
+    share = cause.share_percent
+    return "" if share is None else f"{'−' if share < 0 else ''}{abs(share):.0f} %"
 
 
 def scenarios_table(report: GateReport) -> Table:
@@ -122,6 +128,7 @@ def changes_table(gated: Gated) -> Table:
             "what": "{what}",
             "where": "{where}",
             "how many": how_many,
+            "at": paid_at,
             ">$/month": month,
         },
     )
@@ -130,6 +137,11 @@ def changes_table(gated: Gated) -> Table:
 def how_many(moved: DeploymentChange) -> str:
     """Before and after; once where nothing moved or one side has none."""
     return " → ".join(dict.fromkeys(filter(None, (moved.before, moved.after))))
+
+
+def paid_at(moved: DeploymentChange) -> str:
+    """Count times unit price before and after; once where neither moved."""
+    return " → ".join(dict.fromkeys(filter(None, (moved.before_at, moved.after_at))))
 
 
 def month(moved: DeploymentChange) -> str:

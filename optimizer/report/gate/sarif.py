@@ -1,4 +1,4 @@
-"""A gate's verdict as SARIF 2.1.0, which code hosts show at the scenario's line."""
+"""A gate's verdict as SARIF 2.1.0, which code hosts show at the line that caused it."""
 
 import hashlib
 import re
@@ -16,13 +16,8 @@ RULE_NAMES: Final = tuple(RULES)
 
 def gate_sarif(report: GateReport) -> str:
     """The log, ending in a newline: an error for each reason, a warning for each rule that was let through."""
-    files = {gated.scenario: gated.file for gated in report.scenarios}
-    results = [_result(reason, reason.rule, "error", file=reason.file, line=reason.line) for reason in report.reasons]
-    results += [
-        _result(warned, warned.rule, "warning", file=files.get(warned.scenario or "", report.scenarios[0].file), line=1)
-        for warned in report.warnings
-        if warned.rule
-    ]
+    results = [_result(reason, reason.rule, "error") for reason in report.reasons]
+    results += [_result(warned, warned.rule, "warning") for warned in report.warnings if warned.rule]
     driver = {
         "name": "optimizer gate",
         "version": VERSION,
@@ -38,10 +33,10 @@ def gate_sarif(report: GateReport) -> str:
     return as_json({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
-def _result(remark: Reason | Warned, rule: Rule, level: str, *, file: str, line: int) -> dict[str, Any]:
+def _result(remark: Reason | Warned, rule: Rule, level: str) -> dict[str, Any]:
     """One result; its fingerprint is that of what is demanded of whom, so that it is one alert while figures move."""
-    identity = hashlib.sha256(f"{rule}\n{remark.scenario or ''}\n{file}".encode()).hexdigest()
-    place = {"artifactLocation": {"uri": _uri(file)}, "region": {"startLine": max(line, 1)}}
+    identity = hashlib.sha256(f"{rule}{remark.guardrail}\n{remark.scenario or ''}\n{remark.file}".encode()).hexdigest()
+    place = {"artifactLocation": {"uri": _uri(remark.file)}, "region": {"startLine": max(remark.line, 1)}}
     return {
         "ruleId": rule,
         "ruleIndex": RULE_NAMES.index(rule),

@@ -1,5 +1,6 @@
 """Answers as self-contained HTML pages, all in one style."""
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
@@ -20,19 +21,23 @@ th, td { padding: .3rem .7rem .3rem 0; text-align: left; vertical-align: top; bo
 tbody th { font-weight: normal; min-width: 9rem; }
 th.right, td.right { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 figure { margin: 1rem 0; break-inside: avoid; } figcaption { color: var(--soft); font-size: .95rem; }
-img { width: 100%; min-width: 42rem; max-width: 46rem; height: auto; }
+img, figure svg { width: 100%; min-width: 42rem; max-width: 46rem; height: auto; }
+a { color: inherit; }
 ul { padding-left: 1.2rem; overflow-wrap: anywhere; }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #e6e6e6; --paper: #161616; --soft: #b5b5b5; --line: #444; --yes: #2FD6A3; --no: #FF8A3D; }
-  img { filter: invert(.91) hue-rotate(180deg); }
+  img, figure svg { filter: invert(.91) hue-rotate(180deg); }
 }
 @media print {
   :root { color-scheme: light; --ink: #000; --paper: #fff; --soft: #444; --line: #ddd; }
   body { font-size: 11px; padding: 0; } h2 { break-after: avoid; } tr { break-inside: avoid; }
-  .rest { break-before: page; } img { min-width: 0; filter: none; }
+  .rest { break-before: page; } img, figure svg { min-width: 0; filter: none; }
 }
 """
 """Ink on paper, or light on dark where the reader's system asks for that; charts scroll before they get small."""
+
+
+WEB = re.compile(r"https?://\S+")
 
 
 def answer_html(title: str, summary: str, found: bool, parts: Iterable[str], rest: Iterable[str] = ()) -> str:
@@ -63,6 +68,21 @@ def section_html(section: Section) -> str:
     items = f"<ul>{lines}</ul>" if lines else ""
     table = _table(section.title, section.table) if section.table.rows else ""
     return f"<h2>{escape(section.title)}</h2>{items}{table}"
+
+
+def drawing_html(name: str, svg: str) -> str:
+    """An SVG document within the page, its words found and read aloud like any other."""
+    inside = svg[svg.index("<svg") :].replace("<svg", f'<svg role="img" aria-label="{escape(name)}"', 1)
+    return f"<figure>{scrolling(name, inside)}</figure>"
+
+
+def links_html(title: str, places: Iterable[tuple[str, str]]) -> str:
+    """A list of names, each a link where there is an address of the web; nothing without names."""
+    items = "".join(
+        f'<li><a href="{escape(url)}">{escape(name)}</a></li>' if WEB.fullmatch(url) else f"<li>{escape(name)}</li>"
+        for name, url in places
+    )
+    return f"<h2>{escape(title)}</h2><ul>{items}</ul>" if items else ""
 
 
 def scrolling(name: str, content: str) -> str:

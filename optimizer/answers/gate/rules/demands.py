@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from fnmatch import fnmatchcase
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
-from optimizer.answers.gate.baseline import Baseline, GatePlan
+from optimizer.answers.gate.baseline import Baseline
 from optimizer.answers.gate.plan import Planned
+from optimizer.answers.gate.rules.guardrails import Guardrails
+from optimizer.answers.gate.rules.price_ages import ages_days, api_name, expired
 from optimizer.answers.gate.types import Amount, Rule
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.loading import ScenarioFile
@@ -38,6 +40,7 @@ class GateLimits:
         warn_only: Patterns of rules or scenarios that only warn.
         allow_missing_price: Patterns of offers or providers that may lack a price or be priced at zero.
         allow_expired: Patterns of offers or providers whose prices may be old.
+        guardrails: Named rules of a file, each over the scenarios in its scope.
     """
 
     max_monthly_usd: Decimal | None = None
@@ -48,6 +51,7 @@ class GateLimits:
     warn_only: tuple[str, ...] = ()
     allow_missing_price: tuple[str, ...] = ()
     allow_expired: tuple[str, ...] = ()
+    guardrails: Guardrails | None = None
 
     def oldest_days(self, policy: Policy) -> int:
         """How old a price may be."""
@@ -93,9 +97,11 @@ class Verdict:
     Attributes:
         scenario: None where the rule is about all of them together.
         broken: Whether its demand is not met.
-        allowed: Whether a name was given that lets it through.
+        let_through: Why it only warns where it is broken: its name was allowed, or its guardrail yields.
+        guardrail: The name of the rule in a file; empty for demands of the call.
         skipped: Whether there is nothing to judge it by.
         field: Field of the scenario to look at.
+        priced: The offer or API whose price it is about, to be looked at first.
     """
 
     rule: Rule
@@ -104,9 +110,11 @@ class Verdict:
     text: str
     limit: Amount = None
     value: Amount = None
-    allowed: bool = False
+    let_through: str = ""
     skipped: bool = False
     field: str = ""
+    priced: str = ""
+    guardrail: str = ""
 
     def state(self, limits: GateLimits) -> Literal["kept", "broken", "warned", "skipped"]:
         """`warned` where it is broken and was let through by name or told to warn only."""
@@ -114,12 +122,28 @@ class Verdict:
             return "skipped"
         if not self.broken:
             return "kept"
-        names = (self.rule, self.scenario or "", f"{self.scenario}:{self.rule}")
-        only_warns = any(fnmatchcase(name, pattern) for pattern in limits.warn_only for name in names)
-        return "warned" if self.allowed or only_warns else "broken"
+        names = (self.rule, self.guardrail, self.scenario or "", f"{self.scenario}:{self.rule}")
+        only_warns = any(fnmatchcase(name, pattern) for pattern in limits.warn_only for name in names if name)
+        return "warned" if self.let_through or only_warns else "broken"
 
 
-def budgets(limits: GateLimits, before: Decimal | None, after: Decimal | None) -> Iterator[Verdict]:
+class MoneyLimits(Protocol):
+    """What may be demanded of a month's cost."""
+
+    @property
+    def max_monthly_usd(self) -> Decimal | None:
+        """At most so much a month."""
+
+    @property
+    def max_increase_usd(self) -> Decimal | None:
+        """At most so much more than before."""
+
+    @property
+    def max_increase_percent(self) -> Decimal | None:
+        """The same as a share of what it cost before."""
+
+
+def budgets(limits: MoneyLimits, before: Decimal | None, after: Decimal | None) -> Iterator[Verdict]:
     """The limits on money; what cannot be judged is skipped and says why."""
     if limits.max_monthly_usd is not None:
         yield _skipped("max_monthly_usd", NO_TOTAL) if after is None else _budget(limits.max_monthly_usd, after)
@@ -204,12 +228,10 @@ def _missing(case: Case, catalogs: Catalogs, limits: GateLimits) -> Iterator[Ver
         return
     plan = case.baseline.plan
     offers = {paid.offer for paid in plan.purchases} - {offer.id for offer in catalogs.offers}
-    apis = {each.name for each in plan.hosted} - {
-        f"{row.provider}/{row.provider_model_name}" for row in catalogs.serverless
-    }
+    apis = {each.name for each in plan.hosted} - {api_name(row) for row in catalogs.serverless}
     for name in (*sorted(offers), *sorted(apis)):
         text = f"the baseline runs on {name}, which has no price today"
-        yield Verdict("missing_price", case.name, True, text, allowed=_named(name, limits.allow_missing_price))
+        yield Verdict("missing_price", case.name, True, text, let_through=_named(name, limits.allow_missing_price))
 
 
 def _zero(case: Case, catalogs: Catalogs, limits: GateLimits) -> Iterator[Verdict]:
@@ -223,53 +245,50 @@ def _zero(case: Case, catalogs: Catalogs, limits: GateLimits) -> Iterator[Verdic
     for row in catalogs.serverless:
         given = [amount for column in PER_TOKEN if (amount := getattr(row, column)) is not None]
         if row.model in models and case.policy.providers.permits(row.provider) and given and not any(given):
-            name = f"{row.provider}/{row.provider_model_name}"
+            name = api_name(row)
             yield Verdict(
                 "zero_price",
                 case.name,
                 broken=True,
                 text=f"{name} is priced at zero and left out",
                 value="0.00",
-                allowed=_named(name, limits.allow_missing_price),
+                let_through=_named(name, limits.allow_missing_price),
                 field="policy.hosting",
             )
 
 
 def _expired(case: Case, catalogs: Catalogs, limits: GateLimits) -> Iterator[Verdict]:
-    most = limits.oldest_days(case.policy)
-    for name, age_days in ages_days(case.planned.plan, catalogs, limits.today).items():
-        if age_days > most:
-            yield Verdict(
-                "expired_price",
-                case.name,
-                broken=True,
-                text=f"the price of {name} is {age_days} days old, more than the {most} allowed",
-                limit=float(most),
-                value=float(age_days),
-                allowed=_named(name, limits.allow_expired),
-                field="policy.max_price_age_days",
-            )
+    """What the plan pays and is too old, and what the baseline pays and the policy therefore admits no more."""
+    most, policy_days = limits.oldest_days(case.policy), case.policy.max_price_age_days
+    ages = ages_days(case.planned.plan, catalogs, limits.today)
+    found = {name: (most, age, "allowed") for name, age in ages.items() if age > most}
+    left_out = expired(case.baseline.plan, policy_days, catalogs) if case.baseline else {}
+    found |= {name: (policy_days or 0, age, "the policy allows: left out") for name, age in left_out.items()}
+    for name, (limit, age_days, why) in found.items():
+        yield Verdict(
+            "expired_price",
+            case.name,
+            broken=True,
+            text=f"the price of {name} is {age_days} days old, more than the {limit} {why}",
+            limit=float(limit),
+            value=float(age_days),
+            let_through=_named(name, limits.allow_expired),
+            field="policy.max_price_age_days",
+            priced=name,
+        )
 
 
 def _odd(case: Case, catalogs: Catalogs) -> Iterator[Verdict]:
     """Prices that may be right and seldom are; whoever had them confirmed lets the rule warn."""
     paid = (each.offer for each in case.planned.plan.purchases)
     for name, text in odd_prices(catalogs, paid):
-        yield Verdict("odd_price", case.name, True, f"{name}: {text}", field="policy.providers")
+        yield Verdict("odd_price", case.name, True, f"{name}: {text}", field="policy.providers", priced=name)
 
 
-def ages_days(plan: GatePlan, catalogs: Catalogs, today: date | None) -> dict[str, int]:
-    """The age of every price that a plan pays, by the name of its offer or API."""
-    paid = {*(each.offer for each in plan.purchases), *(each.name for each in plan.hosted)}
-    dates = {offer.id: offer.as_of for offer in catalogs.offers}
-    dates |= {f"{row.provider}/{row.provider_model_name}": row.as_of for row in catalogs.serverless}
-    until = today or catalogs.as_of
-    return {name: (until - dates[name]).days for name in sorted(paid & dates.keys())}
-
-
-def _named(name: str, patterns: Sequence[str]) -> bool:
-    """Whether an offer is named: by its id, its provider, or a pattern of either."""
-    return any(fnmatchcase(each, pattern) for pattern in patterns for each in (name, name.split("/")[0]))
+def _named(name: str, patterns: Sequence[str]) -> str:
+    """That an offer is allowed, where it is named: by its id, its provider, or a pattern of either."""
+    named = any(fnmatchcase(each, pattern) for pattern in patterns for each in (name, name.split("/")[0]))
+    return "allowed by name" if named else ""
 
 
 def _usd(amount: Decimal) -> str:

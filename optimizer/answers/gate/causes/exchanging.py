@@ -13,8 +13,9 @@ from typing import Final, TypeVar
 from pydantic import ValidationError
 
 from optimizer.answers.gate.baseline import Baseline
-from optimizer.answers.gate.believing import refuse_other_cost, refuse_other_prices
-from optimizer.answers.gate.types import CAUSES, Cause, CauseName
+from optimizer.answers.gate.causes.believing import refuse_other_cost, refuse_other_prices
+from optimizer.answers.gate.causes.price_news import by_weight
+from optimizer.answers.gate.types import CAUSES, Cause, CausedBy, CauseName
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
@@ -45,6 +46,9 @@ NOT_RECORDED: Final = (
     "the baseline does not record what it was made from; plan it again to see what a change comes from"
 )
 SAME_PROGRAM: Final = "the same inputs and program: what runs was kept and bought anew, or a search ended elsewhere"
+IN_ORDER: Final = (
+    "shares depend on the order in which inputs are exchanged: program, calibration, prices, catalog, scenario"
+)
 NAMED: Final = 5
 TELL_APART: Final = "--baseline-catalogs with the catalogs of the baseline tells them apart"
 
@@ -57,13 +61,15 @@ class Shares:
         amounts: By cause.
         together: Other causes that an amount may come from, too.
         notes: What is not known, in words.
-        words: What happened, where more is known than which input changed: scenarios by name.
+        named: The prices and scenarios behind a cause.
+        words: What happened, where more is known than which input changed and nothing has a name.
     """
 
     amounts: Mapping[CauseName, Decimal] = field(default_factory=dict)
     together: Mapping[CauseName, Sequence[CauseName]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    words: Mapping[CauseName, tuple[str, ...]] = field(default_factory=dict)
+    named: Mapping[CauseName, tuple[CausedBy, ...]] = field(default_factory=dict)
+    words: Mapping[CauseName, str] = field(default_factory=dict)
 
     def causes(self, total: Decimal | None) -> list[Cause]:
         """Those that made a difference, in the published order, each with its words and its share of the total."""
@@ -74,6 +80,7 @@ class Shares:
                 change_usd=self.amounts[name],
                 share_percent=float(self.amounts[name] / total * 100) if total else None,
                 text="; ".join(words for each in (name, *others) for words in self._words(each)),
+                caused_by=[caused for each in (name, *others) for caused in self.named.get(each, ())],
             )
             for name in sorted(self.amounts, key=CAUSES.index)
             for others in [self.together.get(name, ())]
@@ -82,9 +89,9 @@ class Shares:
 
     def _words(self, cause: CauseName) -> Sequence[str]:
         """What happened, the first few of what has names."""
-        named = self.words.get(cause, ())
+        named = [caused.text for caused in self.named.get(cause, ())]
         rest = len(named) - NAMED
-        return (*named[:NAMED], *([f"and {rest} more"] if rest > 0 else [])) or (WHAT[cause],)
+        return (*named[:NAMED], *([f"and {rest} more"] if rest > 0 else [])) or (self.words.get(cause, WHAT[cause]),)
 
 
 @dataclass(frozen=True)
@@ -136,7 +143,7 @@ def shares(case: CostChange) -> Shares:
     if not changed:
         # what runs was left out of it, so that today's plan is the one of these inputs afresh
         refuse_other_cost(case.baseline, case.now_usd if case.now_proven else None)
-        return Shares({"program": case.now_usd - case.before_usd}, words={"program": (SAME_PROGRAM,)})
+        return Shares({"program": case.now_usd - case.before_usd}, words={"program": SAME_PROGRAM})
     if changed == ["scenario"]:
         return Shares({"scenario": case.now_usd - case.before_usd})
     return _by_solving(case, made, changed)
@@ -187,7 +194,7 @@ def _stepwise(case: CostChange, scenario: Scenario, changed: Sequence[CauseName]
         if name == "program" and name not in changed and after != cost:
             refuse_other_cost(case.baseline, case.afresh_usd(scenario, case.old_catalogs))
         amounts[name], cost = after - cost, after
-    words: dict[CauseName, tuple[str, ...]] = {} if "program" in changed else {"program": (SAME_PROGRAM,)}
+    words: dict[CauseName, str] = {} if "program" in changed else {"program": SAME_PROGRAM}
     return Shares({name: amount for name, amount in amounts.items() if name in changed or amount}, words=words)
 
 
@@ -246,19 +253,32 @@ def _baseline_at_todays_prices(case: CostChange, scenario: Scenario) -> Decimal 
     return change
 
 
-def merged(parts: Iterable[Shares]) -> Shares:
+def merged(parts: Sequence[Shares]) -> Shares:
     """The differences of several scenarios added up by cause."""
     amounts: dict[CauseName, Decimal] = {}
     together: dict[CauseName, list[CauseName]] = {}
-    words: dict[CauseName, tuple[str, ...]] = {}
+    named: dict[CauseName, list[CausedBy]] = {}
+    words: dict[CauseName, str] = {}
     for part in parts:
         for name, amount in part.amounts.items():
             amounts[name] = amounts.get(name, Decimal(0)) + amount
             together[name] = list(dict.fromkeys([*together.get(name, []), *part.together.get(name, ())]))
         moved = {name for name, amount in part.amounts.items() if amount}
         for name in moved.union(*(part.together.get(each, ()) for each in moved)):
-            words[name] = tuple(dict.fromkeys([*words.get(name, ()), *part.words.get(name, (WHAT[name],))]))
-    return Shares(amounts, together, words=words)
+            named.setdefault(name, []).extend(part.named.get(name, ()))
+            words |= {name: part.words[name]} if name in part.words else {}
+    return Shares(amounts, together, named={name: _added_up(each) for name, each in named.items()}, words=words)
+
+
+def _added_up(named: Iterable[CausedBy]) -> tuple[CausedBy, ...]:
+    """A price that several scenarios pay stands once, with what it makes of all of them."""
+    once: dict[tuple[str, str], CausedBy] = {}
+    for caused in named:
+        key = (caused.what, caused.name)
+        known = [each.change_usd for each in (once.get(key), caused) if each and each.change_usd is not None]
+        change_usd = sum(known, Decimal(0)) if known else None
+        once[key] = caused.model_copy(update={"change_usd": change_usd})
+    return tuple(sorted(once.values(), key=by_weight))
 
 
 def _listed(names: Sequence[CauseName]) -> str:

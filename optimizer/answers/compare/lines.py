@@ -1,0 +1,133 @@
+"""What a plan orders, line by line: instances, storage, data sent, requests to APIs; they add up to its month."""
+
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from itertools import accumulate, pairwise
+
+from optimizer.answers.compare.types import BillLine
+from optimizer.inputs.catalog.records import Catalogs, Offer
+from optimizer.plan.record.fields import cents
+from optimizer.plan.record.fleet import Deployment, Hosted, PlannedFleet, Purchase, ReplicaChanges
+
+
+def bill_lines(plan: PlannedFleet, offers: Iterable[Offer], catalogs: Catalogs) -> list[BillLine]:
+    """Every line, in the order of the bill; each is price times quantity to within a cent, all together to the cent.
+
+    Args:
+        plan: What is bought.
+        offers: Those it buys among others.
+        catalogs: Where prices come from, and who sells.
+    """
+    by_id = {offer.id: offer for offer in offers}
+    lines = [line for paid in plan.purchases for line in _instances(paid, by_id[paid.offer], catalogs)]
+    lines += [_egress(ran, catalogs) for ran in plan.deployments if ran.egress_usd]
+    lines += [_requests(sent, catalogs) for sent in plan.hosted]
+    lines += [_changes(plan.migration)] if plan.migration else []
+    # each line ends where the rounded sum so far ends, so that no cent is lost between lines and month
+    sums = [*accumulate(line.monthly_cost_usd for line in lines[:-1]), plan.monthly_cost_usd]
+    ends = [Decimal(0), *map(cents, sums)]
+    return [
+        line.model_copy(update={"monthly_cost_usd": end - start})
+        for line, (start, end) in zip(lines, pairwise(ends), strict=True)
+    ]
+
+
+def _instances(paid: Purchase, offer: Offer, catalogs: Catalogs) -> Iterator[BillLine]:
+    """An offer's hours, and the block storage of its instances where that is priced."""
+    hours = Decimal(repr(paid.instance_hours_per_month))
+    storage_usd = paid.storage_usd_per_hour * hours
+    place = catalogs.terms.place(offer.provider, offer.region)
+    line = BillLine(
+        line="instances",
+        provider=offer.provider,
+        region=offer.region,
+        country=place[0].upper() if place else "",
+        item=offer.instance_type,
+        gpu=offer.gpu,
+        gpus_per_instance=offer.gpu_count,
+        count=paid.instances,
+        pricing_term=offer.pricing_term,
+        commitment_months=offer.commitment_months,
+        unit="instance hour",
+        unit_price_usd=paid.price_usd_per_hour,
+        quantity_per_month=hours,
+        monthly_cost_usd=paid.monthly_cost_usd - storage_usd,
+        price_as_of=offer.as_of,
+        price_source=catalogs.sources[offer.source].cited,
+        seller=catalogs.terms.seller_kind(offer.provider, offer.provider_kind),
+    )
+    yield line
+    if storage_usd:
+        block = {"line": "storage", "unit_price_usd": paid.storage_usd_per_hour, "monthly_cost_usd": storage_usd}
+        yield line.model_copy(update={**block, "price_as_of": None, "price_source": ""})
+
+
+def _egress(ran: Deployment, catalogs: Catalogs) -> BillLine:
+    """What a deployment's answers send to the internet."""
+    gb, usd = Decimal(repr(ran.egress_gb_per_month)), ran.egress_usd or Decimal(0)
+    place = catalogs.terms.place(ran.provider, ran.region)
+    return BillLine(
+        line="egress",
+        provider=ran.provider,
+        region=ran.region,
+        country=place[0].upper() if place else "",
+        item=ran.workload,
+        gpu="",
+        gpus_per_instance=0,
+        count=0,
+        pricing_term="",
+        commitment_months=0,
+        unit="GB",
+        unit_price_usd=usd / gb,
+        quantity_per_month=gb,
+        monthly_cost_usd=usd,
+        price_as_of=None,
+        price_source="",
+        seller=ran.provenance.seller,
+    )
+
+
+def _requests(sent: Hosted, catalogs: Catalogs) -> BillLine:
+    """Requests of a class to a hosted API, whose region nobody tells."""
+    return BillLine(
+        line="requests",
+        provider=sent.provider,
+        region="",
+        country="",
+        item=sent.api,
+        gpu="",
+        gpus_per_instance=0,
+        count=0,
+        pricing_term="by the request",
+        commitment_months=0,
+        unit="request",
+        unit_price_usd=sent.usd_per_request,
+        quantity_per_month=Decimal(repr(sent.requests_per_month)),
+        monthly_cost_usd=sent.monthly_cost_usd,
+        price_as_of=sent.price_as_of,
+        price_source=sent.price_source,
+        seller=catalogs.terms.seller_kind(sent.provider, ""),
+    )
+
+
+def _changes(changes: ReplicaChanges) -> BillLine:
+    """What changing to the plan costs once; a plan counts it in its month."""
+    return BillLine(
+        line="changes",
+        provider="",
+        region="",
+        country="",
+        item=f"{changes.started} replicas started, {changes.stopped} stopped",
+        gpu="",
+        gpus_per_instance=0,
+        count=0,
+        pricing_term="once",
+        commitment_months=0,
+        unit="once",
+        unit_price_usd=changes.one_time_cost_usd,
+        quantity_per_month=Decimal(1),
+        monthly_cost_usd=changes.one_time_cost_usd,
+        price_as_of=None,
+        price_source="",
+        seller="",
+    )

@@ -1,0 +1,1 @@
+"""What a difference comes from, solved again input by input, and the prices and scenarios by name."""

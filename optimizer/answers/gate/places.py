@@ -1,0 +1,63 @@
+"""The line to look at for a rule that is broken: what caused it, else what was changed, else what is asked."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from optimizer.answers.gate.changes import line_of
+from optimizer.answers.gate.rules.demands import Verdict
+from optimizer.answers.gate.types import Cause, Gated, Reason
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.loading import ScenarioFile
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the lines stand that a verdict may be about.
+
+    Attributes:
+        gated: Every scenario beside its baseline.
+        files: Every scenario's file by its name.
+        catalogs: With the rows of prices.
+        causes: Of the whole difference.
+    """
+
+    gated: Sequence[Gated]
+    files: Mapping[str, ScenarioFile]
+    catalogs: Catalogs
+    causes: Sequence[Cause]
+
+    def reason(self, verdict: Verdict) -> Reason:
+        """A broken rule at its line."""
+        file, line = self.of(verdict)
+        return Reason(
+            rule=verdict.rule,
+            guardrail=verdict.guardrail,
+            limit=verdict.limit,
+            value=verdict.value,
+            text=verdict.text,
+            scenario=verdict.scenario,
+            file=file,
+            line=line,
+        )
+
+    def of(self, verdict: Verdict) -> tuple[str, int]:
+        """The row of a price of one's own, the rule's field, what raised the cost most, or where workloads begin."""
+        priced = self.catalogs.price_places.get(verdict.priced)
+        if priced is not None and priced.own:
+            return priced.file, priced.line
+        if verdict.scenario is None and (place := self._of_the_greatest_cause()):
+            return place
+        own = (each for each in self.gated if each.scenario == verdict.scenario)
+        edited = (each for each in self.gated if each.edits)
+        gated = next(own, None) or next(edited, self.gated[0])
+        field = verdict.field or next((edit.field for edit in gated.edits), "workloads")
+        return gated.file, line_of(self.files[gated.scenario], field)
+
+    def _of_the_greatest_cause(self) -> tuple[str, int] | None:
+        """The first line that the cause which adds most names; None where none adds or none has a line."""
+        adding = (cause for cause in self.causes if cause.change_usd > 0)
+        for cause in sorted(adding, key=lambda cause: -cause.change_usd):
+            for caused in cause.caused_by:
+                if caused.line:
+                    return caused.file, caused.line
+        return None

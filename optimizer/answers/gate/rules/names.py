@@ -1,0 +1,48 @@
+"""Names that a call gives and nothing has: a typo there would let through what it never meant, or nothing at all."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+
+from optimizer.answers.gate.baseline import Baseline, paired
+from optimizer.answers.gate.rules.demands import GateLimits
+from optimizer.answers.gate.rules.judging import unmatched
+from optimizer.answers.gate.rules.price_ages import api_name
+from optimizer.answers.gate.types import RULES
+from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.loading import ScenarioFile
+
+
+def refuse_unknown_names(
+    limits: GateLimits, files: Sequence[ScenarioFile], catalogs: Catalogs, baselines: Sequence[Baseline]
+) -> None:
+    """Holds every name and pattern of the limits against what there is, today or in a baseline.
+
+    Raises:
+        InputError: one matches nothing; all of them at once, each with what is near.
+    """
+    before = [baseline.plan for baseline in baselines]
+    today = [file.scenario.name for file in files]
+    _, removed = paired(today, baselines)
+    scenarios = [*today, *(baseline.plan.scenario for baseline in removed)]
+    guardrails = limits.guardrails
+    rules = [*RULES, *(rule.name for rule in (guardrails.rules if guardrails else ()))]
+    offers = {offer.id for offer in catalogs.offers} | {paid.offer for plan in before for paid in plan.purchases}
+    apis = {api_name(row) for row in catalogs.serverless} | {sent.name for plan in before for sent in plan.hosted}
+    priced = sorted({*(each.split("/")[0] for each in (*offers, *apis)), *offers, *apis})
+    both = [f"{scenario}:{rule}" for scenario in scenarios for rule in rules]
+    findings = [
+        *_unknown("--warn-only", limits.warn_only, [*rules, *scenarios, *both], "rule or scenario"),
+        *_unknown("--allow-missing-price", limits.allow_missing_price, priced, "offer or provider"),
+        *_unknown("--allow-expired", limits.allow_expired, priced, "offer or provider"),
+        *(unmatched(guardrails, scenarios) if guardrails else ()),
+    ]
+    if findings:
+        raise InputError(findings)
+
+
+def _unknown(option: str, patterns: Iterable[str], names: Sequence[str], what: str) -> Iterator[Finding]:
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            hint = did_you_mean(pattern, names) or f"give a name, or a pattern with *, of a known {what}"
+            yield Finding("gate", 0, option, f"'{pattern}' matches no {what}", hint)

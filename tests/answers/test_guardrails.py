@@ -1,0 +1,155 @@
+"""Guardrails of a file hold for whom they say, until when they say; a name that nothing has is refused."""
+
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from support.command import Command
+from support.gate_cases import baseline, judged, scenario, world
+
+from optimizer.answers.gate.gate import gate
+from optimizer.answers.gate.rules.demands import GateLimits
+from optimizer.answers.gate.rules.guardrails import Guardrails, read_guardrails
+from optimizer.answers.gate.types import GateReport
+from optimizer.base.errors import InputError
+from optimizer.inputs.catalog.records import Catalogs
+
+
+@pytest.fixture
+def small(catalogs: Catalogs) -> Catalogs:
+    return world(catalogs, l4="0.50")
+
+
+def written(folder: Path, text: str) -> Guardrails:
+    (folder / "gate.yaml").write_text(text, encoding="utf-8")
+    return read_guardrails(folder / "gate.yaml")
+
+
+def states(report: GateReport) -> dict[tuple[str, str | None], str]:
+    return {(each.guardrail, each.scenario): each.state for each in report.rules if each.guardrail}
+
+
+def test_a_rule_holds_for_its_scope_alone(small: Catalogs, tmp_path: Path) -> None:
+    """Each scenario costs 365.00 a month; search has two of them."""
+    files = [scenario(tmp_path, name) for name in ("search-a", "search-b", "chat")]
+    guardrails = written(
+        tmp_path,
+        """
+teams: {search: [search-*]}
+rules:
+  - {name: search-total, teams: search, max_monthly_usd: 729.99, message: Talk to us first, owner: "@search"}
+  - {name: each-small, over: each, max_monthly_usd: 365}
+  - {name: chat, scenarios: [chat], max_monthly_usd: 400, effect: warn}
+""",
+    )
+    report = gate(files, small, GateLimits(guardrails=guardrails))
+    assert states(report) == {
+        ("search-total", None): "broken",
+        ("each-small", "search-a"): "kept",
+        ("each-small", "search-b"): "kept",
+        ("each-small", "chat"): "kept",
+        ("chat", None): "kept",
+    }
+    (reason,) = report.reasons
+    assert (reason.rule, reason.guardrail, reason.limit, reason.value) == (
+        "max_monthly_usd",
+        "search-total",
+        "729.99",
+        "730.00",
+    )
+    assert reason.text.startswith("search-total: $730.00 a month is ")
+    assert reason.text.endswith("Talk to us first; ask @search")
+
+
+@pytest.mark.parametrize(
+    ("today", "state", "says"),
+    [
+        (date(2026, 12, 31), "warned", "overridden until 2026-12-31: launch, agreed with J."),
+        (date(2027, 1, 1), "broken", "its override ended on 2026-12-31"),
+    ],
+)
+def test_an_override_ends_on_its_day(today: date, state: str, says: str, small: Catalogs, tmp_path: Path) -> None:
+    text = """
+rules:
+  - name: total
+    max_monthly_usd: 1
+    override: {reason: "launch, agreed with J.", until: 2026-12-31}
+"""
+    report = judged(scenario(tmp_path), small, guardrails=written(tmp_path, text), today=today)
+    assert states(report) == {("total", None): state}
+    told = [*report.reasons, *(each for each in report.warnings if each.guardrail)]
+    assert [says in each.text for each in told] == [True]
+
+
+def test_increases_are_those_of_the_scope(small: Catalogs, catalogs: Catalogs, tmp_path: Path) -> None:
+    """73.00 more for each scenario; a removed one is in its scope, too."""
+    files = [scenario(tmp_path, name) for name in ("one", "two", "gone")]
+    before = tuple(baseline(file, world(catalogs, l4="0.40")) for file in files)
+    text = """
+rules:
+  - {name: one, scenarios: [one], max_increase_usd: 73, max_increase_percent: 24}
+  - {name: rest, scenarios: [two, gone], max_increase_usd: 0}
+"""
+    report = gate(files[:2], small, GateLimits(guardrails=written(tmp_path, text)), before)
+    broken = [(each.guardrail, each.rule, each.value) for each in report.reasons]
+    assert broken == [("one", "max_increase_percent", 25.0)]
+    alone = gate(files[:2], small, GateLimits(guardrails=written(tmp_path, text), warn_only=("one",)), before)
+    assert alone.verdict == "kept"
+    assert (alone.before_usd, alone.change_usd) == (Decimal("876.00"), Decimal("-146.00"))
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        ("rules: []", 1, "at least 1 entries"),
+        ("rules:\n  - {name: a, max_monthly: 1}", 2, "did you mean max_monthly_usd"),
+        ("rules:\n  - {name: a}", 2, "limits nothing"),
+        ("rules:\n  - {name: a, max_monthly_usd: 1}\n  - {name: a, max_monthly_usd: 2}", 3, "two rules"),
+        ("teams: {search: [x]}\nrules:\n  - {name: a, teams: serch, max_monthly_usd: 1}", 3, "did you mean search"),
+        ("rules:\n  - {name: a, max_monthly_usd: -1}", 2, "greater than or equal to 0"),
+        ("rules:\n  - {name: a, max_monthly_usd: 1, override: {until: 2026-12-31}}", 2, "missing"),
+        ("- a", 1, "start with rules"),
+    ],
+)
+def test_what_is_wrong_in_the_file_is_told_with_its_line(text: str, line: int, says: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as refused:
+        written(tmp_path, text)
+    (finding,) = refused.value.findings
+    assert finding.line == line
+    assert says in str(finding)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"warn_only": ("max_increse_*",)}, "--warn-only: 'max_increse_*' matches no rule or scenario"),
+        ({"warn_only": ("suport:no_plan",)}, "did you mean support:no_plan"),
+        ({"allow_missing_price": ("zzz",)}, "--allow-missing-price: 'zzz' matches no offer or provider"),
+        ({"allow_expired": ("l4hous",)}, "did you mean l4house"),
+    ],
+)
+def test_a_name_that_nothing_has_is_refused(
+    options: dict[str, tuple[str, ...]], says: str, small: Catalogs, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=r".") as refused:
+        judged(scenario(tmp_path), small, **options)
+    assert says in str(refused.value)
+    fine = {"warn_only": ("max_*", "support", "supp*:no_plan"), "allow_expired": ("l4house", "l4house/*")}
+    judged(scenario(tmp_path), small, **fine)
+
+
+def test_a_pattern_of_a_rule_that_matches_no_scenario_is_refused(small: Catalogs, tmp_path: Path) -> None:
+    guardrails = written(tmp_path, "rules:\n  - {name: a, scenarios: [suport], max_monthly_usd: 1}")
+    with pytest.raises(InputError, match=r"'suport' matches no scenario \(did you mean support"):
+        judged(scenario(tmp_path), small, guardrails=guardrails)
+
+
+def test_the_command_reads_the_file(optimizer: Command, tmp_path: Path) -> None:
+    (tmp_path / "gate.yaml").write_text("rules:\n  - {name: tiny, max_monthly_usd: 1}\n")
+    ended = optimizer("gate", "ci-gate", "--rules", str(tmp_path / "gate.yaml"))
+    assert ended.code == 1
+    assert "max_monthly_usd: tiny: $" in ended.out
+    wrong = optimizer("gate", "ci-gate", "--warn-only", "nothing-like-it")
+    assert (wrong.code, wrong.out) == (2, "")
+    assert "matches no rule or scenario" in wrong.err

@@ -1,0 +1,57 @@
+"""A slice of the campaign of hostile files: whatever a reader is given, it reads or refuses in words, and quickly."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.paths import ROOT
+
+from optimizer.base.errors import InputError
+from optimizer.inputs.scenario.loading import load_scenario
+
+FUZZ = ROOT / "benchmarks" / "fuzz"
+INPUTS = 60
+READERS = [
+    *("scenario", "catalog", "prices", "trace", "profile"),
+    *("baseline", "in-force", "config", "measurements", "results"),
+]
+
+pytestmark = pytest.mark.skipif(not FUZZ.is_dir(), reason="the campaign stands in the checkout")
+
+
+@pytest.fixture
+def readers(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(FUZZ.parent))
+    return __import__("fuzz.readers").readers
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_files_are_read_or_refused(name: str, readers: Any, tmp_path: Path) -> None:
+    assert list(readers.READERS) == READERS
+    found = list(readers.campaign([name], 0, INPUTS, tmp_path))
+    assert not [each for each in found if each.outcome not in ("read", "refused")]
+    assert {each.outcome for each in found} == {"read", "refused"}
+
+
+def test_the_same_number_is_the_same_input(readers: Any, tmp_path: Path) -> None:
+    first, second = (readers.written("scenario", 7, tmp_path) for _ in range(2))
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_a_whole_number_of_hundreds_of_digits_is_no_rate(tmp_path: Path) -> None:
+    """Found by the campaign: profile 23."""
+    hours = "".join(f"{hour},{'1' + '0' * 400 if hour == 5 else 1}\n" for hour in range(168))
+    (tmp_path / "p.csv").write_text(f"hour_of_week,requests_per_second\n{hours}")
+    workload = "{name: c, model: llama-3.1-8b, input_tokens: 100, output_tokens: 50, demand: {profile: p.csv}}"
+    (tmp_path / "s.yaml").write_text(f"name: s\nworkloads:\n  - {workload}\n")
+    with pytest.raises(InputError, match=r"s.yaml:3: .*p.csv:7: 1 rows are not numbers"):
+        load_scenario(tmp_path / "s.yaml")
+
+
+def test_a_heading_of_thousands_of_signs_is_not_quoted_whole(readers: Any, tmp_path: Path) -> None:
+    """Found by the campaign: catalog 1725."""
+    path = readers.written("catalog", 1725, tmp_path)
+    path.write_text(f"{'x' * 50_000},id\n1,2\n")
+    with pytest.raises(InputError) as caught:
+        readers.READERS["catalog"].read(path)
+    assert all(len(str(finding)) < 6000 for finding in caught.value.findings)
