@@ -1,6 +1,7 @@
 """`sweep`: every run as `plan` answers it, the same bytes from any number of processes, stopped or not."""
 
 import json
+import multiprocessing
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -106,6 +107,21 @@ def test_predictions_that_are_shared_change_no_byte(reads: Reads, monkeypatch: p
     assert len(predicted) == 2 + len(asked.runs)
 
 
+@pytest.mark.slow("starts interpreters, one of which is killed")
+def test_a_process_that_dies_takes_no_other_run_with_it(reads: Reads) -> None:
+    asked = reads(over={CONFIDENCE: [0.5, 0.6, 0.7, 0.8, 0.9]})
+    killed = list[int]()
+
+    def kill_one(step: str) -> None:
+        process = multiprocessing.active_children()[:1] if step == "run 3 of 5" else []
+        for each in process:
+            each.kill()
+            killed.append(each.pid or 0)
+
+    assert sweep(asked, jobs=2, progress=kill_one) == sweep(asked)
+    assert len(killed) == 1
+
+
 @pytest.mark.slow("starts interpreters")
 def test_two_processes_and_a_sweep_that_was_stopped_give_the_same_bytes(reads: Reads, tmp_path: Path) -> None:
     asked = reads(over=OVER)
@@ -202,6 +218,12 @@ def test_what_can_not_be_asked_is_told_with_its_line_before_anything_runs(reads:
         ":2: ovr: unknown field (did you mean over?)",
         f":4: over.{CONFIDENCE}: expected a list of values (for instance {CONFIDENCE}: [0.5])",
     ]
+
+
+def test_a_path_with_brackets_in_braces_is_told_to_want_quotes(few: Catalogs, tmp_path: Path) -> None:
+    (tmp_path / "sweep.yaml").write_text("scenario: chat-8b\nover: {workloads[chat].users: [5]}\n")
+    with pytest.raises(InputError, match=r"sweep\.yaml:2: broken YAML.*wants quotes"):
+        load_sweep(tmp_path / "sweep.yaml", few)
 
 
 def test_catalogs_are_a_path_like_others(reads: Reads, tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ GIVEN: Final = ""
 """What runs call the catalogs that the sweep was asked of."""
 FIELDS: Final = ("scenario", "over", "cases")
 MAX_RUNS: Final = 100_000
+QUOTES: Final = 'within braces a path with brackets wants quotes: {"workloads[chat].users": [100, 200]}'
 EXAMPLE: Final = "for instance over: {policy.confidence: [0.5, 0.9]}"
 
 
@@ -55,7 +56,7 @@ def load_sweep(path: Path, catalogs: Catalogs) -> SweepRuns:
     Raises:
         InputError: every problem of every run, each with file, line and path.
     """
-    document = read_document(path)
+    document = _read(path)
     cases = _cases(document)
     name = document.content["scenario"]
     beside = path.parent / name
@@ -81,6 +82,15 @@ def load_sweep(path: Path, catalogs: Catalogs) -> SweepRuns:
         raise InputError(findings)
     varied = tuple(dict.fromkeys(each for case in cases for each in case.inputs))
     return SweepRuns(base.scenario.name, varied, tuple(runs), known)
+
+
+def _read(path: Path) -> Document:
+    """The sweep file as it is written; a path with brackets is what breaks YAML most easily."""
+    try:
+        return read_document(path)
+    except InputError as error:
+        broken = (replace(each, hint=QUOTES) if "broken YAML" in each.problem else each for each in error.findings)
+        raise InputError(broken) from error
 
 
 def _cases(document: Document) -> list[_Case]:

@@ -101,4 +101,4 @@ def _summary(scenario: str, rows: Sequence[SweepRow]) -> str:
         return runs
     low, high = min(costs), max(costs)
     span = f"${low:,.2f}" if low == high else f"${low:,.2f} to ${high:,.2f}"
-    return f"{runs} The plans cost {span} a month."
+    return f"{runs} {'The one plan costs' if len(costs) == 1 else 'The plans cost'} {span} a month."
