@@ -1,47 +1,103 @@
-"""A campaign of hostile inputs against every reader: how many were tried, refused, read, and what broke.
+"""A campaign of hostile inputs and random plans: how many were tried, what became of them, and what broke.
 
     python benchmarks/fuzzing.py --count 10000                    inputs 0 to 9,999 of every reader
     python benchmarks/fuzzing.py --reader scenario --first 4711 --count 1 --keep DIR    one input again, its file kept
+    python benchmarks/fuzzing.py --solves --count 50              random scenarios planned and verified under caps
+    python benchmarks/fuzzing.py --checks prices --count 999      rules on money taken out one by one; or verification
 
-Input number n of a reader is the same on every machine. Ends with 1 where anything but reading or refusing came of one.
+Number n is the same input on every machine. Ends with 1 where anything but an answer or a refusal came of one.
 """
 
 import argparse
+import json
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
+from fuzz.checks import ROOT, price_mutants, survives, verification_mutants
 from fuzz.readers import READERS, campaign, written
+from fuzz.solves import solved
+
+MUTANTS = {"prices": price_mutants, "verification": verification_mutants}
+LIMIT_S = 10.0
+MAX_GB = 8.0
+"""Of address space, of which a process uses a part."""
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     arguments.add_argument("--reader", action="append", choices=[*READERS], help="Which; all unless given.")
+    arguments.add_argument("--solves", action="store_true", help="Whole plans instead of readers.")
+    arguments.add_argument("--checks", choices=[*MUTANTS], help="Our own checks, each taken out in turn.")
     arguments.add_argument("--first", type=int, default=0, help="Number of the first input of each.")
     arguments.add_argument("--count", type=int, default=1000, help="Inputs of each.")
     arguments.add_argument("--keep", type=Path, help="A folder for the files that broke something.")
     chosen = arguments.parse_args()
-    names = chosen.reader or [*READERS]
-    found, kinds, start = Counter[tuple[str, str]](), Counter[str](), time.process_time()
+    numbers = range(chosen.first, chosen.first + chosen.count)
+    start = time.process_time()
     with tempfile.TemporaryDirectory() as folder:
-        for each in campaign(names, chosen.first, chosen.count, Path(folder)):
-            found[each.reader, each.outcome] += 1
-            if each.outcome in ("defect", "slow"):
-                last = each.text.strip().splitlines()[-1][:160]
-                kinds[last] += 1
-                if kinds[last] <= 2:
-                    print(f"{each.reader} {each.number}: {each.outcome}\n{each.text[:2000]}", flush=True)
-            if chosen.keep and (each.outcome in ("defect", "slow") or chosen.count == 1):
-                (chosen.keep / f"{each.reader}-{each.number}").mkdir(parents=True, exist_ok=True)
-                written(each.reader, each.number, chosen.keep / f"{each.reader}-{each.number}")
+        if chosen.solves:
+            sound = plans(numbers, Path(folder))
+        elif chosen.checks:
+            sound = checks(chosen.checks, numbers, Path(folder))
+        else:
+            sound = files(chosen.reader or [*READERS], numbers, Path(folder), chosen.keep)
+    print(f"{time.process_time() - start:.0f} CPU s")
+    sys.exit(0 if sound else 1)
+
+
+def files(names: list[str], numbers: range, folder: Path, keep: Path | None) -> bool:
+    """Whether every file was read or refused; prints what was not, and how many of which reader."""
+    found, kinds = Counter[tuple[str, str]](), Counter[str]()
+    for each in campaign(names, numbers, folder):
+        found[each.reader, each.outcome] += 1
+        broken = each.outcome in ("defect", "slow")
+        if broken:
+            last = each.text.strip().splitlines()[-1][:160]
+            kinds[last] += 1
+            if kinds[last] <= 2:
+                print(f"{each.reader} {each.number}: {each.outcome}\n{each.text[:2000]}", flush=True)
+        if keep and (broken or len(numbers) == 1):
+            place = keep / f"{each.reader}-{each.number}"
+            place.mkdir(parents=True, exist_ok=True)
+            written(each.reader, each.number, place)
     outcomes = ("read", "refused", "slow", "defect")
     print(f"| reader | tried | {' | '.join(outcomes)} |\n|---|---:|{'---:|' * len(outcomes)}")
     for name in names:
-        print(f"| {name} | {chosen.count:,} | {' | '.join(f'{found[name, outcome]:,}' for outcome in outcomes)} |")
-    print(f"{time.process_time() - start:.0f} CPU s")
-    sys.exit(1 if any(found[name, outcome] for name in names for outcome in ("slow", "defect")) else 0)
+        print(f"| {name} | {len(numbers):,} | {' | '.join(f'{found[name, outcome]:,}' for outcome in outcomes)} |")
+    return not kinds
+
+
+def plans(numbers: Iterable[int], folder: Path) -> bool:
+    """Whether every scenario had an answer, and every plan was verified; prints each, and how many of which kind."""
+    rows = []
+    for number in numbers:
+        rows.append(solved(number, folder, limit_s=LIMIT_S, max_gb=MAX_GB))
+        print(json.dumps(rows[-1]), flush=True)
+    outcomes = Counter(row.get("outcome", f"exit code {row['code']}") for row in rows)
+    print(", ".join(f"{count} {outcome}" for outcome, count in outcomes.most_common()))
+    print(f"{sum(bool(row.get('verified')) for row in rows)} verified, slowest {max(row['wall_s'] for row in rows)} s")
+    return not any("broken" in row for row in rows)
+
+
+def checks(kind: str, numbers: range, folder: Path) -> bool:
+    """Whether some test fails without each check; prints the checks that nothing holds in place."""
+    chosen = [*MUTANTS[kind]()][numbers.start : numbers.stop]
+    whole = replace(chosen[0], text=(ROOT / "optimizer" / chosen[0].file).read_text(encoding="utf-8"))
+    if not survives(whole, folder):
+        sys.exit("a test fails with every check in place: nothing can be told")
+    survivors = 0
+    for mutant in chosen:
+        lives = survives(mutant, folder)
+        survivors += lives
+        verdict = "no test fails without" if lives else "a test fails without"
+        print(f"{mutant.file}:{mutant.line}: {verdict} {mutant.what}", flush=True)
+    print(f"{len(chosen)} checks taken out in turn, {len(chosen) - survivors} held in place by a test")
+    return not survivors
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import json
 import random
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -252,8 +252,8 @@ READERS: Final[dict[str, Reader]] = {
 """By the name under which their inputs are numbered."""
 
 
-def campaign(names: list[str], first: int, count: int, folder: Path) -> Iterator[Tried]:
-    """Inputs `first` to `first + count` of each reader."""
+def campaign(names: list[str], numbers: Iterable[int], folder: Path) -> Iterator[Tried]:
+    """Inputs of those numbers of each reader."""
     for name in names:
-        for number in range(first, first + count):
+        for number in numbers:
             yield tried(name, number, folder)

@@ -151,5 +151,5 @@ def test_a_list_of_which_nothing_can_be_taken_is_bad_input(optimizer: Command, t
         *("--source", "s", "--as-of", "2026-11-19", "--provider", "aws"),
     )
     assert result.code == 2
-    assert "vms.csv:2: 0: price is not above zero (1 prices)" in result.err
+    assert "vms.csv:2: 0: price is not above zero (1 price)" in result.err
     assert not (tmp_path / "own").exists()

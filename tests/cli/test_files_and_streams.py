@@ -102,6 +102,7 @@ OVER_INPUTS = [
     "gate s.yaml --output s.yaml",
     "gate s.yaml --junit s.yaml",
     "gate s.yaml --comment s.yaml",
+    "experiment s.yaml --output s.yaml",
     "verify p.json --output p.json",
     "check r.jsonl --plan p.json --output r.jsonl",
     "check r.jsonl --plan p.json --output p.json",

@@ -1,5 +1,6 @@
 """A slice of the campaign of hostile files: whatever a reader is given, it reads or refuses in words, and quickly."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ def readers(monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.parametrize("name", READERS)
 def test_files_are_read_or_refused(name: str, readers: Any, tmp_path: Path) -> None:
     assert list(readers.READERS) == READERS
-    found = list(readers.campaign([name], 0, INPUTS, tmp_path))
+    found = list(readers.campaign([name], range(INPUTS), tmp_path))
     assert not [each for each in found if each.outcome not in ("read", "refused")]
     assert {each.outcome for each in found} == {"read", "refused"}
 
@@ -55,3 +56,25 @@ def test_a_heading_of_thousands_of_signs_is_not_quoted_whole(readers: Any, tmp_p
     with pytest.raises(InputError) as caught:
         readers.READERS["catalog"].read(path)
     assert all(len(str(finding)) < 6000 for finding in caught.value.findings)
+
+
+@pytest.mark.parametrize("pattern", ["re:(unclosed", "re:(.*)*x", "re:(a|a)*$", "re:((.+)+)+y"])
+def test_an_expression_that_is_none_or_never_ends_is_refused(pattern: str, readers: Any, tmp_path: Path) -> None:
+    """Found by the campaign: config 8088."""
+    seeds = [json.loads(seed.content) for seed in readers.READERS["config"].seeds()]
+    how = "modules_to_not_convert"
+    config = next(each for each in seeds if isinstance(each.get("quantization_config", {}).get(how), list))
+    config["quantization_config"][how].append(pattern)
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(config))
+    with pytest.raises(InputError, match="its fields contradict each other"):
+        readers.READERS["config"].read(path)
+
+
+def test_our_own_checks_stand_where_the_campaign_takes_them_out(readers: Any) -> None:
+    del readers
+    checks = __import__("fuzz.checks").checks
+    mutants = [*checks.price_mutants(), *checks.verification_mutants()]
+    assert len(mutants) > 100
+    for mutant in mutants:
+        compile(mutant.text, mutant.file, "exec")

@@ -135,6 +135,7 @@ PRICE = "{},neocloud,r1,{},h100-sxm,1,2,on_demand\n"
     ("rows", "said"),
     [
         ((f"ac{ZERO_WIDTH}me", "i1"), "prices.csv:2: provider: holds a sign that nobody sees: U+200B"),
+        (("acme", '"i\n1"'), "its name holds a sign that nobody sees: U+000A"),
         (("\u0430cme", "i1"), "prices.csv:2: \u0430cme: its name mixes Cyrillic and Latin letters"),
         (("\uff4cambda", "i1"), "prices.csv:2: \uff4cambda: its name looks like lambda"),
     ],

@@ -66,8 +66,9 @@ def _sections(report: GateReport) -> Iterator[Section]:
 
 
 def rules_kept(report: GateReport) -> str:
-    """Their names, each once."""
-    return ", ".join(dict.fromkeys(ruling.rule for ruling in report.rules if ruling.state == "kept")) or "none"
+    """Their names, each once; of a file's rules their own."""
+    kept = (ruling.guardrail or ruling.rule for ruling in report.rules if ruling.state == "kept")
+    return ", ".join(dict.fromkeys(kept)) or "none"
 
 
 def causes_table(causes: Iterable[Cause]) -> Table:

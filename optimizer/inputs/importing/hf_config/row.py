@@ -1,6 +1,7 @@
 """The catalog's row of a model whose config.json is given."""
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import date
@@ -67,7 +68,7 @@ def model_of_config(path: Path, naming: Naming, weight_bits: Mapping[str, float]
     fields = text_fields(file, whole)
     try:
         row = _described(fields, whole, file, naming, weight_bits)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, re.error) as error:
         # nobody can name every field that another program may have written otherwise: here they meet
         fields.refuse("", "its fields contradict each other or are of another kind than a model's", NOT_A_MODEL)
         raise InputError(fields.findings) from error

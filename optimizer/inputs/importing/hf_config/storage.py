@@ -56,6 +56,8 @@ BESIDE_DENSE: Final[dict[Part, tuple[str, ...]]] = {
     "experts": ("experts.0.up_proj",),
 }
 """The same where a dense network runs beside the experts."""
+ENDLESS: Final = re.compile(r"[*+}]\)+[*+{]|\|[^()]*\)+[*+{]")
+"""An expression that may try every way to cut a name into parts, of which there are more than anybody waits for."""
 ABOVE_LAYERS: Final = re.compile(r"^(?:model\.|language_model\.|backbone\.|text_model\.)+")
 
 
@@ -186,8 +188,14 @@ def _format(
 
 
 def _names(pattern: str, paths: Iterable[str]) -> bool:
-    """Whether a pattern (a module, a wildcard, `re:` and an expression) names any of these modules."""
+    """Whether a pattern (a module, a wildcard, `re:` and an expression) names any of these modules.
+
+    Raises:
+        ValueError: the expression is none, or might never end: a repetition of what repeats itself.
+    """
     if pattern.startswith("re:"):
+        if ENDLESS.search(pattern):
+            raise ValueError(f"{pattern} repeats a repetition")
         return any(re.match(pattern[3:], f"model.{path}") for path in paths)
     below = ABOVE_LAYERS.sub("", pattern)
     return any(fnmatchcase(path, below) or path.startswith(f"{below}.") for path in paths)

@@ -1,0 +1,139 @@
+"""Our own checks taken out one by one: where no test fails without a check, nothing holds it in place."""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parent.parent.parent
+LIMIT_S: Final = 900.0
+VERIFICATION_TESTS: Final = (
+    "tests/plan/test_verification_rejects.py",
+    "tests/plan/test_verification_covers.py",
+    "tests/answers/test_verify.py",
+)
+PRICE_TESTS: Final = (
+    "tests/inputs/test_prices_that_cannot_be.py",
+    "tests/inputs/test_names_that_deceive.py",
+    "tests/answers/test_imported_prices.py",
+    "tests/answers/test_gate.py",
+)
+PRICE_RULES: Final = (
+    ("inputs/catalog/quantities.py", "Field(ge=LEAST_USD_PER_HOUR, ", "Field("),
+    ("inputs/catalog/quantities.py", "le=MOST_USD_PER_HOUR", "le=10**30"),
+    ("inputs/catalog/quantities.py", "le=MOST_GPUS", "le=10**30"),
+    ("inputs/catalog/terms.py", "le=MOST_DISCOUNT_PERCENT", "le=100"),
+    ("inputs/catalog/records.py", "if months and others", "if False and others"),
+    ("inputs/catalog/loading.py", "if placed.row.as_of > today:", "if False:"),
+    ("inputs/catalog/loading.py", "if placed.row.as_of < shipped_day:", "if False:"),
+    ("inputs/catalog/loading_terms.py", "if not LEAST_USD_PER_HOUR <= price <= MOST_USD_PER_HOUR:", "if False:"),
+    ("inputs/catalog/look_alikes.py", "if first != written:", "if False:"),
+    ("inputs/catalog/look_alikes.py", "if scripts := mixed_scripts(name):", "if scripts := '':"),
+    ("inputs/catalog/look_alikes.py", "if problem := unseen(name):", "if problem := '':"),
+    ("inputs/catalog/usual_prices.py", "return not usual / ODD_FACTOR <= per_gpu_usd(offer)", "return not 0 <= usual"),
+    ("inputs/importing/price_lists.py", "if means and said and", "if False and"),
+    ("plan/grounds/odd_prices.py", "if discount is not None and", "if False and"),
+    ("answers/catalog/importing.py", "if count.is_finite() and count > MOST_GPUS:", "if False:"),
+    ("answers/catalog/importing.py", "if not LEAST_USD_PER_HOUR <= amount <= MOST_USD_PER_HOUR:", "if False:"),
+    ("answers/catalog/importing.py", "if not amount.is_finite() or amount <= 0:", "if False:"),
+    ("answers/catalog/importing.py", "if first != name:", "if False:"),
+    ("answers/catalog/importing.py", "if problem := unseen(name):", "if problem := '':"),
+    ("answers/catalog/importing.py", "if scripts := mixed_scripts(name):", "if scripts := '':"),
+    ("answers/gate/rules/demands.py", "found += _odd(case, catalogs)", "found += []"),
+    ("answers/gate/rules/demands.py", "*_missing(case, catalogs, limits), ", ""),
+    ("answers/gate/rules/demands.py", "*_zero(case, catalogs, limits), ", ""),
+    ("answers/gate/rules/demands.py", "*_expired(case, catalogs, limits)", ""),
+)
+"""File of the package, what stands there, and what stands there without the rule."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """The package with one check taken out.
+
+    Attributes:
+        file: Of the package.
+        line: Where the check stood.
+        what: The check.
+        text: The file without it.
+        tests: Those that should fail.
+    """
+
+    file: str
+    line: int
+    what: str
+    text: str
+    tests: tuple[str, ...]
+
+
+def price_mutants() -> Iterator[Mutant]:
+    """Every rule on money and names, each without itself.
+
+    Raises:
+        ValueError: a rule is not written as the table says, so that it would not be taken out.
+    """
+    for file, rule, without in PRICE_RULES:
+        text = (ROOT / "optimizer" / file).read_text(encoding="utf-8")
+        if rule not in text:
+            raise ValueError(f"{file} does not hold {rule!r}")
+        line = text.count("\n", 0, text.index(rule)) + 1
+        yield Mutant(file, line, rule, text.replace(rule, without, 1), PRICE_TESTS)
+
+
+def verification_mutants() -> Iterator[Mutant]:
+    """Every finding of verification: a pair of what must hold and its words, of which the first becomes true."""
+    for path in sorted((ROOT / "optimizer" / "plan" / "verify").glob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)):
+            holds = _finding(node)
+            if holds is not None:
+                segment = ast.get_source_segment(text, holds) or ""
+                start = _offset(text, holds.lineno, holds.col_offset)
+                without = f"{text[:start]}True{text[start + len(segment) :]}"
+                yield Mutant(f"plan/verify/{path.name}", holds.lineno, segment, without, VERIFICATION_TESTS)
+
+
+def _finding(node: ast.AST) -> ast.expr | None:
+    """What must hold, of an expression that yields a finding; None of any other."""
+    if not isinstance(node, ast.Yield) or not isinstance(node.value, ast.Tuple) or len(node.value.elts) != 2:
+        return None
+    holds, words = node.value.elts
+    told = isinstance(words, ast.JoinedStr) or (isinstance(words, ast.Name) and words.id == "text")
+    told = told or (isinstance(words, ast.Constant) and isinstance(words.value, str))
+    return holds if told and not isinstance(holds, ast.Constant) else None
+
+
+def _offset(text: str, line: int, column: int) -> int:
+    lines = text.splitlines(keepends=True)
+    return sum(map(len, lines[: line - 1])) + len(lines[line - 1].encode()[:column].decode())
+
+
+def survives(mutant: Mutant, folder: Path) -> bool:
+    """Whether every test passes on the package without the check."""
+    for name in ("tests", "catalogs", "scenarios", "docs", "benchmarks", "pyproject.toml", "README.md"):
+        if not (folder / name).exists():
+            (folder / name).symlink_to(ROOT / name)
+    if not (folder / "optimizer").exists():
+        shutil.copytree(ROOT / "optimizer", folder / "optimizer", ignore=shutil.ignore_patterns("__pycache__"))
+    changed = folder / "optimizer" / mutant.file
+    whole = changed.read_text(encoding="utf-8")
+    changed.write_text(mutant.text, encoding="utf-8")
+    found = {"PYTHONPATH": f"{folder}:{folder / 'tests'}", "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--rootdir", str(folder)]
+    try:
+        ended = subprocess.run(
+            [*command, *mutant.tests],
+            cwd=folder,
+            env=os.environ | found,
+            capture_output=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+    finally:
+        changed.write_text(whole, encoding="utf-8")
+    return ended.returncode == 0
