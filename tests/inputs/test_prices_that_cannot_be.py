@@ -101,7 +101,7 @@ def test_a_newer_price_is_taken_with_the_day_it_is_of(tmp_path: Path) -> None:
     ("price", "discounts", "said"),
     [
         ("0.1", "", "acme asks 0.1 USD per GPU-hour of h100-sxm, others"),
-        ("4", DISCOUNT.format(percent="50", as_of="1999-01-01"), "the discount of acme is of 1999-01-01"),
+        ("4", DISCOUNT.format(percent="50", as_of="1999-01-01"), "the price of acme for h100-sxm is over a year old"),
         ("2", DISCOUNT.format(percent="10", as_of="2026-06-01"), ""),
     ],
 )
