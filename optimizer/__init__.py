@@ -46,6 +46,9 @@ if TYPE_CHECKING:
     from optimizer.answers.optimize import optimize
     from optimizer.answers.page import Page, page
     from optimizer.answers.simulate import arrivals_of, simulate
+    from optimizer.answers.sweep.reading import load_sweep
+    from optimizer.answers.sweep.sweep import sweep
+    from optimizer.answers.sweep.types import SweepReport, SweepRow, SweepRuns
     from optimizer.answers.verify import verify_plan
     from optimizer.answers.watch.types import WatchReport
     from optimizer.answers.watch.watch import watch
@@ -110,6 +113,9 @@ __all__ = [
     "Snapshot",
     "SolverFailure",
     "Sweep",
+    "SweepReport",
+    "SweepRow",
+    "SweepRuns",
     "Validation",
     "Verification",
     "VerificationFailed",
@@ -138,6 +144,7 @@ __all__ = [
     "load_measurements",
     "load_scenario",
     "load_scenario_file",
+    "load_sweep",
     "optimize",
     "page",
     "page_html",
@@ -150,6 +157,7 @@ __all__ = [
     "simulate",
     "snapshot",
     "snapshot_named",
+    "sweep",
     "update_catalogs",
     "validate",
     "validate_decisions",

@@ -62,6 +62,10 @@ if TYPE_CHECKING:
     from optimizer.answers.simulate import is_plan as is_plan
     from optimizer.answers.simulate import planned as planned
     from optimizer.answers.simulate import simulate as simulate
+    from optimizer.answers.sweep.reading import load_sweep as load_sweep
+    from optimizer.answers.sweep.sweep import sweep as sweep
+    from optimizer.answers.sweep.sweep import sweep_steps as sweep_steps
+    from optimizer.answers.sweep.types import SweepReport as SweepReport
     from optimizer.answers.verify import verify_plan as verify_plan
     from optimizer.answers.watch.watch import watch as watch
     from optimizer.answers.why_not import WHY_NOT_PHASES as WHY_NOT_PHASES
@@ -142,6 +146,7 @@ if TYPE_CHECKING:
     from optimizer.report.plan.sections import plan_answer as plan_answer
     from optimizer.report.plan.why_not import why_not_answer as why_not_answer
     from optimizer.report.simulation import simulation_answer as simulation_answer
+    from optimizer.report.sweep import sweep_answer as sweep_answer
     from optimizer.report.verify import verification_answer as verification_answer
     from optimizer.report.watch import watch_answer as watch_answer
 else:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from optimizer.cli.report import report as report
     from optimizer.cli.schema import schema as schema
     from optimizer.cli.simulate import simulate as simulate
+    from optimizer.cli.sweep import sweep as sweep
     from optimizer.cli.verify import verify as verify
     from optimizer.cli.watch import watch as watch
     from optimizer.cli.why_not import why_not as why_not
@@ -42,6 +43,7 @@ COMMANDS: Final = {
     "lifecycle": "Training and serving cost by month under growth, the crossover, power and carbon.",
     "why-not": "What a choice would cost against the plan and why, or what it fails, and the price at which it wins.",
     "frontier": "Cost against a requirement or two, each point proven, and the values where the plan changes.",
+    "sweep": "One scenario under many values at once: a plan each, on all cores, kept so that a stop loses nothing.",
     "gate": "Whether budgets hold and prices are sound, what changed, and why; exit code 1 when the gate is broken.",
     "compare": "The best plan under each choice at the same service levels, ranked by cost, and what stops the others.",
     "report": "The plan and its explanation as one self-contained page, charts included; tens of seconds.",

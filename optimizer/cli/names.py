@@ -31,6 +31,7 @@ SCHEMAS: Final = (
     "plan",
     "scenario",
     "simulate",
+    "sweep",
     "verify",
     "watch",
     "why-not",

@@ -12,6 +12,7 @@ from optimizer.answers.experiment import ExperimentReport
 from optimizer.answers.frontier import Frontier
 from optimizer.answers.gate.types import GateReport
 from optimizer.answers.lifecycle.types import LifecycleReport
+from optimizer.answers.sweep.types import SweepReport
 from optimizer.answers.watch.types import WatchReport
 from optimizer.answers.why_not import WhyNot
 from optimizer.base.errors import Finding, InputError, did_you_mean
@@ -34,6 +35,7 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "plan": PlanReport,
     "scenario": Scenario,
     "simulate": Simulation,
+    "sweep": SweepReport,
     "verify": Verification,
     "watch": WatchReport,
     "why-not": WhyNot,

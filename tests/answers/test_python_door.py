@@ -67,6 +67,9 @@ plan: o.PlanReport = o.optimize(scenario, catalogs, time_limit_s=5.0, progress=w
 cost: Decimal | None = plan.monthly_cost_usd
 other: o.WhyNot = o.why_not(scenario, catalogs, o.Choice(gpu="l4"), progress=watch)
 curve: o.Frontier = o.frontier(scenario, catalogs, [o.Sweep("ttft_ms", 300, 900, 3)], progress=watch)
+asked: o.SweepRuns = o.load_sweep(Path("sweep.yaml"), catalogs)
+swept: o.SweepReport = o.sweep(asked, jobs=2, output=Path("results"), progress=watch)
+row: o.SweepRow = swept.rows[0]
 table: o.Comparison = o.compare(scenario, catalogs, "gpu", progress=watch)
 pin: o.Pin = o.pinned("hash", allow_drift=True)
 before: tuple[o.Baseline, ...] = o.read_baselines([Path("main.json")])

@@ -125,6 +125,7 @@ WRITE_OVER_NO_INPUT = {
     "schema": "reads nothing",
     "export": "writes a folder",
     "benchmark": "writes a folder",
+    "sweep": "writes a folder, and goes on with the rows in it",
     "catalog import": "writes a folder",
     "catalog add-model": "writes a folder",
     "catalog update": "writes a folder, and joins rows to the files in it",

@@ -5,6 +5,7 @@ import pytest
 from support.scenarios import with_policy, with_workload
 
 from optimizer import load_scenario
+from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.options import WorkloadOptions, evaluate, variants
@@ -23,7 +24,7 @@ def asked() -> Scenario:
 
 def options(scenario: Scenario, catalogs: Catalogs) -> tuple[Market, tuple[WorkloadOptions, ...]]:
     offers = market(catalogs, scenario.policy)
-    return offers, evaluate(scenario, catalogs, offers)
+    return offers, evaluate(scenario, catalogs, offers, Clock())
 
 
 def test_each_model_has_options_of_its_own(asked: Scenario, catalogs: Catalogs) -> None:

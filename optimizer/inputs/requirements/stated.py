@@ -8,11 +8,13 @@ from typing import Any, Final, get_args
 
 from pydantic import ValidationError
 
+from optimizer.base.errors import did_you_mean
 from optimizer.base.figures import exactly
 from optimizer.base.model import Strict
 from optimizer.inputs.requirements.declaration import Requirement, Step, Value
 from optimizer.inputs.requirements.of_workloads import OF_WORKLOADS
 from optimizer.inputs.requirements.registry import REQUIREMENTS
+from optimizer.inputs.scenario.fields import FieldError
 from optimizer.inputs.scenario.scenario import Latency, Policy, Quota, Scenario, Workload
 
 WAY_OUT_RATIO: Final = 1.05
@@ -168,16 +170,35 @@ def _in_words(value: Any) -> float | str:
 
 def with_field(scenario: Scenario, field: str, value: Value | bool | None) -> Scenario:
     """The scenario with one field set anew; None removes it, and with it a record that it leaves empty."""
+    return Scenario.model_validate(edited(scenario, {field: value}))
+
+
+def edited(scenario: Scenario, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What a scenario says with fields set anew, all at once and not yet validated; None removes a field.
+
+    Raises:
+        FieldError: a path leads to no field.
+    """
     raw = scenario.model_dump(exclude_defaults=True)
-    *steps, last = PATH_STEP.findall(field)
+    for field, value in values.items():
+        _set(raw, field, value)
+    return raw
+
+
+def _set(raw: dict[str, Any], field: str, value: Any) -> None:
+    """One field set in place, or removed with the record that it leaves empty."""
+    *steps, last = PATH_STEP.findall(field) or [""]
     node: Any = raw
     trail: list[tuple[Any, str]] = []
     for step in steps:
         if step.startswith("["):
-            node = next(item for item in node if _element(item) == step[1:-1])
+            node = _named(node, step[1:-1], field)
         else:
-            trail.append((node, step))
+            trail.append((_record(node, field), step))
             node = node.setdefault(step, {})
+    _record(node, field)
+    if last.startswith("["):
+        raise FieldError(field, "names a whole entry of a list", "name one of its fields")
     if value is None:
         node.pop(last, None)
         if not node and trail:
@@ -185,7 +206,25 @@ def with_field(scenario: Scenario, field: str, value: Value | bool | None) -> Sc
             parent.pop(name)
     else:
         node[last] = value
-    return Scenario.model_validate(raw)
+
+
+def _record(node: Any, field: str) -> dict[str, Any]:
+    """A place in a scenario that has fields."""
+    if isinstance(node, dict):
+        return node
+    if isinstance(node, list | tuple):
+        raise FieldError(field, "leads through a list", "name the entry in brackets, as in workloads[chat]")
+    raise FieldError(field, "leads through a value that has no fields", "")
+
+
+def _named(node: Any, name: str, field: str) -> Any:
+    """The element of a list that has that name."""
+    items = node if isinstance(node, list | tuple) else ()
+    elements = {_element(item, position): item for position, item in enumerate(items)}
+    if name not in elements:
+        hint = did_you_mean(name, elements) or f"there is {', '.join(elements) or 'none'}"
+        raise FieldError(field, f"nothing there is named '{name}'", hint)
+    return elements[name]
 
 
 def askable(scenario: Scenario, field: str, value: Value) -> bool:
@@ -197,9 +236,14 @@ def askable(scenario: Scenario, field: str, value: Value) -> bool:
     return True
 
 
-def _element(item: Mapping[str, Any]) -> str:
-    """What a list element is called in a path: its name, or what a quota covers."""
-    return str(item["name"]) if "name" in item else Quota.model_validate(item).name
+def _element(item: Mapping[str, Any], position: int) -> str:
+    """What a list element is called in a path: its name, or what a quota covers; anything else by its position."""
+    if "name" in item:
+        return str(item["name"])
+    try:
+        return Quota.model_validate(item).name
+    except ValidationError:
+        return str(position)
 
 
 def rounded_up(value: float, digits: int = 3) -> float:

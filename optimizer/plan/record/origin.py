@@ -51,12 +51,7 @@ def inputs_of(scenario: Scenario, catalogs: Catalogs) -> PlanInputs:
     """The inputs as a plan on them records them."""
     content = asked(scenario)
     return PlanInputs(
-        program=VERSION,
-        scenario_sha256=content_sha256(content),
-        prices_sha256=content_sha256(_prices(catalogs)),
-        catalog_sha256=content_sha256(_known(catalogs)),
-        calibration_sha256=content_sha256(_rows(catalogs.calibration)),
-        scenario=content,
+        program=VERSION, scenario_sha256=content_sha256(content), scenario=content, **catalogs_sha256(catalogs)
     )
 
 
@@ -76,6 +71,15 @@ def fields_of(node: Any, path: str = "") -> Iterator[tuple[str, str]]:
             yield from fields_of(child, f"{path}[{label}]")
     else:
         yield path, node if isinstance(node, str) else json.dumps(node, ensure_ascii=False)
+
+
+def catalogs_sha256(catalogs: Catalogs) -> dict[str, str]:
+    """The hashes of everything that is known, by their names in the record."""
+    return {
+        "prices_sha256": content_sha256(_prices(catalogs)),
+        "catalog_sha256": content_sha256(_known(catalogs)),
+        "calibration_sha256": content_sha256(_rows(catalogs.calibration)),
+    }
 
 
 def content_sha256(content: object) -> str:

@@ -1,0 +1,1 @@
+"""Many plans at once: one scenario under every value asked for."""
