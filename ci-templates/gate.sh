@@ -1,18 +1,25 @@
 #!/usr/bin/env bash
 # What a pipeline does for a change: plans the scenarios of the base commit, plans those of the checkout, and compares.
 # Run it in the repository's root; the base commit must be in the clone (fetch-depth: 0). Reads from the environment:
-#   GATE_SCENARIOS  scenario files and folders, separated by spaces
+#   GATE_SCENARIOS  scenario files and folders, separated by spaces or line breaks
 #   GATE_BASE       the commit to compare with; empty: nothing to compare, limits on increase are not judged
 #   GATE_CATALOGS   folder of own catalog files, if any
 #   GATE_OUTPUT     folder for gate.json, gate.xml, gate.sarif and comment.md (what does not fit: comment.rest.md)
 #   GATE_RUN_URL    where this run can be looked at, if anywhere; the comment links it
 #   GATE_HISTORY    a CSV file that the verdict is added to, if any; keep it between runs
+#   GATE_NAME       goes into the comment's first line, so that several gates of one change have a comment each
 # and hands its arguments to `optimizer gate`. Its exit code is that of the gate. However it ends, the outputs say so.
 set -euo pipefail
 
 scenarios=()
-read -r -a scenarios <<<"${GATE_SCENARIOS:?scenario files or folders}"
+# over all lines: a YAML block has several
+read -r -d '' -a scenarios <<<"${GATE_SCENARIOS:?scenario files or folders}" || true
 catalogs="${GATE_CATALOGS:-}"
+name="${GATE_NAME:-}"
+if [[ ! "$name" =~ ^[A-Za-z0-9._-]*$ ]]; then
+    echo "GATE_NAME '$name' has other characters than letters, digits, dots, underscores and hyphens" >&2
+    exit 2
+fi
 mkdir -p "${GATE_OUTPUT:?folder for the results}"
 output="$(cd "$GATE_OUTPUT" && pwd)"
 work="$(mktemp -d)"
@@ -68,7 +75,12 @@ not_evaluated() {
 }
 
 shown() {
-    [[ ! -f "$output/comment.md" ]] || cat "$output/comment.md"
+    [[ -f "$output/comment.md" ]] || return 0
+    if [[ -n "$name" ]]; then
+        sed "1s/^<!-- optimizer-gate -->/<!-- optimizer-gate $name -->/" "$output/comment.md" >"$work/comment.md"
+        cp "$work/comment.md" "$output/comment.md"
+    fi
+    cat "$output/comment.md"
 }
 
 # What stands where the gate is killed, or its arguments are wrong; whatever comes later writes over it.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from optimizer.base.errors import Finding, InputError
-from optimizer.base.signs import hidden_sign, unseen
+from optimizer.base.signs import PROSE, hidden_sign, unseen
 
 STANDARD_INPUT: Final = Path("-")
 MAX_FILE_BYTES: Final = 512_000_000
@@ -90,9 +90,11 @@ def refuse_hidden_signs(text: str, name: str) -> None:
             waiting += [(field, key) for key in value] + [(f"{field}.{key}"[:120], each) for key, each in value.items()]
         elif isinstance(value, list):
             waiting += [(f"{field}[{position}]"[:120], each) for position, each in enumerate(value)]
-        elif isinstance(value, str) and (sign := hidden_sign(value, lines=True)):
-            where = name, _line_of(sign, text), field.lstrip(".")
-            raise InputError([Finding(*where, unseen(value, lines=True), "write it without")])
+        elif isinstance(value, str):
+            prose = field.rpartition(".")[2].partition("[")[0] in PROSE
+            if sign := hidden_sign(value, lines=True, prose=prose):
+                where = name, _line_of(sign, text), field.lstrip(".")
+                raise InputError([Finding(*where, unseen(value, lines=True, prose=prose), "write it without")])
 
 
 def _line_of(sign: str, text: str) -> int:

@@ -22,6 +22,7 @@ from optimizer.cli.options import (
     write,
 )
 from optimizer.cli.question import question
+from optimizer.cli.terminal import printable, say
 
 
 class SheetFormat(StrEnum):
@@ -102,5 +103,5 @@ def _chart_if_it_can_be_drawn(answer: "calls.Comparison", top: int | None) -> st
     try:
         return calls.compare_chart(answer, top or names.MOST_SHOWN)
     except InputError as error:
-        typer.echo(f"the page has no chart: {error}", err=True)
+        say(f"the page has no chart: {printable(str(error))}")
         return ""

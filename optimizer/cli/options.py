@@ -43,14 +43,18 @@ EXIT_BY_OUTCOME = {
 }
 
 
+MOST = 10**12
+"""US dollars or percent, as in guardrails: more is a slip."""
+
+
 def amount(text: str) -> Decimal:
     """Money or a percentage as written on the command line."""
     try:
         found = Decimal(text)
     except InvalidOperation as error:
         raise typer.BadParameter(f"'{text}' is not a number") from error
-    if not found.is_finite() or found < 0:
-        raise typer.BadParameter(f"'{text}' is not a finite number of at least 0")
+    if not found.is_finite() or not 0 <= found <= MOST:
+        raise typer.BadParameter(f"'{text}' is not a finite number of at least 0 and at most {MOST}")
     return found
 
 

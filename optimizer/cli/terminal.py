@@ -16,8 +16,10 @@ MOVING: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
 )
 """Control, bidirectional and zero-width signs and halves of signs; a result's own lines and tabs are none."""
-COMMAND: Final = re.compile(r"^([ \t]*)(::|##\[|##vso\[)", re.MULTILINE)
-"""What GitHub's and Azure's runners take for a command, blanks before it or not."""
+LINE_COMMAND: Final = re.compile(r"^([^\S\n]*)(?=::)", re.MULTILINE)
+"""What GitHub's runners take for a command where a line begins, blanks before it or not."""
+COMMAND: Final = re.compile(r"#(?=#(?:vso)?\[)", re.IGNORECASE)
+"""What Azure's agent and GitHub's older syntax take for a command anywhere in a line."""
 
 
 class ClosedStream(io.TextIOBase):
@@ -68,7 +70,7 @@ def show(text: str) -> None:
 def say(text: str) -> None:
     """A remark on standard error; where nobody can hear it, nothing."""
     try:
-        sys.stderr.write(f"{text}\n")
+        sys.stderr.write(f"{no_command(text)}\n")
         sys.stderr.flush()
     except OSError:
         return
@@ -91,7 +93,11 @@ def printable(text: str) -> str:
 def harmless(text: str) -> str:
     """A result with the signs written out that move a cursor or turn what follows around; in JSON it stays the same.
 
-    Names of files may hold them; and a line that begins as a command to a pipeline must not be one.
+    Names of files may hold them; and nothing that is quoted may be a command to a pipeline.
     """
-    written_out = MOVING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-    return COMMAND.sub(r"\1\\\2", written_out)
+    return no_command(MOVING.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+
+
+def no_command(text: str) -> str:
+    """The same without what runners act upon: its first sign is written out, so that no search finds the token."""
+    return LINE_COMMAND.sub(r"\1\\", COMMAND.sub(r"\\u0023", text))

@@ -141,7 +141,6 @@ def _solve(
         with _standard_output_kept_clean():
             result = _in_a_thread(model, solver, parameters, clock)
         if result is None:
-            clock.run_out("memory limit" if clock.out_of_memory else "time limit")
             return SolverResult("unproven", -np.inf)
     except (AttributeError, ValueError, RuntimeError) as error:
         # some releases fail while translating the solver's status; its text is then in the context
@@ -163,10 +162,10 @@ def _in_a_thread(
 ) -> mathopt.SolveResult | None:
     """What the solver answers, awaited in a way that an interrupt ends at once.
 
-    None where it is late by far, or the process holds all that it may. Python hears signals between its own steps only,
-    never inside a solver's code, and HiGHS stops for no interrupter, nor for its time limit in some loops of its root
-    node: one that is interrupted, or late, is left behind in its thread, which holds nothing and ends with its own
-    limit or with the process.
+    None where it is late by far, or the process holds all that it may; the clock is told which. Python hears signals
+    between its own steps only, never inside a solver's code, and HiGHS stops for no interrupter, nor for its time limit
+    in some loops of its root node: one that is interrupted, or late, is left behind in its thread, which holds nothing
+    and ends with its own limit or with the process.
     """
     answered = threading.Event()
     found: list[mathopt.SolveResult | BaseException] = []
@@ -182,7 +181,11 @@ def _in_a_thread(
     limit = parameters.time_limit
     late = Clock(None if limit is None else limit.total_seconds() * (1 + LATE) + LATE_S)
     while not answered.wait(LOOK_S):
-        if late.expired or clock.out_of_memory:
+        if clock.out_of_memory:
+            clock.run_out("memory limit")
+            return None
+        if late.expired:
+            clock.run_out("time limit")
             return None
     if isinstance(found[0], BaseException):
         raise found[0]

@@ -50,6 +50,7 @@ def rules(report: GateReport) -> list[str]:
         ({"max_increase_percent": Decimal("24.9")}, ["max_increase_percent"]),
         ({"max_monthly_usd": Decimal(1), "max_increase_usd": Decimal(1)}, ["max_monthly_usd", "max_increase_usd"]),
         ({"max_monthly_usd": Decimal(1), "warn_only": ("max_monthly_*",)}, []),
+        ({"max_monthly_usd": Decimal(1), "warn_only": ("*:max_monthly_usd",)}, ["max_monthly_usd"]),
     ],
 )
 def test_money(
@@ -62,7 +63,7 @@ def test_money(
     assert (report.change_usd, report.change_percent) == (Decimal("73.00"), 25.0)
     assert rules(report) == broken
     assert report.verdict == ("broken" if broken else "kept")
-    assert bool(report.warnings) == ("warn_only" in limits)
+    assert bool(report.warnings) == ("warn_only" in limits and not broken)
 
 
 def test_a_price_that_is_gone_breaks_until_it_is_allowed_by_name(
@@ -121,15 +122,22 @@ def test_odd_prices_break_a_gate_unless_they_may_warn(catalogs: Catalogs, tmp_pa
     assert judged(file, replace(bargain, offers=bargain.offers[:1])).verdict == "kept"
 
 
-def test_an_old_discount_breaks_a_gate(catalogs: Catalogs, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("private", "says"),
+    [(False, "the discount of l4house is of 1999-01-01"), (True, "the price of l4house for l4 is over a year old")],
+)
+def test_an_old_discount_breaks_a_gate_and_a_private_one_is_not_told(
+    private: bool, says: str, catalogs: Catalogs, tmp_path: Path
+) -> None:
     (rented,) = world(catalogs, l4="0.5").offers
-    row = {"provider": "l4house", "percent": "10", "private": True, "source": rented.source, "as_of": "1999-01-01"}
+    row = {"provider": "l4house", "percent": "10", "private": private, "source": rented.source, "as_of": "1999-01-01"}
     granted = AppliedDiscount(list_price_usd_per_hour=rented.price_usd_per_hour, discount=Discount.model_validate(row))
     known = replace(catalogs, offers=(rented,), serverless=())
     known = replace(known, terms=replace(known.terms, discounts={rented.id: granted}))
     report = judged(scenario(tmp_path), known)
     assert rules(report) == ["odd_price"]
-    assert "the discount of l4house is of 1999-01-01" in report.reasons[0].text
+    assert says in report.reasons[0].text
+    assert ("discount" in report.reasons[0].text) != private
 
 
 def test_no_plan_and_no_proof_end_a_gate(small: Catalogs, tmp_path: Path) -> None:
@@ -146,6 +154,23 @@ def test_no_plan_and_no_proof_end_a_gate(small: Catalogs, tmp_path: Path) -> Non
     assert [verdict.rule for verdict in proof(case) if verdict.broken] == ["unproven"]
 
 
+def test_what_is_known_may_break_a_limit_where_a_scenario_has_no_plan(small: Catalogs, tmp_path: Path) -> None:
+    """One costs 365.00 a month and 365.00 before; of the other nobody can say."""
+    files = [scenario(tmp_path, "one"), scenario(tmp_path, "dev", ttft=0.1)]
+    before = (baseline(files[0], small),)
+    tight = GateLimits(max_monthly_usd=Decimal(364), warn_only=("dev:no_plan",))
+    report = gate(files, small, tight, before)
+    assert rules(report) == ["max_monthly_usd"]
+    assert report.reasons[0].text.endswith("scenarios without a plan are not counted")
+    grown = [scenario(tmp_path, "one", rate=60), files[1]]
+    more = GateLimits(max_increase_usd=Decimal(1), max_increase_percent=Decimal(1), warn_only=("dev:no_plan",))
+    assert rules(gate(grown, small, more, before)) == ["max_increase_percent", "max_increase_usd"]
+    within = GateLimits(max_monthly_usd=Decimal(365), max_increase_usd=Decimal(0), warn_only=("dev:no_plan",))
+    kept = gate(files, small, within, before)
+    assert kept.verdict == "kept"
+    assert [each.rule for each in kept.rules if each.state == "skipped"] == ["max_monthly_usd", "max_increase_usd"]
+
+
 def test_several_scenarios_are_held_to_their_total(small: Catalogs, tmp_path: Path) -> None:
     """A new scenario counts in full, one that is gone as saved, and both as the scenarios' doing."""
     files = [scenario(tmp_path, "one"), scenario(tmp_path, "two")]
@@ -158,6 +183,7 @@ def test_several_scenarios_are_held_to_their_total(small: Catalogs, tmp_path: Pa
     told = [each.text for each in report.warnings]
     assert any(text.startswith("three was removed; ") for text in told)
     assert any(text.startswith("two is new, ") for text in told)
+    assert not any(".json" in text for text in told)
     assert any(row[0] == "three" and "removed" in row for row in scenarios_table(report).rows)
     alone = gate(files, small, GateLimits(max_increase_usd=Decimal(364)), before[:1])
     assert rules(alone) == ["max_increase_usd"]
@@ -249,6 +275,27 @@ def test_the_command_opens_folders_and_holds_a_pin(optimizer: Command, tmp_path:
     (tmp_path / "empty").mkdir()
     assert "no scenario in this folder" in optimizer("gate", str(tmp_path / "empty")).err
     assert "is not a number" in optimizer("gate", str(tmp_path), "--max-monthly-usd", "much").err
+
+
+@pytest.mark.parametrize("amount", ["1e30", "1e400", "-1", "nan"])
+@pytest.mark.parametrize("option", ["--max-monthly-usd", "--max-increase-usd", "--max-increase-percent"])
+def test_amounts_beyond_all_measure_are_refused(option: str, amount: str, optimizer: Command) -> None:
+    ended = optimizer("gate", "ci-gate", f"{option}={amount}")
+    assert ended.code == 2
+    assert "is not a finite number" in ended.err
+
+
+def test_a_run_that_cannot_print_is_remembered_once(
+    optimizer: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(*_: object, **__: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr("optimizer.cli.gate.outputs.deliver", closed)
+    remembered, wrong = tmp_path / "history.csv", ("--max-monthly-usd", "1")
+    optimizer("gate", "ci-gate", *wrong, "--history", str(remembered))
+    (line,) = remembered.read_text().splitlines()[1:]
+    assert ",not_evaluated," in line
 
 
 def test_drift_from_a_pin_is_told_price_by_price(tmp_path: Path) -> None:

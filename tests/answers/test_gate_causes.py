@@ -12,8 +12,9 @@ from support.tables import SOURCES
 from optimizer.answers.gate.baseline import Baseline, GatePlan, GateSimulation
 from optimizer.answers.gate.causes.exchanging import IN_ORDER
 from optimizer.answers.gate.gate import gate
-from optimizer.answers.gate.rules.demands import GateLimits
-from optimizer.answers.gate.types import GateReport
+from optimizer.answers.gate.places import Places
+from optimizer.answers.gate.rules.demands import GateLimits, Verdict
+from optimizer.answers.gate.types import Cause, CausedBy, GateReport
 from optimizer.answers.tried import tried
 from optimizer.base.clock import Clock
 from optimizer.base.errors import InputError
@@ -101,7 +102,7 @@ def test_several_causes_are_told_apart_with_the_catalogs_of_before(
     assert amounts(guessed)["scenario"] == amounts(exact)["scenario"]
     assert "--baseline-catalogs" in guessed.scenarios[0].notes[0]
     wrong = judged(file, today, before, old=slower(small))
-    assert "not those that support.json was made on: calibration differ" in wrong.scenarios[0].notes[0]
+    assert "not those that the baseline of support was made on: calibration differ" in wrong.scenarios[0].notes[0]
 
 
 def test_what_cannot_be_told_apart_says_so(small: Catalogs, tmp_path: Path) -> None:
@@ -177,7 +178,7 @@ def test_a_plan_that_records_nothing_is_compared_without_causes(small: Catalogs,
     assert (report.change_usd, report.causes) == (Decimal("0.00"), [])
     (note,) = report.scenarios[0].notes
     assert "does not record" in note
-    assert "old.json does not record its inputs: whether they cost" in report.warnings[0].text
+    assert "the baseline of support does not record its inputs: whether they cost" in report.warnings[0].text
     shown = {section.title: section.lines for section in gate_answer(report).sections}
     assert shown["What the difference comes from"] == (note,)
 
@@ -272,8 +273,9 @@ def test_shares_that_depend_on_an_order_say_so(small: Catalogs, catalogs: Catalo
     assert judged(scenario(tmp_path, rate=2), today, before).scenarios[0].notes == []
 
 
-def test_prices_stand_where_their_rows_do(tmp_path: Path) -> None:
-    """A discount of one's own on a shipped price is the row to look at; a row of one's own beats it."""
+@pytest.mark.parametrize("private", ["yes", "no"])
+def test_prices_stand_where_their_rows_do(private: str, tmp_path: Path) -> None:
+    """A discount of one's own is the row to look at, a private one is not; a row of one's own beats it."""
     header = (shipped_dir("catalogs") / "offers.csv").read_text(encoding="utf-8").splitlines()[0]
     own = offer("l4", "0.50")
     cells = {name: "" if value is None else str(value) for name, value in own.model_dump().items()}
@@ -281,12 +283,38 @@ def test_prices_stand_where_their_rows_do(tmp_path: Path) -> None:
     row = ",".join(cells.get(name, "") for name in header.split(","))
     (tmp_path / "offers.csv").write_text(f"{header}\n{row}\n")
     (tmp_path / "sources.csv").write_text(SOURCES + "ours,Deal,private,2026-10-01\n")
-    discount = "provider,gpu,pricing_term,percent,private,source,as_of\naws,l4,on_demand,37,yes,ours,2026-10-01\n"
-    (tmp_path / "discounts.csv").write_text(discount)
+    heading = "provider,gpu,pricing_term,percent,private,source,as_of"
+    (tmp_path / "discounts.csv").write_text(f"{heading}\naws,l4,on_demand,37,{private},ours,2026-10-01\n")
     known = load_catalogs(tmp_path)
     assert known.price_places[own.id] == PricePlace(f"{tmp_path}/offers.csv", 2, own=True)
     discounted = [each.id for each in known.offers if each.id in known.terms.discounts]
     assert discounted
-    assert {known.price_places[name] for name in discounted} == {PricePlace(f"{tmp_path}/discounts.csv", 2, own=True)}
-    others = {offer.id for offer in known.offers} - {own.id, *discounted}
+    named = {known.price_places[name] for name in discounted}
+    assert (named == {PricePlace(f"{tmp_path}/discounts.csv", 2, own=True)}) == (private == "no")
+    others = {offer.id for offer in known.offers} - {own.id, *(discounted if private == "no" else ())}
     assert not any(known.price_places[name].own for name in others)
+
+
+def test_a_row_that_fell_is_not_what_raised_the_cost(small: Catalogs, tmp_path: Path) -> None:
+    """Of a cause that adds, the row that fell most stands first; the one that rose is the one to look at."""
+    file = scenario(tmp_path)
+    moved = [("fell", -9, 1), ("unknown", None, 2), ("rose", 5, 3)]
+    named = [
+        CausedBy(
+            what="price_moved", name=n, change_usd=None if usd is None else Decimal(usd), file=n, line=line, text=n
+        )
+        for n, usd, line in moved
+    ]
+    report = judged(file, small, baseline(file, small))
+    verdict = Verdict("max_increase_usd", None, broken=True, text="")
+    for count, expected in ((3, ("rose", 3)), (2, ("unknown", 2)), (1, (file.document.file, 2))):
+        cause = Cause(
+            cause="prices",
+            together_with=[],
+            change_usd=Decimal(1),
+            share_percent=100.0,
+            text="",
+            caused_by=named[:count],
+        )
+        places = Places(report.scenarios, {"support": file}, small, [cause])
+        assert places.of(verdict) == expected

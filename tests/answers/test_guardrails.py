@@ -15,6 +15,8 @@ from optimizer.answers.gate.types import GateReport
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 
+OVERRIDDEN = "rules:\n  - name: a\n    max_monthly_usd: 1\n    override: "
+
 
 @pytest.fixture
 def small(catalogs: Catalogs) -> Catalogs:
@@ -110,6 +112,13 @@ rules:
         ("rules:\n  - {name: a, max_monthly_usd: -1}", 2, "greater than or equal to 0"),
         ("rules:\n  - {name: a, max_monthly_usd: 1, override: {until: 2026-12-31}}", 2, "missing"),
         ("- a", 1, "start with rules"),
+        ("teams: {search: []}\nrules:\n  - {name: a, teams: search, max_monthly_usd: 1}", 1, "at least 1 entries"),
+        ("rules:\n  - {name: a, scenarios: [], max_monthly_usd: 1}", 2, "at least 1 entries"),
+        ("rules:\n  - {name: a, teams: [], max_monthly_usd: 1}", 2, "at least 1 entries"),
+        (f"{OVERRIDDEN}{{reason: x, until: 1893456000}}", 4, "must be a day"),
+        (f"{OVERRIDDEN}{{reason: x, until: '1893456000'}}", 4, "must be a day"),
+        (f"{OVERRIDDEN}{{reason: x, until: 2026-12-31T00:00:00}}", 4, "must be a day"),
+        (f"{OVERRIDDEN}{{reason: '  ', until: 2026-12-31}}", 4, "at least 1 character"),
     ],
 )
 def test_what_is_wrong_in_the_file_is_told_with_its_line(text: str, line: int, says: str, tmp_path: Path) -> None:
@@ -143,6 +152,37 @@ def test_a_pattern_of_a_rule_that_matches_no_scenario_is_refused(small: Catalogs
     guardrails = written(tmp_path, "rules:\n  - {name: a, scenarios: [suport], max_monthly_usd: 1}")
     with pytest.raises(InputError, match=r"'suport' matches no scenario \(did you mean support"):
         judged(scenario(tmp_path), small, guardrails=guardrails)
+
+
+def test_a_scenario_that_leaves_a_scope_is_told(small: Catalogs, tmp_path: Path) -> None:
+    """Of `search` and `chat` the first was renamed, so that its rule would judge nothing of today."""
+    before = tuple(baseline(scenario(tmp_path, name), small) for name in ("search", "chat"))
+    files = [scenario(tmp_path, name) for name in ("find", "chat")]
+    named = "rules:\n  - {name: a, scenarios: [search], max_monthly_usd: 1}"
+    with pytest.raises(InputError, match=r"'search' matches removed scenarios only, and no rule is about find"):
+        gate(files, small, GateLimits(guardrails=written(tmp_path, named)), before)
+    both = f"{named}\n  - {{name: b, scenarios: [find], max_monthly_usd: 400}}"
+    covered = gate(files, small, GateLimits(guardrails=written(tmp_path, both)), before)
+    wide = "rules:\n  - {name: a, scenarios: [search, chat], max_monthly_usd: 400}".replace("search, chat", '"[sc]*"')
+    left = gate(files, small, GateLimits(guardrails=written(tmp_path, wide)), before)
+    told = [[each.text for each in report.warnings if "no guardrail" in each.text] for report in (covered, left)]
+    assert told == [[], ["find is new, and no guardrail is about it"]]
+
+
+def test_one_scenario_may_be_let_through_a_guardrail(small: Catalogs, tmp_path: Path) -> None:
+    files = [scenario(tmp_path, name) for name in ("one", "two")]
+    guardrails = written(tmp_path, "rules:\n  - {name: small, over: each, max_monthly_usd: 1}")
+    report = gate(files, small, GateLimits(guardrails=guardrails, warn_only=("one:small",)))
+    assert states(report) == {("small", "one"): "warned", ("small", "two"): "broken"}
+
+
+def test_an_annotation_stands_in_the_scope_of_its_rule(small: Catalogs, tmp_path: Path) -> None:
+    """Both grew, the one outside the scope by more."""
+    before = tuple(baseline(scenario(tmp_path, name), small) for name in ("one", "two"))
+    files = [scenario(tmp_path, "one", rate=120), scenario(tmp_path, "two", rate=60)]
+    text = "rules:\n  - {name: two, scenarios: [two], max_increase_usd: 0, max_monthly_usd: 1}"
+    report = gate(files, small, GateLimits(guardrails=written(tmp_path, text)), before)
+    assert [(each.file, each.line) for each in report.reasons] == [(files[1].document.file, 5)] * 2
 
 
 def test_the_command_reads_the_file(optimizer: Command, tmp_path: Path) -> None:

@@ -1,8 +1,10 @@
 """What a command says when its time or its work is up: a verified plan, its gap, and all that was left out."""
 
+import threading
 from collections.abc import Callable
 
 import pytest
+from ortools.math_opt.python import mathopt
 from support.command import Command
 
 from optimizer.answers.optimize import optimized
@@ -11,6 +13,7 @@ from optimizer.base.memory import Memory, resident_bytes
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.loading import load_scenario
 from optimizer.plan.record.report import PlanReport
+from optimizer.program.solver import solve_linear
 from optimizer.report.export import as_json
 
 
@@ -83,6 +86,26 @@ def test_wherever_memory_ends_there_is_a_verified_plan(looks: int, catalogs: Cat
     report = optimized(load_scenario("account-limits"), catalogs, Clock(memory=Full(looks))).report
     assert (report.outcome, report.verification.passed) == ("feasible", True)
     assert "the memory limit was reached" in report.solver.reason
+
+
+class FullForAMoment(Memory):
+    """What is used up at the second look at it only."""
+
+    looks = 0
+
+    @property
+    def used_up(self) -> bool:
+        self.looks += 1
+        return self.looks == 2
+
+
+def test_memory_that_was_freed_since_is_what_ended_a_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+    never = threading.Event()
+    monkeypatch.setattr(mathopt, "solve", lambda *_, **__: never.wait())
+    clock, proto = Clock(memory=FullForAMoment()), mathopt.Model().export_model()
+    assert solve_linear(proto, clock).status == "unproven"
+    never.set()
+    assert clock.reached == "memory limit"
 
 
 def test_memory_that_is_used_up_stays_so() -> None:

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -189,6 +190,85 @@ def test_a_gate_that_cannot_judge_leaves_no_verdict_of_before(
     assert [",not_evaluated," in line for line in said] == ([] if case.startswith("an option") else [True])
 
 
+def called(folder: Path, name: str, *, otherwise: str = "true") -> dict[str, str]:
+    """An environment in which a program writes down its arguments, one a line, and `git` does what is said."""
+    (folder / name).write_text(f"#!/bin/sh\nprintf '%s\\n' \"$@\" >> {folder}/called\n")
+    (folder / "git").write_text(f"#!/bin/sh\n{otherwise}\n")
+    for program in (name, "git"):
+        (folder / program).chmod(0o755)
+    (folder / "dev-notes").write_text("what a pattern among the options would match")
+    return os.environ | {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+
+
+def arguments(folder: Path) -> list[str]:
+    return (folder / "called").read_text().splitlines() if (folder / "called").is_file() else []
+
+
+def test_the_script_reads_scenarios_of_several_lines(tmp_path: Path) -> None:
+    environment = called(tmp_path, "optimizer") | {"GATE_SCENARIOS": "one.yaml two.yaml\nthree.yaml\n"}
+    environment |= {"GATE_OUTPUT": str(tmp_path / "results")}
+    subprocess.run([SCRIPT], cwd=tmp_path, env=environment, check=True, capture_output=True)
+    first = arguments(tmp_path)[:4]
+    assert first == ["gate", "one.yaml", "two.yaml", "three.yaml"]
+
+
+def test_a_named_gate_has_a_comment_of_its_own(tmp_path: Path) -> None:
+    environment = called(tmp_path, "optimizer") | {"GATE_SCENARIOS": "one.yaml", "GATE_OUTPUT": str(tmp_path)}
+    for name, first in (("search", "<!-- optimizer-gate search -->"), ("", "<!-- optimizer-gate -->")):
+        (tmp_path / "comment.md").write_text("<!-- optimizer-gate -->\n\n### kept\n")
+        call = subprocess.run(
+            [SCRIPT], cwd=tmp_path, env=environment | {"GATE_NAME": name}, check=True, capture_output=True, text=True
+        )
+        assert call.stdout == (tmp_path / "comment.md").read_text() == f"{first}\n\n### kept\n"
+    wrong = subprocess.run([SCRIPT], cwd=tmp_path, env=environment | {"GATE_NAME": "a --> b"}, check=False)
+    assert wrong.returncode == 2
+
+
+def test_the_action_reads_options_of_several_lines(tmp_path: Path) -> None:
+    steps = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]
+    (step,) = (step for step in steps if step.get("name") == "Gate")
+    (tmp_path / "ci-templates").mkdir()
+    environment = called(tmp_path / "ci-templates", "gate.sh") | {"GITHUB_ACTION_PATH": str(tmp_path)}
+    environment |= {"GATE_OUTPUT": "results", "GATE_BASE": "", "OPTIONS": "--warn-only dev-*\n--max-increase-usd 5\n"}
+    environment |= {"GITHUB_OUTPUT": str(tmp_path / "output"), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary")}
+    shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+    subprocess.run(shell, cwd=tmp_path / "ci-templates", env=environment, check=True, capture_output=True)
+    assert arguments(tmp_path / "ci-templates")[2:] == ["--warn-only", "dev-*", "--max-increase-usd", "5"]
+
+
+def gate_step(host: str) -> tuple[list[str], str]:
+    """The shell that a host runs a script in, and the lines of a template that find the base and call the gate."""
+    text = yaml.safe_load((ROOT / "ci-templates" / f"{host}.yml").read_text())
+    if host == "azure-pipelines":
+        (script,) = (step["bash"] for step in text["jobs"][0]["steps"] if step.get("displayName") == "Gate")
+        return ["/bin/bash", "--noprofile", "--norc", "-c"], script.replace("$(Pipeline.Workspace)", "/work")
+    steps = text["cost-gate"] if host == "gitlab" else text["pipelines"]["pull-requests"]["**"][0]["step"]
+    wanted = (line for line in steps["script"] if not line.startswith(("git ", "python ")))
+    return ["/bin/bash", "--noprofile", "--norc", "-e", "-c"], "\n".join(wanted)
+
+
+@pytest.mark.parametrize("found", [True, False])
+@pytest.mark.parametrize("host", ["azure-pipelines", "bitbucket-pipelines", "gitlab"])
+def test_templates_hand_patterns_on_and_end_where_the_base_is_not_found(host: str, found: bool, tmp_path: Path) -> None:
+    shell, script = gate_step(host)
+    environment = called(tmp_path, "bash", otherwise="echo 0123" if found else "exit 128")
+    environment |= dict.fromkeys(("OPTIONS", "GATE_OPTIONS"), "--warn-only dev-*")
+    environment |= {"SYSTEM_PULLREQUEST_TARGETBRANCH": "refs/heads/main", "BITBUCKET_PR_DESTINATION_BRANCH": "main"}
+    call = subprocess.run([*shell, script], cwd=tmp_path, env=environment, check=False, capture_output=True, text=True)
+    if found or host == "gitlab":  # which knows the base itself
+        assert call.returncode == 0, call.stderr
+        assert arguments(tmp_path)[-2:] == ["--warn-only", "dev-*"]
+    else:
+        assert (call.returncode, arguments(tmp_path)) == (128, [])
+
+
+def test_the_hook_starts_for_every_file_that_a_verdict_rests_on() -> None:
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    read = ("scenarios/a.yaml", "scenarios/traces/a.csv", "scenarios/a.csv", "prices/offers.csv", "gate.yaml")
+    assert all(re.search(hook["files"], name) for name in read)
+    assert not any(re.search(hook["files"], name) for name in ("README.md", "notes/scenarios/a.yaml"))
+
+
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("read_only", [True, False])
 def test_the_comment_is_updated_and_a_token_that_may_not_write_breaks_nothing(
@@ -250,17 +330,20 @@ BITBUCKET = {
 
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("changed", [True, False])
+@pytest.mark.parametrize("name", ["", "search"])
 @pytest.mark.parametrize("host", ["azure", "bitbucket"])
 def test_templates_update_their_comment(
-    host: str, changed: bool, known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    host: str, name: str, changed: bool, known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An existing one always, a new one only where something changed."""
     code = commenting(f"{host}-pipelines.yml", "python - <<'PY'\n" if host == "azure" else "python3 - <<'PY'\n")
     folder = tmp_path / ("." if host == "azure" else "cost-gate/test-results")
     folder.mkdir(parents=True, exist_ok=True)
     mark = "" if changed else "<!-- nothing changed -->\n"
-    (folder / "comment.md").write_text(f"<!-- optimizer-gate -->\n{mark}\n### Gate kept\n\n<details>x</details>\n")
-    ours = "<!-- optimizer-gate -->" if host == "azure" else "[//]: # (optimizer-gate)"
+    gate = f"optimizer-gate {name}".strip()
+    (folder / "comment.md").write_text(f"<!-- {gate} -->\n{mark}\n### Gate kept\n\n<details>x</details>\n")
+    ours = f"<!-- {gate} -->" if host == "azure" else f"[//]: # ({gate})"
+    monkeypatch.setenv("GATE_NAME", name)
     one = {"id": 7, "content": f"{ours} older" if host == "azure" else {"raw": f"{ours} older"}}
     listed = {"value": [{"id": 3, "comments": [one] if known else []}], "values": [one] if known else []}
     calls: list[tuple[str, str]] = []
@@ -273,8 +356,8 @@ def test_templates_update_their_comment(
 
     monkeypatch.setattr(urllib.request, "urlopen", answer)
     monkeypatch.chdir(tmp_path)
-    for name, value in (AZURE if host == "azure" else BITBUCKET).items():
-        monkeypatch.setenv(name, value)
+    for variable, value in (AZURE if host == "azure" else BITBUCKET).items():
+        monkeypatch.setenv(variable, value)
     exec(compile(code, host, "exec"), {})
     written = {"azure": "PATCH", "bitbucket": "PUT"}[host] if known else "POST"
     assert [method for method, _ in calls] == ([written] if known or changed else [])

@@ -1,5 +1,6 @@
 """Names that deceive the eye are refused where they are declared: what cannot be seen, what looks like another."""
 
+import itertools
 import json
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from optimizer.base.errors import InputError
 from optimizer.base.files import read_json
 from optimizer.base.signs import hidden_sign, look, mixed_scripts
 from optimizer.inputs.catalog.loading import load_catalogs
+from optimizer.inputs.scenario.loading import load_scenario
 
 SOURCES = "id,title,licence,as_of\nacme,Acme,none,2026-11-20\n"
 COLUMNS = (
@@ -24,6 +26,9 @@ workloads:
   - {name: c, model: llama-3.1-8b, requests_per_second: 1, input_tokens: 100, output_tokens: 50}
 """
 ZERO_WIDTH, RIGHT_TO_LEFT, ESCAPE, NULL, FILLER = "\u200b", "\u202e", "\x1b", "\x00", "\u3164"
+
+IN_PROSE = ("\ufe0f", "\u200c", "\u200d", "\xa0")
+"""What nobody sees and yet belongs to writing."""
 
 
 def overlay(folder: Path, *rows: dict[str, str], **files: str) -> Path:
@@ -41,13 +46,31 @@ def refused(folder: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    "sign", [ZERO_WIDTH, RIGHT_TO_LEFT, ESCAPE, NULL, FILLER, "\u00ad", "\ufeff", "\ue000", "\xa0"]
+    ("sign", "column"),
+    [
+        *itertools.product(
+            [ZERO_WIDTH, RIGHT_TO_LEFT, ESCAPE, NULL, FILLER, "\u00ad", "\ufeff", "\ue000"],
+            ["provider", "region", "instance", "note"],
+        ),
+        *itertools.product(IN_PROSE, ["provider", "region", "instance"]),
+    ],
 )
-@pytest.mark.parametrize("column", ["provider", "region", "instance", "note"])
 def test_a_catalog_holds_no_sign_that_nobody_sees(sign: str, column: str, tmp_path: Path) -> None:
     said = refused(overlay(tmp_path, {column: f"ac{sign}me"}))
     field = "instance_type" if column == "instance" else column
     assert f"offers.csv:2: {field}: holds a sign that nobody sees: U+{ord(sign):04X}" in said
+
+
+def test_free_text_may_hold_what_belongs_to_writing(tmp_path: Path) -> None:
+    text = "".join(f"a{sign}b" for sign in IN_PROSE)
+    load_catalogs(overlay(tmp_path, {"note": text}))
+    (tmp_path / "s.yaml").write_text(SCENARIO.replace("name: s", f"name: s\ndescription: {text}"), encoding="utf-8")
+    assert load_scenario(str(tmp_path / "s.yaml")).description == text
+    (tmp_path / "p.json").write_text(json.dumps({"catalog": [{"notes": [text], "note": text}]}))
+    assert read_json(tmp_path / "p.json")
+    (tmp_path / "p.json").write_text(json.dumps({"notes": [{"provider": text}]}))
+    with pytest.raises(InputError, match="provider"):
+        read_json(tmp_path / "p.json")
 
 
 def test_a_note_may_have_lines_and_a_name_may_not(tmp_path: Path) -> None:
@@ -64,13 +87,16 @@ def test_a_note_may_have_lines_and_a_name_may_not(tmp_path: Path) -> None:
         ({"provider": "\uff4cambda"}, "'\uff4cambda' looks like 'lambda' of catalogs/"),
         ({"provider": "l\u0430mbda"}, "'l\u0430mbda' mixes Cyrillic and Latin letters"),
         ({"provider": "\u03bfpenai"}, "mixes Greek and Latin letters"),
+        ({"provider": "gpt4\u043e"}, "'gpt4\u043e' mixes Cyrillic and Latin letters"),
+        ({"provider": "\u0430\u0301cme"}, "mixes Cyrillic and Latin letters"),
+        ({"instance": "i1\u2010x"}, "'acme/r1/i1\u2010x/h100-sxm/on_demand' looks like 'acme/r1/i1-x/"),
         ({"region": "R1"}, "'acme/R1' looks like 'acme/r1' of "),
         ({"instance": "I1"}, "'acme/r1/I1/h100-sxm/on_demand' looks like 'acme/r1/i1/h100-sxm/on_demand'"),
     ],
 )
 def test_no_two_names_of_a_kind_look_alike(row: dict[str, str], said: str, tmp_path: Path) -> None:
-    found = refused(overlay(tmp_path, {}, row)).splitlines()
-    assert any("offers.csv:3: " in line and said in line for line in found)
+    found = refused(overlay(tmp_path, {}, {"instance": "i1-x"}, row)).splitlines()
+    assert any("offers.csv:4: " in line and said in line for line in found)
 
 
 def test_names_of_one_script_are_names(tmp_path: Path) -> None:
@@ -164,3 +190,27 @@ def test_what_is_seen_is_let_through() -> None:
     assert not hidden_sign("a\n\tb", lines=True)
     assert look("Ａ１") == look("a1")
     assert not mixed_scripts("算力cloud")
+
+
+@pytest.mark.parametrize("sign", "\u180b\u180c\u180d\u180f\U00016fe4\U0001d159\U00013441\U00013442")
+def test_letters_that_show_nothing_are_hidden(sign: str) -> None:
+    assert hidden_sign(f"a{sign}").startswith(f"U+{ord(sign):04X}")
+
+
+@pytest.mark.parametrize(
+    "name", ["Яндекс Cloud", "VK Облако", "Москва (MSK-1)", "Δ-cloud", "Qwen3 β", "µs-cloud", "50 µm", "µ-Облако"]
+)
+def test_words_of_two_scripts_may_stand_side_by_side(name: str) -> None:
+    assert not mixed_scripts(name)
+
+
+@pytest.mark.parametrize("sign", "\u2010\u2011\u2012\u2013\u2014\u2212\uff0d\ufe58")
+def test_a_dash_is_a_dash(sign: str) -> None:
+    assert look(f"a{sign}b") == look("a-b")
+
+
+@pytest.mark.parametrize(
+    ("name", "alike"), [("l\u2019oeil", "l'oeil"), ("a\u2215b", "a/b"), ("\u201ca\u201d", '"a"'), ("a\u2236b", "a:b")]
+)
+def test_quotes_and_slashes_look_alike(name: str, alike: str) -> None:
+    assert look(name) == look(alike)

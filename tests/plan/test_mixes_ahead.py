@@ -1,12 +1,14 @@
 """Mixes of which replicas sustain more than shares add up to, for any number of classes: found, and known to proofs."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from optimizer.answers.optimize import verified
+from optimizer.base.clock import Clock, LimitReached
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.options import MIXED, Pool, mix_of, pool_options, simplices_of
@@ -14,7 +16,7 @@ from optimizer.performance.candidates.probing import raised
 from optimizer.performance.candidates.triangulation import joined_classes, triangulated
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.mixing import mixing_of
-from optimizer.plan.question.solving import solved_for_least_cost
+from optimizer.plan.question.solving import held, solved_for_least_cost
 from optimizer.plan.readback.readback import read_back
 
 FIVE = ((0.24, 390, 400), (0.18, 400, 400), (0.18, 410, 390), (0.2, 5900, 200), (0.2, 6100, 200))
@@ -99,6 +101,29 @@ def test_a_budget_that_only_more_mixes_meet_is_met(inquiry: Inquiry, refined: An
 def test_a_budget_that_no_mix_meets_is_proven_too_small(inquiry: Inquiry, refined: Answer) -> None:
     answer = solved_for_least_cost(inquiry.under_policy(max_monthly_usd=0.999 * cost_of(refined)))
     assert (answer.solution.outcome, answer.mixes_settled) == ("infeasible", True)
+
+
+@pytest.mark.parametrize("insists", [True, False])
+def test_a_comparison_that_is_cut_short_between_mixes_is_none(
+    insists: bool, inquiry: Inquiry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock(work_limit=10**9)
+    known = inquiry.apart().solved_once(None)
+    once = Inquiry.solved_once
+
+    def to_the_end(asked: Inquiry, keep: Any, known_usd: float | None = None) -> Answer:
+        answer = once(asked, keep, known_usd)
+        clock.spend(10**9)
+        return answer
+
+    monkeypatch.setattr(Inquiry, "solved_once", to_the_end)
+    monkeypatch.setattr(Answer, "broken", lambda _: ("a mix that does not hold",))
+    asked = replace(inquiry, clock=clock, insists=insists)
+    if insists:
+        assert held(asked, None, known, None).solution.ended_by == "work limit"
+    else:
+        with pytest.raises(LimitReached, match="work limit"):
+            held(asked, None, known, None)
 
 
 def test_no_mix_of_an_edge_exceeds_the_raised_rates(inquiry: Inquiry) -> None:

@@ -178,6 +178,25 @@ def test_a_comment_fits_and_the_rest_goes_into_a_file(report: GateReport) -> Non
     assert gate_comment(report).rest == ""
 
 
+@pytest.mark.parametrize("text", ["#1" * 400, "@a " * 400, "`|" * 400])
+def test_a_comment_fits_whatever_its_head_would_say(text: str, report: GateReport) -> None:
+    """Escaped signs are several characters."""
+    long = {"text": text}
+    told = {
+        "reasons": [report.reasons[0].model_copy(update={**long, "file": "x" * 4000})] * 200,
+        "warnings": [report.warnings[0].model_copy(update=long)] * 200,
+        "causes": [report.causes[0].model_copy(update={"text": text * 100})] * 5,
+    }
+    crowded = many(many(report, 400, changed=False), 400, changed=True)
+    still = [each.model_copy(update={"notes": [text * 50]}) for each in many(report, 400, changed=False).scenarios]
+    crowded = crowded.model_copy(update={**told, "scenarios": [*crowded.scenarios, *still]})
+    comment = gate_comment(crowded, "https://example.org/run/1", "comment.rest.md").text
+    assert len(comment) < 60_000
+    assert "- **max_monthly_usd**: " in comment
+    assert "[run](https://example.org/run/1)" in comment
+    assert "they are in comment.rest.md" in comment
+
+
 def test_a_comment_says_by_a_mark_that_nothing_changed(report: GateReport) -> None:
     kept = many(report, 2, changed=False)
     same = {"scenarios": kept.scenarios[:2], "verdict": "kept", "change_usd": Decimal(0)}

@@ -21,8 +21,9 @@ from optimizer.answers.compare.types import Comparison
 from optimizer.answers.gate.gate import gate
 from optimizer.answers.gate.rules.demands import GateLimits
 from optimizer.answers.gate.types import GateReport
+from optimizer.base.errors import Finding, InputError
 from optimizer.base.signs import hidden_sign
-from optimizer.cli.terminal import harmless
+from optimizer.cli.terminal import harmless, say_findings
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.compare.chart import compare_chart
@@ -33,8 +34,10 @@ from optimizer.report.gate.comment import gate_comment
 from optimizer.report.gate.gate import gate_answer
 from optimizer.report.gate.junit import gate_junit
 from optimizer.report.gate.sarif import gate_sarif
+from optimizer.report.layout.cells import csv_cell
+from optimizer.report.layout.elements import Table
 from optimizer.report.layout.html import answer_html, section_html
-from optimizer.report.layout.markdown import answer_markdown, code, escaped
+from optimizer.report.layout.markdown import answer_markdown, code, escaped, table_markdown
 from optimizer.report.layout.text import answer_text
 from optimizer.report.plan.charts import cost_chart
 from optimizer.report.plan.sections import plan_answer
@@ -56,11 +59,17 @@ NAMES = (
     "# heading",
     "--> <!-- optimizer-gate -->",
     "$a_{$ \\frac$",
+    "$x$ $$y$$",
+    "é@org/team 日@bob a@b.com GH-12",
+    ":100: :white_check_mark: :+1:",
+    "x ##vso[task.setvariable variable=x]y ##[error]z",
     "']]>&\"",
     "nan",
     "1e999",
 )
 MARKDOWN = MarkdownIt("commonmark", {"html": True, "linkify": False}).enable(["table", "strikethrough"])
+TAKEN = r"^\s*::|##\[|##vso\["
+"""What runners take for a command."""
 LIVE = {"html_inline", "html_block", "link_open", "image", "strong_open", "em_open", "s_open", "autolink"}
 
 
@@ -146,9 +155,10 @@ def test_a_comment_mentions_nobody_and_links_nothing(gated: GateReport) -> None:
     assert not re.search(r"<[a-z!/]", re.sub(r"`[^`\n]+`|```diff.*?```", "", ours, flags=re.DOTALL), re.IGNORECASE)
     assert comment.count("```") == 2
     # GitHub links after Markdown is done: no address, name or number is left in one piece
-    plain = re.sub(r"&#8203;", "\u200b", re.sub(r"\\(?=[^\w\s])", "\u200b", comment))
-    outside = re.sub(r"`[^`\n]+`|```diff.*?```", "", plain, flags=re.DOTALL)
-    assert not re.findall(r"(?<!\w)@\w|https?://|\bwww\.", outside)
+    shown = re.sub(r"(?<=:)\\(?=//)|(?<=www)\\(?=\.)", "\u200b", comment).replace("&#8203;", "\u200b")
+    outside = re.sub(r"`[^`\n]+`|```diff.*?```", "", shown, flags=re.DOTALL)
+    plain = re.sub(r"\\(?=[^\w\s])", "", outside)
+    assert not re.findall(r"@\w|https?://|\bwww\.|GH-\d|\$x\$|\$\$|:(?:100|\+1|white_check_mark):", plain)
 
 
 class Tags(HTMLParser):
@@ -180,14 +190,40 @@ def test_html_holds_no_element_of_a_name(plan: PlanReport, compared: Comparison)
 
 def test_a_terminal_and_a_log_take_no_command(plan: PlanReport, compared: Comparison, gated: GateReport) -> None:
     for answer in (plan_answer(plan, verbose=True), compare_answer(compared), gate_answer(gated)):
-        shown = harmless(answer_text(answer))
-        assert not re.search(r"^\s*(::|##\[)", shown, re.MULTILINE)
+        for written in (answer_text(answer), answer_markdown(answer)):
+            assert not re.search(TAKEN, harmless(written), re.MULTILINE)
+    for report in (plan, compared, gated):
+        shown = harmless(as_json(report))
+        assert not re.search(TAKEN, shown, re.MULTILINE)
+        assert json.loads(shown) == json.loads(as_json(report))
+
+
+def test_standard_error_takes_no_command(capsys: pytest.CaptureFixture[str]) -> None:
+    say_findings(InputError([Finding("x ##vso[a]b.yaml", 1, "", "unknown '##[c]'")]))
+    assert capsys.readouterr().err == "error: x \\u0023#vso[a]b.yaml:1: unknown '\\u0023#[c]'\n"
+
+
+def test_code_keeps_its_bars_outside_tables() -> None:
+    assert escaped("run `a | b`") == "run `a | b`"
+    assert "`a \\| b`" in table_markdown(Table(("",), (("run `a | b`",),)))
+
+
+def test_what_github_acts_upon_is_told_apart_and_figures_stay() -> None:
+    ours = "$5 and $4/month, 12:30:45, scenario.yaml:3: x"
+    assert escaped(ours) == ours
+    assert escaped("é@org a@b.c $`x`$") == "é@&#8203;org a@&#8203;b.c $&#8203;`x`$&#8203;"
+
+
+@pytest.mark.parametrize("sign", "=+-@\t\r\n＝＋－＠")
+def test_no_cell_begins_as_a_formula(sign: str) -> None:
+    assert csv_cell(f"{sign}A1") == f"'{sign}A1"
 
 
 def test_names_of_files_cannot_move_the_cursor() -> None:
     assert harmless("a\x1b[31m\u202eb\n") == "a\\u001b[31m\\u202eb\n"
     assert json.loads(harmless('"a\u200b\x7f"')) == "a\u200b\x7f"
-    assert harmless("  ::set-output x\n##vso[x]\n## heading\n") == "  \\::set-output x\n\\##vso[x]\n## heading\n"
+    shown = harmless("  ::set-output x\n##vso[x] ###[y]\n## heading\n")
+    assert shown == "  \\::set-output x\n\\u0023#vso[x] #\\u0023#[y]\n## heading\n"
 
 
 def test_a_sheet_runs_no_formula(compared: Comparison, name: str) -> None:

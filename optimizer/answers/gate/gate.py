@@ -9,7 +9,14 @@ from optimizer.answers.gate.changes import changes, edits, line_of
 from optimizer.answers.gate.pin import Pin
 from optimizer.answers.gate.places import Places
 from optimizer.answers.gate.plan import planned
-from optimizer.answers.gate.remarks import came_and_went, let_through, not_held_to_inputs, not_judged, old_prices
+from optimizer.answers.gate.remarks import (
+    came_and_went,
+    let_through,
+    not_held_to_inputs,
+    not_judged,
+    old_prices,
+    without_guardrail,
+)
 from optimizer.answers.gate.rules.demands import Case, GateLimits, Verdict, budgets, proof, sound_prices
 from optimizer.answers.gate.rules.judging import judged_by
 from optimizer.answers.gate.rules.names import refuse_unknown_names
@@ -68,7 +75,7 @@ def gate(
     together = total(gated, removed, compared=bool(baselines))
     by_cause = merged([*parts, of_removed(removed)])
     verdicts = [
-        *budgets(limits, together.before_usd, together.after_usd),
+        *budgets(limits, together),
         *_by_guardrails(limits, gated, removed, catalogs, compared=bool(baselines)),
         *(verdict for case in cases for verdict in (*proof(case), *sound_prices(case, catalogs, limits))),
     ]
@@ -93,6 +100,7 @@ def gate(
             *old_prices(cases, catalogs, limits),
             *not_held_to_inputs(cases),
             *came_and_went(gated, removed),
+            *without_guardrail(gated, limits),
         ],
         rules=[
             Ruling(rule=v.rule, guardrail=v.guardrail, scenario=v.scenario, state=v.state(limits), text=v.text)

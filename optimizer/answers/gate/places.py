@@ -1,6 +1,6 @@
 """The line to look at for a rule that is broken: what caused it, else what was changed, else what is asked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from optimizer.answers.gate.changes import line_of
@@ -45,19 +45,23 @@ class Places:
         priced = self.catalogs.price_places.get(verdict.priced)
         if priced is not None and priced.own:
             return priced.file, priced.line
-        if verdict.scenario is None and (place := self._of_the_greatest_cause()):
+        scoped = [each for each in self.gated if each.scenario in verdict.scope]
+        causes = [cause for each in scoped for cause in each.causes] if verdict.scope else self.causes
+        if verdict.scenario is None and (place := _of_the_greatest(causes)):
             return place
         own = (each for each in self.gated if each.scenario == verdict.scenario)
-        edited = (each for each in self.gated if each.edits)
-        gated = next(own, None) or next(edited, self.gated[0])
+        asked = scoped or self.gated
+        gated = next(own, None) or next((each for each in asked if each.edits), asked[0])
         field = verdict.field or next((edit.field for edit in gated.edits), "workloads")
         return gated.file, line_of(self.files[gated.scenario], field)
 
-    def _of_the_greatest_cause(self) -> tuple[str, int] | None:
-        """The first line that the cause which adds most names; None where none adds or none has a line."""
-        adding = (cause for cause in self.causes if cause.change_usd > 0)
-        for cause in sorted(adding, key=lambda cause: -cause.change_usd):
-            for caused in cause.caused_by:
-                if caused.line:
-                    return caused.file, caused.line
-        return None
+
+def _of_the_greatest(causes: Iterable[Cause]) -> tuple[str, int] | None:
+    """The line of what adds most to the cause that does; None where none adds or none has a line."""
+    adding = (cause for cause in causes if cause.change_usd > 0)
+    for cause in sorted(adding, key=lambda cause: -cause.change_usd):
+        placed = [each for each in cause.caused_by if each.line]
+        added = [each for each in placed if each.change_usd is not None and each.change_usd > 0]
+        for each in (*added, *(each for each in placed if each.change_usd is None)):
+            return each.file, each.line
+    return None

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from optimizer.answers.gate.places import Places
 from optimizer.answers.gate.rules.demands import Case, GateLimits, Verdict
+from optimizer.answers.gate.rules.judging import uncovered
 from optimizer.answers.gate.rules.price_ages import ages_days
 from optimizer.answers.gate.types import Gated, Removed, Warned
 from optimizer.inputs.catalog.records import Catalogs
@@ -39,7 +40,7 @@ def old_prices(cases: Sequence[Case], catalogs: Catalogs, limits: GateLimits) ->
             if flagged <= age <= limits.oldest_days(case.policy):
                 yield Warned(rule=None, scenario=case.name, text=f"the price of {offer} is {age} days old")
         if case.baseline is not None and case.baseline.plan.monthly_cost_usd is None:
-            text = f"{case.baseline.file} has no plan: counted as nothing"
+            text = f"the baseline of {case.name} has no plan: counted as nothing"
             yield Warned(rule=None, scenario=case.name, text=text)
 
 
@@ -47,7 +48,8 @@ def not_held_to_inputs(cases: Iterable[Case]) -> Iterator[Warned]:
     """Baselines that do not say what they were made from, so that an edit all through them goes unseen."""
     for case in cases:
         if case.baseline is not None and case.baseline.plan.inputs is None:
-            text = f"{case.baseline.file} does not record its inputs: whether they cost what it says was not checked"
+            unchecked = "does not record its inputs: whether they cost what it says was not checked"
+            text = f"the baseline of {case.name} {unchecked}"
             yield Warned(rule=None, scenario=case.name, text=text)
 
 
@@ -62,5 +64,12 @@ def came_and_went(gated: Sequence[Gated], removed: Sequence[Removed]) -> Iterato
         amount = "" if each.after_usd is None else f"; {each.after_usd:,.2f} USD a month count as an increase"
         yield Warned(rule=None, scenario=each.scenario, text=f"{each.scenario} is new, no baseline is of it{amount}")
     for gone in removed:
-        text = f"{gone.scenario} was removed; the {gone.before_usd:,.2f} USD a month of {gone.baseline} count as saved"
+        text = f"{gone.scenario} was removed; the {gone.before_usd:,.2f} USD a month of its baseline count as saved"
         yield Warned(rule=None, scenario=None, text=text)
+
+
+def without_guardrail(gated: Sequence[Gated], limits: GateLimits) -> Iterator[Warned]:
+    """New scenarios that no rule of the file is about: one that was renamed would leave its rule behind."""
+    if limits.guardrails is not None:
+        for name in uncovered(limits.guardrails, [each.scenario for each in gated if each.new]):
+            yield Warned(rule=None, scenario=name, text=f"{name} is new, and no guardrail is about it")

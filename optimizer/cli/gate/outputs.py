@@ -48,10 +48,11 @@ class Outputs:
             calls.check_history(_so_far(self.history), str(self.history))
 
     def deliver(self, report: "calls.GateReport") -> None:
-        """Writes all of them."""
+        """Writes all of them; the history last, so that it has one line of a run that fails on the way."""
         for path, text in self._files(report):
-            write(text, path, over_inputs=path == self.history)
+            write(text, path)
         deliver(calls.gate_answer(report), report, self.answer_format, self.answer)
+        self._remember(report)
 
     @property
     def place(self) -> str:
@@ -67,9 +68,12 @@ class Outputs:
             yield self.comment, comment.text
             if comment.rest:
                 yield rest, comment.rest
+
+    def _remember(self, report: "calls.GateReport") -> None:
         if self.history is not None:
             before, file = _so_far(self.history), str(self.history)
-            yield self.history, calls.appended(before, report, day=self.day, run_url=self.run_url, file=file)
+            text = calls.appended(before, report, day=self.day, run_url=self.run_url, file=file)
+            write(text, self.history, over_inputs=True)
 
     @contextmanager
     def at_every_end(self) -> Iterator[None]:
@@ -94,10 +98,11 @@ class Outputs:
         if not paths or any(_is_input(path, self.inputs) for path in paths):
             return
         report = calls.not_evaluated(findings, self.place)
+        for path, text in self._files(report):
+            with suppress(InputError):
+                write(text, path)
         with suppress(InputError):
-            for path, text in self._files(report):
-                with suppress(InputError):
-                    write(text, path, over_inputs=path == self.history)
+            self._remember(report)
         if self.answer is not None:
             with suppress(InputError):
                 deliver(calls.gate_answer(report), report, self.answer_format, self.answer)

@@ -14,7 +14,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.files import read_bytes
-from optimizer.base.signs import unseen
+from optimizer.base.signs import PROSE, unseen
 
 Row = TypeVar("Row", bound=BaseModel)
 
@@ -152,7 +152,7 @@ def hidden_signs(header: Sequence[str], values: Sequence[str], file: str, line: 
     """Cells of a row that hold what nobody sees, each by its column."""
     if unseen("".join(values), lines=True):
         for name, value in zip(header, values, strict=False):
-            if problem := unseen(value, lines=True):
+            if problem := unseen(value, lines=True, prose=name in PROSE):
                 yield Finding(file, line, name, problem, "write it without")
 
 

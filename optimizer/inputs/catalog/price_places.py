@@ -13,7 +13,8 @@ def price_places(rows: AllRows, laid_over: AllRows, terms: Terms) -> dict[str, P
     Args:
         rows: Of all tables, the user's own laid over the shipped ones.
         laid_over: The user's own alone, which may be none.
-        terms: What applies to the offers: a discount of the user's own on a shipped price is the row to look at.
+        terms: What applies to the offers: a discount of the user's own on a shipped price is the row to look at; where
+            it is private, the row of the offer.
 
     Returns:
         By the id of an offer and by provider and name of a hosted API, sorted.
@@ -21,8 +22,8 @@ def price_places(rows: AllRows, laid_over: AllRows, terms: Terms) -> dict[str, P
     keys: dict[str, tuple[str, Hashable]] = {str(offer): ("offers", offer) for offer in rows["offers"]}
     keys |= {offer: ("owned", (row.site, row.id)) for offer, row in terms.owned.items()}
     for offer, applied in terms.discounts.items():
-        if offer not in laid_over.get("offers", {}):
-            discount = applied.discount
+        discount = applied.discount
+        if offer not in laid_over.get("offers", {}) and not discount.private:
             keys[offer] = ("discounts", (discount.provider, discount.gpu, discount.pricing_term))
     for key, placed in rows["serverless"].items():
         keys[f"{placed.row.provider}/{placed.row.provider_model_name}"] = ("serverless", key)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.files import read_bytes
-from optimizer.base.signs import unseen
+from optimizer.base.signs import PROSE, unseen
 
 
 def read_rows(path: Path, required: Iterable[str]) -> pd.DataFrame:
@@ -68,7 +68,7 @@ def _hidden(path: Path, cells: pd.DataFrame, headings: list[str]) -> Iterable[Fi
     for column, name in enumerate(headings):
         if unseen("".join(cells[column]), lines=True):
             for row, cell in enumerate(cells[column]):
-                if problem := unseen(cell, lines=True):
+                if problem := unseen(cell, lines=True, prose=name in PROSE):
                     yield Finding(str(path), row + 1, name, problem, "write it without")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from optimizer.base.errors import Finding, InputError
-from optimizer.base.signs import unseen
+from optimizer.base.signs import PROSE, unseen
 
 Location = tuple[str | int, ...]
 Remark = tuple[Location, int, str, str]
@@ -126,7 +126,8 @@ def _walk(node: yaml.Node, location: Location, remarks: list[Remark]) -> Iterato
     if isinstance(node, yaml.ScalarNode) and node.tag in NUMBER_TAGS and AMBIGUOUS_NUMBER.match(node.value):
         hint = "write the number in plain decimals, or quote the text"
         remarks.append((location, line, f"'{node.value}' is ambiguous", hint))
-    if isinstance(node, yaml.ScalarNode) and (problem := unseen(node.value, lines=True)):
+    prose = not PROSE.isdisjoint(location[-1:])
+    if isinstance(node, yaml.ScalarNode) and (problem := unseen(node.value, lines=True, prose=prose)):
         remarks.append((location, line, problem, "write it without"))
     if isinstance(node, yaml.SequenceNode):
         for position, item in enumerate(node.value):

@@ -32,7 +32,7 @@ def odd_prices(catalogs: Catalogs, offer_ids: Iterable[str]) -> Iterator[tuple[s
         discount = granted[offer.id].discount if offer.id in granted else None
         if discount is not None and (catalogs.as_of - discount.as_of).days > DAYS_PER_YEAR:
             whose = "every provider" if discount.provider == "*" else discount.provider
-            yield (
-                offer.id,
-                f"the discount of {whose} is of {discount.as_of}: have it confirmed, the plan counts on it",
-            )
+            aged = f"the discount of {whose} is of {discount.as_of}"
+            if discount.private:
+                aged = f"the price of {offer.provider} for {offer.gpu} is over a year old"
+            yield offer.id, f"{aged}: have it confirmed, the plan counts on it"

@@ -252,7 +252,7 @@ class Inquiry:
 
     def solved_once(self, keep: Sequence[Flags] | None, known_usd_per_month: float | None = None) -> Answer:
         """The optimum of one program: these periods, and capacity added up between these predicted mixes."""
-        self._still_wanted()
+        self.still_wanted()
         formulation = self.formulated(keep)
         gap, nodes = (COMPARISON_GAP, COMPARISON_NODES) if self.close_enough else (0.0, self.node_limit)
         solution = solve(
@@ -273,16 +273,16 @@ class Inquiry:
         self, keep: Sequence[Flags] | None, search: SimplerSearch, most_usd: float
     ) -> tuple["Answer | None", bool]:
         """What a search for a simpler plan finds in one program within a cost a month, and whether that is proven."""
-        self._still_wanted()
+        self.still_wanted()
         formulation = self.formulated(keep, counts_configurations=True)
         nodes = COMPARISON_NODES if self.over_time else self.node_limit
         solution, proven = solve_simpler(formulation.problem, search, most_usd, self.clock, nodes)
         if not proven:
-            self._still_wanted()
+            self.still_wanted()
         return None if solution is None else Answer(self, formulation, solution), proven
 
-    def _still_wanted(self) -> None:
-        """Stop before anything is worked out that nobody insists on and for which nothing is left."""
+    def still_wanted(self) -> None:
+        """Raise `LimitReached` before anything is worked out that nobody insists on and for which nothing is left."""
         if not self.insists and (limit := self.clock.reached) is not None:
             raise LimitReached(limit)
 
@@ -307,7 +307,7 @@ class Inquiry:
 
     def changed(self, scenario: Scenario) -> "Inquiry":
         """The inquiry for another scenario over the same catalogs, predicting again only what the change touches."""
-        self._still_wanted()
+        self.still_wanted()
         if what_is_considered(scenario) != what_is_considered(self.scenario):
             offers = market(self.catalogs, scenario.policy)
             options = evaluate(scenario, self.catalogs, offers, self.clock)

@@ -162,7 +162,9 @@ def held(inquiry: Inquiry, keep: Sequence[Flags] | None, known: Answer | None, k
     rounds, answer = 1, inquiry.solved_once(keep, cost_usd)
     while broken := answer.broken():
         if inquiry.clock.expired and known is not None and known.solution.cost_usd_per_month is not None:
-            bounded = known.solution.bounded_by(answer.solution)
+            inquiry.still_wanted()
+            ended_by = answer.solution.ended_by or inquiry.clock.reached
+            bounded = known.solution.bounded_by(replace(answer.solution, ended_by=ended_by))
             return replace(known, inquiry=inquiry, solution=bounded, rounds=solved_before + rounds)
         mixing, rounds = rounds < MOST_ROUNDS, rounds + 1
         inquiry = inquiry.with_predicted(broken) if mixing else inquiry.apart()

@@ -1,6 +1,6 @@
 """A gate's verdict as a comment on a pull request: before → after, what changed first, what did not in one line."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
@@ -32,7 +32,11 @@ MOST_CHARACTERS: Final = 60_000
 MOST_TOLD: Final = 30
 """Reasons, and warnings."""
 MOST_CHARACTERS_TOLD: Final = 300
-"""Of one of them; all of it is in the other forms."""
+"""Of one of them, and of what a cause says; all of it is in the other forms."""
+MOST_CHARACTERS_BELOW: Final = 8_000
+"""Of the names of scenarios without a change, and of all notes together."""
+RESERVED: Final = 400
+"""Characters for sentences that say how much more there is."""
 MOST_NAMED: Final = 100
 """Scenarios without a change."""
 
@@ -57,16 +61,12 @@ def gate_comment(report: GateReport, run_url: str = "", rest_file: str = "") -> 
         run_url: Where the run can be looked at; empty where nobody said.
         rest_file: What the file is called that takes what does not fit.
     """
-    head, foot = [*_head(report)], [*_foot(report, run_url)]
+    foot = [*_foot(report, run_url)]
+    head = [*_head(report, _left(MOST_CHARACTERS - RESERVED, foot))]
     changed = sorted((each for each in report.scenarios if moved(each)), key=_by_change)
     blocks = ["\n\n".join(_scenario(each)) for each in changed]
-    room = MOST_CHARACTERS - sum(len(part) + 2 for part in (*head, *foot)) - 200
-    shown: list[str] = []
-    for block in blocks:
-        room -= len(block) + 2
-        if room < 0:
-            break
-        shown.append(block)
+    room = _left(MOST_CHARACTERS - RESERVED, (*head, *foot))
+    shown = [*_fitting(blocks, room)]
     rest = blocks[len(shown) :]
     if rest:
         count = f"{len(rest)} more changed {plural('scenario', len(rest))}"
@@ -88,51 +88,76 @@ def _joined(parts: Iterable[str]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _head(report: GateReport) -> Iterator[str]:
+def _left(room: int, parts: Iterable[str]) -> int:
+    """Characters that parts leave, the empty lines between them counted."""
+    return room - sum(len(part) + 2 for part in parts)
+
+
+def _head(report: GateReport, room: int) -> list[str]:
+    """The verdict and all that is about several scenarios, each part as far as those before it leave room."""
     nothing = report.verdict == "kept" and report.change_usd == 0 and not any(map(moved, report.scenarios))
-    yield f"{MARKER}\n{UNCHANGED}" if nothing else MARKER
-    yield f"### {'✅' if report.verdict == 'kept' else '❌'} {escaped(verdict_line(report))}"
-    if report.reasons:
-        places = (f" ({code(place)})" if (place := where(reason)) else "" for reason in report.reasons)
-        lines = (
-            f"**{reason.rule}**: {escaped(_short(reason.text))}{place}"
-            for reason, place in zip(report.reasons, places, strict=True)
-        )
-        yield _bullets(lines)
-    if report.warnings:
-        yield _bullets(f"⚠️ {escaped(_short(warned.text))}" for warned in report.warnings)
+    head = [
+        f"{MARKER}\n{UNCHANGED}" if nothing else MARKER,
+        f"### {'✅' if report.verdict == 'kept' else '❌'} {escaped(verdict_line(report))}",
+    ]
+    places = (f" ({code(place)})" if (place := where(reason)) else "" for reason in report.reasons)
+    reasons = [
+        f"**{reason.rule}**: {escaped(_short(reason.text))}{place}"
+        for reason, place in zip(report.reasons, places, strict=True)
+    ]
+    warnings = [f"⚠️ {escaped(_short(warned.text))}" for warned in report.warnings]
+    for lines in filter(None, (reasons, warnings)):
+        head.append(_bullets(lines, _left(room, head)))
     if report.causes:
-        yield table_markdown(causes_table(report.causes))
+        causes = (each.model_copy(update={"text": _short(each.text)}) for each in report.causes)
+        head += _rows(causes_table(causes), _left(room, head))
     several = len(report.scenarios) + len(report.removed) > 1
     if several and (any(map(moved, report.scenarios)) or report.removed):
         changed = report.model_copy(update={"scenarios": sorted(filter(moved, report.scenarios), key=_by_change)})
-        table = scenarios_table(changed)
-        yield table_markdown(Table(table.headings, table.rows[:MOST_NAMED]))
-        if len(table.rows) > MOST_NAMED:
-            yield f"{len(table.rows) - MOST_NAMED} more are not in this table."
+        head += _rows(scenarios_table(changed), _left(room, head))
+    return head
 
 
 def _short(text: str) -> str:
     return text if len(text) <= MOST_CHARACTERS_TOLD else f"{text[:MOST_CHARACTERS_TOLD]}…"
 
 
-def _bullets(lines: Iterable[str]) -> str:
+def _fitting(texts: Iterable[str], room: int) -> Iterator[str]:
+    """The first texts that fit, each with two characters beside it; to be asked once they are escaped."""
+    for text in texts:
+        room -= len(text) + 2
+        if room < 0:
+            return
+        yield text
+
+
+def _bullets(lines: Sequence[str], room: int) -> str:
     """The first of many, each a bullet."""
-    told = list(lines)
-    more = [f"and {len(told) - MOST_TOLD} more"] if len(told) > MOST_TOLD else []
-    return "\n".join(f"- {line}" for line in (*told[:MOST_TOLD], *more))
+    told = [*_fitting((f"- {line}" for line in lines[:MOST_TOLD]), room)]
+    more = [f"- and {len(lines) - len(told)} more"] if len(lines) > len(told) else []
+    return "\n".join((*told, *more))
+
+
+def _rows(table: Table, room: int) -> Iterator[str]:
+    """The first rows of a table, and how many more there are."""
+    heading, *rows = (table_markdown(Table(table.headings, rows)) for rows in ((), *((row,) for row in table.rows)))
+    told = [*_fitting((row.removeprefix(heading) for row in rows[:MOST_NAMED]), room - len(heading))]
+    if told:
+        yield heading + "".join(told)
+    if len(rows) > len(told):
+        yield f"{len(rows) - len(told)} more are not in this table."
 
 
 def _foot(report: GateReport, run_url: str) -> Iterator[str]:
     still = sorted(each.scenario for each in report.scenarios if not moved(each))
     if still:
-        more = f" and {len(still) - MOST_NAMED} more" if len(still) > MOST_NAMED else ""
-        names = f"{', '.join(still[:MOST_NAMED])}{more}"
+        told = [*_fitting(map(escaped, still[:MOST_NAMED]), MOST_CHARACTERS_BELOW)]
+        more = f" and {len(still) - len(told)} more" if len(still) > len(told) else ""
         summary = f"{len(still)} {plural('scenario', len(still))} unchanged"
-        yield f"<details><summary>{summary}</summary>{escaped(names)}</details>"
+        yield f"<details><summary>{summary}</summary>{', '.join(told)}{more}</details>"
     notes = dict.fromkeys(note for gated in report.scenarios for note in gated.notes)
     if notes:
-        yield _bullets(map(escaped, notes))
+        yield _bullets([*map(escaped, notes)], MOST_CHARACTERS_BELOW)
     link = f"[run]({run_url})" if run_url else ""
     if not report.scenarios:
         if link:

@@ -5,8 +5,8 @@ import re
 from typing import Final
 
 NUMBER: Final = re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?", re.IGNORECASE | re.ASCII)
-RUN: Final = ("=", "+", "-", "@", "\t", "\r")
-"""Signs by which spreadsheets know a formula (OWASP, CSV injection)."""
+RUN: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""Signs by which spreadsheets know a formula, of full width, too (OWASP, CSV injection)."""
 
 
 def csv_cell(cell: str) -> str:

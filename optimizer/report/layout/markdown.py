@@ -11,8 +11,12 @@ SIGNS: Final = re.compile(r"([\\`*_|~]|\](?=[(\[:])|&(?=#?\w+;))")
 """Emphasis, code, columns of tables, ends of links and images, entities."""
 ADDRESS: Final = re.compile(r"(?<=:)(?=//)|(?<=\bwww)(?=\.)", re.IGNORECASE)
 """Where an address becomes a link of itself."""
-MENTION: Final = re.compile(r"((?<!\w)@(?=\w)|[#!](?=\d))")
-"""Of people, and of issues and pull requests."""
+MENTION: Final = re.compile(
+    r"((?<!\w)@(?=\w)|@(?=[\w\\-]+\.\w)|[#!](?=\d)|\b[Gg][Hh](?=-\d)"
+    r"|\$(?=\Z|\$|[^$\d][^$]*\$)|:(?=(?!\d\d?:)[\w+\\-]+:))",
+    re.ASCII,
+)
+"""Of people and addresses, of issues and pull requests; and where a formula or an emoji's code may begin."""
 NO_WIDTH: Final = "&#8203;"
 LINE_START: Final = re.compile(r"^((?:\d+(?=[.)]))?)([>\[]|(?:[-+.)]|#+)(?=\s|$))")
 """A heading, a quotation, a list, a box to tick, the address of a link."""
@@ -35,19 +39,25 @@ def table_markdown(table: Table) -> str:
     """A pipe table; right-aligned where the heading asks for it."""
     headings, right = zip(*table.columns, strict=True)
     rule = ["---:" if on else "---" for on in right]
-    rows = [map(escaped, headings), rule, *([escaped(cell.strip()) for cell in row] for row in table.rows)]
+    cells = ([escaped(cell.strip(), in_table=True) for cell in row] for row in (headings, *table.rows))
+    rows = [next(cells), rule, *cells]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def escaped(text: str) -> str:
+def escaped(text: str, *, in_table: bool = False) -> str:
     """Text that Markdown shows as it is, on one line; what stands between two single backticks is code and kept.
 
     Names come from other people's files: HTML, links, images, emphasis, headings, mentions of people (`@name`) and of
     issues (`#1`) are shown, not acted upon. Mentions are told by the finished page, where a backslash is gone: only a
     sign without width between keeps them apart, as Renovate does it.
+
+    Args:
+        text: Ours, with what it quotes.
+        in_table: Whether it is a cell, where a bar ends even code.
     """
     parts = CODE.split(" ".join(text.splitlines()))
-    shown = "".join(part.replace("|", "\\|") if at % 2 else _shown(part) for at, part in enumerate(parts))
+    bar = "\\|" if in_table else "|"
+    shown = "".join(part.replace("|", bar) if at % 2 else _shown(part) for at, part in enumerate(parts))
     return LINE_START.sub(r"\1\\\2", shown.strip())
 
 

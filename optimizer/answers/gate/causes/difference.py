@@ -79,7 +79,7 @@ def _shares(case: Case, catalogs: Catalogs, old_catalogs: Catalogs | None, clock
     found = replace(found, named={**news, "scenario": (changed,)})
     if not differ:
         return found
-    note = f"--baseline-catalogs are not those that {baseline.file} was made on: {', '.join(differ)} differ"
+    note = f"--baseline-catalogs are not those that the baseline of {case.name} was made on: {', '.join(differ)} differ"
     return replace(found, notes=(note, *found.notes))
 
 

@@ -168,7 +168,7 @@ def _by_solving(case: CostChange, made: PlanInputs, changed: Sequence[CauseName]
 def _unseparated(case: CostChange, changed: Sequence[CauseName], why: str) -> Shares:
     """All of the difference under one cause with the others beside it, the scenario last."""
     first, *others = sorted(changed, key=lambda name: name == "scenario")
-    note = f"{case.baseline.file}: {why}, so {_listed(changed)} cannot be told apart"
+    note = f"the baseline of {case.scenario.name}: {why}, so {_listed(changed)} cannot be told apart"
     return Shares({first: case.now_usd - case.before_usd}, {first: others}, (note,))
 
 

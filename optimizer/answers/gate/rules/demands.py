@@ -1,7 +1,7 @@
 """The demands of a gate: budgets over all scenarios together, sound prices and a proven plan for each."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from fnmatch import fnmatchcase
@@ -11,6 +11,7 @@ from optimizer.answers.gate.baseline import Baseline
 from optimizer.answers.gate.plan import Planned
 from optimizer.answers.gate.rules.guardrails import Guardrails
 from optimizer.answers.gate.rules.price_ages import ages_days, api_name, expired
+from optimizer.answers.gate.rules.total import Total
 from optimizer.answers.gate.types import Amount, Rule
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.loading import ScenarioFile
@@ -102,6 +103,7 @@ class Verdict:
         skipped: Whether there is nothing to judge it by.
         field: Field of the scenario to look at.
         priced: The offer or API whose price it is about, to be looked at first.
+        scope: The scenarios that a guardrail is about; empty where that is all of them.
     """
 
     rule: Rule
@@ -115,6 +117,7 @@ class Verdict:
     field: str = ""
     priced: str = ""
     guardrail: str = ""
+    scope: tuple[str, ...] = ()
 
     def state(self, limits: GateLimits) -> Literal["kept", "broken", "warned", "skipped"]:
         """`warned` where it is broken and was let through by name or told to warn only."""
@@ -122,8 +125,9 @@ class Verdict:
             return "skipped"
         if not self.broken:
             return "kept"
-        names = (self.rule, self.guardrail, self.scenario or "", f"{self.scenario}:{self.rule}")
-        only_warns = any(fnmatchcase(name, pattern) for pattern in limits.warn_only for name in names if name)
+        rules = tuple(filter(None, (self.rule, self.guardrail)))
+        of_one = (self.scenario, *(f"{self.scenario}:{rule}" for rule in rules)) if self.scenario else ()
+        only_warns = any(fnmatchcase(name, pattern) for pattern in limits.warn_only for name in (*rules, *of_one))
         return "warned" if self.let_through or only_warns else "broken"
 
 
@@ -143,10 +147,11 @@ class MoneyLimits(Protocol):
         """The same as a share of what it cost before."""
 
 
-def budgets(limits: MoneyLimits, before: Decimal | None, after: Decimal | None) -> Iterator[Verdict]:
+def budgets(limits: MoneyLimits, total: Total) -> Iterator[Verdict]:
     """The limits on money; what cannot be judged is skipped and says why."""
+    before, known = total.before_usd, total.known_usd
     if limits.max_monthly_usd is not None:
-        yield _skipped("max_monthly_usd", NO_TOTAL) if after is None else _budget(limits.max_monthly_usd, after)
+        yield _unless_unknown(_budget(limits.max_monthly_usd, known), total)
     increases: dict[Rule, Decimal | None] = {
         "max_increase_usd": limits.max_increase_usd,
         "max_increase_percent": limits.max_increase_percent,
@@ -154,10 +159,20 @@ def budgets(limits: MoneyLimits, before: Decimal | None, after: Decimal | None) 
     for rule, most in increases.items():
         if most is None:
             continue
-        if before is None or after is None:
-            yield _skipped(rule, NOTHING_BEFORE if before is None else NO_TOTAL)
+        if before is None:
+            yield _skipped(rule, NOTHING_BEFORE)
         else:
-            yield (_increase_usd if rule == "max_increase_usd" else _increase_percent)(most, before, after)
+            judge = _increase_usd if rule == "max_increase_usd" else _increase_percent
+            yield _unless_unknown(judge(most, before, known), total)
+
+
+def _unless_unknown(verdict: Verdict, total: Total) -> Verdict:
+    """Of what is known: where a scenario has no plan that is the least, which may break a limit and cannot keep it."""
+    if total.after_usd is not None:
+        return verdict
+    if not verdict.broken:
+        return _skipped(verdict.rule, NO_TOTAL)
+    return replace(verdict, text=f"{verdict.text}; scenarios without a plan are not counted")
 
 
 def _skipped(rule: Rule, why: str) -> Verdict:

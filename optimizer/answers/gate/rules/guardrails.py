@@ -1,12 +1,13 @@
 """A file of guardrails as it is written: teams, and named rules with scope, limits, owner and override."""
 
+import re
 from datetime import date
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, ValidationError, model_validator
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
@@ -14,24 +15,36 @@ from optimizer.inputs.scenario.fields import FieldError, Name, Names, Number
 from optimizer.inputs.scenario.loading import findings_of, read_document
 
 Limit = Annotated[Decimal, Number, Field(ge=0, le=10**12)]
-Words = Annotated[str, Field(min_length=1, max_length=1000)]
+Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)]
+Patterns = Annotated[Names, Field(min_length=1)]
+"""Of scenarios' names; an empty list would be a rule over nothing, or be taken for one over everything."""
 MAX_RULES = 200
+
+
+def _written_day(value: object) -> object:
+    """Refuses numbers, which would be read as seconds since 1970, and times."""
+    if type(value) is date or (isinstance(value, str) and re.fullmatch(r"\d{4}-\d{2}-\d{2}", value)):
+        return value
+    raise ValueError("must be a day such as 2026-12-31")
+
+
+Day = Annotated[date, BeforeValidator(_written_day)]
 
 
 class Override(Strict):
     """Why a rule yields for a while; from the day after `until` it holds again."""
 
     reason: Words
-    until: date
+    until: Day
 
 
 class Guardrail(Strict):
     """One rule over the scenarios in its scope: all of them together, or each by itself."""
 
     name: Name
-    scenarios: Names = ()
+    scenarios: Patterns = ()
     """Patterns of scenarios' names; with no team either, all of them."""
-    teams: Names = ()
+    teams: Patterns = ()
     over: Literal["together", "each"] = "together"
     max_monthly_usd: Limit | None = None
     max_increase_usd: Limit | None = None
@@ -59,7 +72,7 @@ class Guardrails(Strict):
         teams: Patterns of scenarios' names by team.
     """
 
-    teams: dict[str, Names] = Field(default_factory=dict)
+    teams: dict[str, Patterns] = Field(default_factory=dict)
     rules: Annotated[tuple[Guardrail, ...], Field(min_length=1, max_length=MAX_RULES)]
 
     def patterns(self, rule: Guardrail) -> tuple[str, ...]:

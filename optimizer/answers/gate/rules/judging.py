@@ -13,13 +13,28 @@ TotalOf = Callable[[Sequence[str]], Total]
 """Before and after of some scenarios together, by their names."""
 
 
-def unmatched(guardrails: Guardrails, names: list[str]) -> Iterator[Finding]:
-    """Patterns that match no scenario, today's or removed: a typo there would let everything through."""
+def unmatched(guardrails: Guardrails, today: list[str], removed: list[str], new: list[str]) -> Iterator[Finding]:
+    """Patterns that match no scenario, today's or removed: a typo there would let everything through.
+
+    Where a new scenario has no rule, those that match removed ones alone are told, too: it may have been renamed.
+    """
+    names, loose = [*today, *removed], uncovered(guardrails, new)
     for rule in guardrails.rules:
         for pattern in guardrails.patterns(rule):
+            field = f"rules[{rule.name}]"
             if not matching((pattern,), names):
                 hint = did_you_mean(pattern, names) or f"scenarios: {', '.join(sorted(names)[:8])}"
-                yield Finding("--rules", 0, f"rules[{rule.name}]", f"'{pattern}' matches no scenario", hint)
+                yield Finding("--rules", 0, field, f"'{pattern}' matches no scenario", hint)
+            elif loose and not matching((pattern,), today):
+                problem = f"'{pattern}' matches removed scenarios only, and no rule is about {', '.join(loose[:8])}"
+                hint = "where that was renamed, rename it here, too; else give it a rule or take this pattern out"
+                yield Finding("--rules", 0, field, problem, hint)
+
+
+def uncovered(guardrails: Guardrails, names: list[str]) -> list[str]:
+    """The scenarios that no rule is about."""
+    covered = {name for rule in guardrails.rules for name in matching(guardrails.patterns(rule), names)}
+    return [name for name in names if name not in covered]
 
 
 def judged_by(guardrails: Guardrails, names: list[str], total_of: TotalOf, today: date) -> Iterator[Verdict]:
@@ -35,13 +50,14 @@ def judged_by(guardrails: Guardrails, names: list[str], total_of: TotalOf, today
         scope = matching(guardrails.patterns(rule), names)
         for group in [scope] if rule.over == "together" else [[name] for name in scope]:
             total, scenario = total_of(group), group[0] if rule.over == "each" else None
-            for verdict in budgets(rule, total.before_usd, total.after_usd):
-                yield _of(rule, verdict, scenario, today)
+            only = tuple(group) if len(group) < len(names) else ()
+            for verdict in budgets(rule, total):
+                yield _of(rule, replace(verdict, scenario=scenario, scope=only), today)
 
 
-def _of(rule: Guardrail, verdict: Verdict, scenario: str | None, today: date) -> Verdict:
+def _of(rule: Guardrail, verdict: Verdict, today: date) -> Verdict:
     """The verdict in the rule's name, with what to do where it is broken, and why it may be let through."""
-    who = f"{rule.name} ({scenario})" if scenario else rule.name
+    who = f"{rule.name} ({verdict.scenario})" if verdict.scenario else rule.name
     ask = "; ".join(filter(None, (rule.message, f"ask {rule.owner}" if rule.owner else "")))
     ended = rule.override is not None and rule.override.until < today
     notes = [ask] if ask and verdict.broken else []
@@ -51,4 +67,4 @@ def _of(rule: Guardrail, verdict: Verdict, scenario: str | None, today: date) ->
     if rule.override is not None and not ended:
         let_through = f"overridden until {rule.override.until}: {rule.override.reason}"
     text = ". ".join([f"{who}: {verdict.text}", *notes])
-    return replace(verdict, guardrail=rule.name, scenario=scenario, text=text, let_through=let_through)
+    return replace(verdict, guardrail=rule.name, text=text, let_through=let_through)

@@ -23,8 +23,9 @@ def refuse_unknown_names(
     """
     before = [baseline.plan for baseline in baselines]
     today = [file.scenario.name for file in files]
-    _, removed = paired(today, baselines)
-    scenarios = [*today, *(baseline.plan.scenario for baseline in removed)]
+    claimed, orphans = paired(today, baselines)
+    removed = [baseline.plan.scenario for baseline in orphans]
+    scenarios, new = [*today, *removed], [name for name in today if name not in claimed]
     guardrails = limits.guardrails
     rules = [*RULES, *(rule.name for rule in (guardrails.rules if guardrails else ()))]
     offers = {offer.id for offer in catalogs.offers} | {paid.offer for plan in before for paid in plan.purchases}
@@ -35,7 +36,7 @@ def refuse_unknown_names(
         *_unknown("--warn-only", limits.warn_only, [*rules, *scenarios, *both], "rule or scenario"),
         *_unknown("--allow-missing-price", limits.allow_missing_price, priced, "offer or provider"),
         *_unknown("--allow-expired", limits.allow_expired, priced, "offer or provider"),
-        *(unmatched(guardrails, scenarios) if guardrails else ()),
+        *(unmatched(guardrails, today, removed, new) if guardrails else ()),
     ]
     if findings:
         raise InputError(findings)

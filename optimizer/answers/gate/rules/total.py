@@ -9,10 +9,15 @@ from optimizer.answers.gate.types import Gated, Removed
 
 @dataclass(frozen=True)
 class Total:
-    """US dollars a month: None before where nothing is compared with, after where a scenario has no plan."""
+    """US dollars a month: None before where nothing is compared with, after where a scenario has no plan.
+
+    Attributes:
+        known_usd: Of the scenarios that have a plan; all of them together cost no less.
+    """
 
     before_usd: Decimal | None
     after_usd: Decimal | None
+    known_usd: Decimal
 
     @property
     def change_usd(self) -> Decimal | None:
@@ -29,9 +34,11 @@ def total(gated: Sequence[Gated], removed: Sequence[Removed], *, compared: bool)
     """What was removed cost something before, and nothing after."""
     before = [*(each.before_usd for each in gated if each.before_usd is not None), *(r.before_usd for r in removed)]
     costs = [each.after_usd for each in gated if each.after_usd is not None]
+    known_usd = sum(costs, Decimal(0))
     return Total(
         before_usd=sum(before, Decimal(0)) if compared else None,
-        after_usd=sum(costs, Decimal(0)) if len(costs) == len(gated) else None,
+        after_usd=known_usd if len(costs) == len(gated) else None,
+        known_usd=known_usd,
     )
 
 
