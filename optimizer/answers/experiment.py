@@ -7,6 +7,7 @@ from typing import Final, Literal
 from optimizer.answers.tried import SimulatedPlan, confirmed_plan
 from optimizer.base.clock import Clock
 from optimizer.base.errors import InputError
+from optimizer.base.memory import Memory
 from optimizer.base.model import Strict
 from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
@@ -15,7 +16,7 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.experiment.prospects import RESULTS, Prospect, Prospects
 from optimizer.plan.experiment.trials import Trial, Trials, tried
 from optimizer.plan.grounds.benchmark import commands_of, configuration_of, limits_in_words, load_in_words
-from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.inquiry import COMPARISON_GAP, Inquiry
 from optimizer.plan.readback.outline import outlined
 from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.fields import Figure, Outcome, Usd
@@ -40,7 +41,8 @@ class ExperimentResult(Strict):
     knowing_usd: Usd | None
     """A month of the best plan, knowing; None where none keeps its promises."""
     saves_usd: Usd
-    """The difference; 0 where one of the two is not to be had."""
+    """The difference, less what the cheapest plan of today saves without any run where the best plan has more to
+    operate or leaves what runs already; 0 where one of the two is not to be had."""
     becomes: str
     """That plan in a phrase; empty where it is today's."""
 
@@ -102,6 +104,8 @@ class ExperimentReport(Strict):
     over_budget: list[ExperimentRun]
     rest_saves_at_most_usd: Usd | None
     """A month, if all that is not listed were measured at its best at once; None where there was no time to tell."""
+    compared_within_percent: Figure
+    """Of the plan's cost: plans that differ by less are taken to be the same."""
     not_worked_out: list[str]
 
 
@@ -109,7 +113,7 @@ def experiment(
     scenario: Scenario,
     catalogs: Catalogs,
     *,
-    budget_usd: float = BUDGET_USD,
+    budget_usd: float | Decimal = BUDGET_USD,
     time_limit_s: float | None = None,
     work_limit: int | None = None,
     progress: Progress | None = None,
@@ -129,21 +133,23 @@ def experiment(
 
     Raises:
         InputError: the scenario names what the catalogs do not know.
+        LimitReached: all the memory that is allowed was used before anything was searched.
     """
     findings = check_scenario(scenario, catalogs)
     if findings:
         raise InputError(findings)
-    begin, clock = progress or silent, Clock(time_limit_s, work_limit)
+    begin, clock = progress or silent, Clock(time_limit_s, work_limit, memory=Memory())
     begin("predicting")
     inquiry = Inquiry.of(scenario, catalogs, clock.share(SHARE_OF_PLAN))
     begin("solving")
     found = confirmed_plan(inquiry)
-    budget = Decimal(repr(budget_usd))
+    budget = Decimal(str(budget_usd))
     if not isinstance(found, SimulatedPlan):
         return _report(scenario, budget, found.solution.outcome)
     begin("experimenting")
     beside = found.answer.inquiry.beside_a_plan(clock, found.answer.complexity)
-    trials = tried(Prospects.of(beside, found.answer, found.bought))
+    prospects = Prospects.of(beside, found.answer, found.bought)
+    trials = tried(prospects)
     runs = [_run(each, found.bought) for each in sorted(trials.found, key=_most_worth_first)]
     return _report(
         scenario,
@@ -152,6 +158,7 @@ def experiment(
         bought=found.bought,
         runs=runs,
         left_usd=trials.left_usd,
+        within=COMPARISON_GAP if prospects.today.close_enough else 0.0,
         not_worked_out=list(_not_worked_out(trials)),
     )
 
@@ -164,6 +171,7 @@ def _report(
     bought: PlannedFleet | None = None,
     runs: Sequence[ExperimentRun] = (),
     left_usd: Decimal | None = None,
+    within: float = 0.0,
     not_worked_out: Sequence[str] = (),
 ) -> ExperimentReport:
     return ExperimentReport(
@@ -176,6 +184,7 @@ def _report(
         runs=[run for run in runs if run.price_usd <= budget_usd],
         over_budget=[run for run in runs if run.price_usd > budget_usd],
         rest_saves_at_most_usd=left_usd,
+        compared_within_percent=within * 100,
         not_worked_out=list(not_worked_out),
     )
 
@@ -184,7 +193,10 @@ def _not_worked_out(trials: Trials) -> Iterator[str]:
     """What a limit of the clock left out, in words."""
     results = sum(each.results_left_out for each in trials.found)
     if results:
-        yield f"{results} results of runs: not worked out, the {trials.reached} was reached"
+        noun = "result" if results == 1 else "results"
+        yield f"{results} {noun} of runs: not worked out, the {trials.reached} was reached"
+    for subject in trials.untried:
+        yield f"{subject.words}, in the plan: not worked out, the {trials.reached} was reached"
     if trials.reached is not None and trials.left_usd is None:
         yield f"runs of what the plan does not use: not looked for, the {trials.reached} was reached"
     elif trials.reached is not None:
@@ -248,9 +260,15 @@ def _results(trial: Trial, bought: PlannedFleet) -> Iterator[ExperimentResult]:
 
 
 def _becomes(prospect: Prospect, bought: PlannedFleet) -> str:
-    """The plan in a phrase, with its engines where nothing else tells it from today's."""
+    """The plan in a phrase, with its engines where only these tell it from today's."""
     if prospect.answer is None or prospect.knowing_usd is None:
         return ""
     other: Outline = outlined(prospect.answer)
-    engines = " and ".join(dict.fromkeys(d.engine for d in other.deployments))
-    return summarized(other) + (f" with {engines}" if summarized(other) == summarized(bought) else "")
+    phrase, engines = summarized(other), _engines(other)
+    if phrase != summarized(bought):
+        return phrase
+    return f"{phrase}, in other shares" if engines == _engines(bought) else f"{phrase} with {' and '.join(engines)}"
+
+
+def _engines(plan: Outline) -> list[str]:
+    return sorted({d.engine for d in plan.deployments})

@@ -1,6 +1,7 @@
 """`optimizer experiment`: which benchmark run to buy first."""
 
 import shlex
+from decimal import Decimal
 from typing import Annotated
 
 import typer
@@ -18,14 +19,18 @@ from optimizer.cli.options import (
     ScenarioArgument,
     TimeLimitOption,
     WorkLimitOption,
+    amount,
     deliver,
 )
 from optimizer.cli.question import question
 
+BUDGET_USD = Decimal(50)
+"""Unless another is asked for."""
+
 
 def experiment(
     scenario: ScenarioArgument,
-    budget_usd: Annotated[float, typer.Option(min=0.0, help="The most that a run may cost.")] = 50.0,
+    budget_usd: Annotated[Decimal, typer.Option(parser=amount, help="The most that a run may cost.")] = BUDGET_USD,
     output_format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     catalogs: CatalogsOption = None,
@@ -46,4 +51,5 @@ def experiment(
         )
     own = "" if catalogs is None else f" --catalogs {shlex.quote(str(catalogs))}"
     deliver(calls.experiment_answer(found, shlex.quote(scenario), own), found, output_format, output)
-    raise typer.Exit(Exit.ANSWERED if found.monthly_cost_usd is not None else EXIT_BY_OUTCOME[found.outcome])
+    code = EXIT_BY_OUTCOME[found.outcome]
+    raise typer.Exit(Exit.UNPROVEN if code == Exit.ANSWERED and found.not_worked_out else code)

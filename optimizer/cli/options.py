@@ -1,6 +1,7 @@
 """Options that commands share, the exit codes, and the one place that writes results."""
 
 from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
 from enum import IntEnum, StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -40,6 +41,23 @@ EXIT_BY_OUTCOME = {
     "unproven": Exit.UNPROVEN,
     "failed": Exit.OUR_FAULT,
 }
+
+
+MOST = 10**12
+"""US dollars or percent, as in guardrails: more is a slip."""
+
+
+def amount(text: str) -> Decimal:
+    """Money or a percentage as written on the command line."""
+    try:
+        found = Decimal(text)
+    except InvalidOperation as error:
+        raise typer.BadParameter(f"'{text}' is not a number") from error
+    if not found.is_finite() or not 0 <= found <= MOST:
+        raise typer.BadParameter(f"'{text}' is not a finite number of at least 0 and at most {MOST}")
+    return found
+
+
 STANDARD_OUTPUT = STANDARD_INPUT
 """Both are called `-`."""
 ScenarioArgument = Annotated[

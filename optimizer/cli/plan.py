@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from optimizer.base.clock import Clock
+from optimizer.base.memory import Memory
 from optimizer.cli import calls
 from optimizer.cli.options import (
     EXIT_BY_OUTCOME,
@@ -45,7 +46,7 @@ def plan(
 ) -> None:
     """The cheapest plan that meets the scenario, with its proof and explanation."""
     # the time is that of the whole command; of the work a proof may take as much again as the plan
-    clock = Clock(time_limit_s, work_limit)
+    clock = Clock(time_limit_s, work_limit, memory=Memory(max_memory_gb))
     inputs = question(scenario, catalogs, output, certificate)
     if certificate is not None:
         calls.check_certifiable(inputs.scenario)

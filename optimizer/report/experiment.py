@@ -5,12 +5,14 @@ from typing import Final
 
 from optimizer.answers.experiment import ExperimentReport, ExperimentResult, ExperimentRun
 from optimizer.base.figures import exactly, figure
+from optimizer.inputs.catalog.kinds import OWNED
 from optimizer.report.layout.amounts import money, plural
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
 
 HEADINGS: Final = ("", "what to run", ">price", ">saves a month", ">changes", ">too small", "the plan would become")
 MOST_SHOWN: Final = 10
 MOST_OVER_BUDGET: Final = 3
+NOT_WORKED_OUT: Final = "not worked out"
 
 
 def experiment_answer(found: ExperimentReport, asked: str, own: str = "") -> WrittenAnswer:
@@ -42,7 +44,8 @@ def _without_a_plan(found: ExperimentReport) -> str:
 
 def _summary(found: ExperimentReport, best: ExperimentRun | None) -> str:
     """The run to buy, or that none is worth it, as far as was worked out; then today's plan."""
-    plan = f"Today's plan for {found.scenario}: {money(found.monthly_cost_usd)} a month, {found.plan}."
+    unproven = "" if found.outcome == "optimal" else ", not proven to be the cheapest"
+    plan = f"Today's plan for {found.scenario}{unproven}: {money(found.monthly_cost_usd)} a month, {found.plan}."
     if best is not None:
         return f"Measure first: {best.configuration}, for {money(best.price_usd)}, {_expected(best)}. {plan}"
     in_time = " that could be worked out in time" if found.not_worked_out else ""
@@ -58,7 +61,7 @@ def _all_the_same(found: ExperimentReport) -> str:
     unsure = _for_being_sure(found)
     if unsure is None:
         return ""
-    chance = f"that the plan is too small has a chance of {unsure.chance_plan_too_small:.0%}"
+    chance = f"that the plan is too small has a chance of {_least(unsure)}{unsure.chance_plan_too_small:.0%}"
     return f"; {chance}, which {unsure.configuration} would show for {money(unsure.price_usd)}"
 
 
@@ -69,21 +72,27 @@ def _for_being_sure(found: ExperimentReport) -> ExperimentRun | None:
 
 
 def _expected(run: ExperimentRun) -> str:
-    return f"expected to save {money(run.expected_saving_usd_per_month)} a month"
+    return f"expected to save {_least(run)}{money(run.expected_saving_usd_per_month)} a month"
 
 
 def _row(rank: str, run: ExperimentRun, found: ExperimentReport) -> tuple[str, ...]:
     workload = f"{run.workload}: " if len({each.workload for each in found.runs}) > 1 else ""
+    nothing_known = not run.results
     cache = f", KV {run.kv_precision}" if len({each.kv_precision for each in found.runs}) > 1 else ""
     return (
         rank,
         f"{workload}{run.configuration}{cache}{_mark(run)}",
         money(run.price_usd),
-        money(run.expected_saving_usd_per_month),
-        f"{run.chance_plan_changes:.0%}",
-        f"{run.chance_plan_too_small:.0%}" if run.in_plan else "",
+        NOT_WORKED_OUT if nothing_known else f"{_least(run)}{money(run.expected_saving_usd_per_month)}",
+        "" if nothing_known else f"{_least(run)}{run.chance_plan_changes:.0%}",
+        f"{_least(run)}{run.chance_plan_too_small:.0%}" if run.in_plan and not nothing_known else "",
         _becomes(run),
     )
+
+
+def _least(run: ExperimentRun) -> str:
+    """Before what is counted over results of which some are not known."""
+    return "at least " if run.results_left_out else ""
 
 
 def _mark(run: ExperimentRun) -> str:
@@ -96,16 +105,18 @@ def _becomes(run: ExperimentRun) -> str:
     """The plan of the best result that changes it."""
     changed = [result for result in run.results if result.becomes]
     if not changed:
-        return "no other plan"
+        return NOT_WORKED_OUT if run.results_left_out else "no other plan"
     when = "if too small, " if changed[0].plan_too_small else ""
     return f"{when}{money(changed[0].knowing_usd)}: {changed[0].becomes}"
 
 
 def _how(run: ExperimentRun, asked: str, own: str) -> Iterator[str]:
     """What is sent where, and the command that writes or makes it."""
-    rented = f"{run.instances} {plural('instance', run.instances)} at {run.provider}"
+    owned = run.pricing_term == OWNED
+    rented = f"{run.instances} {plural('instance', run.instances)} {'of your own' if owned else f'at {run.provider}'}"
+    paid = "paid for already" if owned else money(run.price_usd)
     yield f"{run.load}: if it keeps {run.limits}, {run.decides}"
-    yield f"{rented} for {figure(run.hours)} {plural('hour', 1 if run.hours == 1 else 2)}, {money(run.price_usd)}"
+    yield f"{rented} for {figure(run.hours)} {plural('hour', 1 if run.hours == 1 else 2)}, {paid}"
     if run.in_plan and run.at_todays_load:
         yield f"`optimizer plan {asked}{own} --format json --output plan.json`"
         yield f"`optimizer benchmark plan.json --tool vllm --output runs{own}`"
@@ -132,12 +143,15 @@ def _counted(found: ExperimentReport) -> Iterator[str]:
         yield (
             "a result saves what the best plan that knows it costs less than today's plan, or, where that proves too "
             f"small at {exactly(found.confidence * 100)} % confidence, less than the more of the same that is then "
-            "needed; ranked by the saving of one month less the price"
+            "needed; what the cheapest plan of today would save without any run is in no saving of a plan that is less "
+            "simple; ranked by the saving of one month less the price"
         )
     yield from _small(found)
     rest = found.rest_saves_at_most_usd
     if rest is not None:
-        at_most = f"would save {money(rest)} a month at most" if rest else "would save nothing"
+        share = found.compared_within_percent
+        nothing = f"would save nothing, within {exactly(share)} %" if share else "would save nothing"
+        at_most = f"would save {money(rest)} a month at most" if rest else nothing
         yield f"all else that could be measured, all of it at its best, {at_most}"
     hidden = len(found.runs) - MOST_SHOWN
     if hidden > 0:
@@ -151,7 +165,9 @@ def _small(found: ExperimentReport) -> Iterator[str]:
         stuck = [result for result in run.results if _is_stuck(result)]
         if stuck:
             chance = sum(result.probability for result in stuck)
-            broken = f"in {chance:.0%} of cases today's plan breaks a promise that more of the same cannot keep"
+            broken = (
+                f"in {_least(run)}{chance:.0%} of cases today's plan breaks a promise that more of the same cannot keep"
+            )
             yield f"{run.configuration}: {broken}, which is in no sum of money"
 
 

@@ -2,14 +2,25 @@
 
 import json
 from dataclasses import replace
+from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from support.command import Command
 
-from optimizer.answers.experiment import ExperimentReport, experiment
+from optimizer.answers.experiment import ExperimentReport, _becomes, _not_worked_out, experiment
+from optimizer.base.clock import LimitReached
+from optimizer.base.memory import Memory
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.experiment.prospects import Prospect
+from optimizer.plan.experiment.subjects import Subject
+from optimizer.plan.experiment.trials import Trials
+from optimizer.plan.question.asking import answered
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.readback.readback import read_back
+from optimizer.plan.readback.summary import summarized
 from optimizer.report.experiment import experiment_answer
 from optimizer.report.export import as_json, rendered
 
@@ -122,3 +133,76 @@ def test_without_a_plan_there_is_nothing_to_save(optimizer: Command) -> None:
     said = optimizer("experiment", "infeasible-latency")
     assert said.code == 3
     assert said.out.startswith("infeasible-latency has no plan, so no measurement makes it cheaper")
+
+
+def test_nothing_is_claimed_of_results_that_were_not_worked_out(found: ExperimentReport) -> None:
+    whole = found.runs[0]
+    unknown = whole.model_copy(update={"results": [], "results_left_out": 5})
+    text = _said(found.model_copy(update={"runs": [unknown], "not_worked_out": ["5 results of runs: not worked out"]}))
+    assert "not worked out" in text
+    assert "no other plan" not in text
+    assert "0%" not in text.split("How it was counted")[0]
+    part = whole.model_copy(update={"results": whole.results[:2], "results_left_out": 3})
+    assert "expected to save at least $" in _said(found.model_copy(update={"runs": [part]}))
+    unmoved = whole.model_copy(update={"results": [whole.results[-1].model_copy(update={"becomes": ""})]})
+    assert "no other plan" in _said(found.model_copy(update={"runs": [unmoved]}))
+    unmoved = unmoved.model_copy(update={"results_left_out": 4})
+    assert "no other plan" not in _said(found.model_copy(update={"runs": [unmoved]}))
+
+
+def test_a_plan_that_is_not_proven_and_what_is_only_compared_are_said(found: ExperimentReport) -> None:
+    week = found.model_copy(update={"outcome": "feasible", "compared_within_percent": 1.0})
+    assert "Today's plan for worth, not proven to be the cheapest: $" in _said(week).replace("\n", " ")
+    assert "would save nothing, within 1 %" in _said(week)
+
+
+def test_hardware_of_ones_own_is_not_rented_for_a_run(found: ExperimentReport) -> None:
+    own = found.runs[0].model_copy(update={"pricing_term": "owned", "provider": "owned", "price_usd": Decimal(0)})
+    assert f"{own.instances} instance of your own for " in _said(found.model_copy(update={"runs": [own]}))
+
+
+def _said(found: ExperimentReport) -> str:
+    return rendered(experiment_answer(found, "FILE"), found, "text")
+
+
+def test_the_same_machines_in_other_shares_are_not_told_by_their_engine(few: Catalogs) -> None:
+    answer = answered(Inquiry.of(asked(), few))
+    bought = read_back(answer)
+    prospect = Prospect(
+        too_small=False,
+        blind_usd=Decimal(2),
+        knowing_usd=Decimal(1),
+        changes=True,
+        answer=answer,
+        without_usd=Decimal(0),
+    )
+    assert _becomes(prospect, bought) == f"{summarized(bought)}, in other shares"
+    other = tuple(d.model_copy(update={"engine": "sglang"}) for d in bought.deployments)
+    assert _becomes(prospect, replace(bought, deployments=other)) == f"{summarized(bought)} with vllm"
+
+
+def test_one_result_is_one_and_the_plans_own_runs_are_named() -> None:
+    subject = Subject("chat", "m", "vllm", "l4", "fp8", "bf16", 1, 1)
+    left_out = Trials([SimpleNamespace(results_left_out=1)], "time limit", (subject,))  # type: ignore[list-item]
+    first, second, *_ = _not_worked_out(left_out)
+    assert first == "1 result of runs: not worked out, the time limit was reached"
+    assert second == "m fp8 on 1×l4 with vllm, in the plan: not worked out, the time limit was reached"
+
+
+def test_the_memory_of_the_machine_is_a_limit(few: Catalogs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("optimizer.answers.experiment.Memory", lambda: Memory(0.001))
+    with pytest.raises(LimitReached, match="memory limit"):
+        experiment(asked(), few)
+
+
+@pytest.mark.parametrize("budget", ["inf", "nan", "-1", "much"])
+def test_a_budget_is_a_finite_number(budget: str, optimizer: Command) -> None:
+    said = optimizer("experiment", "ci-gate", "--budget-usd", budget)
+    assert (said.code, said.out) == (2, "")
+    assert "--budget-usd" in said.err
+
+
+def test_what_was_not_worked_out_is_exit_code_4(optimizer: Command) -> None:
+    said = optimizer("experiment", "ci-gate", "--work-limit", 1, "--format", "json")
+    told = json.loads(said.out)
+    assert (said.code, told["monthly_cost_usd"] is not None, told["not_worked_out"] != []) == (4, True, True)

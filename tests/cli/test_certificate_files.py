@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from support.command import run
 
+from optimizer.base.memory import Memory
+
 
 def test_a_plan_and_its_certificate(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
@@ -48,3 +50,13 @@ def test_a_week_has_no_certificate(
     refused = run(monkeypatch, capsys, "plan", "office-hours", "--certificate", str(tmp_path / "certificate.json"))
     assert refused.code == 2
     assert "steady demand" in refused.err
+
+
+def test_a_certificate_holds_no_more_memory_than_it_may(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr("optimizer.cli.plan.Memory", lambda _: Memory(0.001))
+    file = tmp_path / "certificate.json"
+    said = run(monkeypatch, capsys, "plan", "ci-gate", "--certificate", str(file))
+    assert (said.code, file.exists()) == (0, False)
+    assert "the memory limit was reached before it" in " ".join(said.out.split())

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from optimizer.base.clock import Clock
+from optimizer.base.clock import Clock, LimitReached
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.policy import Policy
 from optimizer.inputs.scenario.scenario import Scenario, Slo
@@ -27,7 +27,8 @@ from optimizer.plan.experiment.price import price_of
 from optimizer.plan.experiment.prospects import Prospects
 from optimizer.plan.experiment.trials import Trials, tried
 from optimizer.plan.question.asking import answered
-from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
 
 CARDS = {"l40s", "l40", "rtx6000ada"}
@@ -243,3 +244,93 @@ def test_what_is_committed_to_is_rented_on_demand_where_that_is_sold(run: Benchm
     assert price.usd == pytest.approx(run.d.price_usd_per_hour, abs=Decimal("0.005"))
     elsewhere = price_of([_of(run, provider="nobody", **committed)], Policy(), few)
     assert (elsewhere.pricing_term, elsewhere.usd) == ("reserved_1y", Decimal("876.00"))
+
+
+def test_what_simplicity_costs_today_is_no_saving_of_a_run(few: Catalogs) -> None:
+    """The cheapest plan of today saves its part without any run; a plan that has more to operate gives that up, too."""
+    prospects = prospects_of(asked(10.0, unmeasured_performance="accept", simplicity_percent=4), few)
+    forgone_usd = prospects.bought.monthly_cost_usd - prospects.cheapest_usd
+    assert forgone_usd > 0
+    changed = [result for trial in tried(prospects).found for result in trial.by_result if result.changes]
+    assert any(result.without_usd == forgone_usd for result in changed)
+    for result in changed:
+        assert result.knowing_usd is not None
+        assert not result.too_small
+        least_usd = prospects.bought.monthly_cost_usd - result.without_usd
+        assert result.saved_usd == least_usd - result.knowing_usd
+
+
+def test_what_is_left_out_is_bounded_by_proof_and_not_by_the_plan_found(
+    few: Catalogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prospects = prospects_of(asked(8.0), few)
+    others, below_usd = prospects.could_win([])
+    assert others
+    proven = prospects.bought.monthly_cost_usd - below_usd
+
+    def far_from_proven(*asked: Any) -> Answer:
+        answer = solved(*asked)
+        return replace(answer, solution=replace(answer.solution, bound_usd_per_month=float(proven) - 50))
+
+    monkeypatch.setattr("optimizer.plan.experiment.prospects.solved", far_from_proven)
+    assert prospects.could_win([]) == (others, below_usd + 50)
+    every = [subject for names in prospects.subjects for subject in names.categories]
+    nothing, open_usd = prospects.could_win(every)
+    assert (nothing, open_usd > 0) == ([], True)
+
+
+def test_more_of_the_same_calls_no_api_that_the_plan_does_not(few: Catalogs) -> None:
+    """A plan of cards alone where APIs are admitted, too."""
+    prospects = prospects_of(asked(8.0), few)
+    open_to_apis = prospects.today.under_policy(hosting=("rented", "serverless"), precisions=(), kv_precisions=())
+    assert prospects.bought.hosted == ()
+    assert open_to_apis.formulated().apis
+    own, keep = prospects._more_of_the_same(open_to_apis)
+    assert own.formulated(keep).apis == ()
+
+
+def test_a_plan_that_buys_and_runs_the_same_is_no_change(few: Catalogs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where more of the same is not found, though today's plan holds, that plan is not too small."""
+    prospects = prospects_of(asked(8.0), few)
+    (subject,) = prospects.running
+    today = solved(prospects.today)
+    monkeypatch.setattr("optimizer.plan.experiment.prospects.solved", lambda _, keep=None: _without(today, keep))
+    assert not prospects.prospect(subject, len(RESULTS) - 1).changes
+
+
+def _without(answer: Answer, keep: object) -> Answer:
+    """The answer to a whole question, and none to one over a part of the configurations."""
+    if keep is None:
+        return answer
+    return replace(answer, solution=replace(answer.solution, cost_usd_per_month=None))
+
+
+def test_hardware_of_ones_own_is_paid_for_already(run: BenchmarkRun, few: Catalogs) -> None:
+    price = price_of([_of(run, pricing_term="owned", provider="owned")], Policy(), few)
+    assert (price.usd, price.pricing_term) == (0, "owned")
+
+
+def test_of_several_deployments_a_run_is_made_where_it_costs_least(catalogs: Catalogs) -> None:
+    """The dearer seller, on which most money rests, bills a whole day; of the other's cards there are too few."""
+    of_provider = {"aws": "g6e.xlarge", "runpod": "secure-l40s"}
+    offers = tuple(o for o in catalogs.offers if of_provider.get(o.provider) == o.instance_type)
+    offers = tuple(o for o in offers if o.pricing_term == "on_demand" and o.region in ("us-east-1", "global"))
+    quotas = [{"provider": "runpod", "max_gpus": 1}]
+    elastic = {"minimum_billing_hours": {"aws": 24}}
+    prospects = prospects_of(asked(8.0, quotas=quotas, elastic=elastic), replace(catalogs, offers=offers))
+    assert {d.provider for d in prospects.bought.deployments} == {"aws", "runpod"}
+    (trial,) = [trial for trial in tried(prospects).found if trial.in_plan and trial.decides is None]
+    assert (trial.runs[0].d.provider, trial.price.hours) == ("runpod", 1.0)
+
+
+def test_what_the_plan_runs_is_named_where_the_clock_left_it_out(
+    few: Catalogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prospects = prospects_of(asked(8.0), few)
+
+    def late(*_: object) -> None:
+        raise LimitReached("time limit")
+
+    monkeypatch.setattr("optimizer.plan.experiment.trials._try", late)
+    cut = tried(prospects)
+    assert (cut.found, cut.untried) == ([], prospects.running)

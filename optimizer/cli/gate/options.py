@@ -2,25 +2,13 @@
 
 import re
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-MOST = 10**12
-"""US dollars or percent, as in guardrails: more is a slip."""
-
-
-def _amount(text: str) -> Decimal:
-    """Money or a percentage as written on the command line."""
-    try:
-        amount = Decimal(text)
-    except InvalidOperation as error:
-        raise typer.BadParameter(f"'{text}' is not a number") from error
-    if not amount.is_finite() or not 0 <= amount <= MOST:
-        raise typer.BadParameter(f"'{text}' is not a finite number of at least 0 and at most {MOST}")
-    return amount
+from optimizer.cli.options import amount
 
 
 def _web_address(text: str) -> str:
@@ -35,9 +23,9 @@ Baselines = Annotated[
     list[Path] | None,
     typer.Option("--baseline", help="A plan (JSON) to compare with, or a folder of them; repeatable."),
 ]
-MaxMonthlyUsd = Annotated[Decimal | None, typer.Option(parser=_amount, help="Budget of all together.")]
+MaxMonthlyUsd = Annotated[Decimal | None, typer.Option(parser=amount, help="Budget of all together.")]
 MaxIncrease = Annotated[
-    Decimal | None, typer.Option(parser=_amount, help="Over the baselines; not judged where there are none.")
+    Decimal | None, typer.Option(parser=amount, help="Over the baselines; not judged where there are none.")
 ]
 RulesFile = Annotated[
     Path | None, typer.Option("--rules", help="Guardrails: named rules with scope, limits, owner and override (YAML).")

@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from optimizer.base.units import HOURS_PER_MONTH, MINUTES_PER_HOUR, SECONDS_PER_HOUR
+from optimizer.inputs.catalog.kinds import OWNED
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.policy import Policy
 from optimizer.plan.benchmark.commands import WARM_UPS
@@ -33,7 +34,7 @@ def price_of(runs: Sequence[BenchmarkRun], policy: Policy, catalogs: Catalogs) -
     """Starting up, warming up and the requests, or the least time that is billed where that is more.
 
     What is committed to for months is rented on demand for the run where its seller has the same machine so; else the
-    whole commitment is the price.
+    whole commitment is the price. Hardware of one's own is paid for already.
 
     Args:
         runs: Of one deployment.
@@ -43,7 +44,9 @@ def price_of(runs: Sequence[BenchmarkRun], policy: Policy, catalogs: Catalogs) -
     d, rate_per_s = runs[0].d, sum(run.rate_per_s for run in runs)
     busy_s = max(run.duration_s for run in runs) + WARM_UPS / rate_per_s
     hours = policy.elastic.start_up_minutes / MINUTES_PER_HOUR + busy_s / SECONDS_PER_HOUR
-    usd_per_hour, term = d.price_usd_per_hour, d.pricing_term
+    instances, usd_per_hour, term = runs[0].instances, d.price_usd_per_hour, d.pricing_term
+    if term == OWNED:
+        return RunPrice(Decimal(0), hours, instances, term)
     least_hours = float(policy.elastic.billed_hours(d.provider))
     if d.commitment_months:
         on_demand = _on_demand_usd_per_hour(d, catalogs)
@@ -52,7 +55,6 @@ def price_of(runs: Sequence[BenchmarkRun], policy: Policy, catalogs: Catalogs) -
         else:
             usd_per_hour, term = on_demand, "on_demand"
     paid = max(hours, least_hours)
-    instances = runs[0].instances
     return RunPrice(cents(Decimal(repr(paid)) * instances * usd_per_hour), paid, instances, term)
 
 

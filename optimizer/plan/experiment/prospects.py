@@ -3,7 +3,7 @@
 A run has `RESULTS` results, equally likely, from the best to the worst: of five the first stands for the best fifth, so
 one in ten would be better. Were a result known, the question would be asked with it (`knowing`). Who does not know it
 runs today's plan, and where that turns out too small for the result, more of the same (`blind`). The difference is what
-the run saves in that case.
+the run saves in that case, less what the cheapest plan of today would save without any run where that is why.
 """
 
 from collections.abc import Collection, Sequence
@@ -20,14 +20,15 @@ from optimizer.performance.candidates.measuring import once_measured, partly
 from optimizer.performance.candidates.options import PoolOptions, WorkloadOptions
 from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.uncertainty.learning import margins_after_run
-from optimizer.plan.experiment.subjects import Subject, rows_of, subjects_of, subjects_used
+from optimizer.plan.experiment.subjects import Subject, rows_of, subject_of, subjects_of, subjects_used
 from optimizer.plan.question.inquiry import COMPARISON_GAP, Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed, restricted
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.outline import outlined
-from optimizer.plan.record.fields import CENT
-from optimizer.plan.record.fleet import PlannedFleet
+from optimizer.plan.record.fields import CENT, cents
+from optimizer.plan.record.fleet import Outline, PlannedFleet
 from optimizer.program.proof.state import EQUAL_COST
+from optimizer.program.simplest import Complexity
 
 RESULTS: Final = 5
 """Equally likely results of a run that are told apart, each at the middle of its share."""
@@ -44,6 +45,8 @@ class Prospect:
         knowing_usd: A month of the plan one would run; None where none keeps its promises.
         changes: Whether that is another plan than today's.
         answer: That other plan, solved.
+        without_usd: Of the difference, a month: what the cheapest plan of today saves without any run, where that other
+            plan gives up, too, what today's costs more for.
     """
 
     too_small: bool
@@ -51,13 +54,14 @@ class Prospect:
     knowing_usd: Decimal | None
     changes: bool
     answer: Answer | None
+    without_usd: Decimal = Decimal(0)
 
     @property
     def saved_usd(self) -> Decimal:
         """A month; nothing is claimed where one of the two plans is not to be had."""
         if self.blind_usd is None or self.knowing_usd is None:
             return Decimal(0)
-        return max(self.blind_usd - self.knowing_usd, Decimal(0))
+        return max(self.blind_usd - self.without_usd - self.knowing_usd, Decimal(0))
 
 
 @dataclass(frozen=True)
@@ -69,12 +73,16 @@ class Prospects:
         subjects: What a run of each of its configurations speaks for, by options.
         bought: The plan.
         running: What it runs, in the terms of `subjects`.
+        cheapest_usd: A month of today's cheapest plan; less than the plan's where that is simpler, or runs already.
+        kept: Whether the plan is what runs already, whatever else is cheaper.
     """
 
     today: Inquiry
     subjects: tuple[Categorical[Subject], ...]
     bought: PlannedFleet
     running: tuple[Subject, ...]
+    cheapest_usd: Decimal
+    kept: bool
 
     @classmethod
     def of(cls, decided: Inquiry, answer: Answer, bought: PlannedFleet) -> "Prospects":
@@ -93,7 +101,9 @@ class Prospects:
         else:
             few = narrowed(asked)
         subjects = tuple(subjects_of(choice) for choice in few.options)
-        return cls(few, subjects, bought, tuple(subjects_used(answer.inquiry.options, answer.used)))
+        running = tuple(subjects_used(answer.inquiry.options, answer.used))
+        least_usd = bought.monthly_cost_usd if answer.cheapest is None else outlined(answer.cheapest).monthly_cost_usd
+        return cls(few, subjects, bought, running, cheapest_usd=least_usd, kept=answer.kept)
 
     @property
     def worth_usd(self) -> Decimal:
@@ -130,23 +140,28 @@ class Prospects:
         unchanged = Prospect(too_small=False, blind_usd=cost_usd, knowing_usd=cost_usd, changes=False, answer=None)
         better, worse = self._moved(asked)
         blind_usd: Decimal | None = cost_usd
-        too_small = False
+        too_small, compared = False, self.today.shown
         if worse and subject in self.running:
-            of_the_same = _cost_usd(solved(*self._more_of_the_same(asked)))
+            more = solved(*self._more_of_the_same(asked))
+            of_the_same = _cost_usd(more)
             too_small = of_the_same is None or of_the_same >= cost_usd + self.worth_usd
-            blind_usd = of_the_same if too_small else cost_usd
+            if too_small:
+                blind_usd, compared = of_the_same, compared if of_the_same is None else more.complexity
         if not (better or too_small):
             return unchanged
         answer = solved(asked)
-        found_usd = _cost_usd(answer)
-        if not too_small and (found_usd is None or found_usd > cost_usd - self.worth_usd):
+        if self._is_todays(answer):
             return unchanged
-        return Prospect(too_small, blind_usd, found_usd, changes=True, answer=answer)
+        found_usd, without_usd = _cost_usd(answer), self._saved_without(answer, compared)
+        if not too_small and (found_usd is None or found_usd > cost_usd - without_usd - self.worth_usd):
+            return unchanged
+        return Prospect(too_small, blind_usd, found_usd, changes=True, answer=answer, without_usd=without_usd)
 
     def could_win(self, left_out: Collection[Subject]) -> tuple[list[Subject], Decimal]:
-        """What a plan would run were all others measured at their best, and how much less than today's plan that costs.
+        """What a plan would run were all others measured at their best, and how much less a month any plan may cost.
 
-        Where it runs none of them, or saves nothing, no single one of them does: it admits fewer plans.
+        Where it runs none of them, or saves nothing, no single one of them does: it admits fewer plans. How much less
+        comes from the bound of its cost, so where plans are only compared it may be more than the plan found saves.
 
         Args:
             left_out: Subjects that stay as they are.
@@ -158,12 +173,27 @@ class Prospects:
         others = {subject for names in self.subjects for subject in names.categories if subject not in kept}
         answer = solved(self.asked(others, BEST))
         cheapest = answer.cheapest or answer
-        least_usd = _cost_usd(cheapest)
-        below_usd = Decimal(0) if least_usd is None else self.bought.monthly_cost_usd - least_usd
-        if below_usd < self.worth_usd:
-            return [], Decimal(0)
+        least_usd, bought_usd = _cost_usd(cheapest), self.bought.monthly_cost_usd
         used = {subject for each in (answer, cheapest) for subject in subjects_used(each.inquiry.options, each.used)}
-        return sorted(others & used), below_usd
+        saves = least_usd is not None and bought_usd - least_usd >= self.worth_usd
+        winning = sorted(others & used) if saves else []
+        # what the plan found saves without any of them is no matter of theirs
+        from_usd = bought_usd if winning or least_usd is None else min(bought_usd, least_usd)
+        below_usd = cents(from_usd - Decimal(repr(answer.solution.bound_usd_per_month or 0.0)))
+        return winning, below_usd if below_usd >= self.worth_usd else Decimal(0)
+
+    def _is_todays(self, answer: Answer) -> bool:
+        """Whether a plan buys and runs what today's does, which then is not too small either."""
+        found, bought = outlined(answer), self.bought
+        return (found.purchases, found.hosted, _running(found)) == (bought.purchases, bought.hosted, _running(bought))
+
+    def _saved_without(self, answer: Answer, compared: Complexity | None) -> Decimal:
+        """What today's cheapest plan saves a month where a plan, too, has more to operate, or leaves what runs."""
+        if answer.solution.cost_usd_per_month is None or compared is None:
+            return Decimal(0)
+        more = any(own > other for own, other in zip(answer.complexity, compared, strict=True))
+        given_up = more or (self.kept and not answer.kept)
+        return self.bought.monthly_cost_usd - self.cheapest_usd if given_up else Decimal(0)
 
     def _moved(self, asked: Inquiry) -> tuple[bool, bool]:
         """Whether some configuration sustains more than today, or less; what fails a criterion sustains nothing."""
@@ -175,13 +205,20 @@ class Prospects:
         return any((after > now).any() for now, after in pairs), any((after < now).any() for now, after in pairs)
 
     def _more_of_the_same(self, asked: Inquiry) -> tuple[Inquiry, Sequence[Flags]]:
-        """The question on what the plan already runs where it already rents, in any number."""
+        """The question on what the plan already runs where it already rents, in any number, and the APIs it calls."""
+        called = {(item.provider, item.api) for item in self.bought.hosted}
+        rows = tuple(row for row in asked.catalogs.serverless if (row.provider, row.provider_model_name) in called)
+        asked = replace(asked, catalogs=replace(asked.catalogs, serverless=rows))
         own = restricted(asked, [purchase.offer for purchase in self.bought.purchases])
         return own, [rows_of(subjects_of(choice), self.running) for choice in own.options]
 
 
 def _rates(pools: Sequence[PoolOptions]) -> Floats:
     return np.stack([np.where(pool.passed, pool.rate_per_s, 0.0) for pool in pools])
+
+
+def _running(plan: Outline) -> list[tuple[Subject, str, str, int]]:
+    return sorted((subject_of(d.workload, d), d.provider, d.instance_type, d.replicas) for d in plan.deployments)
 
 
 def _cost_usd(answer: Answer) -> Decimal | None:

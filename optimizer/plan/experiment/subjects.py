@@ -23,6 +23,12 @@ class Subject(NamedTuple):
     tensor_parallel: int
     pipeline_parallel: int
 
+    @property
+    def words(self) -> str:
+        """What is measured, as runs are called."""
+        gpus = self.tensor_parallel * self.pipeline_parallel
+        return f"{self.model} {self.precision} on {gpus}×{self.gpu} with {self.engine}"
+
 
 def subject_of(workload: str, configuration: Any) -> Subject:
     """What a run of a configuration, or of a deployment of it, speaks for; all formats of 16 bits are one."""

@@ -1,11 +1,12 @@
 """Benchmark runs worth thinking of: of what the plan runs, and of what would make it cheaper if it went well."""
 
-from collections import Counter
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final
 
 from optimizer.base.clock import Limit, LimitReached
+from optimizer.inputs.catalog.kinds import OWNED
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.benchmark.runs import BenchmarkRun, runs_of
@@ -14,6 +15,7 @@ from optimizer.plan.experiment.prospects import RESULTS, Prospect, Prospects
 from optimizer.plan.experiment.subjects import Subject, subject_of
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fleet import PlannedFleet
+from optimizer.plan.record.naming import deployment_names
 
 MOST_OTHERS: Final = 24
 """Runs of what the plan does not use; the rest is bounded together."""
@@ -69,21 +71,25 @@ class Trials:
     Attributes:
         found: Of each the results.
         reached: The limit that cut it short, where one did.
+        untried: What the plan runs of which there was no time to begin with any result.
         left_usd: By how much all that was not tried, measured at its best, would lower the least cost a month; 0 where
             nothing of it can, None where there was no time to tell.
     """
 
     found: list[Trial]
     reached: Limit | None = None
+    untried: tuple[Subject, ...] = ()
     left_usd: Decimal | None = None
 
 
 def tried(prospects: Prospects) -> Trials:
     """What the plan runs, then what else a plan would run were all of it measured at its best, again and again."""
     trials, seen = Trials([]), set[Subject]()
+    trials.untried = prospects.running
     try:
-        for subject in prospects.running:
+        for number, subject in enumerate(prospects.running, start=1):
             _try(prospects, subject, trials.found)
+            trials.untried = prospects.running[number:]
         while True:
             others, below_usd = prospects.could_win(seen)
             trials.left_usd = below_usd if others else Decimal(0)
@@ -94,6 +100,8 @@ def tried(prospects: Prospects) -> Trials:
                 seen.add(subject)
     except LimitReached as reached:
         trials.reached = reached.limit
+    begun = {trial.subject for trial in trials.found}
+    trials.untried = tuple(subject for subject in trials.untried if subject not in begun)
     return trials
 
 
@@ -143,6 +151,16 @@ def _deciding(
 
 
 def _runs(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet, subject: Subject) -> tuple[BenchmarkRun, ...]:
-    """Those of the first deployment in a plan's order that is of the subject."""
-    mine = [run for run in runs_of(scenario, catalogs, fleet) if subject_of(run.d.workload, run.d) == subject]
-    return tuple(run for run in mine if run.deployment_name == mine[0].deployment_name)
+    """Those of the deployment of the subject on which they cost least, rented before owned; none where it has none."""
+    bought = dict(zip(deployment_names(fleet.deployments), fleet.deployments, strict=True))
+    by_deployment = defaultdict[str, list[BenchmarkRun]](list)
+    for run in runs_of(scenario, catalogs, fleet):
+        if subject_of(run.d.workload, run.d) == subject:
+            for name in (run.deployment_name, *run.also_for):
+                by_deployment[name].append(replace(run, d=bought[name]))
+    every = [tuple(runs) for runs in by_deployment.values()]
+    return min(every, key=lambda runs: _least_paid_first(price_of(runs, scenario.policy, catalogs)), default=())
+
+
+def _least_paid_first(price: RunPrice) -> tuple[bool, Decimal]:
+    return price.pricing_term == OWNED, price.usd
