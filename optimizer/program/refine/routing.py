@@ -125,8 +125,9 @@ class _Router:
             ),
         }
         if self.unspared is not None:
+            # half of what verification grants, so that no rounding goes beyond it
             spare = numbered("spare", self.deployments)
-            blocks["spare"] = at_most(spare, self.unspared * (1 + ROUTING_TOLERANCE), load)
+            blocks["spare"] = at_most(spare, self.unspared * (1 + ROUTING_TOLERANCE / 2), load)
         rows = stacked(blocks | {"open": self.open_rows})
         names = [*numbered("flow", len(stream)), "utilization[]"]
         columns = Columns.fractions(names, np.append(np.full(len(stream), np.inf), most))
