@@ -13,7 +13,7 @@ from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
 from optimizer.performance.candidates.measuring import partly
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.physics.setup import Configuration
-from optimizer.performance.uncertainty.evidence import not_measured
+from optimizer.performance.uncertainty.evidence import performance_of
 from optimizer.plan.benchmark.runs import BenchmarkRun, runs_of
 from optimizer.plan.grounds.benchmark import commands_of, configuration_of, limits_in_words, load_in_words
 from optimizer.plan.question.inquiry import Answer, Inquiry
@@ -109,11 +109,11 @@ def _cost_without(inquiry: Inquiry, workload: int, rows: Flags) -> float | None:
 def _performance(inquiry: Inquiry, central: Inquiry, group: Measurable, *, cost: float, in_plan: bool) -> Estimate:
     options, c = inquiry.options[group.workload], group.configuration
     rows = group.rows(options)
-    missing = not_measured(inquiry.catalogs, c)
+    performance, note = performance_of(inquiry.catalogs, c)
     return _estimate(
         "performance",
         f"{options.workload.name}: speed of {c.model} {c.precision} on {c.gpu} with {c.engine}",
-        f"estimated, nobody measured {', '.join(missing)}" if missing else "calibrated on public measurements",
+        {"estimated": f"estimated, {note}", "measured": note}.get(performance, "calibrated on public measurements"),
         cost=cost,
         better=_cost(_partly_central(inquiry, central, group.workload, rows)),
         worse=_cost_without(inquiry, group.workload, rows) if in_plan else None,

@@ -1,0 +1,268 @@
+"""What one measurement of a deployment tells of its other points, and of its neighbours.
+
+    python benchmarks/own_measurements.py    # predictions of sources that the fit had not seen (2 CPU minutes)
+
+Writes catalogs/deployment_shares.csv and prints the tables of docs/confirm.md. A share is the correlation of two errors
+that have so much in common, groups counting alike, errors beyond their 98th percentile cut to it; one that narrower
+things in common do not reach is lowered to theirs. Each source is judged by the shares that the other sources give.
+"""
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from optimizer.answers.accuracy.calibration_rows import source_of
+from optimizer.answers.catalog.overlay import catalog_csv
+from optimizer.base.arrays import Flags, Floats, Ints, Names
+from optimizer.inputs.catalog.loading import load_catalogs
+from optimizer.inputs.catalog.records import Catalogs, DeploymentShare
+from optimizer.inputs.measurements import METRICS, shipped_measurements
+from optimizer.performance.fit.coverage import HeldOutErrors, quantile
+from optimizer.performance.fit.cross_validation import held_out_errors
+from optimizer.performance.fit.fitting import problem
+from optimizer.performance.measured.rows import LOADS, text_column
+from optimizer.performance.physics.constants import Calibration
+from optimizer.performance.uncertainty.intervals import COVERAGE, bounds, half_width
+from optimizer.performance.uncertainty.likeness import LEVELS, LOAD, SPREAD, Strata, Shares, told
+
+ROOT = Path(__file__).resolve().parent.parent
+FILE = ROOT / "catalogs" / "deployment_shares.csv"
+SOURCES = 5
+"""Ways of leaving out that `held_out_errors` has; the last one leaves out sources."""
+
+CUT = 0.98
+MOST_PAIRS = 200
+"""Of one group, drawn with a fixed seed."""
+
+KNOWN = (1, 3)
+"""Points of a configuration that are given to predict its others."""
+MOST_DRAWS = 8
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Measured rows by predictions that had not seen their source, m of them.
+
+    Attributes:
+        places: Where they stand; names begin with the source, so that only one author's rows have anything in common.
+        source: Who measured.
+        errors: log measured − log predicted, (3, m), NaN where nothing was measured.
+        ends: Logarithms of the ends of the interval over the prediction, (3, 2, m).
+    """
+
+    places: Strata
+    source: Names
+    errors: Floats
+    ends: Floats
+
+
+def sampled(catalogs: Catalogs) -> Sample:
+    """Every measurement with the error of a prediction that knew nothing of its source."""
+    frame, calibration = shipped_measurements(), Calibration.of(catalogs.calibration)
+    fitted = problem(frame, catalogs)
+    shipped = np.array([calibration.entries[at].value for at in fitted.parameters.position])
+    left = held_out_errors(fitted, catalogs, np.log(shipped / fitted.parameters.start), 0)
+    rows = len(fitted.rows)
+    alone = left.take(np.arange(len(left.load)) >= (SOURCES - 1) * rows)
+    errors = -alone.errors
+    # requests that arrive by the clock are served as they arrive
+    errors[METRICS.index("throughput"), fitted.deployments.load == LOADS.index("request_rate")] = np.nan
+    source = text_column(fitted.table.frame, "source")[fitted.rows]
+    names = {name: fitted.table.names[name][fitted.rows] for name in ("engine", "gpu", "model")}
+    gpu = _joined(source, names["engine"], names["gpu"])
+    model = _joined(gpu, names["model"])
+    places = Strata(gpu, model, _joined(model, fitted.group), alone.load)
+    return Sample(places, source, errors, np.stack([_ends(calibration, alone, at) for at in range(len(METRICS))]))
+
+
+def _joined(*columns: Names) -> Names:
+    return np.array(["|".join(map(str, row)) for row in zip(*columns, strict=True)], dtype=object)
+
+
+def _ends(calibration: Calibration, left: HeldOutErrors, at: int) -> Floats:
+    missing = {kind: flags[at] for kind, flags in left.missing.items()}
+    width = half_width(calibration, METRICS[at], left.load, left.engine, missing)
+    return np.log(np.stack(bounds(calibration, METRICS[at], left.load, np.ones(len(width)), width)))
+
+
+def shares(sample: Sample, catalogs: Catalogs, without: str = "") -> list[DeploymentShare]:
+    """The rows of the catalog, from all sources but one."""
+    known = replace(sample, errors=np.where(sample.source == without, np.nan, sample.errors))
+    rows = []
+    for at, metric in enumerate(METRICS):
+        found = _correlations(known.places, known.errors[at])
+        of_metric = {(metric, alike): value for alike, (value, _) in found.items()}
+        parts = [judged(known, at, LEVELS[-1], count, dict.fromkeys(known.source, of_metric)) for count in KNOWN]
+        # every error over the end of the interval on its side, narrowed as far as the shares say
+        excess = [quantile(part.excess, part.weight, COVERAGE) for part in parts]
+        found[SPREAD] = max(1.0, *excess), found[LEVELS[-1]][1]
+        rows += [_row(catalogs, metric, alike, *each) for alike, each in found.items()]
+    return rows
+
+
+def _correlations(places: Strata, errors: Floats) -> dict[str, tuple[float, int]]:
+    """By what is alike: the correlation, and of how many groups it is."""
+    cut = np.quantile(np.abs(errors[np.isfinite(errors)]), CUT)
+    error = np.clip(errors, -cut, cut)
+    found: dict[str, tuple[float, int]] = {}
+    narrower: str | None = None
+    for level in reversed(LEVELS):
+        share, groups = _correlation(places, error, level, narrower, same_load=True)
+        # a broader level has no more in common than a narrower one
+        found[level] = min([share, *(each for each, _ in found.values())]), groups
+        narrower = level
+    other, groups = _correlation(places, error, LEVELS[-1], None, same_load=False)
+    return found | {LOAD: (min(other / found[LEVELS[-1]][0], 1.0), groups)}
+
+
+def _row(catalogs: Catalogs, metric: str, alike: str, value: float, groups: int) -> DeploymentShare:
+    return DeploymentShare.model_validate(
+        {
+            "metric": metric,
+            "alike": alike,
+            "value": round(value, 2),
+            "groups": groups,
+            "source": source_of(shipped_measurements(), catalogs),
+            "as_of": catalogs.as_of,
+            "note": "errors of sources left out of the fit (benchmarks/own_measurements.py)",
+        }
+    )
+
+
+def _correlation(
+    places: Strata, error: Floats, level: str, narrower: str | None, *, same_load: bool
+) -> tuple[float, int]:
+    """Of pairs that agree in a level and not in the next narrower one, and how many groups they are from."""
+    draw, products, squares = np.random.default_rng(0), [], []
+    for one, other in _pairs(getattr(places, level), np.isfinite(error), draw):
+        kept = (places.load[one] == places.load[other]) == same_load
+        if narrower is not None:
+            kept &= getattr(places, narrower)[one] != getattr(places, narrower)[other]
+        if kept.any():
+            products.append(np.mean(error[one[kept]] * error[other[kept]]))
+            squares.append(np.mean(error[one[kept]] ** 2 + error[other[kept]] ** 2) / 2)
+    return float(np.sum(products) / np.sum(squares)), len(products)
+
+
+def _pairs(group: Names, usable: Flags, draw: np.random.Generator) -> Iterator[tuple[Ints, Ints]]:
+    """Pairs of different rows of every group, at most so many."""
+    for name in sorted(set(group[usable])):
+        rows = np.flatnonzero((group == name) & usable)
+        one, other = (each.ravel() for each in np.meshgrid(rows, rows))
+        kept = np.flatnonzero(one != other)
+        if len(kept) > MOST_PAIRS:
+            kept = draw.choice(kept, MOST_PAIRS, replace=False)
+        yield one[kept], other[kept]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Rows predicted with some others known, n of them.
+
+    Attributes:
+        before, after: Errors without and with the others.
+        held_before, held_after: Whether the interval holds what was measured.
+        excess: The error after over what is left of the interval on its side.
+        same_load: Whether the others were under loads of that kind.
+        weight: Configurations count alike.
+    """
+
+    before: Floats
+    after: Floats
+    held_before: Flags
+    held_after: Flags
+    excess: Floats
+    same_load: Flags
+    weight: Floats
+
+
+def judged(sample: Sample, at: int, level: str, known: int, of_source: dict[str, Shares]) -> Judged:
+    """Every group of a level with some of its points known: its points in other groups of the next narrower level.
+
+    Of a configuration these are its other points.
+    """
+    error, draw = sample.errors[at], np.random.default_rng(0)
+    group = getattr(sample.places, level)
+    configuration = sample.places.configuration
+    narrower = getattr(sample.places, LEVELS[LEVELS.index(level) + 1]) if level != LEVELS[-1] else None
+    parts: list[tuple[Floats, ...]] = []
+    for name in sorted(set(group[np.isfinite(error)])):
+        rows = np.flatnonzero((group == name) & np.isfinite(error))
+        begun = len(parts)
+        for _ in range(min(MOST_DRAWS, len(rows))):
+            given = draw.permutation(rows)
+            # all that is known is of one configuration; of a broader level the others are asked about
+            given = given[configuration[given] == configuration[given[0]]][:known]
+            asked = np.setdiff1d(rows, given)
+            if narrower is not None:
+                asked = asked[narrower[asked] != narrower[given[0]]]
+            if len(given) == known and len(asked):
+                found = told(
+                    of_source[sample.source[rows[0]]],
+                    METRICS[at],
+                    error[given],
+                    sample.places.take(given),
+                    sample.places.take(asked),
+                )
+                ends = sample.ends[at][:, asked]
+                after = error[asked] - found.mean
+                parts.append(
+                    (
+                        error[asked],
+                        after,
+                        np.max(error[asked] / ends, axis=0) <= 1,
+                        np.max(after / ends, axis=0) <= found.left,
+                        np.max(after / ends, axis=0) / found.left,
+                        np.isin(sample.places.load[asked], sample.places.load[given]),
+                        np.full(len(asked), 1 / len(asked)),
+                    )
+                )
+        for part in parts[begun:]:
+            part[-1][:] /= len(parts) - begun
+    return Judged(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _told(found: Judged, rows: Flags) -> str:
+    def percent(errors: Floats, share: float) -> str:
+        return f"{100 * np.expm1(quantile(np.abs(errors[rows]), found.weight[rows], share)):.1f}"
+
+    def held(flags: Flags) -> str:
+        return f"{100 * np.average(flags[rows], weights=found.weight[rows]):.0f}"
+
+    cells = [
+        f"{percent(found.before, 0.5)} ({percent(found.before, 0.9)})",
+        f"{percent(found.after, 0.5)} ({percent(found.after, 0.9)})",
+        held(found.held_before),
+        held(found.held_after),
+    ]
+    return " | ".join(cells)
+
+
+def main() -> None:
+    """Writes the shares and prints how predictions with own measurements do."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.parse_args()
+    catalogs = load_catalogs()
+    sample = sampled(catalogs)
+    rows = sorted(shares(sample, catalogs), key=lambda row: (row.metric, row.alike))
+    FILE.write_text(catalog_csv(DeploymentShare, rows), encoding="utf-8")
+    for row in rows:
+        print(f"{row.metric} {row.alike}: {row.value} of {row.groups} groups")
+    of_source = {
+        name: {(row.metric, row.alike): row.value for row in shares(sample, catalogs, name)}
+        for name in sorted(set(sample.source))
+    }
+    print("\n| known | asked | metric | before | after | held before, % | held after, % |")
+    for level in reversed(LEVELS):
+        for known in KNOWN:
+            for at, metric in enumerate(METRICS):
+                found = judged(sample, at, level, known, of_source)
+                for what, part in (("all", np.ones_like(found.same_load)), ("same kind of load", found.same_load)):
+                    print(f"| {known} | {level}, {what} | {metric} | {_told(found, part)} |")
+
+
+if __name__ == "__main__":
+    main()
