@@ -1,16 +1,18 @@
 """What one measurement of a deployment tells of its other points, and of its neighbours.
 
-    python benchmarks/own_measurements.py    # predictions of sources that the fit had not seen (2 CPU minutes)
+    python benchmarks/own_measurements.py    # predictions of sources that the fit had not seen (a CPU minute)
 
-Writes catalogs/deployment_shares.csv and prints the tables of docs/confirm.md. A share is the correlation of two errors
+Writes catalogs/deployment_shares.csv and prints the table of docs/confirm.md. A share is the correlation of two errors
 that have so much in common, groups counting alike, errors beyond their 98th percentile cut to it; one that narrower
 things in common do not reach is lowered to theirs. Each source is judged by the shares that the other sources give.
 """
 
 import argparse
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,10 +28,11 @@ from optimizer.performance.fit.fitting import problem
 from optimizer.performance.measured.rows import LOADS, text_column
 from optimizer.performance.physics.constants import Calibration
 from optimizer.performance.uncertainty.intervals import COVERAGE, bounds, half_width
-from optimizer.performance.uncertainty.likeness import LEVELS, LOAD, SPREAD, Strata, Shares, told
+from optimizer.performance.uncertainty.likeness import LEVELS, LOAD, SPREAD, Shares, Strata, told
 
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "catalogs" / "deployment_shares.csv"
+RESULTS = ROOT / "benchmarks" / "results" / "own_measurements.json"
 SOURCES = 5
 """Ways of leaving out that `held_out_errors` has; the last one leaves out sources."""
 
@@ -40,6 +43,8 @@ MOST_PAIRS = 200
 KNOWN = (1, 3)
 """Points of a configuration that are given to predict its others."""
 MOST_DRAWS = 8
+
+SHOWN = (("configuration", 1), ("configuration", 3), ("model", 1), ("gpu", 1))
 
 
 @dataclass(frozen=True)
@@ -225,20 +230,66 @@ def judged(sample: Sample, at: int, level: str, known: int, of_source: dict[str,
     return Judged(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _told(found: Judged, rows: Flags) -> str:
-    def percent(errors: Floats, share: float) -> str:
-        return f"{100 * np.expm1(quantile(np.abs(errors[rows]), found.weight[rows], share)):.1f}"
+def _figures(found: Judged, rows: Flags) -> dict[str, float]:
+    """Errors in percent, median and 90th percentile, and the share that intervals hold, without and with the others."""
 
-    def held(flags: Flags) -> str:
-        return f"{100 * np.average(flags[rows], weights=found.weight[rows]):.0f}"
+    def percent(errors: Floats, share: float) -> float:
+        return round(100 * float(np.expm1(quantile(np.abs(errors[rows]), found.weight[rows], share))), 1)
 
-    cells = [
-        f"{percent(found.before, 0.5)} ({percent(found.before, 0.9)})",
-        f"{percent(found.after, 0.5)} ({percent(found.after, 0.9)})",
-        held(found.held_before),
-        held(found.held_after),
+    return {
+        "before_percent": percent(found.before, 0.5),
+        "before_p90_percent": percent(found.before, 0.9),
+        "after_percent": percent(found.after, 0.5),
+        "after_p90_percent": percent(found.after, 0.9),
+        "held_before_percent": round(100 * float(np.average(found.held_before[rows], weights=found.weight[rows]))),
+        "held_after_percent": round(100 * float(np.average(found.held_after[rows], weights=found.weight[rows]))),
+    }
+
+
+def results(sample: Sample, catalogs: Catalogs) -> list[dict[str, Any]]:
+    """How predictions with own measurements do, each source by the shares of the others."""
+    of_source = {
+        name: {(row.metric, row.alike): row.value for row in shares(sample, catalogs, name)}
+        for name in sorted(set(sample.source))
+    }
+    found = []
+    for level, known in SHOWN:
+        for at, metric in enumerate(METRICS):
+            one = judged(sample, at, level, known, of_source)
+            for same_load in (False, True):
+                rows = one.same_load if same_load else np.ones_like(one.same_load)
+                told_of = {"level": level, "known": known, "metric": metric, "same_load": same_load}
+                found.append(told_of | _figures(one, rows))
+    return found
+
+
+ASKED = {
+    "configuration": "its other points",
+    "model": "its model in another precision or layout",
+    "gpu": "another model on its GPU",
+}
+
+
+def table(found: list[dict[str, Any]]) -> str:
+    """The results as docs/confirm.md shows them: medians, 90th percentiles in brackets, and what intervals held."""
+    lines = [
+        "| known | asked | load | TPOT | TTFT | output tokens/s | held by 90 % intervals |",
+        "| --- | --- | --- | ---: | ---: | ---: | ---: |",
     ]
-    return " | ".join(cells)
+    cases = dict.fromkeys((row["level"], row["known"], row["same_load"]) for row in found)
+    for case in cases:
+        rows = [row for row in found if (row["level"], row["known"], row["same_load"]) == case]
+        level, known, same_load = case
+        cells = [_cell(row) for row in rows]
+        held = [f"{row['held_before_percent']} → {row['held_after_percent']}" for row in rows]
+        points, load = "1 point" if known == 1 else f"{known} points", "of the same kind" if same_load else "any"
+        lines.append(f"| {' | '.join([points, ASKED[level], load, *cells, ', '.join(held)])} |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(row: dict[str, Any]) -> str:
+    before, after = (f"{row[f'{each}_percent']} ({row[f'{each}_p90_percent']:.0f})" for each in ("before", "after"))
+    return f"{before} → {after}"
 
 
 def main() -> None:
@@ -249,19 +300,9 @@ def main() -> None:
     sample = sampled(catalogs)
     rows = sorted(shares(sample, catalogs), key=lambda row: (row.metric, row.alike))
     FILE.write_text(catalog_csv(DeploymentShare, rows), encoding="utf-8")
-    for row in rows:
-        print(f"{row.metric} {row.alike}: {row.value} of {row.groups} groups")
-    of_source = {
-        name: {(row.metric, row.alike): row.value for row in shares(sample, catalogs, name)}
-        for name in sorted(set(sample.source))
-    }
-    print("\n| known | asked | metric | before | after | held before, % | held after, % |")
-    for level in reversed(LEVELS):
-        for known in KNOWN:
-            for at, metric in enumerate(METRICS):
-                found = judged(sample, at, level, known, of_source)
-                for what, part in (("all", np.ones_like(found.same_load)), ("same kind of load", found.same_load)):
-                    print(f"| {known} | {level}, {what} | {metric} | {_told(found, part)} |")
+    found = results(sample, catalogs)
+    RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    print(table(found))
 
 
 if __name__ == "__main__":

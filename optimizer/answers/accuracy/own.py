@@ -163,13 +163,14 @@ def _asked_of(metric: str, measured: Strata) -> tuple[Strata, Names]:
 
 
 def _odd(points: OwnPoints, by_others: Sequence[Told], was: pd.DataFrame, file: str) -> Iterator[str]:
-    """Points that the others do not lead one to expect."""
+    """Of each metric the point that the others lead one to expect least, where it is outside the interval they give."""
     for metric, error, told_of in zip(METRICS, points.errors, by_others, strict=True):
         of_metric = was[was["metric"] == metric].set_index("at")["half_width"]
         width = np.log(of_metric.reindex(points.row).to_numpy())
-        # NaN where nothing was measured or nothing else was
-        off = np.abs(error - told_of.mean) > told_of.left * width
-        for at in np.flatnonzero(off):
+        # 1 at the end of the interval; 0 where nothing was measured or nothing else was
+        off = np.nan_to_num(np.abs(error - told_of.mean) / (told_of.left * width))
+        at = int(np.argmax(off))
+        if off[at] > 1:
             seen, led = (exactly(rounded(np.exp(each))) for each in (error[at], told_of.mean[at]))
             yield (
                 f"{file}:{points.line[at]}: {metric} is {seen} times the prediction where the other rows lead one to "

@@ -9,7 +9,7 @@ metric, a kind of load or `any`, and a deployment, narrowest first:
     tpot@request_rate@vllm:0.19@l4                                 its engine and GPU otherwise
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -111,33 +111,19 @@ def deployment_names(catalogs: Catalogs, fields: Mapping[str, Categorical[Any]])
     """What each row's deployment is called, from the fields of `SAME`."""
     calibration = Calibration.of(catalogs.calibration)
     kinds = Categorical.joined(*(fields[name] for name in SAME))
-    name = _naming(catalogs, calibration)
-    return Categorical(tuple(name(*kind) for kind in kinds.categories), kinds.codes)
+    era = {release: era_of(calibration, *release) for release in {kind[:2] for kind in kinds.categories}}
+    return Categorical(tuple(_name(catalogs, era[kind[:2]], kind) for kind in kinds.categories), kinds.codes)
 
 
-def _naming(catalogs: Catalogs, calibration: Calibration) -> Callable[..., DeploymentName]:
-    plain = dict.fromkeys(SIXTEEN_BIT, PLAIN_PRECISION)
-
-    def name(
-        engine: str,
-        version: str,
-        gpu: str,
-        model: str,
-        precision: str,
-        kv_precision: str,
-        tensor_parallel: float,
-        pipeline_parallel: float,
-        attention_dp: bool,
-        expert_parallel: bool,
-    ) -> DeploymentName:
-        layout = f"tp{tensor_parallel:.0f}pp{pipeline_parallel:.0f}"
-        layout += ("dp" if attention_dp else "") + ("ep" if expert_parallel else "")
-        of_gpu = group_name((era_of(calibration, engine, version), gpu))
-        of_model = group_name((of_gpu, catalogs.model(model).id))
-        parts = (of_model, plain.get(precision, precision), plain.get(kv_precision, kv_precision), layout)
-        return DeploymentName(of_gpu, of_model, group_name(parts))
-
-    return name
+def _name(catalogs: Catalogs, era: str, kind: tuple[Any, ...]) -> DeploymentName:
+    """What a deployment with these values of `SAME` is called."""
+    _, _, gpu, model, precision, kv_precision, tensor_parallel, pipeline_parallel, attention_dp, expert_parallel = kind
+    layout = f"tp{tensor_parallel:.0f}pp{pipeline_parallel:.0f}"
+    layout += ("dp" if attention_dp else "") + ("ep" if expert_parallel else "")
+    stored = (PLAIN_PRECISION if each in SIXTEEN_BIT else each for each in (precision, kv_precision))
+    of_gpu = group_name((era, gpu))
+    of_model = group_name((of_gpu, catalogs.model(model).id))
+    return DeploymentName(of_gpu, of_model, group_name((of_model, *stored, layout)))
 
 
 def without_own(calibration: Sequence[CalibrationEntry]) -> tuple[CalibrationEntry, ...]:

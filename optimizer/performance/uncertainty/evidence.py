@@ -193,7 +193,8 @@ def unmeasured(catalogs: Catalogs, configurations: Sequence[Configuration]) -> F
     kinds = Categorical.joined(*categorical(configurations, PAIRED).values())
     pairs = named_pairs(catalogs, *([kind[at] for kind in kinds.categories] for at in range(len(PAIRED))))
     never: Flags = kinds.by_row(estimated(unseen(Calibration.of(catalogs.calibration), pairs)), np.bool_)
-    return (never | ~pipeline_measured(catalogs, configurations)) & ~own_measured(catalogs, configurations)
+    # what was measured of one's own counts as measured stages, too
+    return ~pipeline_measured(catalogs, configurations) | never & ~own_measured(catalogs, configurations)
 
 
 def not_measured(catalogs: Catalogs, configuration: Configuration) -> list[str]:
