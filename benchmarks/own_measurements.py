@@ -54,12 +54,14 @@ class Sample:
     Attributes:
         places: Where they stand; names begin with the source, so that only one author's rows have anything in common.
         source: Who measured.
+        engine: Who measured with which engine.
         errors: log measured − log predicted, (3, m), NaN where nothing was measured.
         ends: Logarithms of the ends of the interval over the prediction, (3, 2, m).
     """
 
     places: Strata
     source: Names
+    engine: Names
     errors: Floats
     ends: Floats
 
@@ -77,10 +79,12 @@ def sampled(catalogs: Catalogs) -> Sample:
     errors[METRICS.index("throughput"), fitted.deployments.load == LOADS.index("request_rate")] = np.nan
     source = text_column(fitted.table.frame, "source")[fitted.rows]
     names = {name: fitted.table.names[name][fitted.rows] for name in ("engine", "gpu", "model")}
-    gpu = _joined(source, names["engine"], names["gpu"])
+    engine = _joined(source, names["engine"])
+    gpu = _joined(engine, names["gpu"])
     model = _joined(gpu, names["model"])
     places = Strata(gpu, model, _joined(model, fitted.group), alone.load)
-    return Sample(places, source, errors, np.stack([_ends(calibration, alone, at) for at in range(len(METRICS))]))
+    ends = np.stack([_ends(calibration, alone, at) for at in range(len(METRICS))])
+    return Sample(places, source, engine, errors, ends)
 
 
 def _joined(*columns: Names) -> Names:
@@ -110,17 +114,35 @@ def shares(sample: Sample, catalogs: Catalogs, without: str = "") -> list[Deploy
 
 def _correlations(places: Strata, errors: Floats) -> dict[str, tuple[float, int]]:
     """By what is alike: the correlation, and of how many groups it is."""
-    cut = np.quantile(np.abs(errors[np.isfinite(errors)]), CUT)
-    error = np.clip(errors, -cut, cut)
+    error = _cut(errors)
     found: dict[str, tuple[float, int]] = {}
-    narrower: str | None = None
+    narrower: Names | None = None
     for level in reversed(LEVELS):
-        share, groups = _correlation(places, error, level, narrower, same_load=True)
+        group = getattr(places, level)
+        share, groups = _correlation(places.load, error, group, narrower, same_load=True)
         # a broader level has no more in common than a narrower one
         found[level] = min([share, *(each for each, _ in found.values())]), groups
-        narrower = level
-    other, groups = _correlation(places, error, LEVELS[-1], None, same_load=False)
+        narrower = group
+    other, groups = _correlation(places.load, error, places.configuration, None, same_load=False)
     return found | {LOAD: (min(other / found[LEVELS[-1]][0], 1.0), groups)}
+
+
+def _cut(errors: Floats) -> Floats:
+    most = np.quantile(np.abs(errors[np.isfinite(errors)]), CUT)
+    return np.clip(errors, -most, most)
+
+
+def further(sample: Sample) -> list[dict[str, Any]]:
+    """Correlations beyond what `deployment_shares` holds: the same engine on other GPUs, and other engines."""
+    found = []
+    for at, metric in enumerate(METRICS):
+        for what, group, narrower in (
+            ("same engine, another GPU", sample.engine, sample.places.gpu),
+            ("another engine", sample.source, sample.engine),
+        ):
+            share, groups = _correlation(sample.places.load, _cut(sample.errors[at]), group, narrower, same_load=True)
+            found.append({"metric": metric, "what": what, "correlation": round(share, 2), "groups": groups})
+    return found
 
 
 def _row(catalogs: Catalogs, metric: str, alike: str, value: float, groups: int) -> DeploymentShare:
@@ -138,14 +160,14 @@ def _row(catalogs: Catalogs, metric: str, alike: str, value: float, groups: int)
 
 
 def _correlation(
-    places: Strata, error: Floats, level: str, narrower: str | None, *, same_load: bool
+    load: Names, error: Floats, group: Names, narrower: Names | None, *, same_load: bool
 ) -> tuple[float, int]:
-    """Of pairs that agree in a level and not in the next narrower one, and how many groups they are from."""
+    """Of pairs that agree in a group and not in the next narrower one, and how many groups they are from."""
     draw, products, squares = np.random.default_rng(0), [], []
-    for one, other in _pairs(getattr(places, level), np.isfinite(error), draw):
-        kept = (places.load[one] == places.load[other]) == same_load
+    for one, other in _pairs(group, np.isfinite(error), draw):
+        kept = (load[one] == load[other]) == same_load
         if narrower is not None:
-            kept &= getattr(places, narrower)[one] != getattr(places, narrower)[other]
+            kept &= narrower[one] != narrower[other]
         if kept.any():
             products.append(np.mean(error[one[kept]] * error[other[kept]]))
             squares.append(np.mean(error[one[kept]] ** 2 + error[other[kept]] ** 2) / 2)
@@ -193,7 +215,7 @@ def judged(sample: Sample, at: int, level: str, known: int, of_source: dict[str,
     group = getattr(sample.places, level)
     configuration = sample.places.configuration
     narrower = getattr(sample.places, LEVELS[LEVELS.index(level) + 1]) if level != LEVELS[-1] else None
-    parts: list[tuple[Floats, ...]] = []
+    parts: list[tuple[Any, ...]] = []
     for name in sorted(set(group[np.isfinite(error)])):
         rows = np.flatnonzero((group == name) & np.isfinite(error))
         begun = len(parts)
@@ -248,7 +270,7 @@ def _figures(found: Judged, rows: Flags) -> dict[str, float]:
 
 def results(sample: Sample, catalogs: Catalogs) -> list[dict[str, Any]]:
     """How predictions with own measurements do, each source by the shares of the others."""
-    of_source = {
+    of_source: dict[str, Shares] = {
         name: {(row.metric, row.alike): row.value for row in shares(sample, catalogs, name)}
         for name in sorted(set(sample.source))
     }
@@ -300,9 +322,11 @@ def main() -> None:
     sample = sampled(catalogs)
     rows = sorted(shares(sample, catalogs), key=lambda row: (row.metric, row.alike))
     FILE.write_text(catalog_csv(DeploymentShare, rows), encoding="utf-8")
-    found = results(sample, catalogs)
-    RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    found, beyond = results(sample, catalogs), further(sample)
+    RESULTS.write_text(json.dumps({"judged": found, "further": beyond}, indent=1) + "\n", encoding="utf-8")
     print(table(found))
+    for row in beyond:
+        print("{metric}, {what}: correlation {correlation}, {groups} groups".format(**row))
 
 
 if __name__ == "__main__":

@@ -119,7 +119,7 @@ def own_measured(catalogs: Catalogs, configurations: Sequence[Configuration]) ->
 def performance_of(catalogs: Catalogs, configuration: Configuration) -> tuple[PerformanceSource, str]:
     """What the prediction of a configuration rests on, and the same in words."""
     if own_measured(catalogs, [configuration])[0]:
-        return "measured", OWN_DEPLOYMENT
+        return "measured", OWN_DEPLOYMENT.removeprefix("measured ")
     missing = not_measured(catalogs, configuration)
     if missing:
         return "estimated", f"nobody measured {', '.join(missing)}"

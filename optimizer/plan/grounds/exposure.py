@@ -113,7 +113,9 @@ def _performance(inquiry: Inquiry, central: Inquiry, group: Measurable, *, cost:
     return _estimate(
         "performance",
         f"{options.workload.name}: speed of {c.model} {c.precision} on {c.gpu} with {c.engine}",
-        {"estimated": f"estimated, {note}", "measured": note}.get(performance, "calibrated on public measurements"),
+        {"estimated": f"estimated, {note}", "measured": f"measured {note}"}.get(
+            performance, "calibrated on public measurements"
+        ),
         cost=cost,
         better=_cost(_partly_central(inquiry, central, group.workload, rows)),
         worse=_cost_without(inquiry, group.workload, rows) if in_plan else None,

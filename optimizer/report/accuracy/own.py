@@ -10,22 +10,22 @@ NAMES = {"tpot": "TPOT", "ttft": "TTFT", "throughput": "output tokens/s"}
 """Metrics as tables call them."""
 
 MEANING = (
-    "error: median over points of what predictions are off; by the others: where each point is predicted from all "
-    "others; after: with the overlay, of the rows that it was made from",
-    "interval: nine of ten measurements are expected within the prediction times and divided by about this factor",
-    "in plans: by which predictions for plans move, at open arrivals (TPOT, TTFT) and at full load (tokens/s)",
+    "off: median over points, in percent; by others: with each point predicted from all others; after: with these rows",
+    "interval: nine of ten measurements are expected within the prediction times and divided by this factor",
+    "plans: by which predictions for plans move, under open arrivals (TPOT, TTFT) or at full load (tokens/s)",
 )
 
 
 def own_sections(found: OwnCalibration, data: str, written: str) -> tuple[Section, ...]:
     """The change by configuration, what moves along, and what the rows leave open."""
     rows = tuple(_row(item, metric) for item in found.configurations for metric in item.metrics)
-    headings = ("measured", "", ">points", ">error, %", ">by the others", ">after", ">interval", ">after", ">in plans")
-    lines = (f"{found.rows:,} rows of {data}.", *MEANING, f"written: {written}; plan with `--catalogs`")
+    headings = ("measured", "", ">points", ">off", ">by others", ">after", ">interval", ">after", ">plans")
+    rows_read = f"{found.rows:,} {'row' if found.rows == 1 else 'rows'} of {data}"
+    lines = (rows_read, *MEANING, f"written: {written}; give it with --catalogs")
     moved = Section("Your measurements", lines, Table(headings, rows))
     near = Section(
         "What moves along",
-        ("As far as the public measurements have errors in common (docs/confirm.md); other GPUs and engines do not.",),
+        ("as far as errors of public measurements are alike; what runs on other GPUs or engines does not move",),
         Table(("", *(f">{name}" for name in NAMES.values())), tuple(_near(item) for item in found.neighbours)),
     )
     told = (*(f"left out: {each}" for each in found.left_out), *found.remarks, *_few(found))
@@ -35,7 +35,7 @@ def own_sections(found: OwnCalibration, data: str, written: str) -> tuple[Sectio
 def _row(item: MovedConfiguration, metric: MovedMetric) -> tuple[str, ...]:
     others = metric.error_by_others_percent
     return (
-        f"{item.model} {item.configuration} on {item.gpu} with {item.engine}",
+        f"{item.model} {item.configuration} on {item.gpu}, {_engine(item.engine)}",
         NAMES[metric.metric],
         f"{metric.points}",
         f"{metric.error_before_percent:.1f}",
@@ -50,7 +50,13 @@ def _row(item: MovedConfiguration, metric: MovedMetric) -> tuple[str, ...]:
 def _near(item: MovedNeighbour) -> tuple[str, ...]:
     what = f"other precisions and layouts of {item.model}" if item.model else "other models"
     factors = (f"× {figure(item.factors[name])}" if name in item.factors else "" for name in NAMES)
-    return (f"{what} on {item.gpu} with {item.engine}", *factors)
+    return (f"{what} on {item.gpu}, {_engine(item.engine)}", *factors)
+
+
+def _engine(era: str) -> str:
+    """An engine with the era of its releases."""
+    engine, _, releases = era.partition(":")
+    return f"{engine} (era {releases})" if releases else engine
 
 
 def _few(found: OwnCalibration) -> Iterator[str]:
