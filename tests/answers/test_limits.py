@@ -2,13 +2,16 @@
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from ortools.math_opt.python import mathopt
 from support.command import Command
 
 from optimizer.answers.optimize import optimized
+from optimizer.base import memory
 from optimizer.base.clock import Clock
+from optimizer.base.errors import InputError
 from optimizer.base.memory import Memory, resident_bytes
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.loading import load_scenario
@@ -118,6 +121,23 @@ def test_what_a_process_holds_is_known_here() -> None:
     assert 10**7 < resident_bytes() < Memory().limit_bytes < float("inf")
     assert Memory(0.001).used_up
     assert not Memory(10**6).used_up
+
+
+def test_where_no_file_tells_what_a_process_holds_the_most_that_it_held_counts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    now = resident_bytes()
+    monkeypatch.setattr(memory, "RESIDENT", tmp_path / "none")
+    assert 0.9 * now < resident_bytes() < Memory().limit_bytes
+
+
+def test_a_limit_that_nothing_can_tell_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(memory, "RESIDENT", tmp_path / "none")
+    monkeypatch.delattr(memory, "resource")
+    assert not Memory().used_up
+    assert not Memory(float("inf")).used_up
+    with pytest.raises(InputError, match="does not tell how much memory"):
+        Memory(8.0)
 
 
 def test_without_memory_for_the_candidates_there_is_no_answer(optimizer: Command) -> None:
