@@ -15,6 +15,7 @@ from optimizer.base.errors import InputError
 from optimizer.base.memory import Memory, resident_bytes
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.loading import load_scenario
+from optimizer.plan.question import solving
 from optimizer.plan.record.report import PlanReport
 from optimizer.program.solver import solve_linear
 from optimizer.report.export import as_json
@@ -62,6 +63,16 @@ def test_the_same_work_gives_the_same_bytes(catalogs: Catalogs) -> None:
     without_time = {"solver": one.solver.model_copy(update={"wall_s": 0.0})}
     assert one.solver.reason.startswith("the work limit was reached")
     assert as_json(one.model_copy(update=without_time)) == as_json(other.model_copy(update=without_time))
+
+
+def test_an_exact_week_that_takes_long_to_set_up_is_not_begun_after_the_limit(
+    catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(solving, "exact_hours", lambda _: pytest.fail("an exact week was begun"))
+    monkeypatch.setattr(solving, "MOST_CELLS_LATE", 0)
+    report = optimized(load_scenario("office-hours"), catalogs, Clock(0.0)).report
+    assert (report.outcome, report.verification.passed) == ("feasible", True)
+    assert "the time limit was reached" in report.solver.reason
 
 
 @pytest.mark.parametrize("work", [400, 1200, 2400, 3600, 4800])
