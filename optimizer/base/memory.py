@@ -1,5 +1,6 @@
 """How much memory a command may take, and whether it has: of the machine as of the group that the process runs in."""
 
+import importlib
 import math
 import os
 import sys
@@ -8,9 +9,6 @@ from pathlib import Path
 from typing import Final
 
 from optimizer.base.errors import Finding, InputError
-
-with suppress(ImportError):  # Windows has none
-    import resource
 
 BYTES_PER_GB: Final = 10**9
 SHARE_OF_MACHINE: Final = 0.8
@@ -44,9 +42,10 @@ def resident_bytes() -> int:
     """What the process holds in memory now, or the most it has held where only that is told; 0 where neither is."""
     with suppress(OSError, ValueError, AttributeError):
         return int(RESIDENT.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    with suppress(NameError):
+    with suppress(ImportError):
+        resource = importlib.import_module("resource")  # Windows has none
         # KiB, on macOS bytes
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+        return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) * (1 if sys.platform == "darwin" else 1024)
     return 0
 
 

@@ -1,5 +1,6 @@
 """What a command says when its time or its work is up: a verified plan, its gap, and all that was left out."""
 
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -144,7 +145,7 @@ def test_where_no_file_tells_what_a_process_holds_the_most_that_it_held_counts(
 
 def test_a_limit_that_nothing_can_tell_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(memory, "RESIDENT", tmp_path / "none")
-    monkeypatch.delattr(memory, "resource")
+    monkeypatch.setitem(sys.modules, "resource", None)
     assert not Memory().used_up
     assert not Memory(float("inf")).used_up
     with pytest.raises(InputError, match="does not tell how much memory"):
