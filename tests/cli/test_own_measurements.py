@@ -13,10 +13,12 @@ from support.command import Command
 from support.load_generators import as_guidellm, as_vllm, simulated_run
 
 from optimizer import load_catalogs, load_scenario, write_overlay
+from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.candidates.predict import Mix, operate
 from optimizer.performance.measured.batch import predict_batch
-from optimizer.performance.physics.own import FACTOR
+from optimizer.performance.physics.constants import Calibration
+from optimizer.performance.physics.own import FACTOR, WIDTH, OwnRows
 from optimizer.performance.physics.setup import Configuration, gather
 from optimizer.performance.uncertainty.evidence import margins
 from optimizer.plan.benchmark.runs import runs_of
@@ -87,6 +89,7 @@ def test_a_measured_plan_comes_back_with_what_was_seen(
     assert optimizer("verify", str(again), "--catalogs", str(own)).code == 0
     assert "calibration_sha256" in optimizer("verify", str(again)).err
     ((before,), (after,)) = (json.loads(path.read_text())["deployments"] for path in (plan, again))
+    assert json.loads(again.read_text())["explanation"]["benchmark"] is None
     assert after["provenance"]["performance"] == "measured"
     assert after["provenance"]["performance_note"] == "on your own deployment"
     assert FASTER < after["tpot_ms"]["mean"] / before["tpot_ms"]["mean"] < 1
@@ -184,6 +187,14 @@ def test_measurements_replace_those_of_before(calibrate: Calibrate, tmp_path: Pa
     second = (tmp_path / "own" / "calibration.csv").read_text()
     assert "@l4" in first
     assert "@l4" not in second
+
+
+@pytest.mark.parametrize(("parameter", "value"), [(FACTOR, 0.0), (FACTOR, float("nan")), (WIDTH, 1.5), (WIDTH, 0.0)])
+def test_rows_that_no_measurement_makes_are_refused(catalogs: Catalogs, parameter: str, value: float) -> None:
+    made = catalogs.calibration[0].model_copy(update={"parameter": parameter, "group": "tpot@any@x", "value": value})
+    with pytest.raises(InputError, match="calibrate --own"):
+        OwnRows.of(Calibration.of([*catalogs.calibration, made]))
+    assert OwnRows.of(Calibration.of(catalogs.calibration)) is None
 
 
 def test_either_a_fit_or_an_update(optimizer: Command, tmp_path: Path) -> None:

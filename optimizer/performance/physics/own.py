@@ -9,11 +9,13 @@ metric, a kind of load or `any`, and a deployment, narrowest first:
     tpot@request_rate@vllm:0.19@l4                                 its engine and GPU otherwise
 """
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from optimizer.base.arrays import Flags, Floats, Names
+from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.inputs.catalog.records import CalibrationEntry, Catalogs
 from optimizer.performance.physics.categorical import Categorical
@@ -24,6 +26,9 @@ from optimizer.performance.physics.row_arrays import RowArrays
 
 FACTOR: Final = "deployment_factor"
 WIDTH: Final = "deployment_width"
+MOST: Final = {FACTOR: sys.float_info.max, WIDTH: 1.0}
+"""Value of each that no row exceeds."""
+
 ANY_LOAD: Final = "any"
 """Kinds of load that nobody measured there."""
 
@@ -63,10 +68,18 @@ class OwnRows:
 
     @classmethod
     def of(cls, calibration: Calibration) -> "OwnRows | None":
-        """None where nobody measured deployments of their own."""
-        if not any(entry.parameter == FACTOR for entry in calibration.entries):
-            return None
-        return cls(calibration.members(FACTOR), calibration.members(WIDTH))
+        """None where nobody measured deployments of their own.
+
+        Raises:
+            InputError: a factor that is not above 0, a width that is no share.
+        """
+        rows = [entry for entry in calibration.entries if entry.parameter in MOST]
+        wrong = [row for row in rows if not 0 < row.value <= MOST[row.parameter]]
+        if wrong:
+            problem, hint = "is no value of it", "make it anew with `optimizer calibrate --own`"
+            found = [(f"{row.parameter} {row.group}", f"{row.value:g} {problem}") for row in wrong]
+            raise InputError(Finding("calibration.csv", 0, name, said, hint) for name, said in found)
+        return cls(calibration.members(FACTOR), calibration.members(WIDTH)) if rows else None
 
     def measured(self, names: Categorical[DeploymentName]) -> Flags:
         """Whether what a token takes was measured of each row's very configuration, (n,)."""

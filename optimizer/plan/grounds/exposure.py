@@ -13,7 +13,7 @@ from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
 from optimizer.performance.candidates.measuring import partly
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.physics.setup import Configuration
-from optimizer.performance.uncertainty.evidence import performance_of
+from optimizer.performance.uncertainty.evidence import own_measured, performance_of
 from optimizer.plan.benchmark.runs import BenchmarkRun, runs_of
 from optimizer.plan.grounds.benchmark import commands_of, configuration_of, limits_in_words, load_in_words
 from optimizer.plan.question.inquiry import Answer, Inquiry
@@ -65,7 +65,9 @@ def exposure(answer: Answer, chosen: PlannedFleet) -> Exposure:
     }
     estimates = [*performance, *_prices(few, chosen), *_qualities(few, chosen, used)]
     worth = sorted((e for e in estimates if e.saves_usd or e.costs_usd), key=_largest_stake_first)
-    best = next((estimate for estimate in worth if estimate in performance), None)
+    # what was measured already is not measured first
+    known = [each for each, group in performance.items() if own_measured(few.catalogs, [group.configuration])[0]]
+    best = next((estimate for estimate in worth if estimate in performance and estimate not in known), None)
     benchmark = None if best is None else _benchmark(few, central, best, performance[best])
     return Exposure(estimates=worth[:MAX_ESTIMATES], benchmark=benchmark)
 
