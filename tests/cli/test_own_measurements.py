@@ -26,7 +26,12 @@ from optimizer.plan.record.report import PlanReport
 from optimizer.report.export import as_json
 
 FASTER = 0.85
-ONLY_THAT_CARD = {"gpus": {"allow": ["rtx6000ada"]}, "engines": ["vllm"], "precisions": ["fp8"]}
+ONLY_THAT_CARD = {
+    "gpus": {"allow": ["rtx6000ada"]},
+    "engines": ["vllm"],
+    "precisions": ["fp8"],
+    "providers": {"allow": ["runpod"]},
+}
 
 ROW = {
     "engine": "vllm",
@@ -129,6 +134,13 @@ def test_runs_of_one_point_that_contradict_each_other_are_refused(calibrate: Cal
     assert calibrate({}, {"tpot_ms_mean": "18"}).code == 0
 
 
+def test_a_mistaken_unit_is_refused(calibrate: Calibrate) -> None:
+    refused = calibrate({}, {"load_value": "16", "tpot_ms_mean": "0.02"})
+    assert refused.code == 2
+    assert "mine.csv:3: tpot: is 0.0" in refused.err
+    assert "latencies are in ms" in refused.err
+
+
 OVER = {"load_type": "request_rate", "load_value": "60", "request_throughput": "20", "ttft_ms_mean": "90000"}
 
 
@@ -146,6 +158,18 @@ def test_one_point_is_told_to_be_one(calibrate: Calibrate) -> None:
     said = calibrate({}, options=()).out
     assert "one point; a second, at another load, would show a slip" in said
     assert "other models on rtx6000ada" in said
+
+
+def test_a_prediction_says_that_it_rests_on_own_measurements(
+    calibrate: Calibrate, optimizer: Command, tmp_path: Path
+) -> None:
+    assert calibrate({}).code == 0
+    asked = ("--model", ROW["model"], "--gpu", ROW["gpu"], "--input-tokens", "1024", "--output-tokens", "256")
+    options = ("--concurrency", "16", "--catalogs", str(tmp_path / "own"))
+    said = {each: optimizer("predict", *asked, *options, "--precision", each).out for each in ("fp8", "bf16")}
+    assert "Measured: on your own deployment of this very configuration" in said["fp8"]
+    assert "Calibrated:" in said["bf16"]
+    assert "moved by your own measurements of this engine on this GPU" in said["bf16"]
 
 
 def test_a_point_that_the_others_do_not_lead_one_to_expect_is_named(calibrate: Calibrate) -> None:

@@ -29,6 +29,9 @@ SERVED_SHARE: Final = 0.95
 HEADING_LINES: Final = 2
 """Line of a file's first row: numbered from 1, behind the headings."""
 
+MOST_TIMES: Final = 50.0
+"""Further off than this no measurement is: a unit was mistaken, or a column."""
+
 CLOCK: Final = "request_rate"
 AS_OFFERED: Final = "what arrives by the clock is served as it arrives"
 QUEUE: Final = "more arrives than is served, so that its latencies are those of a queue that grows"
@@ -88,6 +91,7 @@ def own_points(frame: pd.DataFrame, catalogs: Catalogs, file: str) -> OwnPoints:
     places = Strata(gpu, model, configuration, load_classes(fitted, values))
     columns = same_points(fitted.table, fitted.rows, catalogs)
     point = columns.groupby(list(columns.columns), dropna=False, sort=False).ngroup().to_numpy().astype(np.intp)
+    _refuse_slips(errors, file, lines)
     _refuse_contradictions(fitted, errors, point, file, lines)
     # (run) -> the first run of its point
     first = np.unique(point, return_index=True)[1]
@@ -142,6 +146,21 @@ def _numbers(frame: pd.DataFrame, column: str) -> Floats:
     if column not in frame.columns:
         return np.full(len(frame), np.nan)
     return pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=np.float64)
+
+
+def _refuse_slips(errors: Floats, file: str, lines: Ints) -> None:
+    """Figures in other units than they are said to be in.
+
+    Raises:
+        InputError: figures that are more than so many times the prediction, or less than its part.
+    """
+    metrics, rows = np.nonzero(np.abs(errors) > np.log(MOST_TIMES))
+    if len(rows):
+        hint = "latencies are in ms, throughput in output tokens/s of the whole deployment"
+        raise InputError(
+            Finding(file, int(lines[row]), METRICS[at], f"is {np.exp(errors[at, row]):.2g} times the prediction", hint)
+            for at, row in zip(metrics, rows, strict=True)
+        )
 
 
 def _refuse_contradictions(fitted: FitProblem, errors: Floats, point: Ints, file: str, lines: Ints) -> None:

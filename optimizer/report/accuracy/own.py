@@ -35,7 +35,7 @@ def own_sections(found: OwnCalibration, data: str, written: str) -> tuple[Sectio
 def _row(item: MovedConfiguration, metric: MovedMetric) -> tuple[str, ...]:
     others = metric.error_by_others_percent
     return (
-        f"{item.model} {item.configuration} on {item.gpu}, {_engine(item.engine)}",
+        f"{_what(item)}, {_engine(item.engine)}",
         NAMES[metric.metric],
         f"{metric.points}",
         f"{metric.error_before_percent:.1f}",
@@ -45,6 +45,11 @@ def _row(item: MovedConfiguration, metric: MovedMetric) -> tuple[str, ...]:
         f"× {figure(metric.interval_after)}",
         f"× {figure(metric.plan_factor)}",
     )
+
+
+def _what(item: MovedConfiguration) -> str:
+    weights, cache, layout = item.configuration.split(" ")
+    return f"{item.model} {weights}, KV {cache}, {layout} on {item.gpu}"
 
 
 def _near(item: MovedNeighbour) -> tuple[str, ...]:
@@ -63,5 +68,4 @@ def _few(found: OwnCalibration) -> Iterator[str]:
     """Configurations of which a slip would not show."""
     for item in found.configurations:
         if max(metric.points for metric in item.metrics) == 1:
-            name = f"{item.model} {item.configuration} on {item.gpu}"
-            yield f"{name}: one point; a second, at another load, would show a slip"
+            yield f"{_what(item)}: one point; a second, at another load, would show a slip"
