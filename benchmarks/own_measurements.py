@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from own_measurements_page import table
 
 from optimizer.answers.accuracy.calibration_rows import source_of
 from optimizer.answers.catalog.overlay import catalog_csv
@@ -27,6 +28,7 @@ from optimizer.performance.fit.cross_validation import held_out_errors
 from optimizer.performance.fit.fitting import problem
 from optimizer.performance.measured.rows import LOADS, text_column
 from optimizer.performance.physics.constants import Calibration
+from optimizer.performance.uncertainty.evidence import AUTHOR
 from optimizer.performance.uncertainty.intervals import COVERAGE, bounds, half_width
 from optimizer.performance.uncertainty.likeness import LEVELS, LOAD, SPREAD, Shares, Strata, told
 
@@ -44,6 +46,7 @@ KNOWN = (1, 3)
 """Points of a configuration that are given to predict its others."""
 MOST_DRAWS = 8
 
+HELD = ("held_before_percent", "held_after_percent")
 SHOWN = (("configuration", 1), ("configuration", 3), ("model", 1), ("gpu", 1))
 
 
@@ -56,7 +59,8 @@ class Sample:
         source: Who measured.
         engine: Who measured with which engine.
         errors: log measured − log predicted, (3, m), NaN where nothing was measured.
-        ends: Logarithms of the ends of the interval over the prediction, (3, 2, m).
+        ends: Logarithms of the ends of the interval over the prediction, (3, 2, m): of somebody's deployment.
+        first: The same before anything is known; of a plan those of a deployment that runs as exported.
     """
 
     places: Strata
@@ -64,10 +68,11 @@ class Sample:
     engine: Names
     errors: Floats
     ends: Floats
+    first: Floats
 
 
-def sampled(catalogs: Catalogs) -> Sample:
-    """Every measurement with the error of a prediction that knew nothing of its source."""
+def sampled(catalogs: Catalogs) -> tuple[Sample, Sample]:
+    """Every measurement with the error of a prediction that knew nothing of its source; the same as plans take it."""
     frame, calibration = shipped_measurements(), Calibration.of(catalogs.calibration)
     fitted = problem(frame, catalogs)
     shipped = np.array([calibration.entries[at].value for at in fitted.parameters.position])
@@ -83,16 +88,19 @@ def sampled(catalogs: Catalogs) -> Sample:
     gpu = _joined(engine, names["gpu"])
     model = _joined(gpu, names["model"])
     places = Strata(gpu, model, _joined(model, fitted.group), alone.load)
-    ends = np.stack([_ends(calibration, alone, at) for at in range(len(METRICS))])
-    return Sample(places, source, engine, errors, ends)
+    ends, planned = (
+        np.stack([_ends(calibration, alone, at, without) for at in range(len(METRICS))]) for without in ("", AUTHOR)
+    )
+    one = Sample(places, source, engine, errors, ends, ends)
+    return one, replace(one, first=planned)
 
 
 def _joined(*columns: Names) -> Names:
     return np.array(["|".join(map(str, row)) for row in zip(*columns, strict=True)], dtype=object)
 
 
-def _ends(calibration: Calibration, left: HeldOutErrors, at: int) -> Floats:
-    missing = {kind: flags[at] for kind, flags in left.missing.items()}
+def _ends(calibration: Calibration, left: HeldOutErrors, at: int, without: str) -> Floats:
+    missing = {kind: flags[at] for kind, flags in left.missing.items() if kind != without}
     width = half_width(calibration, METRICS[at], left.load, left.engine, missing)
     return np.log(np.stack(bounds(calibration, METRICS[at], left.load, np.ones(len(width)), width)))
 
@@ -211,45 +219,44 @@ def judged(sample: Sample, at: int, level: str, known: int, of_source: dict[str,
 
     Of a configuration these are its other points.
     """
-    error, draw = sample.errors[at], np.random.default_rng(0)
-    group = getattr(sample.places, level)
-    configuration = sample.places.configuration
-    narrower = getattr(sample.places, LEVELS[LEVELS.index(level) + 1]) if level != LEVELS[-1] else None
-    parts: list[tuple[Any, ...]] = []
-    for name in sorted(set(group[np.isfinite(error)])):
-        rows = np.flatnonzero((group == name) & np.isfinite(error))
-        begun = len(parts)
+    error, parts = sample.errors[at], []
+    for given, asked, weight in _draws(sample.places, np.isfinite(error), level, known):
+        source, places = sample.source[given[0]], sample.places
+        found = told(of_source[source], METRICS[at], error[given], places.take(given), places.take(asked))
+        # (low, high) of the interval before and after, by asked row
+        first, widest = sample.first[at][:, asked], sample.ends[at][:, asked]
+        left = np.sign(first) * np.minimum(np.abs(first), found.left * np.abs(widest))
+        after = error[asked] - found.mean
+        parts.append(
+            (
+                error[asked],
+                after,
+                np.max(error[asked] / first, axis=0) <= 1,
+                np.max(after / left, axis=0) <= 1,
+                np.max(after / widest, axis=0) / found.left,
+                np.isin(places.load[asked], places.load[given]),
+                np.full(len(asked), weight / len(asked)),
+            )
+        )
+    return Judged(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _draws(places: Strata, usable: Flags, level: str, known: int) -> Iterator[tuple[Ints, Ints, float]]:
+    """Of every group of a level some draws of so many points of one configuration, what is asked, and its weight."""
+    draw, group = np.random.default_rng(0), getattr(places, level)
+    narrower = getattr(places, LEVELS[LEVELS.index(level) + 1]) if level != LEVELS[-1] else None
+    for name in sorted(set(group[usable])):
+        rows = np.flatnonzero((group == name) & usable)
+        found = []
         for _ in range(min(MOST_DRAWS, len(rows))):
             given = draw.permutation(rows)
-            # all that is known is of one configuration; of a broader level the others are asked about
-            given = given[configuration[given] == configuration[given[0]]][:known]
+            given = given[places.configuration[given] == places.configuration[given[0]]][:known]
             asked = np.setdiff1d(rows, given)
             if narrower is not None:
                 asked = asked[narrower[asked] != narrower[given[0]]]
             if len(given) == known and len(asked):
-                found = told(
-                    of_source[sample.source[rows[0]]],
-                    METRICS[at],
-                    error[given],
-                    sample.places.take(given),
-                    sample.places.take(asked),
-                )
-                ends = sample.ends[at][:, asked]
-                after = error[asked] - found.mean
-                parts.append(
-                    (
-                        error[asked],
-                        after,
-                        np.max(error[asked] / ends, axis=0) <= 1,
-                        np.max(after / ends, axis=0) <= found.left,
-                        np.max(after / ends, axis=0) / found.left,
-                        np.isin(sample.places.load[asked], sample.places.load[given]),
-                        np.full(len(asked), 1 / len(asked)),
-                    )
-                )
-        for part in parts[begun:]:
-            part[-1][:] /= len(parts) - begun
-    return Judged(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+                found.append((given, asked))
+        yield from ((*each, 1 / len(found)) for each in found)
 
 
 def _figures(found: Judged, rows: Flags) -> dict[str, float]:
@@ -268,12 +275,19 @@ def _figures(found: Judged, rows: Flags) -> dict[str, float]:
     }
 
 
-def results(sample: Sample, catalogs: Catalogs) -> list[dict[str, Any]]:
-    """How predictions with own measurements do, each source by the shares of the others."""
-    of_source: dict[str, Shares] = {
-        name: {(row.metric, row.alike): row.value for row in shares(sample, catalogs, name)}
-        for name in sorted(set(sample.source))
-    }
+def kept_by_plans(planned: Sample, of_source: dict[str, Shares]) -> list[dict[str, Any]]:
+    """What the intervals that plans are held to hold, of other points of what was measured."""
+    found = []
+    for known in KNOWN:
+        for at, metric in enumerate(METRICS):
+            one = judged(planned, at, LEVELS[-1], known, of_source)
+            figures = _figures(one, np.ones_like(one.same_load))
+            found.append({"metric": metric, "known": known} | {name: figures[name] for name in HELD})
+    return found
+
+
+def results(sample: Sample, of_source: dict[str, Shares]) -> list[dict[str, Any]]:
+    """How predictions with own measurements do."""
     found = []
     for level, known in SHOWN:
         for at, metric in enumerate(METRICS):
@@ -285,46 +299,29 @@ def results(sample: Sample, catalogs: Catalogs) -> list[dict[str, Any]]:
     return found
 
 
-ASKED = {
-    "configuration": "its other points",
-    "model": "its model in another precision or layout",
-    "gpu": "another model on its GPU",
-}
-
-
-def table(found: list[dict[str, Any]]) -> str:
-    """The results as docs/confirm.md shows them: medians, 90th percentiles in brackets, and what intervals held."""
-    lines = [
-        "| known | asked | load | TPOT | TTFT | output tokens/s | held by 90 % intervals |",
-        "| --- | --- | --- | ---: | ---: | ---: | ---: |",
-    ]
-    cases = dict.fromkeys((row["level"], row["known"], row["same_load"]) for row in found)
-    for case in cases:
-        rows = [row for row in found if (row["level"], row["known"], row["same_load"]) == case]
-        level, known, same_load = case
-        cells = [_cell(row) for row in rows]
-        held = [f"{row['held_before_percent']} → {row['held_after_percent']}" for row in rows]
-        points, load = "1 point" if known == 1 else f"{known} points", "of the same kind" if same_load else "any"
-        lines.append(f"| {' | '.join([points, ASKED[level], load, *cells, ', '.join(held)])} |")
-    return "\n".join(lines) + "\n"
-
-
-def _cell(row: dict[str, Any]) -> str:
-    before, after = (f"{row[f'{each}_percent']} ({row[f'{each}_p90_percent']:.0f})" for each in ("before", "after"))
-    return f"{before} → {after}"
-
-
 def main() -> None:
     """Writes the shares and prints how predictions with own measurements do."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.parse_args()
     catalogs = load_catalogs()
-    sample = sampled(catalogs)
+    sample, planned = sampled(catalogs)
     rows = sorted(shares(sample, catalogs), key=lambda row: (row.metric, row.alike))
     FILE.write_text(catalog_csv(DeploymentShare, rows), encoding="utf-8")
-    found, beyond = results(sample, catalogs), further(sample)
-    RESULTS.write_text(json.dumps({"judged": found, "further": beyond}, indent=1) + "\n", encoding="utf-8")
+    # each source is judged by the shares of the others
+    of_source: dict[str, Shares] = {
+        name: {(row.metric, row.alike): row.value for row in shares(sample, catalogs, name)}
+        for name in sorted(set(sample.source))
+    }
+    found, beyond, plans = results(sample, of_source), further(sample), kept_by_plans(planned, of_source)
+    stored = {"judged": found, "further": beyond, "plans": plans}
+    RESULTS.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
     print(table(found))
+    for row in plans:
+        print(
+            "{metric}, {known} known: plans' intervals held {held_before_percent} → {held_after_percent} %".format(
+                **row
+            )
+        )
     for row in beyond:
         print("{metric}, {what}: correlation {correlation}, {groups} groups".format(**row))
 

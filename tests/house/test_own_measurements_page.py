@@ -13,8 +13,13 @@ pytestmark = pytest.mark.skipif(not RESULTS.is_file(), reason="the results stand
 
 
 @pytest.fixture
-def found() -> Any:
-    return json.loads(RESULTS.read_text(encoding="utf-8"))["judged"]
+def stored() -> Any:
+    return json.loads(RESULTS.read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def found(stored: Any) -> Any:
+    return stored["judged"]
 
 
 @pytest.fixture
@@ -23,7 +28,7 @@ def page() -> str:
 
 
 def test_the_table_is_what_the_results_say(found: Any, page: str, script: Callable[[str], Any]) -> None:
-    assert script("own_measurements").table(found) in page
+    assert script("own_measurements_page").table(found) in page
 
 
 def test_what_was_aimed_at_is_told_with_what_was_reached(found: Any, page: str) -> None:
@@ -38,3 +43,12 @@ def test_what_was_aimed_at_is_told_with_what_was_reached(found: Any, page: str) 
             reached = after[metric, same_load]
             verdict = "reached" if reached <= most else "**missed**"
             assert f"| {metric.upper()}, loads {load} | ≤ {most} % | {reached} % | {verdict} |" in page
+
+
+def test_what_intervals_of_plans_hold_is_told(stored: Any, page: str) -> None:
+    names = {"tpot": "TPOT", "ttft": "TTFT", "throughput": "output tokens/s"}
+    for row in stored["plans"]:
+        held = row["held_after_percent"]
+        verdict = "reached" if held >= 90 else "**missed**"
+        what = f"{names[row['metric']]}, plans' intervals, {row['known']} known"
+        assert f"| {what} | 90 % held | {held} % | {verdict} |" in page

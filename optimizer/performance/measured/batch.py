@@ -24,6 +24,7 @@ from optimizer.performance.uncertainty.evidence import (
     estimated,
     host_linked,
     named_pairs,
+    narrowed,
     pipelines,
     unseen,
     with_everywhere,
@@ -108,7 +109,8 @@ def _predicted(
     per_request = {"pred_output_tok_s": output_tokens, "pred_request_throughput": np.ones(len(rows))}
     for name, metric in PREDICTIONS.items():
         width = half_width(calibration, metric, loads, table.names["engine"][rows], missing[metric], guessed)
-        width = width * own.widths(metric, loads)
+        left = own.widths(metric, loads)
+        width = width * left if foreign else narrowed(calibration, metric, width, left)
         if (TAIL, name) in calibration.position:
             width = np.hypot(width, calibration.lookup(TAIL, name))
         low, high = bounds(calibration, metric, loads, values[name], width)

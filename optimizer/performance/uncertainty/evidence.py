@@ -24,7 +24,7 @@ from optimizer.performance.physics.constants import Calibration, group_name
 from optimizer.performance.physics.own import PLANNING_LOAD, SAME, DeploymentName, OwnRows, deployment_names
 from optimizer.performance.physics.row_arrays import RowArrays
 from optimizer.performance.physics.setup import HOST_LINKS, Configuration, categorical
-from optimizer.performance.uncertainty.intervals import Column, half_width, planning_share
+from optimizer.performance.uncertainty.intervals import UNSEEN, Column, half_width, planning_share
 
 EVIDENCE: Final = "evidence"
 DECISIVE: Final = ("gpu", "precision", "engine", "model_kind", "cell")
@@ -93,13 +93,23 @@ def margins(catalogs: Catalogs, configurations: Sequence[Configuration], confide
 
     def factor(metric: str) -> Floats:
         width = half_width(calibration, metric, [PLANNING_LOAD[metric]] * len(degrees), engines, missing[metric])
-        factors = kinds.by_row(np.exp(planning_share(calibration, metric, confidence) * width))
+        share = planning_share(calibration, metric, confidence)
         if own is None:
-            return factors
+            return kinds.by_row(np.exp(share * width))
         rows, names = own
-        return np.asarray(factors ** rows.widths(metric, [PLANNING_LOAD[metric]] * len(factors), names))
+        left = rows.widths(metric, [PLANNING_LOAD[metric]] * len(names.codes), names)
+        return np.asarray(np.exp(share * narrowed(calibration, metric, kinds.by_row(width), left)))
 
     return Margins(factor("ttft"), factor("tpot"), factor("throughput"))
+
+
+def narrowed(calibration: Calibration, metric: str, width: Floats, left: Floats) -> Floats:
+    """Half-widths of a deployment that runs as exported, (n,), once own measurements leave a share of them.
+
+    What was measured had settings of its own, so the share is one of the width that knows none; no width grows.
+    """
+    author = calibration.lookup(UNSEEN, f"{metric}@{AUTHOR}")
+    return np.minimum(width, left * np.hypot(width, author))
 
 
 def _own(
