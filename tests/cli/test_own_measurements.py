@@ -104,6 +104,17 @@ def test_a_measured_plan_comes_back_with_what_was_seen(
     assert 1 < room_after < room_before
 
 
+def test_a_plan_cannot_claim_measurements_that_nobody_made(
+    optimizer: Command, planned: Callable[[str], PlanReport], tmp_path: Path
+) -> None:
+    forged = json.loads(as_json(planned("chat-8b")))
+    forged["deployments"][0]["provenance"]["performance"] = "measured"
+    (tmp_path / "forged.json").write_text(json.dumps(forged), encoding="utf-8")
+    found = optimizer("verify", str(tmp_path / "forged.json"))
+    assert found.code == 1
+    assert "the speed is calibrated" in found.out
+
+
 def test_prediction_and_plan_move_alike(calibrate: Calibrate, catalogs: Catalogs, tmp_path: Path) -> None:
     """What plans ask of a replica at a rate is what `predict` says of it there, with own measurements as without."""
     assert calibrate({"load_type": "request_rate", "load_value": "2", "ttft_ms_mean": "150"}).code == 0
