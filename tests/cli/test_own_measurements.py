@@ -62,6 +62,7 @@ def calibrate(optimizer: Command, tmp_path: Path) -> Calibrate:
     return calibrated
 
 
+@pytest.mark.slow("plans the same question again, on what was measured")
 def test_a_measured_plan_comes_back_with_what_was_seen(
     optimizer: Command, planned: Callable[[str], PlanReport], catalogs: Catalogs, tmp_path: Path
 ) -> None:
