@@ -9,7 +9,7 @@ import pandas as pd
 
 from optimizer.base.arrays import Flags, Floats, Ints, Names
 from optimizer.base.errors import Finding, InputError
-from optimizer.base.figures import exactly
+from optimizer.base.figures import exactly, figure
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.measurements import METRICS, deployments_of, observed
 from optimizer.performance.fit.cross_validation import load_classes
@@ -158,7 +158,13 @@ def _refuse_slips(errors: Floats, file: str, lines: Ints) -> None:
     if len(rows):
         hint = "latencies are in ms, throughput in output tokens/s of the whole deployment"
         raise InputError(
-            Finding(file, int(lines[row]), METRICS[at], f"is {np.exp(errors[at, row]):.2g} times the prediction", hint)
+            Finding(
+                file,
+                int(lines[row]),
+                METRICS[at],
+                f"is {figure(float(np.exp(errors[at, row])))} times the prediction",
+                hint,
+            )
             for at, row in zip(metrics, rows, strict=True)
         )
 

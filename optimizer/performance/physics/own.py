@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from optimizer.base.arrays import Flags, Floats, Names
 from optimizer.base.errors import Finding, InputError
+from optimizer.base.figures import figure
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.inputs.catalog.records import CalibrationEntry, Catalogs
 from optimizer.performance.physics.categorical import Categorical
@@ -77,7 +78,7 @@ class OwnRows:
         wrong = [row for row in rows if not 0 < row.value <= MOST[row.parameter]]
         if wrong:
             problem, hint = "is no value of it", "make it anew with `optimizer calibrate --own`"
-            found = [(f"{row.parameter} {row.group}", f"{row.value:g} {problem}") for row in wrong]
+            found = [(f"{row.parameter} {row.group}", f"{figure(row.value)} {problem}") for row in wrong]
             raise InputError(Finding("calibration.csv", 0, name, said, hint) for name, said in found)
         return cls(calibration.members(FACTOR), calibration.members(WIDTH)) if rows else None
 
