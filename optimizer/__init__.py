@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from optimizer.answers.accuracy.validate import Validation, validate
     from optimizer.answers.benchmark import BenchmarkPlan, benchmark
     from optimizer.answers.catalog.diff import CatalogDiff, catalog_diff
-    from optimizer.answers.catalog.importing import ImportedPrices, PriceListTerms, import_prices
+    from optimizer.answers.catalog.imported import ImportedPrices, PriceListTerms
+    from optimizer.answers.catalog.importing import import_prices
     from optimizer.answers.catalog.models import AddedModel, add_model
     from optimizer.answers.catalog.overlay import write_overlay
     from optimizer.answers.catalog.snapshot import Snapshot, snapshot, snapshot_named

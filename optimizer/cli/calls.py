@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from optimizer.answers.accuracy.validate import judged as judged
     from optimizer.answers.benchmark import benchmark as benchmark
     from optimizer.answers.catalog.diff import catalog_diff as catalog_diff
-    from optimizer.answers.catalog.importing import PriceListTerms as PriceListTerms
+    from optimizer.answers.catalog.imported import PriceListTerms as PriceListTerms
+    from optimizer.answers.catalog.imported import refuse_nothing as refuse_nothing
     from optimizer.answers.catalog.importing import import_prices as import_prices
-    from optimizer.answers.catalog.importing import refuse_nothing as refuse_nothing
     from optimizer.answers.catalog.models import add_model as add_model
     from optimizer.answers.catalog.overlay import write_overlay as write_overlay
     from optimizer.answers.catalog.snapshot import SHIPPED_NAME as SHIPPED_NAME

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final
 
-from optimizer.answers.catalog.importing import ImportedPrices, LeftOutPrices
+from optimizer.answers.catalog.imported import ImportedPrices, LeftOutPrices
 from optimizer.answers.catalog.update import CatalogUpdate
 from optimizer.report.catalog.diff import diff_content, diff_sections
 from optimizer.report.layout.amounts import plural
@@ -32,6 +32,7 @@ def import_sections(imported: ImportedPrices, file: str, written: Sequence[str])
         f"{offers:,} {plural('offer', offers)} imported",
         (
             f"{counts}: {imported.merged:,} of several zones or hosts joined, {left_out}",
+            *(f"{prices:,} {plural('price', prices)}: {remark}" for remark, prices in imported.remarks),
             hint if unknown else "",
             f"written: {', '.join(written)}" if written else "",
         ),
@@ -59,6 +60,7 @@ def import_content(imported: ImportedPrices, file: str, written: Sequence[str]) 
         "offers": len(imported.offers),
         "merged": imported.merged,
         "sellers": [row.provider for row in imported.sellers],
+        "remarks": [{"remark": remark, "prices": prices} for remark, prices in imported.remarks],
         "left_out": [asdict(item) for item in imported.left_out],
         "written": list(written),
     }
