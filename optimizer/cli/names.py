@@ -59,5 +59,5 @@ LISTINGS: Final = (
     "sources",
 )
 LOAD_GENERATORS: Final = ("vllm", "guidellm", "aiperf", "sglang")
-FORMATS: Final = ("skypilot", "gpuhunt", "plain")
+FORMATS: Final = ("skypilot", "gpuhunt", "plain", "litellm", "genai-prices")
 MOST_SHOWN: Final = 15

@@ -135,9 +135,12 @@ def test_every_alias_leads_to_a_gpu_or_a_provider_of_the_catalog(catalogs: Catal
     for alias in catalogs.offer_aliases:
         if alias.subject == "gpu":
             assert alias.id in catalogs.gpus
-        else:
+        elif alias.subject == "provider":
             assert names.provider(alias.name) == alias.id
             assert alias.id in names.provider_kinds
+        else:
+            hosts = {row.provider for row in catalogs.serverless}
+            assert (alias.id in hosts) if alias.subject == "host" else not alias.id
 
 
 def test_the_written_folder_is_an_overlay(optimizer: Command, tmp_path: Path) -> None:

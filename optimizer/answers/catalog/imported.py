@@ -66,6 +66,11 @@ class LeftOutPrices:
     first_line: int
     hint: str = ""
 
+    @property
+    def place(self) -> str:
+        """The first line, where there are lines."""
+        return str(self.first_line or "")
+
 
 @dataclass(frozen=True)
 class ImportedPrices:
@@ -104,7 +109,7 @@ class ImportedPrices:
         return {name: rows for name, rows in tables.items() if rows}
 
 
-class Refused(Exception):
+class PriceRefused(Exception):
     """One listed price that cannot be taken in."""
 
     def __init__(self, reason: str, about: str, hint: str = "") -> None:

@@ -8,11 +8,12 @@ from typing import Final
 
 from pydantic import ValidationError
 
+from optimizer.answers.catalog.api_prices import import_api_prices
 from optimizer.answers.catalog.imported import (
     NOTHING_MORE,
     ImportedPrices,
     PriceListTerms,
-    Refused,
+    PriceRefused,
     left_out_prices,
     new_sources,
     newer_day,
@@ -24,6 +25,7 @@ from optimizer.inputs.catalog.kinds import ProviderKind
 from optimizer.inputs.catalog.quantities import LEAST_USD_PER_HOUR, MOST_GPUS, MOST_USD_PER_HOUR
 from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.inputs.catalog.terms import Seller
+from optimizer.inputs.importing.api_prices import API_FORMATS
 from optimizer.inputs.importing.names import Names, folded, names_of
 from optimizer.inputs.importing.price_lists import Listed, read_price_list
 
@@ -37,17 +39,19 @@ def import_prices(
     """Reads a price list and says of every price what became of it.
 
     Args:
-        path: A SkyPilot vms.csv, a gpuhunt CSV, or a CSV with our own columns.
+        path: A SkyPilot vms.csv, a gpuhunt CSV, a CSV with our own columns; or a JSON list of hosted APIs.
         catalogs: What is known.
         terms: What the list does not say of itself.
-        format_name: What to read the file as; else told by the headings.
+        format_name: What to read the file as; else told by the headings, or by the content.
 
     Returns:
-        The offers, the sources that are new with them, and what was left out and why.
+        The offers or prices of APIs, the sources that are new with them, and what was left out and why.
 
     Raises:
         InputError: the file is no price list; or source, day, provider are neither in the file nor in `terms`.
     """
+    if format_name in API_FORMATS or (format_name is None and path.suffix.casefold() == ".json"):
+        return import_api_prices(path, catalogs, terms, format_name)
     chosen, listed = read_price_list(path, format_name)
     _check_terms(path, listed, terms, catalogs)
     names = names_of(catalogs)
@@ -59,7 +63,7 @@ def import_prices(
             offer = _offer(price, names, terms)
             _check_names(offer, known)
             offers.append(offer)
-        except Refused as problem:
+        except PriceRefused as problem:
             refused[problem.reason].append(price.line)
     kept = _joined(offers)
     return ImportedPrices(
@@ -95,7 +99,7 @@ def _check_terms(path: Path, listed: Iterable[Listed], terms: PriceListTerms, ca
 def _offer(price: Listed, names: Names, terms: PriceListTerms) -> Offer:
     """One price with everything that an offer needs."""
     if not price.gpu_name:
-        raise Refused("no GPU", "")
+        raise PriceRefused("no GPU", "")
     provider = names.provider(price.cells.get("provider", terms.provider))
     instance_type = price.cells.get("instance_type") or price.gpu_name
     gpu = _gpu(price, names, terms, provider, instance_type)
@@ -119,7 +123,7 @@ def _offer(price: Listed, names: Names, terms: PriceListTerms) -> Offer:
     except ValidationError as error:
         first = error.errors()[0]
         about = ".".join(str(step) for step in first["loc"])
-        raise Refused(f"{about} cannot be read", str(first["input"])[:60]) from error
+        raise PriceRefused(f"{about} cannot be read", str(first["input"])[:60]) from error
 
 
 def _gpu(price: Listed, names: Names, terms: PriceListTerms, provider: str, instance_type: str) -> str:
@@ -138,17 +142,17 @@ def _gpu(price: Listed, names: Names, terms: PriceListTerms, provider: str, inst
     memory = f" {figure(price.gpu_memory_gb, 4)} GB" if price.gpu_memory_gb is not None else ""
     about = f"{price.gpu_name}{memory}"
     if not found:
-        raise Refused("GPU not in the catalog", about, f"--gpu {price.gpu_name}=ID where ID is one of ours")
-    raise Refused(f"GPU may be {' or '.join(found)}", about, f"--gpu {price.gpu_name}=ID with one of these")
+        raise PriceRefused("GPU not in the catalog", about, f"--gpu {price.gpu_name}=ID where ID is one of ours")
+    raise PriceRefused(f"GPU may be {' or '.join(found)}", about, f"--gpu {price.gpu_name}=ID with one of these")
 
 
 def _whole_count(price: Listed) -> int:
     text = price.cells.get("gpu_count", "")
     count = _number(text, "number of GPUs cannot be read")
     if count.is_finite() and count > MOST_GPUS:
-        raise Refused(f"more than {MOST_GPUS:,} GPUs in an instance", text)
+        raise PriceRefused(f"more than {MOST_GPUS:,} GPUs in an instance", text)
     if not count.is_finite() or count < 1 or count % 1:
-        raise Refused("not a whole number of GPUs", text)
+        raise PriceRefused("not a whole number of GPUs", text)
     return int(count)
 
 
@@ -156,12 +160,12 @@ def _check_price(price: Listed) -> None:
     """No price, zero, a negative number and NaN are told apart; none of them becomes an offer."""
     text = price.cells.get("price_usd_per_hour", "")
     if not text:
-        raise Refused("no price", price.cells.get("pricing_term", ""))
+        raise PriceRefused("no price", price.cells.get("pricing_term", ""))
     amount = _number(text, "price cannot be read")
     if not amount.is_finite() or amount <= 0:
-        raise Refused("price is not above zero", text)
+        raise PriceRefused("price is not above zero", text)
     if not LEAST_USD_PER_HOUR <= amount <= MOST_USD_PER_HOUR:
-        raise Refused(f"price is not from {LEAST_USD_PER_HOUR} to {MOST_USD_PER_HOUR:,} USD an hour", text)
+        raise PriceRefused(f"price is not from {LEAST_USD_PER_HOUR} to {MOST_USD_PER_HOUR:,} USD an hour", text)
 
 
 def _names(offer: Offer) -> tuple[str, ...]:
@@ -173,20 +177,20 @@ def _check_names(offer: Offer, known: dict[str, str]) -> None:
     """A name that deceives the eye is refused: whoever reads the plan could not tell what it buys."""
     for name in (offer.provider, offer.region, offer.instance_type):
         if problem := unseen(name):
-            raise Refused(f"its name {problem}", name)
+            raise PriceRefused(f"its name {problem}", name)
         if scripts := mixed_scripts(name):
-            raise Refused(f"its name mixes {scripts} letters, which look alike", name)
+            raise PriceRefused(f"its name mixes {scripts} letters, which look alike", name)
     for name in _names(offer):
         first = known.setdefault(look(name), name)
         if first != name:
-            raise Refused(f"its name looks like {first}", name, "write one name one way, or call them apart")
+            raise PriceRefused(f"its name looks like {first}", name, "write one name one way, or call them apart")
 
 
 def _number(text: str, problem: str) -> Decimal:
     try:
         return Decimal(text)
     except InvalidOperation as error:
-        raise Refused(problem, text) from error
+        raise PriceRefused(problem, text) from error
 
 
 def _kind(provider: str, names: Names, terms: PriceListTerms) -> ProviderKind | str:
@@ -196,7 +200,7 @@ def _kind(provider: str, names: Names, terms: PriceListTerms) -> ProviderKind | 
     if len(kinds) == 1:
         return kinds[0]
     reason = f"provider may be {' or '.join(kinds)}" if kinds else "provider not in the catalog"
-    raise Refused(reason, provider, "say --provider-kind hyperscaler, neocloud, marketplace or platform")
+    raise PriceRefused(reason, provider, "say --provider-kind hyperscaler, neocloud, marketplace or platform")
 
 
 def _joined(offers: Iterable[Offer]) -> tuple[Offer, ...]:
