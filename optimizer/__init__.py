@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from optimizer.report.catalog.catalog import catalog_rows
     from optimizer.report.catalog.entry import CatalogEntry, catalog_entries
     from optimizer.report.export import as_json, schema
+    from optimizer.report.focus import focus_csv
     from optimizer.report.plan.page import page_html
 else:
     __getattr__ = on_first_use(__name__)
@@ -136,6 +137,7 @@ __all__ = [
     "compare",
     "experiment",
     "export_plan",
+    "focus_csv",
     "frontier",
     "gate",
     "import_measurements",

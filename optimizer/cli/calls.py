@@ -130,6 +130,8 @@ if TYPE_CHECKING:
     from optimizer.report.export import as_json as as_json
     from optimizer.report.export import rendered as rendered
     from optimizer.report.export import schema as schema
+    from optimizer.report.focus import FOCUS_FILE as FOCUS_FILE
+    from optimizer.report.focus import focus_csv as focus_csv
     from optimizer.report.gate.comment import gate_comment as gate_comment
     from optimizer.report.gate.gate import gate_answer as gate_answer
     from optimizer.report.gate.history import appended as appended

@@ -17,6 +17,7 @@ TARGETS: Final = (
     "dynamo",
     "terraform",
     "compose",
+    "focus",
 )
 DIMENSIONS: Final = ("metric", "gpu", "engine", "model_kind", "precision", "parallelism", "load", "source")
 DEFAULT_BY: Final = ("metric", "engine+load", "gpu", "model_kind", "precision", "parallelism", "source")
