@@ -101,6 +101,9 @@ class BreakEven(Strict):
     """Cheaper with more."""
     requests_per_month: Figure
     monthly_cost_usd: Usd
+    solved_again_at: list[Figure] = Field(default_factory=list)
+    """Requests a month just below and just above, at which both ways were solved again to a proof and stand in this
+    order; empty where their costs are too near one another for it, or a limit was reached before."""
     text: str
 
 
