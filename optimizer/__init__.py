@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from optimizer.answers.lifecycle.types import LifecycleReport
     from optimizer.answers.optimize import optimize
     from optimizer.answers.page import Page, page
+    from optimizer.answers.replan import ReplanReport, replan
     from optimizer.answers.simulate import arrivals_of, simulate
     from optimizer.answers.sweep.reading import load_sweep
     from optimizer.answers.sweep.sweep import sweep
@@ -107,6 +108,7 @@ __all__ = [
     "Prediction",
     "PriceListTerms",
     "Progress",
+    "ReplanReport",
     "Scenario",
     "ScenarioDraft",
     "ScenarioFile",
@@ -155,6 +157,7 @@ __all__ = [
     "predict",
     "predict_setting",
     "read_baselines",
+    "replan",
     "scenario_text",
     "schema",
     "simulate",

@@ -58,6 +58,8 @@ if TYPE_CHECKING:
     from optimizer.answers.optimize import optimize as optimize
     from optimizer.answers.page import PAGE_PHASES as PAGE_PHASES
     from optimizer.answers.page import page as page
+    from optimizer.answers.replan import ReplanReport as ReplanReport
+    from optimizer.answers.replan import replan as replan
     from optimizer.answers.simulate import arrivals_of as arrivals_of
     from optimizer.answers.simulate import is_plan as is_plan
     from optimizer.answers.simulate import planned as planned
@@ -147,6 +149,7 @@ if TYPE_CHECKING:
     from optimizer.report.plan.page import page_html as page_html
     from optimizer.report.plan.sections import plan_answer as plan_answer
     from optimizer.report.plan.why_not import why_not_answer as why_not_answer
+    from optimizer.report.replan import replan_answer as replan_answer
     from optimizer.report.simulation import simulation_answer as simulation_answer
     from optimizer.report.sweep import sweep_answer as sweep_answer
     from optimizer.report.verify import verification_answer as verification_answer

@@ -30,6 +30,7 @@ SCHEMAS: Final = (
     "gate",
     "lifecycle",
     "plan",
+    "replan",
     "scenario",
     "simulate",
     "sweep",
