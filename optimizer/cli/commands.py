@@ -51,7 +51,7 @@ COMMANDS: Final = {
     "report": "The plan and its explanation as one self-contained page, charts included; tens of seconds.",
     "verify": "Whether every promise and figure of a plan file holds, computed again; exit code 1 if not.",
     "simulate": "A plan's percentiles when requests really arrive, one by one; exit code 1 when a promise breaks.",
-    "export": "Files that deploy a plan, or its bill: a folder a deployment, a README with the order in which to run what.",
+    "export": "Files that deploy a plan, or its bill: a folder a deployment, and a README with the order of steps.",
     "experiment": "Which benchmark run to buy first: what its results are expected to save, less its price.",
     "benchmark": "The runs that can falsify a plan's promises, as scripts of a load generator, dearest doubts first.",
     "check": "Whether benchmarks keep a plan's promises: exit code 0 kept, 1 broken, 4 undecided, 2 another run.",

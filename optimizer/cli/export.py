@@ -34,7 +34,7 @@ def export(
     output_format: FormatOption = Format.TEXT,
     catalogs: CatalogsOption = None,
 ) -> None:
-    """Files that deploy a plan, or its bill: a folder a deployment, a README with the order in which to run what."""
+    """Files that deploy a plan, or its bill: a folder a deployment, and a README with the order of steps."""
     calls.check_folder(output, COMMAND)
     targets = [name for each in (*to, *(further or ())) for name in each.replace(",", " ").split()]
     named = calls.load_catalogs(catalogs), weights or (), month.date() if month else None
