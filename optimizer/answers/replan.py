@@ -137,17 +137,18 @@ def _replanned(
 ) -> Replanned:
     """One scenario: what runs kept as it is, then what is best against it."""
     inquiry = Inquiry.of(file.scenario, catalogs, clock.share(1 / 2))
-    if baseline is None:
-        after, known = _best(replace(inquiry, clock=clock))
-        return _told(_Choice(file, None, None, after, known=known), catalogs, months)
-    stays, decided = _best(inquiry.unchanged_from(baseline.running))
-    # a plan counts what changing costs in its month, so its part of the months is told to it
     asked = file.scenario.policy.migration or Migration(in_force=())
-    moving = {"usd_per_change": asked.usd_per_change / months, "in_force": baseline.running, "from_plan": None}
+    running = asked.in_force if baseline is None else baseline.running
+    if not (running or (baseline and baseline.plan.hosted)):
+        after, known = _best(replace(inquiry.under_policy(migration=None), clock=clock))
+        return _told(_Choice(file, baseline, None, None, after, known=known), catalogs, months)
+    stays, decided = _best(inquiry.unchanged_from(running or ()))
+    # a plan counts what changing costs in its month, so its part of the months is told to it
+    moving = {"usd_per_change": asked.usd_per_change / months, "in_force": running, "from_plan": None}
     moved = replace(inquiry, clock=clock).under_policy(migration=asked.model_copy(update=moving))
     after, known = _best(moved)
     kept_usd = stays.monthly_cost_usd if stays else None
-    return _told(_Choice(file, baseline, kept_usd, after, known=decided and known), catalogs, months)
+    return _told(_Choice(file, baseline, running or (), kept_usd, after, known=decided and known), catalogs, months)
 
 
 def _best(inquiry: Inquiry) -> tuple[GatePlan | None, bool]:
@@ -163,13 +164,15 @@ class _Choice:
     """What there is to choose from for a scenario.
 
     Attributes:
-        stay_usd: A month of what runs; None where it cannot stay, or nothing runs.
+        running: By the plan of yesterday, else as the scenario says; None where nothing runs.
+        stay_usd: A month of it; None where it cannot stay.
         after: The best plan against it, its month with a part of what changing costs.
         known: Whether both are certain.
     """
 
     file: ScenarioFile
     baseline: Baseline | None
+    running: Sequence[InForce] | None
     stay_usd: Decimal | None
     after: GatePlan | None
     known: bool
@@ -177,9 +180,9 @@ class _Choice:
     @property
     def changed(self) -> int:
         """Replicas started and stopped."""
-        if self.baseline is None or self.after is None:
+        if self.running is None or self.after is None:
             return 0
-        now, was = _counted(Baseline("", self.after).running), _counted(self.baseline.running)
+        now, was = _counted(Baseline("", self.after).running), _counted(self.running)
         return sum(((now - was) + (was - now)).values())
 
     @property
@@ -189,7 +192,7 @@ class _Choice:
             return "undecided"
         if self.after is None:
             return "no_plan"
-        if self.baseline is None or not self.baseline.plan.monthly_cost_usd:
+        if self.running is None:
             return "new"
         if self.stay_usd is None:
             return "must_move"
@@ -214,7 +217,7 @@ def _told(choice: _Choice, catalogs: Catalogs, months: int) -> Replanned:
         file=file.document.file,
         baseline=baseline.named if baseline else None,
         advice=advice,
-        before_usd=baseline.usd if baseline else None,
+        before_usd=baseline.plan.monthly_cost_usd if baseline else None,
         stay_usd=choice.stay_usd,
         after_usd=month,
         saves_usd_per_month=saves,

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from optimizer.answers.replan import Replanned, ReplanReport, replan
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.loading import ScenarioFile, load_scenario_file
+from optimizer.inputs.scenario.policy import Migration
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.export import as_json
 from optimizer.report.replan import replan_answer
@@ -86,6 +88,20 @@ def test_new_removed_and_impossible_scenarios_are_told(tmp_path: Path, catalogs:
     assert [each.advice for each in report.scenarios] == ["new", "no_plan"]
     assert [(each.scenario, each.before_usd) for each in report.removed] == [("support", Decimal("292.00"))]
     assert report.summary == "2 scenarios: 1 new, 1 without a plan, 1 removed."
+
+
+def test_what_a_scenario_says_runs_stands_in_for_a_plan_of_yesterday(
+    tmp_path: Path, catalogs: Catalogs, before: Baseline
+) -> None:
+    file = scenario(tmp_path)
+    migration = Migration(in_force=before.running, usd_per_change=10)
+    policy = file.scenario.policy.model_copy(update={"migration": migration})
+    own = replace(file, scenario=file.scenario.model_copy(update={"policy": policy}))
+    found = only(replan([own], world(catalogs, l4="0.80", l40s="0.50"), []))
+    assert (found.advice, found.baseline, found.stay_usd, found.one_time_usd) == (
+        *("move", None, Decimal("584.00")),
+        Decimal(20),
+    )
 
 
 def test_a_plan_that_does_not_say_what_runs_is_refused(tmp_path: Path, catalogs: Catalogs, before: Baseline) -> None:
