@@ -1,6 +1,5 @@
 """Yesterday's plans against today: what stays, what moves and pays back, what must move, what is new or gone."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
@@ -13,6 +12,7 @@ from support.gate_cases import baseline, scenario, world
 from optimizer.answers.gate.baseline import Baseline
 from optimizer.answers.replan import Replanned, ReplanReport, replan
 from optimizer.base.errors import InputError
+from optimizer.cli.replan import exit_code
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.loading import ScenarioFile, load_scenario_file
 from optimizer.inputs.scenario.policy import Migration
@@ -63,11 +63,15 @@ def test_a_move_is_worth_it_where_it_pays_back_within_the_months(
     assert (free.saves_usd_per_month, free.one_time_usd, free.replicas_changed) == (Decimal("219.00"), Decimal(0), 2)
     dear = costing(tmp_path, 150)
     assert only(replan([dear], today, [before])).advice == "stay"
-    worth = only(replan([dear], today, [before], months=2))
+    report = replan([dear], today, [before], months=2)
+    worth = only(report)
     assert (worth.advice, worth.after_usd, worth.one_time_usd) == ("move", Decimal("365.00"), Decimal("300.00"))
     assert worth.pays_back_months == pytest.approx(300 / 219)
     assert worth.text.startswith("move: $365.00 instead of $584.00 a month; 2 replicas to start or stop, $300.00 once")
     assert {change.sign for change in worth.deployments} == {"+", "-"}
+    table, moved = replan_answer(report).sections
+    assert table.table.rows == (("support", "move", "$292.00", "$584.00", "$365.00", "$219.00", "$300.00"),)
+    assert moved.lines[0] == worth.text
 
 
 def test_what_cannot_be_bought_any_more_must_move(tmp_path: Path, catalogs: Catalogs, before: Baseline) -> None:
@@ -111,21 +115,21 @@ def test_a_plan_that_does_not_say_what_runs_is_refused(tmp_path: Path, catalogs:
         replan([scenario(tmp_path)], world(catalogs, l4="0.40"), [old])
 
 
-def test_the_page_tells_what_to_do_and_the_json_holds_it(tmp_path: Path, catalogs: Catalogs, before: Baseline) -> None:
-    report = replan([scenario(tmp_path)], world(catalogs, l4="0.80", l40s="0.50"), [before])
-    (table, moved) = replan_answer(report).sections
-    assert table.table.rows == (("support", "move", "$292.00", "$584.00", "$365.00", "$219.00", ""),)
-    assert moved.lines[0].startswith("move: $365.00")
-    assert ReplanReport.model_validate(json.loads(as_json(report))).summary == report.summary
+def test_the_exit_code_is_the_gravest_of_what_there_is(tmp_path: Path, catalogs: Catalogs, before: Baseline) -> None:
+    report = replan([scenario(tmp_path)], world(catalogs, l4="0.40", l40s="1.50"), [before])
+    assert exit_code(report) == 0
+    for advice, code in (("move", 1), ("new", 1), ("must_move", 1), ("undecided", 4), ("no_plan", 3)):
+        found = only(report).model_copy(update={"advice": advice})
+        assert exit_code(report.model_copy(update={"scenarios": [*report.scenarios, found]})) == code
 
 
-def test_the_exit_code_says_whether_there_is_something_to_do(
+@pytest.mark.slow("plans a shipped scenario twice more")
+def test_the_command_writes_one_page_and_removed_scenarios_are_something_to_do(
     planned: Callable[[str], PlanReport], optimizer: Command, tmp_path: Path
 ) -> None:
+    """`ci-gate` stays, and the plan of `chat-8b` has no scenario any more."""
     for name in ("ci-gate", "chat-8b"):
         (tmp_path / f"{name}.json").write_text(as_json(planned(name)), encoding="utf-8")
-    same = optimizer("replan", "ci-gate", "--baseline", str(tmp_path / "ci-gate.json"))
-    assert (same.code, same.out.splitlines()[0]) == (0, "1 scenario: 1 to leave as they are.")
-    other = optimizer("replan", "ci-gate", "--baseline", str(tmp_path), "--format", "json")
-    assert other.code == 1
-    assert [each["scenario"] for each in json.loads(other.out)["removed"]] == ["chat-8b"]
+    said = optimizer("replan", "ci-gate", "--baseline", str(tmp_path), "--format", "json")
+    report = ReplanReport.model_validate_json(said.out)
+    assert (said.code, only(report).advice, [each.scenario for each in report.removed]) == (1, "stay", ["chat-8b"])
