@@ -198,6 +198,13 @@ def test_what_is_not_understood_is_refused_by_field(
     assert words in str(finding)
 
 
+@pytest.mark.parametrize(("experts", "words"), [(2, "2 of 2 experts work on a token"), (1, "contradict each other")])
+def test_experts_that_all_work_are_refused(experts: int, words: str, tmp_path: Path) -> None:
+    """Found by the campaign: config 21467."""
+    with pytest.raises(InputError, match=words):
+        read(tmp_path, CONFIGS["mixtral-8x7b"] | {"num_local_experts": experts, "num_experts_per_tok": experts})
+
+
 def test_every_missing_field_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         read(tmp_path, {"model_type": "qwen3_moe", "torch_dtype": "bfloat16"})

@@ -43,8 +43,10 @@ from support.tampering import (
     standing,
     starting_with,
     stocked,
+    tuned,
     unpaid_changes,
     unplaced,
+    without_single_benchmarks,
     workload,
 )
 
@@ -106,6 +108,7 @@ BROKEN: dict[str, tuple[str, Mutation, str]] = {
     "a cheaper API": ("api-at-night", lambda c: api_price(c, Decimal("0.5")), "hosted"),
     "an API nobody lists": ("api-at-night", lambda c: hosted(c, lambda _: {"api": "nobody/nothing"}), "hosted"),
     "an API for another model": ("api-at-night", lambda c: hosted(c, lambda _: {"model": "llama-3.1-8b"}), "hosted"),
+    "an API for a fine-tune that it does not serve": ("api-at-night", tuned, "hosted"),
     "fewer changes shown": ("moving-day", lambda c: changes(c, started=0), "migration"),
     "more changes shown": ("moving-day", more_changes, "migration"),
     "starts shown as stops": ("moving-day", lambda c: changes(c, started=0, stopped=2), "migration"),
@@ -168,6 +171,7 @@ BROKEN: dict[str, tuple[str, Mutation, str]] = {
         lambda c: first_deployment(c, precision="bf16", model="llama-3.1-70b"),
         "memory",
     ),
+    "a worst benchmark that nobody published": ("chat-8b", without_single_benchmarks, "quality"),
     "a longer prompt than the model holds": ("chat-8b", longer_prompts, "memory"),
     "other classes sent": ("shared-replicas", longest_class_only, "demand"),
     "other classes than can be borne": ("shared-replicas", longest_class_only, "service_levels"),

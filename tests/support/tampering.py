@@ -290,6 +290,26 @@ def unplaced(claim: Claim) -> Claim:
     return replace(claim, catalogs=replace(claim.catalogs, terms=terms))
 
 
+def tuned(claim: Claim) -> Claim:
+    """A fine-tune asked for, and sent to the API of the model that it was tuned from."""
+    own = claim.scenario.workloads[0].model
+    name, alias = next((name, alias) for name, alias in claim.catalogs.aliases.items() if alias.model == own)
+    aliases = {**claim.catalogs.aliases, name: alias.model_copy(update={"relation": "fine_tune"})}
+    asked = workload(model=alias.hf_id)(replace(claim, catalogs=replace(claim.catalogs, aliases=aliases)))
+    return hosted(asked, lambda _: {"model": alias.hf_id})
+
+
+def without_single_benchmarks(claim: Claim) -> Claim:
+    """Means of quality alone are known, and a floor is put on the worst benchmark."""
+    means = tuple(
+        row.model_copy(update={"worst_recovery_share": None, "worst_benchmark": ""})
+        for row in claim.catalogs.quality
+        if row.benchmark_kind == "suite"
+    )
+    asked = workload(min_quality_worst=0.5)(claim)
+    return replace(asked, catalogs=replace(asked.catalogs, quality=means))
+
+
 def api_price(claim: Claim, factor: Decimal) -> Claim:
     cheaper = hosted(
         claim,

@@ -173,6 +173,7 @@ def _feed_forwards(fields: Fields, family: ModelFamily, layers: int) -> list[Fee
     ]
 
 
+CHOSEN_EXPERTS: Final = ("num_experts_per_tok", "num_experts_per_token", "top_k_experts", "moe_top_k")
 EXPERTS: Final = ("n_routed_experts", "num_local_experts", "num_experts", "moe_num_experts")
 
 
