@@ -25,7 +25,8 @@ def read_network(fields: Fields, family: ModelFamily, kind: FeedForwardKind, at:
     wider = 2 if fields.flag("use_double_wide_mlp", missing=False) else 1
     shared = at >= fields.count("num_hidden_layers") - sharing_layers(fields)
     width = fields.count(*DENSE_WIDTHS)
-    return DenseNetwork(width * (wider if shared else 1), family.gated_mlp, fields.flag("mlp_bias", missing=False))
+    biased = fields.flag(family.mlp_bias_field, missing=False)
+    return DenseNetwork(width * (wider if shared else 1), family.gated_mlp, biased)
 
 
 def _experts(fields: Fields, family: ModelFamily) -> ExpertNetwork:
