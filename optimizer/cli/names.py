@@ -54,6 +54,8 @@ LISTINGS: Final = (
     "quality-spreads",
     "engines",
     "serverless",
+    "per-second",
+    "start-up",
     "ancillary",
     "calibration",
     "sources",

@@ -6,6 +6,7 @@ from itertools import accumulate, pairwise
 
 from optimizer.answers.compare.types import BillLine
 from optimizer.inputs.catalog.records import Catalogs, Offer
+from optimizer.plan.record.containers import Containers
 from optimizer.plan.record.fields import cents
 from optimizer.plan.record.fleet import Deployment, Hosted, PlannedFleet, Purchase, ReplicaChanges
 
@@ -21,7 +22,8 @@ def bill_lines(plan: PlannedFleet, offers: Iterable[Offer], catalogs: Catalogs) 
     by_id = {offer.id: offer for offer in offers}
     lines = [line for paid in plan.purchases for line in _instances(paid, by_id[paid.offer], catalogs)]
     lines += [_egress(ran, catalogs) for ran in plan.deployments if ran.egress_usd]
-    lines += [_requests(sent, catalogs) for sent in plan.hosted]
+    lines += [_requests(sent, catalogs) for sent in plan.hosted if sent.paid_by == "request"]
+    lines += [_containers(used, catalogs) for used in plan.containers]
     lines += [_changes(plan.migration)] if plan.migration else []
     # each line ends where the rounded sum so far ends, so that no cent is lost between lines and month
     sums = [*accumulate(line.monthly_cost_usd for line in lines[:-1]), plan.monthly_cost_usd]
@@ -107,6 +109,30 @@ def _requests(sent: Hosted, catalogs: Catalogs) -> BillLine:
         price_as_of=sent.price_as_of,
         price_source=sent.price_source,
         seller=catalogs.terms.seller_kind(sent.provider, ""),
+    )
+
+
+def _containers(used: Containers, catalogs: Catalogs) -> BillLine:
+    """Containers that are paid for by the second; where they run nobody tells."""
+    kinds = {row.provider_kind for row in catalogs.per_second if (row.provider, row.name) == (used.provider, used.name)}
+    return BillLine(
+        line="containers",
+        provider=used.provider,
+        region="",
+        country="",
+        item=used.name,
+        gpu=used.gpu,
+        gpus_per_instance=used.gpus_per_replica,
+        count=max(entry.containers for entry in used.schedule),
+        pricing_term="by the second",
+        commitment_months=0,
+        unit="container second",
+        unit_price_usd=used.usd_per_second,
+        quantity_per_month=Decimal(repr(used.seconds_per_month)),
+        monthly_cost_usd=used.monthly_cost_usd,
+        price_as_of=used.price_as_of,
+        price_source=used.price_source,
+        seller=catalogs.terms.seller_kind(used.provider, min(kinds, default="")),
     )
 
 

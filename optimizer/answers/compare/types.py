@@ -26,8 +26,8 @@ class StoppedBy(Strict):
     text: str
 
 
-LineOf = Literal["instances", "storage", "egress", "requests", "changes"]
-Unit = Literal["instance hour", "GB", "request", "once"]
+LineOf = Literal["instances", "storage", "egress", "requests", "containers", "changes"]
+Unit = Literal["instance hour", "GB", "request", "container second", "once"]
 Exact = Annotated[Decimal, PlainSerializer(lambda amount: f"{amount.quantize(FINEST).normalize():f}", return_type=str)]
 """Digits enough for price times quantity to give the month's cents."""
 

@@ -33,7 +33,12 @@ def warnings(scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet, unpro
     found += [*_one_box(scenario, bought), *_together(scenario, deployments)]
     found += [text for _, text in odd_prices(catalogs, (purchase.offer for purchase in bought.purchases))]
     found += [*second_prices(catalogs, bought), *_shared(catalogs, bought.purchases)]
-    found += [*_hosted(bought), *_interrupted(scenario, deployments), *_availability(bought.purchases)]
+    found += [
+        *_hosted(bought),
+        *_by_second(bought),
+        *_interrupted(scenario, deployments),
+        *_availability(bought.purchases),
+    ]
     found += [*_distance(scenario, catalogs)]
     return list(dict.fromkeys([*found, *_rounded_up(scenario, unproven)]))
 
@@ -174,9 +179,22 @@ def _availability(purchases: Sequence[Purchase]) -> Iterator[str]:
 
 def _hosted(bought: PlannedFleet) -> Iterator[str]:
     for item in bought.hosted:
+        if item.paid_by == "second":
+            continue
         yield (
             f"{item.workload}: {item.api} at {item.provider} is planned by its price alone; "
             "nobody promised or measured its latency here"
+        )
+
+
+def _by_second(bought: PlannedFleet) -> Iterator[str]:
+    """What a plan of containers rests on that nobody promised."""
+    for used in bought.containers:
+        waiting = max(entry.waiting_share for entry in used.schedule)
+        waits = f"up to {waiting:.1%} of requests wait for that" if waiting else "nobody waits for that"
+        yield (
+            f"{used.workload}: a container of {used.provider} is taken to start in {used.start_up_s:.0f} s; {waits}; "
+            "measure it and set policy.per_second.start_up_s"
         )
 
 

@@ -15,6 +15,7 @@ from optimizer.performance.candidates.mixes import with_better_predicted
 from optimizer.performance.candidates.periods import exact_hours, told_apart
 from optimizer.performance.candidates.probing import raised
 from optimizer.performance.candidates.triangulation import MOST_SPLIT
+from optimizer.plan.question.by_second import cheaper, choices_of, containers_of, usd_of, without_containers
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.simplifying import simplified
 from optimizer.program.proof.state import EQUAL_COST
@@ -51,6 +52,21 @@ def solved(inquiry: Inquiry, keep: Sequence[Flags] | None = None) -> Answer:
 
 def solved_for_least_cost(inquiry: Inquiry, keep: Sequence[Flags] | None = None) -> Answer:
     """The optimum, optionally over a part of the configurations.
+
+    Containers paid by the second serve all of a workload or none of it: each choice of such workloads is a program of
+    its own, save those whose containers alone cost more than a plan that is known.
+    """
+    asked = without_containers(inquiry)
+    best = _without_choice(asked, keep)
+    for chosen in choices_of(containers_of(asked)):
+        known = best.solution.cost_usd_per_month
+        if known is None or usd_of(chosen) < known * (1 - EQUAL_COST):
+            best = cheaper(best, _without_choice(replace(asked, by_second=chosen), keep))
+    return best
+
+
+def _without_choice(inquiry: Inquiry, keep: Sequence[Flags] | None = None) -> Answer:
+    """The optimum where it is decided which workloads containers serve.
 
     A week of few periods, whose demand is rounded up, is solved first; then one of as many periods as lose no plan. The
     cheaper plan is the answer, with what is proven of every plan. Few periods do for a plan that is compared or varied;

@@ -24,7 +24,7 @@ def summarized(plan: Outline) -> str:
         precisions = "/".join(dict.fromkeys(d.precision for d in placed))
         counts[_instance(placed[0]), precisions, _place(placed[0])] += bought[offer]
     parts = [f"{count}× {instance} {precisions} ({place})" for (instance, precisions, place), count in counts.items()]
-    parts += [f"{item.model} by the request ({item.provider})" for item in plan.hosted]
+    parts += [f"{item.model} by the {item.paid_by} ({item.provider})" for item in plan.hosted]
     return ", ".join(dict.fromkeys(parts))
 
 

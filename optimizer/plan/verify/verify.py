@@ -19,6 +19,7 @@ from optimizer.plan.verify.claim import EXACT, Claim, Findings, Precision, hours
 from optimizer.plan.verify.figures import figures
 from optimizer.plan.verify.latencies import service_levels
 from optimizer.plan.verify.layouts import layouts
+from optimizer.plan.verify.per_second.containers import containers
 from optimizer.plan.verify.placement import placement
 from optimizer.plan.verify.service import batches, demand, memory, quality, utilization, warm
 from optimizer.plan.verify.simplicity import simplicity as as_simple_as_shown
@@ -160,6 +161,19 @@ CHECKS: Final[Mapping[str, Rule]] = {
             "policy.unmeasured_performance",
             "policy.price_confidence",
             "policy.max_price_age_days",
+        ),
+    ),
+    "containers": Rule(
+        containers,
+        (
+            "workloads[].arrivals.cv2",
+            "workloads[].max_replicas",
+            "workloads[].min_replicas",
+            "workloads[].slo.ttft_ms",
+            "workloads[].slo.tpot_ms",
+            "workloads[].slo.e2e_ms",
+            "policy.hosting",
+            "policy.sellers",
         ),
     ),
     "migration": Rule(

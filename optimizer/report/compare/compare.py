@@ -52,6 +52,7 @@ UNITS: Final[Mapping[Unit, str]] = {
     "instance hour": "instance hours",
     "GB": "GB",
     "request": "requests",
+    "container second": "container seconds",
     "once": "",
 }
 ORDER_COLUMNS: Final[Mapping[str, Cell]] = {
