@@ -250,9 +250,8 @@ class Inquiry:
         counts = counts_configurations or self.most_complicated is not None
         made_of = with_containers(self.by_second, self.options, keep, hosted, self.week)
         found = formulate(self.scenario, self.options, self.market, *made_of, counts)
-        if self.most_complicated is None:
-            return found
-        return replace(found, problem=held_to(found.problem, self.most_complicated))
+        most = self.most_complicated
+        return found if most is None else replace(found, problem=held_to(found.problem, most))
 
     def solved_once(self, keep: Sequence[Flags] | None, known_usd_per_month: float | None = None) -> Answer:
         """The optimum of one program: these periods, and capacity added up between these predicted mixes."""

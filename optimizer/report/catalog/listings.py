@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from optimizer.base.figures import figure
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.report.layout.amounts import rounded
@@ -289,7 +290,7 @@ LISTINGS: Final[Mapping[str, Listing]] = {
             ">$/s": "{usd_per_second:f}",
             ">$/vCPU-s": lambda row: "" if row.usd_per_vcpu_second is None else f"{row.usd_per_vcpu_second:f}",
             ">$/GiB-s": lambda row: "" if row.usd_per_gib_second is None else f"{row.usd_per_gib_second:f}",
-            ">stops after, s": lambda row: "unknown" if row.idle_timeout_s is None else f"{row.idle_timeout_s:g}",
+            ">stops after, s": lambda row: "unknown" if row.idle_timeout_s is None else figure(row.idle_timeout_s),
             "as of": "{as_of}",
             "price": "{confidence}",
         },
