@@ -1,5 +1,6 @@
 """What `optimizer compare` answers: one row a choice, and for hosting the break-evens and what they rest on."""
 
+import operator
 from datetime import date
 from decimal import Decimal
 from typing import Annotated, Final, Literal
@@ -7,6 +8,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, PlainSerializer
 
 from optimizer.base.model import Strict
+from optimizer.plan.record.containers import Containers
 from optimizer.plan.record.fields import Figure, Outcome, UnitUsd, Usd
 
 SCHEMA_VERSION: Final = 1
@@ -154,6 +156,8 @@ class HostingFacts(Strict):
     """What a choice of hosting rests on."""
 
     apis: list[ApiPrice]
+    containers: list[Containers] = Field(default_factory=list, exclude_if=operator.not_)
+    """What is paid by the second, where a way has it."""
     owned: list[OwnedCost]
     curve: list[DemandPoint]
     break_evens: list[BreakEven]

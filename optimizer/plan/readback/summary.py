@@ -3,6 +3,8 @@
 from collections import defaultdict
 from typing import Final
 
+from optimizer.base.figures import exactly, figure
+from optimizer.plan.record.containers import Containers
 from optimizer.plan.record.fleet import Outline, Placement
 
 EVERYWHERE: Final = "global"
@@ -26,6 +28,20 @@ def summarized(plan: Outline) -> str:
     parts = [f"{count}× {instance} {precisions} ({place})" for (instance, precisions, place), count in counts.items()]
     parts += [f"{item.model} by the {item.paid_by} ({item.provider})" for item in plan.hosted]
     return ", ".join(dict.fromkeys(parts))
+
+
+def by_second_words(used: Containers) -> str:
+    """What is paid by the second, in a sentence; over the week the most of each figure."""
+    up, waiting = (max(getattr(entry, name) for entry in used.schedule) for name in ("share_up", "waiting_share"))
+    most = max(entry.containers for entry in used.schedule)
+    kept = "; kept up in some hours" if any(entry.kept_up for entry in used.schedule) else ""
+    kept = "; never stopped" if all(entry.kept_up for entry in used.schedule) else kept
+    return (
+        f"{used.workload}: {used.model} {used.precision} on at most {most} × {used.name} ({used.gpus_per_replica}×"
+        f"{used.gpu}, {used.engine}) at {used.provider}, up to {up:.1%} of the time at ${exactly(used.usd_per_second)} "
+        f"a second{kept}; stops after {figure(used.idle_timeout_s)} s without a request, starts in "
+        f"{figure(used.start_up_s)} s, for which up to {waiting:.1%} of requests wait"
+    )
 
 
 def _offer(d: Placement) -> str:

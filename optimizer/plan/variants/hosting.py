@@ -30,6 +30,8 @@ WAYS: Final[Mapping[str, tuple[Hosting, ...]]] = {
     HYBRID: ("rented", "serverless", "owned"),
 }
 """Ways to host, with what each may buy."""
+PAID_BY: Final = {"request": SERVERLESS, "second": PER_SECOND}
+"""The way that a hosted request is bought in."""
 
 OCTAVES: Final = 5
 """The order of costs is looked at from 1/32 of the scenario's demand to 32 times it, in steps of two."""
