@@ -86,9 +86,7 @@ def hosting_facts(found: Hostings) -> HostingFacts:
     found_flips, limit = until_limit(flips(curves))
     return HostingFacts(
         containers=list(by_second.containers) if by_second else [],
-        apis=[]
-        if by_api is None
-        else [_api(found.inquiry, item) for item in by_api.hosted if item.paid_by == "request"],
+        apis=[] if by_api is None else [_api(found.inquiry, item) for item in by_api.hosted],
         owned=list(_owned(found)),
         curve=points,
         break_evens=[_break_even(flip, requests) for flip in found_flips],

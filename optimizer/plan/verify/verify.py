@@ -19,7 +19,7 @@ from optimizer.plan.verify.claim import EXACT, Claim, Findings, Precision, hours
 from optimizer.plan.verify.figures import figures
 from optimizer.plan.verify.latencies import service_levels
 from optimizer.plan.verify.layouts import layouts
-from optimizer.plan.verify.per_second.containers import containers
+from optimizer.plan.verify.per_second.containers import containers, hang_together
 from optimizer.plan.verify.placement import placement
 from optimizer.plan.verify.service import batches, demand, memory, quality, utilization, warm
 from optimizer.plan.verify.simplicity import simplicity as as_simple_as_shown
@@ -71,6 +71,7 @@ def whole(claim: Claim) -> Findings:
         yield min(counts) > 0, f"{purchase.offer} is bought"
     for d in fleet.deployments:
         yield from _deployment(claim, d)
+    yield from hang_together(claim)
     for api in fleet.hosted:
         names = {item.name for item in claim.classes(api.workload)}
         yield api.request_class in names, f"{api.api} serves a class of the scenario"
@@ -163,19 +164,7 @@ CHECKS: Final[Mapping[str, Rule]] = {
             "policy.max_price_age_days",
         ),
     ),
-    "containers": Rule(
-        containers,
-        (
-            "workloads[].arrivals.cv2",
-            "workloads[].max_replicas",
-            "workloads[].min_replicas",
-            "workloads[].slo.ttft_ms",
-            "workloads[].slo.tpot_ms",
-            "workloads[].slo.e2e_ms",
-            "policy.hosting",
-            "policy.sellers",
-        ),
-    ),
+    "containers": Rule(containers),
     "migration": Rule(
         migration,
         ("policy.migration.in_force", "policy.migration.max_changes", "policy.migration.usd_per_change"),

@@ -33,24 +33,33 @@ UNPLANNED = (
 """What a policy may ask and no container is held to."""
 
 
-def containers(claim: Claim) -> Findings:
-    """Every promise of what is paid by the second."""
+def hang_together(claim: Claim) -> Findings:
+    """Containers are in the catalogs, serve a workload of the scenario and tell each hour of the week once."""
     names = [c.workload for c in claim.fleet.containers]
     yield len(set(names)) == len(names), "containers of one kind serve a workload"
     for c in claim.fleet.containers:
-        price, known = price_of(claim, c), c.workload in claim.workloads and claim.knows_model(c.model)
-        yield price is not None and known, f"{c.provider} {c.name} with {c.gpu} is in the catalogs"
-        if price is None or not known:
-            continue
+        asked = c.workload in claim.workloads and c.model in claim.models(c.workload) and claim.knows_model(c.model)
+        yield asked, f"{c.workload} is asked for, and {c.model} may serve it"
+        yield price_of(claim, c) is not None, f"{c.provider} {c.name} with {c.gpu} is in the catalogs"
+        known = c.engine in claim.catalogs.engines and {c.precision, c.kv_precision} <= set(claim.catalogs.schemes)
+        yield known, f"{c.precision} with {c.kv_precision} KV cache on {c.engine} is in the catalogs"
         covered = sorted(hour for entry in c.schedule for hour in hours_in(entry)) == list(range(HOURS_PER_WEEK))
         yield covered, f"{c.workload}: the hours of containers cover each hour of the week once"
+        yield all(entry.containers >= 0 for entry in c.schedule), f"{c.workload}: containers are counted"
+
+
+def containers(claim: Claim) -> Findings:
+    """Every promise of what is paid by the second."""
+    for c in claim.fleet.containers:
+        price = price_of(claim, c)
+        if price is None:
+            continue
         yield from _may_serve(claim, c, price)
         yield from _serves_alone(claim, c)
-        if covered:
-            yield from _as_configured(claim, c, price)
-            for entry in c.schedule:
-                yield from _in_hours(claim, c, entry)
-            yield from bill(claim, c, price)
+        yield from _as_configured(claim, c, price)
+        for entry in c.schedule:
+            yield from _in_hours(claim, c, entry)
+        yield from bill(claim, c, price)
 
 
 def _may_serve(claim: Claim, c: Containers, price: PerSecondPrice) -> Findings:
