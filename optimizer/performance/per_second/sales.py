@@ -28,12 +28,17 @@ NOT_PROMISED: Final = (
 anything, no workload is served by the second."""
 
 
+MOST_WORKLOADS: Final = 6
+"""Every choice of workloads that containers serve is a program of its own."""
+
+
 def refusals(scenario: Scenario) -> tuple[str, ...]:
     """Paths of what the scenario asks and no container is held to; none where containers may serve."""
     policy, asks_nothing = scenario.policy, Policy()
     fields = [f"policy.{name}" for name in NOT_PROMISED if getattr(policy, name) != getattr(asks_nothing, name)]
     bursts = [f"workloads[{item.name}].arrivals.cv2" for item in scenario.workloads if item.arrival_cv2 != 1]
-    return (*fields, *bursts)
+    crowd = ["workloads"] if len(scenario.workloads) > MOST_WORKLOADS else []
+    return (*fields, *bursts, *crowd)
 
 
 def sold_by_second(scenario: Scenario, catalogs: Catalogs) -> tuple[Scenario, Catalogs]:
