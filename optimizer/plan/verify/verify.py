@@ -164,7 +164,15 @@ CHECKS: Final[Mapping[str, Rule]] = {
             "policy.max_price_age_days",
         ),
     ),
-    "containers": Rule(containers),
+    "containers": Rule(
+        containers,
+        (
+            "policy.per_second.idle_timeout_s",
+            "policy.per_second.start_up_s",
+            "policy.per_second.vcpus_per_gpu",
+            "policy.per_second.ram_gib_per_gpu",
+        ),
+    ),
     "migration": Rule(
         migration,
         ("policy.migration.in_force", "policy.migration.max_changes", "policy.migration.usd_per_change"),
