@@ -213,6 +213,7 @@ def _in_hours(
     stopping = _stopping(choice, found, policy, rows, each_per_s)
     kept_up[rows, columns] |= ~stopping.promised
     down[rows, columns], waiting[rows, columns] = stopping.down, stopping.waiting
+    kept_up &= count > 0
     down[kept_up], waiting[kept_up] = 0.0, 0.0
     return count, kept_up, down, waiting
 
