@@ -16,7 +16,7 @@ from optimizer.answers.compare.types import (
 from optimizer.answers.verified_plan import verified_plan
 from optimizer.base.clock import Limit, until_limit
 from optimizer.base.figures import figure
-from optimizer.base.units import SECONDS_PER_HOUR, WATTS_PER_KILOWATT
+from optimizer.base.units import MINUTES_PER_HOUR, SECONDS_PER_HOUR, SECONDS_PER_MONTH, WATTS_PER_KILOWATT
 from optimizer.performance.per_second.sales import PER_SECOND
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.readback.readback import read_back
@@ -106,8 +106,10 @@ def _point(curves: Mapping[str, Callable[[float], Cost]], requests: Decimal, fac
 
 def _break_even(flip: Flip, requests: Decimal) -> BreakEven:
     at = float(requests) * flip.factor
+    rarely = PER_SECOND in (flip.below, flip.above)
+    by_minute = f" ({figure(at / SECONDS_PER_MONTH * SECONDS_PER_HOUR / MINUTES_PER_HOUR)} a minute)" if rarely else ""
     text = (
-        f"up to {float(f'{at:.4g}'):,.0f} requests a month {flip.below} is cheaper, beyond it {flip.above} "
+        f"up to {float(f'{at:.4g}'):,.0f} requests a month{by_minute} {flip.below} is cheaper, beyond it {flip.above} "
         f"(${flip.monthly_cost_usd:,.2f} there, {figure(flip.factor)} × the scenario's demand)"
     )
     return BreakEven(

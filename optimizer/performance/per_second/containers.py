@@ -190,21 +190,23 @@ def _few_enough(workload: Workload, count: Ints) -> Flags:
     return few
 
 
+def _counts(workload: Workload, found: _Candidates, policy: Policy, levels: Floats) -> Ints:
+    """(C, L) the fewest containers that sustain each level of demand; one where nothing is asked, if a request there
+    could not wait for a start."""
+    most_per_s = found.rate_per_s * policy.robust.throughput * policy.max_utilization
+    asked = levels * policy.robust.demand
+    sustaining = np.ceil(asked / most_per_s[:, None] * (1 - ROUNDING)).astype(np.int64)
+    start_minutes = found.start_s * MINUTES_PER_HOUR / SECONDS_PER_HOUR
+    in_time = np.array([starts_in_time(workload, minutes) for minutes in start_minutes.tolist()], dtype=np.bool_)
+    least = np.where(levels == 0, ~in_time[:, None], 1)
+    return np.maximum(sustaining, np.maximum(least, workload.min_replicas))
+
+
 def _in_hours(
     choice: WorkloadOptions, found: _Candidates, policy: Policy, levels: Floats
 ) -> tuple[Ints, Flags, Floats, Floats]:
     """(C, L) by level of demand: containers, whether they are kept up, share of time down, share that waits."""
-    workload, robust = choice.workload, policy.robust
-    most_per_s = found.rate_per_s * robust.throughput * policy.max_utilization
-    asked = levels * robust.demand
-    count = np.ceil(asked / most_per_s[:, None] * (1 - ROUNDING)).astype(np.int64)
-    # an hour without requests keeps a replica where a request would not wait for its start
-    waits_for_start = np.array(
-        [starts_in_time(workload, start * MINUTES_PER_HOUR / SECONDS_PER_HOUR) for start in found.start_s.tolist()],
-        dtype=np.bool_,
-    )
-    least = np.where(levels == 0, ~waits_for_start[:, None], 1)
-    count = np.maximum(count, np.maximum(least, workload.min_replicas))
+    workload, count = choice.workload, _counts(choice.workload, found, policy, levels)
     busy = np.broadcast_to(levels > 0, count.shape)
     kept_up = np.broadcast_to(~busy | (workload.min_replicas > 0), count.shape).copy()
     down, waiting = np.ones(count.shape), np.zeros(count.shape)

@@ -54,33 +54,26 @@ def containers(claim: Claim) -> Findings:
         price = price_of(claim, c)
         if price is None:
             continue
-        yield from _may_serve(claim, c, price)
+        yield from _may_serve(claim, c)
+        yield from _seller_admitted(claim, c, price)
         yield from _serves_alone(claim, c)
-        yield from _as_configured(claim, c, price)
+        yield from _as_configured(claim, c)
+        yield from _on_terms(claim, c, price)
         for entry in c.schedule:
             yield from _in_hours(claim, c, entry)
         yield from bill(claim, c, price)
 
 
-def _may_serve(claim: Claim, c: Containers, price: PerSecondPrice) -> Findings:
+def _may_serve(claim: Claim, c: Containers) -> Findings:
     """What the policy and the workload's own lists admit."""
-    policy, workload, named = claim.policy, claim.workloads[c.workload], claim.catalogs.terms.sellers
+    policy, workload = claim.policy, claim.workloads[c.workload]
     yield "per_second" in policy.hosting, f"hosting per_second is among {', '.join(policy.hosting)}"
     for who, lists in (("policy", policy), ("workload", workload)):
         yield lists.providers.permits(c.provider), f"the {who} admits {c.provider}"
         unplaced = lists.regions.permits("global") and not lists.countries.restricts
         yield unplaced, f"{c.provider} does not say where its containers run, and the {who} asks for places"
-    seller = named.get((price.provider, price.provider_kind), named.get((price.provider, "")))
-    kind = "unknown" if seller is None else seller.kind
-    promised = bool(workload.slo.ttft_ms or workload.slo.tpot_ms or workload.slo.e2e_ms)
-    age_days = (claim.catalogs.as_of - price.as_of).days
-    yield kind in policy.sellers, f"seller {kind} of {c.provider}"
-    yield seller is None or seller.serves_others != "no", f"terms of {c.provider} on serving others"
-    yield not promised or seller is None or seller.whole_gpu != "no", f"whole GPUs of {c.provider}"
-    yield policy.consumer_gpus or not claim.catalogs.gpus[c.gpu].consumer, f"gaming cards {c.gpu}"
-    yield price.confidence in policy.price_confidence, f"price confidence {price.confidence}"
-    yield policy.max_price_age_days is None or age_days <= policy.max_price_age_days, f"price age {age_days} days"
     yield policy.gpus.permits(c.gpu), f"GPU {c.gpu}"
+    yield policy.consumer_gpus or not claim.catalogs.gpus[c.gpu].consumer, f"gaming cards {c.gpu}"
     for what, name, names in (
         ("engine", c.engine, policy.engines),
         ("precision", c.precision, policy.precisions),
@@ -93,6 +86,20 @@ def _may_serve(claim: Claim, c: Containers, price: PerSecondPrice) -> Findings:
             f"policy.{name} asks for what containers do not keep",
         )
     yield workload.arrival_cv2 == 1, f"{c.workload}: starts of containers are known for Poisson arrivals"
+
+
+def _seller_admitted(claim: Claim, c: Containers, price: PerSecondPrice) -> Findings:
+    """Whom one would sign with, and whether the price is one that the policy trusts."""
+    policy, workload, named = claim.policy, claim.workloads[c.workload], claim.catalogs.terms.sellers
+    seller = named.get((price.provider, price.provider_kind), named.get((price.provider, "")))
+    kind = "unknown" if seller is None else seller.kind
+    promised = bool(workload.slo.ttft_ms or workload.slo.tpot_ms or workload.slo.e2e_ms)
+    age_days = (claim.catalogs.as_of - price.as_of).days
+    yield kind in policy.sellers, f"seller {kind} of {c.provider}"
+    yield seller is None or seller.serves_others != "no", f"terms of {c.provider} on serving others"
+    yield not promised or seller is None or seller.whole_gpu != "no", f"whole GPUs of {c.provider}"
+    yield price.confidence in policy.price_confidence, f"price confidence {price.confidence}"
+    yield policy.max_price_age_days is None or age_days <= policy.max_price_age_days, f"price age {age_days} days"
 
 
 def _serves_alone(claim: Claim, c: Containers) -> Findings:
@@ -112,8 +119,8 @@ def _serves_alone(claim: Claim, c: Containers) -> Findings:
         yield dated, f"{c.workload} {item.request_class}: the price is of {c.price_as_of}"
 
 
-def _as_configured(claim: Claim, c: Containers, price: PerSecondPrice) -> Findings:
-    """Memory, evidence and the times of a container; the replica takes all of it."""
+def _as_configured(claim: Claim, c: Containers) -> Findings:
+    """Memory and evidence of a replica, which takes all of a container."""
     use, policy = memory_use(gather(claim.catalogs, [configuration_of(c)])), claim.policy
     spans = c.tensor_parallel * c.pipeline_parallel
     yield spans == c.gpus_per_replica == 1, f"a replica spans {spans} of {c.gpus_per_replica} GPUs of a container"
@@ -123,6 +130,11 @@ def _as_configured(claim: Claim, c: Containers, price: PerSecondPrice) -> Findin
     missing = not_measured(claim.catalogs, configuration_of(c))
     rejected = policy.unmeasured_performance == "reject" or "policy.unmeasured_performance" in claim.avoided
     yield not missing or not rejected, f"{c.workload}: somebody measured {', '.join(missing) or c.gpu}"
+
+
+def _on_terms(claim: Claim, c: Containers, price: PerSecondPrice) -> Findings:
+    """The times of a container and what a second of it costs."""
+    policy = claim.policy
     idle_s = price.idle_timeout_s if policy.per_second.idle_timeout_s is None else policy.per_second.idle_timeout_s
     yield idle_s is not None and claim.same(idle_s, c.idle_timeout_s), f"{c.name} stops after {c.idle_timeout_s:g} s"
     start_s = start_seconds(claim, c)
@@ -134,7 +146,7 @@ def _as_configured(claim: Claim, c: Containers, price: PerSecondPrice) -> Findin
 
 
 def _in_hours(claim: Claim, c: Containers, entry: ContainerHours) -> Findings:
-    """Enough containers for what is asked in these hours, within every limit, with those requests that wait."""
+    """As many containers as the workload asks for in these hours, and what they promise there."""
     workload, asked_per_s = claim.workloads[c.workload], claim.asked_per_s(claim.workloads[c.workload])
     asked, most = {asked_per_s[hour] for hour in hours_in(entry)}, workload.max_replicas
     same = all(claim.same(each, entry.requests_per_second) for each in asked)
@@ -146,8 +158,13 @@ def _in_hours(claim: Claim, c: Containers, entry: ContainerHours) -> Findings:
     yield entry.containers >= needed, f"{c.workload}: {entry.containers} of at least {needed} containers"
     kept = entry.kept_up or not entry.containers or not (idle or workload.min_replicas)
     yield kept, f"{c.workload}: containers are kept up where they must be"
-    if not rate or entry.containers < 1:
-        return
+    if rate and entry.containers > 0:
+        yield from _at_rate(claim, c, entry, rate)
+
+
+def _at_rate(claim: Claim, c: Containers, entry: ContainerHours, rate: float) -> Findings:
+    """They keep up, what gathers during a start runs at once, what is shown of them holds, and every limit does."""
+    workload = claim.workloads[c.workload]
     run, point = run_at(claim, c, rate / entry.containers)
     room = margins(claim.catalogs, [configuration_of(c)], claim.policy.confidence)
     setup = gather(claim.catalogs, [configuration_of(c)])
