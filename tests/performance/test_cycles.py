@@ -32,7 +32,6 @@ def simulated(rate: float, start: float, held: list[float], share: list[float]) 
         (0.02, 30.0, [65.0], [1.0]),
         (0.01, 120.0, [10.0, 90.0], [0.7, 0.3]),
         (0.05, 8.0, [6.0, 20.0, 31.0], [0.5, 0.3, 0.2]),
-        (0.003, 300.0, [8.0], [1.0]),
     ],
 )
 def test_shares_are_those_of_requests_served_one_by_one(
