@@ -71,9 +71,10 @@ def _containers(answer: Answer) -> str:
 
 
 def _parts_by_second(answer: Answer) -> str:
-    """Of containers the fewest serve, all left to stop or all kept up in an hour."""
+    """Of containers the fewest serve, all left to stop or all kept up in an hour; what they serve is chosen by cost."""
     by_second = PER_SECOND in answer.inquiry.scenario.policy.hosting
-    return "containers for a part of a workload, more of them than needed, or with several GPUs" if by_second else ""
+    parts = "containers for a part of a workload, more of them than needed, or with several GPUs"
+    return f"{parts}, nor for other workloads where that were simpler" if by_second else ""
 
 
 def _other_rates(answer: Answer) -> str:

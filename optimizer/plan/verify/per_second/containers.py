@@ -28,7 +28,7 @@ ASKS_NOTHING = Policy()
 UNPLANNED = (
     *("spare_replicas", "spare_on_other_instances", "availability", "survive", "max_gpus", "quotas", "egress"),
     *("max_distinct_configurations", "max_engines", "max_power_kw", "max_carbon_kg_per_month", "migration"),
-    "storage_gb_per_instance",
+    *("storage_gb_per_instance", "min_providers", "min_regions", "max_provider_share"),
 )
 """What a policy may ask and no container is held to."""
 
