@@ -10,6 +10,7 @@ from optimizer.performance.candidates.network import round_trip_ms
 from optimizer.performance.candidates.periods import Periods
 from optimizer.plan.grounds.odd_prices import odd_prices
 from optimizer.plan.grounds.second_prices import second_prices
+from optimizer.plan.readback.summary import waiting_words
 from optimizer.plan.record.fleet import Deployment, PlannedFleet, Purchase
 
 NOTABLE_ROUNDING = 0.01
@@ -191,10 +192,9 @@ def _by_second(bought: PlannedFleet) -> Iterator[str]:
     """What a plan of containers rests on that nobody promised."""
     for used in bought.containers:
         waiting = max(entry.waiting_share for entry in used.schedule)
-        waits = f"up to {waiting:.1%} of requests wait for that" if waiting else "nobody waits for that"
         yield (
-            f"{used.workload}: a container of {used.provider} is taken to start in {used.start_up_s:.0f} s; {waits}; "
-            "measure it and set policy.per_second.start_up_s"
+            f"{used.workload}: a container of {used.provider} is taken to start in {used.start_up_s:.0f} s, for which "
+            f"{waiting_words(waiting)}; measure it and set policy.per_second.start_up_s"
         )
 
 

@@ -54,11 +54,15 @@ def solved_for_least_cost(inquiry: Inquiry, keep: Sequence[Flags] | None = None)
     """The optimum, optionally over a part of the configurations.
 
     Containers paid by the second serve all of a workload or none of it: each choice of such workloads is a program of
-    its own, save those whose containers alone cost more than a plan that is known.
+    its own, save those whose containers alone cost more than a plan that is known. What is left of a limit is for the
+    programs still to be solved, in equal shares.
     """
     asked = without_containers(inquiry)
-    best = _without_choice(asked, keep)
-    for chosen in choices_of(containers_of(asked)):
+    choices = tuple(choices_of(containers_of(asked)))
+    if not choices:
+        return _without_choice(asked, keep)
+    best = _without_choice(replace(asked, clock=asked.clock.share(1 / (len(choices) + 1))), keep)
+    for number, chosen in enumerate(choices):
         known, alone = best.solution.cost_usd_per_month, usd_of(chosen)
         if known is not None and alone >= known * (1 - EQUAL_COST):
             continue
@@ -66,8 +70,9 @@ def solved_for_least_cost(inquiry: Inquiry, keep: Sequence[Flags] | None = None)
             bound = min(best.solution.bound_usd_per_month or 0.0, alone)
             best = replace(best, solution=best.solution.above(bound, limit))
             continue
-        best = cheaper(best, _without_choice(replace(asked, by_second=chosen), keep))
-    return best
+        in_turn = replace(asked, by_second=chosen, clock=asked.clock.share(1 / (len(choices) - number)))
+        best = cheaper(best, _without_choice(in_turn, keep))
+    return replace(best, inquiry=replace(best.inquiry, clock=asked.clock))
 
 
 def _without_choice(inquiry: Inquiry, keep: Sequence[Flags] | None = None) -> Answer:
