@@ -56,6 +56,8 @@ LISTINGS: Final = (
     "quality-spreads",
     "engines",
     "serverless",
+    "per-second",
+    "start-up",
     "ancillary",
     "calibration",
     "sources",

@@ -29,7 +29,8 @@ RECORDS = [
         "Policy",
         "AllowDeny",
     ),
-    *("Quota", "Countries", "Survive", "Grid", "Robust", "Spot", "Elastic", "Egress", "Migration", "InForce"),
+    *("Quota", "Countries", "Survive", "Grid", "Robust", "Spot", "Elastic", "PerSecond", "Egress", "Migration"),
+    "InForce",
     *("Lifecycle", "TrainingRun", "Checkpoints", "MeasuredRun"),
 ]
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")

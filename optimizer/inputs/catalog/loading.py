@@ -19,6 +19,7 @@ from optimizer.inputs.catalog.kinds import Link
 from optimizer.inputs.catalog.loading_terms import Priced, priced
 from optimizer.inputs.catalog.look_alikes import look_alikes
 from optimizer.inputs.catalog.models import Model, ModelAlias
+from optimizer.inputs.catalog.per_second import PerSecondPrice, StartUp
 from optimizer.inputs.catalog.price_places import price_places
 from optimizer.inputs.catalog.quality_spread import QualitySpread
 from optimizer.inputs.catalog.records import Catalogs, Gpu
@@ -118,6 +119,8 @@ TABLES: Final[dict[str, CsvTable[Any]]] = {
     ),
     "serverless": CsvTable(("serverless.csv",), catalog.ServerlessPrice, "provider, provider_model_name, unit"),
     "ancillary": CsvTable(("ancillary_costs.csv",), catalog.AncillaryCost, "provider, item"),
+    "per_second": CsvTable(("per_second.csv",), PerSecondPrice, "provider, name, gpu"),
+    "start_up": CsvTable(("start_up.csv",), StartUp, "engine"),
 }
 """Every table of the catalogs; the files of those that are not private must be complete in the shipped folder."""
 
@@ -139,11 +142,15 @@ REFERENCES: Final = (
     ("owned", "gpu", "gpus"),
     ("price_checks", "gpu", "gpus"),
     ("serverless", "model", "models"),
+    ("per_second", "gpu", "gpus"),
+    ("start_up", "engine", "engines"),
 )
 """Which field of which table names a row of which other; beside these, every `source` names a source."""
 
 
-DATED_MONEY: Final = ("offers", "serverless", "ancillary", "discounts", "owned", "price_checks", "serverless_checks")
+DATED_MONEY: Final = (
+    *("offers", "serverless", "per_second", "ancillary", "discounts", "owned", "price_checks", "serverless_checks"),
+)
 """The tables that hold money, each row with the day on which it was so."""
 
 
@@ -305,6 +312,8 @@ def _assembled(
         offer_aliases=in_order("offer_aliases"),
         serverless=in_order("serverless"),
         ancillary=in_order("ancillary"),
+        per_second=in_order("per_second"),
+        start_up=in_order("start_up"),
         deploying=DeployFacts(
             flags=in_order("engine_flags"), metrics=in_order("engine_metrics"), names=in_order("deploy_names")
         ),

@@ -26,6 +26,7 @@ from optimizer.inputs.catalog.kinds import (
     QuantizedPart,
 )
 from optimizer.inputs.catalog.models import Model, ModelAlias
+from optimizer.inputs.catalog.per_second import PerSecondPrice, StartUp
 from optimizer.inputs.catalog.quality_spread import QualitySpread
 from optimizer.inputs.catalog.quantities import (
     Count,
@@ -289,6 +290,8 @@ class Catalogs:
     offer_aliases: tuple[OfferAlias, ...]
     serverless: tuple[ServerlessPrice, ...]
     ancillary: tuple[AncillaryCost, ...]
+    per_second: tuple[PerSecondPrice, ...]
+    start_up: tuple[StartUp, ...]
     deploying: DeployFacts
     """What engines and deployment tools call what a plan says; no plan depends on it."""
     engine_places: Mapping[str, str]

@@ -68,7 +68,7 @@ def _network(workload: Workload, path: str, catalogs: Catalogs) -> Iterator[Find
 
 def _places(asking: Workload | Policy, path: str, catalogs: Catalogs) -> Iterator[Finding]:
     """Providers, regions and countries that a policy or a workload allows or denies."""
-    hosts = {row.provider for row in catalogs.serverless if row.model}
+    hosts = {row.provider for row in catalogs.serverless if row.model} | {row.provider for row in catalogs.per_second}
     yield from _lists(asking.providers, hosts | {offer.provider for offer in catalogs.offers}, f"{path}.providers")
     countries = {name for region in catalogs.terms.regions.values() for name in region.names}
     in_words = dict.fromkeys(countries, f"{path}.countries is where countries are named")

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from optimizer.base.figures import figure
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.report.layout.amounts import rounded
@@ -278,6 +279,35 @@ LISTINGS: Final[Mapping[str, Listing]] = {
             "price": "{confidence}",
         },
         ("provider", "model", "provider_model_name", "confidence"),
+    ),
+    "per-second": Listing(
+        "what a container with GPUs costs by the second",
+        lambda known: known.per_second,
+        {
+            "provider": "{provider}",
+            "called": "{name}",
+            "GPUs": "{gpu_count}× {gpu}",
+            ">$/s": "{usd_per_second:f}",
+            ">$/vCPU-s": lambda row: "" if row.usd_per_vcpu_second is None else f"{row.usd_per_vcpu_second:f}",
+            ">$/GiB-s": lambda row: "" if row.usd_per_gib_second is None else f"{row.usd_per_gib_second:f}",
+            ">stops after, s": lambda row: "unknown" if row.idle_timeout_s is None else figure(row.idle_timeout_s),
+            "as of": "{as_of}",
+            "price": "{confidence}",
+        },
+        ("provider", "name", "gpu", "confidence"),
+    ),
+    "start-up": Listing(
+        "how long a server takes from nothing to its first answer",
+        lambda known: known.start_up,
+        {
+            "engine": lambda row: row.engine or "all",
+            ">s": "{fixed_s:g}",
+            ">s/GB of weights": "{seconds_per_gb:g}",
+            "as of": "{as_of}",
+            "figure": "{confidence}",
+            "note": "{note}",
+        },
+        ("engine",),
     ),
     "ancillary": Listing(
         "a cost beside GPU rental: storage, transfer, power, discounts",
