@@ -50,9 +50,14 @@ MONTH_DAYS: Final = 31
 
 
 def focus_csv(found: Export) -> str:
-    """The bill of an export, headings first; empty where none was asked for.
+    """The bill of an export in the columns of FOCUS 1.2.
 
-    Billed, effective and list cost each add up to the plan's month, to the cent.
+    Args:
+        found: What a plan exports.
+
+    Returns:
+        CSV, headings first, empty where no bill was asked for. Billed, effective and list cost each add up to the
+        plan's month, to the cent.
     """
     if found.bill is None:
         return ""

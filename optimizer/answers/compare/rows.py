@@ -146,14 +146,9 @@ def _performance(bought: PlannedFleet) -> str:
     rests_on = {d.provenance.performance for d in bought.deployments}
     if "estimated" in rests_on:
         return "estimated"
-<<<<<<< HEAD
-    if bought.hosted:
+    if any(item.paid_by == "request" for item in bought.hosted):
         return "promised by the API's provider"
     return "measured" if rests_on == {"measured"} else "calibrated"
-=======
-    by_api = any(item.paid_by == "request" for item in bought.hosted)
-    return "promised by the API's provider" if by_api else "calibrated"
->>>>>>> seconds
 
 
 def _discounts(inquiry: Inquiry, offers: Sequence[Offer]) -> list[str]:
