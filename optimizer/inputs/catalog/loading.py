@@ -101,6 +101,9 @@ TABLES: Final[dict[str, CsvTable[Any]]] = {
     "round_trips": CsvTable(("round_trips.csv",), own.RoundTrip, "geography, provider, region"),
     "grid": CsvTable(("grid.csv",), own.GridIntensity, "provider, region"),
     "price_checks": CsvTable(("price_checks.csv",), own.PriceCheck, "provider, gpu, gpu_count, pricing_term, source"),
+    "price_trends": CsvTable(
+        ("price_trends.csv",), own.PriceTrend, "provider, gpu, variant, pricing_term, first_as_of"
+    ),
     "serverless_checks": CsvTable(
         ("serverless_checks.csv",), own.ServerlessCheck, "provider, provider_model_name, source"
     ),
@@ -137,12 +140,22 @@ REFERENCES: Final = (
     ("offers", "gpu", "gpus"),
     ("owned", "gpu", "gpus"),
     ("price_checks", "gpu", "gpus"),
+    ("price_trends", "gpu", "gpus"),
     ("serverless", "model", "models"),
 )
 """Which field of which table names a row of which other; beside these, every `source` names a source."""
 
 
-DATED_MONEY: Final = ("offers", "serverless", "ancillary", "discounts", "owned", "price_checks", "serverless_checks")
+DATED_MONEY: Final = (
+    "offers",
+    "serverless",
+    "ancillary",
+    "discounts",
+    "owned",
+    "price_checks",
+    "serverless_checks",
+    "price_trends",
+)
 """The tables that hold money, each row with the day on which it was so."""
 
 

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from optimizer.base.model import Strict
 from optimizer.base.signs import look
 from optimizer.inputs.scenario.fields import Name, Number, PositiveWhole, Whole, repeated
+from optimizer.inputs.scenario.horizon import Horizon
 
 MAX_MONTHS = 120
 
@@ -67,7 +68,7 @@ class TrainingRun(Strict):
 
 
 class Lifecycle(Strict):
-    """The months that `optimizer lifecycle` adds up."""
+    """The months that `optimizer lifecycle` adds up, and what `optimizer horizon` plans purchases over."""
 
     months: Months
     growth_percent_per_month: Growth = 0.0
@@ -75,6 +76,8 @@ class Lifecycle(Strict):
     replan_every_months: Months = 1
     """How long a fleet is kept; it is planned for the busiest of its months."""
     training: Annotated[tuple[TrainingRun, ...], Field(max_length=50)] = ()
+    horizon: Horizon | None = None
+    """What is not known of the months ahead, and on what terms machines are had; read by `optimizer horizon` alone."""
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:

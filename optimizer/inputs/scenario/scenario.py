@@ -28,6 +28,7 @@ from optimizer.inputs.scenario.fields import (
     everywhere,
     repeated,
 )
+from optimizer.inputs.scenario.horizon import GrowthBranch, Horizon, PriceChange
 from optimizer.inputs.scenario.lifecycle import Checkpoints, Lifecycle, MeasuredRun, TrainingRun
 from optimizer.inputs.scenario.policy import (
     CENTRAL_CONFIDENCE,
@@ -59,6 +60,8 @@ __all__ = [
     "Egress",
     "Elastic",
     "Grid",
+    "GrowthBranch",
+    "Horizon",
     "Hosting",
     "InForce",
     "Latency",
@@ -68,6 +71,7 @@ __all__ = [
     "MeasuredRun",
     "Migration",
     "Policy",
+    "PriceChange",
     "Quota",
     "RequestClass",
     "Robust",
@@ -307,7 +311,7 @@ class Scenario(Strict):
     workloads: Annotated[tuple[Workload, ...], Field(min_length=1, max_length=100)]
     policy: Policy = Policy()
     lifecycle: Lifecycle | None = None
-    """Read by `optimizer lifecycle` alone; a plan does not depend on it."""
+    """Read by `optimizer lifecycle` and `optimizer horizon` alone; a plan does not depend on it."""
 
     @property
     def promises_latency(self) -> bool:
