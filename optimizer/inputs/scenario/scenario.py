@@ -28,8 +28,15 @@ from optimizer.inputs.scenario.fields import (
     everywhere,
     repeated,
 )
-from optimizer.inputs.scenario.horizon import GrowthBranch, Horizon, PriceChange
-from optimizer.inputs.scenario.lifecycle import Checkpoints, Lifecycle, MeasuredRun, TrainingRun
+from optimizer.inputs.scenario.lifecycle import (
+    Checkpoints,
+    GrowthBranch,
+    Horizon,
+    Lifecycle,
+    MeasuredRun,
+    PriceChange,
+    TrainingRun,
+)
 from optimizer.inputs.scenario.policy import (
     CENTRAL_CONFIDENCE,
     Egress,

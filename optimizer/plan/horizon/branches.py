@@ -7,7 +7,7 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Floats
 from optimizer.base.units import MONTHS_PER_YEAR
-from optimizer.inputs.scenario.horizon import GrowthBranch, Horizon, PriceChange
+from optimizer.inputs.scenario.lifecycle import GrowthBranch, Horizon, PriceChange
 from optimizer.inputs.scenario.scenario import Lifecycle
 from optimizer.performance.market.market import Market
 from optimizer.program.horizon.tree import Tree, parting

@@ -6,7 +6,7 @@ from typing import Final, Literal, TypeAlias
 
 from optimizer.base.units import HOURS_PER_MONTH, MONTHS_PER_YEAR
 from optimizer.inputs.catalog.terms import Owned
-from optimizer.inputs.scenario.horizon import Horizon
+from optimizer.inputs.scenario.lifecycle import Horizon
 
 Payment: TypeAlias = Literal["monthly", "upfront", "bought"]
 """Rent paid each month, the whole rent paid when it is signed, or a machine bought, run and resold."""

@@ -17,7 +17,7 @@ from optimizer.inputs.scenario.scenario import Lifecycle
 from optimizer.plan.horizon.branches import demand_factor, horizon_of, price_factor, tree_of
 from optimizer.plan.horizon.prices import Deal, PriceBook, deals_of
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.program.horizon.problem import Ceilings, HorizonProblem, Machines
+from optimizer.program.horizon.problem import Ceilings, HorizonProblem, Machines, Starts
 from optimizer.program.problem.formulate import Formulation
 
 WARM_PER_S = 1e-6
@@ -87,6 +87,8 @@ def planned(inquiry: Inquiry, life: Lifecycle, observed: Floats) -> PlannedMonth
         cell_node=cell_node,
         cell_share=cell_share,
         demand_per_s=demand_per_s,
+        kept=formulation.problem.layouts.kept or bool(formulation.problem.layouts.followed.any()),
+        starts=_starts(formulation),
         switch_usd=np.where(tree.month > 0, switch_usd * prices.discount(), 0.0),
     )
     return PlannedMonths(
@@ -132,6 +134,13 @@ def _cells(formulation: Formulation, demand_factor: Floats) -> tuple[Ints, Float
     grown = (asked * demand_factor[:, None, None]).reshape(-1, asked.shape[1])
     standing = np.tile(np.where(warm & (asked <= 0), WARM_PER_S, 0.0), (nodes, 1))
     return np.repeat(np.arange(nodes), traffic.periods), np.tile(traffic.share_of_month, nodes), grown + standing
+
+
+def _starts(formulation: Formulation) -> Starts:
+    """The changes of the week at which what runs more is started."""
+    traffic = formulation.problem.traffic
+    before, after = traffic.changes
+    return Starts(before, after, traffic.start_share[before, after])
 
 
 def _ceilings(inquiry: Inquiry, hourly: list[int], held: list[int]) -> Ceilings:

@@ -22,6 +22,7 @@ COMMITTED: Final[tuple[PricingTerm, ...]] = ("on_demand", "reserved_1y", "reserv
 HELD: Final = frozenset(
     {
         "max_gpus",
+        "start_up_minutes",
         "quotas",
         "max_power_kw",
         "max_utilization",

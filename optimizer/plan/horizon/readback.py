@@ -12,7 +12,7 @@ from optimizer.plan.horizon.cash import Cash
 from optimizer.plan.horizon.formulate import PlannedMonths
 from optimizer.plan.record.horizon import HoursServed, MonthAhead, Serving, Signed, TermBreakEven
 from optimizer.program.horizon.problem import HorizonProblem
-from optimizer.program.horizon.solve import Purchases, node_usd, started
+from optimizer.program.horizon.solve import Purchases, node_usd, started, started_within
 
 
 class Read:
@@ -78,6 +78,7 @@ class Read:
         ran = self.bought.run.sum(axis=1) * problem.hourly.monthly_usd[:, problem.cell_node] * problem.cell_share
         bill = np.zeros(len(tree.month))
         np.add.at(bill, problem.cell_node, ran.sum(axis=0))
+        bill += (started_within(problem, self.bought.run) * problem.hourly.monthly_usd).sum(axis=0)
         for row, start, count, cash in self._cash():
             bill[start] += count * cash.upfront_usd
             nodes, starts = tree.running(cash.months)
@@ -128,7 +129,8 @@ class Read:
 
     def _hours(self, cell: int) -> HoursServed:
         problem, node = self.problem, int(self.problem.cell_node[cell])
-        classes = self.planned.formulation.problem.traffic.classes
+        classes, week = self.planned.formulation.problem.traffic.classes, self.planned.formulation.periods
+        period = int(np.flatnonzero(problem.cells[node] == cell)[0])
         serving = []
         for row, mix in np.argwhere(self.bought.run[:, :, cell] > 0).tolist():
             offer, machine = int(self.hourly_offer[row]), int(problem.hourly.machine[row])
@@ -140,6 +142,7 @@ class Read:
             serving.append(self._serving(machine, mix, count, min(held), None))
         return HoursServed(
             share_of_month=float(problem.cell_share[cell]),
+            hours_of_week=np.flatnonzero(week.hour_to_period == period).tolist(),
             requests_per_second={
                 name: float(asked) for name, asked in zip(classes, problem.demand_per_s[cell], strict=True)
             },

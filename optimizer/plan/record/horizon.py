@@ -62,6 +62,8 @@ class HoursServed(Strict):
     """HoursServed of a month that are alike."""
 
     share_of_month: Figure
+    hours_of_week: list[int]
+    """From Monday's first, 0 to 167."""
     requests_per_second: dict[str, Figure]
     """Asked, by workload and class."""
     serving: list[Serving]

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from math import isclose
 from typing import TypeAlias
 
-from optimizer.base.units import HOURS_PER_MONTH, MONTHS_PER_YEAR
+from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK, MINUTES_PER_HOUR, MONTHS_PER_YEAR
 from optimizer.inputs.catalog.records import Catalogs, Offer
-from optimizer.inputs.scenario.horizon import GrowthBranch, Horizon
+from optimizer.inputs.scenario.lifecycle import GrowthBranch, Horizon
 from optimizer.inputs.scenario.scenario import Lifecycle, Scenario
 from optimizer.plan.record.horizon import HorizonCheck, HorizonReport, HorizonVerification, MonthAhead, Signed
 from optimizer.plan.verify.months_ahead import Course, disk_usd_per_month
@@ -87,6 +87,8 @@ class _Audit:
             yield isclose(factor, each.demand_factor, rel_tol=1e-5), f"demand of month {each.month} grew by {factor:g}"
             share = sum(hours.share_of_month for hours in each.hours)
             yield isclose(share, 1.0, rel_tol=1e-5), f"the hours of month {each.month} are {share:g} of it"
+            told = sorted(hour for hours in each.hours for hour in hours.hours_of_week)
+            yield told == list(range(HOURS_PER_WEEK)), f"month {each.month} does not tell every hour of the week once"
             for workload in self.scenario.workloads:
                 for item in workload.classes():
                     asked = (
@@ -221,8 +223,7 @@ class _Audit:
     def bills(self) -> Iterator[Finding]:
         """Each month's bill and what is decided in it, in the first month's dollars."""
         for each in self.report.by_month:
-            began = self._began(each) * self.horizon.switch_usd_per_instance
-            ran = began
+            ran = self._began(each) * self.horizon.switch_usd_per_instance + self._starting_usd(each)
             for hours in each.hours:
                 paid = sum(float(s.usd_per_instance_hour or 0) * s.instances for s in hours.serving)
                 ran += paid * HOURS_PER_MONTH * hours.share_of_month
@@ -273,6 +274,23 @@ class _Audit:
             return 0
         now, then = _busiest(each, self.offers), _busiest(before[0], self.offers)
         return sum(max(count - then.get(kind, 0), 0) for kind, count in now.items())
+
+    def _starting_usd(self, each: MonthAhead) -> float:
+        """What is paid for instances while they start, hour after hour of the week."""
+        by_hour: list[dict[object, int]] = [{} for _ in range(HOURS_PER_WEEK)]
+        price: dict[object, float] = {}
+        for hours in each.hours:
+            for serving in hours.serving:
+                if serving.usd_per_instance_hour is not None:
+                    kind = serving.offer, tuple(sorted(serving.requests_per_second.items()))
+                    price[kind] = float(serving.usd_per_instance_hour)
+                    for hour in hours.hours_of_week:
+                        by_hour[hour][kind] = by_hour[hour].get(kind, 0) + serving.instances
+        minutes = self.scenario.policy.elastic.start_up_minutes
+        usd = 0.0
+        for before, now in zip(by_hour, (*by_hour[1:], by_hour[0]), strict=True):
+            usd += sum(max(count - before.get(kind, 0), 0) * price[kind] for kind, count in now.items())
+        return usd * minutes / MINUTES_PER_HOUR * HOURS_PER_MONTH / HOURS_PER_WEEK
 
     def _usd_per_hour(self, offer: Offer, branch: str, month: int) -> float:
         factor = self.courses[branch].price_factor(offer, month)

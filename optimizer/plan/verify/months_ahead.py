@@ -7,7 +7,7 @@ from statistics import median
 from optimizer.base.units import MONTHS_PER_YEAR
 from optimizer.inputs.catalog.kinds import OWNED
 from optimizer.inputs.catalog.records import Catalogs, Offer
-from optimizer.inputs.scenario.horizon import GrowthBranch, Horizon, PriceChange
+from optimizer.inputs.scenario.lifecycle import GrowthBranch, Horizon, PriceChange
 
 
 @dataclass(frozen=True)

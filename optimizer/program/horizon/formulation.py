@@ -1,9 +1,10 @@
 """The rows and columns of purchases over months: what is signed in a node, what runs and serves in each of its hours.
 
-    minimize    sum usd sign + sum probability share usd run + sum switch_usd started
+    minimize    sum usd sign + sum probability share usd run + sum share usd risen + sum switch_usd started
     demand      for each cell and class: sum capacity mix (run + serve) >= demand, divided by it, no share above 1
     held        for each cell and machine: sum over mixes of serve <= sum of sign over deals still in their term
     ceilings    for each cell and limit: sum weight run + sum weight sign over deals still in their term <= most
+    risen       for each node, offer, mix and change within its month: run after it, less run before it
     started     for each node and kind in service: run + serve in its busiest cell, less the same of its parent's
 
 A machine that serves one mix needs no `serve`: whatever is held serves. Nothing here names the branches: a node is one
@@ -28,8 +29,10 @@ class HorizonLayout:
     Attributes:
         sign: (D, N).
         run: (H, M, J).
-        serve: (X, M, J) of machines held for a term that may serve several mixes.
+        serve: (X, M, J) of machines held for a term that may serve several mixes; where they are kept to one, the cells
+            of a node share a column.
         started: (X, M, N) where that is charged.
+        risen: (H, M, N, C) where starts within a month are.
         direct: (X,) machines held for a term that serve one mix.
         count: Of all columns.
     """
@@ -38,6 +41,7 @@ class HorizonLayout:
     run: Ints
     serve: Ints
     started: Ints
+    risen: Ints
     direct: Flags
     count: int
 
@@ -57,6 +61,7 @@ def lay_out(problem: HorizonProblem) -> HorizonLayout:
         np.broadcast_to(runs[..., None], (*runs.shape, cells)),
         np.broadcast_to(serves[..., None], (*serves.shape, cells)),
         starts[..., None] & later,
+        np.broadcast_to(runs[:, :, None, None], (*runs.shape, nodes, len(problem.starts.share))),
     )
     places, first = list[Ints](), 0
     for flags in wanted:
@@ -64,8 +69,12 @@ def lay_out(problem: HorizonProblem) -> HorizonLayout:
         place[flags] = first + np.arange(int(flags.sum()))
         places.append(place)
         first += int(flags.sum())
-    sign, run, serve, started = places
-    return HorizonLayout(sign, run, serve, started, direct=direct, count=first)
+    sign, run, serve, started, risen = places
+    if problem.kept:
+        # the column of a node's first cell stands for all of its cells
+        first_cell = np.unique(problem.cell_node, return_index=True)[1]
+        serve = serve[:, :, first_cell[problem.cell_node]]
+    return HorizonLayout(sign, run, serve, started, risen, direct=direct, count=first)
 
 
 def objective(problem: HorizonProblem, layout: HorizonLayout) -> Floats:
@@ -77,6 +86,9 @@ def objective(problem: HorizonProblem, layout: HorizonLayout) -> Floats:
     share = tree.probability[problem.cell_node] * problem.cell_share
     usd = np.broadcast_to((problem.hourly.usd[:, problem.cell_node] * share)[:, None, :], ran.shape)
     cost[layout.run[ran]] = usd[ran]
+    begins, rising = layout.risen >= 0, problem.starts.share
+    usd = (tree.probability * problem.hourly.usd)[:, None, :, None] * rising
+    cost[layout.risen[begins]] = np.broadcast_to(usd, begins.shape)[begins]
     if problem.switches:
         switch = np.broadcast_to(tree.probability * problem.switch_usd, begun.shape)
         cost[layout.started[begun]] = switch[begun]
@@ -96,6 +108,8 @@ def model_of(
     blocks = {"demand": _demand(problem, layout), "held": _held(problem, layout)}
     if problem.ceilings.names:
         blocks["ceilings"] = _ceilings(problem, layout)
+    if len(problem.starts.share):
+        blocks["risen"] = _risen(problem, layout)
     if problem.switches:
         blocks["started"] = _started(problem, layout)
     if fixed is not None:
@@ -150,9 +164,8 @@ def _signed_before(problem: HorizonProblem, layout: HorizonLayout, deal: int) ->
     column = layout.sign[deal, start]
     node, column = node[column >= 0], column[column >= 0]
     # (pairs, cells of a month)
-    per_node = len(problem.cell_node) // len(problem.tree.month)
-    cells = np.argsort(problem.cell_node, kind="stable").reshape(-1, per_node)
-    return cells[node].ravel(), np.repeat(column, per_node)
+    cells = problem.cells[node]
+    return cells.ravel(), np.repeat(column, cells.shape[1])
 
 
 def _held(problem: HorizonProblem, layout: HorizonLayout) -> Rows:
@@ -185,6 +198,20 @@ def _ceilings(problem: HorizonProblem, layout: HorizonLayout) -> Rows:
     return at_most(numbered("ceiling", len(most)), most, *terms)
 
 
+def _risen(problem: HorizonProblem, layout: HorizonLayout) -> Rows:
+    """What runs more in the cell after a change than in the one before is started."""
+    offer, mix, node, number = np.nonzero(layout.risen >= 0)
+    row, cells = np.arange(len(offer)), problem.cells
+    after, before = cells[node, problem.starts.after[number]], cells[node, problem.starts.before[number]]
+    return at_most(
+        numbered("risen", len(row)),
+        0.0,
+        (row, layout.run[offer, mix, after], 1.0),
+        (row, layout.run[offer, mix, before], -1.0),
+        (row, layout.risen[offer, mix, node, number], -1.0),
+    )
+
+
 def _started(problem: HorizonProblem, layout: HorizonLayout) -> Rows:
     """What serves in a node's busiest cell, less what served in its parent's, was started."""
     machine, mix, node = np.nonzero(layout.started >= 0)
@@ -210,6 +237,8 @@ def _upper(problem: HorizonProblem, layout: HorizonLayout) -> Floats:
     for place, machine in ((layout.sign, problem.deals.machine), (layout.run, problem.hourly.machine)):
         own = np.broadcast_to(most[machine].reshape(-1, *[1] * (place.ndim - 1)), place.shape)
         upper[place[place >= 0]] = own[place >= 0]
+    own = np.broadcast_to(most[problem.hourly.machine][:, None, None, None], layout.risen.shape)
+    upper[layout.risen[layout.risen >= 0]] = own[layout.risen >= 0]
     for place in (layout.serve, layout.started):
         own = np.broadcast_to(most[:, None, None], place.shape)
         upper[place[place >= 0]] = own[place >= 0]

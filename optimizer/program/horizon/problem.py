@@ -89,6 +89,26 @@ class Ceilings:
 
 
 @dataclass(frozen=True, eq=False)
+class Starts:
+    """C changes from the hours of one cell to those of another within a month, at which what runs more is started.
+
+    Attributes:
+        before, after: (C,) the cells, as positions within their month.
+        share: (C,) of a month's cost that is paid for each instance more.
+    """
+
+    before: Ints
+    after: Ints
+    share: Floats
+
+    @classmethod
+    def none(cls) -> "Starts":
+        """Nothing is paid for starting."""
+        nowhere = np.zeros(0, dtype=np.int64)
+        return cls(nowhere, nowhere, np.zeros(0))
+
+
+@dataclass(frozen=True, eq=False)
 class HorizonProblem:
     """What may be signed or rented in each node of a tree, and what must be served in each.
 
@@ -99,6 +119,8 @@ class HorizonProblem:
         cell_node: (J,) whose month the hours belong to.
         cell_share: (J,) share of the month's hours.
         demand_per_s: (J, K).
+        kept: Whether an instance that is held serves one mix all month; else it may serve another in other hours.
+        starts: What is paid by the hour is paid while it starts, too.
         switch_usd: (N,) net present cost of each instance of a kind that begins to serve a mix, against the month
             before and in the hours of most demand; zeros where that is free.
     """
@@ -112,12 +134,19 @@ class HorizonProblem:
     cell_node: Ints
     cell_share: Floats
     demand_per_s: Floats
+    kept: bool = False
+    starts: Starts = field(default_factory=Starts.none)
     switch_usd: Floats = field(default_factory=lambda: np.zeros(0))
 
     @property
     def switches(self) -> bool:
         """Whether it costs anything to begin serving on an instance."""
         return bool(self.switch_usd.any())
+
+    @property
+    def cells(self) -> Ints:
+        """(N, cells of a month) the cells of each node, in the order of the problem's."""
+        return np.argsort(self.cell_node, kind="stable").reshape(len(self.tree.month), -1)
 
     @property
     def busiest_cell(self) -> Ints:

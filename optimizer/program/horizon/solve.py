@@ -109,9 +109,18 @@ def node_usd(problem: HorizonProblem, sign: Ints, run: Ints, serve: Ints) -> Flo
     # (H, J) instances of each offer over all mixes
     ran = run.sum(axis=1) * problem.hourly.usd[:, problem.cell_node] * problem.cell_share
     np.add.at(total, problem.cell_node, ran.sum(axis=0))
+    total += (started_within(problem, run) * problem.hourly.usd).sum(axis=0)
     if problem.switches:
         total += problem.switch_usd * started(problem, run, serve)
     return np.asarray(total)
+
+
+def started_within(problem: HorizonProblem, run: Ints) -> Floats:
+    """(H, N) months that instances of each offer are paid for while they start within each month."""
+    cells, starts = problem.cells, problem.starts
+    # (H, M, N, C) instances more after each change
+    risen = np.maximum(run[:, :, cells[:, starts.after]] - run[:, :, cells[:, starts.before]], 0)
+    return np.asarray(risen.sum(axis=1) @ starts.share)
 
 
 def started(problem: HorizonProblem, run: Ints, serve: Ints) -> Ints:
