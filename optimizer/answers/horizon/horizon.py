@@ -20,6 +20,7 @@ from optimizer.base.memory import Memory
 from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
+from optimizer.inputs.scenario.lifecycle import MAX_HORIZON_MONTHS
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.horizon.branches import branches_of, horizon_of, months_of
 from optimizer.plan.horizon.formulate import PlannedMonths, planned
@@ -77,6 +78,9 @@ def horizon(
     if life is None:
         hint = "add for example lifecycle: {months: 36, growth_percent_per_month: 5}"
         raise InputError([Finding("scenario", 0, "lifecycle", "is missing", hint)])
+    if months_of(life) > MAX_HORIZON_MONTHS:
+        hint = f"say at most {MAX_HORIZON_MONTHS} in lifecycle.horizon.months"
+        raise InputError([Finding("scenario", 0, "lifecycle.months", "is more than purchases are planned over", hint)])
     findings = check_scenario(scenario, catalogs)
     if findings:
         raise InputError(findings)

@@ -167,3 +167,12 @@ class Lifecycle(Strict):
         if twice:
             raise ValueError(f"two training runs are named {twice}")
         return self
+
+    @model_validator(mode="after")
+    def _branches_part_in_time(self) -> Self:
+        horizon = self.horizon or Horizon()
+        months = horizon.months or self.months
+        late = [branch.name for branch in horizon.branches if branch.from_month > months]
+        if late:
+            raise ValueError(f"{', '.join(late)} would be known after the last month, {months}")
+        return self

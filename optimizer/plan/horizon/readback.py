@@ -60,7 +60,7 @@ class Read:
             gpu=offer.gpu,
             gpus_per_instance=offer.gpu_count,
             pricing_term=offer.pricing_term,
-            term_months=deal.term_months,
+            term_months=cash.months,
             payment=deal.payment,
             instances=count,
             usd_per_instance_hour=_usd(hourly),
