@@ -1,9 +1,14 @@
 """How much memory a command may take, and whether it has: of the machine as of the group that the process runs in."""
 
+import importlib
+import math
 import os
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
+
+from optimizer.base.errors import Finding, InputError
 
 BYTES_PER_GB: Final = 10**9
 SHARE_OF_MACHINE: Final = 0.8
@@ -17,7 +22,14 @@ class Memory:
     """What this process may hold; nothing limits it where the system does not tell what it holds."""
 
     def __init__(self, limit_gb: float | None = None) -> None:
-        """A limit of so many GB; None for a share of what the machine has."""
+        """A limit of so many GB; None for a share of what the machine has.
+
+        Raises:
+            InputError: a finite limit is given where the system does not tell what a process holds.
+        """
+        if limit_gb not in {None, math.inf} and not resident_bytes():
+            told = Finding("--max-memory-gb", 0, "", "this system does not tell how much memory a process holds")
+            raise InputError([told])
         self.limit_bytes = _machine_bytes() * SHARE_OF_MACHINE if limit_gb is None else limit_gb * BYTES_PER_GB
 
     @property
@@ -27,11 +39,14 @@ class Memory:
 
 
 def resident_bytes() -> int:
-    """What the process holds in memory now; 0 where the system does not tell."""
-    try:
+    """What the process holds in memory now, or the most it has held where only that is told; 0 where neither is."""
+    with suppress(OSError, ValueError, AttributeError):
         return int(RESIDENT.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, AttributeError):
-        return 0
+    with suppress(ImportError):
+        resource = importlib.import_module("resource")  # Windows has none
+        # KiB, on macOS bytes
+        return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) * (1 if sys.platform == "darwin" else 1024)
+    return 0
 
 
 def _machine_bytes() -> float:

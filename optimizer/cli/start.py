@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 from importlib import import_module
 from typing import Final, NoReturn
 
@@ -32,7 +33,19 @@ def main() -> NoReturn:
             raise
     if signals.received:
         _leave()
-    sys.exit(code)
+    _end(code)
+
+
+def _end(code: str | int | None) -> NoReturn:
+    """Ends with a code; past Python's own end where a solver was left behind at work, which would abort the process.
+
+    A thread that comes back from C++ to an interpreter that is gone is cut off there, and C++ calls that fatal.
+    """
+    if isinstance(code, str) or threading.active_count() == 1:
+        sys.exit(code)
+    if sys.stderr is not None:
+        sys.stderr.flush()
+    os._exit(code or 0)
 
 
 def _leave() -> NoReturn:

@@ -134,9 +134,15 @@ def search_simplest(problem: Problem, state: SearchState, known: Complexity, bre
 
 
 def search_no_more(problem: Problem, state: SearchState, most: Complexity) -> Simplest:
-    """The cheapest plan of a sorted problem with no more to operate, if it costs no more than the state's cutoff."""
+    """The cheapest plan of a sorted problem with no more to operate, if it costs no more than the state's cutoff.
+
+    None where that would take long to know.
+    """
     part, asked = _within_cutoff(problem, state)
-    result = within_cutoff(search_laid_out(held_to(asked, most), state).result, state)
+    held = held_to(asked, most)
+    if _takes_long(held):
+        return Simplest(None, proven=False)
+    result = within_cutoff(search_laid_out(held, state).result, state)
     plan = result.incumbent
     return Simplest(None if plan is None else plan.for_whole(part, problem), result.status in ("optimal", "infeasible"))
 

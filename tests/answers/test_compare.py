@@ -5,6 +5,7 @@ import io
 import json
 import xml.etree.ElementTree as ElementTree
 import zipfile
+from dataclasses import replace
 from decimal import Decimal
 from itertools import combinations
 from pathlib import Path
@@ -22,7 +23,7 @@ from optimizer.answers.compare.compare import compare
 from optimizer.answers.compare.lines import bill_lines
 from optimizer.answers.compare.types import Comparison, StoppedBy
 from optimizer.answers.tried import confirmed_answer
-from optimizer.base.errors import InputError
+from optimizer.base.errors import InputError, VerificationFailed
 from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.catalog.records import Catalogs
@@ -90,6 +91,14 @@ def test_lines_add_up_to_the_month_to_the_cent(name: str, catalogs: Catalogs) ->
         assert abs(line.unit_price_usd * line.quantity_per_month - line.monthly_cost_usd) <= Decimal("0.02")
     kinds = {"eu-residency": {"instances", "storage"}, "token-scores": {"egress"}}
     assert kinds.get(name, {"requests"}) <= {line.line for line in lines}
+
+
+def test_lines_that_do_not_add_up_to_the_month_are_not_shown(two_clouds: Scenario, catalogs: Catalogs) -> None:
+    answer = solved(Inquiry.of(two_clouds, catalogs))
+    plan = read_back(answer)
+    wrong = replace(plan, monthly_cost_usd=plan.monthly_cost_usd + Decimal("0.02"))
+    with pytest.raises(VerificationFailed, match="add up to"):
+        bill_lines(wrong, answer.inquiry.market.offers, catalogs)
 
 
 @pytest.mark.parametrize("least", [2, 3])

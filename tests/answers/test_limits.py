@@ -1,17 +1,22 @@
 """What a command says when its time or its work is up: a verified plan, its gap, and all that was left out."""
 
+import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from ortools.math_opt.python import mathopt
 from support.command import Command
 
 from optimizer.answers.optimize import optimized
+from optimizer.base import memory
 from optimizer.base.clock import Clock
+from optimizer.base.errors import InputError
 from optimizer.base.memory import Memory, resident_bytes
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.loading import load_scenario
+from optimizer.plan.question import solving
 from optimizer.plan.record.report import PlanReport
 from optimizer.program.solver import solve_linear
 from optimizer.report.export import as_json
@@ -59,6 +64,16 @@ def test_the_same_work_gives_the_same_bytes(catalogs: Catalogs) -> None:
     without_time = {"solver": one.solver.model_copy(update={"wall_s": 0.0})}
     assert one.solver.reason.startswith("the work limit was reached")
     assert as_json(one.model_copy(update=without_time)) == as_json(other.model_copy(update=without_time))
+
+
+def test_an_exact_week_that_takes_long_to_set_up_is_not_begun_after_the_limit(
+    catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(solving, "exact_hours", lambda _: pytest.fail("an exact week was begun"))
+    monkeypatch.setattr(solving, "MOST_CELLS_LATE", 0)
+    report = optimized(load_scenario("office-hours"), catalogs, Clock(0.0)).report
+    assert (report.outcome, report.verification.passed) == ("feasible", True)
+    assert "the time limit was reached" in report.solver.reason
 
 
 @pytest.mark.parametrize("work", [400, 1200, 2400, 3600, 4800])
@@ -118,6 +133,23 @@ def test_what_a_process_holds_is_known_here() -> None:
     assert 10**7 < resident_bytes() < Memory().limit_bytes < float("inf")
     assert Memory(0.001).used_up
     assert not Memory(10**6).used_up
+
+
+def test_where_no_file_tells_what_a_process_holds_the_most_that_it_held_counts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    now = resident_bytes()
+    monkeypatch.setattr(memory, "RESIDENT", tmp_path / "none")
+    assert 0.9 * now < resident_bytes() < Memory().limit_bytes
+
+
+def test_a_limit_that_nothing_can_tell_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(memory, "RESIDENT", tmp_path / "none")
+    monkeypatch.setitem(sys.modules, "resource", None)
+    assert not Memory().used_up
+    assert not Memory(float("inf")).used_up
+    with pytest.raises(InputError, match="does not tell how much memory"):
+        Memory(8.0)
 
 
 def test_without_memory_for_the_candidates_there_is_no_answer(optimizer: Command) -> None:

@@ -100,3 +100,24 @@ main()
     ended = started(program, tmp_path)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
     assert (tmp_path / "plan.txt").read_text().startswith("{")
+
+
+@pytest.mark.parametrize("left_behind", [True, False])
+def test_a_solver_that_is_left_behind_does_not_change_the_exit_code(left_behind: bool, tmp_path: Path) -> None:
+    """Python's own end, which handlers see, would meet its thread on the way back from C++, and abort."""
+    program = f"""
+import atexit, threading
+import optimizer.cli.app as app
+from optimizer.cli.start import main
+def answered():
+    if {left_behind}:
+        threading.Thread(target=threading.Event().wait, daemon=True).start()
+    print("answer")
+    raise SystemExit(4)
+app.main = answered
+atexit.register(print, "Python ends")
+main()
+"""
+    ended = started(program, tmp_path)
+    said = "answer\n" if left_behind else "answer\nPython ends\n"
+    assert (ended.returncode, ended.stdout, ended.stderr) == (4, said, "")

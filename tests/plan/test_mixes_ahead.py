@@ -14,6 +14,7 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.options import MIXED, Pool, mix_of, pool_options, simplices_of
 from optimizer.performance.candidates.probing import raised
 from optimizer.performance.candidates.triangulation import joined_classes, triangulated
+from optimizer.plan.question import solving
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.mixing import mixing_of
 from optimizer.plan.question.solving import held, solved_for_least_cost
@@ -101,6 +102,24 @@ def test_a_budget_that_only_more_mixes_meet_is_met(inquiry: Inquiry, refined: An
 def test_a_budget_that_no_mix_meets_is_proven_too_small(inquiry: Inquiry, refined: Answer) -> None:
     answer = solved_for_least_cost(inquiry.under_policy(max_monthly_usd=0.999 * cost_of(refined)))
     assert (answer.solution.outcome, answer.mixes_settled) == ("infeasible", True)
+
+
+def test_what_was_proven_before_time_ran_out_stays_proven(inquiry: Inquiry, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is left when raised rates are asked about a second time; what they told the first time still holds."""
+    clock, probed, once = Clock(work_limit=10**9), list[Inquiry](), solving._raised
+
+    def in_time_once(asked: Inquiry) -> Inquiry:
+        if probed:
+            clock.spend(10**9)
+        probed.append(asked)
+        return once(asked)
+
+    monkeypatch.setattr(solving, "_raised", in_time_once)
+    answer = solved_for_least_cost(replace(inquiry, clock=clock))
+    told = once(replace(probed[0], clock=Clock())).solved_once(None).solution
+    assert len(probed) == 2
+    assert answer.solution.cost_usd_per_month == pytest.approx(told.cost_usd_per_month)
+    assert (answer.solution.outcome, answer.mixes_settled) == ("optimal", True)
 
 
 @pytest.mark.parametrize("insists", [True, False])

@@ -5,8 +5,9 @@ from decimal import Decimal
 from itertools import accumulate, pairwise
 
 from optimizer.answers.compare.types import BillLine
+from optimizer.base.errors import VerificationFailed
 from optimizer.inputs.catalog.records import Catalogs, Offer
-from optimizer.plan.record.fields import cents
+from optimizer.plan.record.fields import CENT, cents
 from optimizer.plan.record.fleet import Deployment, Hosted, PlannedFleet, Purchase, ReplicaChanges
 
 
@@ -17,18 +18,23 @@ def bill_lines(plan: PlannedFleet, offers: Iterable[Offer], catalogs: Catalogs) 
         plan: What is bought.
         offers: Those it buys among others.
         catalogs: Where prices come from, and who sells.
+
+    Raises:
+        VerificationFailed: they do not add up to the plan's month.
     """
     by_id = {offer.id: offer for offer in offers}
     lines = [line for paid in plan.purchases for line in _instances(paid, by_id[paid.offer], catalogs)]
     lines += [_egress(ran, catalogs) for ran in plan.deployments if ran.egress_usd]
     lines += [_requests(sent, catalogs) for sent in plan.hosted]
     lines += [_changes(plan.migration)] if plan.migration else []
+    ends = [Decimal(0), *accumulate(line.monthly_cost_usd for line in lines)]
+    if abs(ends[-1] - plan.monthly_cost_usd) >= CENT:
+        raise VerificationFailed(f"The lines of a bill of {plan.monthly_cost_usd} USD add up to {ends[-1]} USD.")
     # each line ends where the rounded sum so far ends, so that no cent is lost between lines and month
-    sums = [*accumulate(line.monthly_cost_usd for line in lines[:-1]), plan.monthly_cost_usd]
-    ends = [Decimal(0), *map(cents, sums)]
+    rounded = [*map(cents, ends[:-1]), cents(plan.monthly_cost_usd)]
     return [
         line.model_copy(update={"monthly_cost_usd": end - start})
-        for line, (start, end) in zip(lines, pairwise(ends), strict=True)
+        for line, (start, end) in zip(lines, pairwise(rounded), strict=True)
     ]
 
 
@@ -72,17 +78,10 @@ def _egress(ran: Deployment, catalogs: Catalogs) -> BillLine:
         region=ran.region,
         country=place[0].upper() if place else "",
         item=ran.workload,
-        gpu="",
-        gpus_per_instance=0,
-        count=0,
-        pricing_term="",
-        commitment_months=0,
         unit="GB",
         unit_price_usd=usd / gb,
         quantity_per_month=gb,
         monthly_cost_usd=usd,
-        price_as_of=None,
-        price_source="",
         seller=ran.provenance.seller,
     )
 
@@ -92,14 +91,8 @@ def _requests(sent: Hosted, catalogs: Catalogs) -> BillLine:
     return BillLine(
         line="requests",
         provider=sent.provider,
-        region="",
-        country="",
         item=sent.api,
-        gpu="",
-        gpus_per_instance=0,
-        count=0,
         pricing_term="by the request",
-        commitment_months=0,
         unit="request",
         unit_price_usd=sent.usd_per_request,
         quantity_per_month=Decimal(repr(sent.requests_per_month)),
@@ -114,20 +107,10 @@ def _changes(changes: ReplicaChanges) -> BillLine:
     """What changing to the plan costs once; a plan counts it in its month."""
     return BillLine(
         line="changes",
-        provider="",
-        region="",
-        country="",
         item=f"{changes.started} replicas started, {changes.stopped} stopped",
-        gpu="",
-        gpus_per_instance=0,
-        count=0,
         pricing_term="once",
-        commitment_months=0,
         unit="once",
         unit_price_usd=changes.one_time_cost_usd,
         quantity_per_month=Decimal(1),
         monthly_cost_usd=changes.one_time_cost_usd,
-        price_as_of=None,
-        price_source="",
-        seller="",
     )

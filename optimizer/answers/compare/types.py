@@ -33,30 +33,33 @@ Exact = Annotated[Decimal, PlainSerializer(lambda amount: f"{amount.quantize(FIN
 
 
 class BillLine(Strict):
-    """One thing to order or to pay for; the lines of a choice add up to its month, to the cent."""
+    """One thing to order or to pay for; the lines of a choice add up to its month, to the cent.
+
+    What does not apply to a line is blank.
+    """
 
     line: LineOf
-    provider: str
-    region: str
-    country: str
+    provider: str = ""
+    region: str = ""
+    country: str = ""
     """Two letters; empty where nobody recorded where the region stands."""
     item: str
     """Instance type, or the API's name of the model."""
-    gpu: str
-    gpus_per_instance: int
-    count: int
+    gpu: str = ""
+    gpus_per_instance: int = 0
+    count: int = 0
     """Instances at the most; 0 where none are counted."""
-    pricing_term: str
-    commitment_months: int
+    pricing_term: str = ""
+    commitment_months: int = 0
     unit: Unit
     unit_price_usd: Exact
     """After discounts."""
     quantity_per_month: Exact
     monthly_cost_usd: Usd
-    price_as_of: date | None
-    price_source: str
+    price_as_of: date | None = None
+    price_source: str = ""
     """Its title; `a private source` where that is nobody else's business."""
-    seller: str
+    seller: str = ""
     """Kind of seller, see `sellers` of the catalogs."""
 
 

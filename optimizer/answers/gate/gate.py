@@ -21,7 +21,7 @@ from optimizer.answers.gate.rules.demands import Case, GateLimits, Verdict, budg
 from optimizer.answers.gate.rules.judging import judged_by
 from optimizer.answers.gate.rules.names import refuse_unknown_names
 from optimizer.answers.gate.rules.total import Total, percent, total
-from optimizer.answers.gate.types import RULES, Gated, GateReport, Removed, Ruling, Warned
+from optimizer.answers.gate.types import RULES, Gated, GateReport, Reason, Removed, Ruling, Warned
 from optimizer.base.clock import Clock
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.memory import Memory
@@ -73,21 +73,19 @@ def gate(
     parts = differences(cases, catalogs, old_catalogs, clock, work_limit=work_limit)
     gated = [_gated(case, part) for case, part in zip(cases, parts, strict=True)]
     together = total(gated, removed, compared=bool(baselines))
-    by_cause = merged([*parts, of_removed(removed)])
     verdicts = [
         *budgets(limits, together),
         *_by_guardrails(limits, gated, removed, catalogs, compared=bool(baselines)),
         *(verdict for case in cases for verdict in (*proof(case), *sound_prices(case, catalogs, limits))),
     ]
-    broken = sorted(
-        (verdict for verdict in verdicts if verdict.state(limits) == "broken"),
-        key=lambda verdict: list(RULES).index(verdict.rule),
-    )
-    causes = [] if together.change_usd is None else by_cause.causes(together.change_usd)
+    causes = []
+    if together.change_usd is not None:
+        causes = merged([*parts, of_removed(removed)]).causes(together.change_usd)
     places = Places(gated, {case.name: case.file for case in cases}, catalogs, causes)
+    reasons = _reasons(verdicts, limits, places)
     return GateReport(
-        verdict="broken" if broken else "kept",
-        reasons=[places.reason(each) for each in broken],
+        verdict="broken" if reasons else "kept",
+        reasons=reasons,
         before_usd=together.before_usd,
         after_usd=together.after_usd,
         change_usd=together.change_usd,
@@ -102,14 +100,28 @@ def gate(
             *came_and_went(gated, removed),
             *without_guardrail(gated, limits),
         ],
-        rules=[
-            Ruling(rule=v.rule, guardrail=v.guardrail, scenario=v.scenario, state=v.state(limits), text=v.text)
-            for v in verdicts
-        ],
+        rules=[_ruling(verdict, limits) for verdict in verdicts],
         scenarios=gated,
         removed=removed,
         catalogs_as_of=str(catalogs.as_of),
         pin=pin.sha256 if pin else None,
+    )
+
+
+def _reasons(verdicts: Sequence[Verdict], limits: GateLimits, places: Places) -> list[Reason]:
+    """What is broken, in the order of the rules."""
+    broken = [verdict for verdict in verdicts if verdict.state(limits) == "broken"]
+    return [places.reason(each) for each in sorted(broken, key=lambda verdict: list(RULES).index(verdict.rule))]
+
+
+def _ruling(verdict: Verdict, limits: GateLimits) -> Ruling:
+    """A verdict as the report tells it."""
+    return Ruling(
+        rule=verdict.rule,
+        guardrail=verdict.guardrail,
+        scenario=verdict.scenario,
+        state=verdict.state(limits),
+        text=verdict.text,
     )
 
 

@@ -139,15 +139,18 @@ def _over_mixes(inquiry: Inquiry, keep: Sequence[Flags] | None, known_usd: float
         return best
     if nothing_known and (limit := inquiry.clock.reached) is not None:
         return replace(best, solution=best.solution.left_open(limit))
+    least_usd = 0.0
     for _ in range(MOST_PROBINGS):
         ahead = _raised(best.inquiry).solved_once(keep, _just_below(best.solution.cost_usd_per_month or known_usd))
+        # more predicted mixes only lower what is raised: what was a bound before is one still
+        least_usd = max(least_usd, ahead.solution.bound_usd_per_month or 0.0)
         worth = ahead.worth_predicting(best.inquiry)
         if not (looks_ahead and worth) or inquiry.clock.expired:
             break
         best = held(best.inquiry.with_predicted(worth, with_better_predicted), keep, best, known_usd)
         if not best.inquiry.mixes_between():
             return best
-    return _ahead_of(replace(best, inquiry=replace(best.inquiry, looks_ahead=False)), ahead)
+    return _ahead_of(replace(best, inquiry=replace(best.inquiry, looks_ahead=False)), ahead, least_usd)
 
 
 def held(inquiry: Inquiry, keep: Sequence[Flags] | None, known: Answer | None, known_usd: float | None) -> Answer:
@@ -212,10 +215,12 @@ def _less_than(known_usd: float | None) -> float | None:
     return None if known_usd is None else known_usd * (1 - 20 * EQUAL_COST)
 
 
-def _ahead_of(best: Answer, ahead: Answer) -> Answer:
-    """The same, knowing what plans at raised rates cost: nothing is cheaper, or so much may be."""
-    cost, bound = best.solution.cost_usd_per_month, ahead.solution.bound_usd_per_month
-    reached = cost is not None and bound is not None and bound >= cost * (1 - WORTH_MORE_MIXES)
-    if ahead.solution.outcome == "infeasible" or reached:
+def _ahead_of(best: Answer, ahead: Answer, least_usd: float) -> Answer:
+    """The same, knowing that no plan at raised rates costs less than so much: nothing is cheaper, or so much may be."""
+    own, told = best.solution, ahead.solution
+    cost = own.cost_usd_per_month
+    if told.outcome == "infeasible" or (cost is not None and least_usd >= cost * (1 - WORTH_MORE_MIXES)):
         return replace(best, mixes_settled=True)
-    return replace(best, solution=best.solution.bounded_by(ahead.solution))
+    if cost is None:
+        return replace(best, solution=own.bounded_by(told))
+    return replace(best, solution=own.above(least_usd, told.ended_by))

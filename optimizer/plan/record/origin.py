@@ -107,12 +107,13 @@ def _prices(catalogs: Catalogs) -> list[Any]:
 def _known(catalogs: Catalogs) -> list[Any]:
     """All but prices and calibration; aliases of other people's price lists only matter when those are imported."""
     terms = catalogs.terms
-    tables = (catalogs.gpus, catalogs.models, catalogs.aliases, catalogs.schemes, catalogs.kernel_support)
+    by_name = (catalogs.gpus, catalogs.models, catalogs.aliases, catalogs.thinking, catalogs.schemes)
+    by_place = (terms.sellers, terms.round_trips, terms.grid)
     hosted = WORDS | {"as_of", *PER_TOKEN}
     return [
         [OFFERED(offer) for offer in catalogs.offers],
-        *(_rows(table.values()) for table in (*tables, catalogs.engines)),
-        _rows(catalogs.quality),
+        *(_rows(table.values()) for table in (*by_name, catalogs.kernel_support, catalogs.engines, *by_place)),
+        *map(_rows, (catalogs.engine_defaults, catalogs.quality, catalogs.quality_spreads)),
         [row.model_dump(mode="json", exclude=set(hosted)) for row in catalogs.serverless],
         [(*key, *terms.regions[key].names) for key in sorted(terms.regions)],
         sorted(terms.available_instances.items()),

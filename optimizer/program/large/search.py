@@ -99,10 +99,14 @@ def _parted(
 def _planned_on_parts(
     part: Sorted, found: PatternBound, known: Incumbent | None, problem: Problem, state: SearchState, bound: Bound
 ) -> Incumbent | None:
-    """The cheaper of a known plan and those of parts that the bound points to, wider ones where a gap was asked for."""
+    """The cheaper of a known plan and those of parts that the bound points to.
+
+    Wider parts are looked at as long as there is no plan, and to the last where a gap was asked for.
+    """
     incumbent = known
-    for candidates, nodes, mixes in LARGE_PARTS if state.relative_gap else LARGE_PARTS[:1]:
-        if within_gap(bound, incumbent, state) or state.clock.expired:
+    for tried, (candidates, nodes, mixes) in enumerate(LARGE_PARTS):
+        enough = tried and incumbent is not None and not state.relative_gap
+        if enough or within_gap(bound, incumbent, state) or state.clock.expired:
             break
         promising = promising_part(part, found, candidates, mixes)
         _, plan = solve_part(promising, problem, state, nodes, bound.usd_per_hour)

@@ -6,9 +6,9 @@ from typing import Final
 from optimizer.base.figures import figure
 from optimizer.base.units import HOURS_PER_DAY, HOURS_PER_WEEK
 from optimizer.plan.readback.summary import EVERYWHERE
-from optimizer.plan.record.fleet import InstanceLayout, Period
+from optimizer.plan.record.fleet import InstanceLayout, LoadedReplicas, Period
 from optimizer.plan.record.report import PlanReport
-from optimizer.report.layout.amounts import money
+from optimizer.report.layout.amounts import money, plural
 from optimizer.report.layout.elements import Section, Table
 
 BARS: Final = " ▁▂▃▄▅▆▇█"
@@ -59,10 +59,12 @@ def _named(offer: str) -> str:
 
 def _contents(layout: InstanceLayout) -> str:
     """What an instance holds, in short."""
-    return ", ".join(
-        f"{item.replicas}× {item.workload} {item.precision} on {item.tensor_parallel * item.pipeline_parallel} GPUs"
-        for item in layout.contents
-    )
+    return ", ".join(map(_held, layout.contents))
+
+
+def _held(item: LoadedReplicas) -> str:
+    gpus = item.tensor_parallel * item.pipeline_parallel
+    return f"{item.replicas}× {item.workload} {item.precision} on {gpus} {plural('GPU', gpus)}"
 
 
 def by_hour(periods: Sequence[Period], values: Sequence[float]) -> list[float]:
