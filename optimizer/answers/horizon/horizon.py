@@ -25,7 +25,7 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.horizon.branches import branches_of, horizon_of, months_of
 from optimizer.plan.horizon.formulate import PlannedMonths, planned
 from optimizer.plan.horizon.observed import observed_percent_per_year, observed_prices
-from optimizer.plan.horizon.question import asked_over_months, terms_considered
+from optimizer.plan.horizon.question import asked_over_months, not_held, terms_considered
 from optimizer.plan.horizon.readback import Read, break_even
 from optimizer.plan.horizon.scope import notes_of, scope_of
 from optimizer.plan.record.horizon import BranchAhead, HorizonReport
@@ -81,7 +81,7 @@ def horizon(
     if months_of(life) > MAX_HORIZON_MONTHS:
         hint = f"say at most {MAX_HORIZON_MONTHS} in lifecycle.horizon.months"
         raise InputError([Finding("scenario", 0, "lifecycle.months", "is more than purchases are planned over", hint)])
-    findings = check_scenario(scenario, catalogs)
+    findings = [*check_scenario(scenario, catalogs), *not_held(scenario)]
     if findings:
         raise InputError(findings)
     begin, clock = progress or silent, Clock(time_limit_s, work_limit, memory=Memory())

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from optimizer.base.clock import Clock
-from optimizer.base.errors import Finding, InputError
+from optimizer.base.errors import Finding
 from optimizer.inputs.catalog.kinds import OfferTerm, PricingTerm
 from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.inputs.requirements.stated import StatedRequirement, stated_requirements
@@ -36,14 +36,7 @@ HELD: Final = frozenset(
 
 
 def asked_over_months(scenario: Scenario, catalogs: Catalogs, clock: Clock) -> Inquiry:
-    """The scenario's first month, with the terms that a horizon considers, keeping to what it can keep to.
-
-    Raises:
-        InputError: it asks what purchases over months cannot hold.
-    """
-    findings = list(_not_held(scenario))
-    if findings:
-        raise InputError(findings)
+    """The scenario's first month with the terms that a horizon considers, what it avoids decided."""
     life = scenario.lifecycle
     terms = terms_considered(scenario, life) if life is not None else scenario.policy.pricing_terms
     policy = scenario.policy.model_copy(update={"pricing_terms": terms})
@@ -70,7 +63,7 @@ def defaults_left_out(scenario: Scenario) -> tuple[StatedRequirement, ...]:
     return tuple(item for item in _left_out(scenario) if not item.written)
 
 
-def _not_held(scenario: Scenario) -> Iterator[Finding]:
+def not_held(scenario: Scenario) -> Iterator[Finding]:
     """Every requirement that was written down and that purchases over months do not keep."""
     hint = "leave it away to plan purchases over months; `optimizer lifecycle` keeps it, a month at a time"
     for item in _left_out(scenario):
