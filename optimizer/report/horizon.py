@@ -19,6 +19,7 @@ NAMES: Final[Mapping[str, str]] = {
     "the mean branch": "signed for the mean of all branches",
     "every branch known": "each branch known from the start",
 }
+NO_PLAN: Final[Mapping[str, str]] = {"infeasible": "no plan"}
 PAID: Final[Mapping[str, str]] = {"monthly": "", "upfront": ", prepaid", "bought": ", bought"}
 SIGNED_COLUMNS: Final[Mapping[str, Cell]] = {
     ">month": "{month}",
@@ -32,7 +33,7 @@ SIGNED_COLUMNS: Final[Mapping[str, Cell]] = {
 }
 STRATEGY_COLUMNS: Final[Mapping[str, Cell]] = {
     "way": lambda each: NAMES[each.name],
-    ">expected": "{expected_usd:money|no plan}",
+    ">expected": lambda each: money(each.expected_usd, NO_PLAN.get(each.outcome, "not found in time")),
     ">more": "{more_usd:change}",
     ">regret": "{regret_usd:money}",
     ">owed after the end": "{owed_after_usd:money}",
@@ -114,7 +115,7 @@ def _against(report: HorizonReport) -> str:
     if other is None:
         return ""
     if other.more_usd is None:
-        return " On demand alone there is no plan."
+        return " On demand alone there is no plan." if other.outcome == "infeasible" else ""
     if other.more_usd <= 0:
         return " On demand alone costs no more."
     return f" All on demand would cost {money(other.more_usd)} more."

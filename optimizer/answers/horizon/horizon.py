@@ -1,6 +1,6 @@
 """When to commit, for how long and what to wait for: purchases over the months ahead as one program over a tree."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from optimizer.answers.horizon.strategies import (
@@ -8,11 +8,12 @@ from optimizer.answers.horizon.strategies import (
     HORIZON_PHASES,
     Alone,
     Name,
-    other_ways,
+    mean_branch,
     quantile_of,
     strategies,
     usd,
     value_between,
+    without_looking_ahead,
 )
 from optimizer.base.clock import Clock
 from optimizer.base.errors import Finding, InputError, VerificationFailed
@@ -20,9 +21,10 @@ from optimizer.base.memory import Memory
 from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
+from optimizer.inputs.scenario.fields import MAX_RATE
 from optimizer.inputs.scenario.lifecycle import MAX_HORIZON_MONTHS
-from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.horizon.branches import branches_of, horizon_of, months_of
+from optimizer.inputs.scenario.scenario import Lifecycle, Scenario
+from optimizer.plan.horizon.branches import branches_of, demand_factor, horizon_of, months_of, tree_of
 from optimizer.plan.horizon.formulate import PlannedMonths, planned
 from optimizer.plan.horizon.observed import observed_percent_per_year, observed_prices
 from optimizer.plan.horizon.question import asked_over_months, not_held, terms_considered
@@ -37,8 +39,8 @@ from optimizer.program.horizon.solve import Purchases, solve_horizon
 WANTED_GAP: Final = 0.005
 """Where the search for purchases ends, as a share of their cost, unless another is asked for."""
 
-SHARE_OF_PURCHASES, SHARE_OF_KNOWN = 0.5, 0.5
-"""Of what is left of a limit: for the answer, then for each branch alone; the rest is for the other ways to decide."""
+SHARE_OF_PURCHASES, SHARE_OF_MEAN, SHARE_OF_KNOWN = 0.5, 0.3, 0.6
+"""Of what is left of a limit: for the answer, the mean branch and the branches alone; the others have the rest."""
 
 _REASON: Final = {
     "optimal": "no purchases within the scope cost less",
@@ -81,7 +83,7 @@ def horizon(
     if months_of(life) > MAX_HORIZON_MONTHS:
         hint = f"say at most {MAX_HORIZON_MONTHS} in lifecycle.horizon.months"
         raise InputError([Finding("scenario", 0, "lifecycle.months", "is more than purchases are planned over", hint)])
-    findings = [*check_scenario(scenario, catalogs), *not_held(scenario)]
+    findings = [*check_scenario(scenario, catalogs), *not_held(scenario), *_too_much(scenario, life)]
     if findings:
         raise InputError(findings)
     begin, clock = progress or silent, Clock(time_limit_s, work_limit, memory=Memory())
@@ -90,14 +92,28 @@ def horizon(
     problem = undominated(plan.problem)
     begin(HORIZON_PHASES[0])
     bought = solve_horizon(problem, clock.share(SHARE_OF_PURCHASES), wanted_gap)
+    ways: dict[Name, Purchases] = {}
+    if bought.found and len(problem.tree.weight) > 1:
+        begin("the mean branch")
+        ways["the mean branch"] = mean_branch(problem, clock.share(SHARE_OF_MEAN), wanted_gap)
+        bought = bought.or_cheaper(ways["the mean branch"])
     report = _report(scenario, plan, problem, bought, wanted_gap)
     if not bought.found:
         return report
     begin(BRANCH_KNOWN)
     branch_usd = Read(plan, problem, bought).branch_usd()
     alone = Alone.of(problem, branch_usd, clock.share(SHARE_OF_KNOWN), wanted_gap)
-    ways = other_ways(problem, clock, wanted_gap, begin)
+    ways |= without_looking_ahead(problem, clock, wanted_gap, begin)
     return _verified(_compared(report, plan, problem, alone, ways, branch_usd), scenario, catalogs)
+
+
+def _too_much(scenario: Scenario, life: Lifecycle) -> Iterator[Finding]:
+    """Growth that leads beyond the rates that a scenario may ask for."""
+    highest = float(demand_factor(life, tree_of(life)).max())
+    for workload in scenario.workloads:
+        if workload.peak_requests_per_second() * highest > MAX_RATE:
+            problem = f"{workload.name} grows beyond {MAX_RATE:,.0f} requests/s"
+            yield Finding("scenario", 0, "lifecycle", problem, "lower growth, or fewer months")
 
 
 def _report(
@@ -154,7 +170,7 @@ def _compared(
 ) -> HorizonReport:
     """The same, beside what others would decide and what each branch would cost had it been known."""
     answer, quantile = (float(report.expected_usd or 0), float(report.bound_usd or 0)), report.regret_quantile
-    mean, regrets = ways.get("the mean branch"), alone.regrets(branch_usd)
+    mean, regrets, gap = ways.get("the mean branch"), alone.regrets(branch_usd), report.wanted_gap
     return report.model_copy(
         update={
             "branches": [
@@ -171,8 +187,8 @@ def _compared(
             ],
             "regret_usd": usd(quantile_of(regrets, alone.weight, quantile)),
             "strategies": strategies(plan, problem, answer[0], ways, alone, quantile),
-            "value_of_stochastic_solution": mean and value_between((mean.expected_usd, mean.bound_usd), answer),
-            "value_of_perfect_information": value_between(answer, alone.expected) if len(regrets) > 1 else None,
+            "value_of_stochastic_solution": mean and value_between((mean.expected_usd, mean.bound_usd), answer, gap),
+            "value_of_perfect_information": value_between(answer, alone.expected, gap) if len(regrets) > 1 else None,
         }
     )
 

@@ -17,6 +17,7 @@ from optimizer.base.clock import Clock
 from optimizer.base.progress import Progress
 from optimizer.plan.horizon.formulate import PlannedMonths
 from optimizer.plan.horizon.readback import Read
+from optimizer.plan.record.fields import Outcome
 from optimizer.plan.record.horizon import Strategy, Value
 from optimizer.program.horizon.problem import HorizonProblem
 from optimizer.program.horizon.solve import Purchases, month_by_month, solve_horizon
@@ -24,8 +25,12 @@ from optimizer.program.horizon.solve import Purchases, month_by_month, solve_hor
 Name: TypeAlias = Literal["on demand alone", "month by month", "the mean branch", "every branch known"]
 
 BRANCH_KNOWN: Final = "known branches"
-HORIZON_PHASES: Final = ("purchases", BRANCH_KNOWN, "on demand alone", "month by month", "the mean branch")
+HORIZON_PHASES: Final = ("purchases", "the mean branch", BRANCH_KNOWN, "on demand alone", "month by month")
 """What `progress` is told, in this order."""
+
+
+SAME: Final = 1e-6
+"""Relative difference within which two figures are one."""
 
 
 @dataclass(frozen=True)
@@ -79,16 +84,13 @@ def mean_branch(problem: HorizonProblem, clock: Clock, gap: float) -> Purchases:
     return solve_horizon(problem, clock, gap, fixed=(common, mean.sign[:, : len(common)]))
 
 
-def other_ways(problem: HorizonProblem, clock: Clock, gap: float, begin: Progress) -> dict[Name, Purchases]:
-    """Purchases of everyone who looks ahead less."""
+def without_looking_ahead(problem: HorizonProblem, clock: Clock, gap: float, begin: Progress) -> dict[Name, Purchases]:
+    """Purchases of everyone who does not look ahead."""
     found: dict[Name, Purchases] = {}
     begin("on demand alone")
-    found["on demand alone"] = solve_horizon(problem.without_deals(), clock.share(1 / 3), gap)
+    found["on demand alone"] = solve_horizon(problem.without_deals(), clock.share(1 / 2), gap)
     begin("month by month")
-    found["month by month"] = month_by_month(problem, clock.share(1 / 2))
-    if len(problem.tree.weight) > 1:
-        begin("the mean branch")
-        found["the mean branch"] = mean_branch(problem, clock, gap)
+    found["month by month"] = month_by_month(problem, clock)
     return found
 
 
@@ -102,11 +104,11 @@ def strategies(
 ) -> list[Strategy]:
     """Every other way beside the answer, the cheapest first."""
     cost, bound = alone.expected
-    known = [_strategy("every branch known", cost, bound, answer_usd)] if len(alone.usd) > 1 else []
+    known = [_strategy("every branch known", "feasible", cost, bound, answer_usd)] if len(alone.usd) > 1 else []
     for name, bought in ways.items():
         plan = problem.without_deals() if name == "on demand alone" else problem
         proven = bought.bound_usd if name == "on demand alone" else None
-        one = _strategy(name, bought.expected_usd, proven, answer_usd)
+        one = _strategy(name, bought.status, bought.expected_usd, proven, answer_usd)
         if bought.found:
             read = Read(planned, plan, bought)
             first = [f"{each.instances} × {each.offer} ({each.payment})" for each in read.signed() if each.month == 1]
@@ -122,10 +124,11 @@ def strategies(
     return sorted(known, key=lambda each: (each.expected_usd is None, each.expected_usd or 0, each.name))
 
 
-def _strategy(name: Name, cost: float, bound: float | None, answer_usd: float) -> Strategy:
+def _strategy(name: Name, outcome: Outcome, cost: float, bound: float | None, answer_usd: float) -> Strategy:
     found = bool(np.isfinite(cost))
     return Strategy(
         name=name,
+        outcome=outcome,
         expected_usd=usd(cost) if found else None,
         bound_usd=None if bound is None else usd(bound),
         more_usd=usd(cost - answer_usd) if found else None,
@@ -145,10 +148,10 @@ def quantile_of(values: Sequence[float], weight: Floats, quantile: float) -> flo
     return max(values)
 
 
-def value_between(more: tuple[float, float], less: tuple[float, float]) -> Value | None:
-    """A difference of two costs, each given with what bounds it from below; None where one has no plan."""
+def value_between(more: tuple[float, float], less: tuple[float, float], gap: float) -> Value | None:
+    """A difference of two costs, each given with what bounds it from below; None where either is not within a gap."""
     (more_usd, more_bound), (less_usd, less_bound) = more, less
-    if not (np.isfinite(more_usd) and np.isfinite(less_usd)):
+    if not all(np.isfinite(cost) and cost - bound <= gap * cost * (1 + SAME) for cost, bound in (more, less)):
         return None
     return Value(
         usd=usd(max(more_usd - less_usd, 0.0)),

@@ -103,8 +103,10 @@ class Strategy(Strict):
     """Another way to decide, on the same demand and prices."""
 
     name: Literal["on demand alone", "month by month", "the mean branch", "every branch known"]
+    outcome: Outcome
+    """Whether it has a plan: `infeasible` has none, `unproven` none that was found in time."""
     expected_usd: Usd | None
-    """None where it has no plan."""
+    """None where no plan is known."""
     bound_usd: Usd | None
     """Of a way that is optimized: none of its kind costs less."""
     more_usd: Usd | None
@@ -206,7 +208,8 @@ class HorizonReport(Strict):
     """At that quantile over the branches, by weight."""
     strategies: list[Strategy]
     value_of_stochastic_solution: Value | None
-    """What it saves to know the branches and not only their mean."""
+    """What it saves to know the branches and not only their mean; None for one branch, and where a limit was reached
+    before both costs were proven to within the wanted gap. So the next."""
     value_of_perfect_information: Value | None
     """What it would save to know the branch from the start."""
     break_even: list[TermBreakEven]

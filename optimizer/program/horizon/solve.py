@@ -49,6 +49,14 @@ class Purchases:
         """(cost - bound) / cost."""
         return (self.expected_usd - self.bound_usd) / self.expected_usd if self.expected_usd else 0.0
 
+    def or_cheaper(self, other: "Purchases") -> "Purchases":
+        """The cheaper of two decisions on one problem, with what is proven of it here."""
+        if other.expected_usd >= self.expected_usd:
+            return self
+        bound = min(self.bound_usd, other.expected_usd)
+        proven = other.expected_usd - bound <= EQUAL_COST * other.expected_usd
+        return replace(other, status="optimal" if proven else "feasible", bound_usd=bound)
+
 
 def solve_horizon(
     problem: HorizonProblem, clock: Clock, relative_gap: float = 0.0, fixed: tuple[Ints, Ints] | None = None
