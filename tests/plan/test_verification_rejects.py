@@ -8,6 +8,7 @@ import pytest
 from support.tampering import (
     Mutation,
     all_on_one_instance,
+    alone,
     api_price,
     asleep,
     changes,
@@ -19,6 +20,7 @@ from support.tampering import (
     first_deployment,
     flows,
     half_runs,
+    holding_less_than_none,
     hosted,
     instances,
     loaded_anew,
@@ -33,20 +35,24 @@ from support.tampering import (
     placed,
     planned_for,
     policy,
+    priced_by,
     purchases,
     replicas,
     sent,
     serving_hours_only,
+    standing,
     starting_with,
     stocked,
+    tuned,
     unpaid_changes,
     unplaced,
+    without_single_benchmarks,
     workload,
 )
 
 from optimizer import load_scenario
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.plan.record.fleet import PlannedFleet
+from optimizer.plan.record.fleet import InstanceLayout, PlannedFleet
 from optimizer.plan.verify.claim import Claim
 from optimizer.plan.verify.verify import CHECKS, verify
 
@@ -102,6 +108,7 @@ BROKEN: dict[str, tuple[str, Mutation, str]] = {
     "a cheaper API": ("api-at-night", lambda c: api_price(c, Decimal("0.5")), "hosted"),
     "an API nobody lists": ("api-at-night", lambda c: hosted(c, lambda _: {"api": "nobody/nothing"}), "hosted"),
     "an API for another model": ("api-at-night", lambda c: hosted(c, lambda _: {"model": "llama-3.1-8b"}), "hosted"),
+    "an API for a fine-tune that it does not serve": ("api-at-night", tuned, "hosted"),
     "fewer changes shown": ("moving-day", lambda c: changes(c, started=0), "migration"),
     "more changes shown": ("moving-day", more_changes, "migration"),
     "starts shown as stops": ("moving-day", lambda c: changes(c, started=0, stopped=2), "migration"),
@@ -164,6 +171,7 @@ BROKEN: dict[str, tuple[str, Mutation, str]] = {
         lambda c: first_deployment(c, precision="bf16", model="llama-3.1-70b"),
         "memory",
     ),
+    "a worst benchmark that nobody published": ("chat-8b", without_single_benchmarks, "quality"),
     "a longer prompt than the model holds": ("chat-8b", longer_prompts, "memory"),
     "other classes sent": ("shared-replicas", longest_class_only, "demand"),
     "other classes than can be borne": ("shared-replicas", longest_class_only, "service_levels"),
@@ -224,6 +232,16 @@ BROKEN: dict[str, tuple[str, Mutation, str]] = {
         "offers",
     ),
     "too much at an API's provider": ("api-at-night", policy(max_provider_share=0.9), "spread"),
+    "a machine loaded anew in no time": (
+        "two-shifts",
+        lambda c: policy(elastic={"max_periods": 6, "repartition_minutes": 10})(loaded_anew(c, period=0)),
+        "layouts",
+    ),
+    "spare replicas on one instance": (
+        "own-rack",
+        policy(survive={}, spare_replicas=1, spare_on_other_instances=True),
+        "placement",
+    ),
     "an instance lost": ("office-hours", policy(survive={"loss_of": ["instance"]}), "placement"),
     "no word of what stands where": ("own-rack", lambda c: decided(c, placement=()), "placement"),
     "a placement without need": ("own-rack", policy(survive={}), "placement"),
@@ -262,6 +280,48 @@ BROKEN: dict[str, tuple[str, Mutation, str]] = {
     "more loaded than fits": ("two-shifts", lambda c: loading(c, 2), "layouts"),
     "machines that are not there": ("two-shifts", more_standing, "layouts"),
     "hours left out": ("office-hours", lambda c: decided(c, periods=c.fleet.periods[:-1]), "whole"),
+    "periods out of order": (
+        "office-hours",
+        lambda c: decided(c, periods=[p.model_copy(update={"period": p.period + 1}) for p in c.fleet.periods]),
+        "whole",
+    ),
+    "a workload whose demand nobody tells": (
+        "office-hours",
+        lambda c: decided(c, periods=[p.model_copy(update={"requests_per_second": {}}) for p in c.fleet.periods]),
+        "whole",
+    ),
+    "nothing bought of an offer": ("chat-8b", lambda c: purchases(c, lambda _: {"instances": 0}), "whole"),
+    "replicas that sustain nothing": ("chat-8b", lambda c: first_deployment(c, max_requests_per_second=0.0), "whole"),
+    "a replica wider than its split": ("chat-8b", lambda c: first_deployment(c, gpus_per_replica=2), "whole"),
+    "an API of an unknown model": ("api-at-night", lambda c: hosted(c, lambda _: {"model": "nobody/nothing"}), "whole"),
+    "another kind of seller shown": ("chat-8b", lambda c: priced_by(c, seller="owned"), "figures"),
+    "an old price shown as recent": (
+        "chat-8b",
+        lambda c: priced_by(c, price_is_old=not c.fleet.deployments[0].provenance.price_is_old),
+        "figures",
+    ),
+    "a listed price shown as derived": ("chat-8b", lambda c: priced_by(c, price_confidence="derived"), "figures"),
+    "layouts where none are needed": (
+        "chat-8b",
+        lambda c: purchases(c, lambda p: {"layouts": [InstanceLayout(contents=[], schedule=p.schedule)]}),
+        "layouts",
+    ),
+    "layouts in no period": (
+        "chat-8b",
+        lambda c: purchases(c, lambda _: {"layouts": [InstanceLayout(contents=[], schedule=[])]}),
+        "whole",
+    ),
+    "layouts out of order": ("two-shifts", lambda c: standing(c, lambda e: {"period": e.period + 1}), "whole"),
+    "fewer than no machines loaded": (
+        "two-shifts",
+        lambda c: purchases(c, lambda p: {"layouts": [*p.layouts, holding_less_than_none(p.layouts[0])]}),
+        "layouts",
+    ),
+    "more on machines than are there": (
+        "own-rack",
+        lambda c: decided(c, placement=alone(c.fleet.placement)),
+        "placement",
+    ),
     "a period not told": (
         "office-hours",
         lambda c: deployments(c, lambda d: {"schedule": d.schedule[:-1]}),

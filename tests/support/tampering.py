@@ -1,6 +1,6 @@
 """Ways to tamper with a finished plan, for the tests that see it rejected."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -10,6 +10,7 @@ from optimizer.plan.record.fleet import (
     EngineStart,
     Hosted,
     InstanceLayout,
+    PeriodInstances,
     PeriodReplicas,
     PlacedInstances,
     Purchase,
@@ -28,6 +29,11 @@ def decided(claim: Claim, **changes: Any) -> Claim:
 def first_deployment(claim: Claim, **changes: object) -> Claim:
     first, *others = claim.fleet.deployments
     return decided(claim, deployments=[first.model_copy(update=changes), *others])
+
+
+def priced_by(claim: Claim, **changes: object) -> Claim:
+    """Something else told of where the first deployment's price comes from."""
+    return first_deployment(claim, provenance=claim.fleet.deployments[0].provenance.model_copy(update=changes))
 
 
 def starting_with(claim: Claim, **changes: object) -> EngineStart:
@@ -101,14 +107,34 @@ def more_standing(claim: Claim) -> Claim:
     return purchases(claim, lambda p: {"layouts": [more(layout) for layout in p.layouts]})
 
 
-def loaded_anew(claim: Claim) -> Claim:
-    """One instance of a layout less where nothing of it runs, and one more of another layout."""
+def standing(claim: Claim, change: Callable[[PeriodInstances], Mapping[str, object]]) -> Claim:
+    """Something else told of each layout's instances in each period."""
+
+    def told(layout: InstanceLayout) -> InstanceLayout:
+        return layout.model_copy(
+            update={"schedule": [item.model_copy(update=change(item)) for item in layout.schedule]}
+        )
+
+    return purchases(claim, lambda p: {"layouts": [told(layout) for layout in p.layouts]})
+
+
+def holding_less_than_none(layout: InstanceLayout) -> InstanceLayout:
+    """Fewer instances than none with a layout, which is the same as more of others."""
+    schedule = [item.model_copy(update={"instances": -1}) for item in layout.schedule]
+    return layout.model_copy(update={"contents": [], "schedule": schedule})
+
+
+def loaded_anew(claim: Claim, period: int = 1) -> Claim:
+    """One instance of a layout less in a period, and one more of another layout."""
 
     def moved(p: Purchase) -> dict[str, object]:
         lender, borrower, *others = p.layouts
-        less = [item.model_copy(update={"instances": item.instances - (item.period == 1)}) for item in lender.schedule]
+        less = [
+            item.model_copy(update={"instances": item.instances - (item.period == period)}) for item in lender.schedule
+        ]
         more = [
-            item.model_copy(update={"instances": item.instances + (item.period == 1)}) for item in borrower.schedule
+            item.model_copy(update={"instances": item.instances + (item.period == period)})
+            for item in borrower.schedule
         ]
         layouts = [lender.model_copy(update={"schedule": less}), borrower.model_copy(update={"schedule": more})]
         return {"layouts": [*layouts, *others]}
@@ -233,6 +259,11 @@ def nobodys(claim: Claim) -> tuple[PlacedInstances, ...]:
     return tuple(item.model_copy(update={"instance": "nobody/nowhere"}) for item in claim.fleet.placement)
 
 
+def alone(placement: Iterable[PlacedInstances]) -> tuple[PlacedInstances, ...]:
+    """What stands together on as many instances, each on instances of its own."""
+    return tuple(item.model_copy(update={"contents": [each]}) for item in placement for each in item.contents)
+
+
 def all_on_one_instance(claim: Claim) -> Claim:
     """Every replica of an offer on one of its instances, in a plan whose instances hold any number."""
     alone = []
@@ -257,6 +288,26 @@ def stocked(claim: Claim, most: int) -> Claim:
 def unplaced(claim: Claim) -> Claim:
     terms = replace(claim.catalogs.terms, regions={})
     return replace(claim, catalogs=replace(claim.catalogs, terms=terms))
+
+
+def tuned(claim: Claim) -> Claim:
+    """A fine-tune asked for, and sent to the API of the model that it was tuned from."""
+    own = claim.scenario.workloads[0].model
+    name, alias = next((name, alias) for name, alias in claim.catalogs.aliases.items() if alias.model == own)
+    aliases = {**claim.catalogs.aliases, name: alias.model_copy(update={"relation": "fine_tune"})}
+    asked = workload(model=alias.hf_id)(replace(claim, catalogs=replace(claim.catalogs, aliases=aliases)))
+    return hosted(asked, lambda _: {"model": alias.hf_id})
+
+
+def without_single_benchmarks(claim: Claim) -> Claim:
+    """Means of quality alone are known, and a floor is put on the worst benchmark."""
+    means = tuple(
+        row.model_copy(update={"worst_recovery_share": None, "worst_benchmark": ""})
+        for row in claim.catalogs.quality
+        if row.benchmark_kind == "suite"
+    )
+    asked = workload(min_quality_worst=0.5)(claim)
+    return replace(asked, catalogs=replace(asked.catalogs, quality=means))
 
 
 def api_price(claim: Claim, factor: Decimal) -> Claim:

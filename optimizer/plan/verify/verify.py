@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from optimizer.base.units import HOURS_PER_WEEK
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.record.fleet import Deployment, Hosted, PeriodReplicas, PlannedFleet, Purchase
+from optimizer.plan.record.fleet import Deployment, Hosted, InstanceLayout, PeriodReplicas, PlannedFleet, Purchase
 from optimizer.plan.record.report import Check, Simplicity, Verification
 from optimizer.plan.verify.bill import cost, hosted, migration
 from optimizer.plan.verify.claim import EXACT, Claim, Findings, Precision, hours_of
@@ -85,7 +85,9 @@ def _calendar(claim: Claim) -> Findings:
     yield [item.period for item in fleet.periods] == numbers, "periods are numbered in order"
     named = all(set(item.requests_per_second) == set(claim.workloads) for item in fleet.periods)
     yield named, "every period tells the demand of each workload"
-    scheduled: list[Purchase | Deployment | Hosted] = [*fleet.purchases, *fleet.deployments, *fleet.hosted]
+    loaded = [layout for purchase in fleet.purchases for layout in purchase.layouts]
+    scheduled: list[Purchase | InstanceLayout | Deployment | Hosted] = [*fleet.purchases, *loaded]
+    scheduled += [*fleet.deployments, *fleet.hosted]
     in_order = all([entry.period for entry in item.schedule] == numbers for item in scheduled)
     yield in_order, f"every schedule tells {len(numbers)} periods in order"
 
