@@ -6,15 +6,21 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from support.command import Command
 from support.tables import OFFERS, OWNED, SELLERS, SOURCES
 
 from optimizer import HorizonReport, horizon, load_catalogs, load_scenario
+from optimizer.answers.horizon.strategies import quantile_of, value_between
 from optimizer.base.errors import InputError
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.question.asking import first_with_a_plan
+from optimizer.plan.question.batches import at_best_hours
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.solving import solved_for_least_cost
 from optimizer.plan.verify.horizon import verify_horizon
 from optimizer.report.horizon import horizon_answer
 from optimizer.report.layout.markdown import answer_markdown
@@ -192,3 +198,49 @@ def test_both_forms_say_the_same(year: tuple[HorizonReport, Scenario]) -> None:
         assert "Sign now" in form
         assert "1× acme quad" in form
         assert "Break-even" in form
+
+
+def test_prices_may_go_on_as_they_were_observed(asked: Asked, acme: Catalogs) -> None:
+    """The lists of AWS's H100 fell by 44 % in not quite three years; at established sellers Hopper rose."""
+    (aws,) = [trend for trend in acme.terms.price_trends if (trend.provider, trend.variant) == ("aws", "p5.48xlarge")]
+    assert aws.percent_per_year == pytest.approx(-17.9, abs=0.1)
+    rises = [{"gpus": ["h100*"], "percent_per_year": "observed", "until_month": 13}]
+    found, _ = asked(months=14, pricing_terms=["on_demand"], price_changes=rises)
+    alike = sorted(
+        trend.percent_per_year
+        for trend in acme.terms.price_trends
+        if trend.pricing_term == "on_demand"
+        and acme.gpus[trend.gpu].architecture == "hopper"
+        and acme.terms.seller_kind(trend.provider, "") == "established"
+    )
+    middle = (alike[(len(alike) - 1) // 2] + alike[len(alike) // 2]) / 2
+    bills = [float(each.bill_usd) for each in found.by_month]
+    assert bills[12] / bills[0] == pytest.approx(1 + middle / 100)
+    assert bills[13] == pytest.approx(bills[12])
+
+
+def test_a_month_is_the_plan_of_that_month(catalogs: Catalogs) -> None:
+    """Two models by day and by night, on machines that keep theirs or on some that are started for each shift.
+
+    The program of one month comes to the same cost.
+    """
+    base = load_scenario("two-shifts")
+    policy = base.policy.model_dump() | {"pricing_terms": ["on_demand", "reserved_1y"]}
+    month = {"months": 1, "horizon": {"used_after_share": 1}}
+    scenario = Scenario.model_validate(base.model_dump() | {"policy": policy, "lifecycle": month})
+    found = horizon(scenario, catalogs, wanted_gap=0.0)
+    inquiry = Inquiry.of(scenario, catalogs)
+    plan = first_with_a_plan(inquiry, lambda asked: solved_for_least_cost(at_best_hours(asked))).solution
+    assert float(found.expected_usd or 0) == pytest.approx(plan.cost_usd_per_month)
+
+
+def test_a_quantile_is_the_least_value_that_is_not_exceeded_so_often() -> None:
+    weight = np.array([0.5, 0.3, 0.2])
+    assert [quantile_of([3.0, 1.0, 9.0], weight, share) for share in (0.3, 0.5, 0.8, 0.81)] == [1, 3, 3, 9]
+
+
+def test_what_knowing_is_worth_is_told_only_between_proven_costs() -> None:
+    assert value_between((100.0, 98.0), (90.0, 90.0), gap=0.01) is None
+    value = value_between((100.0, 99.0), (90.0, 89.5), gap=0.01)
+    assert value is not None
+    assert (value.lowest_usd, value.usd, value.highest_usd) == (Decimal(9), Decimal(10), Decimal("10.5"))

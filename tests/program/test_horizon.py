@@ -9,7 +9,7 @@ from optimizer.program.horizon.dominance import undominated
 from optimizer.program.horizon.solve import month_by_month, solve_horizon
 from optimizer.program.horizon.tree import parting
 
-SEEDS = range(40)
+SEEDS = range(32)
 
 
 @pytest.mark.parametrize("first", SEEDS[::8])

@@ -1,6 +1,5 @@
 """What the proof of purchases over months is of, and what stands beside it unsaid elsewhere."""
 
-from optimizer.inputs.requirements.stated import stated_requirements
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.horizon.branches import horizon_of
 from optimizer.plan.horizon.formulate import PlannedMonths
@@ -42,20 +41,15 @@ def scope_of(planned: PlannedMonths, problem: HorizonProblem) -> HorizonScope:
 def notes_of(scenario: Scenario, planned: PlannedMonths) -> list[str]:
     """What a reader must know of the figures."""
     horizon = horizon_of(planned.prices.life)
+    useful = f"less {horizon.used_after_share:.0%} that is still of use" if horizon.used_after_share else "in full"
     notes = [
-        "A term is paid to its end. What is owed after the last month counts "
-        + (
-            "in full." if not horizon.used_after_share else f"less {horizon.used_after_share:.0%} that is still of use."
-        ),
+        f"A term is paid to its end. What is owed after the last month counts {useful}.",
         "Offers, their speed and what may be signed later are today's.",
     ]
     changing = horizon.price_changes or any(branch.price_changes for branch in horizon.branches)
     notes.append(
         f"Prices {'change as the scenario says; where it says nothing they ' if changing else ''}stay as they are."
     )
-    stated = {item.requirement.name for item in stated_requirements(scenario)}
-    if "demand" in stated and any(workload.demand for workload in scenario.workloads):
-        notes.append(
-            "Within a week what is paid by the hour follows the demand; starting instances costs nothing here."
-        )
+    if any(workload.demand for workload in scenario.workloads):
+        notes.append("Within a week what is paid by the hour follows the demand; what is held keeps what is loaded.")
     return notes
