@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from optimizer.answers.accuracy.validate import Validation, validate
     from optimizer.answers.benchmark import BenchmarkPlan, benchmark
     from optimizer.answers.catalog.diff import CatalogDiff, catalog_diff
-    from optimizer.answers.catalog.importing import ImportedPrices, PriceListTerms, import_prices
+    from optimizer.answers.catalog.imported import ImportedPrices, PriceListTerms
+    from optimizer.answers.catalog.importing import import_prices
     from optimizer.answers.catalog.models import AddedModel, add_model
     from optimizer.answers.catalog.overlay import write_overlay
     from optimizer.answers.catalog.snapshot import Snapshot, snapshot, snapshot_named
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from optimizer.answers.lifecycle.types import LifecycleReport
     from optimizer.answers.optimize import optimize
     from optimizer.answers.page import Page, page
+    from optimizer.answers.replan import ReplanReport, replan
     from optimizer.answers.simulate import arrivals_of, simulate
     from optimizer.answers.sweep.reading import load_sweep
     from optimizer.answers.sweep.sweep import sweep
@@ -72,6 +74,7 @@ if TYPE_CHECKING:
     from optimizer.report.catalog.catalog import catalog_rows
     from optimizer.report.catalog.entry import CatalogEntry, catalog_entries
     from optimizer.report.export import as_json, schema
+    from optimizer.report.focus import focus_csv
     from optimizer.report.plan.page import page_html
 else:
     __getattr__ = on_first_use(__name__)
@@ -108,6 +111,7 @@ __all__ = [
     "Prediction",
     "PriceListTerms",
     "Progress",
+    "ReplanReport",
     "Scenario",
     "ScenarioDraft",
     "ScenarioFile",
@@ -138,6 +142,7 @@ __all__ = [
     "compare",
     "experiment",
     "export_plan",
+    "focus_csv",
     "frontier",
     "gate",
     "horizon",
@@ -156,6 +161,7 @@ __all__ = [
     "predict",
     "predict_setting",
     "read_baselines",
+    "replan",
     "scenario_text",
     "schema",
     "simulate",

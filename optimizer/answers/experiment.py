@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from optimizer.answers.tried import SimulatedPlan, confirmed_plan
 from optimizer.base.clock import Clock
-from optimizer.base.errors import InputError
+from optimizer.base.errors import Finding, InputError
 from optimizer.base.memory import Memory
 from optimizer.base.model import Strict
 from optimizer.base.progress import Progress, silent
@@ -24,6 +24,7 @@ from optimizer.plan.record.fleet import Outline, PlannedFleet
 
 SCHEMA_VERSION: Final = 1
 BUDGET_USD: Final = 50.0
+MOST_BUDGET_USD: Final = 10**12
 SHARE_OF_PLAN: Final = 0.4
 """Of a limit, for the plan that results are held against."""
 EXPERIMENT_PHASES: Final = ("predicting", "solving", "experimenting")
@@ -132,18 +133,18 @@ def experiment(
         The runs with what each of their results would come to; none where there is no plan to hold them against.
 
     Raises:
-        InputError: the scenario names what the catalogs do not know.
+        InputError: the scenario names what the catalogs do not know, or the budget is no amount.
         LimitReached: all the memory that is allowed was used before anything was searched.
     """
     findings = check_scenario(scenario, catalogs)
     if findings:
         raise InputError(findings)
+    budget = _budget(budget_usd)
     begin, clock = progress or silent, Clock(time_limit_s, work_limit, memory=Memory())
     begin("predicting")
     inquiry = Inquiry.of(scenario, catalogs, clock.share(SHARE_OF_PLAN))
     begin("solving")
     found = confirmed_plan(inquiry)
-    budget = Decimal(str(budget_usd))
     if not isinstance(found, SimulatedPlan):
         return _report(scenario, budget, found.solution.outcome)
     begin("experimenting")
@@ -161,6 +162,15 @@ def experiment(
         within=COMPARISON_GAP if prospects.today.close_enough else 0.0,
         not_worked_out=list(_not_worked_out(trials)),
     )
+
+
+def _budget(usd: float | Decimal) -> Decimal:
+    """The budget as money. Raises InputError: it is none."""
+    budget = Decimal(str(usd))
+    if not budget.is_finite() or not 0 <= budget <= MOST_BUDGET_USD:
+        problem = f"'{usd}' is not a finite number of at least 0 and at most {MOST_BUDGET_USD}"
+        raise InputError([Finding("experiment", 0, "budget_usd", problem)])
+    return budget
 
 
 def _report(

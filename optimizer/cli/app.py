@@ -1,10 +1,13 @@
 """The `optimizer` command: its subcommands, and every error turned into a message and an exit code."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+from typer.exceptions import TyperException
 from typer.main import get_command
 
 from optimizer.base.clock import LimitReached
@@ -13,11 +16,34 @@ from optimizer.base.files import forget_inputs
 from optimizer.base.version import VERSION
 from optimizer.cli import commands, signals
 from optimizer.cli.options import Exit
-from optimizer.cli.terminal import prepare_streams, printable, say, say_findings, show
+from optimizer.cli.terminal import no_command, prepare_streams, printable, say, say_findings, show
+
+
+@contextmanager
+def _quoted() -> Iterator[None]:
+    """Lets errors of usage quote what was typed on one line, with nothing in it that a runner acts upon."""
+    try:
+        yield
+    except TyperException as error:
+        said = getattr(error, "format_message", None)
+        if said is not None:
+            quoted = no_command(printable(said()))
+            setattr(error, "format_message", lambda: quoted)  # noqa: B010 (typer asks the error, boxed or plain)
+        raise
 
 
 class LazyGroup(TyperGroup):
     """Lists its commands by their line of help, and loads the one that is named."""
+
+    def make_context(self, *args: Any, **extra: Any) -> Any:
+        """Reads what was typed for the group itself."""
+        with _quoted():
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Reads what was typed for a command, and runs it."""
+        with _quoted():
+            return super().invoke(ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """The named command as its module has it."""

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from optimizer.answers.accuracy.validate import judged as judged
     from optimizer.answers.benchmark import benchmark as benchmark
     from optimizer.answers.catalog.diff import catalog_diff as catalog_diff
-    from optimizer.answers.catalog.importing import PriceListTerms as PriceListTerms
+    from optimizer.answers.catalog.imported import PriceListTerms as PriceListTerms
+    from optimizer.answers.catalog.imported import refuse_nothing as refuse_nothing
     from optimizer.answers.catalog.importing import import_prices as import_prices
-    from optimizer.answers.catalog.importing import refuse_nothing as refuse_nothing
     from optimizer.answers.catalog.models import add_model as add_model
     from optimizer.answers.catalog.overlay import write_overlay as write_overlay
     from optimizer.answers.catalog.snapshot import SHIPPED_NAME as SHIPPED_NAME
@@ -60,6 +60,8 @@ if TYPE_CHECKING:
     from optimizer.answers.optimize import optimize as optimize
     from optimizer.answers.page import PAGE_PHASES as PAGE_PHASES
     from optimizer.answers.page import page as page
+    from optimizer.answers.replan import ReplanReport as ReplanReport
+    from optimizer.answers.replan import replan as replan
     from optimizer.answers.simulate import arrivals_of as arrivals_of
     from optimizer.answers.simulate import is_plan as is_plan
     from optimizer.answers.simulate import planned as planned
@@ -132,6 +134,8 @@ if TYPE_CHECKING:
     from optimizer.report.export import as_json as as_json
     from optimizer.report.export import rendered as rendered
     from optimizer.report.export import schema as schema
+    from optimizer.report.focus import FOCUS_FILE as FOCUS_FILE
+    from optimizer.report.focus import focus_csv as focus_csv
     from optimizer.report.gate.comment import gate_comment as gate_comment
     from optimizer.report.gate.gate import gate_answer as gate_answer
     from optimizer.report.gate.history import appended as appended
@@ -148,6 +152,7 @@ if TYPE_CHECKING:
     from optimizer.report.plan.page import page_html as page_html
     from optimizer.report.plan.sections import plan_answer as plan_answer
     from optimizer.report.plan.why_not import why_not_answer as why_not_answer
+    from optimizer.report.replan import replan_answer as replan_answer
     from optimizer.report.simulation import simulation_answer as simulation_answer
     from optimizer.report.sweep import sweep_answer as sweep_answer
     from optimizer.report.verify import verification_answer as verification_answer

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from optimizer.cli.init import init as init
     from optimizer.cli.lifecycle import lifecycle as lifecycle
     from optimizer.cli.plan import plan as plan
+    from optimizer.cli.replan import replan as replan
     from optimizer.cli.report import report as report
     from optimizer.cli.schema import schema as schema
     from optimizer.cli.simulate import simulate as simulate
@@ -47,11 +48,12 @@ COMMANDS: Final = {
     "frontier": "Cost against a requirement or two, each point proven, and the values where the plan changes.",
     "sweep": "One scenario under many values at once: a plan each, on all cores, kept so that a stop loses nothing.",
     "gate": "Whether budgets hold and prices are sound, what changed, and why; exit code 1 when the gate is broken.",
+    "replan": "What yesterday's plans would be today, worth the move or not; exit code 0 nothing to do, 1 something.",
     "compare": "The best plan under each choice at the same service levels, ranked by cost, and what stops the others.",
     "report": "The plan and its explanation as one self-contained page, charts included; tens of seconds.",
     "verify": "Whether every promise and figure of a plan file holds, computed again; exit code 1 if not.",
     "simulate": "A plan's percentiles when requests really arrive, one by one; exit code 1 when a promise breaks.",
-    "export": "Files that deploy a plan: a folder a deployment, and a README that says in which order to run what.",
+    "export": "Files that deploy a plan, or its bill: a folder a deployment, and a README with the order of steps.",
     "experiment": "Which benchmark run to buy first: what its results are expected to save, less its price.",
     "benchmark": "The runs that can falsify a plan's promises, as scripts of a load generator, dearest doubts first.",
     "check": "Whether benchmarks keep a plan's promises: exit code 0 kept, 1 broken, 4 undecided, 2 another run.",

@@ -1,5 +1,6 @@
 """`optimizer export`: files that deploy a plan."""
 
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -24,13 +25,21 @@ def export(
         list[str] | None,
         typer.Option("--weights", help="A checkpoint of your choice, MODEL:PRECISION=PUBLISHER/NAME; repeatable."),
     ] = None,
+    month: Annotated[
+        datetime | None,
+        typer.Option(
+            formats=["%Y-%m"], help="Of the bill of `--to focus`; the one after the catalogs' day unless given."
+        ),
+    ] = None,
     output_format: FormatOption = Format.TEXT,
     catalogs: CatalogsOption = None,
 ) -> None:
-    """Files that deploy a plan: a folder a deployment, and a README that says in which order to run what."""
+    """Files that deploy a plan, or its bill: a folder a deployment, and a README with the order of steps."""
     calls.check_folder(output, COMMAND)
     targets = [name for each in (*to, *(further or ())) for name in each.replace(",", " ").split()]
-    found = calls.export_plan(plan, targets, calls.load_catalogs(catalogs), weights or ())
+    named = calls.load_catalogs(catalogs), weights or (), month.date() if month else None
+    found = calls.export_plan(plan, targets, *named)
     answer, content = calls.export_answer(found), calls.export_content(found, str(output))
-    calls.write_folder(output, {README: calls.rendered(answer, content, "markdown"), **found.files}, COMMAND)
+    bill = {calls.FOCUS_FILE: calls.focus_csv(found)} if found.bill else {}
+    calls.write_folder(output, {README: calls.rendered(answer, content, "markdown"), **found.files, **bill}, COMMAND)
     deliver(answer, content, output_format, None)

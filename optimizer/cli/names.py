@@ -17,6 +17,7 @@ TARGETS: Final = (
     "dynamo",
     "terraform",
     "compose",
+    "focus",
 )
 DIMENSIONS: Final = ("metric", "gpu", "engine", "model_kind", "precision", "parallelism", "load", "source")
 DEFAULT_BY: Final = ("metric", "engine+load", "gpu", "model_kind", "precision", "parallelism", "source")
@@ -30,6 +31,7 @@ SCHEMAS: Final = (
     "horizon",
     "lifecycle",
     "plan",
+    "replan",
     "scenario",
     "simulate",
     "sweep",
@@ -61,5 +63,5 @@ LISTINGS: Final = (
     "sources",
 )
 LOAD_GENERATORS: Final = ("vllm", "guidellm", "aiperf", "sglang")
-FORMATS: Final = ("skypilot", "gpuhunt", "plain")
+FORMATS: Final = ("skypilot", "gpuhunt", "plain", "litellm", "genai-prices")
 MOST_SHOWN: Final = 15

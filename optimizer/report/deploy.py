@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from optimizer.answers.export.export import BILL
 from optimizer.answers.export.record import Export, Run
 from optimizer.answers.export.targets.common import EXPERIMENTAL
 from optimizer.answers.export.targets.registry import TARGETS
 from optimizer.base.figures import figure
 from optimizer.base.units import HOURS_PER_DAY
+from optimizer.report.focus import FOCUS_FILE, FOCUS_VERSION
 from optimizer.report.layout.amounts import money, plural
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
 
@@ -18,13 +20,16 @@ DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 def export_answer(found: Export) -> WrittenAnswer:
     """The same on the screen and in the README of the folder."""
     count = f"{len(found.runs)} {plural('deployment', len(found.runs))} for {', '.join(found.targets)}"
+    count = count if found.targets else "the bill"
     left = "; what they cannot carry stands below" if found.left_out else ""
     summary = f"{found.scenario}: {count}, {money(found.monthly_usd)} a month as planned{left}."
     of_runs = ("deployment", "on", ">replicas", ">req/s each", ">share of requests", ">$/month")
     of_hours = ("deployment", "hours", ">replicas", ">share of requests")
-    about = f"Plan {found.plan_id}. Targets are alternatives: run a deployment with one of them."
+    alternatives = "Targets are alternatives: run a deployment with one of them."
+    about = (f"Plan {found.plan_id}. {alternatives}",) if found.targets else ()
     sections = (
-        Section("What runs", (about,), Table(of_runs, tuple(map(_run, found.runs)))),
+        Section("What runs", about, Table(of_runs, tuple(map(_run, found.runs)))),
+        Section("The bill", tuple(_bill(found))),
         Section("What each loads", tuple(f"{names}: {text}" for text, names in _shared(found, _loaded))),
         *(Section(f"With {name}, in this order", tuple(_order(found, name))) for name in found.targets),
         Section("Who is sent what", tuple(_routing(found))),
@@ -61,11 +66,21 @@ def export_content(found: Export, folder: str) -> dict[str, Any]:
         "scenario": found.scenario,
         "monthly_cost_usd": f"{found.monthly_usd:.2f}",
         "output": folder,
-        "targets": list(found.targets),
+        "targets": [*found.targets, *([BILL] if found.bill else [])],
         "deployments": runs,
-        "files": sorted(["README.md", *found.files]),
+        "files": sorted(["README.md", *found.files, *([FOCUS_FILE] if found.bill else [])]),
         "left_out": left_out,
     }
+
+
+def _bill(found: Export) -> Iterator[str]:
+    """Where the bill stands, and what it is; nothing where none was asked for."""
+    if found.bill is not None:
+        rows = len(found.bill.lines)
+        billed = (
+            f"{rows} {plural('row', rows)}, {money(found.monthly_usd)} of an average month as {found.bill.month:%Y-%m}"
+        )
+        yield f"{FOCUS_FILE}, in the columns of FOCUS {FOCUS_VERSION}: {billed}. Nobody has billed it yet."
 
 
 def _run(run: Run) -> tuple[str, ...]:

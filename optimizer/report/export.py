@@ -12,6 +12,7 @@ from optimizer.answers.experiment import ExperimentReport
 from optimizer.answers.frontier import Frontier
 from optimizer.answers.gate.types import GateReport
 from optimizer.answers.lifecycle.types import LifecycleReport
+from optimizer.answers.replan import ReplanReport
 from optimizer.answers.sweep.types import SweepReport
 from optimizer.answers.watch.types import WatchReport
 from optimizer.answers.why_not import WhyNot
@@ -35,6 +36,7 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "horizon": HorizonReport,
     "lifecycle": LifecycleReport,
     "plan": PlanReport,
+    "replan": ReplanReport,
     "scenario": Scenario,
     "simulate": Simulation,
     "sweep": SweepReport,

@@ -40,6 +40,19 @@ def plan(planned: Callable[[str], PlanReport]) -> dict[str, Any]:
     return content
 
 
+def test_a_baseline_elsewhere_is_named_without_the_way_to_it(
+    plan: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pipeline keeps it in a folder of another name each time, and the same gate gives the same bytes."""
+    (tmp_path / "plans").mkdir()
+    (tmp_path / "plans" / "1.json").write_text(json.dumps(plan), encoding="utf-8")
+    (baseline,) = read_baselines([tmp_path / "plans"])
+    assert baseline.named == "plans/1.json"
+    monkeypatch.chdir(tmp_path)
+    assert read_baselines([Path("plans")])[0].named == str(Path("plans/1.json"))
+    assert baseline.named == baseline.file
+
+
 def test_a_plan_as_it_was_written_fits(plan: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     path.write_text(json.dumps(plan))

@@ -19,8 +19,8 @@ from support.scenarios import with_policy
 from support.tables import SOURCES
 
 from optimizer import load_scenario
+from optimizer.answers.bill import bill_lines
 from optimizer.answers.compare.compare import compare
-from optimizer.answers.compare.lines import bill_lines
 from optimizer.answers.compare.types import Comparison, StoppedBy
 from optimizer.answers.tried import confirmed_answer
 from optimizer.base.errors import InputError, VerificationFailed

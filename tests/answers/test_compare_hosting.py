@@ -1,5 +1,6 @@
 """Hosting side by side: each way costs what arithmetic says, and the order flips where the articles' examples do."""
 
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from optimizer.answers.compare.types import Comparison
 from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.variants.hosting import Flip, stands
 from optimizer.report.compare.compare import compare_answer
 
 SECONDS_PER_MONTH = HOURS_PER_MONTH * SECONDS_PER_HOUR
@@ -67,6 +69,20 @@ def assert_breaks_even(answer: Comparison, at_requests: float, at_usd: float) ->
     assert (first.below, first.above) == ("serverless", "owned")
     assert first.requests_per_month == pytest.approx(at_requests, rel=1e-6)
     assert float(first.monthly_cost_usd) == pytest.approx(at_usd, abs=0.01)
+    low, high = first.solved_again_at
+    assert low <= first.requests_per_month <= high <= 1.01 * low
+    assert "; proven at " in first.text
+
+
+def test_a_break_even_stands_only_where_the_order_does_on_either_side() -> None:
+    flip = Flip("serverless", "owned", 1.0, Decimal(100), (0.995, 1.005))
+
+    def curves(owned_usd: int) -> dict[str, Callable[[float], Decimal | None]]:
+        return {"serverless": lambda factor: Decimal(100) * Decimal(str(factor)), "owned": lambda _: Decimal(owned_usd)}
+
+    assert stands(flip, curves(100))
+    assert not stands(flip, curves(99))
+    assert not stands(flip, curves(101))
 
 
 def test_E13_a_month_by_the_request_is_the_sum_of_price_times_volume(tmp_path: Path) -> None:

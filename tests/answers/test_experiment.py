@@ -11,6 +11,7 @@ from support.command import Command
 
 from optimizer.answers.experiment import ExperimentReport, _becomes, _not_worked_out, experiment
 from optimizer.base.clock import LimitReached
+from optimizer.base.errors import InputError
 from optimizer.base.memory import Memory
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
@@ -193,6 +194,12 @@ def test_the_memory_of_the_machine_is_a_limit(few: Catalogs, monkeypatch: pytest
     monkeypatch.setattr("optimizer.answers.experiment.Memory", lambda: Memory(0.001))
     with pytest.raises(LimitReached, match="memory limit"):
         experiment(asked(), few)
+
+
+@pytest.mark.parametrize("budget", [float("inf"), float("nan"), -1.0])
+def test_a_budget_is_a_finite_number_in_python_too(budget: float, few: Catalogs) -> None:
+    with pytest.raises(InputError, match=r"budget_usd: '.*' is not a finite number of at least 0"):
+        experiment(asked(), few, budget_usd=budget)
 
 
 @pytest.mark.parametrize("budget", ["inf", "nan", "-1", "much"])

@@ -134,6 +134,11 @@ def test_what_is_wrong_in_the_file_is_told_with_its_line(text: str, line: int, s
     [
         ({"warn_only": ("max_increse_*",)}, "--warn-only: 'max_increse_*' matches no rule or scenario"),
         ({"warn_only": ("suport:no_plan",)}, "did you mean support:no_plan"),
+        (
+            {"warn_only": ("support:max_increase_usd",)},
+            "max_increase_usd is judged for scenarios together (rules of one",
+        ),
+        ({"warn_only": ("*:max_monthly_*",)}, "rules of one scenario: missing_price, zero_price"),
         ({"allow_missing_price": ("zzz",)}, "--allow-missing-price: 'zzz' matches no offer or provider"),
         ({"allow_expired": ("l4hous",)}, "did you mean l4house"),
     ],
@@ -174,6 +179,11 @@ def test_one_scenario_may_be_let_through_a_guardrail(small: Catalogs, tmp_path: 
     guardrails = written(tmp_path, "rules:\n  - {name: small, over: each, max_monthly_usd: 1}")
     report = gate(files, small, GateLimits(guardrails=guardrails, warn_only=("one:small",)))
     assert states(report) == {("small", "one"): "warned", ("small", "two"): "broken"}
+    by_limit = gate(files, small, GateLimits(guardrails=guardrails, warn_only=("one:max_monthly_usd",)))
+    assert states(by_limit) == states(report)
+    together = written(tmp_path, "rules:\n  - {name: small, max_monthly_usd: 1}")
+    with pytest.raises(InputError, match="'one:small': small is judged for scenarios together"):
+        gate(files, small, GateLimits(guardrails=together, warn_only=("one:small",)))
 
 
 def test_an_annotation_stands_in_the_scope_of_its_rule(small: Catalogs, tmp_path: Path) -> None:

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 from support.command import Command
 
-from optimizer.answers.catalog.importing import ImportedPrices, PriceListTerms, import_prices
+from optimizer.answers.catalog.imported import ImportedPrices, PriceListTerms
+from optimizer.answers.catalog.importing import import_prices
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.importing.names import names_of
+from optimizer.report.catalog.importing import import_sections
 
 SKYPILOT = "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,GpuInfo,Price,SpotPrice,Region,Zone"
 GPUHUNT = "instance_name,location,price,cpu,memory,gpu_count,gpu_name,gpu_memory,spot,disk_size"
@@ -46,6 +48,20 @@ def test_zones_of_a_region_become_one_price_that_was_listed(tmp_path: Path, cata
     assert spot.price_usd_per_hour == Decimal("0.5")
     assert spot.note == "median of 2 listings from 0.3 to 0.5"
     assert found.merged == 2
+
+
+def test_gigabytes_under_a_heading_of_mebibytes_are_read_as_gigabytes_and_that_is_said(
+    tmp_path: Path, catalogs: Catalogs
+) -> None:
+    """Rows of RunPod as SkyPilot lists them; the description tells the form factor that the name leaves open."""
+    gpu = "\"{'Gpus': [{'Name': 'A100 PCIe', 'Count': 1, 'MemoryInfo': {'SizeInMiB': 80}}]}\""
+    row = f"1x_A100-80GB_SECURE,A100-80GB,1.0,8.0,117.0,{gpu},1.39,,SE,EU-SE-1"
+    found = imported(
+        tmp_path, catalogs, replace(TERMS, provider="runpod", provider_kind="neocloud"), SKYPILOT, row, row
+    )
+    assert [(offer.gpu, offer.price_usd_per_hour) for offer in found.offers] == [("a100-80-pcie", Decimal("1.39"))]
+    assert found.remarks == (("SizeInMiB is below 1,024, which no GPU has: read as GB", 2),)
+    assert "2 prices: SizeInMiB is below 1,024, which no GPU has: read as GB" in import_sections(found, "", ())[0].lines
 
 
 def test_a_gpuhunt_row_names_its_provider_and_its_memory_decides_between_cards(
@@ -119,9 +135,12 @@ def test_every_alias_leads_to_a_gpu_or_a_provider_of_the_catalog(catalogs: Catal
     for alias in catalogs.offer_aliases:
         if alias.subject == "gpu":
             assert alias.id in catalogs.gpus
-        else:
+        elif alias.subject == "provider":
             assert names.provider(alias.name) == alias.id
             assert alias.id in names.provider_kinds
+        else:
+            hosts = {row.provider for row in catalogs.serverless}
+            assert (alias.id in hosts) if alias.subject == "host" else not alias.id
 
 
 def test_the_written_folder_is_an_overlay(optimizer: Command, tmp_path: Path) -> None:

@@ -241,3 +241,17 @@ def test_our_own_fault_is_exit_code_70_in_one_line(optimizer: Command, monkeypat
     result = optimizer("plan", "chat-8b")
     assert result.code == 70
     assert result.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("rich", ["0", "1"])
+@pytest.mark.parametrize(
+    "typed", [("##vso[task.x]y",), ("plan", "--x##[error]y"), ("gate", "ci-gate", "--max-monthly-usd", "a\n::error::b")]
+)
+def test_an_error_of_usage_quotes_nothing_that_a_runner_acts_upon(
+    typed: tuple[str, ...], rich: str, optimizer: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("typer.core.HAS_RICH", rich == "1")
+    said = optimizer(*typed)
+    assert said.code == 2
+    assert re.search(r"^\s*::|##\[|##vso\[", said.err, re.MULTILINE) is None
+    assert re.search(r"task\.x|u0023|error::b", said.err)

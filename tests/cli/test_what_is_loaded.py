@@ -17,6 +17,7 @@ from optimizer.cli.accuracy import measurements, predict
 from optimizer.cli.app import app
 from optimizer.inputs import scenario
 from optimizer.inputs.catalog.shipped import PACKAGE
+from optimizer.inputs.importing.api_prices import API_FORMATS
 from optimizer.inputs.importing.price_lists import FORMATS
 from optimizer.inputs.scenario import fields
 from optimizer.plan.benchmark.commands import TOOLS
@@ -103,7 +104,7 @@ def test_the_names_in_help_are_those_that_are_known() -> None:
     assert tuple(validate.DEFAULT_BY) == names.DEFAULT_BY
     assert tuple(SCHEMAS) == names.SCHEMAS
     assert tuple(LISTINGS) == names.LISTINGS
-    assert tuple(FORMATS) == names.FORMATS
+    assert (*FORMATS, *API_FORMATS) == names.FORMATS
     assert tuple(TOOLS) == names.LOAD_GENERATORS
     assert names.MOST_SHOWN == MOST_SHOWN
     assert {measurements.MAX_TOKENS, predict.MAX_TOKENS} == {fields.MAX_TOKENS}

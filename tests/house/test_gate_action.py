@@ -103,6 +103,7 @@ def test_a_pull_request_is_told_what_it_costs_and_what_prices_did(repository: Pa
     assert said["verdict"] == "broken"
     assert [reason["rule"] for reason in said["reasons"]] == ["max_increase_percent"]
     assert (said["reasons"][0]["file"], said["reasons"][0]["line"]) == ("scenarios/support.yaml", 5)
+    assert said["scenarios"][0]["baseline"] == "plans/1.json"
     amounts = {cause["cause"]: float(cause["change_usd"]) for cause in said["causes"]}
     assert set(amounts) == {"prices", "scenario"}
     assert amounts["prices"] > 0 < amounts["scenario"]
@@ -378,3 +379,10 @@ def test_the_action_and_the_hook_call_what_there_is() -> None:
         assert "ci-templates/gate.sh" in text
     job = yaml.safe_load((ROOT / "ci-templates" / "gitlab.yml").read_text())["cost-gate"]
     assert any("ci-templates/gate.sh" in line for line in job["script"])
+
+
+def test_gates_of_one_azure_pipeline_have_a_job_and_an_artifact_each() -> None:
+    """Where a pipeline extends the template twice, equal ids refuse it as a whole."""
+    (job,) = yaml.safe_load((ROOT / "ci-templates" / "azure-pipelines.yml").read_text())["jobs"]
+    artifacts = [step["artifact"] for step in job["steps"] if "artifact" in step]
+    assert all("coalesce(parameters.name, 'gate')" in each for each in (job["job"], *artifacts))

@@ -12,7 +12,10 @@ from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.importing.hf_config.row import Naming, model_of_config
+from optimizer.inputs.importing.hf_config.decoder import read_decoder
+from optimizer.inputs.importing.hf_config.fields import text_fields
+from optimizer.inputs.importing.hf_config.row import Naming, family_of, model_of_config
+from optimizer.inputs.importing.hf_config.vision import vision_params
 
 NAMING = Naming("mine", "me/mine", "not stated", "config-mine", date(2026, 11, 20))
 WEIGHT_BITS = {"bf16": 16, "fp16": 16, "fp8": 8.002, "fp4": 4.5, "mxfp4": 4.25, "int4": 4.156}
@@ -40,6 +43,14 @@ def config(
 GEMMA = {"head_dim": 256, "sliding_window": 4096}
 LATENT = {"kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128}
 V3_EXPERTS = {"n_routed_experts": 256, "n_shared_experts": 1, "num_experts_per_tok": 8, "moe_intermediate_size": 2048}
+FALCON: dict[str, Any] = {
+    **{"model_type": "falcon", "vocab_size": 65024, "multi_query": True, "parallel_attn": True, "bias": False},
+    "torch_dtype": "bfloat16",
+}
+QWEN_VISION = {
+    **{"model_type": "qwen2_5_vl", "depth": 32, "hidden_size": 1280, "intermediate_size": 3420, "num_heads": 16},
+    **{"out_hidden_size": 3584, "patch_size": 14, "spatial_merge_size": 2, "temporal_patch_size": 2},
+}
 CONFIGS: dict[str, dict[str, Any]] = {
     "llama-3.1-8b": config("llama", 32, 4096, 32, 8, 14336, 128256, 131072),
     "llama-3.2-1b": config("llama", 16, 2048, 32, 8, 8192, 128256, 131072) | {"tie_word_embeddings": True},
@@ -77,6 +88,33 @@ CONFIGS: dict[str, dict[str, Any]] = {
     | V3_EXPERTS
     | {"q_lora_rank": 1536, "first_k_dense_replace": 3, "moe_layer_freq": 1, "topk_method": "noaux_tc"}
     | {"quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}},
+    "glm-4.5": config("glm4_moe", 92, 5120, 96, 8, 12288, 151552, 131072)
+    | {"head_dim": 128, "n_routed_experts": 160, "n_shared_experts": 1, "num_experts_per_tok": 8}
+    | {"moe_intermediate_size": 1536, "first_k_dense_replace": 3, "attention_bias": True, "use_qk_norm": True}
+    | {"num_nextn_predict_layers": 1},
+    "qwen3-next-80b-a3b": config("qwen3_next", 48, 2048, 16, 2, 5632, 151936, 262144)
+    | {"head_dim": 256, "full_attention_interval": 4, "decoder_sparse_step": 1, "mlp_only_layers": []}
+    | {"linear_num_key_heads": 16, "linear_num_value_heads": 32, "linear_key_head_dim": 128}
+    | {"linear_value_head_dim": 128, "linear_conv_kernel_dim": 4, "num_experts": 512, "num_experts_per_tok": 10}
+    | {"moe_intermediate_size": 512, "shared_expert_intermediate_size": 512},
+    "command-r-35b": config("cohere", 40, 8192, 64, 64, 22528, 256000, 131072) | {"torch_dtype": "float16"},
+    "command-r-plus-104b": config("cohere", 64, 12288, 96, 8, 33792, 256000, 131072)
+    | {"torch_dtype": "float16", "use_qk_norm": True},
+    "command-a-111b": config("cohere2", 64, 12288, 96, 8, 36864, 256000, 262144)
+    | {"sliding_window": 4096, "sliding_window_pattern": 4},
+    "falcon-7b": FALCON | {"hidden_size": 4544, "num_attention_heads": 71, "num_hidden_layers": 32},
+    "falcon-40b": FALCON
+    | {"hidden_size": 8192, "num_attention_heads": 128, "num_hidden_layers": 60, "num_kv_heads": 8}
+    | {"new_decoder_architecture": True},
+    "starcoder2-15b": config("starcoder2", 40, 6144, 48, 4, 24576, 49152, 16384)
+    | {"sliding_window": 4096, "use_bias": True, "tie_word_embeddings": False},
+    "qwen2.5-7b as a part of Qwen2.5-VL": {
+        "model_type": "qwen2_5_vl",
+        "torch_dtype": "bfloat16",
+        "vision_config": QWEN_VISION,
+        "text_config": config("qwen2_5_vl_text", 28, 3584, 28, 4, 18944, 152064, 32768)
+        | {"sliding_window": 32768, "use_sliding_window": False, "max_window_layers": 28},
+    },
     "kimi-k2": config("kimi_k2", 61, 7168, 64, 64, 18432, 163840, 131072)
     | LATENT
     | V3_EXPERTS
@@ -93,12 +131,45 @@ def read(folder: Path, content: object, naming: Naming = NAMING) -> Model:
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_the_row_is_the_catalogs_own(name: str, tmp_path: Path, catalogs: Catalogs) -> None:
-    found, known = read(tmp_path, CONFIGS[name]), catalogs.models[name]
+    found, known = read(tmp_path, CONFIGS[name]), catalogs.models[name.split(" as ")[0]]
     for field in set(Model.model_fields) - SAID_OTHERWISE:
         if field.endswith("_b"):
             assert getattr(found, field) == pytest.approx(getattr(known, field), rel=2e-4), field
         else:
             assert getattr(found, field) == getattr(known, field), field
+
+
+PUBLISHED: dict[str, tuple[dict[str, Any], int]] = {
+    "tiiuae/falcon-7b": (CONFIGS["falcon-7b"], 6_921_720_704),
+    "tiiuae/falcon-40b": (CONFIGS["falcon-40b"], 41_303_293_952),
+    "bigcode/starcoder2-3b": (
+        config("starcoder2", 30, 3072, 24, 2, 12288, 49152, 16384) | {"sliding_window": 4096},
+        3_030_371_328,
+    ),
+    "bigcode/starcoder2-15b": (CONFIGS["starcoder2-15b"], 15_957_889_024),
+    "CohereForAI/c4ai-command-r-v01": (CONFIGS["command-r-35b"], 34_980_831_232),
+    "Qwen/Qwen2.5-VL-7B-Instruct": (CONFIGS["qwen2.5-7b as a part of Qwen2.5-VL"], 7_615_616_512 + 676_550_144),
+}
+"""Published configurations and how many parameters they make, a tied output head counted once."""
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_parameters_are_counted_to_the_last_one(name: str) -> None:
+    content, published = PUBLISHED[name]
+    fields = text_fields(Path("config.json"), content)
+    decoder = read_decoder(fields, family_of(fields))
+    assert decoder.counted().total_params + vision_params(content, decoder.hidden)[0] == published
+
+
+def test_falcon_says_its_norms_and_keys_in_switches_of_its_own(tmp_path: Path) -> None:
+    """Falcon 2 11B: one norm for attention and network, a width of its own, an output head of its own."""
+    new = {"new_decoder_architecture": True, "num_kv_heads": 8, "num_ln_in_parallel_attn": 1, "ffn_hidden_size": 16384}
+    shape = {"hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 60, "tie_word_embeddings": False}
+    assert read(tmp_path, FALCON | new | shape).total_params_b == 11.1028
+    own = read(tmp_path, FALCON | shape | {"multi_query": False, "bias": True, "parallel_attn": False})
+    assert (own.attention, own.kv_heads) == ("mha", 32)
+    with pytest.raises(InputError, match="num_kv_heads: 'eight' is not a whole number"):
+        read(tmp_path, FALCON | new | shape | {"num_kv_heads": "eight"})
 
 
 @pytest.mark.parametrize(
@@ -125,6 +196,13 @@ def test_what_is_not_understood_is_refused_by_field(
     (finding,) = caught.value.findings
     assert finding.field == field
     assert words in str(finding)
+
+
+@pytest.mark.parametrize(("experts", "words"), [(2, "2 of 2 experts work on a token"), (1, "contradict each other")])
+def test_experts_that_all_work_are_refused(experts: int, words: str, tmp_path: Path) -> None:
+    """Found by the campaign: config 21467."""
+    with pytest.raises(InputError, match=words):
+        read(tmp_path, CONFIGS["mixtral-8x7b"] | {"num_local_experts": experts, "num_experts_per_tok": experts})
 
 
 def test_every_missing_field_is_told_at_once(tmp_path: Path) -> None:

@@ -239,6 +239,7 @@ def test_a_quantization_may_stand_in_its_own_file(tmp_path: Path, catalogs: Cata
 
 REFUSED: dict[str, tuple[dict[str, object], str, str]] = {
     "BAAI/bge-large": ({"model_type": "bert", "architectures": ["BertModel"]}, "model_type", "is an encoder"),
+    "BAAI/bge-m3": ({"model_type": "xlm-roberta"}, "model_type", "'xlm-roberta' is an encoder, not a language model"),
     "openai/whisper-large": ({"model_type": "whisper"}, "model_type", "is a speech model"),
     "Qwen/Qwen3-Reranker-8B": ({"architectures": ["Qwen3ForCausalLM"]}, "", "names a reranker"),
     "Qwen/Qwen3-Embedding-8B": ({"architectures": ["Qwen3ForCausalLM"]}, "", "names an embedding model"),

@@ -140,7 +140,7 @@ def _gpus(name: str, names: Names, vendors: set[str]) -> tuple[str, ...]:
     """GPUs of that name, with its vendor before it or without: drivers write `NVIDIA L4`."""
     vendor, _, rest = name.replace("-", " ").partition(" ")
     for written in (name, rest if vendor.casefold() in vendors else name):
-        found = names.gpu(written, None, "", written)
+        found = names.gpu(written, None, provider="", instance_type=written)
         if found:
             return (found,) if isinstance(found, str) else found
     return ()

@@ -1,119 +1,36 @@
 """A price list made offers of ours: GPUs by recorded names, zero prices refused, and everything left out counted."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import date
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Final
 
 from pydantic import ValidationError
 
+from optimizer.answers.catalog.api_prices import import_api_prices
+from optimizer.answers.catalog.imported import (
+    NOTHING_MORE,
+    ImportedPrices,
+    PriceListTerms,
+    PriceRefused,
+    left_out_prices,
+    new_sources,
+    newer_day,
+)
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.figures import figure
-from optimizer.base.model import Strict
 from optimizer.base.signs import look, mixed_scripts, unseen
-from optimizer.inputs.catalog.kinds import Confidence, ProviderKind, SellerKind
-from optimizer.inputs.catalog.loading import CatalogDate
+from optimizer.inputs.catalog.kinds import ProviderKind
 from optimizer.inputs.catalog.quantities import LEAST_USD_PER_HOUR, MOST_GPUS, MOST_USD_PER_HOUR
 from optimizer.inputs.catalog.records import Catalogs, Offer
-from optimizer.inputs.catalog.sources import Source
 from optimizer.inputs.catalog.terms import Seller
+from optimizer.inputs.importing.api_prices import API_FORMATS
 from optimizer.inputs.importing.names import Names, folded, names_of
 from optimizer.inputs.importing.price_lists import Listed, read_price_list
 
 COMMITMENT_MONTHS: Final = {"reserved_1y": "12", "reserved_3y": "36"}
 """What a term's name already says."""
-
-
-@dataclass(frozen=True)
-class PriceListTerms:
-    """What a price list does not say of itself and its reader knows.
-
-    Attributes:
-        source: Id of the source that the offers will name.
-        as_of: The day of the prices.
-        provider: Of lists without a column for it.
-        provider_kind: Of providers that the catalog does not know, or knows as several kinds.
-        seller: What kind of seller the providers are that the catalog does not know; plans leave unknown ones out.
-        confidence: How sure the prices are.
-        gpus: GPU ids by the name that the list uses, where the reader knows better than the catalog.
-        title: What the source is; the file's name unless given.
-        licence: Of the source.
-    """
-
-    source: str = ""
-    as_of: date | None = None
-    provider: str = ""
-    provider_kind: ProviderKind | None = None
-    seller: SellerKind = "unknown"
-    confidence: Confidence = "listed"
-    gpus: Mapping[str, str] = field(default_factory=dict)
-    title: str = ""
-    licence: str = "not stated"
-
-
-OF_NEWEST: Final = "the day of the newest row"
-NOTHING_MORE: Final = PriceListTerms()
-
-
-@dataclass(frozen=True)
-class LeftOutPrices:
-    """Rows that became no offer for one reason.
-
-    Attributes:
-        reason: Why, in one clause.
-        about: The GPU, provider or cell concerned, as the file writes it.
-        rows: How many.
-        first_line: Where the first of them stands.
-        hint: How to take them in; empty where nothing helps.
-    """
-
-    reason: str
-    about: str
-    rows: int
-    first_line: int
-    hint: str = ""
-
-
-@dataclass(frozen=True)
-class ImportedPrices:
-    """A price list as offers.
-
-    Attributes:
-        format_name: What the file was read as.
-        prices: Prices that the file holds.
-        offers: Sorted by id, ready for an overlay.
-        sources: Those of the offers that the catalogs do not have yet, each dated by the newest of its prices.
-        sellers: Providers of which the catalogs do not say what kind of seller they are.
-        merged: Prices that were joined with another of the same offer: the same region's zones or hosts.
-        left_out: What became no offer, most frequent first.
-        day: Of the newest price, where it is newer than the catalogs: ages are then measured from it.
-    """
-
-    format_name: str
-    prices: int
-    offers: tuple[Offer, ...]
-    sources: tuple[Source, ...]
-    sellers: tuple[Seller, ...]
-    merged: int
-    left_out: tuple[LeftOutPrices, ...]
-    day: CatalogDate | None
-
-    @property
-    def tables(self) -> dict[str, tuple[Strict, ...]]:
-        """What `write_overlay` writes."""
-        beside = {"sources": self.sources, "sellers": self.sellers, "catalog": (self.day,) if self.day else ()}
-        return {"offers": self.offers} | {name: rows for name, rows in beside.items() if rows}
-
-
-class _Refused(Exception):
-    """One listed price that can't become an offer."""
-
-    def __init__(self, reason: str, about: str, hint: str = "") -> None:
-        self.reason = (reason, about, hint)
-        super().__init__(reason)
 
 
 def import_prices(
@@ -122,17 +39,19 @@ def import_prices(
     """Reads a price list and says of every price what became of it.
 
     Args:
-        path: A SkyPilot vms.csv, a gpuhunt CSV, or a CSV with our own columns.
+        path: A SkyPilot vms.csv, a gpuhunt CSV, a CSV with our own columns; or a JSON list of hosted APIs.
         catalogs: What is known.
         terms: What the list does not say of itself.
-        format_name: What to read the file as; else told by the headings.
+        format_name: What to read the file as; else told by the headings, or by the content.
 
     Returns:
-        The offers, the sources that are new with them, and what was left out and why.
+        The offers or prices of APIs, the sources that are new with them, and what was left out and why.
 
     Raises:
         InputError: the file is no price list; or source, day, provider are neither in the file nor in `terms`.
     """
+    if format_name in API_FORMATS or (format_name is None and path.suffix.casefold() == ".json"):
+        return import_api_prices(path, catalogs, terms, format_name)
     chosen, listed = read_price_list(path, format_name)
     _check_terms(path, listed, terms, catalogs)
     names = names_of(catalogs)
@@ -144,42 +63,20 @@ def import_prices(
             offer = _offer(price, names, terms)
             _check_names(offer, known)
             offers.append(offer)
-        except _Refused as problem:
+        except PriceRefused as problem:
             refused[problem.reason].append(price.line)
     kept = _joined(offers)
-    left_out = [
-        LeftOutPrices(reason, about, len(lines), min(lines), hint) for (reason, about, hint), lines in refused.items()
-    ]
-    newest = max((offer.as_of for offer in kept), default=catalogs.as_of)
     return ImportedPrices(
         format_name=chosen.name,
         prices=len(listed),
         offers=kept,
-        sources=_new_sources(kept, catalogs, terms, path),
+        sources=new_sources(kept, catalogs, terms, path),
         sellers=_new_sellers(kept, catalogs, terms),
         merged=len(offers) - len(kept),
-        left_out=tuple(sorted(left_out, key=lambda item: (-item.rows, item.reason, item.about))),
-        day=CatalogDate(as_of=newest, note=OF_NEWEST) if newest > catalogs.as_of else None,
+        left_out=left_out_prices(refused),
+        remarks=tuple(Counter(price.remark for price in listed if price.remark).most_common()),
+        day=newer_day(kept, catalogs),
     )
-
-
-def refuse_nothing(file: Path, imported: ImportedPrices) -> None:
-    """A list of which nothing can be taken in is bad input.
-
-    Raises:
-        InputError: no price became an offer, with every reason.
-    """
-    if not imported.offers:
-        raise InputError(
-            Finding(
-                str(file),
-                item.first_line,
-                item.about,
-                f"{item.reason} ({item.rows:,} {'price' if item.rows == 1 else 'prices'})",
-                item.hint,
-            )
-            for item in imported.left_out
-        )
 
 
 def _check_terms(path: Path, listed: Iterable[Listed], terms: PriceListTerms, catalogs: Catalogs) -> None:
@@ -202,7 +99,7 @@ def _check_terms(path: Path, listed: Iterable[Listed], terms: PriceListTerms, ca
 def _offer(price: Listed, names: Names, terms: PriceListTerms) -> Offer:
     """One price with everything that an offer needs."""
     if not price.gpu_name:
-        raise _Refused("no GPU", "")
+        raise PriceRefused("no GPU", "")
     provider = names.provider(price.cells.get("provider", terms.provider))
     instance_type = price.cells.get("instance_type") or price.gpu_name
     gpu = _gpu(price, names, terms, provider, instance_type)
@@ -226,30 +123,36 @@ def _offer(price: Listed, names: Names, terms: PriceListTerms) -> Offer:
     except ValidationError as error:
         first = error.errors()[0]
         about = ".".join(str(step) for step in first["loc"])
-        raise _Refused(f"{about} cannot be read", str(first["input"])[:60]) from error
+        raise PriceRefused(f"{about} cannot be read", str(first["input"])[:60]) from error
 
 
 def _gpu(price: Listed, names: Names, terms: PriceListTerms, provider: str, instance_type: str) -> str:
     chosen = {folded(name): gpu for name, gpu in terms.gpus.items()}
     if folded(price.gpu_name) in chosen:
         return chosen[folded(price.gpu_name)]
-    found = names.gpu(price.gpu_name, price.gpu_memory_gb, provider, instance_type)
+    found = names.gpu(
+        price.gpu_name,
+        price.gpu_memory_gb,
+        provider=provider,
+        instance_type=instance_type,
+        described=price.gpu_described,
+    )
     if isinstance(found, str):
         return found
     memory = f" {figure(price.gpu_memory_gb, 4)} GB" if price.gpu_memory_gb is not None else ""
     about = f"{price.gpu_name}{memory}"
     if not found:
-        raise _Refused("GPU not in the catalog", about, f"--gpu {price.gpu_name}=ID where ID is one of ours")
-    raise _Refused(f"GPU may be {' or '.join(found)}", about, f"--gpu {price.gpu_name}=ID with one of these")
+        raise PriceRefused("GPU not in the catalog", about, f"--gpu {price.gpu_name}=ID where ID is one of ours")
+    raise PriceRefused(f"GPU may be {' or '.join(found)}", about, f"--gpu {price.gpu_name}=ID with one of these")
 
 
 def _whole_count(price: Listed) -> int:
     text = price.cells.get("gpu_count", "")
     count = _number(text, "number of GPUs cannot be read")
     if count.is_finite() and count > MOST_GPUS:
-        raise _Refused(f"more than {MOST_GPUS:,} GPUs in an instance", text)
+        raise PriceRefused(f"more than {MOST_GPUS:,} GPUs in an instance", text)
     if not count.is_finite() or count < 1 or count % 1:
-        raise _Refused("not a whole number of GPUs", text)
+        raise PriceRefused("not a whole number of GPUs", text)
     return int(count)
 
 
@@ -257,12 +160,12 @@ def _check_price(price: Listed) -> None:
     """No price, zero, a negative number and NaN are told apart; none of them becomes an offer."""
     text = price.cells.get("price_usd_per_hour", "")
     if not text:
-        raise _Refused("no price", price.cells.get("pricing_term", ""))
+        raise PriceRefused("no price", price.cells.get("pricing_term", ""))
     amount = _number(text, "price cannot be read")
     if not amount.is_finite() or amount <= 0:
-        raise _Refused("price is not above zero", text)
+        raise PriceRefused("price is not above zero", text)
     if not LEAST_USD_PER_HOUR <= amount <= MOST_USD_PER_HOUR:
-        raise _Refused(f"price is not from {LEAST_USD_PER_HOUR} to {MOST_USD_PER_HOUR:,} USD an hour", text)
+        raise PriceRefused(f"price is not from {LEAST_USD_PER_HOUR} to {MOST_USD_PER_HOUR:,} USD an hour", text)
 
 
 def _names(offer: Offer) -> tuple[str, ...]:
@@ -274,20 +177,20 @@ def _check_names(offer: Offer, known: dict[str, str]) -> None:
     """A name that deceives the eye is refused: whoever reads the plan could not tell what it buys."""
     for name in (offer.provider, offer.region, offer.instance_type):
         if problem := unseen(name):
-            raise _Refused(f"its name {problem}", name)
+            raise PriceRefused(f"its name {problem}", name)
         if scripts := mixed_scripts(name):
-            raise _Refused(f"its name mixes {scripts} letters, which look alike", name)
+            raise PriceRefused(f"its name mixes {scripts} letters, which look alike", name)
     for name in _names(offer):
         first = known.setdefault(look(name), name)
         if first != name:
-            raise _Refused(f"its name looks like {first}", name, "write one name one way, or call them apart")
+            raise PriceRefused(f"its name looks like {first}", name, "write one name one way, or call them apart")
 
 
 def _number(text: str, problem: str) -> Decimal:
     try:
         return Decimal(text)
     except InvalidOperation as error:
-        raise _Refused(problem, text) from error
+        raise PriceRefused(problem, text) from error
 
 
 def _kind(provider: str, names: Names, terms: PriceListTerms) -> ProviderKind | str:
@@ -297,7 +200,7 @@ def _kind(provider: str, names: Names, terms: PriceListTerms) -> ProviderKind | 
     if len(kinds) == 1:
         return kinds[0]
     reason = f"provider may be {' or '.join(kinds)}" if kinds else "provider not in the catalog"
-    raise _Refused(reason, provider, "say --provider-kind hyperscaler, neocloud, marketplace or platform")
+    raise PriceRefused(reason, provider, "say --provider-kind hyperscaler, neocloud, marketplace or platform")
 
 
 def _joined(offers: Iterable[Offer]) -> tuple[Offer, ...]:
@@ -316,17 +219,6 @@ def _upper_median(group: Sequence[Offer]) -> Offer:
     prices = f"from {lowest.price_usd_per_hour} to {highest.price_usd_per_hour}"
     spread = f"median of {len(group)} listings {prices}"
     return middle.model_copy(update={"note": f"{middle.note}; {spread}" if middle.note else spread})
-
-
-def _new_sources(offers: Iterable[Offer], catalogs: Catalogs, terms: PriceListTerms, path: Path) -> tuple[Source, ...]:
-    newest: dict[str, date] = {}
-    for offer in offers:
-        newest[offer.source] = max(offer.as_of, newest.get(offer.source, offer.as_of))
-    return tuple(
-        Source(id=name, title=terms.title or path.name, licence=terms.licence, as_of=day)
-        for name, day in sorted(newest.items())
-        if name not in catalogs.sources
-    )
 
 
 def _new_sellers(offers: Iterable[Offer], catalogs: Catalogs, terms: PriceListTerms) -> tuple[Seller, ...]:

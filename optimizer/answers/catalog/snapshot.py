@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -91,7 +91,8 @@ def snapshot_named(name: str) -> Snapshot:
     """The snapshot of what a user names.
 
     Args:
-        name: `shipped`, a folder for its own files alone, or a file written before.
+        name: `shipped`; a folder, whose rows lie over the shipped ones as in a plan, unless it is whole catalogs
+            of its own; or a file written before.
 
     Returns:
         Its hashes and prices.
@@ -99,9 +100,11 @@ def snapshot_named(name: str) -> Snapshot:
     Raises:
         InputError: none of these, or its content cannot be read.
     """
-    path = shipped_dir("catalogs") if name == SHIPPED_NAME else Path(name)
+    path, shipped = Path(name), (shipped_dir("catalogs"), SHIPPED_LABEL)
+    if name == SHIPPED_NAME:
+        return _of([shipped])
     if path.is_dir():
-        return _of([(path, SHIPPED_LABEL if name == SHIPPED_NAME else name)])
+        return _of([(path, name)] if _whole(path) else [shipped, (path, name)])
     try:
         return Snapshot.model_validate_json(read_text(path, hint=HOW_TO_NAME))
     except ValidationError as error:
@@ -111,9 +114,15 @@ def snapshot_named(name: str) -> Snapshot:
         raise InputError([Finding(name, 0, field, f"not a snapshot: {first['msg']}", hint)]) from error
 
 
+def _whole(folder: Path) -> bool:
+    """Whether a folder holds catalogs of another version: most of the files that are shipped; an overlay holds few."""
+    shipped = [file for table in TABLES.values() if not table.private for file in table.files]
+    return 2 * sum((folder / file).is_file() for file in shipped) > len(shipped)
+
+
 def _of(folders: Sequence[tuple[Path, str]]) -> Snapshot:
     """Later folders lie over earlier ones, row by row; a folder's label stands for it in messages and in `files`."""
-    findings: list[Finding] = []
+    findings = list(_empty(*folders[-1]))
     rows: dict[str, dict[Hashable, Any]] = {}
     files: dict[str, str] = {}
     for folder, label in folders:
@@ -123,9 +132,6 @@ def _of(folders: Sequence[tuple[Path, str]]) -> Snapshot:
             if present:
                 placed = table.read(folder, label, findings)
                 rows.setdefault(name, {}).update((key, item.row) for key, item in placed.items())
-    if not files:
-        known = ", ".join(file for table in TABLES.values() for file in table.files)
-        findings.append(Finding(folders[0][1], 0, "", "no catalog file in this folder", f"known files: {known}"))
     if findings:
         raise InputError(findings)
     tables = {name: TableContent(rows=len(rows[name]), sha256=_content_hash(rows[name])) for name in sorted(rows)}
@@ -135,6 +141,12 @@ def _of(folders: Sequence[tuple[Path, str]]) -> Snapshot:
         files=dict(sorted(files.items())),
         prices={name: _prices(rows[name], columns) for name, columns in sorted(PRICES.items()) if name in tables},
     )
+
+
+def _empty(folder: Path, label: str) -> Iterator[Finding]:
+    known = [file for table in TABLES.values() for file in table.files]
+    if not any(os.path.lexists(folder / file) for file in known):
+        yield Finding(label, 0, "", "no catalog file in this folder", f"known files: {', '.join(known)}")
 
 
 def _sha256(content: bytes) -> str:

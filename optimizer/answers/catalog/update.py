@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from optimizer.answers.catalog.diff import CatalogDiff, catalog_diff
-from optimizer.answers.catalog.importing import (
+from optimizer.answers.catalog.imported import (
     NOTHING_MORE,
     OF_NEWEST,
     ImportedPrices,
     PriceListTerms,
-    import_prices,
     refuse_nothing,
 )
+from optimizer.answers.catalog.importing import import_prices
 from optimizer.answers.catalog.overlay import write_overlay
 from optimizer.answers.catalog.snapshot import PRICES, snapshot
 from optimizer.base.errors import Finding, InputError

@@ -1,8 +1,9 @@
 """Rented, serverless, owned and hybrid beside one another: what each rests on and where the order flips."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import zip_longest
 
 from optimizer.answers.compare.rows import volume_of
 from optimizer.answers.compare.types import (
@@ -32,6 +33,7 @@ from optimizer.plan.variants.hosting import (
     factors,
     flips,
     per_request_usd,
+    stands,
     tried_ways,
 )
 
@@ -77,7 +79,7 @@ def hosting_facts(found: Hostings) -> HostingFacts:
         apis=[] if by_api is None else [_api(found.inquiry, item) for item in by_api.hosted],
         owned=list(_owned(found)),
         curve=points,
-        break_evens=[_break_even(flip, requests) for flip in found_flips],
+        break_evens=list(_break_evens(found, found_flips, requests)),
         utilization=[] if by_api is None else list(_utilizations(found, by_api)),
         notes=[*_notes(found, curves), *_not_compared(ended or limit)],
     )
@@ -92,17 +94,32 @@ def _point(curves: Mapping[str, Callable[[float], Cost]], requests: Decimal, fac
     return DemandPoint(requests_per_month=float(requests) * factor, monthly_cost_usd=costs)
 
 
-def _break_even(flip: Flip, requests: Decimal) -> BreakEven:
-    at = float(requests) * flip.factor
+def _break_evens(found: Hostings, flipped: Sequence[Flip], requests: Decimal) -> Iterator[BreakEven]:
+    """Each with both ways solved again on either side of it: plans that are only compared may be off by their gap."""
+    proven = cost_curves(found.inquiry, found.by_way, proven=True)
+    verdicts, _ = until_limit(stands(flip, proven) for flip in flipped)
+    for flip, stood in zip_longest(flipped, verdicts):
+        yield _break_even(flip, requests, stood)
+
+
+def _break_even(flip: Flip, requests: Decimal, stood: bool | None) -> BreakEven:
+    """One change of order; None where a limit was reached before it was solved again."""
+    at, (low, high) = float(requests) * flip.factor, (float(requests) * side for side in flip.between)
+    again = {
+        None: "not solved again, a limit was reached",
+        False: "the two cost too nearly the same there to say where",
+        True: f"proven at {figure(low / float(requests))} and {figure(high / float(requests))} ×",
+    }
     text = (
         f"up to {float(f'{at:.4g}'):,.0f} requests a month {flip.below} is cheaper, beyond it {flip.above} "
-        f"(${flip.monthly_cost_usd:,.2f} there, {figure(flip.factor)} × the scenario's demand)"
+        f"(${flip.monthly_cost_usd:,.2f} there, {figure(flip.factor)} × the scenario's demand; {again[stood]})"
     )
     return BreakEven(
         below=flip.below,
         above=flip.above,
         requests_per_month=at,
         monthly_cost_usd=flip.monthly_cost_usd,
+        solved_again_at=[low, high] if stood else [],
         text=text,
     )
 

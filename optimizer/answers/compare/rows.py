@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, get_args
 
-from optimizer.answers.compare.lines import bill_lines
+from optimizer.answers.bill import bill_lines
 from optimizer.answers.compare.types import Compared, StoppedBy
 from optimizer.base.clock import Limit
 from optimizer.base.figures import exactly

@@ -1,17 +1,15 @@
 """What `optimizer compare` answers: one row a choice, and for hosting the break-evens and what they rest on."""
 
 from datetime import date
-from decimal import Decimal
-from typing import Annotated, Final, Literal
+from typing import Final, Literal
 
-from pydantic import Field, PlainSerializer
+from pydantic import Field
 
+from optimizer.answers.bill import BillLine
 from optimizer.base.model import Strict
 from optimizer.plan.record.fields import Figure, Outcome, UnitUsd, Usd
 
 SCHEMA_VERSION: Final = 1
-FINEST: Final = Decimal("1e-12")
-"""Of a price or a quantity: a request's price times a month's requests is right to the cent."""
 
 Verdict = Literal["complies", "not_admitted", "fails", "not_compared"]
 """`not_admitted`: it meets the service levels, and a list of the policy keeps it out; `not_compared`: a limit was
@@ -24,43 +22,6 @@ class StoppedBy(Strict):
     requirement: str
     """Path of the scenario's field that would let it in; empty where no scenario can: physics, kernels, supply."""
     text: str
-
-
-LineOf = Literal["instances", "storage", "egress", "requests", "changes"]
-Unit = Literal["instance hour", "GB", "request", "once"]
-Exact = Annotated[Decimal, PlainSerializer(lambda amount: f"{amount.quantize(FINEST).normalize():f}", return_type=str)]
-"""Digits enough for price times quantity to give the month's cents."""
-
-
-class BillLine(Strict):
-    """One thing to order or to pay for; the lines of a choice add up to its month, to the cent.
-
-    What does not apply to a line is blank.
-    """
-
-    line: LineOf
-    provider: str = ""
-    region: str = ""
-    country: str = ""
-    """Two letters; empty where nobody recorded where the region stands."""
-    item: str
-    """Instance type, or the API's name of the model."""
-    gpu: str = ""
-    gpus_per_instance: int = 0
-    count: int = 0
-    """Instances at the most; 0 where none are counted."""
-    pricing_term: str = ""
-    commitment_months: int = 0
-    unit: Unit
-    unit_price_usd: Exact
-    """After discounts."""
-    quantity_per_month: Exact
-    monthly_cost_usd: Usd
-    price_as_of: date | None = None
-    price_source: str = ""
-    """Its title; `a private source` where that is nobody else's business."""
-    seller: str = ""
-    """Kind of seller, see `sellers` of the catalogs."""
 
 
 class Compared(Strict):
@@ -140,6 +101,9 @@ class BreakEven(Strict):
     """Cheaper with more."""
     requests_per_month: Figure
     monthly_cost_usd: Usd
+    solved_again_at: list[Figure] = Field(default_factory=list)
+    """Requests a month just below and just above, at which both ways were solved again to a proof and stand in this
+    order; empty where their costs are too near one another for it, or a limit was reached before."""
     text: str
 
 

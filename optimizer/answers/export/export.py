@@ -1,10 +1,13 @@
 """`export`: files that deploy a plan, for every target that was asked for."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, timedelta
 from pathlib import Path
+from typing import Final
 
+from optimizer.answers.bill import bill_lines
 from optimizer.answers.export.checkpoints import Named
-from optimizer.answers.export.record import CannotCarry, Export, LeftOut, Run
+from optimizer.answers.export.record import CannotCarry, Export, LeftOut, PlannedBill, Run
 from optimizer.answers.export.runs import runs_of
 from optimizer.answers.export.targets.registry import TARGETS, Target
 from optimizer.answers.verify import plan_in
@@ -14,9 +17,19 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.record.report import PlanReport
 from optimizer.plan.verify.report import verify_report
 
+BILL: Final = "focus"
+"""The target that is no tool: what to pay, in the columns of the FinOps Open Cost and Usage Specification."""
+LONGEST_MONTH_DAYS: Final = 31
+
 
 def export(
-    report: PlanReport, catalogs: Catalogs, runs: Sequence[Run], *, targets: Sequence[str], left_out: Iterable[LeftOut]
+    report: PlanReport,
+    catalogs: Catalogs,
+    runs: Sequence[Run],
+    *,
+    targets: Sequence[str],
+    left_out: Iterable[LeftOut],
+    bill: PlannedBill | None = None,
 ) -> Export:
     """The files of each deployment for each target.
 
@@ -26,6 +39,7 @@ def export(
         runs: What its deployments run.
         targets: Names of `TARGETS`.
         left_out: What no target carries.
+        bill: What is to be paid, where that was asked for.
 
     Raises:
         InputError: nothing can be written for a plan or for a target; says why of each deployment.
@@ -40,7 +54,7 @@ def export(
                 refused += [LeftOut(run.name, name, str(reason)) for run in together]
             else:
                 files |= {f"{together[0].name}/{file}": text for file, text in written.items()}
-    if not files:
+    if not files and bill is None:
         raise InputError(_nothing(refused, ", ".join(targets)))
     return Export(
         plan_id=report.plan_id,
@@ -50,17 +64,21 @@ def export(
         targets=tuple(targets),
         files=files,
         left_out=tuple(refused),
+        bill=bill,
     )
 
 
-def export_plan(path: Path, targets: Sequence[str], catalogs: Catalogs, weights: Sequence[str] = ()) -> Export:
-    """The files that deploy the plan in a file.
+def export_plan(
+    path: Path, targets: Sequence[str], catalogs: Catalogs, weights: Sequence[str] = (), month: date | None = None
+) -> Export:
+    """The files that deploy the plan in a file, and its bill.
 
     Args:
         path: A plan as `optimizer plan --format json` writes it.
-        targets: What to write files for.
+        targets: What to write files for, `BILL` for the bill.
         catalogs: Those that it was made from.
         weights: Checkpoints to load, each MODEL:PRECISION=NAME.
+        month: Of the bill, any day of it; the one after the catalogs' day unless given.
 
     Returns:
         What each deployment runs, the files by path, and what is left out with the reason.
@@ -73,8 +91,16 @@ def export_plan(path: Path, targets: Sequence[str], catalogs: Catalogs, weights:
     named = _named(weights)
     report, scenario = _sound(path, catalogs)
     _check_named(named, report)
-    runs, left_out = runs_of(report, scenario, catalogs, named)
-    return export(report, catalogs, runs, targets=list(dict.fromkeys(targets)), left_out=left_out)
+    tools = [name for name in dict.fromkeys(targets) if name != BILL]
+    runs, left_out = runs_of(report, scenario, catalogs, named) if tools else ((), ())
+    bill = _bill(report, catalogs, month) if BILL in targets else None
+    return export(report, catalogs, runs, targets=tools, left_out=left_out, bill=bill)
+
+
+def _bill(report: PlanReport, catalogs: Catalogs, month: date | None) -> PlannedBill:
+    """What the plan costs in a month, line by line."""
+    first = (catalogs.as_of.replace(day=1) + timedelta(days=LONGEST_MONTH_DAYS)) if month is None else month
+    return PlannedBill(first.replace(day=1), tuple(bill_lines(report.fleet, catalogs.offers, catalogs)))
 
 
 def _sound(path: Path, catalogs: Catalogs) -> tuple[PlanReport, Scenario]:
@@ -101,12 +127,13 @@ def _check_named(named: Named, report: PlanReport) -> None:
 
 def _check_targets(targets: Sequence[str]) -> None:
     """Every unknown target at once."""
-    strangers = [name for name in targets if name not in TARGETS]
-    hints = {name: did_you_mean(name, TARGETS) or f"known: {', '.join(TARGETS)}" for name in strangers}
+    known = (*TARGETS, BILL)
+    strangers = [name for name in targets if name not in known]
+    hints = {name: did_you_mean(name, known) or f"known: {', '.join(known)}" for name in strangers}
     if strangers:
         raise InputError(Finding("--to", 0, "", f"unknown target '{name}'", hints[name]) for name in strangers)
     if not targets:
-        raise InputError([Finding("--to", 0, "", "no target", f"known: {', '.join(TARGETS)}")])
+        raise InputError([Finding("--to", 0, "", "no target", f"known: {', '.join(known)}")])
 
 
 def _named(weights: Sequence[str]) -> Named:

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 
+from optimizer.answers.bill import BillLine
 from optimizer.inputs.catalog.deploying import Setting
 from optimizer.inputs.catalog.kinds import SPOT
 
@@ -205,6 +207,19 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
+class PlannedBill:
+    """What a plan is expected to be billed in a month.
+
+    Attributes:
+        month: Its first day; a plan's month is an average one, whatever month is named.
+        lines: Each thing to pay for; together the plan's month, to the cent.
+    """
+
+    month: date
+    lines: tuple[BillLine, ...]
+
+
+@dataclass(frozen=True)
 class Export:
     """What an export consists of.
 
@@ -213,9 +228,10 @@ class Export:
         scenario: Its name.
         monthly_usd: What the whole plan is expected to cost.
         runs: Every deployment that can be run.
-        targets: As asked.
+        targets: Tools that deploy, as asked.
         files: Path under the output folder → content; the README is not among them.
         left_out: What is not carried, and why.
+        bill: Where it was asked for.
     """
 
     plan_id: str
@@ -225,3 +241,4 @@ class Export:
     targets: tuple[str, ...]
     files: Mapping[str, str]
     left_out: tuple[LeftOut, ...]
+    bill: PlannedBill | None = None

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -145,6 +146,14 @@ class Baseline:
 
     file: str
     plan: GatePlan
+
+    @property
+    def named(self) -> str:
+        """The file as outputs name it: outside the working folder, where pipelines keep it under a name of the day, by
+        its own name and its folder's alone."""
+        path = Path(self.file)
+        given = not path.is_absolute() or path.is_relative_to(Path.cwd())
+        return self.file if given else f"{path.parent.name}/{path.name}"
 
     @property
     def usd(self) -> Decimal:

@@ -161,7 +161,7 @@ def _planned(
         plan = planned(file.scenario, catalogs, in_turn, _running(baseline, file, catalogs))
         new = baselines is not None and baseline is None
         cases.append(Case(file, plan, baseline, compared=bool(baselines), new=new))
-    return cases, [Removed(scenario=each.plan.scenario, baseline=each.file, before_usd=each.usd) for each in orphans]
+    return cases, [Removed(scenario=each.plan.scenario, baseline=each.named, before_usd=each.usd) for each in orphans]
 
 
 def _running(baseline: Baseline | None, file: ScenarioFile, catalogs: Catalogs) -> tuple[InForce, ...]:
@@ -195,7 +195,7 @@ def _gated(case: Case, part: Shares) -> Gated:
     return Gated(
         scenario=case.name,
         file=case.file.document.file,
-        baseline=baseline.file if baseline else None,
+        baseline=baseline.named if baseline else None,
         new=case.new,
         outcome=plan.outcome,
         before_usd=before,

@@ -45,14 +45,25 @@ def planned(scenario: Scenario, catalogs: Catalogs, clock: Clock, running: tuple
         VerificationFailed: the plan did not survive independent arithmetic.
     """
     found = confirmed_plan(replace(Inquiry.of(scenario, catalogs, clock), running=running))
-    answer = found.answer if isinstance(found, SimulatedPlan) else found
-    bought = verified_plan(answer)
-    if bought is None or not isinstance(found, SimulatedPlan):
+    plan = plan_of(found) if isinstance(found, SimulatedPlan) else None
+    if plan is None or not isinstance(found, SimulatedPlan):
         report = optimized(scenario, catalogs, clock).report
         return Planned(GatePlan.model_validate(report.model_dump()), None, report.explanation.summary)
-    plan = {
+    return Planned(plan, found.answer.solution.relative_gap, "", proven=found.proven)
+
+
+def plan_of(found: SimulatedPlan) -> GatePlan | None:
+    """What a gate knows of a plan; None where there is none.
+
+    Raises:
+        VerificationFailed: the plan did not survive independent arithmetic.
+    """
+    answer, bought = found.answer, verified_plan(found.answer)
+    if bought is None:
+        return None
+    content = {
         "schema_version": SCHEMA_VERSION,
-        "scenario": scenario.name,
+        "scenario": answer.inquiry.scenario.name,
         "outcome": answer.solution.outcome,
         "monthly_cost_usd": cents(bought.monthly_cost_usd),
         "deployments": [each.model_dump() for each in bought.deployments],
@@ -62,7 +73,7 @@ def planned(scenario: Scenario, catalogs: Catalogs, clock: Clock, running: tuple
         "simulation": found.simulation and found.simulation.model_dump(mode="json"),
         "inputs": inputs_of(answer.inquiry.scenario, answer.inquiry.catalogs),
     }
-    return Planned(GatePlan.model_validate(plan), answer.solution.relative_gap, "", proven=found.proven)
+    return GatePlan.model_validate(content)
 
 
 def planned_usd(

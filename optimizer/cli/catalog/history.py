@@ -27,7 +27,10 @@ def catalog_snapshot(
 
 
 def catalog_diff(
-    old: Annotated[str, typer.Argument(help="`shipped`, a folder of catalog files, or a snapshot's manifest.")],
+    old: Annotated[
+        str,
+        typer.Argument(help="`shipped`, a folder for --catalogs (compared as laid over), or a snapshot's manifest."),
+    ],
     new: Annotated[str, typer.Argument(help="The same, at a later time.")],
     limit: Annotated[int, typer.Option(min=0, help="Rows shown of each kind; 0 shows all.")] = DEFAULT_LIMIT,
     output_format: FormatOption = Format.TEXT,

@@ -19,8 +19,15 @@ CONFIDENCES = get_args(Confidence)
 
 
 def catalog_import(
-    file: Annotated[Path, typer.Argument(help="A SkyPilot vms.csv, a gpuhunt CSV, or a CSV with our own columns.")],
-    output: Annotated[Path, typer.Option("--output", help="Folder for offers.csv and sources.csv; use --catalogs.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="A SkyPilot vms.csv, a gpuhunt CSV, a CSV with our own columns; or LiteLLM's or genai-prices' JSON."
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", help="Folder for the rows and their sources; then use it with --catalogs.")
+    ],
     source: Annotated[str, typer.Option(help="Name of the source, where rows do not state one.")] = "",
     as_of: Annotated[
         datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Day of the prices, where rows do not state it.")
@@ -29,9 +36,12 @@ def catalog_import(
     provider_kind: Annotated[str, typer.Option(help=f"Of providers new to the catalog: {', '.join(KINDS)}.")] = "",
     seller: Annotated[str, typer.Option(help=f"Of providers new to the catalog: {', '.join(SELLERS)}.")] = "unknown",
     price_list: Annotated[
-        str, typer.Option("--as", help=f"{', '.join(names.FORMATS)}; else told by the headings.")
+        str, typer.Option("--as", help=f"{', '.join(names.FORMATS)}; else told by the content.")
     ] = "",
     gpu: Annotated[list[str] | None, typer.Option(help="NAME=ID: what a name in the file stands for.")] = None,
+    model: Annotated[
+        list[str] | None, typer.Option(help="NAME=ID: what a hosted model's name in the file stands for.")
+    ] = None,
     confidence: Annotated[str, typer.Option(help=f"Of the prices: {', '.join(CONFIDENCES)}.")] = "listed",
     title: Annotated[str, typer.Option(help="What the source is; the file's name unless given.")] = "",
     licence: Annotated[str, typer.Option(help="Of the source.")] = "not stated",
@@ -50,7 +60,8 @@ def catalog_import(
         provider_kind=_one_of(KINDS, provider_kind, "--provider-kind") if provider_kind else None,
         seller=_one_of(SELLERS, seller, "--seller"),
         confidence=_one_of(CONFIDENCES, confidence, "--confidence"),
-        gpus=dict(_pair(text) for text in gpu or ()),
+        gpus=dict(_pair(text, "--gpu", "H100=h100-sxm") for text in gpu or ()),
+        models=dict(_pair(text, "--model", "deepseek-v3-0324=deepseek-v3") for text in model or ()),
         title=title,
         licence=licence,
     )
@@ -95,10 +106,10 @@ def _one_of(known: Collection[str], value: str, option: str) -> Any:
     return value
 
 
-def _pair(text: str) -> tuple[str, str]:
+def _pair(text: str, option: str, example: str) -> tuple[str, str]:
     name, _, identity = text.rpartition("=")
     if not name or not identity:
         raise InputError(
-            [Finding("catalog import", 0, "--gpu", f"'{text}' is not NAME=ID", "such as --gpu H100=h100-sxm")]
+            [Finding("catalog import", 0, option, f"'{text}' is not NAME=ID", f"such as {option} {example}")]
         )
     return name, identity

@@ -8,8 +8,8 @@ from optimizer.base.errors import Finding, InputError
 from optimizer.cli import calls
 from optimizer.cli.gate import options as asked
 from optimizer.cli.gate.outputs import Outputs
-from optimizer.cli.gate.scenarios import loaded
 from optimizer.cli.options import CatalogsOption, Exit, Format, FormatOption, OutputOption, QuietOption
+from optimizer.cli.scenarios import loaded
 
 WORK_LIMIT = 200_000
 """Where a plan is not proven by then it is cut short, with the same verdict on every machine; about a minute."""

@@ -1,9 +1,9 @@
 """What we know of models: shapes, counted parameters, what they keep of a sequence, and the names they go by."""
 
 from datetime import date
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.kinds import QuantizedPart
@@ -68,6 +68,14 @@ class Model(Strict):
     source: str
     as_of: date
     note: str = ""
+
+    @model_validator(mode="after")
+    def _experts_are_chosen_among_more(self) -> Self:
+        if (self.moe_experts is None) != (self.moe_active_experts is None):
+            raise ValueError("moe_experts and moe_active_experts are told together")
+        if self.moe_experts is not None and self.moe_experts <= (self.moe_active_experts or 0):
+            raise ValueError("moe_active_experts must be fewer than moe_experts: all of them are a dense network")
+        return self
 
 
 class ModelAlias(Strict):

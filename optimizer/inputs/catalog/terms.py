@@ -148,12 +148,14 @@ class ServerlessCheck(Strict):
 
 
 class OfferAlias(Strict):
-    """What a GPU or a provider is called in other people's price lists; one name may stand for several GPUs."""
+    """What a GPU, a provider or a host of APIs is called in other people's price lists; GPUs may share a name."""
 
-    subject: Literal["gpu", "provider"]
+    subject: Literal["gpu", "provider", "host", "router"]
+    """A router passes requests on to hosts: what it charges is no price of a host."""
     name: str
-    id: str
-    """The catalog's own name of it."""
+    """Of a router a pattern, which may hold wildcards."""
+    id: str = ""
+    """The catalog's own name of it; a router has none."""
     source: str
     as_of: date
     note: str = ""

@@ -48,16 +48,22 @@ class Names:
         """The catalog's name of a provider; a new provider keeps its own, in lower case."""
         return self.provider_ids.get(folded(name), name.casefold())
 
-    def gpu(self, name: str, memory_gb: float | None, provider: str, instance_type: str) -> str | tuple[str, ...]:
+    def gpu(
+        self, name: str, memory_gb: float | None, *, provider: str, instance_type: str, described: str = ""
+    ) -> str | tuple[str, ...]:
         """The id of the one GPU that this can be, or all that it might be; none when nobody recorded the name.
 
         A name that several cards share is decided by the memory of one GPU, then by what the same instance of the
-        same provider holds in the catalog, then by the form factor in the instance's name.
+        same provider holds in the catalog, then by the form factor in the instance's name or in the description.
         """
         possible = self.gpu_ids.get(folded(name), ())
         if memory_gb is not None:
             possible = tuple(gpu for gpu in possible if self._has_memory(gpu, memory_gb))
-        for keep in (self._held_by(provider, instance_type), _of_form(possible, instance_type)):
+        for keep in (
+            self._held_by(provider, instance_type),
+            _of_form(possible, instance_type),
+            _of_form(possible, described),
+        ):
             narrowed = tuple(gpu for gpu in possible if gpu in keep)
             possible = narrowed or possible
         return possible[0] if len(possible) == 1 else possible
@@ -104,7 +110,7 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> Known:
     return {name: tuple(sorted(several)) for name, several in sorted(values.items())}
 
 
-def _of_form(gpus: tuple[str, ...], instance_type: str) -> set[str]:
-    """Those GPUs whose form factor the instance's name states."""
-    stated = [form for form in FORM_FACTORS if form in folded(instance_type)]
+def _of_form(gpus: tuple[str, ...], name: str) -> set[str]:
+    """Those GPUs whose form factor a name states."""
+    stated = [form for form in FORM_FACTORS if form in folded(name)]
     return {gpu for gpu in gpus for form in stated if gpu.endswith(f"-{form}")}

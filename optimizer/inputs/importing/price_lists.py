@@ -24,6 +24,8 @@ UNITS_READ: Final[Mapping[str, frozenset[str]]] = {
 }
 """What a column whose name holds this may say."""
 DISCOUNTED: Final = "spot"
+MIB_PER_GIB: Final = BYTES_PER_GIB / BYTES_PER_MIB
+IN_GB: Final = "SizeInMiB is below 1,024, which no GPU has: read as GB"
 
 
 @dataclass(frozen=True)
@@ -35,12 +37,16 @@ class Listed:
         cells: What the file says, under the names of our offers' columns; a blank cell is left out.
         gpu_name: The GPU as the file calls it; empty for an instance without one.
         gpu_memory_gb: Memory of one GPU in nominal GB, where the file says it.
+        gpu_described: What else the file says of the GPU, such as its form factor.
+        remark: What was read in another way than it is written; empty where nothing was.
     """
 
     line: int
     cells: Cells
     gpu_name: str
     gpu_memory_gb: float | None
+    gpu_described: str = ""
+    remark: str = ""
 
 
 @dataclass(frozen=True)
@@ -115,11 +121,11 @@ def _skypilot(line: int, cells: Cells) -> Iterator[Listed]:
         "vcpus": cells["vCPUs"],
         "ram_gb": cells["MemoryGiB"],
     }
-    memory_gb = _memory_of(cells.get("GpuInfo", ""))
+    described, memory_gb, remark = _described(cells.get("GpuInfo", ""))
     for term, price in (("on_demand", cells["Price"]), (DISCOUNTED, cells["SpotPrice"])):
         if price or term == "on_demand":
             priced = shape | {"pricing_term": term, "price_usd_per_hour": price}
-            yield Listed(line, _filled(priced), cells["AcceleratorName"], memory_gb)
+            yield Listed(line, _filled(priced), cells["AcceleratorName"], memory_gb, described, remark)
 
 
 def _gpuhunt(line: int, cells: Cells) -> Iterator[Listed]:
@@ -156,13 +162,20 @@ def _number(text: str) -> float | None:
 
 
 @cache
-def _memory_of(gpu_info: str) -> float | None:
-    """Memory of one GPU out of SkyPilot's description of it; None where it is only a name."""
+def _described(gpu_info: str) -> tuple[str, float | None, str]:
+    """Name and memory (nominal GB) of one GPU out of SkyPilot's description, and a remark on how the latter was read.
+
+    Rows of RunPod state GB where the heading says MiB: no GPU has so little memory.
+    """
     try:
-        described: Any = ast.literal_eval(gpu_info)
-        return float(described["Gpus"][0]["MemoryInfo"]["SizeInMiB"]) * BYTES_PER_MIB / BYTES_PER_GIB
-    except (ValueError, SyntaxError, TypeError, KeyError, IndexError, MemoryError, RecursionError):
-        return None
+        gpu: Any = ast.literal_eval(gpu_info)["Gpus"][0]
+        stated = float(gpu["MemoryInfo"]["SizeInMiB"])
+        name = str(gpu.get("Name", ""))
+    except (ValueError, SyntaxError, TypeError, KeyError, IndexError, AttributeError, MemoryError, RecursionError):
+        return "", None, ""
+    if 0 < stated < MIB_PER_GIB:
+        return name, stated, IN_GB
+    return name, stated / MIB_PER_GIB, ""
 
 
 FORMATS: Final[dict[str, PriceFormat]] = {

@@ -45,12 +45,14 @@ class Flip:
         above: The cheaper one at more.
         factor: On the scenario's demand.
         monthly_cost_usd: Of the one that takes over, there.
+        between: Factors on either side, between which the order changes.
     """
 
     below: str
     above: str
     factor: float
     monthly_cost_usd: Decimal
+    between: tuple[float, float]
 
 
 def hosted(inquiry: Inquiry, way: str) -> Inquiry:
@@ -150,10 +152,12 @@ def _scaled(workload: Workload, factor: float) -> Workload:
     return workload.model_copy(update={"demand": demand, "deadline": None})
 
 
-def cost_curves(inquiry: Inquiry, found: Mapping[str, Tried]) -> dict[str, Callable[[float], Cost]]:
+def cost_curves(
+    inquiry: Inquiry, found: Mapping[str, Tried], *, proven: bool = False
+) -> dict[str, Callable[[float], Cost]]:
     """The month's cost of each way alone, by factor on the demand; by API it is the price times the requests.
 
-    Machines are solved again at every factor, to within the gap of plans that are only compared.
+    Machines are solved again at every factor, to within the gap of plans that are only compared, or to a proof.
     """
     curves: dict[str, Callable[[float], Cost]] = {}
     for way in (RENTED, OWN, SERVERLESS):
@@ -163,7 +167,7 @@ def cost_curves(inquiry: Inquiry, found: Mapping[str, Tried]) -> dict[str, Calla
         if way == SERVERLESS:
             curves[way] = _line(outlined(answer).monthly_cost_usd)
         else:
-            curves[way] = _steps(narrowed(replace(hosted(inquiry, way), close_enough=True, insists=False)))
+            curves[way] = _steps(narrowed(replace(hosted(inquiry, way), close_enough=not proven, insists=False)))
     return curves
 
 
@@ -223,11 +227,17 @@ def _flip(curves: Mapping[str, Callable[[float], Cost]], order: Sequence[str], l
     (low_below, low_above), (high_below, high_above) = ends
     if low_below is None or low_above is None or high_below is None or high_above is None:
         cost = high_above if high_above is not None else low_below
-        return Flip(below, above, high, cost if cost is not None else Decimal(0))
+        return Flip(below, above, high, cost if cost is not None else Decimal(0), (low, high))
     lead, lag = low_above - low_below, high_below - high_above
     share = float(lead / (lead + lag)) if lead + lag else 0.0
     cost = low_above + (high_above - low_above) * Decimal(repr(share))
-    return Flip(below, above, low + share * (high - low), cost)
+    return Flip(below, above, low + share * (high - low), cost, (low, high))
+
+
+def stands(flip: Flip, curves: Mapping[str, Callable[[float], Cost]]) -> bool:
+    """Whether the order on either side of a flip is the same on other curves."""
+    sides = zip(flip.between, (flip.below, flip.above), strict=True)
+    return all(_cheaper(curves, flip.below, flip.above, at) == cheaper for at, cheaper in sides)
 
 
 def per_request_usd(by_api: PlannedFleet) -> dict[tuple[str, str], Decimal]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final
 
-from optimizer.answers.catalog.importing import ImportedPrices, LeftOutPrices
+from optimizer.answers.catalog.imported import ImportedPrices, LeftOutPrices
 from optimizer.answers.catalog.update import CatalogUpdate
 from optimizer.report.catalog.diff import diff_content, diff_sections
 from optimizer.report.layout.amounts import plural
@@ -16,7 +16,7 @@ REASONS: Final[Mapping[str, Cell]] = {
     "left out because": "{reason}",
     "as listed": "{about}",
     ">prices": "{rows:,}",
-    ">first line": "{first_line}",
+    ">first line": "{place}",
     "to take it in": "{hint}",
 }
 
@@ -25,13 +25,16 @@ def import_sections(imported: ImportedPrices, file: str, written: Sequence[str])
     """The verdict with the files written, then everything that was left out, most frequent first."""
     counts = f"{imported.prices:,} {plural('price', imported.prices)} of {file}, read as {imported.format_name}"
     left_out = f"{_prices(imported.left_out):,} left out"
-    offers = len(imported.offers)
+    offers, apis = len(imported.offers), len(imported.apis)
+    taken = f"{apis:,} {plural('price', apis)} of hosted APIs" if apis else f"{offers:,} {plural('offer', offers)}"
+    joined = "of the same model and host" if apis else "of several zones or hosts"
     unknown = ", ".join(row.provider for row in imported.sellers if row.kind == "unknown")
     hint = f"nobody says what kind of seller {unknown} is: plans leave its offers out, unless --seller says"
     verdict = Section(
-        f"{offers:,} {plural('offer', offers)} imported",
+        f"{taken} imported",
         (
-            f"{counts}: {imported.merged:,} of several zones or hosts joined, {left_out}",
+            f"{counts}: {imported.merged:,} {joined} joined, {left_out}",
+            *(f"{prices:,} {plural('price', prices)}: {remark}" for remark, prices in imported.remarks),
             hint if unknown else "",
             f"written: {', '.join(written)}" if written else "",
         ),
@@ -57,8 +60,10 @@ def import_content(imported: ImportedPrices, file: str, written: Sequence[str]) 
         "format": imported.format_name,
         "prices": imported.prices,
         "offers": len(imported.offers),
+        "apis": len(imported.apis),
         "merged": imported.merged,
         "sellers": [row.provider for row in imported.sellers],
+        "remarks": [{"remark": remark, "prices": prices} for remark, prices in imported.remarks],
         "left_out": [asdict(item) for item in imported.left_out],
         "written": list(written),
     }

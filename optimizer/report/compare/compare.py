@@ -7,7 +7,8 @@ from decimal import Decimal
 from itertools import groupby
 from typing import Final
 
-from optimizer.answers.compare.types import BillLine, Compared, Comparison, HostingFacts, OwnedCost, Unit, Verdict
+from optimizer.answers.bill import BillLine, Unit
+from optimizer.answers.compare.types import Compared, Comparison, HostingFacts, OwnedCost, Verdict
 from optimizer.base.figures import figure
 from optimizer.report.layout.amounts import change, money, percent, plural
 from optimizer.report.layout.cells import csv_cell

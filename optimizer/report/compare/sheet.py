@@ -6,7 +6,8 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any, Final
 
-from optimizer.answers.compare.types import BillLine, Compared, Comparison
+from optimizer.answers.bill import BillLine
+from optimizer.answers.compare.types import Compared, Comparison
 from optimizer.base.extras import optional
 from optimizer.report.compare.compare import SHEET_COLUMNS, flat, shown_in_sheets
 from optimizer.report.layout.cells import csv_cell

@@ -24,8 +24,11 @@ def read_decoder(fields: Fields, family: ModelFamily) -> Decoder:
         tied_embeddings=fields.flag("tie_word_embeddings", missing=family.tied_embeddings),
         layers=layers[: len(kinds)],
         prediction_heads=layers[len(kinds) :],
-        # a projection of all residual streams into one, and of the hidden state into every layer's own input
-        other_params=streams * (streams * hidden + 1) + bool(streams) + hidden * per_layer_inputs,
+        # the bias of the last norm; all residual streams into one; the hidden state into every layer's own input
+        other_params=hidden * family.norm_bias
+        + streams * (streams * hidden + 1)
+        + bool(streams)
+        + hidden * per_layer_inputs,
         lookup_params=fields.count("vocab_size_per_layer_input", missing=0) * per_layer_inputs,
     )
 
@@ -45,5 +48,5 @@ def _layer(fields: Fields, family: ModelFamily, kind: Kind, at: int) -> Layer:
     return Layer(
         mixer=read_mixer(fields, family, mixer, at),
         feed_forward=read_network(fields, family, feed_forward, at),
-        other_params=family.norms * hidden + mixing + own_input,
+        other_params=family.norms * (1 + family.norm_bias) * hidden + mixing + own_input,
     )

@@ -1,13 +1,13 @@
 """Families of configurations that are understood: what a `model_type` implies without a word in its config.json."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from optimizer.inputs.importing.hf_config.attention import Gate, QkNorm
 
 Attention = Literal["grouped", "latent", "compressed"]
-Bias = Literal["none", "qkv", "as stated", "all"]
+Bias = Literal["none", "qkv", "qkv as stated", "as stated", "all"]
 Window = Literal["none", "stated", "switched", "alternating", "by layer type", "chunks"]
 Recurrent = Literal["none", "gated delta", "kimi delta", "mamba", "lightning", "convolution"]
 Indexed = Literal["none", "latent", "blocks"]
@@ -23,8 +23,12 @@ class ModelFamily:
         recurrent: The form of the layers that keep a state.
         full_rank_deltas: Whether forget and output gates of Kimi's delta layers are whole matrices.
         indexed: How an indexer chooses tokens: among latent ones, or in blocks.
-        bias: Which attention projections have one: none, query/key/value, all, or all where `attention_bias` says so.
-        norms: Scales as wide as the hidden state in each layer.
+        bias: Which attention projections have one: none, query/key/value, all, or either where `bias_field` says so.
+        bias_field: That field.
+        mlp_bias_field: The field that gives dense networks a bias.
+        qk_norm: Norms of queries and keys; `qk_norm_field` turns them on where it is named.
+        norms: Norms as wide as the hidden state in each layer.
+        norm_bias: Whether norms have a bias beside their scale.
         window: Where a sliding window applies: nowhere; on all layers when `sliding_window` is set; as `switched` by
             `use_sliding_window`; on all but every n-th layer; as the layers' types say; in chunks.
         global_every: With alternating windows and chunks, every n-th layer sees the whole context.
@@ -44,8 +48,12 @@ class ModelFamily:
     full_rank_deltas: bool = False
     indexed: Indexed = "none"
     bias: Bias = "none"
+    bias_field: str = "attention_bias"
+    mlp_bias_field: str = "mlp_bias"
     qk_norm: QkNorm = "none"
+    qk_norm_field: str = ""
     norms: int = 2
+    norm_bias: bool = False
     window: Window = "none"
     global_every: int = 0
     sinks: Literal["none", "all", "as stated"] = "none"
@@ -88,6 +96,14 @@ _GEMMA3: Final = ModelFamily(
     tied_embeddings=True,
     head_dim_may_be_left_out=False,
 )
+_COHERE: Final = ModelFamily(
+    bias="as stated",
+    qk_norm="width",
+    qk_norm_field="use_qk_norm",
+    norms=1,
+    tied_embeddings=True,
+    kv_heads_may_be_left_out=True,
+)
 _LLAMA: Final = ModelFamily(bias="as stated", kv_heads_may_be_left_out=True)
 _MISTRAL: Final = ModelFamily(window="stated")
 _QWEN2: Final = ModelFamily(bias="qkv", window="switched")
@@ -113,6 +129,8 @@ FAMILIES: Final[dict[str, ModelFamily]] = {
     "bailing_hybrid": ModelFamily(
         attention="latent", recurrent="kimi delta", full_rank_deltas=True, gate="per head", experts="yes"
     ),
+    "cohere": _COHERE,
+    "cohere2": replace(_COHERE, qk_norm="none", window="alternating", global_every=4),
     "glm5_next_text": ModelFamily(attention="latent", recurrent="kimi delta", indexed="latent", experts="yes"),
     "deepseek_v2": _DEEPSEEK,
     "deepseek_v3": _DEEPSEEK,
@@ -121,6 +139,15 @@ FAMILIES: Final[dict[str, ModelFamily]] = {
     "dots1": ModelFamily(bias="as stated", qk_norm="head", experts="yes"),
     "ernie4_5": ModelFamily(),
     "exaone4": ModelFamily(qk_norm="head", window="by layer type"),
+    "falcon": ModelFamily(
+        bias="as stated",
+        bias_field="bias",
+        mlp_bias_field="bias",
+        norm_bias=True,
+        gated_mlp=False,
+        tied_embeddings=True,
+        defaults={"max_position_embeddings": 2048},
+    ),
     "gemma": ModelFamily(tied_embeddings=True, head_dim_may_be_left_out=False),
     "gemma2": ModelFamily(
         norms=4, window="alternating", global_every=2, tied_embeddings=True, head_dim_may_be_left_out=False
@@ -136,7 +163,13 @@ FAMILIES: Final[dict[str, ModelFamily]] = {
         tied_embeddings=True,
         head_dim_may_be_left_out=False,
     ),
-    "glm4_moe": ModelFamily(bias="as stated", experts="yes", head_dim_may_be_left_out=False),
+    "glm4_moe": ModelFamily(
+        bias="qkv as stated",
+        qk_norm="head",
+        qk_norm_field="use_qk_norm",
+        experts="yes",
+        head_dim_may_be_left_out=False,
+    ),
     "glm4_moe_lite": _DEEPSEEK,
     "glm_moe_dsa": _SPARSE_DEEPSEEK,
     "gpt_oss": ModelFamily(
@@ -198,6 +231,16 @@ FAMILIES: Final[dict[str, ModelFamily]] = {
     "seed_oss": ModelFamily(bias="as stated"),
     "smollm3": _LLAMA,
     "solar_open": ModelFamily(bias="as stated", experts="yes"),
+    "starcoder2": ModelFamily(
+        bias="as stated",
+        bias_field="use_bias",
+        mlp_bias_field="use_bias",
+        norm_bias=True,
+        gated_mlp=False,
+        window="stated",
+        tied_embeddings=True,
+        defaults={"use_bias": True},
+    ),
     "step3p7": _STEP,
 }
 """By `model_type`. Source: the modelling code that Hugging Face transformers 5.23.0 runs for each, and that of the

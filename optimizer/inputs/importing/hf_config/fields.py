@@ -1,6 +1,7 @@
 """The fields of a config.json, read strictly: every problem is kept, so that all are reported at once."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -40,11 +41,14 @@ class Fields:
     """Of the part that reads and writes text; what it leaves out is taken from the whole."""
     findings: list[Finding] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
+    defaults: Mapping[str, object] = field(default_factory=dict)
+    """What the modelling code takes for fields that are left out."""
 
     def get(self, *names: str) -> Any:
-        """The first of these fields that is stated and not null."""
+        """The first of these fields that is stated and not null, else the first that has a default."""
         self.seen.update(names)
-        return next((self.content[name] for name in names if self.content.get(name) is not None), None)
+        stated = (each[name] for each in (self.content, self.defaults) for name in names if each.get(name) is not None)
+        return next(stated, None)
 
     def count(self, *names: str, least: int = 1, missing: int | None = None) -> int:
         """A whole number under any of these names; `missing` stands for null where that has a meaning."""

@@ -123,11 +123,7 @@ def _windowed(fields: Fields, family: ModelFamily, layers: int) -> list[MixerKin
 
 
 def _with_states(fields: Fields, family: ModelFamily, layers: int) -> list[MixerKind]:
-    every = fields.count(
-        "full_attention_interval",
-        "layer_group_size",
-        missing=int(str(family.defaults.get("full_attention_interval", 0))),
-    )
+    every = fields.count("full_attention_interval", "layer_group_size", missing=0)
     named = _named(fields, layers, ("full", "state"))
     if named is not None:
         return named
@@ -168,8 +164,7 @@ def _feed_forwards(fields: Fields, family: ModelFamily, layers: int) -> list[Fee
     if isinstance(fields.get("moe_layer_freq"), list):
         flags = fields.per_layer("moe_layer_freq", layers=layers) or []
         return ["experts" if flag else "dense" for flag in flags]
-    default = family.defaults.get("first_k_dense_replace", 0)
-    first = fields.count("first_k_dense_replace", "num_dense_layers", least=0, missing=int(str(default)))
+    first = fields.count("first_k_dense_replace", "num_dense_layers", least=0, missing=0)
     step = fields.count("moe_layer_freq", "decoder_sparse_step", "interleave_moe_layer_step", missing=1)
     dense = set(fields.get("mlp_only_layers") or ())
     return [
@@ -178,6 +173,7 @@ def _feed_forwards(fields: Fields, family: ModelFamily, layers: int) -> list[Fee
     ]
 
 
+CHOSEN_EXPERTS: Final = ("num_experts_per_tok", "num_experts_per_token", "top_k_experts", "moe_top_k")
 EXPERTS: Final = ("n_routed_experts", "num_local_experts", "num_experts", "moe_num_experts")
 
 

@@ -38,7 +38,9 @@ def read_mixer(fields: Fields, family: ModelFamily, kind: MixerKind, at: int) ->
 def _grouped(fields: Fields, family: ModelFamily, kind: MixerKind, at: int) -> GroupedAttention:
     windowed = kind == "window"
     heads, kv_heads, head_dim, value_dim = _grouped_dims(fields, family, windowed=windowed)
-    everywhere = family.bias == "all" or (family.bias == "as stated" and fields.flag("attention_bias", missing=False))
+    stated_bias = "as stated" in family.bias and fields.flag(family.bias_field, missing=False)
+    everywhere = family.bias == "all" or (family.bias == "as stated" and stated_bias)
+    normed = not family.qk_norm_field or fields.flag(family.qk_norm_field, missing=False)
     indexer, sparse = _block_indexer(fields, at) if family.indexed == "blocks" else (None, False)
     gated = not family.gate_field or fields.flag(family.gate_field, missing=False)
     stated = fields.flag("add_swa_attention_sink_bias" if windowed else "add_full_attention_sink_bias", missing=False)
@@ -47,9 +49,9 @@ def _grouped(fields: Fields, family: ModelFamily, kind: MixerKind, at: int) -> G
         kv_heads=kv_heads,
         head_dim=head_dim,
         value_dim=value_dim,
-        bias=everywhere or family.bias == "qkv",
+        bias=everywhere or stated_bias or family.bias == "qkv",
         output_bias=everywhere,
-        qk_norm=family.qk_norm,
+        qk_norm=family.qk_norm if normed else "none",
         gate=family.gate if gated else "none",
         value_is_key=not windowed and fields.flag("attention_k_eq_v", missing=False),
         own_cache=at < fields.count("num_hidden_layers", missing=at + 1) - sharing_layers(fields),

@@ -5,7 +5,13 @@ from typing import Final
 from optimizer.inputs.importing.hf_config.families import ModelFamily
 from optimizer.inputs.importing.hf_config.feed_forward import DenseNetwork, ExpertNetwork, FeedForward
 from optimizer.inputs.importing.hf_config.fields import Fields
-from optimizer.inputs.importing.hf_config.kinds import EXPERTS, FeedForwardKind, has_experts, sharing_layers
+from optimizer.inputs.importing.hf_config.kinds import (
+    CHOSEN_EXPERTS,
+    EXPERTS,
+    FeedForwardKind,
+    has_experts,
+    sharing_layers,
+)
 
 DENSE_WIDTHS: Final = ("dense_intermediate_size", "intermediate_size_mlp", "intermediate_size")
 
@@ -19,7 +25,8 @@ def read_network(fields: Fields, family: ModelFamily, kind: FeedForwardKind, at:
     wider = 2 if fields.flag("use_double_wide_mlp", missing=False) else 1
     shared = at >= fields.count("num_hidden_layers") - sharing_layers(fields)
     width = fields.count(*DENSE_WIDTHS)
-    return DenseNetwork(width * (wider if shared else 1), family.gated_mlp, fields.flag("mlp_bias", missing=False))
+    biased = fields.flag(family.mlp_bias_field, missing=False)
+    return DenseNetwork(width * (wider if shared else 1), family.gated_mlp, biased)
 
 
 def _experts(fields: Fields, family: ModelFamily) -> ExpertNetwork:
@@ -32,10 +39,13 @@ def _experts(fields: Fields, family: ModelFamily) -> ExpertNetwork:
         missing=every * width,
     )
     count, hidden = fields.count(*EXPERTS), fields.count("hidden_size")
+    active = fields.count(*CHOSEN_EXPERTS)
+    if 1 < count <= active:
+        fields.refuse(fields.stated(*CHOSEN_EXPERTS), f"{active} of {count} experts work on a token: none is left out")
     beside = family.dense_beside_experts
     return ExpertNetwork(
         count=count,
-        active=fields.count("num_experts_per_tok", "num_experts_per_token", "top_k_experts", "moe_top_k"),
+        active=active,
         width=width,
         gated=family.gated_mlp,
         bias=family.expert_bias,

@@ -13,6 +13,7 @@ from optimizer.base.units import PARAMS_PER_BILLION
 from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.importing.hf_config.cache import cache_columns
 from optimizer.inputs.importing.hf_config.decoder import read_decoder
+from optimizer.inputs.importing.hf_config.falcon import FALCON, falcon_family
 from optimizer.inputs.importing.hf_config.families import ALSO_CALLED, FAMILIES, ModelFamily
 from optimizer.inputs.importing.hf_config.feed_forward import DenseNetwork, ExpertNetwork
 from optimizer.inputs.importing.hf_config.fields import Fields, load_json, text_fields
@@ -85,7 +86,7 @@ def _described(
     """The row; problems are raised where nothing can be read without them being mended."""
     refuse_other_uses(fields, whole, (naming.hf_id, naming.id))
     fields.check()
-    family = _family(fields)
+    family = family_of(fields)
     decoder = read_decoder(fields, family)
     cached = cache_columns(fields, family, decoder)
     context = fields.count("max_position_embeddings", "model_max_length")
@@ -108,14 +109,21 @@ def _described(
     )
 
 
-def _family(fields: Fields) -> ModelFamily:
+def family_of(fields: Fields) -> ModelFamily:
+    """The family that the configuration names; its defaults stand in for what the configuration leaves out.
+
+    Raises:
+        InputError: nobody knows it.
+    """
     name = fields.get("model_type")
     known = FAMILIES.get(ALSO_CALLED.get(name, name)) if isinstance(name, str) else None
     if known is None:
         fields.refuse("model_type", f"{name!r} is not understood", f"known: {', '.join(FAMILIES)}")
         fields.check()
         raise AssertionError
-    return known
+    family = falcon_family(fields, known) if name == FALCON else known
+    fields.defaults = family.defaults
+    return family
 
 
 def _stored(

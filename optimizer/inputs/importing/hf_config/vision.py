@@ -7,7 +7,9 @@ from optimizer.inputs.importing.hf_config.fields import MOST
 
 PATCH_CHANNELS: Final = 3
 GATED: Final = ("gemma4", "glm", "pixtral", "qwen2_5_vl")
-"""Beginnings of the `model_type` of encoders whose networks are gated and have no biases."""
+"""Beginnings of the `model_type` of encoders whose networks are gated."""
+BIASED: Final = ("qwen2_5_vl",)
+"""Of those that have biases all the same, and a projector of two layers."""
 
 
 def vision_params(whole: Mapping[str, Any], text_width: int) -> tuple[int, list[str]]:
@@ -29,12 +31,16 @@ def vision_params(whole: Mapping[str, Any], text_width: int) -> tuple[int, list[
     kind = str(vision.get("model_type") or whole.get("model_type") or "")
     gated = kind.startswith(GATED)
     heads = number("qkv_hidden_size") or (number("head_dim") * number("num_attention_heads") or width)
-    layer = 4 * width * heads + (3 if gated else 2) * width * wide + (0 if gated else 9 * width + wide)
+    biased = kind.startswith(BIASED)
+    # biases and norms: two norms with a bias each, or two scales and a bias of the gate
+    small = 7 * width + 2 * wide if biased else 0 if gated else 9 * width + wide
+    layer = 4 * width * heads + (3 if gated else 2) * width * wide + small
     patch = number("patch_size")
     merge = number("spatial_merge_size", "merge_kernel_size") or 1
     merged = width * merge * merge
     out = number("out_hidden_size", "text_hidden_size") or text_width
-    projector = merged * out if gated or merge == 1 else merged * merged + merged * out
+    projector = merged * out if merge == 1 or (gated and not biased) else merged * merged + merged * out
+    projector += merged + out + width if biased else 0
     frames = number("temporal_patch_size") or 1
     positions = number("num_position_embeddings") or 2 * number("position_embedding_size")
     positions = positions or number("init_pos_emb_height") * number("init_pos_emb_width")

@@ -1,4 +1,4 @@
-"""The scenarios that a gate is asked about: files, folders of them and shipped names."""
+"""The scenarios that a command about several is asked about: files, folders of them and shipped names."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,14 +1,57 @@
 """What a plan orders, line by line: instances, storage, data sent, requests to APIs; they add up to its month."""
 
 from collections.abc import Iterable, Iterator
+from datetime import date
 from decimal import Decimal
 from itertools import accumulate, pairwise
+from typing import Annotated, Final, Literal
 
-from optimizer.answers.compare.types import BillLine
+from pydantic import PlainSerializer
+
 from optimizer.base.errors import VerificationFailed
+from optimizer.base.model import Strict
 from optimizer.inputs.catalog.records import Catalogs, Offer
-from optimizer.plan.record.fields import CENT, cents
+from optimizer.plan.record.fields import CENT, Usd, cents
 from optimizer.plan.record.fleet import Deployment, Hosted, PlannedFleet, Purchase, ReplicaChanges
+
+FINEST: Final = Decimal("1e-12")
+"""Of a price or a quantity: a request's price times a month's requests is right to the cent."""
+
+LineOf = Literal["instances", "storage", "egress", "requests", "changes"]
+Unit = Literal["instance hour", "GB", "request", "once"]
+Exact = Annotated[Decimal, PlainSerializer(lambda amount: f"{amount.quantize(FINEST).normalize():f}", return_type=str)]
+"""Digits enough for price times quantity to give the month's cents."""
+
+
+class BillLine(Strict):
+    """One thing to order or to pay for; the lines of a choice add up to its month, to the cent.
+
+    What does not apply to a line is blank.
+    """
+
+    line: LineOf
+    provider: str = ""
+    region: str = ""
+    country: str = ""
+    """Two letters; empty where nobody recorded where the region stands."""
+    item: str
+    """Instance type, or the API's name of the model."""
+    gpu: str = ""
+    gpus_per_instance: int = 0
+    count: int = 0
+    """Instances at the most; 0 where none are counted."""
+    pricing_term: str = ""
+    commitment_months: int = 0
+    unit: Unit
+    unit_price_usd: Exact
+    """After discounts."""
+    quantity_per_month: Exact
+    monthly_cost_usd: Usd
+    price_as_of: date | None = None
+    price_source: str = ""
+    """Its title; `a private source` where that is nobody else's business."""
+    seller: str = ""
+    """Kind of seller, see `sellers` of the catalogs."""
 
 
 def bill_lines(plan: PlannedFleet, offers: Iterable[Offer], catalogs: Catalogs) -> list[BillLine]:
@@ -28,7 +71,8 @@ def bill_lines(plan: PlannedFleet, offers: Iterable[Offer], catalogs: Catalogs) 
     lines += [_requests(sent, catalogs) for sent in plan.hosted]
     lines += [_changes(plan.migration)] if plan.migration else []
     ends = [Decimal(0), *accumulate(line.monthly_cost_usd for line in lines)]
-    if abs(ends[-1] - plan.monthly_cost_usd) >= CENT:
+    # a plan that was read from its file has every amount rounded to cents
+    if 2 * abs(ends[-1] - plan.monthly_cost_usd) > CENT * (len(lines) + 1):
         raise VerificationFailed(f"The lines of a bill of {plan.monthly_cost_usd} USD add up to {ends[-1]} USD.")
     # each line ends where the rounded sum so far ends, so that no cent is lost between lines and month
     rounded = [*map(cents, ends[:-1]), cents(plan.monthly_cost_usd)]

@@ -1,0 +1,281 @@
+"""What yesterday's plans would be today: whether what runs can stay, and what moving would save and cost."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Final, Literal
+
+from optimizer.answers.gate.baseline import Baseline, GatePlan, paired
+from optimizer.answers.gate.causes.price_news import by_weight, price_news
+from optimizer.answers.gate.changes import changes
+from optimizer.answers.gate.plan import plan_of
+from optimizer.answers.gate.types import CausedBy, DeploymentChange, Removed
+from optimizer.answers.tried import SimulatedPlan, confirmed_plan
+from optimizer.base.clock import Clock
+from optimizer.base.errors import Finding, InputError
+from optimizer.base.figures import figure
+from optimizer.base.memory import Memory
+from optimizer.base.model import Strict
+from optimizer.base.progress import Progress, silent
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.checks import check_scenario
+from optimizer.inputs.scenario.loading import ScenarioFile
+from optimizer.inputs.scenario.policy import InForce, Migration
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.record.fields import Figure, Usd, cents
+
+SCHEMA_VERSION: Final = 1
+Advice = Literal["stay", "move", "must_move", "new", "no_plan", "undecided"]
+
+
+class Replanned(Strict):
+    """One scenario: what runs by yesterday's plan, and what today's would be."""
+
+    scenario: str
+    file: str
+    baseline: str | None
+    """The file of yesterday's plan; None where there is none."""
+    advice: Advice
+    """`must_move`: what runs no longer meets the scenario, or can no longer be bought; `undecided`: a limit was reached
+    before it was known."""
+    before_usd: Usd | None
+    """A month, as yesterday's plan says, what changing to it cost once included."""
+    stay_usd: Usd | None
+    """The same replicas at today's prices; None where they cannot stay."""
+    after_usd: Usd | None
+    """A month of what is advised, without what changing to it costs once."""
+    saves_usd_per_month: Usd | None
+    """Of moving over staying; None where there is no choice."""
+    replicas_changed: int
+    """Started and stopped."""
+    one_time_usd: Usd
+    """What changing them costs."""
+    pays_back_months: Figure | None
+    deployments: list[DeploymentChange]
+    """What runs yesterday and by today's advice."""
+    prices: list[CausedBy]
+    """What happened to the prices that either plan pays, the dearest first."""
+    text: str
+
+
+class ReplanReport(Strict):
+    """All scenarios of a folder, and what there is to do."""
+
+    schema_version: int = SCHEMA_VERSION
+    months: int
+    """Within which a move has to pay back."""
+    scenarios: list[Replanned]
+    removed: list[Removed]
+    """Plans of yesterday whose scenario is there no more: what they run can be stopped."""
+    saves_usd_per_month: Usd
+    one_time_usd: Usd
+    summary: str
+
+
+def replan(
+    files: Sequence[ScenarioFile],
+    catalogs: Catalogs,
+    baselines: Sequence[Baseline],
+    *,
+    months: int = 1,
+    time_limit_s: float | None = None,
+    work_limit: int | None = None,
+    progress: Progress | None = None,
+) -> ReplanReport:
+    """Holds yesterday's plans against today's catalogs and scenarios.
+
+    What a changed replica costs is the scenario's `policy.migration.usd_per_change`, and nothing where it says none;
+    a plan moves only where that pays back, and stays within the policy's `simplicity_percent` of the cheapest.
+
+    Args:
+        files: The scenarios of today.
+        catalogs: Those of today.
+        baselines: The plans of yesterday.
+        months: Within which a move has to pay back.
+        time_limit_s: For all of it.
+        work_limit: Simplex iterations for each plan; the same on every machine.
+        progress: Told the name of each scenario as its turn comes.
+
+    Raises:
+        InputError: a scenario names what the catalogs do not know, or a plan does not say what it runs.
+        VerificationFailed: a plan did not survive independent arithmetic.
+    """
+    findings = [finding for file in files for finding in file.located(check_scenario(file.scenario, catalogs))]
+    claimed, orphans = paired([file.scenario.name for file in files], baselines)
+    findings += [finding for baseline in claimed.values() for finding in _unrecorded(baseline)]
+    if findings:
+        raise InputError(findings)
+    clock, begin, found = Clock(time_limit_s, memory=Memory()), progress or silent, list[Replanned]()
+    for number, file in enumerate(files):
+        begin(file.scenario.name)
+        in_turn = clock.share(1 / (len(files) - number)).part(work_limit=work_limit)
+        found.append(_replanned(file, claimed.get(file.scenario.name), catalogs, in_turn, months))
+    removed = [Removed(scenario=each.plan.scenario, baseline=each.named, before_usd=each.usd) for each in orphans]
+    saves = sum((each.saves_usd_per_month or Decimal(0) for each in found), Decimal(0))
+    return ReplanReport(
+        months=months,
+        scenarios=found,
+        removed=removed,
+        saves_usd_per_month=saves,
+        one_time_usd=sum((each.one_time_usd for each in found), Decimal(0)),
+        summary=_summary(found, removed, saves),
+    )
+
+
+def _unrecorded(baseline: Baseline) -> list[Finding]:
+    """Plans of versions that did not record how replicas are laid out."""
+    if baseline.running or not baseline.plan.deployments:
+        return []
+    problem = "does not say how its replicas are laid out, so nobody can tell whether they may stay"
+    return [Finding(baseline.file, 0, "deployments", problem, "plan again with this version")]
+
+
+def _replanned(
+    file: ScenarioFile, baseline: Baseline | None, catalogs: Catalogs, clock: Clock, months: int
+) -> Replanned:
+    """One scenario: what runs kept as it is, then what is best against it."""
+    inquiry = Inquiry.of(file.scenario, catalogs, clock.share(1 / 2))
+    asked = file.scenario.policy.migration or Migration(in_force=())
+    running = asked.in_force if baseline is None else baseline.running
+    if not (running or (baseline and baseline.plan.hosted)):
+        after, known = _best(replace(inquiry.under_policy(migration=None), clock=clock))
+        return _told(_Choice(file, baseline, None, None, after, known=known), catalogs, months)
+    stays, decided = _best(inquiry.unchanged_from(running or ()))
+    # a plan counts what changing costs in its month, so its part of the months is told to it
+    moving = {"usd_per_change": asked.usd_per_change / months, "in_force": running, "from_plan": None}
+    moved = replace(inquiry, clock=clock).under_policy(migration=asked.model_copy(update=moving))
+    after, known = _best(moved)
+    kept_usd = stays.monthly_cost_usd if stays else None
+    return _told(_Choice(file, baseline, running or (), kept_usd, after, known=decided and known), catalogs, months)
+
+
+def _best(inquiry: Inquiry) -> tuple[GatePlan | None, bool]:
+    """The plan, if there is one, and whether that is certain."""
+    found = confirmed_plan(inquiry)
+    if isinstance(found, SimulatedPlan):
+        return plan_of(found), found.answer.solution.outcome == "optimal"
+    return None, found.solution.outcome == "infeasible"
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """What there is to choose from for a scenario.
+
+    Attributes:
+        running: By the plan of yesterday, else as the scenario says; None where nothing runs.
+        stay_usd: A month of it; None where it cannot stay.
+        after: The best plan against it, its month with a part of what changing costs.
+        known: Whether both are certain.
+    """
+
+    file: ScenarioFile
+    baseline: Baseline | None
+    running: Sequence[InForce] | None
+    stay_usd: Decimal | None
+    after: GatePlan | None
+    known: bool
+
+    @property
+    def changed(self) -> int:
+        """Replicas started and stopped."""
+        if self.running is None or self.after is None:
+            return 0
+        now, was = _counted(Baseline("", self.after).running), _counted(self.running)
+        return sum(((now - was) + (was - now)).values())
+
+    @property
+    def advice(self) -> Advice:
+        """What to do, by what is certain."""
+        if not self.known:
+            return "undecided"
+        if self.after is None:
+            return "no_plan"
+        if self.running is None:
+            return "new"
+        if self.stay_usd is None:
+            return "must_move"
+        return "move" if self.changed else "stay"
+
+
+def _counted(running: Sequence[InForce]) -> Counter[InForce]:
+    """Replicas by what they are."""
+    return Counter({each.model_copy(update={"replicas": 1}): each.replicas for each in running})
+
+
+def _told(choice: _Choice, catalogs: Catalogs, months: int) -> Replanned:
+    """The choice with its figures, in words."""
+    file, baseline, after, advice = choice.file, choice.baseline, choice.after, choice.advice
+    asked = file.scenario.policy.migration
+    one_time = Decimal(str(asked.usd_per_change if asked else 0)) * choice.changed
+    whole = after.monthly_cost_usd if after else None
+    month = None if whole is None else cents(whole - one_time / months)
+    saves = choice.stay_usd - month if advice == "move" and choice.stay_usd and month is not None else None
+    told = Replanned(
+        scenario=file.scenario.name,
+        file=file.document.file,
+        baseline=baseline.named if baseline else None,
+        advice=advice,
+        before_usd=baseline.plan.monthly_cost_usd if baseline else None,
+        stay_usd=choice.stay_usd,
+        after_usd=month,
+        saves_usd_per_month=saves,
+        replicas_changed=choice.changed,
+        one_time_usd=cents(one_time),
+        pays_back_months=float(one_time / saves) if saves and saves > 0 else None,
+        deployments=changes(baseline.plan if baseline else None, after) if after else [],
+        prices=_prices(baseline, after, file, catalogs),
+        text="",
+    )
+    return told.model_copy(update={"text": _text(told)})
+
+
+def _prices(
+    baseline: Baseline | None, after: GatePlan | None, file: ScenarioFile, catalogs: Catalogs
+) -> list[CausedBy]:
+    """What happened to prices that either plan pays."""
+    if baseline is None or after is None:
+        return []
+    made = baseline.plan.inputs
+    scenario = Scenario.model_validate(made.scenario) if made else file.scenario
+    news = price_news(baseline.plan, after, scenario, catalogs, None)
+    return sorted((each for several in news.values() for each in several), key=by_weight)
+
+
+def _text(told: Replanned) -> str:
+    """What to do and why, in a sentence."""
+    changed = f"{told.replicas_changed} {'replica' if told.replicas_changed == 1 else 'replicas'} to start or stop"
+    once = f"{changed}, {_usd(told.one_time_usd)} once"
+    if told.advice == "move":
+        back = f", back in {figure(told.pays_back_months)} months" if told.pays_back_months else ""
+        return f"move: {_usd(told.after_usd)} instead of {_usd(told.stay_usd)} a month; {once}{back}"
+    words = {
+        "stay": f"stay: nothing saves enough over {_usd(told.stay_usd)} a month",
+        "must_move": f"what runs cannot stay; the best against it is {_usd(told.after_usd)} a month; {once}",
+        "new": f"nothing runs yet: {_usd(told.after_usd)} a month",
+        "no_plan": "no plan meets the scenario today; `optimizer plan` says why and what would",
+        "undecided": "a limit was reached before it was known",
+    }
+    return words[told.advice]
+
+
+def _usd(amount: Decimal | None) -> str:
+    return "—" if amount is None else f"${amount:,.2f}"
+
+
+def _summary(found: Sequence[Replanned], removed: Sequence[Removed], saves: Decimal) -> str:
+    """How many of each, and what moving saves."""
+    words: dict[Advice, str] = {
+        "move": "worth moving",
+        "must_move": "to be moved",
+        "new": "new",
+        "no_plan": "without a plan",
+        "undecided": "undecided",
+        "stay": "to leave as they are",
+    }
+    counts = Counter(each.advice for each in found)
+    parts = [f"{counts[advice]} {said}" for advice, said in words.items() if counts[advice]]
+    parts += [f"{len(removed)} removed"] if removed else []
+    saved = f"; moving saves {_usd(saves)} a month" if saves else ""
+    return f"{len(found)} {'scenario' if len(found) == 1 else 'scenarios'}: {', '.join(parts)}{saved}."

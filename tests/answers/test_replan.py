@@ -1,0 +1,135 @@
+"""Yesterday's plans against today: what stays, what moves and pays back, what must move, what is new or gone."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from support.command import Command
+from support.gate_cases import baseline, scenario, world
+
+from optimizer.answers.gate.baseline import Baseline
+from optimizer.answers.replan import Replanned, ReplanReport, replan
+from optimizer.base.errors import InputError
+from optimizer.cli.replan import exit_code
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.loading import ScenarioFile, load_scenario_file
+from optimizer.inputs.scenario.policy import Migration
+from optimizer.plan.record.report import PlanReport
+from optimizer.report.export import as_json
+from optimizer.report.replan import replan_answer
+
+
+def costing(folder: Path, usd_per_change: float, name: str = "support") -> ScenarioFile:
+    """The scenario where each replica that is started or stopped costs so much."""
+    path = folder / f"{name}.yaml"
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    text = text or Path(str(scenario(folder, name).document.file)).read_text(encoding="utf-8")
+    path.write_text(f"{text}  migration: {{in_force: [], usd_per_change: {usd_per_change}}}\n", encoding="utf-8")
+    return load_scenario_file(str(path))
+
+
+def only(report: ReplanReport) -> Replanned:
+    (found,) = report.scenarios
+    return found
+
+
+@pytest.fixture
+def before(tmp_path: Path, catalogs: Catalogs) -> Baseline:
+    """One L4 at 0.40 USD/h: 292.00 a month."""
+    return baseline(scenario(tmp_path), world(catalogs, l4="0.40", l40s="1.50"))
+
+
+def test_what_is_still_best_stays(tmp_path: Path, catalogs: Catalogs, before: Baseline) -> None:
+    report = replan([scenario(tmp_path)], world(catalogs, l4="0.50", l40s="1.50"), [before])
+    found = only(report)
+    assert (found.advice, found.before_usd, found.stay_usd, found.after_usd) == (
+        *("stay", Decimal("292.00"), Decimal("365.00")),
+        Decimal("365.00"),
+    )
+    assert (found.saves_usd_per_month, found.one_time_usd, found.replicas_changed) == (None, Decimal(0), 0)
+    assert [price.what for price in found.prices] == ["price_moved"]
+    assert report.summary == "1 scenario: 1 to leave as they are."
+
+
+def test_a_move_is_worth_it_where_it_pays_back_within_the_months(
+    tmp_path: Path, catalogs: Catalogs, before: Baseline
+) -> None:
+    """The L4 went to 0.80 USD/h, an L40S to 0.50: 584 against 365 a month, 219 saved for two replicas changed."""
+    today = world(catalogs, l4="0.80", l40s="0.50")
+    free = only(replan([scenario(tmp_path)], today, [before]))
+    assert (free.advice, free.stay_usd, free.after_usd) == ("move", Decimal("584.00"), Decimal("365.00"))
+    assert (free.saves_usd_per_month, free.one_time_usd, free.replicas_changed) == (Decimal("219.00"), Decimal(0), 2)
+    dear = costing(tmp_path, 150)
+    assert only(replan([dear], today, [before])).advice == "stay"
+    report = replan([dear], today, [before], months=2)
+    worth = only(report)
+    assert (worth.advice, worth.after_usd, worth.one_time_usd) == ("move", Decimal("365.00"), Decimal("300.00"))
+    assert worth.pays_back_months == pytest.approx(300 / 219)
+    assert worth.text.startswith("move: $365.00 instead of $584.00 a month; 2 replicas to start or stop, $300.00 once")
+    assert {change.sign for change in worth.deployments} == {"+", "-"}
+    table, moved = replan_answer(report).sections
+    assert table.table.rows == (("support", "move", "$292.00", "$584.00", "$365.00", "$219.00", "$300.00"),)
+    assert moved.lines[0] == worth.text
+
+
+def test_what_cannot_be_bought_any_more_must_move(tmp_path: Path, catalogs: Catalogs, before: Baseline) -> None:
+    found = only(replan([scenario(tmp_path)], world(catalogs, l40s="1.50"), [before]))
+    assert (found.advice, found.stay_usd, found.after_usd) == ("must_move", None, Decimal("1095.00"))
+    assert [price.what for price in found.prices] == ["price_gone"]
+
+
+def test_demand_that_what_runs_cannot_serve_must_move(tmp_path: Path, catalogs: Catalogs, before: Baseline) -> None:
+    grown = replan([scenario(tmp_path, rate=20)], world(catalogs, l4="0.40", l40s="1.50"), [before])
+    assert (only(grown).advice, only(grown).stay_usd) == ("must_move", None)
+
+
+def test_new_removed_and_impossible_scenarios_are_told(tmp_path: Path, catalogs: Catalogs, before: Baseline) -> None:
+    today = world(catalogs, l4="0.40", l40s="1.50")
+    files = [scenario(tmp_path, "fresh"), scenario(tmp_path, "hopeless", ttft=1)]
+    report = replan(files, today, [before])
+    assert [each.advice for each in report.scenarios] == ["new", "no_plan"]
+    assert [(each.scenario, each.before_usd) for each in report.removed] == [("support", Decimal("292.00"))]
+    assert report.summary == "2 scenarios: 1 new, 1 without a plan, 1 removed."
+
+
+def test_what_a_scenario_says_runs_stands_in_for_a_plan_of_yesterday(
+    tmp_path: Path, catalogs: Catalogs, before: Baseline
+) -> None:
+    file = scenario(tmp_path)
+    migration = Migration(in_force=before.running, usd_per_change=10)
+    policy = file.scenario.policy.model_copy(update={"migration": migration})
+    own = replace(file, scenario=file.scenario.model_copy(update={"policy": policy}))
+    found = only(replan([own], world(catalogs, l4="0.80", l40s="0.50"), []))
+    assert (found.advice, found.baseline, found.stay_usd, found.one_time_usd) == (
+        *("move", None, Decimal("584.00")),
+        Decimal(20),
+    )
+
+
+def test_a_plan_that_does_not_say_what_runs_is_refused(tmp_path: Path, catalogs: Catalogs, before: Baseline) -> None:
+    bare = [each.model_copy(update={"tensor_parallel": 0}) for each in before.plan.deployments]
+    old = Baseline(before.file, before.plan.model_copy(update={"deployments": bare}))
+    with pytest.raises(InputError, match="does not say how its replicas are laid out"):
+        replan([scenario(tmp_path)], world(catalogs, l4="0.40"), [old])
+
+
+def test_the_exit_code_is_the_gravest_of_what_there_is(tmp_path: Path, catalogs: Catalogs, before: Baseline) -> None:
+    report = replan([scenario(tmp_path)], world(catalogs, l4="0.40", l40s="1.50"), [before])
+    assert exit_code(report) == 0
+    for advice, code in (("move", 1), ("new", 1), ("must_move", 1), ("undecided", 4), ("no_plan", 3)):
+        found = only(report).model_copy(update={"advice": advice})
+        assert exit_code(report.model_copy(update={"scenarios": [*report.scenarios, found]})) == code
+
+
+@pytest.mark.slow("plans a shipped scenario twice more")
+def test_the_command_writes_one_page_and_removed_scenarios_are_something_to_do(
+    planned: Callable[[str], PlanReport], optimizer: Command, tmp_path: Path
+) -> None:
+    """`ci-gate` stays, and the plan of `chat-8b` has no scenario any more."""
+    for name in ("ci-gate", "chat-8b"):
+        (tmp_path / f"{name}.json").write_text(as_json(planned(name)), encoding="utf-8")
+    said = optimizer("replan", "ci-gate", "--baseline", str(tmp_path), "--format", "json")
+    report = ReplanReport.model_validate_json(said.out)
+    assert (said.code, only(report).advice, [each.scenario for each in report.removed]) == (1, "stay", ["chat-8b"])
