@@ -13,6 +13,7 @@ NO_PLAN_DEPENDS_ON = {
     "sources": "where rows come from",
     "gpu_figures": "where the numbers of GPUs come from, which stand in their rows",
     "kept_promises": "quoted of plans, and made anew with each calibration",
+    "deployment_shares": "read where own measurements become rows of the calibration, which is noticed",
     "offer_aliases": "read when other people's price lists are imported",
     "deploying": "what engines and tools call what a plan says",
     "engine_places": "files and lines",

@@ -139,9 +139,13 @@ def _least_certain(inquiry: Inquiry, bought: PlannedFleet, offers: Sequence[Offe
 
 
 def _performance(bought: PlannedFleet) -> str:
-    if any(d.provenance.performance == "estimated" for d in bought.deployments):
+    """The least that any of its speeds rests on."""
+    rests_on = {d.provenance.performance for d in bought.deployments}
+    if "estimated" in rests_on:
         return "estimated"
-    return "calibrated" if not bought.hosted else "promised by the API's provider"
+    if bought.hosted:
+        return "promised by the API's provider"
+    return "measured" if rests_on == {"measured"} else "calibrated"
 
 
 def _discounts(inquiry: Inquiry, offers: Sequence[Offer]) -> list[str]:

@@ -90,6 +90,7 @@ TABLES: Final[dict[str, CsvTable[Any]]] = {
     "deploy_names": CsvTable(("deploy_names.csv",), DeployName, "tool, subject, id, name"),
     "calibration": CsvTable(("calibration.csv",), catalog.CalibrationEntry, "parameter, group"),
     "kept_promises": CsvTable(("kept_promises.csv",), catalog.KeptPromises, "targets, confidence"),
+    "deployment_shares": CsvTable(("deployment_shares.csv",), catalog.DeploymentShare, "metric, alike"),
     "offers": CsvTable(
         ("offers.csv", "offers_seed.csv"),
         catalog.Offer,
@@ -311,6 +312,7 @@ def _assembled(
         engine_defaults=in_order("engine_defaults"),
         calibration=in_order("calibration"),
         kept_promises=in_order("kept_promises"),
+        deployment_shares=in_order("deployment_shares"),
         offers=on_own_terms.offers,
         terms=on_own_terms.terms,
         offer_aliases=in_order("offer_aliases"),

@@ -9,7 +9,7 @@ from optimizer.base.units import BYTES_PER_GIB, SECONDS_PER_HOUR, TOKENS_PER_MIL
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.predict import LIMITS, STATISTICS, Mix, OperatingPoint
 from optimizer.performance.market.supply import power_kw
-from optimizer.performance.uncertainty.evidence import not_measured
+from optimizer.performance.uncertainty.evidence import performance_of
 from optimizer.plan.question.inquiry import Answer
 from optimizer.plan.question.service import Service, Use, rate_as_predicted
 from optimizer.plan.readback.bill import asked_hours_per_month, hours_per_month
@@ -176,15 +176,15 @@ def _engine_start(choice: WorkloadOptions, row: int) -> EngineStart:
 
 def _provenance(answer: Answer, choice: WorkloadOptions, column: Column) -> Provenance:
     catalogs, offer = answer.inquiry.catalogs, answer.inquiry.market.offers[column.offer]
-    missing = not_measured(catalogs, choice.configurations[column.configuration])
+    performance, note = performance_of(catalogs, choice.configurations[column.configuration])
     estimate = choice.quality[column.configuration]
     age_days, seller = (
         (catalogs.as_of - offer.as_of).days,
         catalogs.terms.seller_kind(offer.provider, offer.provider_kind),
     )
     return Provenance(
-        performance="estimated" if missing else "calibrated",
-        performance_note=f"nobody measured {', '.join(missing)}" if missing else "model fitted to public measurements",
+        performance=performance,
+        performance_note=note,
         price_as_of=offer.as_of,
         price_source=catalogs.sources[offer.source].cited,
         price_confidence=offer.confidence,
