@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from optimizer.answers.gate.rules.demands import GateLimits as GateLimits
     from optimizer.answers.gate.rules.guardrails import read_guardrails as read_guardrails
     from optimizer.answers.gate.types import GateReport as GateReport
+    from optimizer.answers.horizon.horizon import horizon as horizon
+    from optimizer.answers.horizon.strategies import HORIZON_PHASES as HORIZON_PHASES
     from optimizer.answers.lifecycle.lifecycle import lifecycle as lifecycle
     from optimizer.answers.lifecycle.lifecycle import phase_of as phase_of
     from optimizer.answers.located import located as located
@@ -143,6 +145,7 @@ if TYPE_CHECKING:
     from optimizer.report.gate.history import check_history as check_history
     from optimizer.report.gate.junit import gate_junit as gate_junit
     from optimizer.report.gate.sarif import gate_sarif as gate_sarif
+    from optimizer.report.horizon import horizon_answer as horizon_answer
     from optimizer.report.layout.elements import WrittenAnswer as WrittenAnswer
     from optimizer.report.layout.text import DEFAULT_WIDTH as DEFAULT_WIDTH
     from optimizer.report.lifecycle import lifecycle_markdown as lifecycle_markdown

@@ -35,7 +35,7 @@ FUNCTION_OF_COMMAND = {
 
 NAMED = {name: getattr(optimizer, name) for name in optimizer.__all__}
 FUNCTIONS = {name: function for name, function in NAMED.items() if inspect.isfunction(function)}
-LONG = ("optimize", "why_not", "frontier", "compare", "gate", "lifecycle", "page")
+LONG = ("optimize", "why_not", "frontier", "compare", "gate", "horizon", "lifecycle", "page")
 USER_SCRIPT = '''
 from datetime import date
 from decimal import Decimal
@@ -77,6 +77,7 @@ limits = o.GateLimits(max_monthly_usd=Decimal(5), warn_only=("unproven",))
 verdict: o.GateReport = o.gate([file], catalogs, limits, before, pin=pin, progress=watch)
 moves: o.ReplanReport = o.replan([file], catalogs, before, months=3, progress=watch)
 months: o.LifecycleReport = o.lifecycle(scenario, catalogs, progress=watch)
+ahead: o.HorizonReport = o.horizon(scenario, catalogs, progress=watch)
 drawn: o.Page = o.page(scenario, catalogs, progress=watch)
 html: str = o.page_html(drawn)
 text: str = o.as_json(plan) + o.schema("plan")

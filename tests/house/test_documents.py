@@ -31,7 +31,7 @@ RECORDS = [
     ),
     *("Quota", "Countries", "Survive", "Grid", "Robust", "Spot", "Elastic", "PerSecond", "Egress", "Migration"),
     "InForce",
-    *("Lifecycle", "TrainingRun", "Checkpoints", "MeasuredRun"),
+    *("Lifecycle", "TrainingRun", "Checkpoints", "MeasuredRun", "Horizon", "GrowthBranch", "PriceChange"),
 ]
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
 FIELD = re.compile(r"^\| `(\w+)` \|\s*([^|]*?)\s*\|", re.MULTILINE)

@@ -19,6 +19,7 @@ NO_PLAN_DEPENDS_ON = {
     "engine_places": "files and lines",
     "price_places": "files and lines",
     "price_checks": "quoted of prices",
+    "price_trends": "quoted of prices, and projected by purchases over months alone",
     "serverless_checks": "quoted of prices",
     "discounts": "in the offers' prices",
 }

@@ -103,6 +103,9 @@ TABLES: Final[dict[str, CsvTable[Any]]] = {
     "round_trips": CsvTable(("round_trips.csv",), own.RoundTrip, "geography, provider, region"),
     "grid": CsvTable(("grid.csv",), own.GridIntensity, "provider, region"),
     "price_checks": CsvTable(("price_checks.csv",), own.PriceCheck, "provider, gpu, gpu_count, pricing_term, source"),
+    "price_trends": CsvTable(
+        ("price_trends.csv",), own.PriceTrend, "provider, gpu, variant, pricing_term, first_as_of"
+    ),
     "serverless_checks": CsvTable(
         ("serverless_checks.csv",), own.ServerlessCheck, "provider, provider_model_name, source"
     ),
@@ -141,6 +144,7 @@ REFERENCES: Final = (
     ("offers", "gpu", "gpus"),
     ("owned", "gpu", "gpus"),
     ("price_checks", "gpu", "gpus"),
+    ("price_trends", "gpu", "gpus"),
     ("serverless", "model", "models"),
     ("per_second", "gpu", "gpus"),
     ("start_up", "engine", "engines"),
@@ -150,6 +154,7 @@ REFERENCES: Final = (
 
 DATED_MONEY: Final = (
     *("offers", "serverless", "per_second", "ancillary", "discounts", "owned", "price_checks", "serverless_checks"),
+    "price_trends",
 )
 """The tables that hold money, each row with the day on which it was so."""
 

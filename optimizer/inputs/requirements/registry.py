@@ -14,7 +14,7 @@ BY_NAME: Final[Mapping[str, Requirement]] = {item.name: item for item in REQUIRE
 NOT_A_REQUIREMENT: Final[Mapping[str, str]] = {
     "name": "what the scenario is called",
     "description": "for people",
-    "lifecycle": "read by `optimizer lifecycle` alone",
+    "lifecycle": "read by `optimizer lifecycle` and `optimizer horizon` alone",
     "workloads[].name": "what the workload is called",
     "workloads[].model": "what is asked for; other models are offered by `alternatives`",
     "workloads[].alternatives": "widens what may serve",

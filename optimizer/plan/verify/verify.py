@@ -305,7 +305,7 @@ COVERED: Final = frozenset(field for rule in CHECKS.values() for field in rule.c
 NOT_COVERED: Final[Mapping[str, str]] = {
     "name": "what the scenario is called",
     "description": "for people",
-    "lifecycle": "read by `optimizer lifecycle` alone",
+    "lifecycle": "read by `optimizer lifecycle` and `optimizer horizon` alone",
     "workloads[].name": "what the workload is called; deployments refer to it",
     "workloads[].trace": "read into the rate and the request classes when the scenario is loaded",
     "workloads[].arrivals.process": "says what is assumed where nothing is said",
