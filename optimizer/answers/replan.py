@@ -138,7 +138,7 @@ def _replanned(
     """One scenario: what runs kept as it is, then what is best against it."""
     inquiry = Inquiry.of(file.scenario, catalogs, clock.share(1 / 2))
     asked = file.scenario.policy.migration or Migration(in_force=())
-    running = asked.in_force if baseline is None else baseline.running
+    running = (asked.in_force if baseline is None else baseline.running) or ()
     if not (running or (baseline and baseline.plan.hosted)):
         after = _best(replace(inquiry.under_policy(migration=None), clock=clock))
         return _told(_Choice(file, baseline, None, None, after), catalogs, months)
