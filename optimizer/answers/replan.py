@@ -71,6 +71,7 @@ class ReplanReport(Strict):
     """Plans of yesterday whose scenario is there no more: what they run can be stopped."""
     saves_usd_per_month: Usd
     one_time_usd: Usd
+    """Of what is advised; what is undecided is in neither sum."""
     summary: str
 
 
@@ -119,7 +120,7 @@ def replan(
         scenarios=found,
         removed=removed,
         saves_usd_per_month=saves,
-        one_time_usd=sum((each.one_time_usd for each in found), Decimal(0)),
+        one_time_usd=sum((each.one_time_usd for each in found if each.advice != "undecided"), Decimal(0)),
         summary=_summary(found, removed, saves),
     )
 
@@ -278,7 +279,7 @@ def _text(told: Replanned) -> str:
         "must_move": f"what runs cannot stay; the best against it is {_usd(told.after_usd)} a month; {once}",
         "new": f"nothing runs yet: {_usd(told.after_usd)} a month",
         "no_plan": "no plan meets the scenario today; `optimizer plan` says why and what would",
-        "undecided": "a limit was reached before it was known",
+        "undecided": "a limit was reached before it was known; what is shown is the best found by then",
     }
     return words[told.advice]
 

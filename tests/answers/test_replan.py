@@ -126,6 +126,15 @@ def test_new_removed_and_impossible_scenarios_are_told(tmp_path: Path, catalogs:
     assert report.summary == "2 scenarios: 1 new, 1 without a plan, 1 removed."
 
 
+def test_what_is_undecided_says_that_better_may_be_found_and_is_in_no_sum(
+    tmp_path: Path, catalogs: Catalogs, before: Baseline
+) -> None:
+    dear, today = costing(tmp_path, 1), world(catalogs, l4="0.80", l40s="0.50")
+    report = replan([dear], today, [before], work_limit=1)
+    assert (only(report).advice, report.one_time_usd, report.saves_usd_per_month) == ("undecided", 0, 0)
+    assert only(report).text.endswith("what is shown is the best found by then")
+
+
 def test_what_a_scenario_says_runs_stands_in_for_a_plan_of_yesterday(
     tmp_path: Path, catalogs: Catalogs, before: Baseline
 ) -> None:
