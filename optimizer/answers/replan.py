@@ -9,6 +9,7 @@ from typing import Final, Literal
 from optimizer.answers.gate.baseline import Baseline, GatePlan, paired
 from optimizer.answers.gate.causes.price_news import by_weight, price_news
 from optimizer.answers.gate.changes import changes
+from optimizer.answers.gate.gate import unusable
 from optimizer.answers.gate.plan import plan_of
 from optimizer.answers.gate.types import CausedBy, DeploymentChange, Removed
 from optimizer.answers.tried import SimulatedPlan, confirmed_plan
@@ -19,7 +20,6 @@ from optimizer.base.memory import Memory
 from optimizer.base.model import Strict
 from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.loading import ScenarioFile
 from optimizer.inputs.scenario.policy import InForce, Migration
 from optimizer.inputs.scenario.scenario import Scenario
@@ -100,10 +100,11 @@ def replan(
         progress: Told the name of each scenario as its turn comes.
 
     Raises:
-        InputError: a scenario names what the catalogs do not know, or a plan does not say what it runs.
+        InputError: a scenario names what the catalogs do not know, two share a name, or a plan does not say what it
+            runs.
         VerificationFailed: a plan did not survive independent arithmetic.
     """
-    findings = [finding for file in files for finding in file.located(check_scenario(file.scenario, catalogs))]
+    findings = unusable(files, catalogs)
     claimed, orphans = paired([file.scenario.name for file in files], baselines)
     findings += [finding for baseline in claimed.values() for finding in _unrecorded(baseline)]
     if findings:

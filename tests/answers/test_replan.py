@@ -156,6 +156,14 @@ def test_a_plan_that_does_not_say_what_runs_is_refused(tmp_path: Path, catalogs:
         replan([scenario(tmp_path)], world(catalogs, l4="0.40"), [old])
 
 
+def test_two_scenarios_of_one_name_are_refused(tmp_path: Path, catalogs: Catalogs, before: Baseline) -> None:
+    """Both would keep the one plan of yesterday, and its machines would be counted twice."""
+    (tmp_path / "other").mkdir()
+    files = [scenario(tmp_path), scenario(tmp_path / "other")]
+    with pytest.raises(InputError, match="has the same name, support"):
+        replan(files, world(catalogs, l4="0.40"), [before])
+
+
 def test_the_exit_code_is_the_gravest_of_what_there_is(tmp_path: Path, catalogs: Catalogs, before: Baseline) -> None:
     report = replan([scenario(tmp_path)], world(catalogs, l4="0.40", l40s="1.50"), [before])
     assert exit_code(report) == 0
