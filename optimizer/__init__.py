@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from optimizer.answers.gate.reading import read_baselines
     from optimizer.answers.gate.rules.demands import GateLimits
     from optimizer.answers.gate.types import GateReport
+    from optimizer.answers.horizon.horizon import horizon
     from optimizer.answers.lifecycle.lifecycle import lifecycle
     from optimizer.answers.lifecycle.types import LifecycleReport
     from optimizer.answers.optimize import optimize
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from optimizer.inputs.scenario.scenario import Scenario
     from optimizer.performance.measured.batch import predict_batch as predict
     from optimizer.plan.question.forcing import Choice
+    from optimizer.plan.record.horizon import HorizonReport
     from optimizer.plan.record.report import PlanReport, Verification
     from optimizer.plan.record.simulation import Simulation
     from optimizer.plan.variants.frontier import Sweep
@@ -97,6 +99,7 @@ __all__ = [
     "Frontier",
     "GateLimits",
     "GateReport",
+    "HorizonReport",
     "ImportedMeasurements",
     "ImportedPrices",
     "InputError",
@@ -142,6 +145,7 @@ __all__ = [
     "focus_csv",
     "frontier",
     "gate",
+    "horizon",
     "import_measurements",
     "import_prices",
     "lifecycle",

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Final
 
 from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog.records import Catalogs
@@ -9,6 +10,9 @@ from optimizer.inputs.scenario.scenario import Scenario, arrivals_in_words
 from optimizer.plan.benchmark.commands import TOOLS, is_poisson
 from optimizer.plan.benchmark.runs import BenchmarkRun, busiest_period, runs_of
 from optimizer.plan.record.report import PlanReport
+
+UNMEASURED: Final = {"request": "of which no latency is promised", "second": "whose starts no run measures"}
+"""Why no run measures what is paid so."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +88,9 @@ def not_benchmarked(report: PlanReport) -> tuple[str, ...]:
     hosted = {(item.workload, item.model, item.provider): item for item in report.hosted}
     return (
         *(
-            f"{workload}: {model} at {provider} by the request, of which no latency is promised"
-            for workload, model, provider in sorted(hosted)
+            f"{workload}: {model} at {provider} by the {hosted[each].paid_by}, {UNMEASURED[hosted[each].paid_by]}"
+            for each in sorted(hosted)
+            for workload, model, provider in (each,)
         ),
         *(
             f"{d.workload}: {d.replicas}× {d.gpus_per_replica}×{d.gpu} at {d.provider} stands by and is sent nothing"

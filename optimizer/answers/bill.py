@@ -11,14 +11,15 @@ from pydantic import PlainSerializer
 from optimizer.base.errors import VerificationFailed
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.records import Catalogs, Offer
+from optimizer.plan.record.containers import Containers
 from optimizer.plan.record.fields import CENT, Usd, cents
 from optimizer.plan.record.fleet import Deployment, Hosted, PlannedFleet, Purchase, ReplicaChanges
 
 FINEST: Final = Decimal("1e-12")
 """Of a price or a quantity: a request's price times a month's requests is right to the cent."""
 
-LineOf = Literal["instances", "storage", "egress", "requests", "changes"]
-Unit = Literal["instance hour", "GB", "request", "once"]
+LineOf = Literal["instances", "storage", "egress", "requests", "containers", "changes"]
+Unit = Literal["instance hour", "GB", "request", "container second", "once"]
 Exact = Annotated[Decimal, PlainSerializer(lambda amount: f"{amount.quantize(FINEST).normalize():f}", return_type=str)]
 """Digits enough for price times quantity to give the month's cents."""
 
@@ -70,7 +71,8 @@ def bill_lines(plan: PlannedFleet, offers: Iterable[Offer], catalogs: Catalogs) 
     by_id = {offer.id: offer for offer in offers}
     lines = [line for paid in plan.purchases for line in _instances(paid, by_id[paid.offer], catalogs)]
     lines += [_egress(ran, catalogs) for ran in plan.deployments if ran.egress_usd]
-    lines += [_requests(sent, catalogs) for sent in plan.hosted]
+    lines += [_requests(sent, catalogs) for sent in plan.hosted if sent.paid_by == "request"]
+    lines += [_containers(used, catalogs) for used in plan.containers]
     lines += [_changes(plan.migration)] if plan.migration else []
     ends = [Decimal(0), *accumulate(line.monthly_cost_usd for line in lines)]
     left, amounts = plan.monthly_cost_usd - ends[-1], [line for line in lines if line.line != "storage"]
@@ -147,6 +149,30 @@ def _requests(sent: Hosted, catalogs: Catalogs) -> BillLine:
         price_as_of=sent.price_as_of,
         price_source=sent.price_source,
         seller=catalogs.terms.seller_kind(sent.provider, ""),
+    )
+
+
+def _containers(used: Containers, catalogs: Catalogs) -> BillLine:
+    """Containers that are paid for by the second; where they run nobody tells."""
+    kinds = {row.provider_kind for row in catalogs.per_second if (row.provider, row.name) == (used.provider, used.name)}
+    return BillLine(
+        line="containers",
+        provider=used.provider,
+        region="",
+        country="",
+        item=used.name,
+        gpu=used.gpu,
+        gpus_per_instance=used.gpus_per_replica,
+        count=max(entry.containers for entry in used.schedule),
+        pricing_term="by the second",
+        commitment_months=0,
+        unit="container second",
+        unit_price_usd=used.usd_per_second,
+        quantity_per_month=Decimal(repr(used.seconds_per_month)),
+        monthly_cost_usd=used.monthly_cost_usd,
+        price_as_of=used.price_as_of,
+        price_source=used.price_source,
+        seller=catalogs.terms.seller_kind(used.provider, min(kinds, default="")),
     )
 
 

@@ -30,13 +30,19 @@ def check_certifiable(scenario: Scenario) -> None:
     """Says that no certificate can be made before any time is spent on it.
 
     Raises:
-        InputError: the demand changes over the week.
+        InputError: the demand changes over the week, or containers paid by the second may serve.
     """
     findings = [
         Finding("--certificate", 0, f"workloads[{workload.name}].demand", "a certificate speaks of steady demand only")
         for workload in scenario.workloads
         if workload.demand is not None
     ]
+    if "per_second" in scenario.policy.hosting:
+        findings.append(
+            Finding(
+                "--certificate", 0, "policy.hosting", "a certificate does not speak of containers paid by the second"
+            )
+        )
     if findings:
         raise InputError(findings)
 

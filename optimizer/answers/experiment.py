@@ -61,7 +61,7 @@ class ExperimentRun(Strict):
     tensor_parallel: int
     pipeline_parallel: int
     in_plan: bool
-    performance: Literal["calibrated", "estimated"]
+    performance: Literal["measured", "calibrated", "estimated"]
     """What its prediction rests on today."""
     price_usd: Usd
     hours: Figure
@@ -231,7 +231,7 @@ def _run(trial: Trial, bought: PlannedFleet) -> ExperimentRun:
         tensor_parallel=d.tensor_parallel,
         pipeline_parallel=d.pipeline_parallel,
         in_plan=trial.in_plan,
-        performance="estimated" if d.provenance.performance == "estimated" else "calibrated",
+        performance=d.provenance.performance,
         price_usd=trial.price.usd,
         hours=trial.price.hours,
         instances=trial.price.instances,

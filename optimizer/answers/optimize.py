@@ -216,6 +216,7 @@ def _report(
         hosted=fleet.hosted,
         periods=fleet.periods,
         placement=fleet.placement,
+        containers=fleet.containers,
         migration=fleet.migration,
         costs=costs(bought, inquiry.scenario.policy) if bought else None,
         explanation=explanation,

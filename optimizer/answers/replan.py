@@ -99,6 +99,9 @@ def replan(
         work_limit: Simplex iterations for each plan; the same on every machine.
         progress: Told the name of each scenario as its turn comes.
 
+    Returns:
+        What to do with each plan, what it would be today, and what moving saves and costs.
+
     Raises:
         InputError: a scenario names what the catalogs do not know, two share a name, or a plan does not say what it
             runs.

@@ -5,6 +5,7 @@ from typing import Final
 HOURS_PER_MONTH: Final = 730
 """Hours billed in a month: 8,760 hours a year over 12 months."""
 
+MONTHS_PER_YEAR: Final = 12
 DAYS_PER_YEAR: Final = 365
 HOURS_PER_DAY: Final = 24
 HOURS_PER_WEEK: Final = 168

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from optimizer.answers.accuracy.decisions import Decisions as Decisions
     from optimizer.answers.accuracy.decisions import decided as decided
     from optimizer.answers.accuracy.imported import import_measurements as import_measurements
+    from optimizer.answers.accuracy.own import own_update as own_update
     from optimizer.answers.accuracy.prediction import Prediction as Prediction
     from optimizer.answers.accuracy.prediction import Setting as Setting
     from optimizer.answers.accuracy.prediction import predict_setting as predict_setting
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from optimizer.answers.catalog.importing import import_prices as import_prices
     from optimizer.answers.catalog.models import add_model as add_model
     from optimizer.answers.catalog.overlay import write_overlay as write_overlay
+    from optimizer.answers.catalog.own_overlay import write_own as write_own
     from optimizer.answers.catalog.snapshot import SHIPPED_NAME as SHIPPED_NAME
     from optimizer.answers.catalog.snapshot import snapshot as snapshot
     from optimizer.answers.catalog.snapshot import snapshot_named as snapshot_named
@@ -51,6 +53,8 @@ if TYPE_CHECKING:
     from optimizer.answers.gate.rules.demands import GateLimits as GateLimits
     from optimizer.answers.gate.rules.guardrails import read_guardrails as read_guardrails
     from optimizer.answers.gate.types import GateReport as GateReport
+    from optimizer.answers.horizon.horizon import horizon as horizon
+    from optimizer.answers.horizon.strategies import HORIZON_PHASES as HORIZON_PHASES
     from optimizer.answers.lifecycle.lifecycle import lifecycle as lifecycle
     from optimizer.answers.lifecycle.lifecycle import phase_of as phase_of
     from optimizer.answers.located import located as located
@@ -95,6 +99,7 @@ if TYPE_CHECKING:
     from optimizer.report.accuracy.imported import imported_content as imported_content
     from optimizer.report.accuracy.imported import imported_sections as imported_sections
     from optimizer.report.accuracy.imported import measurements_csv as measurements_csv
+    from optimizer.report.accuracy.own import own_sections as own_sections
     from optimizer.report.accuracy.plots import check_plot as check_plot
     from optimizer.report.accuracy.plots import plot_errors as plot_errors
     from optimizer.report.accuracy.prediction import prediction_markdown as prediction_markdown
@@ -140,6 +145,7 @@ if TYPE_CHECKING:
     from optimizer.report.gate.history import check_history as check_history
     from optimizer.report.gate.junit import gate_junit as gate_junit
     from optimizer.report.gate.sarif import gate_sarif as gate_sarif
+    from optimizer.report.horizon import horizon_answer as horizon_answer
     from optimizer.report.layout.elements import WrittenAnswer as WrittenAnswer
     from optimizer.report.layout.text import DEFAULT_WIDTH as DEFAULT_WIDTH
     from optimizer.report.lifecycle import lifecycle_markdown as lifecycle_markdown

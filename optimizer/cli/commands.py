@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from optimizer.cli.export import export as export
     from optimizer.cli.frontier import frontier as frontier
     from optimizer.cli.gate.gate import gate as gate
+    from optimizer.cli.horizon import horizon as horizon
     from optimizer.cli.init import init as init
     from optimizer.cli.lifecycle import lifecycle as lifecycle
     from optimizer.cli.plan import plan as plan
@@ -42,6 +43,7 @@ COMMANDS: Final = {
     "init": "A few questions, and a commented scenario; without a terminal each answer not given has its default.",
     "plan": "The cheapest plan that meets the scenario, with its proof and explanation.",
     "lifecycle": "Training and serving cost by month under growth, the crossover, power and carbon.",
+    "horizon": "When to commit, for how long and what to wait for, over months whose course is not known.",
     "why-not": "What a choice would cost against the plan and why, or what it fails, and the price at which it wins.",
     "frontier": "Cost against a requirement or two, each point proven, and the values where the plan changes.",
     "sweep": "One scenario under many values at once: a plan each, on all cores, kept so that a stop loses nothing.",

@@ -19,6 +19,7 @@ from optimizer.answers.why_not import WhyNot
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.record.explanation import Explanation
+from optimizer.plan.record.horizon import HorizonReport
 from optimizer.plan.record.report import PlanReport, Verification
 from optimizer.plan.record.simulation import Simulation
 from optimizer.report.layout.elements import WrittenAnswer
@@ -32,6 +33,7 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "explanation": Explanation,
     "frontier": Frontier,
     "gate": GateReport,
+    "horizon": HorizonReport,
     "lifecycle": LifecycleReport,
     "plan": PlanReport,
     "replan": ReplanReport,

@@ -33,6 +33,7 @@ SERVICES: Final[Mapping[LineOf, tuple[str, str, str, str]]] = {
     "storage": ("Storage", "Block Storage", "Block storage", "Block Volume Usage"),
     "egress": ("Networking", "Network Connectivity", "Data transfer", "Data Transfer"),
     "requests": ("AI and Machine Learning", "Generative AI", "Hosted model API", "API Requests"),
+    "containers": ("Compute", "Serverless Compute", "GPU containers", "Container Usage"),
     "changes": ("Migration", "Resource Migration", "Change of deployment", "Replica Changes"),
 }
 """Category, subcategory, name and meter of what a line is for."""
@@ -40,6 +41,7 @@ UNITS: Final[Mapping[Unit, str]] = {
     "instance hour": "Hours",
     "GB": "GB",
     "request": "Requests",
+    "container second": "Seconds",
     "once": "Units",
 }
 OWN: Final = "own organization"
@@ -48,9 +50,14 @@ MONTH_DAYS: Final = 31
 
 
 def focus_csv(found: Export) -> str:
-    """The bill of an export, headings first; empty where none was asked for.
+    """The bill of an export in the columns of FOCUS 1.2.
 
-    Billed, effective and list cost each add up to the plan's month, to the cent.
+    Args:
+        found: What a plan exports.
+
+    Returns:
+        CSV, headings first, empty where no bill was asked for. Billed, effective and list cost each add up to the
+        plan's month, to the cent.
     """
     if found.bill is None:
         return ""

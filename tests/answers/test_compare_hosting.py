@@ -1,18 +1,24 @@
 """Hosting side by side: each way costs what arithmetic says, and the order flips where the articles' examples do."""
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from support.scenarios import with_policy
 from support.tables import OWNED, SOURCES
 
 from optimizer.answers.compare.compare import compare
 from optimizer.answers.compare.types import Comparison
 from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 from optimizer.inputs.catalog.loading import load_catalogs
+from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.variants.hosting import Flip, stands
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.solving import solved
+from optimizer.plan.variants.hosting import Flip, at_demand, stands
 from optimizer.report.compare.compare import compare_answer
 
 SECONDS_PER_MONTH = HOURS_PER_MONTH * SECONDS_PER_HOUR
@@ -153,3 +159,58 @@ def test_an_api_that_would_be_cheapest_stands_first_though_it_is_not_admitted(tm
     assert [row.rank for row in answer.choices if row.choice == "owned"] == [1]
     titles = [section.title for section in compare_answer(answer).sections]
     assert titles.index("What would comply if the policy admitted it") < titles.index("What complies")
+
+
+def usd_at(asked: Scenario, catalogs: Catalogs, way: str) -> float:
+    """What a scenario costs where it is hosted in one way, solved alone."""
+    answer = solved(Inquiry.of(with_policy(asked, hosting=[way]), catalogs))
+    return answer.solution.cost_usd_per_month or math.inf
+
+
+@pytest.fixture(scope="module")
+def small() -> Catalogs:
+    """One card at one seller, by the hour and by the second."""
+    known = load_catalogs()
+    offers = tuple(each for each in known.offers if (each.provider, each.gpu) == ("runpod", "l4"))
+    sold = tuple(each for each in known.per_second if (each.provider, each.gpu) == ("runpod", "l4"))
+    return replace(known, offers=offers, per_second=sold)
+
+
+def test_containers_by_the_second_stand_beside_rent_with_what_they_order_and_where_the_order_flips(
+    small: Catalogs,
+) -> None:
+    policy = {
+        "hosting": ["rented", "per_second"],
+        "engines": ["vllm"],
+        "precisions": ["fp8"],
+        "kv_precisions": ["bf16"],
+    }
+    work = {"name": "w", "model": "qwen2.5-7b", "requests_per_second": 0.001, "input_tokens": 64, "output_tokens": 8}
+    asked = Scenario.model_validate({"name": "rarely", "workloads": [work], "policy": policy})
+    answer = compare(asked, small, "hosting")
+    rows = {row.choice: row for row in answer.choices}
+    assert (answer.choices[0].choice, rows["per_second"].verdict) == ("per_second", "complies")
+    (line,) = rows["per_second"].lines
+    assert (line.line, line.unit, line.pricing_term) == ("containers", "container second", "by the second")
+    assert float(line.unit_price_usd * line.quantity_per_month) == pytest.approx(float(line.monthly_cost_usd), abs=0.01)
+    assert float(line.monthly_cost_usd) == pytest.approx(float(rows["per_second"].monthly_cost_usd or 0), abs=0.01)
+    assert answer.hosting
+    (used,) = answer.hosting.containers
+    assert used.seconds_per_month == pytest.approx(float(line.quantity_per_month))
+    (flip,) = answer.hosting.break_evens
+    assert (flip.below, flip.above) == ("per_second", "rented")
+    assert " a minute) per_second is cheaper" in flip.text
+    at = flip.requests_per_month / answer.requests_per_month
+    for factor, cheaper in ((0.98 * at, "per_second"), (1.02 * at, "rented")):
+        usd = {way: usd_at(at_demand(asked, factor), small, way) for way in ("per_second", "rented")}
+        assert min(usd, key=lambda way: usd[way]) == cheaper
+    assert "By the second" in [section.title for section in compare_answer(answer).sections]
+
+
+def test_what_nobody_promises_of_containers_is_named_by_its_field(small: Catalogs) -> None:
+    work = {"name": "w", "model": "qwen2.5-7b", "requests_per_second": 0.001, "input_tokens": 64, "output_tokens": 8}
+    policy = {"engines": ["vllm"], "precisions": ["fp8"], "max_gpus": 4}
+    asked = Scenario.model_validate({"name": "rarely", "workloads": [work], "policy": policy})
+    rows = {row.choice: row for row in compare(asked, small, "hosting").choices}
+    assert rows["per_second"].verdict == "fails"
+    assert [item.requirement for item in rows["per_second"].stopped_by] == ["policy.max_gpus"]

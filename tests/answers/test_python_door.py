@@ -35,7 +35,7 @@ FUNCTION_OF_COMMAND = {
 
 NAMED = {name: getattr(optimizer, name) for name in optimizer.__all__}
 FUNCTIONS = {name: function for name, function in NAMED.items() if inspect.isfunction(function)}
-LONG = ("optimize", "why_not", "frontier", "compare", "gate", "lifecycle", "page")
+LONG = ("optimize", "why_not", "frontier", "compare", "gate", "horizon", "lifecycle", "page")
 USER_SCRIPT = '''
 from datetime import date
 from decimal import Decimal
@@ -75,12 +75,15 @@ pin: o.Pin = o.pinned("hash", allow_drift=True)
 before: tuple[o.Baseline, ...] = o.read_baselines([Path("main.json")])
 limits = o.GateLimits(max_monthly_usd=Decimal(5), warn_only=("unproven",))
 verdict: o.GateReport = o.gate([file], catalogs, limits, before, pin=pin, progress=watch)
+moves: o.ReplanReport = o.replan([file], catalogs, before, months=3, progress=watch)
 months: o.LifecycleReport = o.lifecycle(scenario, catalogs, progress=watch)
+ahead: o.HorizonReport = o.horizon(scenario, catalogs, progress=watch)
 drawn: o.Page = o.page(scenario, catalogs, progress=watch)
 html: str = o.page_html(drawn)
 text: str = o.as_json(plan) + o.schema("plan")
 kept: o.Verification = o.verify_plan(Path("plan.json"), catalogs)
 files: o.Export = o.export_plan(Path("plan.json"), ["vllm"], catalogs)
+bill: str = o.focus_csv(o.export_plan(Path("plan.json"), ["focus"], catalogs))
 tried: o.Simulation = o.simulate(plan, scenario, catalogs, o.arrivals_of("gamma:4", None), requests=1000)
 bought: o.ExperimentReport = o.experiment(scenario, catalogs, budget_usd=20.0, progress=watch)
 runs: o.BenchmarkPlan = o.benchmark(plan, scenario, catalogs, "vllm")

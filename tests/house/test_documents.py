@@ -29,8 +29,9 @@ RECORDS = [
         "Policy",
         "AllowDeny",
     ),
-    *("Quota", "Countries", "Survive", "Grid", "Robust", "Spot", "Elastic", "Egress", "Migration", "InForce"),
-    *("Lifecycle", "TrainingRun", "Checkpoints", "MeasuredRun"),
+    *("Quota", "Countries", "Survive", "Grid", "Robust", "Spot", "Elastic", "PerSecond", "Egress", "Migration"),
+    "InForce",
+    *("Lifecycle", "TrainingRun", "Checkpoints", "MeasuredRun", "Horizon", "GrowthBranch", "PriceChange"),
 ]
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
 FIELD = re.compile(r"^\| `(\w+)` \|\s*([^|]*?)\s*\|", re.MULTILINE)

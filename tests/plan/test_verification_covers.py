@@ -45,6 +45,10 @@ NOBODY = {"deny": ["*"]}
 ASLEEP = {"workloads[].slo.ttft_ms": {"p95": 1e7}, "workloads[].min_replicas": 0}
 STEADY = {"workloads[].requests_per_second": None, "workloads[].demand": {"weekly_requests_per_second": [20.0] * 168}}
 BY_API = {"workloads[].min_quality": 0.9, "workloads[].unknown_quality": "accept"}
+BY_SECOND = {
+    "policy.hosting": ["per_second"], "policy.sellers": ["unknown"], "policy.providers": {"allow": ["modal"]},
+}  # fmt: skip
+"""Containers whose processors and memory are billed apart."""
 
 STAGED = {
     "policy.gpus": {"allow": ["l4"]}, "policy.engines": ["vllm"], "policy.precisions": ["fp8"],
@@ -106,6 +110,10 @@ BREAKS: dict[tuple[str, str], Break] = {
     ("utilization", "policy.robust.demand"): Break("one-engine", 2.0),
     ("utilization", "policy.robust.throughput"): Break("one-engine", 0.4),
     ("utilization", "policy.mix_classes"): Break("shared-replicas", False),
+    ("containers", "policy.per_second.idle_timeout_s"): Break("chat-8b", 1.0, BY_SECOND),
+    ("containers", "policy.per_second.start_up_s"): Break("chat-8b", 1.0, BY_SECOND),
+    ("containers", "policy.per_second.vcpus_per_gpu"): Break("chat-8b", 1.0, BY_SECOND),
+    ("containers", "policy.per_second.ram_gib_per_gpu"): Break("chat-8b", 1.0, BY_SECOND),
     ("service_levels", "workloads[].arrivals.cv2"): Break("chat-8b", 100.0, {"workloads[].arrivals": {"cv2": 1.0}}),
     ("service_levels", "workloads[].cached_input_share"): Break("chat-8b", 0, {"workloads[].cached_input_share": 0.5}),
     ("service_levels", "workloads[].slo.ttft_ms"): Break("chat-8b", {"p95": 1.0}),

@@ -343,7 +343,8 @@ def test_a_broken_plan_is_rejected_by_the_right_check(what: str, claims: Claims)
 
 
 def test_every_check_has_something_to_reject() -> None:
-    assert {check for _, _, check in BROKEN.values()} == {*CHECKS}
+    # no shipped scenario pays by the second: test_paid_by_second tampers with a plan that does
+    assert {check for _, _, check in BROKEN.values()} == {*CHECKS} - {"containers"}
 
 
 def test_a_plan_that_does_not_hang_together_is_checked_for_nothing_else(claims: Claims) -> None:

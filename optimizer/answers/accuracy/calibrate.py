@@ -38,6 +38,7 @@ from optimizer.performance.fit.fitting import (
 from optimizer.performance.fit.solving import believed
 from optimizer.performance.physics.constants import Calibration, group_name
 from optimizer.performance.physics.eras import era_of
+from optimizer.performance.physics.own import without_own
 
 Start = Literal["priors", "shipped"]
 FIT_PHASES: Final = ("fitting", "leaving out")
@@ -98,6 +99,8 @@ def fit(
     begin = progress or silent
     begin("fitting")
     origin = Origin(source_of(frame, catalogs), as_of or catalogs.as_of, data or "measurements")
+    # what own measurements say of predictions is said of those by the constants of before
+    catalogs = replace(catalogs, calibration=without_own(catalogs.calibration))
     known, free = _freed(frame, catalogs, start)
     begun = problem(frame, known, free)
     fitted, x = believed(begun, _moves(begun, near))

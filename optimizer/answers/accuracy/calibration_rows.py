@@ -90,7 +90,7 @@ def moved_rows(fitted: FitProblem, x: Floats, origin: Origin) -> list[Calibratio
             )
         entries[at] = entry.model_copy(
             update={
-                "value": _rounded(values[at]),
+                "value": rounded(values[at]),
                 "prior": prior_of(entry),
                 "method": method,
                 "source": origin.source,
@@ -120,7 +120,7 @@ def evidence_rows(fitted: FitProblem, catalogs: Catalogs, origin: Origin, *, kee
     if keep:
         counted.update({group: int(count) for group, count in fitted.calibration.members(EVIDENCE).items()})
     return [
-        _entry(origin, EVIDENCE, group, counted[group], unit="measured groups", method="counted")
+        entry(origin, EVIDENCE, group, counted[group], unit="measured groups", method="counted")
         for group in sorted(counted)
     ]
 
@@ -133,11 +133,11 @@ def interval_rows(
     tables = interval_tables(held_out_errors(fitted, catalogs, x, seed), shrinkage)
     note = f"groups, models, GPUs, cells and sources left out, seed {seed}"
     made = [
-        _entry(
+        entry(
             origin,
             parameter,
             group,
-            _rounded(value),
+            rounded(value),
             unit="logarithm" if parameter in (HALF_WIDTH, UNSEEN) else "share of the half-width",
             method="left out",
             note=note,
@@ -148,19 +148,19 @@ def interval_rows(
     point = same.groupby(list(same.columns), dropna=False).ngroup().to_numpy()
     note = "points that were measured more than once"
     for metric, logs in zip(METRICS, fitted.measured, strict=True):
-        noise = _rounded(repeat_noise(logs, point, COVERAGE))
-        made.append(_entry(origin, REPEAT_NOISE, metric, noise, unit="logarithm", method="observed", note=note))
+        noise = rounded(repeat_noise(logs, point, COVERAGE))
+        made.append(entry(origin, REPEAT_NOISE, metric, noise, unit="logarithm", method="observed", note=note))
     return made
 
 
 def error_rows(before: Sequence[MetricError], after: Sequence[MetricError], origin: Origin) -> list[CalibrationEntry]:
     """The errors before and after as rows of the calibration."""
     return [
-        _entry(
+        entry(
             origin,
             ERROR,
             f"{error.metric}@{moment}",
-            _rounded(error.median_percent),
+            rounded(error.median_percent),
             unit="percent, median over groups",
             method="in sample",
             note=f"{error.rows} rows of {error.groups} groups; {origin.data}",
@@ -170,7 +170,7 @@ def error_rows(before: Sequence[MetricError], after: Sequence[MetricError], orig
     ]
 
 
-def _entry(
+def entry(
     origin: Origin, parameter: str, group: str, value: float, *, unit: str, method: str, note: str = ""
 ) -> CalibrationEntry:
     return CalibrationEntry(
@@ -185,7 +185,7 @@ def _entry(
     )
 
 
-def _rounded(value: float) -> float:
+def rounded(value: float) -> float:
     return float(DIGITS % value)
 
 

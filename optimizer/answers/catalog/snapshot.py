@@ -33,6 +33,7 @@ PRICES: Final[dict[str, tuple[str, ...]]] = {
         "usd_per_million_cached_input_tokens",
         "usd_per_request",
     ),
+    "per_second": ("usd_per_second", "usd_per_vcpu_second", "usd_per_gib_second"),
     "ancillary": ("value",),
 }
 """The tables that hold money, and their columns of it."""

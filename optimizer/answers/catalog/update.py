@@ -111,7 +111,8 @@ def _join(tables: Tables, name: str, rows: Iterable[Strict]) -> None:
 
 def _without_known(tables: Tables, known: Catalogs) -> int:
     """Drops rows that say what is known, and those older than what is known; how many of the latter."""
-    priced = {"offers": known.offers, "serverless": known.serverless, "ancillary": known.ancillary}
+    priced = {"offers": known.offers, "serverless": known.serverless}
+    priced |= {"per_second": known.per_second, "ancillary": known.ancillary}
     dropped = 0
     for name in priced.keys() & tables.keys():
         days = {TABLES[name].key(row): _day(row) for row in priced[name]}

@@ -30,7 +30,7 @@ COMPARABLE: Final = (*get_args(Dimension), HOSTING)
 SHARE_OF_PLAN: Final = 0.3
 """Of what is left of a limit, for the unrestricted plan; the rest is for the choices, in equal shares."""
 COMPARE_PHASES: Final = ("predicting", "solving", "comparing")
-HOSTED_API: Final = "hosted API"
+HOSTED: Final = {"request": "hosted API", "second": "containers by the second"}
 
 
 def compare(
@@ -89,7 +89,7 @@ def _rows(ruler: Ruler, answer: Answer, by: Dimension, clock: Clock) -> list[Com
     compared = replace(whole, clock=clock, shown=shown, close_enough=_takes_long(whole))
     few = narrowed(compared)
     used = [] if chosen is None else sorted({value_of(by, d) for d in chosen.deployments})
-    names = [*used, *([HOSTED_API] if chosen and chosen.hosted else [])]
+    names = [*used, *sorted({HOSTED[item.paid_by] for item in chosen.hosted} if chosen else ())]
     rows = [row(ruler, " + ".join(names), answer, chosen)] if chosen else []
     others = {name: choice for name, choice in choices_of(by, whole).items() if names != [name]}
     if by == "provider" and len(used) > 1:

@@ -14,9 +14,11 @@ from optimizer.answers.compare.types import (
     OwnedCost,
     WinningUtilization,
 )
+from optimizer.answers.verified_plan import verified_plan
 from optimizer.base.clock import Limit, until_limit
 from optimizer.base.figures import figure
-from optimizer.base.units import SECONDS_PER_HOUR, WATTS_PER_KILOWATT
+from optimizer.base.units import MINUTES_PER_HOUR, SECONDS_PER_HOUR, SECONDS_PER_MONTH, WATTS_PER_KILOWATT
+from optimizer.performance.per_second.sales import PER_SECOND
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fleet import Deployment, Hosted, PlannedFleet
@@ -24,6 +26,7 @@ from optimizer.plan.variants.choices import Tried
 from optimizer.plan.variants.hosting import (
     HYBRID,
     OWN,
+    PAID_BY,
     RENTED,
     SERVERLESS,
     WAYS,
@@ -52,8 +55,15 @@ class Hostings:
 
 
 def hostings(inquiry: Inquiry, answer: Answer, chosen: PlannedFleet | None) -> Hostings:
-    """Every way to host at the scenario's demand; the unrestricted plan stands under the way, or the ways, it uses."""
+    """Every way to host at the scenario's demand; the unrestricted plan stands under the way, or the ways, it uses.
+
+    Raises:
+        VerificationFailed: a plan did not survive independent arithmetic.
+    """
     by_way = tried_ways(inquiry)
+    for each in by_way.values():
+        if each.answer is not None:
+            verified_plan(each.answer)
     if chosen is not None:
         used = _used(chosen)
         everything = set(inquiry.scenario.policy.hosting) == set(WAYS[HYBRID])
@@ -65,17 +75,19 @@ def hostings(inquiry: Inquiry, answer: Answer, chosen: PlannedFleet | None) -> H
 def _used(chosen: PlannedFleet) -> list[str]:
     """The ways to host that a plan mixes."""
     machines = {OWN if d.provider == OWN else RENTED for d in chosen.deployments}
-    return sorted(machines | ({SERVERLESS} if chosen.hosted else set()))
+    return sorted(machines | {PAID_BY[item.paid_by] for item in chosen.hosted})
 
 
 def hosting_facts(found: Hostings) -> HostingFacts:
     """What the ways cost at other demands, where their order flips, and what the figures rest on."""
     curves = cost_curves(found.inquiry, found.by_way)
     by_api = found.plan(SERVERLESS)
+    by_second = found.plan(PER_SECOND)
     requests = volume_of(found.inquiry.scenario).requests
     points, ended = until_limit(_point(curves, requests, factor) for factor in factors())
     found_flips, limit = until_limit(flips(curves))
     return HostingFacts(
+        containers=list(by_second.containers) if by_second else [],
         apis=[] if by_api is None else [_api(found.inquiry, item) for item in by_api.hosted],
         owned=list(_owned(found)),
         curve=points,
@@ -110,8 +122,10 @@ def _break_even(flip: Flip, requests: Decimal, stood: bool | None) -> BreakEven:
         False: "the two cost too nearly the same there to say where",
         True: f"proven at {figure(low / float(requests))} and {figure(high / float(requests))} ×",
     }
+    rarely = PER_SECOND in (flip.below, flip.above)
+    by_minute = f" ({figure(at / SECONDS_PER_MONTH * SECONDS_PER_HOUR / MINUTES_PER_HOUR)} a minute)" if rarely else ""
     text = (
-        f"up to {float(f'{at:.4g}'):,.0f} requests a month {flip.below} is cheaper, beyond it {flip.above} "
+        f"up to {float(f'{at:.4g}'):,.0f} requests a month{by_minute} {flip.below} is cheaper, beyond it {flip.above} "
         f"(${flip.monthly_cost_usd:,.2f} there, {figure(flip.factor)} × the scenario's demand; {again[stood]})"
     )
     return BreakEven(
@@ -206,5 +220,7 @@ def _notes(found: Hostings, curves: Mapping[str, object]) -> Iterator[str]:
     if OWN in curves:
         parts = "power × PUE, cooling, staff and space"
         yield f"owned hardware costs purchase less resale over its months (nothing where it is sunk), {parts}"
+    if PER_SECOND in curves:
+        yield "how long a container takes to start is a line through a few measured starts: measure yours"
     if {RENTED, OWN} & set(curves):
         yield "rent and hardware leave out staff, storage and transfer unless the catalogs or the policy price them"

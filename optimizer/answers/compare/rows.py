@@ -134,14 +134,21 @@ def _oldest(inquiry: Inquiry, bought: PlannedFleet, offers: Sequence[Offer]) -> 
 def _least_certain(inquiry: Inquiry, bought: PlannedFleet, offers: Sequence[Offer]) -> str:
     apis = {(item.provider, item.api) for item in bought.hosted}
     rows = [each for each in inquiry.catalogs.serverless if (each.provider, each.provider_model_name) in apis]
-    known = [*(offer.confidence for offer in offers), *(row.confidence for row in rows)]
+    sold = {(item.provider, item.name) for item in bought.containers}
+    by_second = [each for each in inquiry.catalogs.per_second if (each.provider, each.name) in sold]
+    known = [each.confidence for each in offers]
+    known += [*(row.confidence for row in rows), *(row.confidence for row in by_second)]
     return max(known, key=CERTAINTY.index)
 
 
 def _performance(bought: PlannedFleet) -> str:
-    if any(d.provenance.performance == "estimated" for d in bought.deployments):
+    """The least that any of its speeds rests on."""
+    rests_on = {d.provenance.performance for d in bought.deployments}
+    if "estimated" in rests_on:
         return "estimated"
-    return "calibrated" if not bought.hosted else "promised by the API's provider"
+    if any(item.paid_by == "request" for item in bought.hosted):
+        return "promised by the API's provider"
+    return "measured" if rests_on == {"measured"} else "calibrated"
 
 
 def _discounts(inquiry: Inquiry, offers: Sequence[Offer]) -> list[str]:

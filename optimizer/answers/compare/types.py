@@ -1,5 +1,6 @@
 """What `optimizer compare` answers: one row a choice, and for hosting the break-evens and what they rest on."""
 
+import operator
 from datetime import date
 from typing import Final, Literal
 
@@ -7,6 +8,7 @@ from pydantic import Field
 
 from optimizer.answers.bill import BillLine
 from optimizer.base.model import Strict
+from optimizer.plan.record.containers import Containers
 from optimizer.plan.record.fields import Figure, Outcome, UnitUsd, Usd
 
 SCHEMA_VERSION: Final = 1
@@ -121,6 +123,8 @@ class HostingFacts(Strict):
     """What a choice of hosting rests on."""
 
     apis: list[ApiPrice]
+    containers: list[Containers] = Field(default_factory=list, exclude_if=operator.not_)
+    """What is paid by the second, where a way has it."""
     owned: list[OwnedCost]
     curve: list[DemandPoint]
     break_evens: list[BreakEven]

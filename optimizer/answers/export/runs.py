@@ -35,6 +35,11 @@ CONTEXT_STEP: Final = 1024
 MOST_OF_CACHE: Final = 0.5
 """Of a replica's KV cache that one sequence may take: an engine refuses to start where one could take more than all."""
 
+NOT_DEPLOYED: Final = {
+    "request": "a hosted API: there is nothing to deploy",
+    "second": "containers paid by the second: no target writes what their seller wants",
+}
+"""Why nothing is written for what is paid so."""
 DISK_FOR_SYSTEM_GB: Final = 100
 DISK_STEP_GB: Final = 50
 
@@ -70,7 +75,7 @@ def runs_of(
     planned = _Planned(report, Claim(scenario, catalogs, report.fleet), catalogs, named, names)
     runs: list[Run] = []
     left_out = [
-        LeftOut(f"{item.api} of {item.provider}, for {item.workload}", "", "a hosted API: there is nothing to deploy")
+        LeftOut(f"{item.api} of {item.provider}, for {item.workload}", "", NOT_DEPLOYED[item.paid_by])
         for item in report.hosted
     ]
     for name, (d, purchase, offer) in zip(names, planned.claim.placed, strict=True):

@@ -74,6 +74,7 @@ class GateApiUse(Lenient):
     requests_per_month: Amount
     monthly_cost_usd: Money
     usd_per_request: Money
+    paid_by: str = "request"
 
     @property
     def name(self) -> str:

@@ -65,7 +65,7 @@ def _key(ran: GateDeployment) -> Key:
 
 
 def _hosted_key(sent: GateApiUse) -> Key:
-    return f"{sent.workload} {sent.request_class}", f"{sent.model} by the request", f"{sent.provider} {sent.api}"
+    return f"{sent.workload} {sent.request_class}", f"{sent.model} by the {sent.paid_by}", f"{sent.provider} {sent.api}"
 
 
 def _change(key: Key, was: Runs | None, now: Runs | None) -> DeploymentChange:

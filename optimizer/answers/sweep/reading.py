@@ -68,7 +68,7 @@ def load_sweep(path: Path, catalogs: Catalogs) -> SweepRuns:
         folder = case.inputs.get(CATALOGS, GIVEN)
         if folder not in known:
             known[folder] = _laid_over(folder, path.parent, document, case.places[CATALOGS])
-    hashes = {each: catalogs_sha256(known[each]) for each in known}
+    hashes = {each: catalogs_sha256(known[each], by_second=True) for each in known}
     asked = Scenario.model_validate(written.content)
     runs, findings = list[SweepRun](), list[Finding]()
     for case in cases:

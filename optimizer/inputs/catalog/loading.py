@@ -19,6 +19,7 @@ from optimizer.inputs.catalog.kinds import Link
 from optimizer.inputs.catalog.loading_terms import Priced, priced
 from optimizer.inputs.catalog.look_alikes import look_alikes
 from optimizer.inputs.catalog.models import Model, ModelAlias
+from optimizer.inputs.catalog.per_second import PerSecondPrice, StartUp
 from optimizer.inputs.catalog.price_places import price_places
 from optimizer.inputs.catalog.quality_spread import QualitySpread
 from optimizer.inputs.catalog.records import Catalogs, Gpu
@@ -90,6 +91,7 @@ TABLES: Final[dict[str, CsvTable[Any]]] = {
     "deploy_names": CsvTable(("deploy_names.csv",), DeployName, "tool, subject, id, name"),
     "calibration": CsvTable(("calibration.csv",), catalog.CalibrationEntry, "parameter, group"),
     "kept_promises": CsvTable(("kept_promises.csv",), catalog.KeptPromises, "targets, confidence"),
+    "deployment_shares": CsvTable(("deployment_shares.csv",), catalog.DeploymentShare, "metric, alike"),
     "offers": CsvTable(
         ("offers.csv", "offers_seed.csv"),
         catalog.Offer,
@@ -101,6 +103,9 @@ TABLES: Final[dict[str, CsvTable[Any]]] = {
     "round_trips": CsvTable(("round_trips.csv",), own.RoundTrip, "geography, provider, region"),
     "grid": CsvTable(("grid.csv",), own.GridIntensity, "provider, region"),
     "price_checks": CsvTable(("price_checks.csv",), own.PriceCheck, "provider, gpu, gpu_count, pricing_term, source"),
+    "price_trends": CsvTable(
+        ("price_trends.csv",), own.PriceTrend, "provider, gpu, variant, pricing_term, first_as_of"
+    ),
     "serverless_checks": CsvTable(
         ("serverless_checks.csv",), own.ServerlessCheck, "provider, provider_model_name, source"
     ),
@@ -117,6 +122,8 @@ TABLES: Final[dict[str, CsvTable[Any]]] = {
     ),
     "serverless": CsvTable(("serverless.csv",), catalog.ServerlessPrice, "provider, provider_model_name, unit"),
     "ancillary": CsvTable(("ancillary_costs.csv",), catalog.AncillaryCost, "provider, item"),
+    "per_second": CsvTable(("per_second.csv",), PerSecondPrice, "provider, name, gpu"),
+    "start_up": CsvTable(("start_up.csv",), StartUp, "engine"),
 }
 """Every table of the catalogs; the files of those that are not private must be complete in the shipped folder."""
 
@@ -137,12 +144,18 @@ REFERENCES: Final = (
     ("offers", "gpu", "gpus"),
     ("owned", "gpu", "gpus"),
     ("price_checks", "gpu", "gpus"),
+    ("price_trends", "gpu", "gpus"),
     ("serverless", "model", "models"),
+    ("per_second", "gpu", "gpus"),
+    ("start_up", "engine", "engines"),
 )
 """Which field of which table names a row of which other; beside these, every `source` names a source."""
 
 
-DATED_MONEY: Final = ("offers", "serverless", "ancillary", "discounts", "owned", "price_checks", "serverless_checks")
+DATED_MONEY: Final = (
+    *("offers", "serverless", "per_second", "ancillary", "discounts", "owned", "price_checks", "serverless_checks"),
+    "price_trends",
+)
 """The tables that hold money, each row with the day on which it was so."""
 
 
@@ -298,11 +311,14 @@ def _assembled(
         engine_defaults=in_order("engine_defaults"),
         calibration=in_order("calibration"),
         kept_promises=in_order("kept_promises"),
+        deployment_shares=in_order("deployment_shares"),
         offers=on_own_terms.offers,
         terms=on_own_terms.terms,
         offer_aliases=in_order("offer_aliases"),
         serverless=in_order("serverless"),
         ancillary=in_order("ancillary"),
+        per_second=in_order("per_second"),
+        start_up=in_order("start_up"),
         deploying=DeployFacts(
             flags=in_order("engine_flags"), metrics=in_order("engine_metrics"), names=in_order("deploy_names")
         ),

@@ -26,6 +26,7 @@ from optimizer.inputs.catalog.kinds import (
     QuantizedPart,
 )
 from optimizer.inputs.catalog.models import Model, ModelAlias
+from optimizer.inputs.catalog.per_second import PerSecondPrice, StartUp
 from optimizer.inputs.catalog.quality_spread import QualitySpread
 from optimizer.inputs.catalog.quantities import (
     Count,
@@ -172,6 +173,25 @@ class KeptPromises(Strict):
     note: str = ""
 
 
+class DeploymentShare(Strict):
+    """What the errors of two predictions have in common, of one engine on one GPU.
+
+    `configuration`, `model` and `gpu` are correlations of log measured/predicted under loads of one kind: 1 where one
+    measurement tells the other, 0 where it tells nothing. `load` is what is left of them where the kinds of load
+    differ, a factor; `spread` the factor by which what is left of an interval is wider than in a normal model.
+    """
+
+    metric: Literal["tpot", "ttft", "throughput"]
+    alike: Literal["configuration", "model", "gpu", "load", "spread"]
+    """Beside engine and GPU: model, precisions and layout; the model; nothing else."""
+    value: Positive
+    groups: Count
+    """Of measurements that it was estimated from."""
+    source: str
+    as_of: date
+    note: str = ""
+
+
 class Offer(Strict):
     """One purchasable instance: SKU, region, pricing term and the price of the whole instance."""
 
@@ -262,12 +282,16 @@ class Catalogs:
     calibration: tuple[CalibrationEntry, ...]
     kept_promises: tuple[KeptPromises, ...]
     """What plans on this calibration kept of their promises."""
+    deployment_shares: tuple[DeploymentShare, ...]
+    """What one's own measurements tell of other configurations; no plan without own measurements depends on it."""
     offers: tuple[Offer, ...]
     """Listed, derived, seed and owned rows together, sorted by id; prices after discount."""
     terms: Terms
     offer_aliases: tuple[OfferAlias, ...]
     serverless: tuple[ServerlessPrice, ...]
     ancillary: tuple[AncillaryCost, ...]
+    per_second: tuple[PerSecondPrice, ...]
+    start_up: tuple[StartUp, ...]
     deploying: DeployFacts
     """What engines and deployment tools call what a plan says; no plan depends on it."""
     engine_places: Mapping[str, str]

@@ -7,10 +7,10 @@ from decimal import Decimal
 from fnmatch import fnmatchcase
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from optimizer.base.model import Strict
-from optimizer.base.units import HOURS_PER_MONTH
+from optimizer.base.units import DAYS_PER_YEAR, HOURS_PER_MONTH
 from optimizer.inputs.catalog.kinds import OWNED, Link, OfferTerm, ProviderKind, SellerKind, Told
 from optimizer.inputs.catalog.quantities import MOST_DISCOUNT_PERCENT, Count, GpuCount, Usd
 
@@ -101,6 +101,38 @@ class PriceCheck(Strict):
         """Whether the row speaks of such instances."""
         own = (self.provider, self.gpu, self.gpu_count, self.pricing_term)
         return own == (provider, gpu, gpu_count, pricing_term)
+
+
+class PriceTrend(Strict):
+    """What a GPU cost at a provider on two days, as two sources said it then."""
+
+    provider: str
+    gpu: str
+    variant: str = ""
+    """Instance type, or what the provider calls it."""
+    pricing_term: Literal["on_demand", "spot"]
+    first_as_of: date
+    first_usd_per_gpu_hour: Annotated[Decimal, Field(gt=0)]
+    first_source: str
+    as_of: date
+    """Later than the first."""
+    usd_per_gpu_hour: Annotated[Decimal, Field(gt=0)]
+    source: str
+    note: str = ""
+
+    @field_validator("as_of")
+    @classmethod
+    def _later(cls, day: date, others: ValidationInfo) -> date:
+        if day <= others.data.get("first_as_of", date.min):
+            raise ValueError("is not later than first_as_of")
+        return day
+
+    @property
+    def percent_per_year(self) -> float:
+        """The change, as if it had been even over the time and went on for a year."""
+        years = (self.as_of - self.first_as_of).days / DAYS_PER_YEAR
+        ratio = float(self.usd_per_gpu_hour / self.first_usd_per_gpu_hour)
+        return float(ratio ** (1 / years) - 1) * 100
 
 
 class ServerlessCheck(Strict):
@@ -248,6 +280,7 @@ class Terms:
         round_trips: From users to a region, by geography, provider and region.
         grid: What a kWh emits there, by provider and region.
         price_checks: What other sources say of prices; so the next, of hosted APIs.
+        price_trends: What prices were on two days.
         discounts: What was taken off an offer's price, by its id.
         owned: The hardware behind an offer of one's own, by its id.
         available_instances: How many there are of an offer, by its id; offers without a known limit are not in it.
@@ -259,6 +292,7 @@ class Terms:
     grid: Mapping[tuple[str, str], GridIntensity]
     price_checks: tuple[PriceCheck, ...]
     serverless_checks: tuple[ServerlessCheck, ...]
+    price_trends: tuple[PriceTrend, ...]
     discounts: Mapping[str, AppliedDiscount]
     owned: Mapping[str, Owned]
     available_instances: Mapping[str, int]

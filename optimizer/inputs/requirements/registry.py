@@ -14,7 +14,7 @@ BY_NAME: Final[Mapping[str, Requirement]] = {item.name: item for item in REQUIRE
 NOT_A_REQUIREMENT: Final[Mapping[str, str]] = {
     "name": "what the scenario is called",
     "description": "for people",
-    "lifecycle": "read by `optimizer lifecycle` alone",
+    "lifecycle": "read by `optimizer lifecycle` and `optimizer horizon` alone",
     "workloads[].name": "what the workload is called",
     "workloads[].model": "what is asked for; other models are offered by `alternatives`",
     "workloads[].alternatives": "widens what may serve",
@@ -39,6 +39,7 @@ NOT_A_REQUIREMENT: Final[Mapping[str, str]] = {
     "policy.grid": "a fact about the electricity, read under a limit on carbon",
     "policy.spot": "a fact about how often spot instances are taken back",
     "policy.elastic.max_periods": "how finely the first plan of a week tells hours apart",
+    "policy.per_second": "a fact about how containers paid by the second are set up",
     "policy.migration.from_plan": "a fact: what runs today",
     "policy.migration.in_force": "a fact: what runs today",
 }

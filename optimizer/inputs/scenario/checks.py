@@ -21,6 +21,7 @@ def check_scenario(scenario: Scenario, catalogs: Catalogs) -> tuple[Finding, ...
         *(finding for workload in scenario.workloads for finding in _workload(workload, catalogs)),
         *_policy(scenario.policy, catalogs),
         *_training(scenario, catalogs),
+        *_price_changes(scenario, catalogs),
     ]
     return tuple(sorted(found))
 
@@ -68,7 +69,7 @@ def _network(workload: Workload, path: str, catalogs: Catalogs) -> Iterator[Find
 
 def _places(asking: Workload | Policy, path: str, catalogs: Catalogs) -> Iterator[Finding]:
     """Providers, regions and countries that a policy or a workload allows or denies."""
-    hosts = {row.provider for row in catalogs.serverless if row.model}
+    hosts = {row.provider for row in catalogs.serverless if row.model} | {row.provider for row in catalogs.per_second}
     yield from _lists(asking.providers, hosts | {offer.provider for offer in catalogs.offers}, f"{path}.providers")
     countries = {name for region in catalogs.terms.regions.values() for name in region.names}
     in_words = dict.fromkeys(countries, f"{path}.countries is where countries are named")
@@ -100,6 +101,19 @@ def _training(scenario: Scenario, catalogs: Catalogs) -> Iterator[Finding]:
     for run in scenario.lifecycle.training if scenario.lifecycle else ():
         if run.gpu is not None:
             yield from _names([run.gpu], catalogs.gpus, f"lifecycle.training[{run.name}].gpu")
+
+
+def _price_changes(scenario: Scenario, catalogs: Catalogs) -> Iterator[Finding]:
+    horizon = scenario.lifecycle.horizon if scenario.lifecycle else None
+    if horizon is None:
+        return
+    providers = {offer.provider for offer in catalogs.offers}
+    where = [("lifecycle.horizon.price_changes", horizon.price_changes)]
+    where += [(f"lifecycle.horizon.branches[{b.name}].price_changes", b.price_changes) for b in horizon.branches]
+    for path, changes in where:
+        for change in changes:
+            yield from _names(change.gpus, catalogs.gpus, f"{path}.gpus")
+            yield from _names(change.providers, providers, f"{path}.providers")
 
 
 def _lists(lists: AllowDeny, known: Iterable[str], path: str, hints: Mapping[str, str] = NO_HINTS) -> Iterator[Finding]:

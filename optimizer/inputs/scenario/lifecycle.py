@@ -1,20 +1,34 @@
-"""What a scenario says of a model's life beside serving it: training runs, checkpoints kept, growth by the month."""
+"""What a scenario says of a model's life beside serving it: training, growth, and what is not known of the months."""
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from optimizer.base.model import Strict
 from optimizer.base.signs import look
-from optimizer.inputs.scenario.fields import Name, Number, PositiveWhole, Whole, repeated
+from optimizer.inputs.catalog.kinds import OfferTerm, PricingTerm, SellerKind
+from optimizer.inputs.scenario.fields import (
+    Name,
+    Names,
+    Number,
+    PositiveShare,
+    PositiveWhole,
+    Share,
+    Usd,
+    Whole,
+    repeated,
+)
 
 MAX_MONTHS = 120
+MAX_HORIZON_MONTHS = 60
+MAX_BRANCHES = 12
 
 Hours = Annotated[float, Number, Field(gt=0, le=1e6)]
 UsdPerHour = Annotated[float, Number, Field(gt=0, le=1e4)]
 Overhead = Annotated[float, Number, Field(ge=0, le=100)]
 Months = Annotated[int, Number, Field(ge=1, le=MAX_MONTHS)]
 Growth = Annotated[float, Number, Field(gt=-100, le=1000)]
+LaterMonth = Annotated[int, Number, Field(ge=2, le=MAX_HORIZON_MONTHS)]
 Gigabytes = Annotated[float, Number, Field(gt=0, le=1e9)]
 
 
@@ -66,8 +80,77 @@ class TrainingRun(Strict):
         return self
 
 
+class PriceChange(Strict):
+    """How prices of some offers change: evenly over the year, in one step, or both. Names may hold wildcards."""
+
+    gpus: Names = ()
+    """All where left away; so the next three."""
+    providers: Names = ()
+    sellers: Annotated[tuple[SellerKind, ...], Field(max_length=10)] = ()
+    pricing_terms: Annotated[tuple[OfferTerm, ...], Field(max_length=10)] = ()
+    percent_per_year: Growth | Literal["observed"] = 0.0
+    """Compounded month by month; `observed` is the median of what `price_trends.csv` holds of an offer's kind of seller
+    and generation of GPU, and no change where it holds nothing."""
+    until_month: LaterMonth | None = None
+    """The last month in which it changes; without it the last of all."""
+    step_percent: Growth | None = None
+    """Once, from `step_month` on."""
+    step_month: LaterMonth | None = None
+
+    @model_validator(mode="after")
+    def _step_has_a_month(self) -> Self:
+        if (self.step_percent is None) != (self.step_month is None):
+            raise ValueError("step_percent and step_month go together")
+        return self
+
+
+class GrowthBranch(Strict):
+    """One course that demand and prices may take, and how likely it is."""
+
+    name: Name
+    weight: PositiveShare
+    from_month: LaterMonth
+    """The first month in which it is told apart; before, demand and prices are those of all branches."""
+    growth_percent_per_month: Growth
+    """From that month on."""
+    price_changes: Annotated[tuple[PriceChange, ...], Field(max_length=50)] = ()
+    """From that month on, before those of all branches."""
+
+
+class Horizon(Strict):
+    """What `optimizer horizon` plans purchases over."""
+
+    months: Annotated[int, Number, Field(ge=1, le=MAX_HORIZON_MONTHS)] | None = None
+    """Without it the months of the lifecycle."""
+    branches: Annotated[tuple[GrowthBranch, ...], Field(max_length=MAX_BRANCHES)] = ()
+    """Without any the lifecycle's growth is certain."""
+    price_changes: Annotated[tuple[PriceChange, ...], Field(max_length=50)] = ()
+    """The first that matches an offer counts; where none does its price stays."""
+    pricing_terms: Annotated[tuple[PricingTerm, ...], Field(min_length=1, max_length=10)] | None = None
+    """In place of the policy's."""
+    prepayment_discount_percent: Annotated[float, Number, Field(ge=0, lt=100)] | None = None
+    """Off the whole term where it is paid when it is signed; without it terms are paid by the month."""
+    discount_percent_per_year: Annotated[float, Number, Field(ge=0, le=100)] = 0.0
+    """By how much less a dollar counts that is paid a year later."""
+    switch_usd_per_instance: Usd = 0.0
+    """What it costs, once, to begin serving on an instance that did not serve in the month before."""
+    used_after_share: Share = 0.0
+    """How much of what is owed after the last month counts as still of use, and so not as a cost."""
+    regret_quantile: PositiveShare = 0.9
+
+    @model_validator(mode="after")
+    def _branches_go_together(self) -> Self:
+        twice = repeated(look(branch.name) for branch in self.branches)
+        if twice:
+            raise ValueError(f"two branches are named {twice}")
+        total = sum(branch.weight for branch in self.branches)
+        if self.branches and abs(total - 1) > 1e-6:
+            raise ValueError(f"the weights of the branches add up to {total:g}, not to 1")
+        return self
+
+
 class Lifecycle(Strict):
-    """The months that `optimizer lifecycle` adds up."""
+    """The months that `optimizer lifecycle` adds up, and what `optimizer horizon` plans purchases over."""
 
     months: Months
     growth_percent_per_month: Growth = 0.0
@@ -75,10 +158,21 @@ class Lifecycle(Strict):
     replan_every_months: Months = 1
     """How long a fleet is kept; it is planned for the busiest of its months."""
     training: Annotated[tuple[TrainingRun, ...], Field(max_length=50)] = ()
+    horizon: Horizon | None = None
+    """What is not known of the months ahead, and on what terms machines are had; read by `optimizer horizon` alone."""
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:
         twice = repeated(look(run.name) for run in self.training)
         if twice:
             raise ValueError(f"two training runs are named {twice}")
+        return self
+
+    @model_validator(mode="after")
+    def _branches_part_in_time(self) -> Self:
+        horizon = self.horizon or Horizon()
+        months = horizon.months or self.months
+        late = [branch.name for branch in horizon.branches if branch.from_month > months]
+        if late:
+            raise ValueError(f"{', '.join(late)} would be known after the last month, {months}")
         return self

@@ -34,11 +34,14 @@ DEFAULT_FLAG_PRICE_AGE_DAYS = {"hyperscaler": 180, "owned": 180, "*": 90}
 DEFAULT_SIMPLICITY_PERCENT = 5.0
 DEFAULT_START_UP_MINUTES = 10.0
 DEFAULT_MAX_PERIODS = 24
+DEFAULT_VCPUS_PER_GPU = 4.0
+DEFAULT_RAM_GIB_PER_GPU = 32.0
 
 Loss = Literal["instance", "region", "provider", "spot_offer"]
 Availability = Literal["none", "instance", "region", "provider"]
-Hosting = Literal["rented", "owned", "serverless"]
+Hosting = Literal["rented", "owned", "serverless", "per_second"]
 Minutes = Annotated[float, Number, Field(ge=0, le=10_000)]
+Seconds = Annotated[float, Number, Field(ge=0, le=86_400)]
 Repartition = Literal["never"] | Annotated[float, Number, Field(ge=0, le=MINUTES_PER_HOUR)]
 BilledHours = Annotated[int, Number, Field(ge=1, le=HOURS_PER_WEEK)]
 GramsPerKwh = Annotated[float, Number, Field(ge=0, le=5000)]
@@ -193,6 +196,18 @@ class Elastic(Strict):
         return self.start_up_minutes > MINUTES_PER_HOUR or any(h > 1 for h in self.minimum_billing_hours.values())
 
 
+class PerSecond(Strict):
+    """How containers paid by the second are set up."""
+
+    idle_timeout_s: Seconds | None = None
+    """After its last request a container stays up so long; None for what the seller sets where nobody says."""
+    start_up_s: Seconds | None = None
+    """From nothing to the first answer; None for what the catalogs say of a server with weights of that size."""
+    vcpus_per_gpu: Annotated[float, Number, Field(gt=0, le=256)] = DEFAULT_VCPUS_PER_GPU
+    """Reserved, and paid for where they are billed apart; so the memory."""
+    ram_gib_per_gpu: Annotated[float, Number, Field(gt=0, le=4096)] = DEFAULT_RAM_GIB_PER_GPU
+
+
 class Egress(Strict):
     """How many bytes the answers send out to the internet; what a provider charges for them is in the catalogs."""
 
@@ -225,7 +240,7 @@ class Policy(Strict):
     provider_kinds: Annotated[tuple[ProviderKind, ...], Listed] = ("hyperscaler", "neocloud", "marketplace")
     """Container `platform`s, which rent no machine, are opted into."""
     hosting: Annotated[tuple[Hosting, ...], Listed, Field(min_length=1)] = ("rented", "owned")
-    """`serverless` APIs are opted into: nobody measured their latency."""
+    """`serverless` APIs are opted into: nobody measured their latency; so are containers paid `per_second`."""
     pricing_terms: Annotated[tuple[PricingTerm, ...], Listed] = ("on_demand",)
     """Of what is rented; owned hardware has no term to choose."""
     price_confidence: Annotated[tuple[Confidence, ...], Listed] = ("listed", "derived")
@@ -277,6 +292,7 @@ class Policy(Strict):
     spot: Spot | None = None
     """Without it a spot replica counts as if it were never interrupted."""
     elastic: Elastic = Elastic()
+    per_second: PerSecond = PerSecond()
     storage_gb_per_instance: Annotated[float, Number, Field(ge=0, le=1e6)] = 0.0
     """Block storage rented with every instance; providers whose price for it is unknown are left out."""
     egress: Egress | None = None

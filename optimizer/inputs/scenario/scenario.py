@@ -28,7 +28,15 @@ from optimizer.inputs.scenario.fields import (
     everywhere,
     repeated,
 )
-from optimizer.inputs.scenario.lifecycle import Checkpoints, Lifecycle, MeasuredRun, TrainingRun
+from optimizer.inputs.scenario.lifecycle import (
+    Checkpoints,
+    GrowthBranch,
+    Horizon,
+    Lifecycle,
+    MeasuredRun,
+    PriceChange,
+    TrainingRun,
+)
 from optimizer.inputs.scenario.policy import (
     CENTRAL_CONFIDENCE,
     Egress,
@@ -38,6 +46,7 @@ from optimizer.inputs.scenario.policy import (
     InForce,
     Loss,
     Migration,
+    PerSecond,
     Policy,
     Quota,
     Robust,
@@ -59,6 +68,8 @@ __all__ = [
     "Egress",
     "Elastic",
     "Grid",
+    "GrowthBranch",
+    "Horizon",
     "Hosting",
     "InForce",
     "Latency",
@@ -67,7 +78,9 @@ __all__ = [
     "Loss",
     "MeasuredRun",
     "Migration",
+    "PerSecond",
     "Policy",
+    "PriceChange",
     "Quota",
     "RequestClass",
     "Robust",
@@ -307,7 +320,7 @@ class Scenario(Strict):
     workloads: Annotated[tuple[Workload, ...], Field(min_length=1, max_length=100)]
     policy: Policy = Policy()
     lifecycle: Lifecycle | None = None
-    """Read by `optimizer lifecycle` alone; a plan does not depend on it."""
+    """Read by `optimizer lifecycle` and `optimizer horizon` alone; a plan does not depend on it."""
 
     @property
     def promises_latency(self) -> bool:

@@ -1,6 +1,6 @@
 """One replica under open-loop load: what it delivers at a rate, and the largest rate at which every limit holds."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -15,6 +15,7 @@ from optimizer.performance.physics.steady_state import (
     ReplicaModel,
     TokenMix,
     at_concurrency,
+    end_to_end,
     rate_at,
     replica_model,
 )
@@ -107,13 +108,30 @@ def operate(setup: Setup, mix: Mix, rate_per_s: Floats) -> OperatingPoint:
     replica = replica_model(setup, demand_of(mix, setup.rows))
     high = max_others(replica)
     running = bisect(lambda others: rate_at(replica, others) <= rate_per_s, high)
-    point = at_concurrency(replica, running)
-    return replace(point, stable=point.stable & (rate_per_s <= rate_at(replica, high) * (1 + 1e-9)))
+    point = predicted_at(replica, running)
+    return replace(point, stable=point.stable & (rate_per_s <= most_served(replica, high) * (1 + 1e-9)))
 
 
 def idle(setup: Setup, mix: Mix) -> OperatingPoint:
     """Each row's replica at a vanishing rate: the best latencies it can offer."""
-    return at_concurrency(replica_model(setup, demand_of(mix, setup.rows)), np.zeros(setup.rows))
+    return predicted_at(replica_model(setup, demand_of(mix, setup.rows)), np.zeros(setup.rows))
+
+
+def predicted_at(replica: ReplicaModel, running: Floats, statistics: Collection[str] = STATISTICS) -> OperatingPoint:
+    """The replica with `running` (n,) others, its latencies moved as far as own measurements tell."""
+    point, own = at_concurrency(replica, running, statistics), replica.setup.own
+    if own is None:
+        return point
+    tpot = {name: seconds * own.tpot for name, seconds in point.tpot_s.items()}
+    ttft = {name: seconds * own.ttft[:, None] for name, seconds in point.ttft_s.items()}
+    e2e = end_to_end(replica.demand, ttft, tpot) if point.e2e_s else {}
+    return replace(point, tpot_s=tpot, ttft_s=ttft, e2e_s=e2e)
+
+
+def most_served(replica: ReplicaModel, high: Floats) -> Floats:
+    """Requests per second with `high` (n,) others, as many as fit, moved as far as own measurements tell."""
+    most, own = rate_at(replica, high), replica.setup.own
+    return most if own is None else most * own.throughput
 
 
 def sustainable_rate(setup: Setup, mix: Mix, limits: LatencyLimits) -> Sustainable:
@@ -124,12 +142,12 @@ def sustainable_rate(setup: Setup, mix: Mix, limits: LatencyLimits) -> Sustainab
     serves. A replica that turns out slower than predicted is slower in both, so the lower of the two rates holds.
     """
     replica = replica_model(setup, demand_of(mix, setup.rows))
-    floor = at_concurrency(replica, np.zeros(setup.rows))
+    floor = predicted_at(replica, np.zeros(setup.rows))
     high = max_others(replica)
     statistics = limits.statistics
-    running = bisect(lambda others: np.all(holds(at_concurrency(replica, others, statistics), limits), axis=0), high)
+    running = bisect(lambda others: np.all(holds(predicted_at(replica, others, statistics), limits), axis=0), high)
     possible = np.all(holds(floor, limits), axis=0) & floor.stable
-    in_time, keeps_up = rate_at(replica, running), rate_at(replica, high) / limits.margins.throughput
+    in_time, keeps_up = rate_at(replica, running), most_served(replica, high) / limits.margins.throughput
     rate = np.where(possible, np.minimum(in_time, keeps_up), 0.0) * limits.counted_share
     return Sustainable(rate, _limited_by(replica, running, high, keeps_up < in_time, floor, limits), floor)
 
@@ -161,7 +179,7 @@ def _limited_by(
     cache or the engine's limit."""
     above = np.minimum(running * (1 + 1e-3) + 1e-6, high)
     # (TTFT, TPOT, E2E) by row: the first that a little more load breaks
-    broken = ~holds(at_concurrency(replica, above, limits.statistics), limits) & ~(full & floor.stable)
+    broken = ~holds(predicted_at(replica, above, limits.statistics), limits) & ~(full & floor.stable)
     cache = replica.memory.kv_capacity / replica.sequence_bytes <= replica.setup.layout.max_num_seqs
     top = np.where(cache, LIMITS.index("kv_memory"), LIMITS.index("saturation"))
     codes = np.select(list(broken), [LIMITS.index(name) for name in ("ttft", "tpot", "e2e")], top)

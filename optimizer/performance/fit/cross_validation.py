@@ -63,17 +63,17 @@ def held_out_errors(fitted: FitProblem, catalogs: Catalogs, x: Floats, seed: int
             ],
             axis=1,
         ),
-        load=np.tile(_loads(fitted, x), len(folds)),
+        load=np.tile(load_classes(fitted, fitted.parameters.values(fitted.calibration, x)), len(folds)),
         engine=np.tile(names["engine"], len(folds)),
         group=np.tile(fitted.group, len(folds)),
         missing=missing | shared,
     )
 
 
-def _loads(fitted: FitProblem, x: Floats) -> Names:
-    """Load class of every row, (m,)."""
+def load_classes(fitted: FitProblem, values: Floats) -> Names:
+    """Load class of every row under these constants, (m,)."""
     found = fitted.deployments
-    point = deliver(found.with_values(fitted.parameters.values(fitted.calibration, x)))
+    point = deliver(found.with_values(values))
     decoding = (found.demand.output_tokens[:, 0] - 1) * point.tpot_s
     load = fitted.table.names["load_type"][fitted.rows]
     return np.array(load_class(load, found.value, point.ttft_mean_s, decoding), dtype=object)

@@ -12,6 +12,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.measurements import shipped_measurements
 from optimizer.performance.measured.deployments import Deployments, deliver, deployments
 from optimizer.performance.measured.measured import measured
+from optimizer.performance.measured.own import OwnPredictions
 from optimizer.performance.measured.rows import DeploymentTable, given_or, read_table
 from optimizer.performance.physics.constants import Calibration
 from optimizer.performance.uncertainty.evidence import (
@@ -23,6 +24,7 @@ from optimizer.performance.uncertainty.evidence import (
     estimated,
     host_linked,
     named_pairs,
+    narrowed,
     pipelines,
     unseen,
     with_everywhere,
@@ -96,15 +98,19 @@ def _predicted(
     """The columns of the predictable rows: values, the ends of their intervals, and what they rest on."""
     calibration = Calibration.of(catalogs.calibration)
     missing = _missing(table, rows, catalogs, calibration, foreign=foreign)
+    own = OwnPredictions.of(table, rows, catalogs)
     seen = measured(table, rows, catalogs, shipped_measurements()) if look_up else None
     guessed = estimated(missing) | _guessed_stages(table, rows, catalogs, calibration)
     source = np.where(guessed, "estimated", "calibrated").astype(object)
-    columns: dict[str, Names] = {"pred_source": source if seen is None else np.where(seen.rows, "measured", source)}
-    values, loads, utilization = _values(found, table, rows)
+    known = own.measured if seen is None else seen.rows | own.measured
+    columns: dict[str, Names] = {"pred_source": np.where(known, "measured", source)}
+    values, loads, utilization = _values(found, table, rows, own)
     output_tokens = table.numbers["output_tokens"][rows]
     per_request = {"pred_output_tok_s": output_tokens, "pred_request_throughput": np.ones(len(rows))}
     for name, metric in PREDICTIONS.items():
         width = half_width(calibration, metric, loads, table.names["engine"][rows], missing[metric], guessed)
+        left = own.widths(metric, loads)
+        width = width * left if foreign else narrowed(calibration, metric, width, left)
         if (TAIL, name) in calibration.position:
             width = np.hypot(width, calibration.lookup(TAIL, name))
         low, high = bounds(calibration, metric, loads, values[name], width)
@@ -113,7 +119,9 @@ def _predicted(
         if seen is not None and name in LOOKED_UP:
             per = table.numbers["output_tokens"][rows] if name == "pred_request_throughput" else np.ones(len(rows))
             noise = calibration.lookup(REPEAT_NOISE, metric)
-            low, high = seen.narrowed(metric, values[name], (low, high), noise, per)
+            near = seen.narrowed(metric, values[name], (low, high), noise, per)
+            # one's own says more of it than somebody else's at the same point
+            low, high = np.where(own.measured, (low, high), near)
         columns |= {name: values[name], f"{name}_low": low, f"{name}_high": high}
     return columns
 
@@ -135,14 +143,19 @@ def _as_they_arrive(
     return np.where(by_clock, low, ends[0]), np.where(by_clock, high, ends[1])
 
 
-def _values(found: Deployments, table: DeploymentTable, rows: Ints) -> tuple[dict[str, Floats], list[str], Floats]:
+def _values(
+    found: Deployments, table: DeploymentTable, rows: Ints, own: OwnPredictions
+) -> tuple[dict[str, Floats], list[str], Floats]:
     """The predicted columns of the predictable rows, for the whole deployment, in the published units; load classes;
     and the share of the capacity that arrives, NaN where nothing arrives by the clock."""
     point = deliver(found)
-    overloaded = table.column(rows, point.utilization > 1, False)
-    table.remark(overloaded, OVERLOADED)
     median, output_tokens = table.names["ttft_statistic"][rows] == "p50", table.numbers["output_tokens"][rows]
-    requests = point.requests_per_s * found.replicas
+    decoding = (output_tokens - 1) * point.tpot_s
+    loads = load_class(table.names["load_type"][rows], found.value, point.ttft_mean_s, decoding)
+    arriving = found.value * found.replicas
+    served = own.delivered(point.requests_per_s * found.replicas, point.utilization, arriving, loads)
+    table.remark(table.column(rows, served.utilization > 1, False), OVERLOADED)
+    requests = served.requests_per_s
     columns = {
         "pred_ttft_ms_mean": np.where(median, point.ttft_median_s, point.ttft_mean_s) * MS_PER_S,
         "pred_tpot_ms_mean": point.tpot_s * MS_PER_S,
@@ -153,9 +166,10 @@ def _values(found: Deployments, table: DeploymentTable, rows: Ints) -> tuple[dic
         "pred_ttft_ms_p99": point.ttft_p99_s * MS_PER_S,
         "pred_tpot_ms_p95": point.tpot_p95_s * MS_PER_S,
     }
-    decoding = (output_tokens - 1) * point.tpot_s
-    loads = load_class(table.names["load_type"][rows], found.value, point.ttft_mean_s, decoding)
-    return columns, loads, point.utilization
+    for name, metric in PREDICTIONS.items():
+        if metric != "throughput":
+            columns[name] = columns[name] * own.factors(metric, loads)
+    return columns, loads, served.utilization
 
 
 def _missing(

@@ -50,7 +50,7 @@ def deployments(table: DeploymentTable, catalogs: Catalogs) -> tuple[Deployments
     rows = table.sound_rows()
     if not len(rows):
         return None, rows
-    found = _under_load(table, gather_columns(catalogs, _columns(table, rows)), rows)
+    found = _under_load(table, gather_columns(catalogs, columns_of(table, rows)), rows)
     refuse_misfits(table, found, rows)
     fits = table.problem[rows] == ""
     return (found.take(np.flatnonzero(fits)) if fits.any() else None), rows[fits]
@@ -87,7 +87,7 @@ def _refuse_uncalibrated(table: DeploymentTable, catalogs: Catalogs, rows: Ints)
         table.problem[row] = uncalibrated(catalogs, engine, catalogs.gpus[gpu], version)
 
 
-def _columns(table: DeploymentTable, rows: Ints) -> Columns:
+def columns_of(table: DeploymentTable, rows: Ints) -> Columns:
     """The configurations of some rows, over the links that their GPUs have."""
     return {
         **{name: table.names[name][rows] for name in NAMES},

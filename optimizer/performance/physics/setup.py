@@ -24,6 +24,7 @@ from optimizer.performance.physics.facts import (
     network_facts,
     weight_facts,
 )
+from optimizer.performance.physics.own import OwnFactors, own_factors
 from optimizer.performance.physics.row_arrays import RowArrays
 
 Struct = TypeVar("Struct", bound=RowArrays)
@@ -157,6 +158,8 @@ class Setup(RowArrays):
     weights: Weights
     layout: Layout
     constants: Constants
+    own: OwnFactors | None
+    """What own measurements say of predictions for plans; None without any."""
 
     @property
     def rows(self) -> int:
@@ -205,6 +208,7 @@ def gather_columns(catalogs: Catalogs, columns: Columns) -> Setup:
         weights=_struct(Weights, _storage(catalogs, names)),
         layout=_layout(catalogs, columns, names),
         constants=found,
+        own=own_factors(catalogs, columns),
     )
 
 

@@ -120,9 +120,18 @@ class ReplicaCosts:
         )
 
 
+def _as_measured(slowdown: Slowdown, one: Setup) -> Slowdown:
+    """The factors on what own measurements say of one configuration's times."""
+    if one.own is None:
+        return slowdown
+    tpot, ttft = float(one.own.tpot[0]), float(one.own.ttft[0])
+    return Slowdown(slowdown.decode * tpot, slowdown.prefill * tpot, slowdown.first_token * ttft)
+
+
 def replica_costs(setup: Setup, row: int, slowdown: Slowdown = Slowdown()) -> ReplicaCosts:
     """The tables of one row of a setup."""
     one = setup.take(np.array([row]))
+    slowdown = _as_measured(slowdown, one)
     layout, constants = one.layout, one.constants
     stages = layout.pipeline_parallel[0]
     copies = cache_copies(one)[0]

@@ -9,7 +9,7 @@ not measured asks for a wider interval, and so do settings that are somebody els
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
@@ -21,9 +21,10 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.measurements import METRICS
 from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.constants import Calibration, group_name
+from optimizer.performance.physics.own import PLANNING_LOAD, SAME, DeploymentName, OwnRows, deployment_names
 from optimizer.performance.physics.row_arrays import RowArrays
 from optimizer.performance.physics.setup import HOST_LINKS, Configuration, categorical
-from optimizer.performance.uncertainty.intervals import Column, half_width, planning_share
+from optimizer.performance.uncertainty.intervals import UNSEEN, Column, half_width, planning_share
 
 EVIDENCE: Final = "evidence"
 DECISIVE: Final = ("gpu", "precision", "engine", "model_kind", "cell")
@@ -35,9 +36,6 @@ DECISIVE_METRIC: Final = "tpot"
 AUTHOR: Final = "author"
 """Names rows whose settings are somebody else's: router, cache, chunks and clocks that no prediction knows."""
 
-PLANNING_LOAD: Final[Mapping[str, str]] = {"ttft": "request_rate", "tpot": "request_rate", "throughput": "offline"}
-"""Plans serve open arrivals and stay below the capacity: the loads whose errors their margins come from."""
-
 ANY_ENGINE: Final = ""
 """Margins do not differ by engine: nearly all open arrivals were measured on one, and no data is no merit."""
 
@@ -46,6 +44,10 @@ HOST_LINK: Final = "host_link"
 
 PIPELINE: Final = "pipeline"
 """Names measured pipeline stages among the evidence."""
+
+OWN_DEPLOYMENT: Final = "measured on your own deployment"
+PUBLIC: Final = "model fitted to public measurements"
+PerformanceSource = Literal["measured", "calibrated", "estimated"]
 
 PAIRED: Final = ("engine", "model", "gpu", "precision")
 """What decides how well a configuration's kind was measured."""
@@ -75,9 +77,11 @@ def margins(catalogs: Catalogs, configurations: Sequence[Configuration], confide
     """factor = exp(planning share(confidence) · half-width): 1 at 0.5, monotone in confidence.
 
     The half-width is that of `PLANNING_LOAD`, wider for what was not measured; the share is the one-sided quantile of
-    left-out errors.
+    left-out errors. What own measurements tell of a configuration narrows its width; where they moved the prediction,
+    the factor is one on what they moved it to.
     """
     calibration = Calibration.of(catalogs.calibration)
+    own = _own(catalogs, configurations)
     kinds = Categorical.joined(*categorical(configurations, _DECISIVE_FIELDS).values())
     # kind -> its fields, one column each
     fields = {name: [kind[at] for kind in kinds.categories] for at, name in enumerate(_DECISIVE_FIELDS)}
@@ -89,9 +93,49 @@ def margins(catalogs: Catalogs, configurations: Sequence[Configuration], confide
 
     def factor(metric: str) -> Floats:
         width = half_width(calibration, metric, [PLANNING_LOAD[metric]] * len(degrees), engines, missing[metric])
-        return kinds.by_row(np.exp(planning_share(calibration, metric, confidence) * width))
+        share = planning_share(calibration, metric, confidence)
+        if own is None:
+            return kinds.by_row(np.exp(share * width))
+        rows, names = own
+        left = rows.widths(metric, [PLANNING_LOAD[metric]] * len(names.codes), names)
+        return np.asarray(np.exp(share * narrowed(calibration, metric, kinds.by_row(width), left)))
 
     return Margins(factor("ttft"), factor("tpot"), factor("throughput"))
+
+
+def narrowed(calibration: Calibration, metric: str, width: Floats, left: Floats) -> Floats:
+    """Half-widths of a deployment that runs as exported, (n,), once own measurements leave a share of them.
+
+    What was measured had settings of its own, so the share is one of the width that knows none; no width grows.
+    """
+    author = calibration.lookup(UNSEEN, f"{metric}@{AUTHOR}")
+    return np.minimum(width, left * np.hypot(width, author))
+
+
+def _own(
+    catalogs: Catalogs, configurations: Sequence[Configuration]
+) -> tuple[OwnRows, Categorical[DeploymentName]] | None:
+    """What was measured of one's own, and what each configuration is called there; None where nothing was."""
+    rows = OwnRows.of(Calibration.of(catalogs.calibration))
+    return None if rows is None else (rows, deployment_names(catalogs, categorical(configurations, SAME)))
+
+
+def own_measured(catalogs: Catalogs, configurations: Sequence[Configuration]) -> Flags:
+    """Whether what a token takes was measured of each very configuration on hardware of one's own, (n,)."""
+    own = _own(catalogs, configurations)
+    return np.zeros(len(configurations), dtype=np.bool_) if own is None else own[0].measured(own[1])
+
+
+def performance_of(catalogs: Catalogs, configuration: Configuration) -> tuple[PerformanceSource, str]:
+    """What the prediction of a configuration rests on, and the same in words."""
+    if own_measured(catalogs, [configuration])[0]:
+        return "measured", OWN_DEPLOYMENT.removeprefix("measured ")
+    missing = not_measured(catalogs, configuration)
+    if missing:
+        return "estimated", f"nobody measured {', '.join(missing)}"
+    own = _own(catalogs, [configuration])
+    moved = own is not None and own[0].factors("tpot", [PLANNING_LOAD["tpot"]], own[1])[0] != 1
+    return "calibrated", f"{PUBLIC}, moved by your own of {configuration.engine} on that GPU" if moved else PUBLIC
 
 
 def named_pairs(catalogs: Catalogs, engine: Column, model: Column, gpu: Column, precision: Column) -> Pairs:
@@ -143,7 +187,7 @@ def pipeline_measured(catalogs: Catalogs, configurations: Sequence[Configuration
     seen = Calibration.of(catalogs.calibration).members(EVIDENCE)
     several = np.array([each.pipeline_parallel > 1 for each in configurations], dtype=np.bool_)
     found: Flags = ~several | kinds.by_row([name in seen for name in pipelines(catalogs, engine, model, gpu)], np.bool_)
-    return found
+    return found | own_measured(catalogs, configurations)
 
 
 def pipelines(catalogs: Catalogs, engine: Column, model: Column, gpu: Column) -> list[str]:
@@ -159,11 +203,14 @@ def unmeasured(catalogs: Catalogs, configurations: Sequence[Configuration]) -> F
     kinds = Categorical.joined(*categorical(configurations, PAIRED).values())
     pairs = named_pairs(catalogs, *([kind[at] for kind in kinds.categories] for at in range(len(PAIRED))))
     never: Flags = kinds.by_row(estimated(unseen(Calibration.of(catalogs.calibration), pairs)), np.bool_)
-    return never | ~pipeline_measured(catalogs, configurations)
+    # what was measured of one's own counts as measured stages, too
+    return ~pipeline_measured(catalogs, configurations) | never & ~own_measured(catalogs, configurations)
 
 
 def not_measured(catalogs: Catalogs, configuration: Configuration) -> list[str]:
     """What nobody measured of one configuration, in words."""
+    if own_measured(catalogs, [configuration])[0]:
+        return []
     pairs = named_pairs(catalogs, **{name: [getattr(configuration, name)] for name in PAIRED})
     missing = unseen(Calibration.of(catalogs.calibration), pairs)[DECISIVE_METRIC]
     unknown = [kind for kind in pairs if kind in DECISIVE and missing[kind][0]]

@@ -104,7 +104,9 @@ def _demand(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     busiest = served.index(max(served))
     sustained = sum(d.schedule[busiest].max_requests_per_second for d in facts.serving(item.workload))
     by_api = facts.served_by_apis(item.workload)[busiest]
-    beside = f", hosted APIs are sent {figure(by_api)}" if by_api else ""
+    by_second = any(used.workload == item.workload for used in facts.bought.containers)
+    who = "containers by the second" if by_second else "hosted APIs"
+    beside = f", {who} are sent {figure(by_api)}" if by_api else ""
     served_by = f"the replicas sustain {figure(sustained)} within the limits{beside}"
     text = f"{item.workload}: {exactly(peak)} req/s must be served; {served_by}"
     yield Measured(served[busiest], text, limit=peak, binding=True)

@@ -20,7 +20,9 @@ URL: Final = "http://HOST:8000"
 
 
 def first_benchmark(scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet) -> Benchmark | None:
-    """Of the dearest deployment that nobody measured, else of the dearest; None where nothing is rented.
+    """Of the dearest deployment that nobody measured, else of the dearest.
+
+    None where nothing is rented, or all of it was measured on deployments of one's own.
 
     Args:
         scenario: What is asked.
@@ -28,7 +30,8 @@ def first_benchmark(scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet
         bought: The plan.
     """
     runs = runs_of(scenario, catalogs, bought)
-    if not runs:
+    # those that were measured come last
+    if not runs or runs[0].d.provenance.performance == "measured":
         return None
     d = runs[0].d
     mine = [run for run in runs if run.deployment_name == runs[0].deployment_name]

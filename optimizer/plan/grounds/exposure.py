@@ -13,7 +13,7 @@ from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
 from optimizer.performance.candidates.measuring import partly
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.physics.setup import Configuration
-from optimizer.performance.uncertainty.evidence import not_measured
+from optimizer.performance.uncertainty.evidence import own_measured, performance_of
 from optimizer.plan.benchmark.runs import BenchmarkRun, runs_of
 from optimizer.plan.grounds.benchmark import commands_of, configuration_of, limits_in_words, load_in_words
 from optimizer.plan.question.inquiry import Answer, Inquiry
@@ -65,7 +65,9 @@ def exposure(answer: Answer, chosen: PlannedFleet) -> Exposure:
     }
     estimates = [*performance, *_prices(few, chosen), *_qualities(few, chosen, used)]
     worth = sorted((e for e in estimates if e.saves_usd or e.costs_usd), key=_largest_stake_first)
-    best = next((estimate for estimate in worth if estimate in performance), None)
+    # what was measured already is not measured first
+    known = [each for each, group in performance.items() if own_measured(few.catalogs, [group.configuration])[0]]
+    best = next((estimate for estimate in worth if estimate in performance and estimate not in known), None)
     benchmark = None if best is None else _benchmark(few, central, best, performance[best])
     return Exposure(estimates=worth[:MAX_ESTIMATES], benchmark=benchmark)
 
@@ -109,11 +111,13 @@ def _cost_without(inquiry: Inquiry, workload: int, rows: Flags) -> float | None:
 def _performance(inquiry: Inquiry, central: Inquiry, group: Measurable, *, cost: float, in_plan: bool) -> Estimate:
     options, c = inquiry.options[group.workload], group.configuration
     rows = group.rows(options)
-    missing = not_measured(inquiry.catalogs, c)
+    performance, note = performance_of(inquiry.catalogs, c)
     return _estimate(
         "performance",
         f"{options.workload.name}: speed of {c.model} {c.precision} on {c.gpu} with {c.engine}",
-        f"estimated, nobody measured {', '.join(missing)}" if missing else "calibrated on public measurements",
+        {"estimated": f"estimated, {note}", "measured": f"measured {note}"}.get(
+            performance, "calibrated on public measurements"
+        ),
         cost=cost,
         better=_cost(_partly_central(inquiry, central, group.workload, rows)),
         worse=_cost_without(inquiry, group.workload, rows) if in_plan else None,

@@ -11,6 +11,7 @@ from typing import Final
 from optimizer.base.figures import exactly
 from optimizer.inputs.requirements.avoided import SPEED
 from optimizer.performance.candidates.options import WorkloadOptions
+from optimizer.performance.per_second.sales import PER_SECOND
 from optimizer.plan.question.inquiry import Answer
 from optimizer.plan.question.mixing import mixing_of
 from optimizer.plan.record.report import BoundOf, Scope
@@ -62,6 +63,18 @@ def _offers(answer: Answer) -> str:
     apis = len(answer.formulation.problem.apis)
     hosted = f" and {apis:,} prices of hosted APIs" if apis else ""
     return f"{int(admitted.sum()):,} of {len(admitted):,} offers, those that the policy admits{hosted}"
+
+
+def _containers(answer: Answer) -> str:
+    by_second = PER_SECOND in answer.inquiry.scenario.policy.hosting
+    return "every choice of workloads that containers paid by the second serve as a whole" if by_second else ""
+
+
+def _parts_by_second(answer: Answer) -> str:
+    """Of containers the fewest serve, all left to stop or all kept up in an hour; what they serve is chosen by cost."""
+    by_second = PER_SECOND in answer.inquiry.scenario.policy.hosting
+    parts = "containers for a part of a workload, more of them than needed, or with several GPUs"
+    return f"{parts}, nor for other workloads where that were simpler" if by_second else ""
 
 
 def _other_rates(answer: Answer) -> str:
@@ -149,6 +162,7 @@ ROWS: Final = (
     ScopeRow(_configurations, _nothing),
     ScopeRow(_evidence, _nothing),
     ScopeRow(_offers, _nothing),
+    ScopeRow(_containers, _parts_by_second),
     ScopeRow(_hours, _other_rates),
     ScopeRow(_mixes, _between_mixes),
     ScopeRow(_nothing, _beyond_probes),

@@ -38,7 +38,7 @@ def _of_instances(catalogs: Catalogs, purchases: Sequence[Purchase]) -> Iterator
 def of_hosted(catalogs: Catalogs, hosted: Sequence[Hosted]) -> Iterator[str]:
     """The same for hosted APIs, by the million tokens; whichever of their prices differs most decides."""
     listed = {(row.provider, row.provider_model_name): row for row in catalogs.serverless}
-    for item in hosted:
+    for item in (each for each in hosted if each.paid_by == "request"):
         row = listed[item.provider, item.api]
         for check in catalogs.terms.serverless_checks:
             if (check.provider, check.provider_model_name) != (item.provider, item.api):

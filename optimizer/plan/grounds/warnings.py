@@ -10,6 +10,7 @@ from optimizer.performance.candidates.network import round_trip_ms
 from optimizer.performance.candidates.periods import Periods
 from optimizer.plan.grounds.odd_prices import odd_prices
 from optimizer.plan.grounds.second_prices import second_prices
+from optimizer.plan.readback.summary import waiting_words
 from optimizer.plan.record.fleet import Deployment, PlannedFleet, Purchase
 
 NOTABLE_ROUNDING = 0.01
@@ -33,7 +34,12 @@ def warnings(scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet, unpro
     found += [*_one_box(scenario, bought), *_together(scenario, deployments)]
     found += [text for _, text in odd_prices(catalogs, (purchase.offer for purchase in bought.purchases))]
     found += [*second_prices(catalogs, bought), *_shared(catalogs, bought.purchases)]
-    found += [*_hosted(bought), *_interrupted(scenario, deployments), *_availability(bought.purchases)]
+    found += [
+        *_hosted(bought),
+        *_by_second(bought),
+        *_interrupted(scenario, deployments),
+        *_availability(bought.purchases),
+    ]
     found += [*_distance(scenario, catalogs)]
     return list(dict.fromkeys([*found, *_rounded_up(scenario, unproven)]))
 
@@ -174,9 +180,21 @@ def _availability(purchases: Sequence[Purchase]) -> Iterator[str]:
 
 def _hosted(bought: PlannedFleet) -> Iterator[str]:
     for item in bought.hosted:
+        if item.paid_by == "second":
+            continue
         yield (
             f"{item.workload}: {item.api} at {item.provider} is planned by its price alone; "
             "nobody promised or measured its latency here"
+        )
+
+
+def _by_second(bought: PlannedFleet) -> Iterator[str]:
+    """What a plan of containers rests on that nobody promised."""
+    for used in bought.containers:
+        waiting = max(entry.waiting_share for entry in used.schedule)
+        yield (
+            f"{used.workload}: a container of {used.provider} is taken to start in {used.start_up_s:.0f} s, for which "
+            f"{waiting_words(waiting)}; measure it and set policy.per_second.start_up_s"
         )
 
 

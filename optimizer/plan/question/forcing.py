@@ -131,7 +131,8 @@ def forced(inquiry: Inquiry, choice: Choice, lifted: Collection[str] = ()) -> In
     if any(workload.name not in served for workload in inquiry.scenario.workloads):
         return None
     policy = inquiry.scenario.policy
-    machines = policy.model_copy(update={"hosting": tuple(kind for kind in policy.hosting if kind != "serverless")})
+    kinds = tuple(kind for kind in policy.hosting if kind not in ("serverless", "per_second"))
+    machines = policy.model_copy(update={"hosting": kinds})
     scenario = inquiry.scenario.model_copy(update={"policy": machines})
     return replace(inquiry, scenario=scenario, market=replace(inquiry.market, failed=failed), options=tuple(options))
 

@@ -23,6 +23,8 @@ from optimizer.performance.candidates.mixes import OverloadedMix, with_mixes_apa
 from optimizer.performance.candidates.options import WorkloadOptions, evaluate, re_rated, variants
 from optimizer.performance.candidates.periods import Periods, grouped, periods, told_apart
 from optimizer.performance.market.market import Market, asked_again, market
+from optimizer.performance.per_second.containers import ServedBySecond
+from optimizer.performance.per_second.instead import with_containers
 from optimizer.plan.question.dependence import levels_of, what_is_considered
 from optimizer.plan.question.service import (
     LOAD_TOLERANCE,
@@ -44,7 +46,6 @@ NO_FLOW = 1e-8
 COMPARISON_GAP = 0.01
 COMPARISON_NODES = 50
 """Where the search ends for plans with demand over time that are only compared with the chosen, proven one."""
-
 
 Predicting: TypeAlias = Callable[[WorkloadOptions, Sequence[OverloadedMix]], WorkloadOptions]
 """How more mixes come among the predicted ones."""
@@ -177,6 +178,8 @@ class Inquiry:
     """Fields of the scenario that avoid something and are kept to; see `question.asking`."""
     lowered: tuple[LoweredRate, ...] = ()
     """What a simulation found replicas to hold, where that is less than predicted."""
+    by_second: tuple[ServedBySecond, ...] = ()
+    """Containers that serve all of a workload each; see `question.by_second`."""
     looks_ahead: bool = True
     """Whether more mixes are predicted because replicas may sustain more of them; not again once a plan is found."""
 
@@ -245,10 +248,10 @@ class Inquiry:
         """The purchase problem, optionally over a part of the configurations."""
         hosted = apis(self.scenario, self.catalogs).admitted if "serverless" in self.scenario.policy.hosting else ()
         counts = counts_configurations or self.most_complicated is not None
-        found = formulate(self.scenario, self.options, self.market, keep, hosted, self.week, counts)
-        if self.most_complicated is None:
-            return found
-        return replace(found, problem=held_to(found.problem, self.most_complicated))
+        made_of = with_containers(self.by_second, self.options, keep, hosted, self.week)
+        found = formulate(self.scenario, self.options, self.market, *made_of, counts)
+        most = self.most_complicated
+        return found if most is None else replace(found, problem=held_to(found.problem, most))
 
     def solved_once(self, keep: Sequence[Flags] | None, known_usd_per_month: float | None = None) -> Answer:
         """The optimum of one program: these periods, and capacity added up between these predicted mixes."""

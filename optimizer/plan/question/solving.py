@@ -15,6 +15,7 @@ from optimizer.performance.candidates.mixes import with_better_predicted
 from optimizer.performance.candidates.periods import exact_hours, told_apart
 from optimizer.performance.candidates.probing import raised
 from optimizer.performance.candidates.triangulation import MOST_SPLIT
+from optimizer.plan.question.by_second import cheaper, choices_of, containers_of, usd_of, without_containers
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.simplifying import simplified
 from optimizer.program.proof.state import EQUAL_COST
@@ -51,6 +52,31 @@ def solved(inquiry: Inquiry, keep: Sequence[Flags] | None = None) -> Answer:
 
 def solved_for_least_cost(inquiry: Inquiry, keep: Sequence[Flags] | None = None) -> Answer:
     """The optimum, optionally over a part of the configurations.
+
+    Containers paid by the second serve all of a workload or none of it: each choice of such workloads is a program of
+    its own, save those whose containers alone cost more than a plan that is known. What is left of a limit is for the
+    programs still to be solved, in equal shares.
+    """
+    asked = without_containers(inquiry)
+    choices = tuple(choices_of(containers_of(asked)))
+    if not choices:
+        return _without_choice(asked, keep)
+    best = _without_choice(replace(asked, clock=asked.clock.share(1 / (len(choices) + 1))), keep)
+    for number, chosen in enumerate(choices):
+        known, alone = best.solution.cost_usd_per_month, usd_of(chosen)
+        if known is not None and alone >= known * (1 - EQUAL_COST):
+            continue
+        if known is not None and (limit := asked.clock.reached) is not None:
+            bound = min(best.solution.bound_usd_per_month or 0.0, alone)
+            best = replace(best, solution=best.solution.above(bound, limit))
+            continue
+        in_turn = replace(asked, by_second=chosen, clock=asked.clock.share(1 / (len(choices) - number)))
+        best = cheaper(best, _without_choice(in_turn, keep))
+    return replace(best, inquiry=replace(best.inquiry, clock=asked.clock))
+
+
+def _without_choice(inquiry: Inquiry, keep: Sequence[Flags] | None = None) -> Answer:
+    """The optimum where it is decided which workloads containers serve.
 
     A week of few periods, whose demand is rounded up, is solved first; then one of as many periods as lose no plan. The
     cheaper plan is the answer, with what is proven of every plan. Few periods do for a plan that is compared or varied;

@@ -170,7 +170,8 @@ def egress_usd(answer: Answer, offer: Offer, gb: Decimal) -> Decimal:
 
 
 def hosted_shares(answer: Answer) -> Iterator[Hosted]:
-    """What hosted APIs are sent and cost."""
+    """What hosted APIs, and containers paid by the second, are sent and cost."""
+    by_second = {served.choice.workload_index for served in answer.inquiry.by_second}
     flows_per_s = answer.solution.api_flow_per_s.T / answer.inquiry.scenario.policy.robust.demand
     for api, flows in zip(answer.formulation.apis, flows_per_s.tolist(), strict=True):
         if not any(flows):
@@ -189,6 +190,7 @@ def hosted_shares(answer: Answer) -> Iterator[Hosted]:
             monthly_cost_usd=api.usd_per_request * requests,
             price_as_of=api.as_of,
             price_source=answer.inquiry.catalogs.sources[api.source].cited,
+            paid_by="second" if api.workload_index in by_second else "request",
         )
 
 

@@ -9,10 +9,12 @@ from optimizer.base.units import BYTES_PER_GIB, SECONDS_PER_HOUR, TOKENS_PER_MIL
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.predict import LIMITS, STATISTICS, Mix, OperatingPoint
 from optimizer.performance.market.supply import power_kw
-from optimizer.performance.uncertainty.evidence import not_measured
+from optimizer.performance.uncertainty.evidence import performance_of
 from optimizer.plan.question.inquiry import Answer
 from optimizer.plan.question.service import Service, Use, rate_as_predicted
 from optimizer.plan.readback.bill import asked_hours_per_month, hours_per_month
+from optimizer.plan.readback.containers import containers
+from optimizer.plan.readback.hours import ranges
 from optimizer.plan.readback.latencies import Latencies, latencies_of
 from optimizer.plan.readback.outline import outlined, uses_by_offer
 from optimizer.plan.record.fleet import (
@@ -42,6 +44,7 @@ def read_back(answer: Answer) -> PlannedFleet:
         monthly_cost_usd=outline.monthly_cost_usd,
         periods=_periods(answer),
         placement=tuple(_placement(answer)),
+        containers=containers(answer),
     )
 
 
@@ -176,15 +179,15 @@ def _engine_start(choice: WorkloadOptions, row: int) -> EngineStart:
 
 def _provenance(answer: Answer, choice: WorkloadOptions, column: Column) -> Provenance:
     catalogs, offer = answer.inquiry.catalogs, answer.inquiry.market.offers[column.offer]
-    missing = not_measured(catalogs, choice.configurations[column.configuration])
+    performance, note = performance_of(catalogs, choice.configurations[column.configuration])
     estimate = choice.quality[column.configuration]
     age_days, seller = (
         (catalogs.as_of - offer.as_of).days,
         catalogs.terms.seller_kind(offer.provider, offer.provider_kind),
     )
     return Provenance(
-        performance="estimated" if missing else "calibrated",
-        performance_note=f"nobody measured {', '.join(missing)}" if missing else "model fitted to public measurements",
+        performance=performance,
+        performance_note=note,
         price_as_of=offer.as_of,
         price_source=catalogs.sources[offer.source].cited,
         price_confidence=offer.confidence,
@@ -221,16 +224,9 @@ def _periods(answer: Answer) -> tuple[Period, ...]:
     return tuple(
         Period(
             period=t,
-            hours_of_week=_ranges(np.flatnonzero(week.hour_to_period == t).tolist()),
+            hours_of_week=ranges(np.flatnonzero(week.hour_to_period == t).tolist()),
             hours_per_month=float(hours),
             requests_per_second={w.name: rate for w, rate in zip(workloads, demand_per_s[t], strict=True)},
         )
         for t, hours in enumerate(hours_per_month(answer))
     )
-
-
-def _ranges(hours: Sequence[int]) -> list[tuple[int, int]]:
-    """Rising hours as runs, the first and last of each."""
-    starts = [hour for hour in hours if hour - 1 not in hours]
-    ends = [hour for hour in hours if hour + 1 not in hours]
-    return list(zip(starts, ends, strict=True))

@@ -3,8 +3,12 @@
 from collections import defaultdict
 from typing import Final
 
+from optimizer.base.figures import exactly, figure
+from optimizer.plan.record.containers import Containers
 from optimizer.plan.record.fleet import Outline, Placement
 
+WORTH_TELLING: Final = 0.0005
+"""Share of requests below which a percentage reads as none."""
 EVERYWHERE: Final = "global"
 """The region of offers whose place is not told apart, which says nothing in a phrase."""
 
@@ -24,8 +28,27 @@ def summarized(plan: Outline) -> str:
         precisions = "/".join(dict.fromkeys(d.precision for d in placed))
         counts[_instance(placed[0]), precisions, _place(placed[0])] += bought[offer]
     parts = [f"{count}× {instance} {precisions} ({place})" for (instance, precisions, place), count in counts.items()]
-    parts += [f"{item.model} by the request ({item.provider})" for item in plan.hosted]
+    parts += [f"{item.model} by the {item.paid_by} ({item.provider})" for item in plan.hosted]
     return ", ".join(dict.fromkeys(parts))
+
+
+def waiting_words(share: float) -> str:
+    """How many requests wait for containers to start, at most."""
+    return f"up to {share:.1%} of requests wait" if share >= WORTH_TELLING else "hardly any request waits"
+
+
+def by_second_words(used: Containers) -> str:
+    """What is paid by the second, in a sentence; over the week the most of each figure."""
+    up, waiting = (max(getattr(entry, name) for entry in used.schedule) for name in ("share_up", "waiting_share"))
+    most = max(entry.containers for entry in used.schedule)
+    kept = "; kept up in some hours" if any(entry.kept_up for entry in used.schedule) else ""
+    kept = "; never stopped" if all(entry.kept_up for entry in used.schedule) else kept
+    return (
+        f"{used.workload}: {used.model} {used.precision} on at most {most} × {used.name} ({used.gpus_per_replica}×"
+        f"{used.gpu}, {used.engine}) at {used.provider}, up to {up:.1%} of the time at ${exactly(used.usd_per_second)} "
+        f"a second{kept}; stops after {figure(used.idle_timeout_s)} s without a request, starts in "
+        f"{figure(used.start_up_s)} s, for which {waiting_words(waiting)}"
+    )
 
 
 def _offer(d: Placement) -> str:

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from optimizer.base.model import Strict
+from optimizer.plan.record.containers import Containers
 from optimizer.plan.record.fields import ByStatistic, Figure, UnitUsd, Usd
 
 
@@ -252,7 +253,8 @@ class PlacedInstances(Strict):
 
 
 class Hosted(Strict):
-    """Requests of one class sent to a hosted API, paid by the request. Its latency is the provider's promise."""
+    """Requests of one class sent to a hosted API, paid by the request, whose latency is the provider's promise; or to
+    containers paid by the second, which are among `containers`, with their part of the month."""
 
     api: str
     provider: str
@@ -265,6 +267,7 @@ class Hosted(Strict):
     monthly_cost_usd: Usd
     price_as_of: date
     price_source: str
+    paid_by: Literal["request", "second"] = Field(default="request", exclude_if="request".__eq__)
 
 
 class ReplicaChanges(Strict):
@@ -324,3 +327,5 @@ class PlannedFleet(Outline):
     periods: tuple[Period, ...] = ()
     placement: tuple[PlacedInstances, ...] = ()
     """What stands on which instance, where the loss of an instance is survived; else empty."""
+    containers: tuple[Containers, ...] = ()
+    """What is paid by the second; their requests and what each costs stand among `hosted`."""

@@ -51,7 +51,10 @@ def inputs_of(scenario: Scenario, catalogs: Catalogs) -> PlanInputs:
     """The inputs as a plan on them records them."""
     content = asked(scenario)
     return PlanInputs(
-        program=VERSION, scenario_sha256=content_sha256(content), scenario=content, **catalogs_sha256(catalogs)
+        program=VERSION,
+        scenario_sha256=content_sha256(content),
+        scenario=content,
+        **catalogs_sha256(catalogs, by_second="per_second" in scenario.policy.hosting),
     )
 
 
@@ -73,10 +76,10 @@ def fields_of(node: Any, path: str = "") -> Iterator[tuple[str, str]]:
         yield path, node if isinstance(node, str) else json.dumps(node, ensure_ascii=False)
 
 
-def catalogs_sha256(catalogs: Catalogs) -> dict[str, str]:
-    """The hashes of everything that is known, by their names in the record."""
+def catalogs_sha256(catalogs: Catalogs, *, by_second: bool) -> dict[str, str]:
+    """The hashes of everything that is known, by their names in the record; of containers where a plan may use them."""
     return {
-        "prices_sha256": content_sha256(_prices(catalogs)),
+        "prices_sha256": content_sha256([*_prices(catalogs), *(_by_second(catalogs) if by_second else ())]),
         "catalog_sha256": content_sha256(_known(catalogs)),
         "calibration_sha256": content_sha256(_rows(catalogs.calibration)),
     }
@@ -102,6 +105,14 @@ def _prices(catalogs: Catalogs) -> list[Any]:
     ]
     beside = [(row.provider, row.item, row.unit, row.value) for row in catalogs.ancillary]
     return [catalogs.as_of, offers, hosted, beside]
+
+
+def _by_second(catalogs: Catalogs) -> list[Any]:
+    """Prices of containers, with their dates, and how long a server takes to start in one."""
+    return [
+        [row.model_dump(mode="json", exclude=set(WORDS)) for row in catalogs.per_second],
+        _rows(catalogs.start_up),
+    ]
 
 
 def _known(catalogs: Catalogs) -> list[Any]:

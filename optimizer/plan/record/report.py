@@ -2,14 +2,18 @@
 
 import hashlib
 import json
+import operator
 from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Final, Literal, TypeAlias
 
+from pydantic import Field
+
 from optimizer.base.model import Strict
 from optimizer.inputs.requirements.avoided import avoided
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.record.containers import Containers
 from optimizer.plan.record.explanation import Explanation
 from optimizer.plan.record.fields import Figure, Outcome, Usd
 from optimizer.plan.record.fleet import (
@@ -187,6 +191,8 @@ class PlanReport(Strict):
     periods: tuple[Period, ...]
     placement: tuple[PlacedInstances, ...] = ()
     """What stands on which instance, by period, where the loss of an instance is survived; else empty."""
+    containers: tuple[Containers, ...] = Field(default=(), exclude_if=operator.not_)
+    """What is paid by the second, where a workload is; their requests and what each costs stand among `hosted`."""
     migration: ReplicaChanges | None
     costs: Costs | None
     explanation: Explanation
@@ -220,4 +226,5 @@ class PlanReport(Strict):
             monthly_cost_usd=self.monthly_cost_usd or Decimal(0),
             periods=self.periods,
             placement=self.placement,
+            containers=self.containers,
         )

@@ -11,7 +11,9 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.policy import Hosting
 from optimizer.inputs.scenario.scenario import Scenario, Workload
 from optimizer.performance.candidates.apis import apis, asks_for_quality
-from optimizer.performance.market.criteria import API_CRITERIA
+from optimizer.performance.market.criteria import API_CRITERIA, OFFER_CRITERIA
+from optimizer.performance.per_second.sales import PER_SECOND, refusals
+from optimizer.plan.question.by_second import containers_of, sold_to
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.question.solving import solved
@@ -24,9 +26,12 @@ WAYS: Final[Mapping[str, tuple[Hosting, ...]]] = {
     RENTED: ("rented",),
     SERVERLESS: ("serverless",),
     OWN: ("owned",),
+    PER_SECOND: ("per_second",),
     HYBRID: ("rented", "serverless", "owned"),
 }
 """Ways to host, with what each may buy."""
+PAID_BY: Final = {"request": SERVERLESS, "second": PER_SECOND}
+"""The way that a hosted request is bought in."""
 
 OCTAVES: Final = 5
 """The order of costs is looked at from 1/32 of the scenario's demand to 32 times it, in steps of two."""
@@ -114,6 +119,8 @@ def missing(question: Inquiry, way: str) -> tuple[Stop, ...]:
         return (Stop("", "no hardware of one's own is known: owned.csv in the folder of --catalogs describes it"),)
     if way == SERVERLESS:
         return tuple(_not_by_api(question.scenario, question.catalogs))
+    if way == PER_SECOND:
+        return tuple(_not_by_second(question))
     if way != HYBRID and not question.market.admitted.any():
         return (Stop("", f"the policy admits no {way} offer"),)
     return ()
@@ -132,6 +139,24 @@ def _not_by_api(scenario: Scenario, catalogs: Catalogs) -> Iterator[Stop]:
             yield Stop("", f"{workload.name}: no API of {_models(workload)} has a price in the catalogs")
         for item in criteria:
             yield Stop(item.field(workload.name), f"{workload.name}: APIs fail “{item.sentence}”")
+
+
+def _not_by_second(question: Inquiry) -> Iterator[Stop]:
+    """What keeps each workload that no container serves from being served by the second."""
+    for field in refusals(question.scenario):
+        yield Stop(field, f"{field} asks for what is not promised, or not planned, of containers paid by the second")
+    if refusals(question.scenario):
+        return
+    served = {each.choice.workload.name for each in containers_of(question)}
+    left_out = [workload for workload in question.scenario.workloads if workload.name not in served]
+    market = sold_to(question).market
+    # a criterion that no container passes, of those that a field of the policy loosens
+    failing = [item for number, item in enumerate(OFFER_CRITERIA) if market.failed[:, number].all()]
+    for workload in left_out:
+        for item in failing:
+            yield Stop(item.field(workload.name), f"{workload.name}: containers fail “{item.sentence}”")
+        if not failing:
+            yield Stop("", f"{workload.name}: no admitted container holds {_models(workload)} within its limits")
 
 
 def _models(workload: Workload) -> str:
@@ -160,7 +185,7 @@ def cost_curves(
     Machines are solved again at every factor, to within the gap of plans that are only compared, or to a proof.
     """
     curves: dict[str, Callable[[float], Cost]] = {}
-    for way in (RENTED, OWN, SERVERLESS):
+    for way in (RENTED, OWN, SERVERLESS, PER_SECOND):
         answer = found[way].answer
         if answer is None:
             continue

@@ -27,6 +27,7 @@ from optimizer.plan.verify.claim import (
     place_of_deployment,
     setup_of,
 )
+from optimizer.plan.verify.per_second.bill import of_request, usd_a_request
 
 WEEKS_PER_MONTH = Fraction(HOURS_PER_MONTH, HOURS_PER_WEEK)
 OTHER_WEIGHTS = frozenset({"fine_tune", "distill_same_architecture"})
@@ -165,8 +166,10 @@ def _requests_per_month(
 def hosted(claim: Claim) -> Findings:
     """Each hosted API is in the catalogs at that price, takes prompts of that length, and may be used."""
     for item in claim.fleet.hosted:
-        yield _listed(claim, item)
-        yield from _api_may_serve(claim, item)
+        if of_request(claim, item) is None:
+            yield item.paid_by == "request", f"{item.api} is paid by the request"
+            yield _listed(claim, item)
+            yield from _api_may_serve(claim, item)
 
 
 def _listed(claim: Claim, item: Hosted) -> Finding:
@@ -181,7 +184,10 @@ def _listed(claim: Claim, item: Hosted) -> Finding:
 
 
 def _usd_a_request(claim: Claim, item: Hosted) -> Fraction:
-    """The catalogs' price that is shown; what is shown where they know none."""
+    """The catalogs' price that is shown; what is shown where they know none; of containers the month by request."""
+    paid_by_second = of_request(claim, item)
+    if paid_by_second is not None:
+        return usd_a_request(claim, paid_by_second)
     known = (price for _, price in _prices(claim, item) if _is_price(claim, price, item))
     return next(known, Fraction(item.usd_per_request))
 

@@ -14,7 +14,7 @@ from optimizer.base.units import (
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT, quality_share
 from optimizer.inputs.catalog.records import Offer
 from optimizer.performance.physics.setup import gather
-from optimizer.performance.uncertainty.evidence import not_measured
+from optimizer.performance.uncertainty.evidence import performance_of
 from optimizer.plan.record.fleet import Deployment, Purchase
 from optimizer.plan.verify.bill import WEEKS_PER_MONTH, disk_usd_per_hour
 from optimizer.plan.verify.claim import CENT_TOLERANCE, Claim, Finding, Findings, hours_of
@@ -171,10 +171,9 @@ def _sources(claim: Claim, d: Deployment, offer: Offer, name: str) -> Findings:
     yield shown.price_is_old == flagged, f"{name}: a price of {age_days} days is {'old' if flagged else 'recent'}"
     yield shown.price_confidence == offer.confidence, f"{name}: the price is {offer.confidence}"
     yield shown.price_source == catalogs.sources[offer.source].cited, f"{name}: the price is from {offer.source}"
-    missing = not_measured(catalogs, configuration(d, offer))
-    said = not missing or shown.performance_note == f"nobody measured {', '.join(missing)}"
-    estimated = (shown.performance == "estimated") == bool(missing)
-    yield estimated and said, f"{name}: nobody measured {', '.join(missing) or 'less than is said'}"
+    performance, note = performance_of(catalogs, configuration(d, offer))
+    said = performance != "estimated" or shown.performance_note == note
+    yield shown.performance == performance and said, f"{name}: the speed is {performance} ({note})"
 
 
 def _quality(claim: Claim, d: Deployment, name: str) -> Finding:

@@ -19,6 +19,7 @@ from optimizer.inputs.scenario.fields import MAX_NETWORK_MS
 from optimizer.inputs.scenario.scenario import Latency, Workload
 from optimizer.performance.physics.memory import MemoryUse, memory_use
 from optimizer.performance.physics.setup import Configuration, gather
+from optimizer.plan.record.containers import Containers
 from optimizer.plan.record.fleet import Deployment, PeriodReplicas
 from optimizer.plan.verify.claim import Claim, Findings, hours_of
 
@@ -84,7 +85,10 @@ def _served_per_s(claim: Claim) -> Mapping[tuple[str, str, int], float]:
 
 def warm(claim: Claim) -> Findings:
     """No fewer and no more replicas of a workload than it asks for, and one where a start would come too late."""
+    in_containers = {c.workload for c in claim.fleet.containers}
     for name, workload in claim.workloads.items():
+        if name in in_containers:
+            continue
         deployments = [d for d in claim.fleet.deployments if d.workload == name]
         by_period = [sum(d.schedule[t].replicas for d in deployments) for t in range(len(claim.fleet.periods))]
         idle = 0 if _waits_for_a_start(claim, workload) else 1
@@ -192,7 +196,8 @@ def configuration(d: Deployment, offer: Offer) -> Configuration:
 
 def quality(claim: Claim) -> Findings:
     """What the model and its precision keep of the first model's score, against the workload's floor."""
-    for d in claim.fleet.deployments:
+    running: list[Deployment | Containers] = [*claim.fleet.deployments, *claim.fleet.containers]
+    for d in running:
         workload, models = claim.workloads[d.workload], claim.models(d.workload)
         yield d.model in models, f"{d.workload} is served by {d.model}"
         if d.model not in models:

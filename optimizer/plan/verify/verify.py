@@ -19,6 +19,7 @@ from optimizer.plan.verify.claim import EXACT, Claim, Findings, Precision, hours
 from optimizer.plan.verify.figures import figures
 from optimizer.plan.verify.latencies import service_levels
 from optimizer.plan.verify.layouts import layouts
+from optimizer.plan.verify.per_second.containers import containers, hang_together
 from optimizer.plan.verify.placement import placement
 from optimizer.plan.verify.service import batches, demand, memory, quality, utilization, warm
 from optimizer.plan.verify.simplicity import simplicity as as_simple_as_shown
@@ -70,6 +71,7 @@ def whole(claim: Claim) -> Findings:
         yield min(counts) > 0, f"{purchase.offer} is bought"
     for d in fleet.deployments:
         yield from _deployment(claim, d)
+    yield from hang_together(claim)
     for api in fleet.hosted:
         names = {item.name for item in claim.classes(api.workload)}
         yield api.request_class in names, f"{api.api} serves a class of the scenario"
@@ -162,6 +164,15 @@ CHECKS: Final[Mapping[str, Rule]] = {
             "policy.unmeasured_performance",
             "policy.price_confidence",
             "policy.max_price_age_days",
+        ),
+    ),
+    "containers": Rule(
+        containers,
+        (
+            "policy.per_second.idle_timeout_s",
+            "policy.per_second.start_up_s",
+            "policy.per_second.vcpus_per_gpu",
+            "policy.per_second.ram_gib_per_gpu",
         ),
     ),
     "migration": Rule(
@@ -294,7 +305,7 @@ COVERED: Final = frozenset(field for rule in CHECKS.values() for field in rule.c
 NOT_COVERED: Final[Mapping[str, str]] = {
     "name": "what the scenario is called",
     "description": "for people",
-    "lifecycle": "read by `optimizer lifecycle` alone",
+    "lifecycle": "read by `optimizer lifecycle` and `optimizer horizon` alone",
     "workloads[].name": "what the workload is called; deployments refer to it",
     "workloads[].trace": "read into the rate and the request classes when the scenario is loaded",
     "workloads[].arrivals.process": "says what is assumed where nothing is said",

@@ -4,10 +4,12 @@ from typing import Final
 
 from optimizer.answers.accuracy.prediction import Prediction, Setting
 from optimizer.base.figures import exactly, figure
+from optimizer.performance.uncertainty.evidence import OWN_DEPLOYMENT
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer
 from optimizer.report.layout.markdown import answer_markdown
 from optimizer.report.layout.text import section_text
 
+OWN: Final = "Measured: on your own deployment of this very configuration; predicted at this load from there."
 SOURCES: Final = {
     "measured": "Measured: this very configuration is in the public measurements.",
     "calibrated": "Calibrated: the model was fitted to measurements of this GPU generation, precision and engine.",
@@ -50,7 +52,8 @@ def _delivered(prediction: Prediction) -> Section:
             ("requests", prediction.request_throughput),
         )
     )
-    notes = (f"Note: {prediction.note}" if prediction.note else "", SOURCES[prediction.source], WIDTHS)
+    rests_on = OWN if OWN_DEPLOYMENT in prediction.note else SOURCES[prediction.source]
+    notes = (f"Note: {prediction.note}" if prediction.note else "", rests_on, WIDTHS)
     return Section("It delivers", notes, Table(("", ">predicted", ">as deployed", ">somebody's", "unit"), rows))
 
 

@@ -1,40 +1,12 @@
 """Which catalogs can be listed: what a row of each is, and the columns of its table."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Final
 
-from optimizer.base.model import Strict
-from optimizer.inputs.catalog.records import Catalogs, Offer
+from optimizer.base.figures import figure
+from optimizer.report.catalog.for_sale import FOR_SALE
+from optimizer.report.catalog.listing import Listing
 from optimizer.report.layout.amounts import rounded
-from optimizer.report.layout.columns import Cell
-
-
-@dataclass(frozen=True)
-class Listing:
-    """One catalog as it is listed.
-
-    Attributes:
-        about: What a row is.
-        rows: Where the rows are.
-        columns: What a table of them shows.
-        names: The fields that a filter looks at.
-    """
-
-    about: str
-    rows: Callable[[Catalogs], Sequence[Strict]]
-    columns: Mapping[str, Cell]
-    names: tuple[str, ...]
-
-
-def _offers(catalogs: Catalogs) -> list[Offer]:
-    return sorted(catalogs.offers, key=lambda offer: (offer.gpu, offer.price_usd_per_hour / offer.gpu_count, offer.id))
-
-
-def _term(offer: Offer) -> str:
-    term = offer.pricing_term.replace("_", " ")
-    return f"{term} {offer.commitment_months} months" if term == "committed" and offer.commitment_months else term
-
 
 LISTINGS: Final[Mapping[str, Listing]] = {
     "gpus": Listing(
@@ -54,105 +26,7 @@ LISTINGS: Final[Mapping[str, Listing]] = {
         },
         ("id", "vendor", "architecture", "name"),
     ),
-    "offers": Listing(
-        "an instance one can buy, with the price of the whole instance",
-        _offers,
-        {
-            "provider": "{provider}",
-            "region": "{region}",
-            "instance": "{instance_type}",
-            "GPUs": "{gpu_count}× {gpu}",
-            "term": _term,
-            ">$/h": "{price_usd_per_hour:price}",
-            ">$/GPU-h": lambda offer: f"{offer.price_usd_per_hour / offer.gpu_count:.2f}",
-            "as of": "{as_of}",
-            "price": "{confidence}",
-        },
-        ("id", "provider", "provider_kind", "region", "instance_type", "gpu", "pricing_term", "confidence"),
-    ),
-    "sellers": Listing(
-        "whom one would sign with: what kind of seller a provider is, and what it says of itself",
-        lambda known: tuple(known.terms.sellers.values()),
-        {
-            "provider": lambda row: f"{row.provider} {row.provider_kind}".rstrip(),
-            "seller": "{kind}",
-            "whole GPUs": "{whole_gpu}",
-            "may serve others": "{serves_others}",
-            "SLA": "{sla}",
-            "billed by": "{billing_increment}",
-            "at least": "{minimum_commitment}",
-            "as of": "{as_of}",
-        },
-        ("provider", "kind", "whole_gpu"),
-    ),
-    "regions": Listing(
-        "where a provider's region stands, as far as its name or documentation tells",
-        lambda known: tuple(known.terms.regions.values()),
-        {
-            "provider": "{provider}",
-            "region": "{region}",
-            "country": "{country}",
-            "zones": "{zones:list}",
-            "as of": "{as_of}",
-            "note": "{note}",
-        },
-        ("provider", "region", "country"),
-    ),
-    "round-trips": Listing(
-        "the network between where users are and a provider's region",
-        lambda known: tuple(known.terms.round_trips.values()),
-        {
-            "users in": "{geography}",
-            "provider": "{provider}",
-            "region": "{region}",
-            ">round trip": "{rtt_ms:number} ms",
-            "statistic": "{statistic}",
-            "status": "{status}",
-            "as of": "{as_of}",
-        },
-        ("geography", "provider", "region", "status"),
-    ),
-    "grid": Listing(
-        "what a kilowatt-hour emits where a provider's region stands",
-        lambda known: tuple(known.terms.grid.values()),
-        {
-            "provider": "{provider}",
-            "region": "{region}",
-            ">g CO₂/kWh": "{g_co2_per_kwh:rounded}",
-            ">year": "{year}",
-            "source": "{source}",
-            "note": "{note}",
-        },
-        ("provider", "region"),
-    ),
-    "price_checks": Listing(
-        "what another source says that a GPU costs at a provider",
-        lambda known: known.terms.price_checks,
-        {
-            "provider": "{provider}",
-            "GPUs": "{gpu_count}× {gpu}",
-            "term": "{pricing_term:words}",
-            ">$/GPU-h": "{usd_per_gpu_hour:price}",
-            "as of": "{as_of}",
-            "source": "{source}",
-            "note": "{note}",
-        },
-        ("provider", "gpu", "pricing_term"),
-    ),
-    "serverless_checks": Listing(
-        "what another source says that a hosted API costs",
-        lambda known: known.terms.serverless_checks,
-        {
-            "provider": "{provider}",
-            "API": "{provider_model_name}",
-            ">$/M in": "{usd_per_million_input_tokens:unit_price}",
-            ">$/M out": "{usd_per_million_output_tokens:unit_price}",
-            "as of": "{as_of}",
-            "source": "{source}",
-            "note": "{note}",
-        },
-        ("provider", "provider_model_name"),
-    ),
+    **FOR_SALE,
     "thinking": Listing(
         "how much longer a model's answers are with its thinking",
         lambda known: tuple(known.thinking.values()),
@@ -278,6 +152,35 @@ LISTINGS: Final[Mapping[str, Listing]] = {
             "price": "{confidence}",
         },
         ("provider", "model", "provider_model_name", "confidence"),
+    ),
+    "per-second": Listing(
+        "what a container with GPUs costs by the second",
+        lambda known: known.per_second,
+        {
+            "provider": "{provider}",
+            "called": "{name}",
+            "GPUs": "{gpu_count}× {gpu}",
+            ">$/s": "{usd_per_second:f}",
+            ">$/vCPU-s": lambda row: "" if row.usd_per_vcpu_second is None else f"{row.usd_per_vcpu_second:f}",
+            ">$/GiB-s": lambda row: "" if row.usd_per_gib_second is None else f"{row.usd_per_gib_second:f}",
+            ">stops after, s": lambda row: "unknown" if row.idle_timeout_s is None else figure(row.idle_timeout_s),
+            "as of": "{as_of}",
+            "price": "{confidence}",
+        },
+        ("provider", "name", "gpu", "confidence"),
+    ),
+    "start-up": Listing(
+        "how long a server takes from nothing to its first answer",
+        lambda known: known.start_up,
+        {
+            "engine": lambda row: row.engine or "all",
+            ">s": "{fixed_s:g}",
+            ">s/GB of weights": "{seconds_per_gb:g}",
+            "as of": "{as_of}",
+            "figure": "{confidence}",
+            "note": "{note}",
+        },
+        ("engine",),
     ),
     "ancillary": Listing(
         "a cost beside GPU rental: storage, transfer, power, discounts",

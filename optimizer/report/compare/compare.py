@@ -10,6 +10,7 @@ from typing import Final
 from optimizer.answers.bill import BillLine, Unit
 from optimizer.answers.compare.types import Compared, Comparison, HostingFacts, OwnedCost, Verdict
 from optimizer.base.figures import figure
+from optimizer.plan.readback.summary import by_second_words
 from optimizer.report.layout.amounts import change, money, percent, plural
 from optimizer.report.layout.cells import csv_cell
 from optimizer.report.layout.columns import Cell, table_of
@@ -53,6 +54,7 @@ UNITS: Final[Mapping[Unit, str]] = {
     "instance hour": "instance hours",
     "GB": "GB",
     "request": "requests",
+    "container second": "container seconds",
     "once": "",
 }
 ORDER_COLUMNS: Final[Mapping[str, Cell]] = {
@@ -241,6 +243,7 @@ def _hosting(facts: HostingFacts) -> list[Section]:
         _curve(facts),
         Section("How busy a fleet must be", tuple(item.text for item in facts.utilization)),
         Section("By API", table=table_of(facts.apis, API_COLUMNS)),
+        Section("By the second", tuple(map(by_second_words, facts.containers))),
         Section("Hardware of one's own, a month", tuple(_owned(item) for item in facts.owned)),
         Section("Read with care", tuple(facts.notes)),
     ]

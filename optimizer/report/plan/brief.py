@@ -98,7 +98,7 @@ def by_request(item: Hosted) -> tuple[str, ...]:
     """The row of what a hosted API serves: the most that is sent to it, and its bill."""
     most = figure(max(part.requests_per_second for part in item.schedule))
     what = f"{item.workload} {item.request_class}: {item.model}"
-    return (what, f"{item.provider}, by the request", "", most, "", "", "", f"{item.monthly_cost_usd:,.2f}")
+    return (what, f"{item.provider}, by the {item.paid_by}", "", most, "", "", "", f"{item.monthly_cost_usd:,.2f}")
 
 
 def precisions_of(d: Deployment) -> str:

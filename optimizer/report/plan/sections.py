@@ -5,6 +5,7 @@ from typing import Final
 
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
 from optimizer.plan.grounds.warnings import price_doubts
+from optimizer.plan.readback.summary import by_second_words
 from optimizer.plan.record.explanation import Alternative, Breakpoint, MarginalValue
 from optimizer.plan.record.fleet import Costs, Deployment, Hosted
 from optimizer.plan.record.report import PlanReport, PriceDays
@@ -133,6 +134,7 @@ def _reasons(report: PlanReport) -> Iterator[Section]:
     explained = report.explanation
     yield deployments_section(report.deployments, report.confidence, report.hosted)
     yield schedule_section(report)
+    yield Section("Paid by the second", tuple(map(by_second_words, report.containers)))
     yield choices_section(explained)
     command = () if explained.benchmark is None else (explained.benchmark.command,)
     told_above = {*price_doubts(report.deployments)}

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Literal
 
 from optimizer.answers.gate.baseline import GatePlan
-from optimizer.answers.gate.rules.price_ages import api_name, expired
+from optimizer.answers.gate.rules.price_ages import expired, hosted_names
 from optimizer.answers.gate.types import CausedBy, CauseName, Happened
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.sources import PricePlace
@@ -55,7 +55,7 @@ def price_news(
     today = _listed(catalogs, scenario, hosted=hosted)
     was = _paid(before) if old_catalogs is None else _listed(old_catalogs, scenario, hosted=hosted)
     amounts = _amounts(before)
-    rows = {*(offer.id for offer in catalogs.offers), *(api_name(row) for row in catalogs.serverless)}
+    rows = {*(offer.id for offer in catalogs.offers), *hosted_names(catalogs)}
     found: defaultdict[CauseName, list[CausedBy]] = defaultdict(list)
     for name, paid in sorted((_paid(before) | _paid(now)).items()):
         old, new = was.get(name), today.get(name)

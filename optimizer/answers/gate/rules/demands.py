@@ -10,7 +10,7 @@ from typing import Final, Literal, Protocol
 from optimizer.answers.gate.baseline import Baseline
 from optimizer.answers.gate.plan import Planned
 from optimizer.answers.gate.rules.guardrails import Guardrails
-from optimizer.answers.gate.rules.price_ages import ages_days, api_name, expired
+from optimizer.answers.gate.rules.price_ages import ages_days, api_name, expired, hosted_names
 from optimizer.answers.gate.rules.total import Total
 from optimizer.answers.gate.types import Amount, Rule
 from optimizer.inputs.catalog.records import Catalogs
@@ -243,7 +243,7 @@ def _missing(case: Case, catalogs: Catalogs, limits: GateLimits) -> Iterator[Ver
         return
     plan = case.baseline.plan
     offers = {paid.offer for paid in plan.purchases} - {offer.id for offer in catalogs.offers}
-    apis = {each.name for each in plan.hosted} - {api_name(row) for row in catalogs.serverless}
+    apis = {each.name for each in plan.hosted} - hosted_names(catalogs)
     for name in (*sorted(offers), *sorted(apis)):
         text = f"the baseline runs on {name}, which has no price today"
         yield Verdict("missing_price", case.name, True, text, let_through=_named(name, limits.allow_missing_price))

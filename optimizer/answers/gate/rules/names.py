@@ -8,7 +8,7 @@ from optimizer.answers.gate.baseline import Baseline, paired
 from optimizer.answers.gate.rules.demands import GateLimits
 from optimizer.answers.gate.rules.guardrails import matching
 from optimizer.answers.gate.rules.judging import unmatched
-from optimizer.answers.gate.rules.price_ages import api_name
+from optimizer.answers.gate.rules.price_ages import hosted_names
 from optimizer.answers.gate.types import RULES, Rule
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.inputs.catalog.records import Catalogs
@@ -34,7 +34,7 @@ def refuse_unknown_names(
     guardrails = limits.guardrails
     rules = [*RULES, *(rule.name for rule in (guardrails.rules if guardrails else ()))]
     offers = {offer.id for offer in catalogs.offers} | {paid.offer for plan in before for paid in plan.purchases}
-    apis = {api_name(row) for row in catalogs.serverless} | {sent.name for plan in before for sent in plan.hosted}
+    apis = hosted_names(catalogs) | {sent.name for plan in before for sent in plan.hosted}
     priced = sorted({*(each.split("/")[0] for each in (*offers, *apis)), *offers, *apis})
     findings = [
         *_unknown_warnings(limits, rules, scenarios),

@@ -3,6 +3,7 @@
 from datetime import date
 
 from optimizer.answers.gate.baseline import GatePlan
+from optimizer.inputs.catalog.per_second import PerSecondPrice
 from optimizer.inputs.catalog.records import Catalogs, ServerlessPrice
 
 
@@ -11,6 +12,7 @@ def ages_days(plan: GatePlan, catalogs: Catalogs, today: date | None) -> dict[st
     paid = {*(each.offer for each in plan.purchases), *(each.name for each in plan.hosted)}
     dates = {offer.id: offer.as_of for offer in catalogs.offers}
     dates |= {api_name(row): row.as_of for row in catalogs.serverless}
+    dates |= {api_name(row): row.as_of for row in catalogs.per_second}
     until = today or catalogs.as_of
     return {name: (until - dates[name]).days for name in sorted(paid & dates.keys())}
 
@@ -22,6 +24,12 @@ def expired(plan: GatePlan, oldest_days: int | None, catalogs: Catalogs) -> dict
     return {name: age for name, age in ages_days(plan, catalogs, None).items() if age > oldest_days}
 
 
-def api_name(row: ServerlessPrice) -> str:
-    """What a hosted API is called wherever a gate names one: its provider, then the provider's name of the model."""
-    return f"{row.provider}/{row.provider_model_name}"
+def api_name(row: ServerlessPrice | PerSecondPrice) -> str:
+    """What a hosted API, or a container paid by the second, is called wherever a gate names one: its provider, then
+    the provider's name of the model or the container."""
+    return f"{row.provider}/{row.name if isinstance(row, PerSecondPrice) else row.provider_model_name}"
+
+
+def hosted_names(catalogs: Catalogs) -> set[str]:
+    """Everything of the catalogs that is paid by the request or the second."""
+    return {*map(api_name, catalogs.serverless), *map(api_name, catalogs.per_second)}

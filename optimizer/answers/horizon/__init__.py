@@ -1,0 +1,1 @@
+"""When to commit, for how long, and what to wait for."""

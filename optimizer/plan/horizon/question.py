@@ -1,0 +1,83 @@
+"""The question behind a horizon: the offers that may be signed for, and what the scenario asks that it cannot hold."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from optimizer.base.clock import Clock
+from optimizer.base.errors import Finding
+from optimizer.inputs.catalog.kinds import OfferTerm, PricingTerm
+from optimizer.inputs.catalog.records import Catalogs, Offer
+from optimizer.inputs.requirements.stated import StatedRequirement, stated_requirements
+from optimizer.inputs.scenario.scenario import POISSON_CV2, Lifecycle, Scenario
+from optimizer.plan.horizon.branches import horizon_of
+from optimizer.plan.question.asking import decided
+from optimizer.plan.question.inquiry import Inquiry
+
+TERM_MONTHS: Final[dict[OfferTerm, int]] = {"reserved_1y": 12, "reserved_3y": 36}
+"""Of commitments that go by the year, where their row does not say."""
+
+COMMITTED: Final[tuple[PricingTerm, ...]] = ("on_demand", "reserved_1y", "reserved_3y", "committed")
+"""What is considered where the scenario chose no terms itself: all but what may be taken back."""
+
+HELD: Final = frozenset(
+    {
+        "max_gpus",
+        "start_up_minutes",
+        "quotas",
+        "max_power_kw",
+        "max_utilization",
+        "robust",
+        "storage_gb_per_instance",
+        "mix_classes",
+        "demand",
+    }
+)
+"""Requirements of the fleet that every node keeps; so are all that decide which offers and candidates there are."""
+
+
+def asked_over_months(scenario: Scenario, catalogs: Catalogs, clock: Clock) -> Inquiry:
+    """The scenario's first month with the terms that a horizon considers, what it avoids decided."""
+    life = scenario.lifecycle
+    terms = terms_considered(scenario, life) if life is not None else scenario.policy.pricing_terms
+    policy = scenario.policy.model_copy(update={"pricing_terms": terms})
+    return decided(Inquiry.of(scenario.model_copy(update={"policy": policy}), catalogs, clock))
+
+
+def terms_considered(scenario: Scenario, life: Lifecycle) -> tuple[PricingTerm, ...]:
+    """The horizon's own, the policy's where those name more than the default, else everything that stays."""
+    own = horizon_of(life).pricing_terms
+    if own is not None:
+        return own
+    stated = scenario.policy.pricing_terms
+    default = type(scenario.policy).model_fields["pricing_terms"].get_default(call_default_factory=True)
+    return COMMITTED if stated == default else stated
+
+
+def term_months(offer: Offer) -> int | None:
+    """How long a commitment lasts; None where nobody says."""
+    return offer.commitment_months or TERM_MONTHS.get(offer.pricing_term)
+
+
+def defaults_left_out(scenario: Scenario) -> tuple[StatedRequirement, ...]:
+    """What applies to plans of one month by default and is no part of a horizon."""
+    return tuple(item for item in _left_out(scenario) if not item.written)
+
+
+def not_held(scenario: Scenario) -> Iterator[Finding]:
+    """Every requirement that was written down and that purchases over months do not keep."""
+    hint = "leave it away to plan purchases over months; `optimizer lifecycle` keeps it, a month at a time"
+    for item in _left_out(scenario):
+        if item.written:
+            yield Finding("scenario", 0, item.field, "is not kept by purchases over months", hint)
+    for workload in scenario.workloads:
+        if workload.arrival_cv2 != POISSON_CV2:
+            path = f"workloads[{workload.name}].arrivals"
+            problem = "makes what a replica sustains depend on how many there are, which purchases over months do not"
+            yield Finding("scenario", 0, path, problem, hint)
+
+
+def _left_out(scenario: Scenario) -> Iterator[StatedRequirement]:
+    for item in stated_requirements(scenario):
+        own = item.requirement
+        if own.name == "egress" or (own.decides == "fleet" and own.name not in HELD):
+            yield item

@@ -1,0 +1,1 @@
+"""What is paid by the second, computed again: prices, time up, waits for starts and limits."""
