@@ -107,7 +107,7 @@ def replan(
             runs.
         VerificationFailed: a plan did not survive independent arithmetic.
     """
-    findings = unusable(files, catalogs)
+    findings = [*unusable(files, catalogs), *(finding for file in files for finding in _by_the_second(file))]
     claimed, orphans = paired([file.scenario.name for file in files], baselines)
     findings += [finding for baseline in claimed.values() for finding in _unrecorded(baseline)]
     if findings:
@@ -127,6 +127,14 @@ def replan(
         one_time_usd=sum((each.one_time_usd for each in found if each.advice != "undecided"), Decimal(0)),
         summary=_summary(found, removed, saves),
     )
+
+
+def _by_the_second(file: ScenarioFile) -> list[Finding]:
+    """Containers that are paid by the second, which no plan of before can be held against here."""
+    if "per_second" not in file.scenario.policy.hosting:
+        return []
+    problem = "what is paid by the second cannot be held against a plan of yesterday"
+    return [Finding(file.document.file, 0, "policy.hosting", problem, "use optimizer gate or optimizer plan")]
 
 
 def _unrecorded(baseline: Baseline) -> list[Finding]:

@@ -156,6 +156,15 @@ def test_a_plan_that_does_not_say_what_runs_is_refused(tmp_path: Path, catalogs:
         replan([scenario(tmp_path)], world(catalogs, l4="0.40"), [old])
 
 
+def test_what_is_paid_by_the_second_is_refused(tmp_path: Path, catalogs: Catalogs, before: Baseline) -> None:
+    """It has a plan that replan does not see: it was told to have none."""
+    file = scenario(tmp_path)
+    policy = file.scenario.policy.model_copy(update={"hosting": ("per_second",)})
+    seconds = replace(file, scenario=file.scenario.model_copy(update={"policy": policy}))
+    with pytest.raises(InputError, match="paid by the second"):
+        replan([seconds], catalogs, [before])
+
+
 def test_two_scenarios_of_one_name_are_refused(tmp_path: Path, catalogs: Catalogs, before: Baseline) -> None:
     """Both would keep the one plan of yesterday, and its machines would be counted twice."""
     (tmp_path / "other").mkdir()
