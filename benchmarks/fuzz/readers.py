@@ -13,7 +13,8 @@ from typing import Final, Literal
 
 from fuzz.mutation import as_json, mutated, mutated_table, mutated_text
 from optimizer import load_catalogs
-from optimizer.answers.catalog.importing import PriceListTerms, import_prices
+from optimizer.answers.catalog.imported import PriceListTerms
+from optimizer.answers.catalog.importing import import_prices
 from optimizer.answers.catalog.models import add_model
 from optimizer.answers.gate.reading import read_baselines
 from optimizer.base.errors import Finding, InputError

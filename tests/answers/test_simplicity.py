@@ -80,6 +80,10 @@ def test_what_admits_more_is_never_dearer(plan: PlanReport) -> None:
     assert all(change <= 0 for change in looser if change is not None)
 
 
+def broken(plan: PlanReport, scenario: Scenario, catalogs: Catalogs) -> set[str]:
+    return {check.name for check in verify_report(plan, scenario, catalogs).checks if not check.passed}
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -95,15 +99,21 @@ def test_verification_counts_again(
 ) -> None:
     found, _ = facts(plan)
     other = plan.model_copy(update={"simplicity": found.model_copy(update={field: value})})
-    verdict = verify_report(other, patchwork, few)
-    assert [check.name for check in verdict.checks if not check.passed] == ["simplicity"]
+    assert broken(other, patchwork, few) == {"simplicity"}
 
 
 def test_a_premium_beyond_the_percentage_is_refused(plan: PlanReport, patchwork: Scenario, few: Catalogs) -> None:
     found, _ = facts(plan)
-    strict = with_policy(patchwork, simplicity_percent=found.premium_percent / 2)
-    failed = {check.name for check in verify_report(plan, strict, few).checks if not check.passed}
-    assert "simplicity" in failed
+    half = found.premium_percent / 2
+    told = plan.model_copy(update={"simplicity": found.model_copy(update={"percent": half})})
+    assert "simplicity" in broken(told, with_policy(patchwork, simplicity_percent=half), few)
+
+
+def test_a_dearer_plan_that_is_no_simpler_is_refused(plan: PlanReport, patchwork: Scenario, few: Catalogs) -> None:
+    found, cheapest = facts(plan)
+    counts = {name: getattr(found, name) for name in ("configurations", "providers", "regions", "instances")}
+    alike = found.model_copy(update={"cheapest": cheapest.model_copy(update=counts)})
+    assert broken(plan.model_copy(update={"simplicity": alike}), patchwork, few) == {"simplicity"}
 
 
 def test_cut_short_the_plan_at_hand_is_shown_and_it_is_said(patchwork: Scenario, few: Catalogs) -> None:
