@@ -56,7 +56,9 @@ class BillLine(Strict):
 
 
 def bill_lines(plan: PlannedFleet, offers: Iterable[Offer], catalogs: Catalogs) -> list[BillLine]:
-    """Every line, in the order of the bill; each is price times quantity to within a cent, all together to the cent.
+    """Every line, in the order of the bill; together they are the plan's month, to the cent.
+
+    Each is price times quantity to within two cents, and six digits of the quantity where the plan stood in a file.
 
     Args:
         plan: What is bought.
@@ -73,11 +75,12 @@ def bill_lines(plan: PlannedFleet, offers: Iterable[Offer], catalogs: Catalogs) 
     lines += [_containers(used, catalogs) for used in plan.containers]
     lines += [_changes(plan.migration)] if plan.migration else []
     ends = [Decimal(0), *accumulate(line.monthly_cost_usd for line in lines)]
-    # a plan that was read from its file has every amount rounded to cents
-    if 2 * abs(ends[-1] - plan.monthly_cost_usd) > CENT * (len(lines) + 1):
+    left, amounts = plan.monthly_cost_usd - ends[-1], [line for line in lines if line.line != "storage"]
+    # a plan's file rounds every amount, so half a cent each and of the month; a purchase is one with its storage
+    if 2 * abs(left) > CENT * (len(amounts) + 1):
         raise VerificationFailed(f"The lines of a bill of {plan.monthly_cost_usd} USD add up to {ends[-1]} USD.")
-    # each line ends where the rounded sum so far ends, so that no cent is lost between lines and month
-    rounded = [*map(cents, ends[:-1]), cents(plan.monthly_cost_usd)]
+    # each line bears its part of what is left and ends where the rounded sum so far ends, so that no cent is lost
+    rounded = [cents(end + left * number / max(len(lines), 1)) for number, end in enumerate(ends)]
     return [
         line.model_copy(update={"monthly_cost_usd": end - start})
         for line, (start, end) in zip(lines, pairwise(rounded), strict=True)

@@ -9,6 +9,7 @@ from typing import Final, Literal
 from optimizer.answers.gate.baseline import Baseline, GatePlan, paired
 from optimizer.answers.gate.causes.price_news import by_weight, price_news
 from optimizer.answers.gate.changes import changes
+from optimizer.answers.gate.gate import unusable
 from optimizer.answers.gate.plan import plan_of
 from optimizer.answers.gate.types import CausedBy, DeploymentChange, Removed
 from optimizer.answers.tried import SimulatedPlan, confirmed_plan
@@ -19,7 +20,6 @@ from optimizer.base.memory import Memory
 from optimizer.base.model import Strict
 from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.loading import ScenarioFile
 from optimizer.inputs.scenario.policy import InForce, Migration
 from optimizer.inputs.scenario.scenario import Scenario
@@ -43,13 +43,13 @@ class Replanned(Strict):
     before_usd: Usd | None
     """A month, as yesterday's plan says, what changing to it cost once included."""
     stay_usd: Usd | None
-    """The same replicas at today's prices; None where they cannot stay."""
+    """The same replicas in the busiest hours at today's prices; None where they cannot stay."""
     after_usd: Usd | None
     """A month of what is advised, without what changing to it costs once."""
     saves_usd_per_month: Usd | None
     """Of moving over staying; None where there is no choice."""
     replicas_changed: int
-    """Started and stopped."""
+    """Started and stopped in the busiest hours."""
     one_time_usd: Usd
     """What changing them costs."""
     pays_back_months: Figure | None
@@ -71,6 +71,7 @@ class ReplanReport(Strict):
     """Plans of yesterday whose scenario is there no more: what they run can be stopped."""
     saves_usd_per_month: Usd
     one_time_usd: Usd
+    """Of what is advised; what is undecided is in neither sum."""
     summary: str
 
 
@@ -102,10 +103,11 @@ def replan(
         What to do with each plan, what it would be today, and what moving saves and costs.
 
     Raises:
-        InputError: a scenario names what the catalogs do not know, or a plan does not say what it runs.
+        InputError: a scenario names what the catalogs do not know, two share a name, or a plan does not say what it
+            runs.
         VerificationFailed: a plan did not survive independent arithmetic.
     """
-    findings = [finding for file in files for finding in file.located(check_scenario(file.scenario, catalogs))]
+    findings = [*unusable(files, catalogs), *(finding for file in files for finding in _by_the_second(file))]
     claimed, orphans = paired([file.scenario.name for file in files], baselines)
     findings += [finding for baseline in claimed.values() for finding in _unrecorded(baseline)]
     if findings:
@@ -122,9 +124,17 @@ def replan(
         scenarios=found,
         removed=removed,
         saves_usd_per_month=saves,
-        one_time_usd=sum((each.one_time_usd for each in found), Decimal(0)),
+        one_time_usd=sum((each.one_time_usd for each in found if each.advice != "undecided"), Decimal(0)),
         summary=_summary(found, removed, saves),
     )
+
+
+def _by_the_second(file: ScenarioFile) -> list[Finding]:
+    """Containers that are paid by the second, which no plan of before can be held against here."""
+    if "per_second" not in file.scenario.policy.hosting:
+        return []
+    problem = "what is paid by the second cannot be held against a plan of yesterday"
+    return [Finding(file.document.file, 0, "policy.hosting", problem, "use optimizer gate or optimizer plan")]
 
 
 def _unrecorded(baseline: Baseline) -> list[Finding]:
@@ -141,25 +151,44 @@ def _replanned(
     """One scenario: what runs kept as it is, then what is best against it."""
     inquiry = Inquiry.of(file.scenario, catalogs, clock.share(1 / 2))
     asked = file.scenario.policy.migration or Migration(in_force=())
-    running = asked.in_force if baseline is None else baseline.running
+    running = (asked.in_force if baseline is None else baseline.running) or ()
     if not (running or (baseline and baseline.plan.hosted)):
-        after, known = _best(replace(inquiry.under_policy(migration=None), clock=clock))
-        return _told(_Choice(file, baseline, None, None, after, known=known), catalogs, months)
-    stays, decided = _best(inquiry.unchanged_from(running or ()))
+        after = _best(replace(inquiry.under_policy(migration=None), clock=clock))
+        return _told(_Choice(file, baseline, None, None, after), catalogs, months)
+    stays = _best(inquiry.unchanged_from(running))
     # a plan counts what changing costs in its month, so its part of the months is told to it
     moving = {"usd_per_change": asked.usd_per_change / months, "in_force": running, "from_plan": None}
     moved = replace(inquiry, clock=clock).under_policy(migration=asked.model_copy(update=moving))
-    after, known = _best(moved)
-    kept_usd = stays.monthly_cost_usd if stays else None
-    return _told(_Choice(file, baseline, running or (), kept_usd, after, known=decided and known), catalogs, months)
+    return _told(_Choice(file, baseline, running, stays, _best(moved)), catalogs, months)
 
 
-def _best(inquiry: Inquiry) -> tuple[GatePlan | None, bool]:
+@dataclass(frozen=True)
+class _Best:
+    """What is best under one policy.
+
+    Attributes:
+        plan: None where there is none.
+        changed: Replicas that it starts and stops in its busiest hours, as the plan counts and pays them.
+        holds: Whether no simulated request broke a promise.
+        known: Whether all of it is certain.
+    """
+
+    plan: GatePlan | None
+    changed: int
+    holds: bool
+    known: bool
+
+
+def _best(inquiry: Inquiry) -> _Best:
     """The plan, if there is one, and whether that is certain."""
     found = confirmed_plan(inquiry)
-    if isinstance(found, SimulatedPlan):
-        return plan_of(found), found.answer.solution.outcome == "optimal"
-    return None, found.solution.outcome == "infeasible"
+    if not isinstance(found, SimulatedPlan):
+        return _Best(None, 0, holds=False, known=found.solution.outcome == "infeasible")
+    changes = found.bought.migration
+    changed = changes.started + changes.stopped if changes else 0
+    holds = found.simulation is not None and found.simulation.holds is not False
+    known = found.ended and found.answer.solution.outcome == "optimal"
+    return _Best(plan_of(found), changed, holds=holds, known=known)
 
 
 @dataclass(frozen=True)
@@ -168,30 +197,37 @@ class _Choice:
 
     Attributes:
         running: By the plan of yesterday, else as the scenario says; None where nothing runs.
-        stay_usd: A month of it; None where it cannot stay.
-        after: The best plan against it, its month with a part of what changing costs.
-        known: Whether both are certain.
+        stays: The plan that keeps all of it; None where nothing runs.
+        best: The best plan against it, its month with a part of what changing costs.
     """
 
     file: ScenarioFile
     baseline: Baseline | None
     running: Sequence[InForce] | None
-    stay_usd: Decimal | None
-    after: GatePlan | None
-    known: bool
+    stays: _Best | None
+    best: _Best
+
+    @property
+    def after(self) -> GatePlan | None:
+        """What is advised."""
+        return self.best.plan
+
+    @property
+    def stay_usd(self) -> Decimal | None:
+        """A month of what runs; None where it cannot stay, or breaks under simulated load what another plan keeps."""
+        if self.stays is None or self.stays.plan is None or (self.best.holds and not self.stays.holds):
+            return None
+        return self.stays.plan.monthly_cost_usd
 
     @property
     def changed(self) -> int:
         """Replicas started and stopped."""
-        if self.running is None or self.after is None:
-            return 0
-        now, was = _counted(Baseline("", self.after).running), _counted(self.running)
-        return sum(((now - was) + (was - now)).values())
+        return self.best.changed
 
     @property
     def advice(self) -> Advice:
         """What to do, by what is certain."""
-        if not self.known:
+        if not (self.best.known and (self.stays is None or self.stays.known)):
             return "undecided"
         if self.after is None:
             return "no_plan"
@@ -200,11 +236,6 @@ class _Choice:
         if self.stay_usd is None:
             return "must_move"
         return "move" if self.changed else "stay"
-
-
-def _counted(running: Sequence[InForce]) -> Counter[InForce]:
-    """Replicas by what they are."""
-    return Counter({each.model_copy(update={"replicas": 1}): each.replicas for each in running})
 
 
 def _told(choice: _Choice, catalogs: Catalogs, months: int) -> Replanned:
@@ -251,16 +282,23 @@ def _text(told: Replanned) -> str:
     changed = f"{told.replicas_changed} {'replica' if told.replicas_changed == 1 else 'replicas'} to start or stop"
     once = f"{changed}, {_usd(told.one_time_usd)} once"
     if told.advice == "move":
-        back = f", back in {figure(told.pays_back_months)} months" if told.pays_back_months else ""
+        back = f", back in {_months(told.pays_back_months)}" if told.pays_back_months else ""
         return f"move: {_usd(told.after_usd)} instead of {_usd(told.stay_usd)} a month; {once}{back}"
+    moved = any(change.sign in ("+", "-") for change in told.deployments)
+    free = "; what moves freely stands below" if moved else ""
     words = {
-        "stay": f"stay: nothing saves enough over {_usd(told.stay_usd)} a month",
+        "stay": f"stay: nothing saves enough over {_usd(told.stay_usd)} a month{free}",
         "must_move": f"what runs cannot stay; the best against it is {_usd(told.after_usd)} a month; {once}",
         "new": f"nothing runs yet: {_usd(told.after_usd)} a month",
         "no_plan": "no plan meets the scenario today; `optimizer plan` says why and what would",
-        "undecided": "a limit was reached before it was known",
+        "undecided": "a limit was reached before it was known; what is shown is the best found by then",
     }
     return words[told.advice]
+
+
+def _months(count: float) -> str:
+    shown = figure(count)
+    return f"{shown} {'month' if shown == '1' else 'months'}"
 
 
 def _usd(amount: Decimal | None) -> str:

@@ -39,7 +39,7 @@ CHANGES: Final[Mapping[str, Cell]] = {
 
 def replan_answer(found: ReplanReport) -> WrittenAnswer:
     """All scenarios in a table, then those that somebody has to act upon."""
-    acted = [each for each in found.scenarios if each.advice != "stay"]
+    acted = [each for each in found.scenarios if each.advice != "stay" or _moves_freely(each)]
     gone = tuple(f"{each.scenario}: {money(each.before_usd)} a month can be stopped" for each in found.removed)
     within = f"a move has to pay back within {found.months} {'month' if found.months == 1 else 'months'}"
     sections = (
@@ -48,6 +48,11 @@ def replan_answer(found: ReplanReport) -> WrittenAnswer:
         Section("No scenario any more", gone),
     )
     return WrittenAnswer(with_content(sections), found.summary, "Replanned")
+
+
+def _moves_freely(each: Replanned) -> bool:
+    """Whether something starts or stops that no change is counted for: outside the busiest hours, or at an API."""
+    return any(change.sign in ("+", "-") for change in each.deployments)
 
 
 def _section(each: Replanned) -> Section:

@@ -101,6 +101,21 @@ def test_lines_that_do_not_add_up_to_the_month_are_not_shown(two_clouds: Scenari
         bill_lines(wrong, answer.inquiry.market.offers, catalogs)
 
 
+def test_what_a_file_rounds_is_borne_by_all_lines_and_storage_excuses_nothing(catalogs: Catalogs) -> None:
+    """Eight charges of 0.496 cents, each 0.00 in a file, whose month is four cents."""
+    by_api = read_back(solved(Inquiry.of(load_scenario("api-at-night"), catalogs)))
+    small = {"usd_per_request": Decimal("0.0000496"), "requests_per_month": 100.0, "monthly_cost_usd": Decimal("0.00")}
+    eight = replace(by_api, hosted=(by_api.hosted[0].model_copy(update=small),) * 8, monthly_cost_usd=Decimal("0.04"))
+    paid = [line.monthly_cost_usd for line in bill_lines(eight, (), catalogs)]
+    assert (sum(paid), max(paid)) == (Decimal("0.04"), Decimal("0.01"))
+    answer = solved(Inquiry.of(with_policy(load_scenario("eu-residency"), simplicity_percent=0), catalogs))
+    stored = read_back(answer)
+    half_cents = len(stored.purchases) + sum(bool(ran.egress_usd) for ran in stored.deployments) + 1
+    wrong = replace(stored, monthly_cost_usd=stored.monthly_cost_usd + Decimal("0.005") * half_cents + Decimal("0.001"))
+    with pytest.raises(VerificationFailed, match="add up to"):
+        bill_lines(wrong, answer.inquiry.market.offers, catalogs)
+
+
 @pytest.mark.parametrize("least", [2, 3])
 def test_a_fleet_of_several_providers_is_told_without_each_and_by_pairs(
     least: int, catalogs: Catalogs, tmp_path: Path

@@ -61,6 +61,14 @@ def test_a_price_that_holds_for_short_prompts_is_taken_up_to_there(tmp_path: Pat
         assert row.note == "longer prompts, up to 1,000,000 tokens, have another price"
 
 
+def test_a_tier_without_a_price_is_none_and_a_whole_window_may_be_written_with_a_point(
+    tmp_path: Path, catalogs: Catalogs
+) -> None:
+    untiered = PRICED | {"max_input_tokens": 1_000_000.0, "input_cost_per_token_above_200k_tokens": None}
+    (row,) = imported(tmp_path, catalogs, {NAME: untiered}).apis
+    assert (row.max_input_tokens, row.note) == (1_000_000, "")
+
+
 def test_genai_prices_that_have_begun_hold_and_hosts_have_our_names(tmp_path: Path, catalogs: Catalogs) -> None:
     prices = [
         {"prices": {"input_mtok": 1, "output_mtok": 2}},
@@ -85,7 +93,11 @@ def test_genai_prices_that_have_begun_hold_and_hosts_have_our_names(tmp_path: Pa
         ({"input_cost_per_token": 0}, "price is not above zero", NAME),
         ({"input_cost_per_token": -1e-06}, "price is not above zero", NAME),
         ({"output_cost_per_token": None}, "no price per token", NAME),
-        ({"output_cost_per_token": True}, "no price per token", NAME),
+        ({"output_cost_per_token": True}, "entry cannot be read", NAME),
+        ({"input_cost_per_request": "0.005"}, "entry cannot be read", NAME),
+        ({"max_input_tokens": "40960"}, "entry cannot be read", NAME),
+        ({"deprecation_date": "May 2026"}, "entry cannot be read", NAME),
+        ({"litellm_provider": ""}, "the file does not say who hosts it", NAME),
         ({"input_cost_per_token": 1e6}, "usd_per_million_input_tokens cannot be read", NAME),
         ({"deprecation_date": {}, "input_cost_per_token": 10**400}, "entry cannot be read", NAME),
     ],

@@ -80,6 +80,38 @@ def test_what_cannot_be_bought_any_more_must_move(tmp_path: Path, catalogs: Cata
     assert [price.what for price in found.prices] == ["price_gone"]
 
 
+def test_what_breaks_a_promise_under_simulated_load_must_move(
+    tmp_path: Path, catalogs: Catalogs, before: Baseline
+) -> None:
+    """One L4 is predicted to keep a TTFT of 200 ms, and simulated requests wait longer: nothing is saved by moving."""
+    found = only(replan([scenario(tmp_path, ttft=200)], world(catalogs, l4="0.40", l40s="1.50"), [before]))
+    assert (found.advice, found.stay_usd, found.after_usd) == ("must_move", None, Decimal("876.00"))
+    assert found.saves_usd_per_month is None
+
+
+def test_replicas_of_quiet_hours_start_freely_and_are_neither_counted_nor_paid(
+    tmp_path: Path, catalogs: Catalogs
+) -> None:
+    """Yesterday L40S by day and night; today an L4 is cheaper at night, which no plan counts as a change."""
+    busy = f"demand: {{hourly: {[1] * 8 + [20] * 10 + [1] * 6}, peak_requests_per_second: 20}}"
+    path = Path(str(scenario(tmp_path).document.file))
+    text = path.read_text(encoding="utf-8").replace("requests_per_second: 2", busy)
+    elastic = (
+        "  simplicity_percent: 0\n  elastic: {start_up_minutes: 5}\n  migration: {in_force: [], usd_per_change: 100}\n"
+    )
+    path.write_text(text + elastic, encoding="utf-8")
+    file = load_scenario_file(path)
+    unasked = file.scenario.policy.model_copy(update={"migration": None})
+    bare = replace(file, scenario=file.scenario.model_copy(update={"policy": unasked}))
+    report = replan([file], world(catalogs, l4="0.40", l40s="0.60"), [baseline(bare, world(catalogs, l40s="0.60"))])
+    found = only(report)
+    assert (found.advice, found.replicas_changed, found.one_time_usd) == ("stay", 0, Decimal(0))
+    assert found.after_usd == found.stay_usd
+    assert "+" in {change.sign for change in found.deployments}
+    assert found.text.endswith("; what moves freely stands below")
+    assert [section.title for section in replan_answer(report).sections][:2] == ["All scenarios", "support"]
+
+
 def test_demand_that_what_runs_cannot_serve_must_move(tmp_path: Path, catalogs: Catalogs, before: Baseline) -> None:
     grown = replan([scenario(tmp_path, rate=20)], world(catalogs, l4="0.40", l40s="1.50"), [before])
     assert (only(grown).advice, only(grown).stay_usd) == ("must_move", None)
@@ -92,6 +124,15 @@ def test_new_removed_and_impossible_scenarios_are_told(tmp_path: Path, catalogs:
     assert [each.advice for each in report.scenarios] == ["new", "no_plan"]
     assert [(each.scenario, each.before_usd) for each in report.removed] == [("support", Decimal("292.00"))]
     assert report.summary == "2 scenarios: 1 new, 1 without a plan, 1 removed."
+
+
+def test_what_is_undecided_says_that_better_may_be_found_and_is_in_no_sum(
+    tmp_path: Path, catalogs: Catalogs, before: Baseline
+) -> None:
+    dear, today = costing(tmp_path, 1), world(catalogs, l4="0.80", l40s="0.50")
+    report = replan([dear], today, [before], work_limit=1)
+    assert (only(report).advice, report.one_time_usd, report.saves_usd_per_month) == ("undecided", 0, 0)
+    assert only(report).text.endswith("what is shown is the best found by then")
 
 
 def test_what_a_scenario_says_runs_stands_in_for_a_plan_of_yesterday(
@@ -113,6 +154,23 @@ def test_a_plan_that_does_not_say_what_runs_is_refused(tmp_path: Path, catalogs:
     old = Baseline(before.file, before.plan.model_copy(update={"deployments": bare}))
     with pytest.raises(InputError, match="does not say how its replicas are laid out"):
         replan([scenario(tmp_path)], world(catalogs, l4="0.40"), [old])
+
+
+def test_what_is_paid_by_the_second_is_refused(tmp_path: Path, catalogs: Catalogs, before: Baseline) -> None:
+    """It has a plan that replan does not see: it was told to have none."""
+    file = scenario(tmp_path)
+    policy = file.scenario.policy.model_copy(update={"hosting": ("per_second",)})
+    seconds = replace(file, scenario=file.scenario.model_copy(update={"policy": policy}))
+    with pytest.raises(InputError, match="paid by the second"):
+        replan([seconds], catalogs, [before])
+
+
+def test_two_scenarios_of_one_name_are_refused(tmp_path: Path, catalogs: Catalogs, before: Baseline) -> None:
+    """Both would keep the one plan of yesterday, and its machines would be counted twice."""
+    (tmp_path / "other").mkdir()
+    files = [scenario(tmp_path), scenario(tmp_path / "other")]
+    with pytest.raises(InputError, match="has the same name, support"):
+        replan(files, world(catalogs, l4="0.40"), [before])
 
 
 def test_the_exit_code_is_the_gravest_of_what_there_is(tmp_path: Path, catalogs: Catalogs, before: Baseline) -> None:

@@ -15,6 +15,7 @@ from optimizer import as_json
 from optimizer.answers.bill import BillLine
 from optimizer.answers.export.export import export_plan
 from optimizer.answers.export.record import Export, PlannedBill
+from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.focus import COLUMNS, focus_csv
@@ -125,3 +126,18 @@ def test_the_bill_stands_beside_the_files_of_tools(planned: Planned, optimizer: 
     (row,) = rows((out / "focus.csv").read_text(encoding="utf-8"))
     assert row["BillingPeriodEnd"] == "2027-03-01T00:00:00Z"
     assert "of an average month as 2027-02" in (out / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("targets", "month", "problem"),
+    [
+        (["vllm"], date(2027, 2, 1), "the bill, which was not asked for"),
+        (["focus"], date(9999, 12, 1), "no bill is of the year 9999"),
+        (["focus"], date(1, 1, 1), "no bill is of the year 1"),
+    ],
+)
+def test_a_month_that_is_none_of_the_bill_is_refused(
+    targets: list[str], month: date, problem: str, catalogs: Catalogs, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=problem):
+        export_plan(tmp_path / "plan.json", targets, catalogs, month=month)

@@ -20,6 +20,8 @@ from optimizer.plan.verify.report import verify_report
 BILL: Final = "focus"
 """The target that is no tool: what to pay, in the columns of the FinOps Open Cost and Usage Specification."""
 LONGEST_MONTH_DAYS: Final = 31
+YEARS: Final = range(2000, 3000)
+"""Of a bill; another one is a slip."""
 
 
 def export(
@@ -84,10 +86,11 @@ def export_plan(
         What each deployment runs, the files by path, and what is left out with the reason.
 
     Raises:
-        InputError: an unknown target, a file that is no plan or one that breaks its promises, a checkpoint for no
-            deployment, or nothing that could be written.
+        InputError: an unknown target, a month of no bill or of no common year, a file that is no plan or one that
+            breaks its promises, a checkpoint for no deployment, or nothing that could be written.
     """
     _check_targets(targets)
+    _check_month(month, targets)
     named = _named(weights)
     report, scenario = _sound(path, catalogs)
     _check_named(named, report)
@@ -134,6 +137,15 @@ def _check_targets(targets: Sequence[str]) -> None:
         raise InputError(Finding("--to", 0, "", f"unknown target '{name}'", hints[name]) for name in strangers)
     if not targets:
         raise InputError([Finding("--to", 0, "", "no target", f"known: {', '.join(known)}")])
+
+
+def _check_month(month: date | None, targets: Sequence[str]) -> None:
+    """A month is that of the bill."""
+    if month is not None and BILL not in targets:
+        raise InputError([Finding("--month", 0, "", "is the month of the bill, which was not asked for", "--to focus")])
+    if month is not None and month.year not in YEARS:
+        hint = f"years from {YEARS.start} to {YEARS[-1]}"
+        raise InputError([Finding("--month", 0, "", f"no bill is of the year {month.year}", hint)])
 
 
 def _named(weights: Sequence[str]) -> Named:

@@ -66,7 +66,8 @@ def gate(
             its own inputs cost.
         VerificationFailed: a plan did not survive independent arithmetic.
     """
-    _refuse_unusable(files, catalogs)
+    if findings := unusable(files, catalogs):
+        raise InputError(findings)
     refuse_unknown_names(limits, files, catalogs, baselines or ())
     clock = Clock(time_limit_s, memory=Memory())
     cases, removed = _planned(files, catalogs, baselines, clock, work_limit=work_limit, progress=progress or silent)
@@ -174,8 +175,8 @@ def _running(baseline: Baseline | None, file: ScenarioFile, catalogs: Catalogs) 
     return baseline.running
 
 
-def _refuse_unusable(files: Sequence[ScenarioFile], catalogs: Catalogs) -> None:
-    """Everything that keeps a verdict from being given, at once."""
+def unusable(files: Sequence[ScenarioFile], catalogs: Catalogs) -> list[Finding]:
+    """Everything that keeps scenarios from being held against plans of before: fields, and names that two share."""
     findings = [finding for file in files for finding in file.located(check_scenario(file.scenario, catalogs))]
     names: dict[str, str] = {}
     for file in files:
@@ -183,8 +184,7 @@ def _refuse_unusable(files: Sequence[ScenarioFile], catalogs: Catalogs) -> None:
         if first != file.document.file:
             problem = f"{first} has the same name, {file.scenario.name}"
             findings.append(Finding(file.document.file, line_of(file, "name"), "name", problem, "rename one"))
-    if findings:
-        raise InputError(findings)
+    return findings
 
 
 def _gated(case: Case, part: Shares) -> Gated:

@@ -48,6 +48,7 @@ NOT_TEXT: Final = "is no model that writes text"
 GONE: Final = "no longer served on the day of the prices"
 BY_THE_HOUR: Final = "price depends on the time of day"
 THINKING_APART: Final = "answers and thinking are priced apart"
+NO_HOST: Final = "the file does not say who hosts it"
 
 
 @dataclass(frozen=True)
@@ -113,13 +114,13 @@ def _litellm(content: Mapping[str, Any], day: date) -> Iterator[ListedApi]:
     """An entry a model."""
     for key, entry in content.items():
         if key != LITELLM_EXAMPLE and isinstance(entry, dict):
-            provider = str(entry.get("litellm_provider", ""))
+            provider = str(entry.get("litellm_provider") or "")
             name = PUBLISHED_IN.sub("", key.removeprefix(f"{provider}/"))
             yield _read(ListedApi(provider, name, {}), _litellm_entry, entry, day)
 
 
 def _litellm_entry(listed: ListedApi, entry: Entry, day: date) -> ListedApi:
-    tiers = (match for match in map(LITELLM_TIER.fullmatch, entry) if match)
+    tiers = (match for name, price in entry.items() if price is not None and (match := LITELLM_TIER.fullmatch(name)))
     priced = replace(listed, prices_usd=_prices(entry, LITELLM_PRICES), problem=_litellm_problem(entry, day))
     window = entry.get("max_input_tokens") or entry.get("max_tokens")
     return _up_to(priced, window, [int(match[1]) * TOKENS_PER_K for match in tiers])
@@ -128,8 +129,8 @@ def _litellm_entry(listed: ListedApi, entry: Entry, day: date) -> ListedApi:
 def _litellm_problem(entry: Entry, day: date) -> tuple[str, str] | None:
     if (mode := entry.get("mode")) not in TEXT_MODES:
         return NOT_TEXT, str(mode)
-    if str(entry.get("deprecation_date") or day) < str(day):
-        return GONE, str(entry["deprecation_date"])
+    if (gone := entry.get("deprecation_date")) and date.fromisoformat(gone) < day:
+        return GONE, gone
     thinking = entry.get("output_cost_per_reasoning_token")
     return (THINKING_APART, "") if thinking not in (None, entry.get("output_cost_per_token")) else None
 
@@ -147,7 +148,7 @@ def _genai(content: list[Entry], day: date) -> Iterator[ListedApi]:
     for provider in content:
         for model in provider["models"]:
             name = str(model.get("id")) if isinstance(model, dict) else ""
-            yield _read(ListedApi(str(provider["id"]), name, {}), _genai_entry, model, day)
+            yield _read(ListedApi(str(provider["id"] or ""), name, {}), _genai_entry, model, day)
 
 
 def _genai_entry(listed: ListedApi, model: Entry, day: date) -> ListedApi:
@@ -176,6 +177,8 @@ def _read(
     named: ListedApi, entry_of: Callable[[ListedApi, Entry, date], ListedApi], entry: Entry, day: date
 ) -> ListedApi:
     """An entry as its format is read; one that is written otherwise is a problem of its own, not of the file."""
+    if not named.provider:
+        return replace(named, problem=(NO_HOST, named.name))
     try:
         return entry_of(named, entry, day)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
@@ -183,17 +186,29 @@ def _read(
 
 
 def _prices(entry: Entry, known: Mapping[str, tuple[str, Any]]) -> dict[str, Decimal]:
-    """Prices of an entry in USD under our own columns."""
+    """Prices of an entry in USD under our own columns.
+
+    Raises:
+        ValueError: one is no number; left out, it would be a charge that nobody counts.
+    """
+    stated = {name: entry[name] for name in known if entry.get(name) is not None}
+    if any(isinstance(price, bool) or not isfinite(price) for price in stated.values()):
+        raise ValueError
     return {
-        column: DIGITS.create_decimal(Decimal(repr(entry[name])) * factor).normalize(DIGITS)
-        for name, (column, factor) in known.items()
-        if isinstance(entry.get(name), (int, float)) and not isinstance(entry[name], bool) and isfinite(entry[name])
+        known[name][0]: DIGITS.create_decimal(Decimal(repr(price)) * known[name][1]).normalize(DIGITS)
+        for name, price in stated.items()
     }
 
 
 def _up_to(listed: ListedApi, window: object, ends: list[int]) -> ListedApi:
-    """With the longest prompt at these prices: the window, or the length from which others hold."""
-    stated = window if isinstance(window, int) and window > 0 else None
+    """With the longest prompt at these prices: the window, or the length from which others hold.
+
+    Raises:
+        ValueError: the window is no whole number; left out, the prices would hold for prompts of any length.
+    """
+    if window and (isinstance(window, bool) or not isinstance(window, (int, float)) or window < 0 or window % 1):
+        raise ValueError
+    stated = int(window) if isinstance(window, (int, float)) and window else None
     if not ends or (stated is not None and stated <= min(ends)):
         return replace(listed, max_prompt_tokens=stated)
     note = f"longer prompts, up to {stated:,} tokens, have another price" if stated else ""
