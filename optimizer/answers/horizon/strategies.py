@@ -6,7 +6,7 @@ value of perfect information (Birge and Louveaux, Introduction to Stochastic Pro
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final, Literal, TypeAlias
 
@@ -65,6 +65,11 @@ class Alone:
         usd = np.minimum([each.expected_usd for each in solved], branch_usd)
         return cls(usd, np.minimum([each.bound_usd for each in solved], usd), problem.tree.weight)
 
+    def at_most(self, branch_usd: Sequence[float]) -> "Alone":
+        """The same beside other purchases, (B,) at what they cost."""
+        usd = np.minimum(self.usd, branch_usd)
+        return replace(self, usd=usd, bound_usd=np.minimum(self.bound_usd, usd))
+
     @property
     def expected(self) -> tuple[float, float]:
         """Cost and bound over all branches by weight."""
@@ -88,7 +93,9 @@ def without_looking_ahead(problem: HorizonProblem, clock: Clock, gap: float, beg
     """Purchases of everyone who does not look ahead."""
     found: dict[Name, Purchases] = {}
     begin("on demand alone")
-    found["on demand alone"] = solve_horizon(problem.without_deals(), clock.share(1 / 2), gap)
+    rented = solve_horizon(problem.without_deals(), clock.share(1 / 2), gap)
+    nothing = np.zeros(problem.deals.usd.shape, dtype=np.int64)
+    found["on demand alone"] = replace(rented, sign=nothing) if rented.found else rented
     begin("month by month")
     found["month by month"] = month_by_month(problem, clock)
     return found
@@ -106,11 +113,10 @@ def strategies(
     cost, bound = alone.expected
     known = [_strategy("every branch known", "feasible", cost, bound, answer_usd)] if len(alone.usd) > 1 else []
     for name, bought in ways.items():
-        plan = problem.without_deals() if name == "on demand alone" else problem
         proven = bought.bound_usd if name == "on demand alone" else None
         one = _strategy(name, bought.status, bought.expected_usd, proven, answer_usd)
         if bought.found:
-            read = Read(planned, plan, bought)
+            read = Read(planned, problem, bought)
             first = [f"{each.instances} × {each.offer} ({each.payment})" for each in read.signed() if each.month == 1]
             regrets = alone.regrets(read.branch_usd())
             one = one.model_copy(
