@@ -163,7 +163,7 @@ def _value(value: Value) -> str:
 def _pays(each: TermBreakEven) -> str:
     if each.on_demand is None:
         return "not sold on demand"
-    return "never" if each.months is None else f"{each.months} of {each.term_months}"
+    return "not reached" if each.months is None else f"{each.months} of {each.term_months}"
 
 
 BREAK_EVEN_COLUMNS: Final[Mapping[str, Cell]] = {

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from support.tables import OFFERS, OWNED, SELLERS, SOURCES
 
 from optimizer import HorizonReport, horizon, load_catalogs, load_scenario
 from optimizer.answers.horizon.strategies import quantile_of, value_between
+from optimizer.base.clock import Clock
 from optimizer.base.errors import InputError
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.inputs.catalog.records import Catalogs
@@ -22,6 +24,8 @@ from optimizer.plan.question.batches import at_best_hours
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved_for_least_cost
 from optimizer.plan.verify.horizon import verify_horizon
+from optimizer.program.horizon.problem import HorizonProblem
+from optimizer.program.horizon.solve import Purchases, cost_usd, solve_horizon
 from optimizer.report.horizon import horizon_answer
 from optimizer.report.layout.markdown import answer_markdown
 from optimizer.report.layout.text import answer_text
@@ -244,3 +248,41 @@ def test_what_knowing_is_worth_is_told_only_between_proven_costs() -> None:
     value = value_between((100.0, 99.0), (90.0, 89.5), gap=0.01)
     assert value is not None
     assert (value.lowest_usd, value.usd, value.highest_usd) == (Decimal(9), Decimal(10), Decimal("10.5"))
+
+
+def test_what_another_way_found_for_less_is_the_answer(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that a limit ended may know purchases that cost more than renting, or than signing month by month."""
+
+    def stopped(problem: HorizonProblem, clock: Clock, gap: float) -> Purchases:
+        found = solve_horizon(problem, clock, gap)
+        dear = replace(found, sign=found.sign * 3)
+        cost = cost_usd(problem, dear.sign, dear.run, dear.serve)
+        return replace(dear, status="feasible", expected_usd=cost, bound_usd=0.0)
+
+    monkeypatch.setattr("optimizer.answers.horizon.horizon.solve_horizon", stopped)
+    found, _ = asked()
+    assert found.expected_usd == RESERVED * HOURS_PER_MONTH * 12
+    assert [each.instances for each in found.sign_now] == [1]
+    assert min(each.more_usd for each in found.strategies if each.more_usd is not None) == 0
+
+
+def test_a_term_that_outlasts_the_months_breaks_even_by_its_whole_cost(asked: Asked) -> None:
+    """12 months at 6 USD are 8 at 10 whatever of them is still of use, and no 6 months are enough."""
+    for months, even in ((6, None), (9, 8)):
+        found, _ = asked(months=months, used_after_share=1)
+        assert [(each.months, each.usd_per_hour) for each in found.break_even] == [(even, Decimal(RESERVED))]
+
+
+def test_a_term_is_used_no_longer_than_it_lasts(asked: Asked) -> None:
+    falls = [{"pricing_terms": ["on_demand"], "step_month": 2, "step_percent": -50}]
+    found, _ = asked(months=24, price_changes=falls)
+    assert [each.months for each in found.break_even] == [None]
+    assert "not reached" in answer_text(horizon_answer(found))
+
+
+def test_each_month_for_itself_counts_a_term_by_what_it_costs_a_month(asked: Asked) -> None:
+    """On demand costs 5 USD when more is needed, a year 6: it is rented, whatever is of use after the last month."""
+    falls = [{"pricing_terms": ["on_demand"], "step_month": 2, "step_percent": -50}]
+    found, _ = asked(growth=900, months=2, price_changes=falls, used_after_share=1)
+    (own,) = [each for each in found.strategies if each.name == "month by month"]
+    assert own.owed_after_usd == RESERVED * HOURS_PER_MONTH * 10

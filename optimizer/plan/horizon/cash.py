@@ -1,6 +1,6 @@
 """What an instance costs over its term: when it is paid, what it is sold for, and what that counts today."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final, Literal, TypeAlias
 
@@ -42,9 +42,14 @@ class Cash:
         return self.upfront_usd + paid - self.left_usd * float(rate**self.left_after_months)
 
     @property
+    def whole(self) -> "Cash":
+        """The whole term, whatever of it is still of use beyond the last month; what is sold is sold."""
+        return replace(self, left_usd=0.0) if self.months_after else self
+
+    @property
     def usd_per_month(self) -> float:
-        """Spread evenly over the term, nothing discounted."""
-        return self.monthly_usd + (self.upfront_usd - self.left_usd) / self.months
+        """The whole term spread evenly, nothing discounted."""
+        return self.monthly_usd + (self.upfront_usd - self.whole.left_usd) / self.months
 
 
 def rented(usd_per_hour: float, term_months: int, payment: Payment, left_months: int, horizon: Horizon) -> Cash:

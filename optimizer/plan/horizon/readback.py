@@ -14,6 +14,9 @@ from optimizer.plan.record.horizon import HoursServed, MonthAhead, Serving, Sign
 from optimizer.program.horizon.problem import HorizonProblem
 from optimizer.program.horizon.solve import Purchases, node_usd, started, started_within
 
+SAME = 1e-9
+"""Relative difference within which two sums of money are one."""
+
 
 class Read:
     """The decisions of one program among the offers of a scenario.
@@ -175,17 +178,20 @@ class Read:
 def break_even(planned: PlannedMonths, problem: HorizonProblem) -> list[TermBreakEven]:
     """Every deal of a program if it were signed in the first month, against the same machine on demand.
 
-    Prices are those of the likeliest branch, and of several on-demand offers the cheapest counts.
+    Prices are those of the likeliest branch, and of several on-demand offers the cheapest counts. The whole term is
+    paid for, and no more months are used than it has and the horizon knows prices of.
     """
     market, prices, whole = planned.prices.market, planned.prices, planned.problem
     path, rows = problem.tree.node[int(np.argmax(problem.tree.weight))], {n: r for r, n in enumerate(whole.deals.ids)}
+    yearly = horizon_of(prices.life).discount_percent_per_year / 100
     found = []
-    for row, name in enumerate(problem.deals.ids):
+    for name in problem.deals.ids:
         deal = planned.deals[rows[name]]
         same = np.flatnonzero(whole.hourly.machine == whole.deals.machine[rows[name]])
         # (T,) spent on demand by the end of each month, in the first month's dollars
-        spent = np.cumsum(whole.hourly.usd[same][:, path].min(axis=0, initial=np.inf))
-        paid = np.flatnonzero(spent >= problem.deals.usd[row, 0]) if len(same) else same
+        spent = np.cumsum(whole.hourly.usd[same][:, path].min(axis=0, initial=np.inf))[: deal.term_months]
+        cash = prices.cash(deal, 0)
+        paid = np.flatnonzero(spent >= cash.whole.present_usd(yearly) * (1 - SAME)) if len(same) else same
         against = int(planned.hourly_offer[same[whole.hourly.usd[same, 0].argmin()]]) if len(same) else None
         found.append(
             TermBreakEven(
@@ -194,7 +200,7 @@ def break_even(planned: PlannedMonths, problem: HorizonProblem) -> list[TermBrea
                 payment=deal.payment,
                 months=int(paid[0]) + 1 if len(paid) else None,
                 on_demand=None if against is None else market.offers[against].id,
-                usd_per_hour=_usd(prices.cash(deal, 0).usd_per_month / HOURS_PER_MONTH),
+                usd_per_hour=_usd(cash.usd_per_month / HOURS_PER_MONTH),
                 on_demand_usd_per_hour=None if against is None else _usd(prices.usd_per_hour(against, 0)),
             )
         )
