@@ -55,7 +55,8 @@ def price_factor(life: Lifecycle, tree: Tree, market: Market, observed: Floats) 
     """(O, N) price of each offer in each node over that of the first month.
 
     The first of a branch's own changes that matches an offer counts from the month in which it parts; before it, and
-    where none does, the first of those of all branches. Where none does the price stays.
+    where none does, the first of those of all branches. Where none does the price stays, as does what it costs to run
+    hardware that is sunk.
 
     Args:
         life: Of the scenario.
@@ -71,6 +72,9 @@ def price_factor(life: Lifecycle, tree: Tree, market: Market, observed: Floats) 
         branch, month = branches[tree.first_branch[node]], int(tree.month[node]) + 1
         rules = (own[branch.name] if month >= branch.from_month else []) + of_all
         factor[:, node] = factor[:, tree.parent[node]] * _month_on_month(rules, month, observed)
+    # what a machine costs to run that is paid for already has no price
+    owned = market.catalogs.terms.owned
+    factor[[offer.id in owned and owned[offer.id].sunk for offer in market.offers]] = 1.0
     return factor
 
 

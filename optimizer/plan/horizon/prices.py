@@ -105,8 +105,9 @@ def deals_of(market: Market, offers: list[int], life: Lifecycle) -> tuple[tuple[
         months = _terms(offer, market)
         unknown += not months
         ways: tuple[Payment, ...] = ("monthly", "upfront") if prepaid else ("monthly",)
-        if offer.pricing_term == OWNED and not market.catalogs.terms.owned[offer.id].sunk:
-            ways = ("bought",)
+        if offer.pricing_term == OWNED:
+            # nobody sells what it costs to run a machine of one's own for less ahead of time
+            ways = ("monthly",) if market.catalogs.terms.owned[offer.id].sunk else ("bought",)
         found += [Deal(position, term, payment) for term in months for payment in ways]
     return tuple(found), unknown
 

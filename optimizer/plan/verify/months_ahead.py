@@ -35,7 +35,9 @@ class Course:
 
     def price_factor(self, offer: Offer, month: int) -> float:
         """Price of an offer in a month over today's."""
-        factor = 1.0
+        factor, own = 1.0, self.catalogs.terms.owned.get(offer.id)
+        if own is not None and own.sunk:
+            return factor
         for now in range(2, month + 1):
             parted = now >= self.branch.from_month
             rules = (*(self.branch.price_changes if parted else ()), *self.horizon.price_changes)
