@@ -14,7 +14,7 @@ MOST_SIGNED: Final = 8
 MOST_BREAK_EVENS: Final = 5
 
 NAMES: Final[Mapping[str, str]] = {
-    "on demand alone": "nothing signed, all on demand",
+    "on demand alone": "nothing signed, all by the hour",
     "month by month": "each month planned for itself",
     "the mean branch": "signed for the mean of all branches",
     "every branch known": "each branch known from the start",
@@ -55,7 +55,7 @@ def horizon_answer(report: HorizonReport) -> WrittenAnswer:
         return WrittenAnswer((_scope(report),), _without_purchases(report), title)
     several = report.branches if len(report.branches) > 1 else []
     sections = (
-        _signed("Sign now", report.sign_now, "nothing: rent by the hour until a row below"),
+        _signed("Sign now", report.sign_now, "nothing: rent by the hour"),
         _signed("Wait for", report.sign_later, "nothing is signed later"),
         Section("Other ways to decide", tuple(_values(report)), table_of(report.strategies, STRATEGY_COLUMNS)),
         Section("By branch", (), table_of(several, BRANCH_COLUMNS)),
@@ -115,10 +115,10 @@ def _against(report: HorizonReport) -> str:
     if other is None:
         return ""
     if other.more_usd is None:
-        return " On demand alone there is no plan." if other.outcome == "infeasible" else ""
+        return " By the hour alone there is no plan." if other.outcome == "infeasible" else ""
     if other.more_usd <= 0:
-        return " On demand alone costs no more."
-    return f" All on demand would cost {money(other.more_usd)} more."
+        return " By the hour alone it costs no more."
+    return f" All by the hour would cost {money(other.more_usd)} more."
 
 
 def _without_purchases(report: HorizonReport) -> str:

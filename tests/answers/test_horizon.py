@@ -57,10 +57,12 @@ def asked(acme: Catalogs) -> Asked:
     """The answer for a life, on the offers of this page alone."""
     base = load_scenario("chat-70b")
 
-    def answer(policy: dict[str, Any] | None = None, growth: float = 0, **life: Any) -> tuple[HorizonReport, Scenario]:
+    def answer(
+        policy: dict[str, Any] | None = None, growth: float = 0, lifecycle: dict[str, Any] | None = None, **life: Any
+    ) -> tuple[HorizonReport, Scenario]:
         own = {"providers": {"allow": ["acme", "owned"]}, "hosting": ["rented"], "gpus": {"allow": ["h100-sxm"]}}
         admits = base.policy.model_dump() | own | (policy or {})
-        whole = {"months": 12, "growth_percent_per_month": growth, "horizon": life}
+        whole = {"months": 12, "growth_percent_per_month": growth, "horizon": life} | (lifecycle or {})
         scenario = Scenario.model_validate(base.model_dump() | {"policy": admits, "lifecycle": whole})
         return horizon(scenario, acme, wanted_gap=0.0), scenario
 
@@ -137,6 +139,20 @@ def test_a_machine_is_bought_run_and_sold(asked: Asked) -> None:
     assert float(bought.monthly_usd) == pytest.approx(running)
     assert float(bought.returned_usd) == pytest.approx(100_000 * (1 - 0.9 * 12 / 36))
     assert float(found.expected_usd or 0) == pytest.approx(100_000 * 0.9 * 12 / 36 + 12 * running)
+
+
+def test_running_what_is_paid_for_costs_the_same_in_every_month(tmp_path: Path) -> None:
+    """4 kW × 1.5 × 0.1 USD and 162 a month: prices of machines, and paying rent ahead, change none of it."""
+    (tmp_path / "owned.csv").write_text(OWNED.replace("\n", ",sunk\n") + OWN.replace("\n", ",yes\n"))
+    (tmp_path / "sources.csv").write_text(SOURCES + "mine,the quote,private,2026-10-01\n")
+    base = load_scenario("chat-70b")
+    policy = base.policy.model_dump() | {"hosting": ["owned"]}
+    unknown = {"price_changes": [{"percent_per_year": -50}], "prepayment_discount_percent": 10}
+    life = {"months": 3, "horizon": unknown}
+    scenario = Scenario.model_validate(base.model_dump() | {"policy": policy, "lifecycle": life})
+    found = horizon(scenario, load_catalogs(tmp_path), wanted_gap=0.0)
+    running = 4 * 1.5 * HOURS_PER_MONTH * 0.1 + 162
+    assert [float(each.bill_usd) for each in found.by_month] == pytest.approx([running] * 3)
 
 
 def test_what_purchases_do_not_keep_is_refused_by_name(asked: Asked) -> None:
@@ -286,3 +302,11 @@ def test_each_month_for_itself_counts_a_term_by_what_it_costs_a_month(asked: Ask
     found, _ = asked(growth=900, months=2, price_changes=falls, used_after_share=1)
     (own,) = [each for each in found.strategies if each.name == "month by month"]
     assert own.owed_after_usd == RESERVED * HOURS_PER_MONTH * 10
+
+
+def test_what_of_a_lifecycle_is_no_part_of_it_is_said(asked: Asked) -> None:
+    run = {"name": "tune", "gpus": 8, "hours": 12, "usd_per_gpu_hour": 2.5}
+    found, _ = asked(months=1, lifecycle={"training": [run], "replan_every_months": 3})
+    left_out = "; ".join(found.scope.not_considered)
+    assert "training" in left_out
+    assert "replan_every_months" in left_out

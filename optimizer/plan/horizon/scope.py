@@ -25,6 +25,11 @@ def scope_of(planned: PlannedMonths, problem: HorizonProblem) -> HorizonScope:
     ]
     left_out = list(NOT_CONSIDERED)
     left_out += [f"`{item.field}`" for item in defaults_left_out(planned.inquiry.scenario)]
+    life = planned.prices.life
+    if life.training:
+        left_out.append("training, which `optimizer lifecycle` adds up")
+    if life.replan_every_months > 1:
+        left_out.append("`lifecycle.replan_every_months`: what is paid by the hour may change every month")
     if planned.no_term:
         left_out.append(f"{planned.no_term} commitments of which nobody says how long they last")
     return HorizonScope(

@@ -125,7 +125,7 @@ class TermBreakEven(Strict):
     term_months: int
     payment: Literal["monthly", "upfront", "bought"]
     months: int | None
-    """If signed in the first month; None where neither its months nor those of the horizon are enough, or nobody sells the
+    """If signed in the first month; None where neither its months nor those planned are enough, or nobody sells the
     machine on demand."""
     on_demand: str | None
     """The offer it is held against."""
