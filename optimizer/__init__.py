@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from optimizer.answers.accuracy.calibrate import fit as calibrate
     from optimizer.answers.accuracy.decisions import Decisions, validate_decisions
     from optimizer.answers.accuracy.imported import ImportedMeasurements, import_measurements
+    from optimizer.answers.accuracy.own import OwnUpdate, own_update
     from optimizer.answers.accuracy.prediction import Prediction, Setting, predict_setting
     from optimizer.answers.accuracy.validate import Validation, validate
     from optimizer.answers.benchmark import BenchmarkPlan, benchmark
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from optimizer.answers.catalog.importing import import_prices
     from optimizer.answers.catalog.models import AddedModel, add_model
     from optimizer.answers.catalog.overlay import write_overlay
+    from optimizer.answers.catalog.own_overlay import write_own
     from optimizer.answers.catalog.snapshot import Snapshot, snapshot, snapshot_named
     from optimizer.answers.catalog.soundness import check_catalogs
     from optimizer.answers.catalog.update import CatalogUpdate, update_catalogs
@@ -105,6 +107,7 @@ __all__ = [
     "InputError",
     "LifecycleReport",
     "OptimizerError",
+    "OwnUpdate",
     "Page",
     "Pin",
     "PlanReport",
@@ -155,6 +158,7 @@ __all__ = [
     "load_scenario_file",
     "load_sweep",
     "optimize",
+    "own_update",
     "page",
     "page_html",
     "pinned",
@@ -175,6 +179,7 @@ __all__ = [
     "watch",
     "why_not",
     "write_overlay",
+    "write_own",
 ]
 
 

@@ -105,6 +105,9 @@ def own_update(
         data: What was measured, for the notes of the rows.
         as_of: Date of the rows; by default the catalogs' own.
 
+    Returns:
+        The rows, for `write_own`, and what they change.
+
     Raises:
         InputError: a row that cannot be predicted, rows that contradict each other, or none that says anything.
     """
