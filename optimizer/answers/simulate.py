@@ -49,11 +49,15 @@ def simulate(
         What each class of requests meets, with intervals, and a verdict for each promise.
 
     Raises:
-        InputError: there is no plan to simulate.
+        InputError: there is no plan to simulate, or no replicas in it.
     """
     if report.monthly_cost_usd is None:
         problem = f"there is no plan to simulate: the outcome is {report.outcome}"
         raise InputError([Finding("plan", 0, "monthly_cost_usd", problem, "simulate one that has deployments")])
+    if not report.deployments:
+        sold = ", ".join(f"{item.workload}: {item.api} at {item.provider}" for item in report.hosted)
+        problem = f"nothing of the plan can be simulated: {sold}"
+        raise InputError([Finding("plan", 0, "deployments", problem, "simulate one that has deployments")])
     level = scenario.policy.confidence if confidence is None else confidence
     claim = Claim(scenario, catalogs, report.fleet)
     return simulated(claim, arrivals, confidence=level, requests=requests, seeds=seeds)

@@ -199,12 +199,14 @@ def _failing(inquiry: Inquiry, choice: Choice, chosen: PlannedFleet | None, prop
     named = [item.requirement or item.criterion.replace("_", " ") for item in failed]
     named = named or [item.field for way in ways for item, _ in way.changes]
     reason = f"it fails {', '.join(dict.fromkeys(named))}" if named else "no limit loosened alone gives it one"
+    # what is paid by its use is no part of a choice, whoever sells it
+    machines = " on machines" if {"serverless", "per_second"} & set(inquiry.scenario.policy.hosting) else ""
     return _told(
         inquiry,
         choice,
         chosen,
         None,
-        summary=f"{choice.words()}: no plan meets {inquiry.scenario.name}, {reason}",
+        summary=f"{choice.words()}: no plan{machines} meets {inquiry.scenario.name}, {reason}",
         verdict="fails",
         failed=failed,
         admitted=admitted[0] if admitted else None,

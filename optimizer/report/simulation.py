@@ -10,8 +10,9 @@ VERDICTS = {True: "keeps its promises", False: "breaks a promise", None: "is not
 
 def simulation_answer(report: PlanReport, found: Simulation) -> WrittenAnswer:
     """The verdict first, then what was measured."""
+    part = " as far as it was simulated" if found.holds and found.not_simulated else ""
     summary = (
-        f"The plan for {report.scenario} {VERDICTS[found.holds]}: {found.requests:,} requests simulated, "
+        f"The plan for {report.scenario} {VERDICTS[found.holds]}{part}: {found.requests:,} requests simulated, "
         f"arrivals {found.arrivals}."
     )
     limits = tuple(_limit(item, limit) for item in found.classes for limit in item.limits)

@@ -240,3 +240,11 @@ def test_either_a_fit_or_an_update(optimizer: Command, tmp_path: Path) -> None:
     assert "give either a file of measurements or --own" in optimizer("calibrate", *output).err
     both = optimizer("calibrate", "a.csv", "--own", "b.csv", *output)
     assert (both.code, "give either" in both.err) == (2, True)
+
+
+@pytest.mark.parametrize("figure", ["-17", "inf", "seventeen"])
+def test_a_figure_that_is_none_is_refused_at_its_line(calibrate: Calibrate, figure: str) -> None:
+    """Another column that tells of the same must not take its place in silence."""
+    refused = calibrate({}, {"load_value": "16", "tpot_ms_mean": figure, "itl_ms_mean": "17"})
+    assert refused.code == 2
+    assert f"mine.csv:3: tpot_ms_mean: '{figure}' is no latency or throughput" in refused.err

@@ -11,7 +11,7 @@ from optimizer.base.arrays import Flags, Floats, Ints, Names
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.figures import exactly, figure
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.measurements import METRICS, deployments_of, observed
+from optimizer.inputs.measurements import METRICS, PUBLISHED, deployments_of, observed
 from optimizer.performance.fit.cross_validation import load_classes
 from optimizer.performance.fit.fitting import FitProblem, log_predicted, problem
 from optimizer.performance.measured.deployments import deliver, deployments
@@ -72,8 +72,10 @@ def own_points(frame: pd.DataFrame, catalogs: Catalogs, file: str) -> OwnPoints:
         file: How findings name it.
 
     Raises:
-        InputError: rows that cannot be predicted, runs of one point that contradict each other, nothing to use.
+        InputError: figures that are none, rows that cannot be predicted, runs of one point that contradict each other,
+            nothing to use.
     """
+    _refuse_unreadable(frame, file)
     frame = frame.assign(exclude_throughput=_excluded(frame))
     line = np.arange(len(frame)) + HEADING_LINES
     left_out = _left_out(frame, catalogs, file)
@@ -106,6 +108,24 @@ def own_points(frame: pd.DataFrame, catalogs: Catalogs, file: str) -> OwnPoints:
         left_out=told,
         remarks=tuple(_remarks(fitted.table, fitted.rows, catalogs)),
     )
+
+
+def _refuse_unreadable(frame: pd.DataFrame, file: str) -> None:
+    """Latencies and throughputs that are no such thing; blank, `nan` and 0 stand for what was not measured.
+
+    Raises:
+        InputError: words, negative and infinite numbers.
+    """
+    findings = []
+    for column in (name for names in PUBLISHED.values() for name in names if name in frame.columns):
+        text, value = frame[column].str.strip(), _numbers(frame, column)
+        blank = text.str.casefold().isin(("", "nan")).to_numpy()
+        wrong = ~blank & ~(np.isfinite(value) & (value >= 0))
+        for at in np.flatnonzero(wrong).tolist():
+            problem = f"'{text.iloc[at]}' is no latency or throughput"
+            findings.append(Finding(file, at + HEADING_LINES, column, problem, "mend it, or leave it blank"))
+    if findings:
+        raise InputError(findings)
 
 
 def _excluded(frame: pd.DataFrame) -> Names:

@@ -38,9 +38,12 @@ def next_best(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
     """The cheapest plans without the chosen GPUs, providers, precisions, and without what nobody measured.
 
     They are asked for without the budget, as the rule of thumb is: what is too dear is of interest, too.
-    The inquiry may be narrowed here, for the rule of thumb and for the central prediction: none of them admits an offer
-    or lifts a criterion that service levels do not decide.
+    A plan without machines has none of these to leave out, so nothing is compared then. The inquiry may be narrowed
+    here, for the rule of thumb and for the central prediction: none of them admits an offer or lifts a criterion that
+    service levels do not decide.
     """
+    if not chosen.deployments:
+        return
     gpus = sorted({d.gpu for d in chosen.deployments})
     yield compared("gpu", f"without {', '.join(gpus)}", chosen, lambda: inquiry, _without(inquiry, "gpu", gpus))
     providers = sorted({d.provider for d in chosen.deployments})

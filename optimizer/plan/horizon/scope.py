@@ -9,7 +9,7 @@ from optimizer.program.horizon.problem import HorizonProblem
 
 NOT_CONSIDERED = (
     "replicas of several configurations or for several kinds of requests on one instance in the same hours",
-    "hosted APIs",
+    "hosted APIs and containers paid by the second",
     "machines that are not on sale today",
     "resale and purchase at other times than whole years, the end of a machine's life and the last month",
 )

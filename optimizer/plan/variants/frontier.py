@@ -14,6 +14,7 @@ from optimizer.plan.explain.pricing import SAME_COST
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.outline import outlined
+from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.fields import Outcome
 from optimizer.plan.record.fleet import Outline
 
@@ -165,7 +166,9 @@ def _bracket(inquiry: Inquiry, first: Sweep, second: Sweep | None, left: Point, 
 
 
 def alike(one: Point, other: Point) -> bool:
-    """Whether two optima cost the same, or both are none."""
-    if one.cost_usd is None or other.cost_usd is None:
-        return one.cost_usd is other.cost_usd
-    return abs(one.cost_usd - other.cost_usd) < SAME_COST
+    """Whether two optima cost the same, or both are none; a plan paid by its use stays itself at another cost."""
+    if one.plan is None or other.plan is None:
+        return one.plan is other.plan
+    if one.plan.hosted and other.plan.hosted and summarized(one.plan) == summarized(other.plan):
+        return True
+    return abs(one.plan.monthly_cost_usd - other.plan.monthly_cost_usd) < SAME_COST

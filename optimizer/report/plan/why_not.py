@@ -48,5 +48,6 @@ def _factors(answer: WhyNot) -> Table:
 def _admitted(answer: WhyNot) -> tuple[str, ...]:
     if answer.admitted_monthly_cost_usd is None:
         return ()
-    fields = ", ".join(dict.fromkeys(item.requirement for item in answer.shortfalls))
+    named = (item.requirement or item.criterion.replace("_", " ") for item in answer.shortfalls)
+    fields = ", ".join(dict.fromkeys(named))
     return (f"if {fields} let it in: {money(answer.admitted_monthly_cost_usd)} a month, {answer.admitted_summary}",)
