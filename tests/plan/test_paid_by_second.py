@@ -245,3 +245,13 @@ def test_what_nobody_promises_of_containers_keeps_them_out(few: Catalogs, change
     assert refusals(scenario) == tuple(f"policy.{name}" for name in changes)
     assert solved(Inquiry.of(scenario, few)).solution.outcome == "infeasible"
     assert set(NOT_PROMISED) == set(UNPLANNED)
+
+
+def test_what_is_billed_apart_is_planned_with_where_the_scenario_says_how_much(catalogs: Catalogs) -> None:
+    row = next(row for row in catalogs.per_second if row.usd_per_vcpu_second and row.usd_per_gib_second)
+    own = row.usd_per_container_second(2.0, 16.0)
+    assert own == row.usd_per_second + row.gpu_count * (2 * row.usd_per_vcpu_second + 16 * row.usd_per_gib_second)
+    assert row.usd_per_container_second(None, 16.0) is None
+    assert row.usd_per_container_second(2.0, None) is None
+    whole = next(row for row in catalogs.per_second if row.usd_per_vcpu_second is None)
+    assert whole.usd_per_container_second(None, None) == whole.usd_per_second

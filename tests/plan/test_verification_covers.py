@@ -47,6 +47,7 @@ STEADY = {"workloads[].requests_per_second": None, "workloads[].demand": {"weekl
 BY_API = {"workloads[].min_quality": 0.9, "workloads[].unknown_quality": "accept"}
 BY_SECOND = {
     "policy.hosting": ["per_second"], "policy.sellers": ["unknown"], "policy.providers": {"allow": ["modal"]},
+    "policy.per_second": {"vcpus_per_gpu": 4.0, "ram_gib_per_gpu": 32.0},
 }  # fmt: skip
 """Containers whose processors and memory are billed apart."""
 
@@ -112,7 +113,7 @@ BREAKS: dict[tuple[str, str], Break] = {
     ("utilization", "policy.mix_classes"): Break("shared-replicas", False),
     ("containers", "policy.per_second.idle_timeout_s"): Break("chat-8b", 1.0, BY_SECOND),
     ("containers", "policy.per_second.start_up_s"): Break("chat-8b", 1.0, BY_SECOND),
-    ("containers", "policy.per_second.vcpus_per_gpu"): Break("chat-8b", 1.0, BY_SECOND),
+    ("containers", "policy.per_second.vcpus_per_gpu"): Break("chat-8b", None, BY_SECOND),
     ("containers", "policy.per_second.ram_gib_per_gpu"): Break("chat-8b", 1.0, BY_SECOND),
     ("service_levels", "workloads[].arrivals.cv2"): Break("chat-8b", 100.0, {"workloads[].arrivals": {"cv2": 1.0}}),
     ("service_levels", "workloads[].cached_input_share"): Break("chat-8b", 0, {"workloads[].cached_input_share": 0.5}),

@@ -40,12 +40,19 @@ class PerSecondPrice(Strict):
     confidence: Confidence
     note: str = ""
 
-    def usd_per_container_second(self, vcpus_per_gpu: float, ram_gib_per_gpu: float) -> Decimal:
-        """What a second of a container costs, its processors and memory included where they are billed apart."""
-        vcpus = Decimal(repr(vcpus_per_gpu)) * (self.usd_per_vcpu_second or 0)
-        return self.usd_per_second + self.gpu_count * (
-            vcpus + Decimal(repr(ram_gib_per_gpu)) * (self.usd_per_gib_second or 0)
-        )
+    def usd_per_container_second(self, vcpus_per_gpu: float | None, ram_gib_per_gpu: float | None) -> Decimal | None:
+        """What a second of a container costs, its processors and memory included where they are billed apart.
+
+        None where nobody says how much is reserved of what is billed apart.
+        """
+        total = self.usd_per_second
+        for amount, usd in ((vcpus_per_gpu, self.usd_per_vcpu_second), (ram_gib_per_gpu, self.usd_per_gib_second)):
+            if usd is None:
+                continue
+            if amount is None:
+                return None
+            total += self.gpu_count * Decimal(repr(amount)) * usd
+        return total
 
 
 class StartUp(Strict):

@@ -34,8 +34,6 @@ DEFAULT_FLAG_PRICE_AGE_DAYS = {"hyperscaler": 180, "owned": 180, "*": 90}
 DEFAULT_SIMPLICITY_PERCENT = 5.0
 DEFAULT_START_UP_MINUTES = 10.0
 DEFAULT_MAX_PERIODS = 24
-DEFAULT_VCPUS_PER_GPU = 4.0
-DEFAULT_RAM_GIB_PER_GPU = 32.0
 
 Loss = Literal["instance", "region", "provider", "spot_offer"]
 Availability = Literal["none", "instance", "region", "provider"]
@@ -203,9 +201,9 @@ class PerSecond(Strict):
     """After its last request a container stays up so long; None for what the seller sets where nobody says."""
     start_up_s: Seconds | None = None
     """From nothing to the first answer; None for what the catalogs say of a server with weights of that size."""
-    vcpus_per_gpu: Annotated[float, Number, Field(gt=0, le=256)] = DEFAULT_VCPUS_PER_GPU
-    """Reserved, and paid for where they are billed apart; so the memory."""
-    ram_gib_per_gpu: Annotated[float, Number, Field(gt=0, le=4096)] = DEFAULT_RAM_GIB_PER_GPU
+    vcpus_per_gpu: Annotated[float, Number, Field(gt=0, le=256)] | None = None
+    """Reserved: a seller who bills them apart is planned with where the scenario says how many; so the memory."""
+    ram_gib_per_gpu: Annotated[float, Number, Field(gt=0, le=4096)] | None = None
 
 
 class Egress(Strict):

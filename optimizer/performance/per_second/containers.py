@@ -121,7 +121,8 @@ def cheapest(
         week_per_s: (168,) requests/s of the workload.
     """
     prices = {offer_of(row).id: row for row in catalogs.per_second}
-    found = _candidates(choice, containers, prices, catalogs, policy)
+    costs = _costs(prices, policy)
+    found = _candidates(choice, containers, prices, catalogs, policy, costs=costs)
     if not len(found.configuration):
         return None
     levels, level_of_hour = np.unique(week_per_s, return_inverse=True)
@@ -132,11 +133,11 @@ def cheapest(
     best = int(np.argmin(cost))
     if not np.isfinite(cost[best]):
         return None
-    price, size = prices[containers.offers[found.offer[best]].id], policy.per_second
+    offer_id = containers.offers[found.offer[best]].id
     return ServedBySecond(
         choice=choice,
         configuration=int(found.configuration[best]),
-        price=price,
+        price=prices[offer_id],
         idle_timeout_s=float(found.timeout_s[best]),
         start_s=float(found.start_s[best]),
         level_of_hour=level_of_hour,
@@ -146,8 +147,15 @@ def cheapest(
         down=down[best],
         waiting=waiting[best],
         seconds_per_month=float(seconds[best]),
-        usd_per_second=price.usd_per_container_second(size.vcpus_per_gpu, size.ram_gib_per_gpu),
+        usd_per_second=costs[offer_id],
     )
+
+
+def _costs(prices: Mapping[str, PerSecondPrice], policy: Policy) -> dict[str, Decimal]:
+    """USD a second of each container, by its id; those of which nobody says how much they reserve are not in it."""
+    size = policy.per_second
+    usd = {name: row.usd_per_container_second(size.vcpus_per_gpu, size.ram_gib_per_gpu) for name, row in prices.items()}
+    return {name: each for name, each in usd.items() if each is not None}
 
 
 def _candidates(
@@ -156,18 +164,22 @@ def _candidates(
     prices: Mapping[str, PerSecondPrice],
     catalogs: Catalogs,
     policy: Policy,
+    *,
+    costs: Mapping[str, Decimal],
 ) -> _Candidates:
     """Configurations that pass every criterion, on each admitted container that holds just one replica of them."""
     whole = choice.pools[0]
     rows = [prices[offer.id] for offer in containers.offers]
     timeouts = [idle_timeout_seconds(policy, row) for row in rows]
-    told = np.array([timeout is not None for timeout in timeouts], dtype=np.bool_)
+    told = np.array(
+        [timeout is not None and offer.id in costs for timeout, offer in zip(timeouts, containers.offers, strict=True)],
+        dtype=np.bool_,
+    )
     # (P, O) a replica takes the whole container
     fits = choice.fits[choice.kind] & (choice.gpus_per_replica[:, None] == containers.gpu_count)
     usable = fits & containers.admitted & told & (whole.passed & (whole.rate_per_s > 0))[:, None]
     configuration, offer = np.nonzero(usable)
-    size = policy.per_second
-    usd = np.array([float(row.usd_per_container_second(size.vcpus_per_gpu, size.ram_gib_per_gpu)) for row in rows])
+    usd = np.array([float(costs.get(offer.id, np.inf)) for offer in containers.offers])
     weights_gb = choice.memory.weights * choice.gpus_per_replica / BYTES_PER_GB
     start_s = [
         start_seconds(catalogs, policy, choice.configurations[p].engine, weights_gb[p]) for p in configuration.tolist()

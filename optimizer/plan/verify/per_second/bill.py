@@ -30,8 +30,8 @@ def usd_a_request(claim: Claim, c: Containers) -> Fraction:
 def usd_a_second(claim: Claim, c: Containers, price: PerSecondPrice) -> Fraction:
     """GPUs, and processors and memory where they are billed apart."""
     size = claim.policy.per_second
-    vcpus = Fraction(repr(size.vcpus_per_gpu)) * Fraction(price.usd_per_vcpu_second or 0)
-    memory = Fraction(repr(size.ram_gib_per_gpu)) * Fraction(price.usd_per_gib_second or 0)
+    vcpus = Fraction(repr(size.vcpus_per_gpu or 0.0)) * Fraction(price.usd_per_vcpu_second or 0)
+    memory = Fraction(repr(size.ram_gib_per_gpu or 0.0)) * Fraction(price.usd_per_gib_second or 0)
     return Fraction(price.usd_per_second) + c.gpus_per_replica * (vcpus + memory)
 
 

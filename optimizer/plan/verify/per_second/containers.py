@@ -139,6 +139,10 @@ def _on_terms(claim: Claim, c: Containers, price: PerSecondPrice) -> Findings:
     yield idle_s is not None and claim.same(idle_s, c.idle_timeout_s), f"{c.name} stops after {c.idle_timeout_s:g} s"
     start_s = start_seconds(claim, c)
     yield claim.same(start_s, c.start_up_s), f"{c.workload} on {c.gpu} starts in {start_s:g} s"
+    size = policy.per_second
+    vcpus_told = price.usd_per_vcpu_second is None or size.vcpus_per_gpu is not None
+    memory_told = price.usd_per_gib_second is None or size.ram_gib_per_gpu is not None
+    yield vcpus_told and memory_told, f"the scenario says how much {c.name} reserves of what is billed apart"
     usd = usd_a_second(claim, c, price)
     yield usd == Fraction(c.usd_per_second), f"{c.name} costs {float(usd):.9f} USD a second"
     source = claim.catalogs.sources[price.source].cited
