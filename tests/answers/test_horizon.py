@@ -187,6 +187,16 @@ TAMPERED: dict[str, Callable[[dict[str, Any]], None]] = {
 }
 
 
+def test_verification_sees_that_the_last_month_is_left_out(
+    year: tuple[HorizonReport, Scenario], acme: Catalogs
+) -> None:
+    found, scenario = year
+    less = found.model_copy(update={"months": found.months - 1, "by_month": found.by_month[:-1]})
+    (check, *_) = verify_horizon(less, scenario, acme).checks
+    assert (check.name, check.passed) == ("months", False)
+    assert check.text == f"{found.months - 1} of {found.months} months are planned"
+
+
 @pytest.mark.parametrize("check", TAMPERED)
 def test_verification_sees_what_was_changed(check: str, year: tuple[HorizonReport, Scenario], acme: Catalogs) -> None:
     found, scenario = year

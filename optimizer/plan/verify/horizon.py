@@ -64,6 +64,7 @@ class _Audit:
     def __init__(self, report: HorizonReport, scenario: Scenario, life: Lifecycle, catalogs: Catalogs) -> None:
         self.report, self.scenario, self.life, self.catalogs = report, scenario, life, catalogs
         self.horizon = life.horizon or Horizon()
+        self.last_month = self.horizon.months or life.months
         self.offers = {offer.id: offer for offer in catalogs.offers}
         self.signed = [*report.sign_now, *report.sign_later]
         certain = GrowthBranch(
@@ -76,8 +77,10 @@ class _Audit:
 
     def months(self) -> Iterator[Finding]:
         """Every month of every branch is there once, and branches are apart from the month in which they part."""
+        told, asked = self.report.months, self.last_month
+        yield told == asked, f"{told} of {asked} months are planned"
         for name, course in self.courses.items():
-            for month in range(1, self.report.months + 1):
+            for month in range(1, asked + 1):
                 mine = [each for each in self.report.by_month if each.month == month and name in each.branches]
                 yield len(mine) == 1, f"{name} has {len(mine)} plans for month {month}"
                 together = {
@@ -211,7 +214,7 @@ class _Audit:
             ):
                 text = f"{contract.instances} × {offer.id} signed in month {contract.month}: {own:.2f} USD {what}"
                 yield _same(own, float(shown)), text
-            back = min(months, self.report.months - contract.month + 1)
+            back = min(months, self.last_month - contract.month + 1)
             dated = [(0, upfront), *((m, monthly) for m in range(months)), (back, -returned)]
             present = sum(usd * self._discount(contract.month - 1 + after) for after, usd in dated)
             text = f"{offer.id} signed in month {contract.month} counts {present:.2f} USD"
@@ -230,7 +233,7 @@ class _Audit:
             left = price - (price - price * resale) * min(months / own.amortisation_months, 1.0)
             return price * count, (power + fixed) * count, left * count
         rent = self._usd_per_hour(offer, contract.branches[0], contract.month) * HOURS_PER_MONTH * count
-        after = max(contract.last_month - self.report.months, 0)
+        after = max(contract.last_month - self.last_month, 0)
         if contract.payment == "upfront":
             whole = rent * months * (1 - (self.horizon.prepayment_discount_percent or 0) / 100)
             return whole, 0.0, whole / months * after * self.horizon.used_after_share
