@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
-from itertools import product
+from itertools import chain, product
 
 import pytest
 from support.scenarios import with_policy, with_workload
@@ -13,7 +13,7 @@ from support.tampering import Mutation, decided, hosted, policy, workload
 from optimizer import load_catalogs
 from optimizer.base.units import SECONDS_PER_MONTH
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.inputs.scenario.scenario import Policy, Scenario
 from optimizer.performance.per_second.sales import NOT_PROMISED, refusals
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
@@ -244,7 +244,39 @@ def test_what_nobody_promises_of_containers_keeps_them_out(few: Catalogs, change
     scenario = with_policy(asked(RARELY), hosting=["per_second"], **changes)
     assert refusals(scenario) == tuple(f"policy.{name}" for name in changes)
     assert solved(Inquiry.of(scenario, few)).solution.outcome == "infeasible"
+
+
+KEPT = {
+    "judged of a container as of an offer": {
+        *(
+            "providers",
+            "gpus",
+            "regions",
+            "countries",
+            "sellers",
+            "consumer_gpus",
+            "provider_kinds",
+            "price_confidence",
+        ),
+        *("max_price_age_days", "flag_price_age_days"),
+    },
+    "judged of what a container runs": {
+        *("engines", "precisions", "kv_precisions", "max_tensor_parallel", "max_pipeline_parallel"),
+        *("unmeasured_performance", "max_utilization", "confidence", "robust"),
+    },
+    "of containers themselves": {"hosting", "per_second"},
+    "of the whole bill, or of what is weighed in the program": {"max_monthly_usd", "simplicity_percent"},
+    "of machines, of which containers are none": {
+        *("pricing_terms", "max_spot_share", "mix_classes", "grid", "spot", "elastic"),
+    },
+}
+"""What of a policy is kept where containers serve, by how."""
+
+
+def test_every_field_of_a_policy_is_kept_by_containers_or_keeps_them_out() -> None:
     assert set(NOT_PROMISED) == set(UNPLANNED)
+    assert {*NOT_PROMISED, *chain(*KEPT.values())} == set(Policy.model_fields)
+    assert not set(NOT_PROMISED) & {*chain(*KEPT.values())}
 
 
 def test_what_is_billed_apart_is_planned_with_where_the_scenario_says_how_much(catalogs: Catalogs) -> None:
