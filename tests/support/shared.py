@@ -5,6 +5,7 @@ no mark to find theirs, stay together with their file, and the run is the same u
 """
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache
@@ -56,6 +57,13 @@ def _shipped_tables_are_read_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(CsvTable, "read", remembered)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _interrupts_are_heard() -> None:
+    """What a shell starts in the background ignores Ctrl-C, and so would every process that a test starts."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
@@ -115,7 +123,8 @@ def optimizer(
     catalogs: Catalogs,
     planned: Callable[[str], PlanReport],
 ) -> Command:
-    """The `optimizer` command; plans of shipped scenarios as they are shipped are those of the run."""
+    """The `optimizer` command; the shipped catalogs and the plans of shipped scenarios are those of the run."""
+    read = calls.load_catalogs
     shipped = {file.stem for file in shipped_dir("scenarios").glob("*.yaml")}
 
     def remembered(scenario: Scenario, laid_over: Catalogs, **options: Any) -> PlanReport:
@@ -126,6 +135,7 @@ def optimizer(
             return planned(scenario.name)
         return optimize(scenario, laid_over, **options)
 
+    monkeypatch.setattr(calls, "load_catalogs", lambda overlay=None: read(overlay) if overlay else catalogs)
     monkeypatch.setattr(calls, "optimize", remembered)
     return lambda *arguments: run(monkeypatch, capsys, *map(str, arguments))
 
