@@ -1,7 +1,8 @@
 """Fixtures that many tests share: the shipped catalogs, the shipped scenarios' plans, the command, small markets.
 
 A run plans each shipped scenario once. Its processes share plans by files in the run's own temporary folder: tests need
-no mark to find theirs, stay together with their file, and the run is the same under any distribution of the tests.
+no mark to find theirs, and the run is the same under any distribution of the tests. `--dist worksteal` begins each
+process with a stretch of its own: few wait for a plan that another makes, and none idles while tests are left.
 """
 
 import os
