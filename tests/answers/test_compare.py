@@ -50,7 +50,7 @@ def two_clouds() -> Scenario:
     ("name", "by", "policy"),
     [
         ("deepseek-v3", "precision", {}),
-        ("office-hours", "pricing_term", {"gpus": {"allow": ["l4", "l40s"]}}),
+        ("office-hours", "pricing_term", {"gpus": {"allow": ["l4"]}}),
         ("ci-gate", "provider", {}),
     ],
 )
