@@ -52,12 +52,19 @@ class JobAnswer:
         exit_code: What the command would end with.
         findings: What is wrong with the question, where that is why there is no answer.
         problem: Any other reason, in a sentence.
+        is_whole: Whether nothing was left out of it because a limit was reached.
     """
 
     content: bytes
     exit_code: Exit
     findings: tuple[Finding, ...] = ()
     problem: str = ""
+    is_whole: bool = True
+
+    @property
+    def stands(self) -> bool:
+        """Whether nothing more would come of another try."""
+        return self.is_whole and self.exit_code in STANDING
 
 
 @dataclass(eq=False)
@@ -91,7 +98,7 @@ class Job:
     @property
     def stands(self) -> bool:
         """Whether whoever asks the same is given this job: it is under way, or nothing more would come of another."""
-        return not self.ended or (self.answer is not None and self.answer.exit_code in STANDING)
+        return not self.ended or (self.answer is not None and self.answer.stands)
 
     def tell(self, progress: JobProgress) -> None:
         """Something is known now; whoever waits hears of it."""

@@ -185,6 +185,8 @@ class JobService:
                 if not job.ended:
                     job.tell(said)
                 said = await loop.run_in_executor(self._threads, worker.received)
+        except Exception as error:  # noqa: BLE001 (our fault: the job ends with it, the process goes on with others)
+            said = JobAnswer(b"", Exit.OUR_FAULT, problem=f"this is a defect of optimizer: {type(error).__name__}")
         finally:
             overdue.cancel()
             del self._at_work[job.id]
