@@ -92,8 +92,13 @@ def test_a_cancelled_job_ends_and_the_next_is_answered(monkeypatch: pytest.Monke
 
     async def asking(service: JobService) -> None:
         first, waits, other = [await service.ask(question(at)) for at in (1, 2, 3)]
+        async for progress in first.events():
+            if progress.state == "running":
+                break
+        assert service.waiting == 2
         assert service.cancel(first.id)
         assert service.cancel(waits.id)
+        assert service.waiting == 1
         released.set()
         assert await other.wait(5)
         assert [first.state, waits.state, other.state] == ["cancelled", "cancelled", "done"]
@@ -136,7 +141,9 @@ def test_what_is_kept_has_an_end(monkeypatch: pytest.MonkeyPatch, catalogs: Cata
         kept = [service.job(job.id) is not None for job in jobs]
         assert kept == [False] * 4 + [True] * 3
 
-    within(threaded(monkeypatch, catalogs, lambda _: JobAnswer(b"x" * 100, Exit.ANSWERED), max_kept_bytes=300), asking)
+    within(
+        threaded(monkeypatch, catalogs, lambda _: JobAnswer(b"x" * 1000, Exit.ANSWERED), max_kept_bytes=4000), asking
+    )
 
 
 def test_a_process_of_its_own_answers_and_is_replaced_when_it_is_ended(catalogs: Catalogs) -> None:
