@@ -125,11 +125,11 @@ def test_what_is_malformed_is_refused_in_words(asker: TestClient, body: bytes, s
 
 
 def test_a_body_without_an_announced_size_is_cut_off(asker: TestClient) -> None:
-    def endless() -> Iterator[bytes]:
-        for _ in range(10_000):
+    def long() -> Iterator[bytes]:
+        for _ in range(8):
             yield b"x" * 65_536
 
-    assert asker.post("/v1/plan", content=endless(), headers=JSON).status_code == 413
+    assert asker.post("/v1/plan", content=long(), headers=JSON).status_code == 413
 
 
 @pytest.mark.parametrize(
