@@ -1,6 +1,5 @@
 """`optimizer sweep`: one scenario under many values at once."""
 
-import os
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +9,7 @@ import typer
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.extras import optional
 from optimizer.base.files import write_bytes
+from optimizer.base.workers import cores
 from optimizer.cli import calls
 from optimizer.cli.options import CatalogsOption, Exit, Format, FormatOption, QuietOption, check_writable, deliver
 
@@ -24,11 +24,6 @@ class Executor(StrEnum):
 
     PROCESSES = "processes"
     RAY = "ray"
-
-
-def _cores() -> int:
-    """As many as this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def sweep(
@@ -71,7 +66,7 @@ def sweep(
     with calls.watched(calls.sweep_steps(asked), quiet, alike=True) as progress:
         found = calls.sweep(
             asked,
-            jobs=jobs or (None if address else _cores()),
+            jobs=jobs or (None if address else cores()),
             engine=engine.value,
             address=address,
             output=output,
