@@ -1,0 +1,205 @@
+"""A plan as its page shows it: figures already written as they are read, so that templates only place them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from markupsafe import Markup
+
+from optimizer.base.figures import figure
+from optimizer.performance.market.criteria import CRITERIA
+from optimizer.plan.record.explanation import MeasuredRequirement
+from optimizer.plan.record.fleet import Deployment, Hosted
+from optimizer.plan.record.report import PlanReport
+from optimizer.report.layout.amounts import money, percent
+from optimizer.report.layout.elements import Section
+from optimizer.report.layout.html import section_html
+from optimizer.report.plan.brief import precisions_of
+from optimizer.report.plan.sections import paid_for, plan_answer
+
+ON_CARDS: Final = (
+    "Before you sign",
+    "What binds",
+    "What else it could cost",
+    "What holds with room",
+    "Where the money goes",
+    "Why candidates were rejected",
+    "Ways out, re-solved",
+)
+"""Sections of the report that have a place of their own on the page."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """One thing to rent: what runs, where, its month, and facts by name."""
+
+    what: str
+    where: str
+    cost: str
+    facts: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class BillPart:
+    """What a part of the month's bill pays for; start and width are of a bar 1000 wide."""
+
+    label: str
+    amount: str
+    share: str
+    start: float
+    width: float
+
+
+@dataclass(frozen=True)
+class Held:
+    """A limit at the plan; how much of it is used, in percent, None where that is no share."""
+
+    text: str
+    binding: bool
+    used: float | None
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A test and how many candidates failed it; shares are in percent of the test that most fail."""
+
+    sentence: str
+    failed: str
+    only: str
+    share: float
+    only_share: float
+
+
+@dataclass(frozen=True)
+class PlanView:
+    """All that the page of a plan shows.
+
+    Attributes:
+        amount: Of a month; empty where there is no plan.
+        names: GPUs, providers and precisions of the plan.
+        choices: What else it could cost, as HTML; empty where nothing is told.
+        ways: Ways out, in words.
+        sections: The rest of the report, as HTML.
+    """
+
+    title: str
+    scenario: str
+    summary: str
+    beside: str
+    amount: str
+    bought: tuple[Card, ...]
+    bill: tuple[BillPart, ...]
+    costs: tuple[str, ...]
+    held: tuple[Held, ...]
+    signing: tuple[str, ...]
+    names: frozenset[str]
+    choices: Markup
+    ways: tuple[str, ...]
+    census: tuple[Failed, ...]
+    considered: str
+    rejected: str
+    sections: tuple[Markup, ...]
+
+
+def plan_view(report: PlanReport) -> PlanView:
+    """The page of a plan, or of the proof that there is none."""
+    answer = plan_answer(report, verbose=True)
+    by_title = {section.title: section for section in answer.sections}
+    explained, nothing = report.explanation, Section("")
+    things = [*report.deployments, *report.hosted]
+    return PlanView(
+        title=answer.title,
+        scenario=report.scenario,
+        summary=answer.summary,
+        beside=answer.beside,
+        amount=money(report.monthly_cost_usd),
+        bought=(*map(_rented, report.deployments), *map(_hosted, report.hosted)),
+        bill=tuple(_bill(report)),
+        costs=by_title.get("Where the money goes", nothing).lines[1:],
+        held=tuple(map(_held, sorted(explained.requirements, key=lambda item: not item.binding))),
+        signing=by_title.get("Before you sign", nothing).lines,
+        names=frozenset(
+            name for item in things for field in ("gpu", "provider", "precision") if (name := getattr(item, field, ""))
+        ),
+        choices=_choices(by_title),
+        ways=tuple(way.text for way in explained.relaxations),
+        census=tuple(_census(report)),
+        considered=f"{report.solver.candidates_evaluated:,}",
+        rejected=f"{explained.rejected.total:,}",
+        sections=tuple(_html(section) for section in answer.sections if section.title not in ON_CARDS),
+    )
+
+
+def _html(section: Section) -> Markup:
+    """As every report writes it; its own words are escaped there."""
+    return Markup(section_html(section))
+
+
+def _choices(by_title: dict[str, Section]) -> Markup:
+    section = by_title.get("What else it could cost")
+    return _html(section) if section and section.table.rows else Markup()
+
+
+def _rented(d: Deployment) -> Card:
+    place = d.provider if d.region == "global" else f"{d.provider}, {d.region}"
+    term = "" if d.pricing_term == "on_demand" else f", {d.pricing_term.replace('_', ' ')}"
+    layout = f"{d.gpus_per_replica} × {d.gpu}"
+    replicas = f"{d.replicas} × {layout}" if d.replicas > 1 else layout
+    facts = (
+        ("runs", f"{d.workload}{'' if d.pool == 'all' else f' {d.pool}'}"),
+        ("model", f"{d.model}, {precisions_of(d)}"),
+        ("engine", f"{d.engine} {d.engine_version}"),
+        ("replicas", replicas),
+        ("load", f"{figure(d.requests_per_second)} of {figure(d.max_requests_per_second)} requests/s"),
+        ("first token p95", f"{d.ttft_bound_ms['p95']:,.0f} ms"),
+        ("each further, mean", f"{d.tpot_bound_ms['mean']:.1f} ms"),
+        ("price", f"${d.price_usd_per_hour} an hour, of {d.provenance.price_as_of}"),
+    )
+    return Card(f"{d.instances} × {d.instance_type}", f"{place}{term}", money(d.monthly_cost_usd), facts)
+
+
+def _hosted(item: Hosted) -> Card:
+    facts = (
+        ("runs", f"{item.workload} {item.request_class}"),
+        ("model", item.model),
+        ("requests", f"{figure(item.requests_per_month)} a month"),
+        ("price", f"of {item.price_as_of}"),
+    )
+    return Card(f"{item.model} by the {item.paid_by}", item.provider, money(item.monthly_cost_usd), facts)
+
+
+def _bill(report: PlanReport) -> Iterator[BillPart]:
+    """What is paid for, as parts of one bar, those of nothing left out."""
+    costs = report.costs
+    if costs is None:
+        return
+    beside = (("for storage", costs.storage_usd), ("for data sent out", costs.egress_usd))
+    apart = (("by the request or second", costs.serverless_usd), ("for the move, once", costs.migration_usd))
+    uses = [(use, usd) for use, usd in (*paid_for(costs, report.confidence), *beside, *apart) if usd]
+    total, start = sum((usd for _, usd in uses), Decimal(0)), 0.0
+    for use, usd in uses:
+        share = float(usd / total)
+        yield BillPart(use, money(usd), percent(round(share, 3)), round(start, 2), round(share * 1000, 2))
+        start += share * 1000
+
+
+def _held(item: MeasuredRequirement) -> Held:
+    """At most and at least differ in the sign of limit less value; only what is used up to a limit is drawn."""
+    at_most = abs((item.limit - item.value) - item.slack) <= abs((item.value - item.limit) - item.slack)
+    parts = (item.value, item.limit) if at_most else (item.limit, item.value)
+    used = None if parts[1] <= 0 else round(min(max(parts[0] / parts[1], 0.0), 1.0) * 100, 2)
+    return Held(item.text, item.binding, used)
+
+
+def _census(report: PlanReport) -> Iterator[Failed]:
+    """Every test that somebody failed, the commonest first."""
+    failed, only = report.explanation.rejected.by_reason, report.explanation.rejected.only_reason
+    names: Sequence[str] = sorted(failed, key=lambda name: (-failed[name], name))
+    most = max(failed.values(), default=1)
+    for name in names:
+        sentence = CRITERIA[name].sentence if name in CRITERIA else name.replace("_", " ")
+        shares = (failed[name] / most * 100, only.get(name, 0) / most * 100)
+        yield Failed(
+            sentence, f"{failed[name]:,}", f"{only.get(name, 0):,}", *(round(share, 2) for share in shares)
+        )
