@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from optimizer.answers.experiment import EXPERIMENT_PHASES as EXPERIMENT_PHASES
     from optimizer.answers.experiment import experiment as experiment
     from optimizer.answers.export.export import export_plan as export_plan
+    from optimizer.answers.fitted import fitted as fitted
     from optimizer.answers.folder import check_folder as check_folder
     from optimizer.answers.folder import write_folder as write_folder
     from optimizer.answers.frontier import frontier as frontier
@@ -83,11 +84,9 @@ if TYPE_CHECKING:
     from optimizer.inputs.importing.load_results.loads import load_of as load_of
     from optimizer.inputs.measurements import deployments_of as deployments_of
     from optimizer.inputs.measurements import load_measurements as load_measurements
-    from optimizer.inputs.scenario.checks import check_scenario as check_scenario
     from optimizer.inputs.scenario.loading import ScenarioFile as ScenarioFile
     from optimizer.inputs.scenario.loading import load_scenario_file as load_scenario_file
     from optimizer.inputs.scenario.scenario import Scenario as Scenario
-    from optimizer.performance.candidates.enumeration import uncalibrated_engines as uncalibrated_engines
     from optimizer.performance.measured.batch import predict_batch as predict_batch
     from optimizer.performance.measured.rows import REQUIRED as REQUIRED
     from optimizer.plan.question.forcing import Choice as Choice
@@ -132,6 +131,7 @@ if TYPE_CHECKING:
     from optimizer.report.compare.sheet import compare_xlsx as compare_xlsx
     from optimizer.report.deploy import export_answer as export_answer
     from optimizer.report.deploy import export_content as export_content
+    from optimizer.report.exits import exit_of as exit_of
     from optimizer.report.experiment import experiment_answer as experiment_answer
     from optimizer.report.export import Content as Content
     from optimizer.report.export import as_json as as_json
@@ -160,5 +160,8 @@ if TYPE_CHECKING:
     from optimizer.report.sweep import sweep_answer as sweep_answer
     from optimizer.report.verify import verification_answer as verification_answer
     from optimizer.report.watch import watch_answer as watch_answer
+    from optimizer.serve.jobs.service import ServiceLimits as ServiceLimits
+    from optimizer.serve.server import Address as Address
+    from optimizer.serve.server import serve as serve
 else:
     __getattr__ = on_first_use(__name__)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from optimizer.cli.replan import replan as replan
     from optimizer.cli.report import report as report
     from optimizer.cli.schema import schema as schema
+    from optimizer.cli.serve import serve as serve
     from optimizer.cli.simulate import simulate as simulate
     from optimizer.cli.sweep import sweep as sweep
     from optimizer.cli.verify import verify as verify
@@ -62,6 +63,7 @@ COMMANDS: Final = {
     "calibrate": "Fit the model's constants to measurements; the errors before and after are printed.",
     "validate": "Prediction errors on measurements, by metric, GPU, engine and so on; worst groups named.",
     "measurements import": "Results of load generators as measurements of your own; unfit runs are refused and listed.",
+    "serve": "The same answers over HTTP, and a page to ask in; until Ctrl-C.",
     "schema": "The JSON schema of a published shape.",
     "catalog list": "The catalogs, or the rows of one of them.",
     "catalog show": "Everything the catalogs say about one name, each figure with its source and date.",

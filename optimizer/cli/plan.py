@@ -10,7 +10,6 @@ from optimizer.base.clock import Clock
 from optimizer.base.memory import Memory
 from optimizer.cli import calls
 from optimizer.cli.options import (
-    EXIT_BY_OUTCOME,
     TIME_LIMIT_S,
     CatalogsOption,
     Format,
@@ -69,4 +68,4 @@ def plan(
             write(json.dumps(found.content, separators=(",", ":")) + "\n", certificate)
         answer = calls.with_certificate(answer, found, str(certificate), clock.reached)
     deliver(answer, report, output_format, output)
-    raise typer.Exit(EXIT_BY_OUTCOME[report.outcome])
+    raise typer.Exit(calls.exit_of(report))

@@ -4,17 +4,15 @@ Runs that are predicted alike go to the same process one after another. A proces
 which is tried once more.
 """
 
-import multiprocessing
-import signal
 from collections import defaultdict, deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from multiprocessing.connection import wait
 from typing import Any, Final
 
 from optimizer.answers.sweep.planning import RunPlanner, failed
 from optimizer.answers.sweep.types import RunLimits, SweepRow, SweepRun
 from optimizer.base.memory import BYTES_PER_GB, Memory
+from optimizer.base.workers import WorkerProcess
 from optimizer.inputs.catalog.records import Catalogs
 
 TRIES: Final = 2
@@ -49,50 +47,12 @@ def _predicted_alike(runs: Sequence[SweepRun]) -> list[deque[SweepRun]]:
     return [deque(sorted(group, key=lambda run: run.levels)) for group in largest_first]
 
 
-class _Worker:
-    """A process that answers one run at a time."""
+class _Worker(WorkerProcess):
+    """A process with the runs that it is to answer, one at a time."""
 
     def __init__(self, catalogs: Mapping[str, Catalogs], limits: RunLimits) -> None:
-        self._known = catalogs, limits
+        super().__init__(_work, (catalogs, limits))
         self.runs: deque[SweepRun] = deque()
-        self._start()
-
-    def _start(self) -> None:
-        # a new interpreter: a copy of this one would copy its threads' locks without the threads
-        context = multiprocessing.get_context("spawn")
-        self.connection, there = context.Pipe()
-        self._process = context.Process(target=_work, args=(there,), daemon=True)
-        with _interrupts_held_back():
-            self._process.start()
-        there.close()
-        self._has_catalogs = False
-
-    def ask(self, run: SweepRun) -> None:
-        """Hands over a run; what is known goes before the first, once all processes have begun to load."""
-        try:
-            if not self._has_catalogs:
-                self.connection.send(self._known)
-                self._has_catalogs = True
-            self.connection.send(run)
-        except OSError:
-            # it has died: whoever waits for its answer finds that out
-            pass
-
-    def answer(self) -> SweepRow | None:
-        """The row of the run that was handed over; None where the process died, and another takes its place."""
-        try:
-            row: SweepRow = self.connection.recv()
-        except (EOFError, OSError):
-            self.end()
-            self._start()
-            return None
-        return row
-
-    def end(self) -> None:
-        """At once, whatever it is at."""
-        self.connection.close()
-        self._process.kill()
-        self._process.join()
 
 
 def _rows_of(workers: list[_Worker], groups: list[deque[SweepRun]], limits: RunLimits) -> Iterator[SweepRow]:
@@ -101,7 +61,7 @@ def _rows_of(workers: list[_Worker], groups: list[deque[SweepRun]], limits: RunL
     at_work: dict[Any, tuple[_Worker, SweepRun, int]] = {}
 
     def hand_over(worker: _Worker, run: SweepRun, tries: int) -> None:
-        worker.ask(run)
+        worker.hand(run)
         at_work[worker.connection] = worker, run, tries
 
     def next_run(worker: _Worker) -> SweepRun | None:
@@ -119,22 +79,12 @@ def _rows_of(workers: list[_Worker], groups: list[deque[SweepRun]], limits: RunL
         idle = []
         for ready in wait(list(at_work)) if at_work else ():
             worker, run, tries = at_work.pop(ready)
-            row = worker.answer()
+            row: SweepRow | None = worker.received()
             if row is None and tries < TRIES:
                 hand_over(worker, run, tries + 1)
                 continue
             yield row or failed(run, "its process died: it was ended, or there is not enough memory", limits)
             idle.append(worker)
-
-
-@contextmanager
-def _interrupts_held_back() -> Iterator[None]:
-    """Processes that start here never hear Ctrl-C, which ends them through their parent; it hears it afterwards."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _work(connection: Any) -> None:
