@@ -12,6 +12,7 @@ from starlette.responses import Response
 from optimizer.serve.http.problems import RequestRefused, problem
 from optimizer.serve.http.routes import api_routes
 from optimizer.serve.jobs.service import JobService
+from optimizer.serve.page.routes import page_routes
 
 
 def application(service: JobService) -> Starlette:
@@ -23,7 +24,7 @@ def application(service: JobService) -> Starlette:
             yield
 
     handlers = {HTTPException: _refused_by_starlette, RequestRefused: _refused, Exception: _fault}
-    app = Starlette(routes=api_routes(), lifespan=lifespan, exception_handlers=handlers)
+    app = Starlette(routes=[*api_routes(), *page_routes(service)], lifespan=lifespan, exception_handlers=handlers)
     app.state.service = service
     return app
 

@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.scenario.fields import FieldError
-from optimizer.serve.jobs.question import SCENARIO, Question
+from optimizer.serve.jobs.question import SCENARIO, JobQuestion
 from optimizer.serve.page.form import applied
 from optimizer.serve.page.site import FIRST_SCENARIO, Site, fields_of, text_in
 
@@ -57,19 +57,19 @@ class Asking:
             findings = error.findings
         else:
             findings = await self._findings(text)
-        return self.site.pages.html("form_changed.html", text=text, findings=findings)
+        return self.site.pages.html("form_changed.html", {"text": text, "findings": findings})
 
     async def text_changed(self, request: Request) -> Response:
         """What is wrong with the text, and the form as it is by now."""
         text = text_in(await fields_of(request))
         findings = await self._findings(text)
-        return self.site.pages.html("text_changed.html", findings=findings, **self.site.form(text))
+        return self.site.pages.html("text_changed.html", {"findings": findings, **self.site.form(text)})
 
     async def asked(self, request: Request) -> Response:
         """The way to the plan."""
         text = text_in(await fields_of(request))
         try:
-            question = Question.of("plan", text, {})
+            question = JobQuestion.of("plan", text, {})
         except InputError as error:
             return self.site.ask_page(text, error.findings, status_code=422)
         return await self.site.asked(question, "/plan/{}")
@@ -77,7 +77,7 @@ class Asking:
     async def _findings(self, text: str) -> tuple[Finding, ...]:
         """What is wrong with a text, in the words of the command line."""
         try:
-            await asyncio.to_thread(Question.of("plan", text, {}).read, self.site.service.catalogs)
+            await asyncio.to_thread(JobQuestion.of("plan", text, {}).read, self.site.service.catalogs)
         except InputError as error:
             return error.findings
         return ()

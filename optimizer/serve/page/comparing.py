@@ -1,9 +1,9 @@
 """The page of a comparison: choices in a table that can be sorted and taken away as a sheet."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
@@ -11,18 +11,22 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from optimizer.answers.compare.types import Compared, Comparison
+from optimizer.answers.compare.types import Compared, Comparison, Verdict
 from optimizer.base.errors import InputError
 from optimizer.report.compare.compare import compare_answer, compare_csv
 from optimizer.report.layout.amounts import change, money
 from optimizer.report.layout.html import section_html
 from optimizer.serve.jobs.job import Job
-from optimizer.serve.jobs.question import Question
-from optimizer.serve.page.planning import download, waiting
+from optimizer.serve.jobs.question import JobQuestion
 from optimizer.serve.page.site import Site, fields_of
+from optimizer.serve.page.states import download, waiting
 
-VERDICTS = {"complies": "complies", "not_admitted": "not admitted", "fails": "fails", "not_compared": "not compared"}
-IN_TABLE = frozenset({"By cost", "Not admitted", "Fails"})
+VERDICTS: Final[Mapping[Verdict, str]] = {
+    "complies": "complies",
+    "not_admitted": "not admitted",
+    "fails": "fails",
+    "not_compared": "not compared",
+}
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ class Comparing:
         by = dict(await fields_of(request)).get("by", "")
         text = self.site.job_of(request).question.scenario_text
         try:
-            question = Question.of("compare", text, {"by": by})
+            question = JobQuestion.of("compare", text, {"by": by})
         except InputError as error:
             raise HTTPException(400, str(error)) from error
         return await self.site.asked(question, "/compare/{}")
@@ -71,7 +75,7 @@ class Comparing:
         if job.answer is None or not job.answer.content:
             return waiting(self.site, job, f"/compare/{job.id}")
         shown = await asyncio.to_thread(_shown, _comparison(job))
-        return self.site.pages.html("compare.html", job_id=job.id, text=job.question.scenario_text, **shown)
+        return self.site.pages.html("compare.html", {"job_id": job.id, **shown})
 
     async def sheet(self, request: Request) -> Response:
         """Every choice as a line of a sheet."""

@@ -57,8 +57,12 @@ POLICY: Final = (
     FormField("max_monthly_usd", "policy.max_monthly_usd", "Budget", "$ a month"),
     FormField("max_gpus", "policy.max_gpus", "At most", "GPUs"),
     FormField("spare_replicas", "policy.spare_replicas", "Spare", "replicas"),
-    FormField("confidence", "policy.confidence", "Confidence", "share", hint="of unseen measurements the bound held for"),
-    FormField("regions", "policy.regions.allow", "Regions", hint="such as eu-*, us-east-1; none allows all", listed=True),
+    FormField(
+        "confidence", "policy.confidence", "Confidence", "share", hint="of unseen measurements the bound held for"
+    ),
+    FormField(
+        "regions", "policy.regions.allow", "Regions", hint="such as eu-*, us-east-1; none allows all", listed=True
+    ),
     FormField("providers", "policy.providers.allow", "Providers", hint="none allows all", listed=True),
 )
 TERMS_FIELD: Final = "policy.pricing_terms"
@@ -156,7 +160,8 @@ def length_profiles(scenarios: Iterable[Scenario]) -> dict[str, str]:
             if workload.input_tokens is not None and workload.output_tokens is not None:
                 lengths = f"{workload.input_tokens:,} in, {workload.output_tokens:,} out"
                 found.setdefault(
-                    f"{workload.input_tokens}x{workload.output_tokens}", f"{lengths}: {workload.name} of {scenario.name}"
+                    f"{workload.input_tokens}x{workload.output_tokens}",
+                    f"{lengths}: {workload.name} of {scenario.name}",
                 )
     return dict(sorted(found.items(), key=lambda item: tuple(map(int, item[0].split("x")))))
 

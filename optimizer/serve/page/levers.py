@@ -48,7 +48,8 @@ class Lever:
 def levers_of(scenario: Scenario) -> list[Lever]:
     """Every number that a loaded scenario limits itself by, those with a frontier first.
 
-    A rate that follows from users, tokens or a deadline is no number of the scenario; the form moves what it follows from.
+    A rate that follows from users, tokens or a deadline is no number of the scenario: the form moves what it follows
+    from.
     """
     found = [lever for item in stated_requirements(scenario) for lever in _levers(item, scenario)]
     return sorted(found, key=lambda lever: not lever.sweep)
@@ -62,7 +63,9 @@ def _levers(item: StatedRequirement, scenario: Scenario) -> Iterator[Lever]:
             return
         height = "requests_per_second" if workload.demand is None else "demand.peak_requests_per_second"
         yield _lever(item, f"workloads[{workload.name}].{height}", workload.peak_requests_per_second(), scenario)
-    elif item.number is not None and requirement.step is not None and (item.written or requirement.name == "confidence"):
+    elif (
+        item.number is not None and requirement.step is not None and (item.written or requirement.name == "confidence")
+    ):
         yield _lever(item, item.field, item.number, scenario)
 
 

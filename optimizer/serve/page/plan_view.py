@@ -76,7 +76,9 @@ class PlanView:
     """All that the page of a plan shows.
 
     Attributes:
+        summary: The answer in a sentence, without the amount that stands above it.
         amount: Of a month; empty where there is no plan.
+        command: What runs the benchmark to make first; empty where there is none.
         names: GPUs, providers and precisions of the plan.
         choices: What else it could cost, as HTML; empty where nothing is told.
         ways: Ways out, in words.
@@ -93,6 +95,7 @@ class PlanView:
     costs: tuple[str, ...]
     held: tuple[Held, ...]
     signing: tuple[str, ...]
+    command: str
     names: frozenset[str]
     choices: Markup
     ways: tuple[str, ...]
@@ -108,17 +111,19 @@ def plan_view(report: PlanReport) -> PlanView:
     by_title = {section.title: section for section in answer.sections}
     explained, nothing = report.explanation, Section("")
     things = [*report.deployments, *report.hosted]
+    command = "" if explained.benchmark is None else explained.benchmark.command
     return PlanView(
         title=answer.title,
         scenario=report.scenario,
-        summary=answer.summary,
+        summary=_lead(report),
         beside=answer.beside,
         amount=money(report.monthly_cost_usd),
         bought=(*map(_rented, report.deployments), *map(_hosted, report.hosted)),
         bill=tuple(_bill(report)),
         costs=by_title.get("Where the money goes", nothing).lines[1:],
         held=tuple(map(_held, sorted(explained.requirements, key=lambda item: not item.binding))),
-        signing=by_title.get("Before you sign", nothing).lines,
+        signing=tuple(line for line in by_title.get("Before you sign", nothing).lines if line != command),
+        command=command,
         names=frozenset(
             name for item in things for field in ("gpu", "provider", "precision") if (name := getattr(item, field, ""))
         ),
@@ -129,6 +134,14 @@ def plan_view(report: PlanReport) -> PlanView:
         rejected=f"{explained.rejected.total:,}",
         sections=tuple(_html(section) for section in answer.sections if section.title not in ON_CARDS),
     )
+
+
+def _lead(report: PlanReport) -> str:
+    """The summary behind its amount, which stands above it in large figures."""
+    amount = f"{money(report.monthly_cost_usd)} a month for {report.scenario}, "
+    summary = report.explanation.summary
+    rest = summary.removeprefix(amount)
+    return summary if rest == summary else rest[:1].upper() + rest[1:]
 
 
 def _html(section: Section) -> Markup:
@@ -200,6 +213,4 @@ def _census(report: PlanReport) -> Iterator[Failed]:
     for name in names:
         sentence = CRITERIA[name].sentence if name in CRITERIA else name.replace("_", " ")
         shares = (failed[name] / most * 100, only.get(name, 0) / most * 100)
-        yield Failed(
-            sentence, f"{failed[name]:,}", f"{only.get(name, 0):,}", *(round(share, 2) for share in shares)
-        )
+        yield Failed(sentence, f"{failed[name]:,}", f"{only.get(name, 0):,}", *(round(share, 2) for share in shares))

@@ -24,13 +24,15 @@ class Pages:
         )
         self._templates.globals["catalog_as_of"] = catalog_as_of.isoformat()
 
-    def html(self, name: str, status_code: int = 200, headers: Mapping[str, str] | None = None, **shown: Any) -> HTMLResponse:
+    def html(
+        self, name: str, shown: Mapping[str, Any], *, status_code: int = 200, headers: Mapping[str, str] | None = None
+    ) -> HTMLResponse:
         """A template as an answer.
 
         Args:
             name: Of the template.
+            shown: What it names.
             status_code: Of the answer.
             headers: Beside those that every answer has.
-            shown: What the template names.
         """
         return HTMLResponse(self._templates.get_template(name).render(shown), status_code, headers)

@@ -1,18 +1,48 @@
 """Every route of the page, and the files that it loads."""
 
-from starlette.routing import BaseRoute, Mount
+from collections.abc import Awaitable, Callable
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from optimizer.serve.jobs.service import Service
+from optimizer.serve.jobs.service import JobService
 from optimizer.serve.page.asking import Asking
+from optimizer.serve.page.beside import Beside
 from optimizer.serve.page.comparing import Comparing
 from optimizer.serve.page.planning import Planning
 from optimizer.serve.page.rendering import FOLDER
 from optimizer.serve.page.site import Site
+from optimizer.serve.page.states import line
+
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def page_routes(service: Service) -> list[BaseRoute]:
+def page_routes(service: JobService) -> list[BaseRoute]:
     """The page that asks that service."""
     site = Site.of(service)
-    parts = (Asking(site), Planning(site), Comparing(site))
-    return [*(route for part in parts for route in part.routes()), Mount("/static", StaticFiles(directory=FOLDER / "static"))]
+    routes = [
+        route for part in (Asking(site), Planning(site), Beside(site), Comparing(site)) for route in part.routes()
+    ]
+    told = [Route(route.path, _told(site, route.endpoint), methods=_methods(route)) for route in routes]
+    return [*told, Mount("/static", StaticFiles(directory=FOLDER / "static"))]
+
+
+def _methods(route: Route) -> list[str]:
+    return sorted(route.methods or ())
+
+
+def _told(site: Site, endpoint: Endpoint) -> Endpoint:
+    """The same, but what it refuses is said on a page, to whoever reads one."""
+
+    async def answered(request: Request) -> Response:
+        try:
+            return await endpoint(request)
+        except HTTPException as refused:
+            if "hx-request" in request.headers:
+                return line(site, refused.detail, status_code=refused.status_code)
+            return site.message("That cannot be shown", refused.detail, refused.status_code)
+
+    return answered

@@ -15,8 +15,8 @@ from optimizer.inputs.scenario.loading import scenario_in
 from optimizer.inputs.scenario.yaml_lines import parse
 from optimizer.serve.http.asking import shipped_scenarios
 from optimizer.serve.jobs.job import Job
-from optimizer.serve.jobs.question import SCENARIO, Question
-from optimizer.serve.jobs.service import Full, Service
+from optimizer.serve.jobs.question import SCENARIO, JobQuestion
+from optimizer.serve.jobs.service import Full, JobService
 from optimizer.serve.page.form import (
     BY_KIND,
     DEFAULTS,
@@ -46,14 +46,14 @@ class Site:
         choices: GPUs, providers and precisions that one may ask for instead.
     """
 
-    service: Service
+    service: JobService
     pages: Pages
     shipped: Mapping[str, str]
     profiles: Mapping[str, str]
     choices: Mapping[str, tuple[str, ...]]
 
     @classmethod
-    def of(cls, service: Service) -> "Site":
+    def of(cls, service: JobService) -> "Site":
         """For the catalogs of a service."""
         shipped = shipped_scenarios()
         read = (scenario_in(parse(text, f"{name}.yaml"), None).scenario for name, text in shipped.items())
@@ -78,7 +78,9 @@ class Site:
         """The page to ask on, with a scenario in it; what is wrong with it is told where it stands."""
         shown = {"text": text, "findings": tuple(findings), "refused": refused, "chosen": chosen}
         about = {name: _about(shipped) for name, shipped in self.shipped.items()}
-        return self.pages.html("ask.html", status_code, headers, shipped=about, **shown, **self.form(text))
+        return self.pages.html(
+            "ask.html", {"shipped": about, **shown, **self.form(text)}, status_code=status_code, headers=headers
+        )
 
     def form(self, text: str) -> dict[str, Any]:
         """What the form shows of a text; of one that cannot be read, an empty form."""
@@ -97,7 +99,7 @@ class Site:
             "all_terms": get_args(PricingTerm),
         }
 
-    async def asked(self, question: Question, address: str) -> Response:
+    async def asked(self, question: JobQuestion, address: str) -> Response:
         """The way to a question's answer; or back to the question, with what is wrong with it."""
         try:
             job = await self.service.ask(question)
@@ -120,15 +122,8 @@ class Site:
 
     def message(self, title: str, text: str, status_code: int, *links: tuple[str, str]) -> Response:
         """A page with one thing to say, and where to go from there."""
-        return self.pages.html("message.html", status_code, title=title, text=text, links=(*links, ("Ask a question", "/")))
-
-    def ended_without(self, job: Job) -> Response:
-        """What is said of a job that has no answer."""
-        again = ("Change the question", f"/again/{job.id}")
-        if job.answer is None:
-            return self.message("Cancelled", "Nobody works on this question any more.", 200, again)
-        told = job.answer.problem or "; ".join(map(str, job.answer.findings))
-        return self.message("No answer", told, 200, again)
+        shown = {"title": title, "text": text, "links": (*links, ("Ask a question", "/"))}
+        return self.pages.html("message.html", shown, status_code=status_code)
 
 
 async def fields_of(request: Request) -> list[tuple[str, str]]:
@@ -162,7 +157,7 @@ def retry(full: Full) -> dict[str, str]:
 
 
 def _highest(values: FormValues) -> float:
-    return max(max(values.hours), 1)
+    return max(*values.hours, 1)
 
 
 def _about(text: str) -> str:

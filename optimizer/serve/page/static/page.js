@@ -169,6 +169,14 @@ function drawCurve(place, curve, slider) {
       for (to = from; to + 1 < curve.x.length && curve.plan[to + 1] === curve.plan[from] && curve.usd[to + 1] === curve.usd[from]; ) to += 1;
       if (curve.plan[from] !== null) label(u, from, to);
     }
+    u.ctx.fillStyle = colour("--data");
+    u.ctx.textAlign = "right";
+    for (const [at, x] of curve.x.entries()) {
+      /* the value at which another plan takes over, beside its riser */
+      if (!curve.changes.includes(x) || at === 0) continue;
+      const middle = ((curve.usd[at - 1] ?? 0) + (curve.usd[at] ?? 0)) / 2;
+      u.ctx.fillText(`${plain.format(x)} `, u.valToPos(x, "x", true), u.valToPos(middle, "y", true) + 4 * ratio);
+    }
     const now = upright(u, curve.now, colour("--edge"), [2, 3]);
     u.ctx.fillStyle = colour("--soft");
     u.ctx.textAlign = now > u.bbox.left + u.bbox.width * 0.85 ? "right" : "left";
