@@ -16,7 +16,7 @@ def ask_and_wait(page: Page, base: str) -> None:
     page.goto(base)
     page.get_by_label("Begin with").select_option("qwen3-32b")
     page.get_by_role("button", name="Open").click()
-    expect(page.locator("#model")).to_have_value("qwen3-32b")
+    expect(page.locator("#model")).to_have_value("Qwen/Qwen3-32B")
     page.get_by_role("button", name="Find the cheapest plan").click()
     expect(page.locator(".job .phase")).to_be_visible()
     expect(page.locator(".amount .figure")).to_have_text(re.compile(r"^\$[\d,]+\.\d\d$"), timeout=PATIENCE_MS)

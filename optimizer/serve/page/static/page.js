@@ -4,6 +4,7 @@
 const usd = new Intl.NumberFormat("en-US", { style: "currency", currency: "USD" });
 const plain = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 4 });
 const MAX_SHARED_BYTES = 256_000;
+const ROOMY = 520; /* pixels, of a chart with room for more than its curve */
 
 /* The text of the scenario: numbered lines, those to mend marked, and a way from a finding to its line. */
 function numberLines() {
@@ -173,7 +174,7 @@ function drawCurve(place, curve, slider) {
     u.ctx.textAlign = "right";
     for (const [at, x] of curve.x.entries()) {
       /* the value at which another plan takes over, beside its riser */
-      if (!curve.changes.includes(x) || at === 0) continue;
+      if (!curve.changes.includes(x) || at === 0 || u.width < ROOMY) continue;
       const middle = ((curve.usd[at - 1] ?? 0) + (curve.usd[at] ?? 0)) / 2;
       u.ctx.fillText(`${plain.format(x)} `, u.valToPos(x, "x", true), u.valToPos(middle, "y", true) + 4 * ratio);
     }
@@ -271,12 +272,19 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   /* findings and a full queue are answers, too */
   if ([422, 429].includes(event.detail.xhr.status)) event.detail.shouldSwap = true;
 });
-document.addEventListener("htmx:afterSettle", numberLines);
-document.addEventListener("htmx:load", (event) => {
-  const all = (selector) => [...(event.detail.elt.matches(selector) ? [event.detail.elt] : []), ...event.detail.elt.querySelectorAll(selector)];
-  all("[data-job]").forEach(follow);
-  all("[data-lever]").forEach(lever);
-  all("[data-day]").forEach(drawDay);
+document.addEventListener("htmx:afterSettle", (event) => {
+  numberLines();
+  const answer = event.target.closest("#why-not-answer");
+  if (answer) answer.scrollIntoView({ block: "nearest" });
+});
+document.addEventListener("htmx:load", () => {
+  /* what arrives in a piece that arrives is told twice */
+  for (const [selector, begin] of [["[data-job]", follow], ["[data-lever]", lever], ["[data-day]", drawDay]]) {
+    for (const item of document.querySelectorAll(`${selector}:not([data-begun])`)) {
+      item.dataset.begun = "";
+      begin(item);
+    }
+  }
 });
 addEventListener("hashchange", openShared);
 addEventListener("DOMContentLoaded", () => {
