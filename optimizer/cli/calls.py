@@ -111,6 +111,9 @@ if TYPE_CHECKING:
     from optimizer.report.catalog.catalog import check_sections as check_sections
     from optimizer.report.catalog.catalog import listing_section as listing_section
     from optimizer.report.catalog.catalog import overview_section as overview_section
+    from optimizer.report.catalog.content import entries_content as entries_content
+    from optimizer.report.catalog.content import overview_content as overview_content
+    from optimizer.report.catalog.content import rows_content as rows_content
     from optimizer.report.catalog.diff import diff_content as diff_content
     from optimizer.report.catalog.diff import diff_sections as diff_sections
     from optimizer.report.catalog.diff import snapshot_section as snapshot_section
@@ -119,7 +122,6 @@ if TYPE_CHECKING:
     from optimizer.report.catalog.importing import import_sections as import_sections
     from optimizer.report.catalog.importing import update_content as update_content
     from optimizer.report.catalog.importing import update_sections as update_sections
-    from optimizer.report.catalog.listings import LISTINGS as LISTINGS
     from optimizer.report.catalog.model import model_sections as model_sections
     from optimizer.report.check.check import check_answer as check_answer
     from optimizer.report.check.junit import check_junit as check_junit
@@ -160,6 +162,7 @@ if TYPE_CHECKING:
     from optimizer.report.sweep import sweep_answer as sweep_answer
     from optimizer.report.verify import verification_answer as verification_answer
     from optimizer.report.watch import watch_answer as watch_answer
+    from optimizer.serve.http.safety import Admission as Admission
     from optimizer.serve.jobs.service import ServiceLimits as ServiceLimits
     from optimizer.serve.server import Address as Address
     from optimizer.serve.server import serve as serve

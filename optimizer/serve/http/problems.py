@@ -1,16 +1,16 @@
-"""What went wrong with a request, as problem details (RFC 9457): findings where there are any, never a traceback."""
+"""What went wrong with a request, as problem details: findings where there are any, never a traceback."""
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Final
 
-from starlette.responses import JSONResponse
+from starlette.responses import Response
 
 from optimizer.base.errors import Finding
+from optimizer.serve.http.records import Problem
 from optimizer.serve.jobs.service import Full
 
-MEDIA_TYPE = "application/problem+json"
+MEDIA_TYPE: Final = "application/problem+json"
 
 
 class RequestRefused(Exception):
@@ -22,23 +22,20 @@ class RequestRefused(Exception):
 
 
 def problem(
-    status: int, detail: str, *, findings: Sequence[Finding] = (), headers: dict[str, str] | None = None
-) -> JSONResponse:
-    """A response that says what is wrong, and where; a finding has the fields of the command line's."""
-    content: dict[str, Any] = {"title": HTTPStatus(status).phrase, "status": status, "detail": detail}
-    if findings:
-        content["findings"] = [asdict(each) for each in findings]
-    return JSONResponse(content, status, headers, MEDIA_TYPE)
+    status: int, detail: str, *, findings: Sequence[Finding] = (), headers: Mapping[str, str] | None = None
+) -> Response:
+    """A response that says what is wrong, and where."""
+    told = Problem(title=HTTPStatus(status).phrase, status=status, detail=detail, findings=tuple(findings))
+    return Response(told.model_dump_json(), status, headers, MEDIA_TYPE)
 
 
-def bad_input(findings: Sequence[Finding]) -> JSONResponse:
+def bad_input(findings: Sequence[Finding]) -> Response:
     """What the command line says with exit code 2."""
-    count = len(findings)
-    return problem(
-        HTTPStatus.UNPROCESSABLE_ENTITY, f"{count} {'problem' if count == 1 else 'problems'}", findings=findings
-    )
+    detail = "; ".join(str(each) for each in findings[:1])
+    more = f", and {len(findings) - 1:,} more" if len(findings) > 1 else ""
+    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, f"{detail}{more}", findings=findings)
 
 
-def queue_full(full: Full) -> JSONResponse:
+def queue_full(full: Full) -> Response:
     """Come again later."""
     return problem(HTTPStatus.TOO_MANY_REQUESTS, str(full), headers={"Retry-After": str(full.retry_after_s)})

@@ -2,10 +2,10 @@
 
 import asyncio
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from optimizer.base.errors import Exit
@@ -46,6 +46,25 @@ class ServiceLimits:
     max_kept_jobs: int = 2_000
 
 
+@dataclass
+class ServiceCounts:
+    """What has happened since the service began.
+
+    Attributes:
+        ended: Jobs that a process was at, by kind and by how they ended.
+        seconds: How long processes were at them, by kind.
+        shared: Questions answered by a job that was there already.
+        refused: Questions for which there was no place.
+        lost: Processes that ended at work, those of cancelled jobs among them.
+    """
+
+    ended: Counter[tuple[str, State]] = field(default_factory=Counter)
+    seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    shared: int = 0
+    refused: int = 0
+    lost: int = 0
+
+
 class Full(Exception):
     """The queue holds as many questions as it may."""
 
@@ -61,7 +80,7 @@ class JobService:
         """Of those catalogs; nothing is started yet."""
         self.catalogs, self.limits = catalogs, limits
         self.catalogs_sha256 = content_sha256(catalogs_sha256(catalogs, by_second=True))
-        self.workers_lost = 0
+        self.counts = ServiceCounts()
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._waiting: asyncio.Queue[Job] = asyncio.Queue(limits.max_waiting)
         self._at_work: dict[str, WorkerProcess] = {}
@@ -138,10 +157,12 @@ class JobService:
         if job is None or not job.stands:
             return None
         self._jobs.move_to_end(job_id)
+        self.counts.shared += 1
         return job
 
     def _refuse_when_full(self) -> None:
         if self._waiting.full():
+            self.counts.refused += 1
             raise Full(max(1, min(600, round(self._mean_s * self._waiting.qsize() / self.limits.workers))))
 
     async def _work(self, worker: WorkerProcess) -> None:
@@ -169,10 +190,12 @@ class JobService:
             del self._at_work[job.id]
         seconds = time.monotonic() - began_s
         if said is None:
-            self.workers_lost += 1
+            self.counts.lost += 1
         if not job.ended:
             self._mean_s += LATEST * (seconds - self._mean_s)
             _end(job, said or _lost(seconds, self.limits.max_job_s))
+        self.counts.ended[job.question.kind, job.state] += 1
+        self.counts.seconds[job.question.kind] += seconds
 
     def _let_go(self) -> None:
         """Forgets jobs that ended, those asked for longest ago first, until the others fit."""
