@@ -1,8 +1,8 @@
 """Runs every step in a browser and says which hold.
 
-    pip install playwright
-    npm pack axe-core && tar xzf axe-core-*.tgz
-    PYTHONPATH=benchmarks python -m browser --axe package/axe.min.js
+pip install playwright
+npm pack axe-core && tar xzf axe-core-*.tgz
+PYTHONPATH=benchmarks python -m browser --axe package/axe.min.js
 """
 
 import argparse
@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
 from browser import steps
 from browser.served import served
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 FLAGS = (
     "--no-sandbox",
@@ -81,7 +82,7 @@ def _holds(
             step(page, base)
             faults = [line for line in said if not (refused and "429" in line)]
             assert not faults, f"on the console: {faults}"
-        except Exception:
+        except Exception:  # noqa: BLE001 (whatever it is, the step fails and the next one is run)
             sys.stdout.write(f"FAILS {name}\n{traceback.format_exc()}\n")
             return False
     sys.stdout.write(f"holds {name}\n")

@@ -12,6 +12,7 @@ import uvicorn
 
 from optimizer import load_catalogs
 from optimizer.serve.application import application
+from optimizer.serve.http.safety import Admission
 from optimizer.serve.jobs.service import JobService, ServiceLimits
 
 START_S = 60
@@ -50,7 +51,7 @@ def main() -> None:
     options.add_argument("--max-waiting", type=int, default=32)
     chosen = options.parse_args()
     limits = ServiceLimits(workers=chosen.workers, max_waiting=chosen.max_waiting)
-    app = application(JobService(load_catalogs(), limits))
+    app = application(JobService(load_catalogs(), limits), Admission())
     uvicorn.run(app, host="127.0.0.1", port=chosen.port, log_level="warning", access_log=False)
 
 

@@ -117,7 +117,7 @@ def _rows(choices: list[Compared]) -> Iterator[ComparedRow]:
             cost_usd="" if row.monthly_cost_usd is None else str(row.monthly_cost_usd),
             difference=change(row.difference_usd),
             difference_usd="" if row.difference_usd is None else str(row.difference_usd),
-            per_million="" if per_million is None else f"{per_million:f}",
+            per_million="" if per_million is None else f"{per_million:.3f}",
             gpus="" if row.gpus is None else str(row.gpus),
             summary=told,
         )

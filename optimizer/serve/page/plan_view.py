@@ -9,8 +9,9 @@ from markupsafe import Markup
 
 from optimizer.base.figures import figure
 from optimizer.performance.market.criteria import CRITERIA
+from optimizer.plan.readback.summary import EVERYWHERE, offer_of
 from optimizer.plan.record.explanation import MeasuredRequirement
-from optimizer.plan.record.fleet import Deployment, Hosted
+from optimizer.plan.record.fleet import Deployment, Hosted, Purchase
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.layout.amounts import money, percent
 from optimizer.report.layout.elements import Section
@@ -32,12 +33,13 @@ ON_CARDS: Final = (
 
 @dataclass(frozen=True)
 class Card:
-    """One thing to rent: what runs, where, its month, and facts by name."""
+    """One thing to rent: what, where, its month, and facts by name; the same of each workload that runs on it."""
 
     what: str
     where: str
     cost: str
     facts: tuple[tuple[str, str], ...]
+    runs: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,7 @@ def plan_view(report: PlanReport) -> PlanView:
         summary=_lead(report),
         beside=answer.beside,
         amount=money(report.monthly_cost_usd),
-        bought=(*map(_rented, report.deployments), *map(_hosted, report.hosted)),
+        bought=(*_all_rented(report), *map(_hosted, report.hosted)),
         bill=tuple(_bill(report)),
         costs=by_title.get("Where the money goes", nothing).lines[1:],
         held=tuple(map(_held, sorted(explained.requirements, key=lambda item: not item.binding))),
@@ -154,22 +156,41 @@ def _choices(by_title: dict[str, Section]) -> Markup:
     return _html(section) if section and section.table.rows else Markup()
 
 
-def _rented(d: Deployment) -> Card:
-    place = d.provider if d.region == "global" else f"{d.provider}, {d.region}"
+def _all_rented(report: PlanReport) -> Iterator[Card]:
+    for bought in report.purchases:
+        yield _rented(bought, [d for d in report.deployments if offer_of(d) == bought.offer])
+
+
+def _rented(bought: Purchase, deployments: Sequence[Deployment]) -> Card:
+    """Instances of one offer, and whatever runs on them."""
+    gpus = f"{bought.gpus}" + (f", {bought.idle_gpus} of them idle" if bought.idle_gpus else "")
+    price, cost = f"${bought.price_usd_per_hour} an hour", money(bought.monthly_cost_usd)
+    if not deployments:
+        return Card(
+            f"{bought.instances} × {bought.offer}", "nothing runs on it", cost, (("GPUs", gpus), ("price", price))
+        )
+    d = deployments[0]
+    place = d.provider if d.region == EVERYWHERE else f"{d.provider}, {d.region}"
     term = "" if d.pricing_term == "on_demand" else f", {d.pricing_term.replace('_', ' ')}"
-    layout = f"{d.gpus_per_replica} × {d.gpu}"
-    replicas = f"{d.replicas} × {layout}" if d.replicas > 1 else layout
-    facts = (
-        ("runs", f"{d.workload}{'' if d.pool == 'all' else f' {d.pool}'}"),
-        ("model", f"{d.model}, {precisions_of(d)}"),
-        ("engine", f"{d.engine} {d.engine_version}"),
-        ("replicas", replicas),
-        ("load", f"{figure(d.requests_per_second)} of {figure(d.max_requests_per_second)} requests/s"),
-        ("first token p95", f"{d.ttft_bound_ms['p95']:,.0f} ms"),
-        ("each further, mean", f"{d.tpot_bound_ms['mean']:.1f} ms"),
-        ("price", f"${d.price_usd_per_hour} an hour, of {d.provenance.price_as_of}"),
+    facts = (("GPU", d.gpu), ("GPUs", gpus), ("price", f"{price}, of {d.provenance.price_as_of}"))
+    return Card(
+        f"{bought.instances} × {d.instance_type}", f"{place}{term}", cost, facts, tuple(map(_running, deployments))
     )
-    return Card(f"{d.instances} × {d.instance_type}", f"{place}{term}", money(d.monthly_cost_usd), facts)
+
+
+def _running(d: Deployment) -> tuple[str, tuple[tuple[str, str], ...]]:
+    gpus = "a GPU" if d.gpus_per_replica == 1 else f"{d.gpus_per_replica} GPUs"
+    return (
+        f"{d.workload}{'' if d.pool == 'all' else f' {d.pool}'}",
+        (
+            ("model", f"{d.model}, {precisions_of(d)}"),
+            ("engine", f"{d.engine} {d.engine_version}"),
+            ("replicas", f"{d.replicas} on {gpus}{' each' if d.replicas > 1 else ''}"),
+            ("load", f"{figure(d.requests_per_second)} of {figure(d.max_requests_per_second)} requests/s"),
+            ("first token p95", f"{d.ttft_bound_ms['p95']:,.0f} ms"),
+            ("each further, mean", f"{d.tpot_bound_ms['mean']:.1f} ms"),
+        ),
+    )
 
 
 def _hosted(item: Hosted) -> Card:
