@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from optimizer.base.figures import figure
 from optimizer.performance.market.criteria import CRITERIA
+from optimizer.plan.grounds.warnings import price_doubts
 from optimizer.plan.readback.summary import EVERYWHERE, offer_of
 from optimizer.plan.record.explanation import MeasuredRequirement
 from optimizer.plan.record.fleet import Deployment, Hosted, Purchase
@@ -113,6 +114,7 @@ def plan_view(report: PlanReport) -> PlanView:
     by_title = {section.title: section for section in answer.sections}
     explained, nothing = report.explanation, Section("")
     things = [*report.deployments, *report.hosted]
+    signing = by_title.get("Before you sign", nothing)
     command = "" if explained.benchmark is None else explained.benchmark.command
     return PlanView(
         title=answer.title,
@@ -124,7 +126,7 @@ def plan_view(report: PlanReport) -> PlanView:
         bill=tuple(_bill(report)),
         costs=by_title.get("Where the money goes", nothing).lines[1:],
         held=tuple(map(_held, sorted(explained.requirements, key=lambda item: not item.binding))),
-        signing=tuple(line for line in by_title.get("Before you sign", nothing).lines if line != command),
+        signing=(*price_doubts(report.deployments), *(line for line in signing.lines if line != command)),
         command=command,
         names=frozenset(
             name for item in things for field in ("gpu", "provider", "precision") if (name := getattr(item, field, ""))

@@ -4,7 +4,6 @@
 const usd = new Intl.NumberFormat("en-US", { style: "currency", currency: "USD" });
 const plain = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 4 });
 const MAX_SHARED_BYTES = 256_000;
-const ROOMY = 520; /* pixels, of a chart with room for more than its curve */
 
 /* The text of the scenario: numbered lines, those to mend marked, and a way from a finding to its line. */
 function numberLines() {
@@ -170,18 +169,21 @@ function drawCurve(place, curve, slider) {
       for (to = from; to + 1 < curve.x.length && curve.plan[to + 1] === curve.plan[from] && curve.usd[to + 1] === curve.usd[from]; ) to += 1;
       if (curve.plan[from] !== null) label(u, from, to);
     }
+    /* the values at which another plan takes over, at the foot of the risers, as far as there is room */
+    const foot = u.bbox.top + u.bbox.height - 6 * ratio;
     u.ctx.fillStyle = colour("--data");
-    u.ctx.textAlign = "right";
-    for (const [at, x] of curve.x.entries()) {
-      /* the value at which another plan takes over, beside its riser */
-      if (!curve.changes.includes(x) || at === 0 || u.width < ROOMY) continue;
-      const middle = ((curve.usd[at - 1] ?? 0) + (curve.usd[at] ?? 0)) / 2;
-      u.ctx.fillText(`${plain.format(x)} `, u.valToPos(x, "x", true), u.valToPos(middle, "y", true) + 4 * ratio);
+    u.ctx.textAlign = "left";
+    let free = u.bbox.left;
+    for (const x of curve.changes) {
+      const left = upright(u, x, colour("--pale"), [1, 3]);
+      if (left < free) continue;
+      u.ctx.fillText(` ${plain.format(x)}`, left, foot);
+      free = left + u.ctx.measureText(` ${plain.format(x)} `).width;
     }
     const now = upright(u, curve.now, colour("--edge"), [2, 3]);
     u.ctx.fillStyle = colour("--soft");
     u.ctx.textAlign = now > u.bbox.left + u.bbox.width * 0.85 ? "right" : "left";
-    u.ctx.fillText(" now ", now, u.bbox.top + u.bbox.height - 6 * ratio);
+    u.ctx.fillText(" now ", now, u.bbox.top + 10 * ratio);
     const at = Number(slider.value), cost = curve.usd[cornerAt(curve, at)], left = upright(u, at, colour("--rubric"), []);
     if (cost !== null) {
       u.ctx.fillStyle = colour("--rubric");
