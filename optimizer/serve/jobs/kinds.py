@@ -1,5 +1,6 @@
 """The kinds of question, called as the commands are: each from a scenario, the catalogs and options to an answer."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -11,6 +12,7 @@ from optimizer.answers.compare.compare import COMPARE_PHASES, compare
 from optimizer.answers.compare.types import Comparison
 from optimizer.answers.frontier import Frontier, frontier, frontier_steps, sweep_of
 from optimizer.answers.gate.gate import gate
+from optimizer.answers.gate.reading import baseline_in
 from optimizer.answers.gate.rules.demands import GateLimits
 from optimizer.answers.gate.types import GateReport
 from optimizer.answers.lifecycle.lifecycle import lifecycle, phase_of
@@ -147,8 +149,10 @@ def _simulate(asked: Asked) -> Simulation:
 
 
 def _gate(asked: Asked) -> GateReport:
-    limits = GateLimits(**asked.options.model_dump(include={"max_monthly_usd", "max_price_age_days"}))
-    return gate([asked.scenario_file], asked.catalogs, limits, **asked.within)
+    options = asked.options
+    limits = GateLimits(**options.model_dump(exclude={"baseline", "time_limit_s", "work_limit"}))
+    before = None if options.baseline is None else (baseline_in(json.dumps(options.baseline), "baseline"),)
+    return gate([asked.scenario_file], asked.catalogs, limits, before, **asked.within)
 
 
 def _lifecycle(asked: Asked) -> LifecycleReport:

@@ -3,7 +3,7 @@
 from decimal import Decimal
 from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from optimizer.base.model import Strict
 
@@ -76,6 +76,9 @@ class GateOptions(Options):
     """Of `optimizer gate`, asked of one scenario."""
 
     max_monthly_usd: Amount | None = None
+    max_increase_percent: Amount | None = Field(default=None, description="Over the baseline.")
+    max_increase_usd: Amount | None = Field(default=None, description="Over the baseline.")
+    baseline: dict[str, JsonValue] | None = Field(default=None, description="A plan of before, as `plan` answers.")
     max_price_age_days: int | None = Field(default=None, ge=1)
     time_limit_s: TimeLimit | None = None
     work_limit: WorkLimit = 200_000

@@ -9,6 +9,7 @@ from typing import Final
 
 from optimizer.base.clock import LimitReached
 from optimizer.base.errors import Exit, InputError, OptimizerError
+from optimizer.base.memory import refuse_beyond
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.report.exits import exit_of
 from optimizer.report.export import as_json
@@ -16,6 +17,8 @@ from optimizer.serve.jobs.job import JobAnswer, JobProgress
 from optimizer.serve.jobs.kinds import Asked
 from optimizer.serve.jobs.question import JobQuestion
 
+ABOVE_LIMIT: Final = 1.25
+"""How much memory more than that at which a search ends is refused: what is found by then is still to be told."""
 PAUSE_S: Final = 0.1
 """Between two remarks on the same step: nobody reads faster."""
 
@@ -35,6 +38,7 @@ def work(connection: Connection) -> None:
     # whoever asked may have gone
     with suppress(EOFError, OSError):
         held: Held = connection.recv()
+        refuse_beyond(held.max_memory_gb * ABOVE_LIMIT)
         while True:
             question: JobQuestion = connection.recv()
             connection.send(answered(question, held, connection.send))
