@@ -84,8 +84,9 @@ def _range(item: StatedRequirement, name: str, value: float) -> tuple[float, flo
     if item.unit == "share" or 0 < value < 1:
         lost = max(1 - value, 0.001)
         return round(max(1 - lost * DECADE, 0.01), 4), round(1 - lost / DECADE, 4), 0.001
-    if item.requirement.step is not None and item.requirement.step.kind == "whole":
-        return max(value // 2, item.requirement.step.strictest or 0), max(value * 2, value + 4), 1
+    if isinstance(item.value, int):
+        strictest = item.requirement.step.strictest if item.requirement.step else None
+        return max(value // 2, strictest or 0), max(value * 2, value + 4), 1
     low, high = value / FRONTIER_REACH, value * FRONTIER_REACH
     return low, high, float(f"{(high - low) / 150:.1g}")
 
