@@ -4,11 +4,11 @@ import json
 import re
 from pathlib import Path
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
 PATIENCE_MS = 90_000
 SERIOUS = ("serious", "critical")
-NARROW = {"width": 400, "height": 800}
+NARROW = ViewportSize(width=400, height=800)
 
 
 def ask_and_wait(page: Page, base: str) -> None:

@@ -75,7 +75,7 @@ def test_lengths_and_lists_are_taken_as_typed() -> None:
 def test_what_is_no_number_stays_for_the_check_to_say() -> None:
     text = SHIPPED["chat-8b"]
     changed = applied(text, {**posted(text), "max_gpus": "a few"}, ["on_demand"])
-    with pytest.raises(InputError, match="policy.max_gpus: expected a whole number, not 'a few'"):
+    with pytest.raises(InputError, match=r"policy\.max_gpus: expected a whole number, not 'a few'"):
         loaded(changed)
 
 
