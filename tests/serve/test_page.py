@@ -85,8 +85,8 @@ def test_every_shipped_scenario_can_be_opened(reader: TestClient, name: str) -> 
 def test_the_plan_of_every_shipped_scenario_is_shown(planned: Callable[[str], PlanReport], name: str) -> None:
     report = planned(name)
     view = plan_view(report)
-    shown = {"view": view, "levers": [], "choices": {}, "compared": (), "job_id": "x", "text": "", "thorough": False}
-    html = Pages(report.catalog_as_of).html("plan.html", shown).body.decode()
+    shown = {"view": view, "levers": [], "choices": {}, "compared": (), "charts": (), "text": ""}
+    html = Pages(report.catalog_as_of).html("plan.html", {**shown, "job_id": "x", "thorough": False}).body.decode()
     assert (view.amount or "Ways out, re-solved") in html
     assert round(sum(part.width for part in view.bill)) == (1000 if report.deployments else 0)
     assert len(view.bought) == len(report.purchases) + len(report.hosted)
@@ -125,6 +125,8 @@ def test_a_plan_leads_to_other_plans(reader: TestClient) -> None:
     html = shown(reader, address)
     assert "What to rent" in html
     assert reader.get(f"{address}/plan.json").content == (GOLDEN / "reports/feasible.json").read_bytes()
+    assert reader.get(f"{address}/0.svg").text.startswith("<?xml")
+    assert reader.get(f"{address}/9.svg").status_code == 404
     job = address.removeprefix("/plan/")
     limit = "workloads[chat].slo.tpot_ms.mean"
     moved = reader.post(f"/move/{job}", data={"limit": limit, "value": "20"}, follow_redirects=False)

@@ -82,6 +82,7 @@ class PlanView:
         summary: The answer in a sentence, without the amount that stands above it.
         amount: Of a month; empty where there is no plan.
         command: What runs the benchmark to make first; empty where there is none.
+        simplicity: By how much it may be dearer than the cheapest; empty where it may not.
         names: GPUs, providers and precisions of the plan.
         choices: What else it could cost, as HTML; empty where nothing is told.
         ways: Ways out, in words.
@@ -99,6 +100,7 @@ class PlanView:
     held: tuple[Held, ...]
     signing: tuple[str, ...]
     command: str
+    simplicity: str
     names: frozenset[str]
     choices: Markup
     ways: tuple[str, ...]
@@ -128,6 +130,7 @@ def plan_view(report: PlanReport) -> PlanView:
         held=tuple(map(_held, sorted(explained.requirements, key=lambda item: not item.binding))),
         signing=(*price_doubts(report.deployments), *(line for line in signing.lines if line != command)),
         command=command,
+        simplicity=percent(report.simplicity.percent / 100) if report.simplicity and report.simplicity.percent else "",
         names=frozenset(
             name for item in things for field in ("gpu", "provider", "precision") if (name := getattr(item, field, ""))
         ),

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, Final, get_args
 
 from starlette.exceptions import HTTPException
@@ -12,6 +13,7 @@ from starlette.routing import Route
 
 from optimizer.inputs.scenario.fields import FieldError
 from optimizer.plan.record.report import PlanReport
+from optimizer.report.plan.page import plan_charts
 from optimizer.serve.jobs.job import Job
 from optimizer.serve.jobs.options import CompareOptions
 from optimizer.serve.jobs.question import JobQuestion
@@ -22,6 +24,8 @@ from optimizer.serve.page.site import Site, fields_of
 from optimizer.serve.page.states import download, part, waiting
 
 COMPARED: Final[tuple[str, ...]] = get_args(CompareOptions.model_fields["by"].annotation)
+DRAWING: Final = asyncio.Lock()
+"""The library that draws has one style at a time."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,7 @@ class Planning:
         return [
             Route("/plan/{id}", self.plan),
             Route("/plan/{id}/plan.json", self.plan_file),
+            Route("/plan/{id}/{number:int}.svg", self.chart),
             Route("/thorough/{id}", self.thorough, methods=["POST"]),
             Route("/move/{id}", self.moved, methods=["POST"]),
             Route("/way/{id}/{number:int}", self.way_taken, methods=["POST"]),
@@ -57,6 +62,7 @@ class Planning:
             "levers": levers(self.site, job) if report.monthly_cost_usd is not None else [],
             "choices": self.site.choices,
             "compared": COMPARED,
+            "charts": plan_charts(report) if find_spec("matplotlib") else (),
             "job_id": job.id,
             "text": job.question.scenario_text,
             "thorough": job.question.options.model_dump().get("verbose", False),
@@ -65,6 +71,16 @@ class Planning:
     async def plan_file(self, request: Request) -> Response:
         """The plan as `optimizer plan --format json` writes it, to be kept."""
         return download(self.site.job_of(request), "plan.json")
+
+    async def chart(self, request: Request) -> Response:
+        """One of the charts of the report."""
+        report, number = _report(self.site.job_of(request)), request.path_params["number"]
+        charts = plan_charts(report)
+        if number >= len(charts) or not find_spec("matplotlib"):
+            raise HTTPException(404, "There is no such chart.")
+        async with DRAWING:
+            svg = await asyncio.to_thread(charts[number].draw, report)
+        return Response(svg, media_type="image/svg+xml")
 
     async def thorough(self, request: Request) -> Response:
         """The same plan with every limit and price varied."""

@@ -129,11 +129,16 @@ function cornerAt(curve, at) {
 }
 
 function planAt(curve, at, now, unit) {
+  const here = `At ${plain.format(at)}${unit}`, after = Math.max(curve.x.findIndex((x) => x >= at), 1), before = after - 1;
+  if (curve.x[before] < at && at < curve.x[after] && curve.usd[before] !== curve.usd[after]) {
+    const [from, to] = [before, after].map((side) => curve.usd[side] === null ? "no plan" : usd.format(curve.usd[side]));
+    return `${here} the month turns from ${from} to ${to}: another plan takes over between ${plain.format(curve.x[before])} and ${plain.format(curve.x[after])}${unit}.`;
+  }
   const corner = cornerAt(curve, at), cost = curve.usd[corner], today = curve.usd[cornerAt(curve, now)];
-  if (cost === null) return `At ${plain.format(at)}${unit} no plan keeps every limit.`;
+  if (cost === null) return `${here} no plan keeps every limit.`;
   const difference = today === null ? 0 : cost - today;
   const beside = Math.abs(difference) < 0.005 ? "" : `, ${usd.format(Math.abs(difference))} ${difference > 0 ? "more" : "less"} than now`;
-  return `At ${plain.format(at)}${unit}: ${usd.format(cost)} a month${beside}. ${curve.plans[curve.plan[corner]]}`;
+  return `${here}: ${usd.format(cost)} a month${beside}. ${curve.plans[curve.plan[corner]]}`;
 }
 
 function drawCurve(place, curve, slider) {
