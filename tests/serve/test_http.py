@@ -183,10 +183,7 @@ def test_a_token_is_wanted_for_all_but_health(monkeypatch: pytest.MonkeyPatch, c
 
 
 def test_a_full_queue_is_429_with_the_time_to_wait(monkeypatch: pytest.MonkeyPatch, catalogs: Catalogs) -> None:
-    service = threaded(monkeypatch, catalogs, max_waiting=1)
-    service._waiting.put_nowait(None)  # type: ignore[arg-type]
-    monkeypatch.setattr(service, "_work", lambda _: service._waiting.join())
-    with client(service) as opened:
+    with client(threaded(monkeypatch, catalogs, max_waiting=0)) as opened:
         refused = opened.post("/v1/plan", json={"scenario": "chat-8b"})
     assert refused.status_code == 429
     assert int(refused.headers["Retry-After"]) >= 1

@@ -10,7 +10,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from optimizer.base.version import VERSION
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.serve.http.asking import MAX_WAIT_S
-from optimizer.serve.http.records import JobRecord, JobWithResult, Problem
+from optimizer.serve.http.records import JobRecord, JobWithResult, ProblemDetails
 from optimizer.serve.jobs.kinds import KINDS, JobKind
 
 REFERENCE: Final = "#/components/schemas/{model}"
@@ -40,14 +40,14 @@ def openapi_document() -> str:
     bodies = {name: _body(name, kind) for name, kind in KINDS.items()}
     written: list[tuple[type[BaseModel], JsonSchemaMode]] = [(Scenario, "validation")]
     written += [(body, "validation") for body in bodies.values()]
-    written += [(model, "serialization") for model in (Problem, JobRecord, JobWithResult)]
+    written += [(model, "serialization") for model in (ProblemDetails, JobRecord, JobWithResult)]
     written += [(kind.shape, "serialization") for kind in KINDS.values()]
     references, shapes = models_json_schema(written, ref_template=REFERENCE)
 
     def of(model: type[BaseModel], mode: JsonSchemaMode = "serialization") -> dict[str, Any]:
         return references[model, mode]
 
-    problems = {code: _content(text, of(Problem), "application/problem+json") for code, text in PROBLEMS.items()}
+    problems = {code: _content(text, of(ProblemDetails), "application/problem+json") for code, text in PROBLEMS.items()}
     paths: dict[str, Any] = {
         f"/v1/{name}": {
             "post": {

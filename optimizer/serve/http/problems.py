@@ -7,7 +7,7 @@ from typing import Final
 from starlette.responses import Response
 
 from optimizer.base.errors import Finding
-from optimizer.serve.http.records import Problem
+from optimizer.serve.http.records import ProblemDetails
 from optimizer.serve.jobs.service import Full
 
 MEDIA_TYPE: Final = "application/problem+json"
@@ -25,7 +25,7 @@ def problem(
     status: int, detail: str, *, findings: Sequence[Finding] = (), headers: Mapping[str, str] | None = None
 ) -> Response:
     """A response that says what is wrong, and where."""
-    told = Problem(title=HTTPStatus(status).phrase, status=status, detail=detail, findings=tuple(findings))
+    told = ProblemDetails(title=HTTPStatus(status).phrase, status=status, detail=detail, findings=tuple(findings))
     return Response(told.model_dump_json(), status, headers, MEDIA_TYPE)
 
 

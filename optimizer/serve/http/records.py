@@ -5,7 +5,7 @@ from optimizer.base.model import Strict
 from optimizer.serve.jobs.job import Job, State
 
 
-class Problem(Strict):
+class ProblemDetails(Strict):
     """Why a request has no answer (RFC 9457)."""
 
     title: str

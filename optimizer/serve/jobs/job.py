@@ -1,7 +1,6 @@
 """A question on its way to an answer: where it is, what is known by then, and how it ended."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
@@ -52,12 +51,19 @@ class JobAnswer:
         exit_code: What the command would end with.
         findings: What is wrong with the question, where that is why there is no answer.
         problem: Any other reason, in a sentence.
+        is_whole: Whether nothing was left out of it because a limit was reached.
     """
 
     content: bytes
     exit_code: Exit
     findings: tuple[Finding, ...] = ()
     problem: str = ""
+    is_whole: bool = True
+
+    @property
+    def stands(self) -> bool:
+        """Whether nothing more would come of another try."""
+        return self.is_whole and self.exit_code in STANDING
 
 
 @dataclass(eq=False)
@@ -75,8 +81,11 @@ class Job:
     question: JobQuestion
     progress: JobProgress = field(default_factory=JobProgress)
     answer: JobAnswer | None = None
-    began_s: float = field(default_factory=time.monotonic)
+    _asked_bytes: int = 0
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self._asked_bytes = len(self.question.scenario_text) + len(self.question.options.model_dump_json())
 
     @property
     def state(self) -> State:
@@ -91,7 +100,12 @@ class Job:
     @property
     def stands(self) -> bool:
         """Whether whoever asks the same is given this job: it is under way, or nothing more would come of another."""
-        return not self.ended or (self.answer is not None and self.answer.exit_code in STANDING)
+        return not self.ended or (self.answer is not None and self.answer.stands)
+
+    @property
+    def size_bytes(self) -> int:
+        """About what is kept of it."""
+        return self._asked_bytes + (len(self.answer.content) if self.answer is not None else 0)
 
     def tell(self, progress: JobProgress) -> None:
         """Something is known now; whoever waits hears of it."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections import Counter, OrderedDict, defaultdict
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -34,7 +34,7 @@ class ServiceLimits:
         max_waiting: Questions in the queue; more are refused.
         max_job_s: Seconds after which a process is ended, whatever its question's own limit.
         max_memory_gb: Of each process; most of the machine's, shared among them, unless given.
-        max_kept_bytes: Of answers that are kept; those asked for longest ago go first.
+        max_kept_bytes: Of questions and answers that are kept; those asked for longest ago go first.
         max_kept_jobs: The same as a count.
     """
 
@@ -82,7 +82,8 @@ class JobService:
         self.catalogs_sha256 = content_sha256(catalogs_sha256(catalogs, by_second=True))
         self.counts = ServiceCounts()
         self._jobs: OrderedDict[str, Job] = OrderedDict()
-        self._waiting: asyncio.Queue[Job] = asyncio.Queue(limits.max_waiting)
+        self._waiting: deque[Job] = deque()
+        self._arrived = asyncio.Event()
         self._at_work: dict[str, WorkerProcess] = {}
         self._mean_s = FIRST_GUESS_S
         self._readers = asyncio.Semaphore(READERS)
@@ -113,7 +114,7 @@ class JobService:
     @property
     def waiting(self) -> int:
         """How many questions wait."""
-        return self._waiting.qsize()
+        return len(self._waiting)
 
     def job(self, job_id: str) -> Job | None:
         """The job of that id, as long as it is kept."""
@@ -139,7 +140,8 @@ class JobService:
         job = Job(job_id, question)
         self._jobs[job_id] = job
         self._jobs.move_to_end(job_id)
-        self._waiting.put_nowait(job)
+        self._waiting.append(job)
+        self._arrived.set()
         return job
 
     def cancel(self, job_id: str) -> bool:
@@ -147,6 +149,8 @@ class JobService:
         job = self._jobs.get(job_id)
         if job is None or job.ended:
             return False
+        if job in self._waiting:
+            self._waiting.remove(job)
         job.tell(replace(job.progress, state="cancelled"))
         if (worker := self._at_work.get(job_id)) is not None:
             worker.kill()
@@ -161,17 +165,18 @@ class JobService:
         return job
 
     def _refuse_when_full(self) -> None:
-        if self._waiting.full():
+        if self.waiting >= self.limits.max_waiting:
             self.counts.refused += 1
-            raise Full(max(1, min(600, round(self._mean_s * self._waiting.qsize() / self.limits.workers))))
+            raise Full(max(1, min(600, round(self._mean_s * self.waiting / self.limits.workers))))
 
     async def _work(self, worker: WorkerProcess) -> None:
         """Gives a process one question after another."""
         while True:
-            job = await self._waiting.get()
-            if job.state == "queued":
-                await self._answer(job, worker)
-                self._let_go()
+            while not self._waiting:
+                self._arrived.clear()
+                await self._arrived.wait()
+            await self._answer(self._waiting.popleft(), worker)
+            self._let_go()
 
     async def _answer(self, job: Job, worker: WorkerProcess) -> None:
         """Hands a job to a process and passes on what that says, until its answer or its end."""
@@ -185,6 +190,8 @@ class JobService:
                 if not job.ended:
                     job.tell(said)
                 said = await loop.run_in_executor(self._threads, worker.received)
+        except Exception as error:  # noqa: BLE001 (our fault: the job ends with it, the process goes on with others)
+            said = JobAnswer(b"", Exit.OUR_FAULT, problem=f"this is a defect of optimizer: {type(error).__name__}")
         finally:
             overdue.cancel()
             del self._at_work[job.id]
@@ -200,11 +207,11 @@ class JobService:
     def _let_go(self) -> None:
         """Forgets jobs that ended, those asked for longest ago first, until the others fit."""
         ended = [job for job in self._jobs.values() if job.ended]
-        size = sum(len(job.answer.content) for job in ended if job.answer is not None)
+        size = sum(job.size_bytes for job in ended)
         for at, job in enumerate(ended):
             if size <= self.limits.max_kept_bytes and len(ended) - at <= self.limits.max_kept_jobs:
                 return
-            size -= len(job.answer.content) if job.answer is not None else 0
+            size -= job.size_bytes
             del self._jobs[job.id]
 
 

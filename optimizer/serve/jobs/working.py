@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from typing import Final
 
+from optimizer.answers.compare.types import Comparison
+from optimizer.answers.why_not import WhyNot
 from optimizer.base.clock import LimitReached
 from optimizer.base.errors import Exit, InputError, OptimizerError
 from optimizer.base.memory import refuse_beyond
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.report.exits import exit_of
+from optimizer.plan.record.report import PlanReport
+from optimizer.report.exits import Answered, exit_of
 from optimizer.report.export import as_json
 from optimizer.serve.jobs.job import JobAnswer, JobProgress
 from optimizer.serve.jobs.kinds import Asked
@@ -66,7 +69,20 @@ def _answer(question: JobQuestion, held: Held, tell: Teller) -> JobAnswer:
     asked = Asked(question.read(held.catalogs), held.catalogs, question.options, max_memory_gb=held.max_memory_gb)
     remarks = _Remarks(kind.steps(asked), tell)
     answer = kind.answer(replace(asked, progress=remarks.begin, best_and_bound=remarks.best_and_bound))
-    return JobAnswer(as_json(answer).encode(), exit_of(answer))
+    return JobAnswer(as_json(answer).encode(), exit_of(answer), is_whole=_is_whole(answer))
+
+
+def _is_whole(answer: Answered) -> bool:
+    """Whether there was time for all of it."""
+    match answer:
+        case PlanReport():
+            return not answer.explanation.not_worked_out
+        case WhyNot():
+            return not answer.not_worked_out
+        case Comparison():
+            return all(row.verdict != "not_compared" for row in answer.choices)
+        case _:
+            return True
 
 
 class _Remarks:
