@@ -22,6 +22,7 @@ from optimizer.report.compare.compare import compare_csv
 from optimizer.serve.http.asking import shipped_scenarios
 from optimizer.serve.jobs.job import JobAnswer
 from optimizer.serve.jobs.question import JobQuestion
+from optimizer.serve.page.form import form_values
 from optimizer.serve.page.plan_view import plan_view
 from optimizer.serve.page.rendering import FOLDER, Pages
 
@@ -85,7 +86,7 @@ def test_every_shipped_scenario_can_be_opened(reader: TestClient, name: str) -> 
 def test_the_plan_of_every_shipped_scenario_is_shown(planned: Callable[[str], PlanReport], name: str) -> None:
     report = planned(name)
     view = plan_view(report)
-    shown = {"view": view, "levers": [], "choices": {}, "compared": (), "charts": (), "text": ""}
+    shown = {"view": view, "sliders": [], "choices": {}, "compared": (), "charts": (), "text": ""}
     html = Pages(report.catalog_as_of).html("plan.html", {**shown, "job_id": "x", "thorough": False}).body.decode()
     assert (view.amount or "Ways out, re-solved") in html
     assert round(sum(part.width for part in view.bill)) == (1000 if report.deployments else 0)
@@ -118,6 +119,18 @@ def test_the_form_writes_into_the_text(reader: TestClient) -> None:
     assert "expected a number, not 'many'" in unescape(wrong)
     listed = reader.post("/form", data={**form, "scenario": "policy: [1]", "max_gpus": "3"}, headers=HTMX).text
     assert "leads through a list" in listed
+
+
+def test_the_form_leaves_alone_what_was_written_meanwhile(reader: TestClient) -> None:
+    before = form_values(CHAT).model_dump_json()
+    written = CHAT.replace("requests_per_second: 5", "requests_per_second: 8")
+    form = {"demand": "rate", "requests_per_second": "5", "terms": "on_demand", "max_gpus": "3", "before": before}
+    text = reader.post("/form", data={"scenario": written, **form}, headers=HTMX).text
+    assert "requests_per_second: 8\n" in text
+    assert "max_gpus: 3" in text
+    broken = reader.post("/check", data={"scenario": "a: ["}, headers=HTMX).text
+    assert 'id="form"' not in broken
+    assert 'id="form"' in reader.post("/check", data={"scenario": CHAT}, headers=HTMX).text
 
 
 def test_a_plan_leads_to_other_plans(reader: TestClient) -> None:

@@ -10,8 +10,8 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.inputs.scenario.yaml_lines import parse
 from optimizer.serve.http.asking import shipped_scenarios
 from optimizer.serve.page.form import applied, form_values, length_profiles
-from optimizer.serve.page.levers import levers_of, sweep_text
 from optimizer.serve.page.scenario_text import content_of, value_at, with_values
+from optimizer.serve.page.sliders import sliders_of, sweep_text
 
 SHIPPED = shipped_scenarios()
 
@@ -95,10 +95,10 @@ def test_the_comment_at_the_head_stays() -> None:
 @pytest.mark.parametrize("name", sorted(SHIPPED))
 def test_every_limit_moves_within_what_a_scenario_may_say(name: str) -> None:
     scenario, text = loaded(SHIPPED[name]), SHIPPED[name]
-    for lever in levers_of(scenario):
-        assert lever.low < lever.high
-        for value in (lever.low, lever.high):
-            moved = loaded(with_values(text, {lever.field: int(value) if float(value).is_integer() else value}))
+    for slider in sliders_of(scenario):
+        assert slider.low < slider.high
+        for value in (slider.low, slider.high):
+            moved = loaded(with_values(text, {slider.field: int(value) if float(value).is_integer() else value}))
             assert moved.name == scenario.name
-        if lever.sweep:
-            assert sweep_of(sweep_text(lever), scenario).name == lever.sweep
+        if slider.sweep:
+            assert sweep_of(sweep_text(slider), scenario).name == slider.sweep

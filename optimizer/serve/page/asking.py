@@ -1,8 +1,10 @@
 """Where one asks: the form with the text beside it, checked while it is written, and the way to the answer."""
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -10,7 +12,7 @@ from starlette.routing import Route
 from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.scenario.fields import FieldError
 from optimizer.serve.jobs.question import SCENARIO, JobQuestion
-from optimizer.serve.page.form import applied
+from optimizer.serve.page.form import FormValues, applied
 from optimizer.serve.page.site import FIRST_SCENARIO, Site, fields_of, text_in
 
 TERMS = "terms"
@@ -50,14 +52,15 @@ class Asking:
         text = text_in(fields)
         terms = [value for name, value in fields if name == TERMS]
         try:
-            text = applied(text, dict(fields), terms)
+            text = applied(text, dict(fields), terms, _before(fields))
         except FieldError as error:
             findings: tuple[Finding, ...] = (Finding(SCENARIO, 1, error.field, error.problem, error.hint),)
         except InputError as error:
             findings = error.findings
         else:
             findings = await self._findings(text)
-        return self.site.pages.html("form_changed.html", {"text": text, "findings": findings})
+        shown = {"text": text, "findings": findings, "before": self.site.form(text)["before"]}
+        return self.site.pages.html("form_changed.html", shown)
 
     async def text_changed(self, request: Request) -> Response:
         """What is wrong with the text, and the form as it is by now."""
@@ -81,3 +84,11 @@ class Asking:
         except InputError as error:
             return error.findings
         return ()
+
+
+def _before(fields: Iterable[tuple[str, str]]) -> FormValues | None:
+    """What the form showed before it was changed, as it came with the form."""
+    try:
+        return FormValues.model_validate_json(dict(fields).get("before", ""))
+    except ValidationError:
+        return None

@@ -19,8 +19,8 @@ from optimizer.report.plan.why_not import why_not_answer
 from optimizer.serve.jobs.job import Job
 from optimizer.serve.jobs.question import JobQuestion
 from optimizer.serve.jobs.service import Full
-from optimizer.serve.page.levers import Lever, curve_of, levers_of, sweep_text
 from optimizer.serve.page.site import Site, fields_of, in_words, retry
+from optimizer.serve.page.sliders import Slider, curve_of, sliders_of, sweep_text
 from optimizer.serve.page.states import line, part
 
 
@@ -42,10 +42,10 @@ class Beside:
     async def frontier_asked(self, request: Request) -> Response:
         """The slider on a limit, with the frontier behind it as soon as that is there."""
         job = self.site.job_of(request)
-        lever = lever_of(self.site, job, dict(await fields_of(request)).get("limit", ""))
-        if not lever.sweep:
-            return self._slider(lever, job, {"curve": None})
-        asked = await self._asked(job, "frontier", {"sweep": [sweep_text(lever)]})
+        slider = slider_of(self.site, job, dict(await fields_of(request)).get("limit", ""))
+        if not slider.sweep:
+            return self._moving(slider, job, {"curve": None})
+        asked = await self._asked(job, "frontier", {"sweep": [sweep_text(slider)]})
         return asked if isinstance(asked, Response) else self._frontier(asked, job)
 
     async def frontier(self, request: Request) -> Response:
@@ -56,17 +56,19 @@ class Beside:
         if job.answer is None or not job.answer.content:
             return part(self.site, job, f"/frontier/{job.id}/{planned.id}")
         sweep = job.question.options.model_dump()["sweep"][0].partition("=")[0]
-        lever = next((lever for lever in levers(self.site, planned) if lever.sweep == sweep), None)
-        if lever is None:
+        slider = next((slider for slider in sliders(self.site, planned) if slider.sweep == sweep), None)
+        if slider is None:
             raise HTTPException(404, "The plan has no such limit.")
         answer = Frontier.model_validate_json(job.answer.content)
         sections = [Markup(section_html(section)) for section in frontier_answer(answer).sections]
-        shown = {"curve": curve_of(answer, lever), "summary": answer.summary, "sections": sections}
-        return self._slider(lever, planned, shown)
+        shown = {"curve": curve_of(answer, slider), "summary": answer.summary, "sections": sections}
+        return self._moving(slider, planned, shown)
 
-    def _slider(self, lever: Lever, planned: Job, shown: Mapping[str, Any]) -> Response:
-        slider = "slide-" + "".join(letter if letter.isalnum() else "-" for letter in lever.field)
-        return self.site.pages.html("frontier.html", {**shown, "lever": lever, "slider": slider, "job_id": planned.id})
+    def _moving(self, slider: Slider, planned: Job, shown: Mapping[str, Any]) -> Response:
+        slider_id = "slide-" + "".join(letter if letter.isalnum() else "-" for letter in slider.field)
+        return self.site.pages.html(
+            "frontier.html", {**shown, "slider": slider, "slider_id": slider_id, "job_id": planned.id}
+        )
 
     async def why_not_asked(self, request: Request) -> Response:
         """What a choice would cost, as soon as that is known."""
@@ -95,19 +97,19 @@ class Beside:
             return line(self.site, in_words(full), status_code=429, headers=retry(full))
 
 
-def levers(site: Site, job: Job) -> list[Lever]:
+def sliders(site: Site, job: Job) -> list[Slider]:
     """Every limit of a job's scenario that can be moved."""
     file = job.question.read(site.service.catalogs)
-    return [] if file is None else levers_of(file.scenario)
+    return [] if file is None else sliders_of(file.scenario)
 
 
-def lever_of(site: Site, job: Job, field: str) -> Lever:
+def slider_of(site: Site, job: Job, field: str) -> Slider:
     """The limit at a path.
 
     Raises:
         HTTPException: the scenario has no such limit.
     """
-    found = next((lever for lever in levers(site, job) if lever.field == field), None)
+    found = next((slider for slider in sliders(site, job) if slider.field == field), None)
     if found is None:
         raise HTTPException(404, "The plan has no such limit.")
     return found

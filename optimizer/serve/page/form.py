@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from optimizer.base.model import Strict
 from optimizer.base.units import HOURS_PER_DAY
 from optimizer.inputs.scenario.policy import DEFAULT_CONFIDENCE
 from optimizer.inputs.scenario.scenario import RATES, Scenario
@@ -76,9 +77,8 @@ NOON_PEAK: Final = tuple(min(hour, HOURS_PER_DAY - hour) for hour in range(HOURS
 """The day that one begins to draw from: a ramp to noon and back."""
 
 
-@dataclass(frozen=True)
-class FormValues:
-    """What the form shows.
+class FormValues(Strict):
+    """What the form shows; a page holds it beside the form, so that it is known what was changed there.
 
     Attributes:
         inputs: By the name of the input, as typed.
@@ -88,7 +88,7 @@ class FormValues:
         others: Workloads that only the text shows.
     """
 
-    inputs: Mapping[str, str]
+    inputs: dict[str, str]
     kind: str
     hours: tuple[float, ...]
     terms: tuple[str, ...]
@@ -115,41 +115,44 @@ def form_values(text: str) -> FormValues:
     )
 
 
-def applied(text: str, posted: Mapping[str, str], terms: Iterable[str]) -> str:
-    """The text with whatever the form says differently; each other field stays as it was written.
+def applied(text: str, posted: Mapping[str, str], terms: Iterable[str], before: FormValues | None = None) -> str:
+    """The text with whatever has been changed in the form; each other field stays as it was written.
 
     Args:
         text: The scenario as it stands.
         posted: The inputs by name; `demand` is the kind, `hour_0` to `hour_23` the drawn day, `lengths` a profile as
             `1024x256`.
         terms: Pricing terms that are ticked.
+        before: What the form showed before it was changed, where the text may have moved on since.
 
     Raises:
         InputError: the text cannot be read.
         FieldError: it holds something else where the form would write.
     """
-    before, content = form_values(text), content_of(text)
+    content, before = content_of(text), before or form_values(text)
     first = first_workload(content)
     kind = posted.get("demand", before.kind)
-    fields = (*PLAIN_FIELDS, *BY_KIND.get(kind, ()))
     typed = {**posted, **_lengths(posted.get("lengths", ""))}
     changes: dict[str, Any] = {
         _path(field.field, first): _read(typed[field.name].strip(), field)
-        for field in fields
-        if field.name in typed and typed[field.name].strip() != before.inputs[field.name]
+        for field in (*PLAIN_FIELDS, *BY_KIND.get(kind, ()))
+        if field.name in typed and typed[field.name].strip() != before.inputs.get(field.name, "")
     }
-    if kind == "day":
-        hours = tuple(_number(posted.get(f"hour_{hour}", "0")) for hour in range(HOURS_PER_DAY))
-        if hours != before.hours or before.kind != "day":
-            changes[_path(HOURLY_FIELD, first)] = list(hours)
+    hours = tuple(_number(posted.get(f"hour_{hour}", "0")) for hour in range(HOURS_PER_DAY))
+    if kind == "day" and (hours != before.hours or before.kind != "day"):
+        changes[_path(HOURLY_FIELD, first)] = list(hours)
     if kind in BY_KIND and kind != before.kind:
-        said = {"rate": {"requests_per_second"}, "users": {"users"}, "day": {"demand"}}[kind]
-        given = {name for name in (*RATES, "requests_per_user_hour", "trace") if _has(content, first, name)}
-        kept = said | ({"requests_per_user_hour"} if kind == "users" else set())
-        changes |= {f"workloads[{first}].{name}": None for name in sorted(given - kept)}
-    if tuple(chosen := list(terms)) != before.terms:
-        changes[TERMS_FIELD] = chosen or None
+        changes |= dict.fromkeys(_other_ways(content, first, kind))
+    if (chosen := tuple(terms)) != before.terms:
+        changes[TERMS_FIELD] = list(chosen) or None
     return with_values(text, changes)
+
+
+def _other_ways(content: Mapping[str, Any], workload: str, kind: str) -> list[str]:
+    """The fields that say how much is asked in another way than this."""
+    said = {"rate": {"requests_per_second"}, "users": {"users", "requests_per_user_hour"}, "day": {"demand"}}[kind]
+    names = {*RATES, "requests_per_user_hour", "trace"} - said
+    return [f"workloads[{workload}].{name}" for name in sorted(names) if _has(content, workload, name)]
 
 
 def length_profiles(scenarios: Iterable[Scenario]) -> dict[str, str]:

@@ -55,7 +55,7 @@ class BillPart:
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldLimit:
     """A limit at the plan; how much of it is used, in percent, None where that is no share."""
 
     text: str
@@ -97,7 +97,7 @@ class PlanView:
     bought: tuple[Card, ...]
     bill: tuple[BillPart, ...]
     costs: tuple[str, ...]
-    held: tuple[Held, ...]
+    held: tuple[HeldLimit, ...]
     signing: tuple[str, ...]
     command: str
     simplicity: str
@@ -223,12 +223,12 @@ def _bill(report: PlanReport) -> Iterator[BillPart]:
         start += share * 1000
 
 
-def _held(item: MeasuredRequirement) -> Held:
+def _held(item: MeasuredRequirement) -> HeldLimit:
     """At most and at least differ in the sign of limit less value; only what is used up to a limit is drawn."""
     at_most = abs((item.limit - item.value) - item.slack) <= abs((item.value - item.limit) - item.slack)
     parts = (item.value, item.limit) if at_most else (item.limit, item.value)
     used = None if parts[1] <= 0 else round(min(max(parts[0] / parts[1], 0.0), 1.0) * 100, 2)
-    return Held(item.text, item.binding, used)
+    return HeldLimit(item.text, item.binding, used)
 
 
 def _census(report: PlanReport) -> Iterator[Failed]:

@@ -17,7 +17,7 @@ from optimizer.report.plan.page import plan_charts
 from optimizer.serve.jobs.job import Job
 from optimizer.serve.jobs.options import CompareOptions
 from optimizer.serve.jobs.question import JobQuestion
-from optimizer.serve.page.beside import lever_of, levers
+from optimizer.serve.page.beside import slider_of, sliders
 from optimizer.serve.page.plan_view import plan_view
 from optimizer.serve.page.scenario_text import with_values
 from optimizer.serve.page.site import Site, fields_of
@@ -59,7 +59,7 @@ class Planning:
         report = _report(job)
         return {
             "view": plan_view(report),
-            "levers": levers(self.site, job) if report.monthly_cost_usd is not None else [],
+            "sliders": sliders(self.site, job) if report.monthly_cost_usd is not None else [],
             "choices": self.site.choices,
             "compared": COMPARED,
             "charts": plan_charts(report) if find_spec("matplotlib") else (),
@@ -92,12 +92,12 @@ class Planning:
         """The plan with one limit set to where its slider stands."""
         fields = dict(await fields_of(request))
         job = self.site.job_of(request)
-        lever = lever_of(self.site, job, fields.get("limit", ""))
+        slider = slider_of(self.site, job, fields.get("limit", ""))
         try:
             value = float(fields.get("value", ""))
         except ValueError as error:
             raise HTTPException(400, "This is no number.") from error
-        return await self._changed(job, {lever.field: int(value) if value.is_integer() else value})
+        return await self._changed(job, {slider.field: int(value) if value.is_integer() else value})
 
     async def way_taken(self, request: Request) -> Response:
         """The plan with what one of the ways out changes."""

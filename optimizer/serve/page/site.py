@@ -83,13 +83,15 @@ class Site:
         )
 
     def form(self, text: str) -> dict[str, Any]:
-        """What the form shows of a text; of one that cannot be read, an empty form."""
+        """What the form shows of a text; of one that cannot be read, an empty form, and that it `is_read` is not so."""
         try:
-            values = form_values(text)
+            values, is_read = form_values(text), True
         except InputError:
-            values = form_values("{}")
+            values, is_read = form_values("{}"), False
         return {
             "form": values,
+            "is_read": is_read,
+            "before": values.model_dump_json(),
             "fields": FIELDS,
             "defaults": {name: DEFAULTS.get(name, "") for name in FIELDS},
             "kinds": KINDS_OF_DEMAND,

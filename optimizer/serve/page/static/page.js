@@ -103,7 +103,7 @@ function follow(job) {
 }
 
 /* A slider on a limit, the frontier behind it. */
-function lever(figure) {
+function moving(figure) {
   const slider = figure.querySelector("input[type=range]"), output = figure.querySelector("output");
   const value = figure.querySelector("input[name=value]"), button = figure.querySelector("button");
   const place = figure.querySelector(".chart"), curve = place ? JSON.parse(place.dataset.curve) : null;
@@ -232,7 +232,7 @@ function drawDay(day) {
     const box = day.getBoundingClientRect(), at = Math.floor(((event.clientX - box.left) / box.width) * hours.length);
     const hour = hours[Math.min(Math.max(at, 0), hours.length - 1)];
     const share = 1 - (event.clientY - box.top) / box.height;
-    hour.value = Math.round(Math.min(Math.max(share, 0), 1) * 100) * hour.max / 100;
+    hour.value = ((Math.round(Math.min(Math.max(share, 0), 1) * 100) * hour.max) / 100).toPrecision(4);
     fill(hour);
   };
   day.addEventListener("pointerdown", (event) => {
@@ -276,9 +276,12 @@ document.addEventListener("input", (event) => {
 });
 document.addEventListener("scroll", (event) => event.target.id === "scenario" && numberLines(), true);
 document.addEventListener("htmx:beforeSwap", (event) => {
-  /* findings and a full queue are answers, too */
-  if ([422, 429].includes(event.detail.xhr.status)) event.detail.shouldSwap = true;
+  /* what is refused is said in words, too */
+  if ([400, 404, 422, 429].includes(event.detail.xhr.status)) event.detail.shouldSwap = true;
 });
+for (const [name, silent] of [["htmx:sendError", true], ["htmx:afterOnLoad", false]]) {
+  document.addEventListener(name, () => (document.querySelector(".offline").hidden = !silent));
+}
 document.addEventListener("htmx:afterSettle", (event) => {
   numberLines();
   const answer = event.target.closest("#why-not-answer");
@@ -286,7 +289,7 @@ document.addEventListener("htmx:afterSettle", (event) => {
 });
 document.addEventListener("htmx:load", () => {
   /* what arrives in a piece that arrives is told twice */
-  for (const [selector, begin] of [["[data-job]", follow], ["[data-lever]", lever], ["[data-day]", drawDay]]) {
+  for (const [selector, begin] of [["[data-job]", follow], ["[data-slider]", moving], ["[data-day]", drawDay]]) {
     for (const item of document.querySelectorAll(`${selector}:not([data-begun])`)) {
       item.dataset.begun = "";
       begin(item);

@@ -17,7 +17,7 @@ DECADE: Final = 10.0
 
 
 @dataclass(frozen=True)
-class Lever:
+class Slider:
     """A number of the scenario that can be moved.
 
     Attributes:
@@ -45,36 +45,36 @@ class Lever:
         return shown(self.value, self.unit)
 
 
-def levers_of(scenario: Scenario) -> list[Lever]:
+def sliders_of(scenario: Scenario) -> list[Slider]:
     """Every number that a loaded scenario limits itself by, those with a frontier first.
 
     A rate that follows from users, tokens or a deadline is no number of the scenario: the form moves what it follows
     from.
     """
-    found = [lever for item in stated_requirements(scenario) for lever in _levers(item, scenario)]
-    return sorted(found, key=lambda lever: not lever.sweep)
+    found = [slider for item in stated_requirements(scenario) for slider in _sliders(item, scenario)]
+    return sorted(found, key=lambda slider: not slider.sweep)
 
 
-def _levers(item: StatedRequirement, scenario: Scenario) -> Iterator[Lever]:
+def _sliders(item: StatedRequirement, scenario: Scenario) -> Iterator[Slider]:
     requirement = item.requirement
     workload = next((each for each in scenario.workloads if each.name == item.workload), None)
     if requirement.name == DEMAND and workload is not None:
         if workload.stated_as or (workload.demand is not None and workload.demand.hourly is None):
             return
         height = "requests_per_second" if workload.demand is None else "demand.peak_requests_per_second"
-        yield _lever(item, f"workloads[{workload.name}].{height}", workload.peak_requests_per_second(), scenario)
+        yield _slider(item, f"workloads[{workload.name}].{height}", workload.peak_requests_per_second(), scenario)
     elif (
         item.number is not None and requirement.step is not None and (item.written or requirement.name == "confidence")
     ):
-        yield _lever(item, item.field, item.number, scenario)
+        yield _slider(item, item.field, item.number, scenario)
 
 
-def _lever(item: StatedRequirement, field: str, value: float, scenario: Scenario) -> Lever:
+def _slider(item: StatedRequirement, field: str, value: float, scenario: Scenario) -> Slider:
     name = "requests_per_second" if item.requirement.name == DEMAND else item.requirement.name
     several = len(scenario.workloads) > 1 and item.workload
     sweep = (f"{item.workload}.{name}" if several else name) if name in SWEEPABLE else ""
     low, high, step = _range(item, name, value)
-    return Lever(field, item.label, value, item.unit, low, high, step, sweep)
+    return Slider(field, item.label, value, item.unit, low, high, step, sweep)
 
 
 def _range(item: StatedRequirement, name: str, value: float) -> tuple[float, float, float]:
@@ -91,12 +91,12 @@ def _range(item: StatedRequirement, name: str, value: float) -> tuple[float, flo
     return low, high, float(f"{(high - low) / 150:.1g}")
 
 
-def sweep_text(lever: Lever) -> str:
-    """The frontier along a lever, as `optimizer frontier --sweep` takes it."""
-    return f"{lever.sweep}={lever.low:.12g}:{lever.high:.12g}:{FRONTIER_POINTS}"
+def sweep_text(slider: Slider) -> str:
+    """The frontier along a slider, as `optimizer frontier --sweep` takes it."""
+    return f"{slider.sweep}={slider.low:.12g}:{slider.high:.12g}:{FRONTIER_POINTS}"
 
 
-def curve_of(answer: Frontier, lever: Lever) -> dict[str, Any]:
+def curve_of(answer: Frontier, slider: Slider) -> dict[str, Any]:
     """The frontier as a stepped line: every point and both sides of every change, in the order of the limit.
 
     Returns:
@@ -123,7 +123,7 @@ def curve_of(answer: Frontier, lever: Lever) -> dict[str, Any]:
         "proven": [proven for _, (_, _, proven) in line],
         "plans": answer.plans,
         "changes": sorted(change.changes_at for change in answer.breakpoints),
-        "now": lever.value,
-        "unit": "" if lever.unit == "share" else lever.unit,
-        "label": lever.label,
+        "now": slider.value,
+        "unit": "" if slider.unit == "share" else slider.unit,
+        "label": slider.label,
     }
