@@ -120,6 +120,16 @@ def form_and_text(page: Page, base: str) -> None:
     expect(page.locator("#scenario")).not_to_have_value(re.compile(r"hourly: \[0, 1, 2"))
 
 
+def enter_at_once(page: Page, base: str) -> None:
+    """Enter in a field asks with what was just typed there."""
+    page.goto(base)
+    page.locator("#requests_per_second").fill("6")
+    page.locator("#requests_per_second").press("Enter")
+    expect(page.locator(".amount .figure")).to_be_visible(timeout=PATIENCE_MS)
+    page.get_by_text("The question as text").click()
+    expect(page.locator("#scenario")).to_contain_text("requests_per_second: 6")
+
+
 def cancel(page: Page, base: str) -> None:
     """A question under way is cancelled, and can be changed."""
     page.goto(base + "/?scenario=deepseek-v3")

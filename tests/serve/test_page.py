@@ -128,6 +128,8 @@ def test_the_form_leaves_alone_what_was_written_meanwhile(reader: TestClient) ->
     text = reader.post("/form", data={"scenario": written, **form}, headers=HTMX).text
     assert "requests_per_second: 8\n" in text
     assert "max_gpus: 3" in text
+    asked_at_once = reader.post("/ask", data={"scenario": written, **form}, follow_redirects=False)
+    assert "max_gpus: 3" in shown(reader, asked_at_once.headers["location"])
     broken = reader.post("/check", data={"scenario": "a: ["}, headers=HTMX).text
     assert 'id="form"' not in broken
     assert 'id="form"' in reader.post("/check", data={"scenario": CHAT}, headers=HTMX).text

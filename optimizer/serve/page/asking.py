@@ -1,7 +1,7 @@
 """Where one asks: the form with the text beside it, checked while it is written, and the way to the answer."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -48,18 +48,9 @@ class Asking:
 
     async def form_changed(self, request: Request) -> Response:
         """The text with what the form says now."""
-        fields = await fields_of(request)
-        text = text_in(fields)
-        terms = [value for name, value in fields if name == TERMS]
-        try:
-            text = applied(text, dict(fields), terms, _before(fields))
-        except FieldError as error:
-            findings: tuple[Finding, ...] = (Finding(SCENARIO, 1, error.field, error.problem, error.hint),)
-        except InputError as error:
-            findings = error.findings
-        else:
-            findings = await self._findings(text)
-        shown = {"text": text, "findings": findings, "before": self.site.form(text)["before"]}
+        text, findings = _written(await fields_of(request))
+        found = findings or await self._findings(text)
+        shown = {"text": text, "findings": found, "before": self.site.form(text)["before"]}
         return self.site.pages.html("form_changed.html", shown)
 
     async def text_changed(self, request: Request) -> Response:
@@ -69,8 +60,10 @@ class Asking:
         return self.site.pages.html("text_changed.html", {"findings": findings, **self.site.form(text)})
 
     async def asked(self, request: Request) -> Response:
-        """The way to the plan."""
-        text = text_in(await fields_of(request))
+        """The way to the plan; what was changed in the form a moment ago counts."""
+        text, findings = _written(await fields_of(request))
+        if findings:
+            return self.site.ask_page(text, findings, status_code=422)
         try:
             question = JobQuestion.of("plan", text, {})
         except InputError as error:
@@ -86,9 +79,23 @@ class Asking:
         return ()
 
 
-def _before(fields: Iterable[tuple[str, str]]) -> FormValues | None:
+def _written(fields: Sequence[tuple[str, str]]) -> tuple[str, tuple[Finding, ...]]:
+    """The text with what was changed in the form, and why it could not be written where it could not."""
+    text, posted = text_in(fields), dict(fields)
+    if "demand" not in posted:
+        return text, ()
+    terms = [value for name, value in fields if name == TERMS]
+    try:
+        return applied(text, posted, terms, _before(posted)), ()
+    except FieldError as error:
+        return text, (Finding(SCENARIO, 1, error.field, error.problem, error.hint),)
+    except InputError as error:
+        return text, error.findings
+
+
+def _before(posted: Mapping[str, str]) -> FormValues | None:
     """What the form showed before it was changed, as it came with the form."""
     try:
-        return FormValues.model_validate_json(dict(fields).get("before", ""))
+        return FormValues.model_validate_json(posted.get("before", ""))
     except ValidationError:
         return None
