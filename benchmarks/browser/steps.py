@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from playwright.sync_api import Page, ViewportSize, expect
+from playwright.sync_api import Locator, Page, ViewportSize, expect
 
 PATIENCE_MS = 90_000
 SERIOUS = ("serious", "critical")
@@ -26,8 +26,7 @@ def ask_and_wait(page: Page, base: str) -> None:
 def slide_a_limit(page: Page, base: str) -> None:
     """The slider on the demand tells another plan, and that plan can be asked for."""
     _planned(page, base)
-    slider = page.locator("input.slide").first
-    expect(slider).to_be_visible(timeout=PATIENCE_MS)
+    slider = _slider(page)
     before = page.locator(".moved output").first.inner_text()
     slider.focus()
     slider.press("End")
@@ -179,8 +178,15 @@ def accessible(page: Page, base: str, axe: str) -> None:
         page.goto(base + "/?scenario=office-hours")
         _no_serious_fault(page, axe)
         _planned(page, base)
-        expect(page.locator("input.slide").first).to_be_visible(timeout=PATIENCE_MS)
+        _slider(page)
         page.get_by_text("The whole report").click()
+        _no_serious_fault(page, axe)
+        page.get_by_role("button", name="by precision").click()
+        expect(page.locator("table.sorted")).to_be_visible(timeout=PATIENCE_MS)
+        _no_serious_fault(page, axe)
+        page.goto(base + "/?scenario=infeasible-latency")
+        page.get_by_role("button", name="Find the cheapest plan").click()
+        expect(page.get_by_role("heading", name="Ways out, re-solved")).to_be_visible(timeout=PATIENCE_MS)
         _no_serious_fault(page, axe)
 
 
@@ -201,6 +207,14 @@ def _planned(page: Page, base: str) -> None:
     page.goto(base)
     page.get_by_role("button", name="Find the cheapest plan").click()
     expect(page.locator(".amount .figure")).to_be_visible(timeout=PATIENCE_MS)
+
+
+def _slider(page: Page) -> Locator:
+    """The first slider, whose frontier is asked for when it comes into sight."""
+    page.get_by_role("heading", name="Move a limit").scroll_into_view_if_needed()
+    slider = page.locator("input.slide").first
+    expect(slider).to_be_visible(timeout=PATIENCE_MS)
+    return slider
 
 
 def _tab_to(page: Page, name: str) -> None:

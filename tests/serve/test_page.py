@@ -209,7 +209,9 @@ def test_what_is_not_there_is_said_in_words(reader: TestClient) -> None:
     assert reader.get("/again/0123").status_code == 404
     for path in ("/static/../site.py", "/static/%2e%2e/site.py", "/static/..%2fsite.py", "/static/templates/base.html"):
         assert reader.get(path).status_code == 404
-    assert reader.get("/static/page.css").headers["content-security-policy"].startswith("default-src 'self'")
+    style = reader.get("/static/page.css")
+    assert style.headers["content-security-policy"].startswith("default-src 'self'")
+    assert reader.get("/static/page.css", headers={"If-None-Match": style.headers["etag"]}).status_code == 304
 
 
 def test_files_of_others_are_what_their_source_published() -> None:

@@ -1,6 +1,7 @@
 """Every route of the page, and the files that it loads."""
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -27,7 +28,17 @@ def page_routes(service: JobService) -> list[BaseRoute]:
         route for part in (Asking(site), Planning(site), Beside(site), Comparing(site)) for route in part.routes()
     ]
     told = [Route(route.path, _told(site, route.endpoint), methods=_methods(route)) for route in routes]
-    return [*told, Mount("/static", StaticFiles(directory=FOLDER / "static"))]
+    return [*told, Mount("/static", OwnFiles(directory=FOLDER / "static"))]
+
+
+class OwnFiles(StaticFiles):
+    """Files that a browser keeps, and asks each time whether they are still the same."""
+
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:
+        """A file, or that the one which the browser has will do."""
+        response = super().file_response(*args, **kwargs)
+        response.headers["Cache-Control"] = "no-cache"
+        return response
 
 
 def _methods(route: Route) -> list[str]:
