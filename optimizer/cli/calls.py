@@ -64,6 +64,8 @@ if TYPE_CHECKING:
     from optimizer.answers.page import page as page
     from optimizer.answers.replan import ReplanReport as ReplanReport
     from optimizer.answers.replan import replan as replan
+    from optimizer.answers.risk.risk import RISK_PHASES as RISK_PHASES
+    from optimizer.answers.risk.risk import risk as risk
     from optimizer.answers.simulate import arrivals_of as arrivals_of
     from optimizer.answers.simulate import is_plan as is_plan
     from optimizer.answers.simulate import planned as planned
@@ -156,6 +158,7 @@ if TYPE_CHECKING:
     from optimizer.report.plan.sections import plan_answer as plan_answer
     from optimizer.report.plan.why_not import why_not_answer as why_not_answer
     from optimizer.report.replan import replan_answer as replan_answer
+    from optimizer.report.risk import risk_answer as risk_answer
     from optimizer.report.simulation import simulation_answer as simulation_answer
     from optimizer.report.sweep import sweep_answer as sweep_answer
     from optimizer.report.verify import verification_answer as verification_answer
