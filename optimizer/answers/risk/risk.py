@@ -5,7 +5,8 @@ from typing import Final
 
 import numpy as np
 
-from optimizer.answers.optimize import Optimized, optimized
+from optimizer.answers.tried import confirmed_answer
+from optimizer.answers.verified_plan import verified_plan
 from optimizer.base.clock import Clock
 from optimizer.base.errors import Finding, InputError, VerificationFailed
 from optimizer.base.memory import Memory
@@ -13,7 +14,9 @@ from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.record.fields import usd
+from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.risk import RiskReport, RiskScope
 from optimizer.plan.risk.judged import plan_in_draws
 from optimizer.plan.risk.naming import deployments, machines, paid
@@ -27,9 +30,9 @@ from optimizer.plan.risk.spreads import risk_of
 from optimizer.plan.risk.variance import variance_shares
 from optimizer.plan.verify.risk import verify_risk
 from optimizer.program.risk.gap import Chosen, chosen
-from optimizer.program.risk.known import Known, known_draws
+from optimizer.program.risk.known import KnownDraws, known_draws
 from optimizer.program.risk.measure import Aim
-from optimizer.program.risk.problem import Outcome, outcome
+from optimizer.program.risk.problem import CostInDraws, outcome
 
 RISK_PHASES: Final = ("planning", "drawing", "knowing each draw", "choosing purchases", "verifying")
 
@@ -56,9 +59,9 @@ class _Judged:
 
     sampled: Sampled
     sample: Sample
-    known: Known
+    known: KnownDraws
     chosen: Chosen | None
-    best: Outcome | None
+    best: CostInDraws | None
     draws_per_batch: int
 
     @property
@@ -100,19 +103,35 @@ def risk(
         raise InputError(findings)
     begin, clock = progress or silent, Clock(time_limit_s, work_limit, memory=Memory())
     begin(RISK_PHASES[0])
-    found = optimized(scenario, catalogs, clock.share(SHARE_OF_PLAN))
-    if found.bought is None:
-        return _empty(scenario, catalogs, found, draws, seed)
-    begin(RISK_PHASES[1])
-    sampled = sampled_of(found, scenario, catalogs, clock)
+    answer = confirmed_answer(Inquiry.of(scenario, catalogs, clock.share(SHARE_OF_PLAN)))
+    return risk_of_answer(answer, scenario, catalogs, clock, draws=draws, seed=seed, progress=begin)
+
+
+def risk_of_answer(
+    answer: Answer,
+    scenario: Scenario,
+    catalogs: Catalogs,
+    clock: Clock,
+    *,
+    draws: int = DRAWS,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> RiskReport:
+    """As `risk`, of a question that was solved already."""
+    bought = verified_plan(answer)
+    asked = _empty(scenario, catalogs, answer, bought, draws=draws, seed=seed)
+    if bought is None:
+        return asked
+    progress(RISK_PHASES[1])
+    sampled = sampled_of(answer, scenario, catalogs, clock)
     sample = sampled.sample(seed, JUDGED, draws)
     _refuse_what_nobody_serves(sample)
-    begin(RISK_PHASES[2])
+    progress(RISK_PHASES[2])
     known = known_draws(sample.problem, clock.share(SHARE_OF_KNOWN))
-    begin(RISK_PHASES[3])
+    progress(RISK_PHASES[3])
     judged = _chosen(sampled, sample, known, seed, clock.share(SHARE_OF_CHOOSING))
-    report = _report(found, judged, scenario, catalogs, seed)
-    begin(RISK_PHASES[4])
+    report = _report(asked, judged, scenario)
+    progress(RISK_PHASES[4])
     verification = verify_risk(report, scenario, catalogs)
     if not verification.passed:
         failed = [check.text for check in verification.checks if not check.passed]
@@ -120,11 +139,11 @@ def risk(
     return report.model_copy(update={"verification": verification})
 
 
-def sampled_of(found: Optimized, scenario: Scenario, catalogs: Catalogs, clock: Clock) -> Sampled:
+def sampled_of(answer: Answer, scenario: Scenario, catalogs: Catalogs, clock: Clock) -> Sampled:
     """A scenario with its plan, ready to be drawn."""
-    inquiry = asked_in_draws(found.answer, scenario, catalogs, clock)
+    inquiry = asked_in_draws(answer, scenario, catalogs, clock)
     purchases = purchases_of(inquiry, risk_of(scenario))
-    return Sampled.of(scenario, catalogs, purchases, plan_in_draws(found.answer))
+    return Sampled.of(scenario, catalogs, purchases, plan_in_draws(answer))
 
 
 def _refuse_what_nobody_serves(sample: Sample) -> None:
@@ -136,7 +155,7 @@ def _refuse_what_nobody_serves(sample: Sample) -> None:
         raise InputError([Finding("scenario", 0, "risk.unserved_usd_per_million_requests", problem, hint)])
 
 
-def _chosen(sampled: Sampled, sample: Sample, known: Known, seed: int, clock: Clock) -> _Judged:
+def _chosen(sampled: Sampled, sample: Sample, known: KnownDraws, seed: int, clock: Clock) -> _Judged:
     """The purchases of least mean and tail over batches of other draws, in the draws that judge."""
     risk = sampled.spreads.risk
     aim = Aim(risk.tail_weight, risk.tail_level)
@@ -148,7 +167,7 @@ def _chosen(sampled: Sampled, sample: Sample, known: Known, seed: int, clock: Cl
     return _Judged(sampled, sample, known, found, best, size)
 
 
-def _report(found: Optimized, judged: _Judged, scenario: Scenario, catalogs: Catalogs, seed: int) -> RiskReport:
+def _report(asked: RiskReport, judged: _Judged, scenario: Scenario) -> RiskReport:
     """Everything but its verification."""
     sampled, sample, known, picked, best = judged.sampled, judged.sample, judged.known, judged.chosen, judged.best
     names, purchases = sampled.drawn.workloads, sampled.purchases
@@ -161,7 +180,7 @@ def _report(found: Optimized, judged: _Judged, scenario: Scenario, catalogs: Cat
     told = machines(purchases, sorted(rows), names)
     running = deployments(sampled.plan, scenario)
     shown = {each.error_moves_with for each in told} | {each.error_moves_with for each in running}
-    return _empty(scenario, catalogs, found, sample.problem.draws, seed).model_copy(
+    return asked.model_copy(
         update={
             "complete": judged.all_known and picked is not None and picked.proven,
             "spreads": spreads_told(sampled),
@@ -174,7 +193,7 @@ def _report(found: Optimized, judged: _Judged, scenario: Scenario, catalogs: Cat
             "gap": None if picked is None or picked.gap is None else gap_of(picked.gap, judged.draws_per_batch),
             "known_usd": None if known_usd is None else usd(known_usd.mean()),
             "best_in": best_in(purchases, sample, known, names),
-            "variance": variance_shares(sampled, seed),
+            "variance": variance_shares(sampled, asked.seed),
             "machines": told,
             "deployments": running,
             "scope": scope_of(sampled),
@@ -184,12 +203,14 @@ def _report(found: Optimized, judged: _Judged, scenario: Scenario, catalogs: Cat
     )
 
 
-def _empty(scenario: Scenario, catalogs: Catalogs, found: Optimized, draws: int, seed: int) -> RiskReport:
+def _empty(
+    scenario: Scenario, catalogs: Catalogs, answer: Answer, bought: PlannedFleet | None, *, draws: int, seed: int
+) -> RiskReport:
     """What is asked, and nothing of what is found but the plan's cost."""
     risk = risk_of(scenario)
     return RiskReport(
         scenario=scenario.name,
-        outcome=found.report.outcome,
+        outcome=answer.solution.outcome,
         complete=False,
         catalog_as_of=catalogs.as_of,
         draws=draws,
@@ -197,7 +218,7 @@ def _empty(scenario: Scenario, catalogs: Catalogs, found: Optimized, draws: int,
         months_ahead=risk.months_ahead,
         tail_level=risk.tail_level,
         tail_weight=risk.tail_weight,
-        plan_usd=found.report.monthly_cost_usd,
+        plan_usd=None if bought is None else bought.monthly_cost_usd,
         spreads=[],
         promises=[],
         all_held=None,

@@ -25,7 +25,7 @@ MOST_DEVIATIONS: Final = 3.0
 Z90: Final = NormalDist().inv_cdf(0.9)
 
 
-class Kind(NamedTuple):
+class ErrorKind(NamedTuple):
     """Configurations whose predictions are off alike."""
 
     gpu: str
@@ -39,9 +39,9 @@ class Kind(NamedTuple):
         return f"{self.model} {self.precision} on {self.gpu} with {self.engine}"
 
 
-def kind_of(configuration: Configuration) -> Kind:
+def kind_of(configuration: Configuration) -> ErrorKind:
     """Those that a configuration belongs to."""
-    return Kind(*(getattr(configuration, name) for name in Kind._fields))
+    return ErrorKind(*(getattr(configuration, name) for name in ErrorKind._fields))
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Drawn:
     workloads: tuple[str, ...]
     prices: tuple[PriceClass, ...]
     regions: tuple[str, ...]
-    kinds: tuple[Kind, ...]
+    kinds: tuple[ErrorKind, ...]
 
     @property
     def gpus(self) -> tuple[str, ...]:

@@ -6,18 +6,18 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.record.fields import usd
 from optimizer.plan.record.risk import BoughtInDraws, DeploymentInDraws, MachineInDraws
 from optimizer.plan.risk.judged import PlanInDraws
-from optimizer.plan.risk.purchases import Purchase, Purchases
+from optimizer.plan.risk.purchases import WaysToBuy, WayToBuy
 
 
-def name_of(purchases: Purchases, row: int, workloads: tuple[str, ...]) -> str:
+def name_of(purchases: WaysToBuy, row: int, workloads: tuple[str, ...]) -> str:
     """What a way to buy is called: its offer, the configuration it runs, and for whom."""
-    way: Purchase = purchases.ways[row]
+    way: WayToBuy = purchases.ways[row]
     c = way.configuration
     layout = f"tp{c.tensor_parallel}" + (f"pp{c.pipeline_parallel}" if c.pipeline_parallel > 1 else "")
     return f"{way.offer.id} {c.model} {c.precision} {layout} {c.engine} for {workloads[way.workload]}"
 
 
-def machines(purchases: Purchases, rows: Iterable[int], workloads: tuple[str, ...]) -> list[MachineInDraws]:
+def machines(purchases: WaysToBuy, rows: Iterable[int], workloads: tuple[str, ...]) -> list[MachineInDraws]:
     """The ways to buy at some rows, in their order."""
     offered, found = purchases.running.offered, list[MachineInDraws]()
     for row in rows:

@@ -9,7 +9,7 @@ from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID, OWNED, SPOT
 from optimizer.inputs.catalog.records import Offer
 from optimizer.performance.market.market import Market
-from optimizer.plan.risk.draws import Drawn, Kind, States
+from optimizer.plan.risk.draws import Drawn, ErrorKind, States
 from optimizer.plan.risk.speeds import rates_in_draws
 from optimizer.plan.risk.spreads import PriceClass, price_class
 
@@ -85,7 +85,7 @@ class Running:
     """
 
     offered: Offered
-    kinds: tuple[Kind, ...]
+    kinds: tuple[ErrorKind, ...]
     rates: Floats
 
     def select(self, kept: Ints) -> "Running":

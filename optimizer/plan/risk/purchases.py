@@ -28,7 +28,7 @@ WHOLE_MIX: Final = 0
 
 
 @dataclass(frozen=True)
-class Purchase:
+class WayToBuy:
     """One way to buy an instance and what it runs.
 
     Attributes:
@@ -45,10 +45,10 @@ class Purchase:
 
 
 @dataclass(frozen=True, eq=False)
-class Purchases:
+class WaysToBuy:
     """U ways to buy, and what an instance of each runs."""
 
-    ways: tuple[Purchase, ...]
+    ways: tuple[WayToBuy, ...]
     running: Running
 
     @property
@@ -62,33 +62,34 @@ class Purchases:
         rows = zip(self.ways, self.running.offered.most, strict=True)
         return np.flatnonzero([way.offer.pricing_term == "on_demand" and np.isinf(most) for way, most in rows])
 
-    def select(self, kept: Ints) -> "Purchases":
+    def select(self, kept: Ints) -> "WaysToBuy":
         """Those listed."""
-        return Purchases(tuple(self.ways[row] for row in kept.tolist()), self.running.select(kept))
+        return WaysToBuy(tuple(self.ways[row] for row in kept.tolist()), self.running.select(kept))
 
 
-def purchases_of(inquiry: Inquiry, risk: Risk) -> Purchases:
+def purchases_of(inquiry: Inquiry, risk: Risk) -> WaysToBuy:
     """Every way that others do not replace in whatever draw; commitments that last to the month that is drawn."""
     market = inquiry.market
-    ways, positions, rates = list[Purchase](), list[int](), list[Floats]()
+    ways, positions, rates = list[WayToBuy](), list[int](), list[Floats]()
     columns = [column for column in inquiry.formulated().columns if WHOLE_MIX in column.pools]
     lasting = [not is_signed(offer) or _lasts(offer, risk) for offer in market.offers]
     for number, choice in enumerate(inquiry.options):
         pool = choice.pools[WHOLE_MIX]
         own = [each for each in columns if each.workload == number and lasting[each.offer]]
-        own = [each for each in own if pool.passed[each.configuration]]
+        passed = pool.passed
+        own = [each for each in own if passed[each.configuration]]
         rows = np.array(sorted({each.configuration for each in own}), dtype=np.int64)
         predicted = rates_by_deviation(inquiry.catalogs, choice, rows, pool.pool.mix)
         for each in own:
             replicas = int(market.gpu_count[each.offer] // choice.gpus_per_replica[each.configuration])
             configuration = choice.configurations[each.configuration]
-            ways.append(Purchase(market.offers[each.offer], choice.workload_index, configuration, replicas))
+            ways.append(WayToBuy(market.offers[each.offer], choice.workload_index, configuration, replicas))
             positions.append(each.offer)
             share = replicas * inquiry.scenario.policy.max_utilization * float(market.serving_share[each.offer])
             rates.append(predicted[np.searchsorted(rows, each.configuration)] * share)
     kinds = tuple(kind_of(way.configuration) for way in ways)
     running = Running(Offered.of(market, np.array(positions, dtype=np.int64)), kinds, np.array(rates))
-    found = Purchases(tuple(ways), running)
+    found = WaysToBuy(tuple(ways), running)
     best = found.select(_best_of_each_kind(found, inquiry.scenario.policy.confidence))
     return best.select(_needed_in_any_draw(best))
 
@@ -99,7 +100,7 @@ def _lasts(offer: Offer, risk: Risk) -> bool:
     return months is not None and risk.months_ahead <= months <= risk.longest_term_months
 
 
-def _best_of_each_kind(found: Purchases, confidence: float) -> Ints:
+def _best_of_each_kind(found: WaysToBuy, confidence: float) -> Ints:
     """Of each offer, workload and kind the way that sustains most at the confidence; of equals the first."""
     behind = min(NormalDist().inv_cdf(confidence), MOST_DEVIATIONS)
     planned = rates_in_draws(found.running.rates, np.full((len(found.ways), 1), behind))[:, 0]
@@ -110,7 +111,7 @@ def _best_of_each_kind(found: Purchases, confidence: float) -> Ints:
     return np.sort(order[first])
 
 
-def _needed_in_any_draw(found: Purchases) -> Ints:
+def _needed_in_any_draw(found: WaysToBuy) -> Ints:
     """Those that no other replaces whose price, speed and presence move with theirs, whatever is drawn.
 
     Between two deviations rates are straight lines, so their ratio is highest at one of them; the price of each moves
@@ -125,7 +126,7 @@ def _needed_in_any_draw(found: Purchases) -> Ints:
     return needed(Categorical.of(moves_with).codes, usd, found.running.rates, offered.most)
 
 
-def rented_machines(found: Purchases, usd: Floats, rate_per_s: Floats, demand_per_s: Floats) -> Ints:
+def rented_machines(found: WaysToBuy, usd: Floats, rate_per_s: Floats, demand_per_s: Floats) -> Ints:
     """(W, S) which purchase more is rented of in each draw; -1 where none sustains anything.
 
     The machine on demand that would serve all of the draw's demand for least, whatever was bought before.

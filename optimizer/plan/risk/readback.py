@@ -19,12 +19,12 @@ from optimizer.plan.record.risk import (
     SampleGapReport,
 )
 from optimizer.plan.risk.naming import name_of
-from optimizer.plan.risk.purchases import Purchases
+from optimizer.plan.risk.purchases import WaysToBuy
 from optimizer.plan.risk.sample import Sample, Sampled
 from optimizer.program.risk.gap import CONFIDENCE, SampleGap
-from optimizer.program.risk.known import Known
+from optimizer.program.risk.known import KnownDraws
 from optimizer.program.risk.measure import Aim, value_at_risk
-from optimizer.program.risk.problem import Outcome, outcome
+from optimizer.program.risk.problem import CostInDraws, outcome
 
 
 def promises(sample: Sample, names: Sequence[str]) -> list[PromiseInDraws]:
@@ -46,7 +46,7 @@ def _interval(share: float, count: int) -> tuple[float, float]:
 
 
 def over_draws(
-    found: Outcome, bought: list[BoughtInDraws], demand_per_s: Floats, aim: Aim, known_usd: Floats | None
+    found: CostInDraws, bought: list[BoughtInDraws], demand_per_s: Floats, aim: Aim, known_usd: Floats | None
 ) -> PurchasesInDraws:
     """What purchases come to over all draws.
 
@@ -76,7 +76,7 @@ def over_draws(
     )
 
 
-def bought_of(purchases: Purchases, counts: Ints, names: tuple[str, ...]) -> list[BoughtInDraws]:
+def bought_of(purchases: WaysToBuy, counts: Ints, names: tuple[str, ...]) -> list[BoughtInDraws]:
     """The purchases of which there are any."""
     return [
         BoughtInDraws(
@@ -86,7 +86,7 @@ def bought_of(purchases: Purchases, counts: Ints, names: tuple[str, ...]) -> lis
     ]
 
 
-def best_in(purchases: Purchases, sample: Sample, known: Known, names: tuple[str, ...]) -> list[BestInDraws]:
+def best_in(purchases: WaysToBuy, sample: Sample, known: KnownDraws, names: tuple[str, ...]) -> list[BestInDraws]:
     """Which machines would run in how many draws, had these been known, in whatever counts; the most draws first."""
     bought = Counter[tuple[int, ...]]()
     for draw, counts in enumerate(known.counts):
@@ -114,7 +114,9 @@ def gap_of(gap: SampleGap, draws_per_batch: int) -> SampleGapReport:
     )
 
 
-def draws_of(sampled: Sampled, sample: Sample, best: Outcome | None, known: Known, shown: set[str]) -> list[Draw]:
+def draws_of(
+    sampled: Sampled, sample: Sample, best: CostInDraws | None, known: KnownDraws, shown: set[str]
+) -> list[Draw]:
     """Every draw.
 
     Args:
@@ -146,7 +148,7 @@ def draws_of(sampled: Sampled, sample: Sample, best: Outcome | None, known: Know
     return found
 
 
-def _cost(found: Outcome, draw: int, names: tuple[str, ...]) -> CostOfDraw:
+def _cost(found: CostInDraws, draw: int, names: tuple[str, ...]) -> CostOfDraw:
     rented = float(found.top_up_usd[:, draw].sum())
     return CostOfDraw(
         bought_usd=usd(found.bought_usd[draw]),

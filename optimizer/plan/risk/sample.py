@@ -10,9 +10,9 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.risk.draws import Drawn, States, states
 from optimizer.plan.risk.judged import PlanInDraws
-from optimizer.plan.risk.purchases import Purchases, rented_machines
+from optimizer.plan.risk.purchases import WaysToBuy, rented_machines
 from optimizer.plan.risk.spreads import Spreads, Uncertainty, spreads_of
-from optimizer.program.risk.problem import Outcome, RiskProblem, TopUp, topped_up
+from optimizer.program.risk.problem import CostInDraws, RiskProblem, TopUp, topped_up
 
 MILLION = 1e6
 
@@ -31,7 +31,7 @@ class Sample:
     states: States
     problem: RiskProblem
     machine: Ints
-    plan: Outcome
+    plan: CostInDraws
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +46,11 @@ class Sampled:
     rates_per_s: Floats
     spreads: Spreads
     drawn: Drawn
-    purchases: Purchases
+    purchases: WaysToBuy
     plan: PlanInDraws
 
     @classmethod
-    def of(cls, scenario: Scenario, catalogs: Catalogs, purchases: Purchases, plan: PlanInDraws) -> "Sampled":
+    def of(cls, scenario: Scenario, catalogs: Catalogs, purchases: WaysToBuy, plan: PlanInDraws) -> "Sampled":
         """What is drawn is what may be bought and what the plan runs."""
         offers = [*purchases.running.offered.offers, *plan.paid.offers]
         spreads = spreads_of(scenario, catalogs, offers)

@@ -14,7 +14,7 @@ from optimizer.base.arrays import Floats, Ints
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.predict import Mix, sustainable_rate
-from optimizer.performance.uncertainty.evidence import margins
+from optimizer.performance.uncertainty.evidence import Margins, margins
 
 DEVIATIONS: Final = tuple(step / 4 for step in range(-12, 13))
 """At which rates are predicted: from three below the prediction, faster, to three above it."""
@@ -29,14 +29,14 @@ def rates_by_deviation(catalogs: Catalogs, choice: WorkloadOptions, rows: Ints, 
         rows: (R,) configurations.
         mix: The requests.
     """
-    setup, limits = choice.setup.take(rows), choice.limits.take(rows)
     configurations = [choice.configurations[row] for row in rows.tolist()]
-    found = list[Floats]()
-    for deviation in DEVIATIONS:
-        behind = margins(catalogs, configurations, NormalDist().cdf(deviation))
-        found.append(sustainable_rate(setup, mix, replace(limits, margins=behind)).rate_per_s)
+    behind = [vars(margins(catalogs, configurations, NormalDist().cdf(deviation))) for deviation in DEVIATIONS]
+    # all rows at the first deviation, then all at the next
+    each = np.tile(rows, len(DEVIATIONS))
+    tiled = Margins(*(np.concatenate([of[metric] for of in behind]) for metric in behind[0]))
+    found = sustainable_rate(choice.setup.take(each), mix, replace(choice.limits.take(each), margins=tiled)).rate_per_s
     # rates fall with the deviation; rounding must not let one rise
-    return np.asarray(np.minimum.accumulate(np.stack(found, axis=1), axis=1))
+    return np.asarray(np.minimum.accumulate(found.reshape(len(DEVIATIONS), len(rows)).T, axis=1))
 
 
 def rates_in_draws(rates: Floats, deviation: Floats) -> Floats:

@@ -36,7 +36,7 @@ FURTHEST: Final = 3.0 / 1.2815515655446004
 
 def verify_risk(report: RiskReport, scenario: Scenario, catalogs: Catalogs) -> RiskVerification:
     """Whether every figure of every draw, and every sum over them, holds."""
-    audit = _Audit(report, scenario, catalogs)
+    audit = _DrawsAudit(report, scenario, catalogs)
     rules: Mapping[str, Callable[[], Iterator[Finding]]] = {
         "draws": audit.drawn,
         "plan": audit.plan,
@@ -55,7 +55,7 @@ def verify_risk(report: RiskReport, scenario: Scenario, catalogs: Catalogs) -> R
     return RiskVerification(passed=all(check.passed for check in checks), checks=checks)
 
 
-class _Audit:
+class _DrawsAudit:
     """One report held against the scenario and the catalogs."""
 
     def __init__(self, report: RiskReport, scenario: Scenario, catalogs: Catalogs) -> None:

@@ -32,7 +32,7 @@ STUDENT_95: Final = (6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860, 1.8
 
 
 @dataclass(frozen=True)
-class Estimate:
+class SampleMean:
     """A mean and what is to be added or taken off at `CONFIDENCE`."""
 
     usd: float
@@ -49,8 +49,8 @@ class SampleGap:
         batches: Samples that were solved.
     """
 
-    lower: Estimate
-    upper: Estimate
+    lower: SampleMean
+    upper: SampleMean
     batches: int
 
     @property
@@ -112,13 +112,13 @@ def chosen(
     return Chosen(best.counts, known, proven)
 
 
-def _lower(bounds_usd: Floats) -> Estimate:
+def _lower(bounds_usd: Floats) -> SampleMean:
     freedom = len(bounds_usd) - 1
     quantile = STUDENT_95[min(freedom, len(STUDENT_95)) - 1]
-    return Estimate(float(bounds_usd.mean()), quantile * float(bounds_usd.std(ddof=1)) / len(bounds_usd) ** 0.5)
+    return SampleMean(float(bounds_usd.mean()), quantile * float(bounds_usd.std(ddof=1)) / len(bounds_usd) ** 0.5)
 
 
-def _upper(by_draw_usd: Floats) -> Estimate:
+def _upper(by_draw_usd: Floats) -> SampleMean:
     quantile = NormalDist().inv_cdf(CONFIDENCE)
     width = quantile * float(by_draw_usd.std(ddof=1)) / len(by_draw_usd) ** 0.5
-    return Estimate(float(by_draw_usd.mean()), width)
+    return SampleMean(float(by_draw_usd.mean()), width)

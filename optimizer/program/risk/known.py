@@ -16,7 +16,7 @@ MEAN: Final = Aim(weight=0.0, level=0.5)
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class KnownDraws:
     """The cheapest purchases of each draw, as far as the clock went.
 
     Attributes:
@@ -28,7 +28,7 @@ class Known:
     counts: Ints
 
 
-def known_draws(problem: RiskProblem, clock: Clock) -> Known:
+def known_draws(problem: RiskProblem, clock: Clock) -> KnownDraws:
     """Every draw solved as if it were the only one. Workloads share nothing in it, so each is solved alone."""
     usd, counts = list[float](), list[Ints]()
     members = [np.flatnonzero(problem.workload == w) for w in range(len(problem.demand_per_s))]
@@ -43,4 +43,4 @@ def known_draws(problem: RiskProblem, clock: Clock) -> Known:
             total += found.bound_usd
         usd.append(total)
         counts.append(own)
-    return Known(np.array(usd), np.array(counts, dtype=np.int64).reshape(len(usd), len(problem.workload)))
+    return KnownDraws(np.array(usd), np.array(counts, dtype=np.int64).reshape(len(usd), len(problem.workload)))

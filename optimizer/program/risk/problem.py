@@ -88,7 +88,7 @@ class RiskProblem:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class CostInDraws:
     """What purchases come to in each draw.
 
     Attributes:
@@ -110,7 +110,7 @@ class Outcome:
     cost_usd: Floats
 
 
-def outcome(problem: RiskProblem, counts: Ints) -> Outcome:
+def outcome(problem: RiskProblem, counts: Ints) -> CostInDraws:
     """What purchases come to, (U,) instances of each."""
     served = np.zeros_like(problem.demand_per_s)
     np.add.at(served, problem.workload, problem.rate_per_s * counts[:, None])
@@ -128,7 +128,7 @@ def shortfall(demand_per_s: Floats, served_per_s: Floats) -> Floats:
     return np.where(missing > ROUNDING * demand_per_s, missing, 0.0)
 
 
-def topped_up(top_up: TopUp, short_per_s: Floats, bought_usd: Floats) -> Outcome:
+def topped_up(top_up: TopUp, short_per_s: Floats, bought_usd: Floats) -> CostInDraws:
     """The cheapest whole number of instances beside what was bought, and what is better left unserved.
 
     Costs are linear between whole instances, so that no instance, all but the last, or all that is needed is the
@@ -150,7 +150,7 @@ def topped_up(top_up: TopUp, short_per_s: Floats, bought_usd: Floats) -> Outcome
     usd = counts * top_up.usd + np.multiply(left, lost, where=left > 0, out=np.zeros_like(left))
     best = usd.argmin(axis=0)[None]
     count, unserved, least = (np.take_along_axis(each, best, axis=0)[0] for each in (counts, left, usd))
-    return Outcome(
+    return CostInDraws(
         bought_usd=bought_usd,
         short_per_s=short_per_s,
         instances=count.astype(np.int64),
