@@ -1,8 +1,10 @@
 """What a plan is worth over draws, in words and tables: how often it holds, its cost, what would be better bought."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
+from optimizer.base.errors import InputError
 from optimizer.base.figures import figure
 from optimizer.plan.record.risk import BestInDraws, MachineInDraws, PurchasesInDraws, RiskReport
 from optimizer.report.layout.amounts import money, plural
@@ -49,6 +51,17 @@ def risk_answer(report: RiskReport) -> WrittenAnswer:
         _scope(report),
     )
     return WrittenAnswer(with_content(sections), _summary(report, report.plan), title)
+
+
+def with_risk(answer: WrittenAnswer, found: RiskReport | InputError) -> WrittenAnswer:
+    """A plan's answer with one section more: what it is worth in draws, or why that cannot be told."""
+    if isinstance(found, InputError):
+        line = " ".join(f"{each.problem} ({each.hint})." for each in found.findings)
+    elif found.plan is None:
+        return answer
+    else:
+        line = f"{in_a_line(found, found.plan)} `optimizer risk` says why, and what would be better bought."
+    return replace(answer, sections=(*answer.sections, Section("Risk", (line,))))
 
 
 def _no_plan(report: RiskReport) -> str:

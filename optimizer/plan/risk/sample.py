@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
+from optimizer.base.errors import Finding, InputError
 from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
@@ -69,7 +70,11 @@ class Sampled:
         return self.with_normals(self.drawn.normals(seed, stream, count))
 
     def with_normals(self, normals: dict[Uncertainty, Floats]) -> Sample:
-        """The draws that numbers stand for."""
+        """The draws that numbers stand for.
+
+        Raises:
+            InputError: in some of them missing demand cannot be met, and nobody said what that costs.
+        """
         drawn = states(self.drawn, self.spreads, normals)
         demand = self.rates_per_s[:, None] * drawn.demand_factor
         usd = self.purchases.running.offered.usd(self.drawn, drawn)
@@ -83,8 +88,13 @@ class Sampled:
             demand_per_s=demand,
             top_up=self._top_up(machine, usd, rate),
         )
+        top_up = problem.top_up
+        if (~(top_up.rate_per_s > 0) & np.isinf(top_up.unserved_usd)[:, None]).any():
+            trouble = "in some draws no machine on demand keeps the promises, so that missing demand cannot be met"
+            hint = "say what requests cost that are not served, or admit on_demand and more machines"
+            raise InputError([Finding("scenario", 0, "risk.unserved_usd_per_million_requests", trouble, hint)])
         short = self.plan.short_per_s(self.drawn, drawn, demand)
-        plan = topped_up(problem.top_up, short, self.plan.bought_usd(self.drawn, drawn))
+        plan = topped_up(top_up, short, self.plan.bought_usd(self.drawn, drawn))
         return Sample(drawn, problem, machine, plan)
 
     def _top_up(self, machine: Ints, usd: Floats, rate: Floats) -> TopUp:

@@ -8,6 +8,7 @@ from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.inputs.catalog.risk_spread import RiskSpread
 from optimizer.inputs.scenario.risk import DaysSpread, Risk, Spread
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.program.risk.measure import Aim
 
 Uncertainty: TypeAlias = Literal["demand", "prices", "commitment start", "spot capacity", "predictions"]
 UNCERTAINTIES: Final[tuple[Uncertainty, ...]] = (
@@ -61,6 +62,11 @@ class Spreads:
     def growth(self) -> Spread:
         """Percent a month of all workloads."""
         return self.risk.growth_percent_per_month or STEADY
+
+    @property
+    def aim(self) -> Aim:
+        """What purchases are chosen by."""
+        return Aim(self.risk.tail_weight, self.risk.tail_level)
 
     @property
     def start_days(self) -> DaysSpread | None:

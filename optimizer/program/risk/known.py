@@ -28,6 +28,10 @@ class KnownDraws:
     counts: Ints
 
 
+NOTHING_KNOWN: Final = KnownDraws(np.zeros(0), np.zeros((0, 0), dtype=np.int64))
+"""Of no draw."""
+
+
 def known_draws(problem: RiskProblem, clock: Clock) -> KnownDraws:
     """Every draw solved as if it were the only one. Workloads share nothing in it, so each is solved alone."""
     usd, counts = list[float](), list[Ints]()
