@@ -62,6 +62,9 @@ if TYPE_CHECKING:
     from optimizer.answers.optimize import optimize as optimize
     from optimizer.answers.page import PAGE_PHASES as PAGE_PHASES
     from optimizer.answers.page import page as page
+    from optimizer.answers.portfolio.portfolio import PORTFOLIO_PHASES as PORTFOLIO_PHASES
+    from optimizer.answers.portfolio.portfolio import portfolio as portfolio
+    from optimizer.answers.portfolio.reading import load_portfolio as load_portfolio
     from optimizer.answers.replan import ReplanReport as ReplanReport
     from optimizer.answers.replan import replan as replan
     from optimizer.answers.simulate import arrivals_of as arrivals_of
@@ -155,6 +158,7 @@ if TYPE_CHECKING:
     from optimizer.report.plan.page import page_html as page_html
     from optimizer.report.plan.sections import plan_answer as plan_answer
     from optimizer.report.plan.why_not import why_not_answer as why_not_answer
+    from optimizer.report.portfolio import portfolio_answer as portfolio_answer
     from optimizer.report.replan import replan_answer as replan_answer
     from optimizer.report.simulation import simulation_answer as simulation_answer
     from optimizer.report.sweep import sweep_answer as sweep_answer

@@ -1,5 +1,6 @@
 """Options that commands share, the exit codes, and the one place that writes results."""
 
+import os
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from enum import IntEnum, StrEnum
@@ -99,6 +100,11 @@ MaxMemoryOption = Annotated[
     ),
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress, no remarks.")]
+
+
+def cores() -> int:
+    """As many as this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def check_writable(*outputs: Path | None) -> None:

@@ -1,23 +1,17 @@
 """`optimizer sweep`: one scenario under many values at once."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from optimizer.cli import calls
-from optimizer.cli.options import CatalogsOption, Exit, Format, FormatOption, QuietOption, deliver
+from optimizer.cli.options import CatalogsOption, Exit, Format, FormatOption, QuietOption, cores, deliver
 
 WORK_LIMIT = 200_000
 """As many for each run as a gate gives a scenario."""
 NO_ANSWER = frozenset({"feasible", "unproven", "failed"})
 """Outcomes that are neither a proven plan nor the proof that there is none."""
-
-
-def _cores() -> int:
-    """As many as this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def sweep(
@@ -44,7 +38,7 @@ def sweep(
     with calls.watched(calls.sweep_steps(asked), quiet, alike=True) as progress:
         found = calls.sweep(
             asked,
-            jobs=jobs or _cores(),
+            jobs=jobs or cores(),
             output=output,
             work_limit=work_limit,
             time_limit_s=time_limit_s,

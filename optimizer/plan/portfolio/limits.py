@@ -1,0 +1,69 @@
+"""The limits that services share, each as a name and what an offer's instance takes of it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from optimizer.base.arrays import Floats
+from optimizer.inputs.catalog.records import Catalogs, Offer
+from optimizer.inputs.scenario.policy import Quota
+from optimizer.inputs.scenario.portfolio import Portfolio
+
+
+@dataclass(frozen=True)
+class SharedLimit:
+    """At most so many units of all services together, in every hour.
+
+    Attributes:
+        field: Where it is stated, or `stock` with the offer that there are only so many of.
+        unit: GPUs or instances.
+        most: How many.
+        quota: What it covers; None for one offer.
+        offer: The offer, by its id; empty for a quota.
+    """
+
+    field: str
+    unit: str
+    most: int
+    quota: Quota | None = None
+    offer: str = ""
+
+    def taken_by(self, offer: Offer) -> int:
+        """Units that an instance takes."""
+        if self.quota is None:
+            return int(offer.id == self.offer)
+        return offer.gpu_count if self.quota.covers(offer.provider, offer.region, offer.gpu) else 0
+
+    def weights(self, offers: Sequence[Offer]) -> Floats:
+        """(O,) units that an instance of each offer takes."""
+        return np.array([float(self.taken_by(offer)) for offer in offers])
+
+
+def shared_limits(portfolio: Portfolio, catalogs: Catalogs) -> tuple[SharedLimit, ...]:
+    """Quotas, GPUs in all and every stock that is not without end; pools keep to theirs by themselves.
+
+    Args:
+        portfolio: What is shared.
+        catalogs: Without pools: what stands in those is not sold apart where it is hardware of one's own.
+    """
+    return tuple(_limits(portfolio, catalogs))
+
+
+def _limits(portfolio: Portfolio, catalogs: Catalogs) -> Iterator[SharedLimit]:
+    for quota in portfolio.quotas:
+        yield SharedLimit(f"quotas[{quota.name}]", "GPUs", quota.max_gpus, quota)
+    if portfolio.max_gpus is not None:
+        yield SharedLimit("max_gpus", "GPUs", portfolio.max_gpus, Quota(max_gpus=portfolio.max_gpus))
+    for offer, count in sorted(catalogs.terms.available_instances.items()):
+        yield SharedLimit(f"stock[{offer}]", "instances", count, None, offer)
+
+
+def with_shared_quotas(quotas: tuple[Quota, ...], portfolio: Portfolio) -> tuple[Quota, ...]:
+    """A service's own quotas and those of all: what all may not exceed none may."""
+    every = () if portfolio.max_gpus is None else (Quota(max_gpus=portfolio.max_gpus),)
+    names = {quota.name: quota for quota in (*portfolio.quotas, *every)}
+    for quota in quotas:
+        shared = names.get(quota.name, quota)
+        names[quota.name] = shared if shared.max_gpus < quota.max_gpus else quota
+    return tuple(names.values())
