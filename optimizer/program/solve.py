@@ -272,7 +272,7 @@ def with_plan(order: Sorted, result: SearchResult, plan: Incumbent, state: Searc
         _without_plan(problem, outcome, reason, state),
         cost_usd_per_month=cost * HOURS_PER_MONTH,
         bound_usd_per_month=bound * HOURS_PER_MONTH,
-        relative_gap=(cost - bound) / cost,
+        relative_gap=(cost - bound) / cost if cost else 0.0,
         instances=plan.instances[:, np.argsort(order.offers)],
         replicas=plan.replicas[:, np.argsort(order.candidates)],
         flows=tuple(

@@ -61,7 +61,6 @@ class Search:
         prices: Those of the best bound.
         rounds: How many there were.
         mixture: The last one.
-        impossible: Kinds that have no plan at any prices.
         excluded: Whether a program of all services has no plans that go together.
         penalty: What a unit beyond a limit costs, see `FIRST_PENALTY`.
     """
@@ -76,14 +75,13 @@ class Search:
     prices: SharedPrices | None = None
     rounds: int = 0
     mixture: Mixture | None = None
-    impossible: tuple[int, ...] = ()
     excluded: bool = False
     penalty: float = FIRST_PENALTY
 
     @property
     def too_dear(self) -> bool:
         """Whether no plans together cost less than many times what they cost alone."""
-        return self.bound_usd > TOO_DEAR * self.alone_usd or bool(self.impossible)
+        return self.bound_usd > TOO_DEAR * self.alone_usd
 
     def add(self, kind: int, reply: Reply) -> None:
         """A plan that was not known joins those to mix."""
@@ -123,8 +121,6 @@ def searched(search: Search, desk: Desk, clock: Clock, wanted_gap: float, most_r
         if search.rounds and own.expired:
             break
         bound = _asked(search, desk, prices, own)
-        if search.impossible:
-            break
         if bound > search.bound_usd or search.prices is None:
             search.bound_usd, search.prices = max(bound, search.bound_usd), prices
             pull = max(pull * 0.7, LEAST_PULL)
@@ -153,7 +149,6 @@ def _asked(search: Search, desk: Desk, prices: SharedPrices, clock: Clock) -> fl
     allowance = Allowance(None if left is None else max(left / kinds * 2, 0.05), clock.left_work())
     replies: list[Reply] = desk.answers([(kind, "at", (unit, instance, allowance)) for kind in range(kinds)])
     search.rounds += 1
-    search.impossible = tuple(kind for kind, reply in enumerate(replies) if reply.outcome == "infeasible")
     for kind, reply in enumerate(replies):
         search.add(kind, reply)
     return bound_usd(shared, charged, search.counts, [reply.bound_usd for reply in replies])
@@ -181,8 +176,6 @@ class Chosen:
 
 def chosen(search: Search, clock: Clock) -> Chosen | None:
     """The cheapest choice among all that was found that keeps everything; None where there is none."""
-    if search.impossible or not search.found:
-        return None
     mixture = search.master(()).chosen(clock, NODES)
     if mixture is None:
         return None

@@ -41,7 +41,7 @@ class Reply:
     """What a service answers to prices.
 
     Attributes:
-        outcome: `infeasible` where it has no plan at any prices.
+        outcome: Of the search.
         bound_usd: No plan of its own undercuts this, tolls included, a month.
         plan: The number by which the service knows the plan; -1 without one.
         usd: The bill of the plan without tolls.
@@ -95,10 +95,11 @@ class Services:
         hours = answer.inquiry.week.hour_to_period
         if fleet is None:
             return ServiceAlone(answer.solution.outcome, None, tuple(hours.tolist()), ())
-        priced = PricedService.of(answer, self._pooled, self._known.portfolio, self._limits, self._pools)
-        self._services[number] = _Service(priced)
-        use = tuple(tuple(row) for row in self._use_of(fleet, catalogs).tolist())
-        return ServiceAlone(answer.solution.outcome, fleet.monthly_cost_usd, tuple(hours.tolist()), use)
+        use = self._use_of(fleet, catalogs)
+        taken = use.max(axis=1).tolist()
+        self._services[number] = _Service(PricedService.of(answer, taken, self._pooled, self._limits, self._pools))
+        by_hour = tuple(tuple(row) for row in use.tolist())
+        return ServiceAlone(answer.solution.outcome, fleet.monthly_cost_usd, tuple(hours.tolist()), by_hour)
 
     def at(self, number: int, unit_usd: Floats, instance_usd: Floats, allowance: Allowance) -> Reply:
         """The cheapest plan at tolls for an hour of a unit of each limit (L, 168) and an instance of each pool."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from optimizer.answers.portfolio.rounds import Search
 from optimizer.answers.portfolio.services import ShownPlan
-from optimizer.answers.portfolio.split import RULE
+from optimizer.answers.portfolio.split import rule
 from optimizer.answers.portfolio.types import (
     Conflicting,
     LimitUse,
@@ -73,9 +73,9 @@ class Told:
         return None if None in known else sum((usd for usd in known if usd is not None), Decimal(0))
 
     def alone_use(self) -> Floats:
-        """(K, L) the most that a plan alone takes of each limit in any hour."""
+        """(K, L, 168) what a plan alone takes of each limit in every hour."""
         use = np.array([each.use for each in self.alone], dtype=float)
-        return np.asarray(use.reshape(len(self.alone), len(self.limits), HOURS_PER_WEEK).max(axis=2))
+        return use.reshape(len(self.alone), len(self.limits), HOURS_PER_WEEK)
 
     def busiest_alone(self) -> list[int]:
         """(L,) the most that all plans alone take at once."""
@@ -128,7 +128,7 @@ def report(
         kinds=len(told.alone),
         pools=pools,
         limits=limits,
-        split_rule=RULE,
+        split_rule=rule(len(told.files.files)),
         conflict=[],
         relaxations=[],
         rounds=search.rounds,
@@ -161,7 +161,7 @@ def without_plans(
         kinds=len(told.alone),
         pools=[],
         limits=[],
-        split_rule=RULE,
+        split_rule=rule(len(told.files.files)),
         conflict=conflict,
         relaxations=relaxations,
         rounds=search.rounds if search else 0,
@@ -179,8 +179,6 @@ def _why(told: Told, search: Search | None, missing: Sequence[str]) -> tuple[Out
         said = f"{listed} {'has' if len(missing) == 1 else 'have'} no plan alone; `optimizer plan` says why"
         return ("infeasible" if proven else "unproven"), said
     if search is not None and search.too_dear:
-        if search.impossible:
-            return "infeasible", "a service has no plan that keeps a shared limit even by itself"
         return (
             "infeasible",
             f"no plans that keep what is shared cost less than ${search.bound_usd:,.0f} a month together",

@@ -24,7 +24,7 @@ def proven_together(search: Search, best: Chosen | None, desk: Desk, clock: Cloc
     Where all services are small; else the choice as it is.
     """
     gap = 1.0 if best is None else 1 - search.bound_usd / best.usd
-    if gap <= NO_GAP or clock.expired or search.impossible:
+    if gap <= NO_GAP or clock.expired:
         return best
     kinds = range(len(search.counts))
     found: list[Block | None] = desk.answers([(kind, "block", (search.hour,)) for kind in kinds])

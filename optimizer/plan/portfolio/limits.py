@@ -59,11 +59,23 @@ def _limits(portfolio: Portfolio, catalogs: Catalogs) -> Iterator[SharedLimit]:
         yield SharedLimit(f"stock[{offer}]", "instances", count, None, offer)
 
 
-def with_shared_quotas(quotas: tuple[Quota, ...], portfolio: Portfolio) -> tuple[Quota, ...]:
-    """A service's own quotas and those of all: what all may not exceed none may."""
-    every = () if portfolio.max_gpus is None else (Quota(max_gpus=portfolio.max_gpus),)
-    names = {quota.name: quota for quota in (*portfolio.quotas, *every)}
-    for quota in quotas:
-        shared = names.get(quota.name, quota)
-        names[quota.name] = shared if shared.max_gpus < quota.max_gpus else quota
+def with_shared_quotas(
+    quotas: tuple[Quota, ...], limits: Sequence[SharedLimit], alone: Sequence[int]
+) -> tuple[Quota, ...]:
+    """A service's own quotas and those of all: what all may not exceed none may.
+
+    Where its plan alone does exceed one, so much is allowed here: whether the service can do with less, and at what
+    cost, the price of the limit tells.
+
+    Args:
+        quotas: Of the service.
+        limits: Shared.
+        alone: The most that the plan alone takes of each.
+    """
+    names = {quota.name: quota for quota in quotas}
+    for limit, used in zip(limits, alone, strict=True):
+        if limit.quota is not None:
+            shared = limit.quota.model_copy(update={"max_gpus": max(limit.most, used)})
+            own = names.get(shared.name, shared)
+            names[shared.name] = own if own.max_gpus < shared.max_gpus else shared
     return tuple(names.values())

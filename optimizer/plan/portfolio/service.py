@@ -16,7 +16,6 @@ from optimizer.base.clock import Clock
 from optimizer.base.errors import SolverFailure
 from optimizer.base.units import HOURS_PER_WEEK
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.scenario.portfolio import Portfolio
 from optimizer.plan.portfolio.limits import SharedLimit, with_shared_quotas
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
@@ -35,7 +34,7 @@ class OfferedPlan:
     """The cheapest plan of a service at some prices.
 
     Attributes:
-        outcome: `infeasible` where it has none at any prices.
+        outcome: Of the search.
         bound_usd: No plan of its own undercuts this, tolls included, a month; None where nothing is known.
         fleet: None where no plan was found.
         usd: The bill of the plan, without tolls.
@@ -69,22 +68,22 @@ class PricedService:
     def of(
         cls,
         alone: Answer,
+        taken: Sequence[int],
         catalogs: Catalogs,
-        portfolio: Portfolio,
         limits: Sequence[SharedLimit],
         pools: Sequence[str],
     ) -> "PricedService":
         """The question that a plan alone has decided, with pools among its offers.
 
         Args:
-            alone: The plan, or that there is none.
+            alone: The plan.
+            taken: (L,) the most that it takes of each limit.
             catalogs: With pools.
-            portfolio: What is shared.
-            limits: The L of it that count units.
+            limits: What is shared and counts units.
             pools: The Q offers of pools, by their ids.
         """
         known = alone.inquiry
-        quotas = with_shared_quotas(known.scenario.policy.quotas, portfolio)
+        quotas = with_shared_quotas(known.scenario.policy.quotas, limits, taken)
         policy = known.scenario.policy.model_copy(update={"quotas": quotas})
         scenario = known.scenario.model_copy(update={"policy": policy})
         fresh = Inquiry.of(scenario, catalogs, known.clock).keeping_to(known.avoided).with_lowered(known.lowered)
