@@ -161,7 +161,9 @@ if TYPE_CHECKING:
     from optimizer.report.portfolio import portfolio_answer as portfolio_answer
     from optimizer.report.replan import replan_answer as replan_answer
     from optimizer.report.simulation import simulation_answer as simulation_answer
+    from optimizer.report.sweep import PARQUET_EXTRA as PARQUET_EXTRA
     from optimizer.report.sweep import sweep_answer as sweep_answer
+    from optimizer.report.sweep import sweep_parquet as sweep_parquet
     from optimizer.report.verify import verification_answer as verification_answer
     from optimizer.report.watch import watch_answer as watch_answer
 else:

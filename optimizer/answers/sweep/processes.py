@@ -1,55 +1,35 @@
-"""The runs of a sweep spread over processes, each of which loads what is known once and keeps its predictions.
-
-Runs that are predicted alike go to the same process one after another. A process that dies takes down its run alone,
-which is tried once more.
-"""
+"""The runs of a sweep on processes of this machine: each loads what is known once and keeps its predictions."""
 
 import multiprocessing
 import signal
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import wait
-from typing import Any, Final
+from typing import Any
 
-from optimizer.answers.sweep.planning import RunPlanner, failed
+from optimizer.answers.sweep.dealing import dealt, predicted_alike
+from optimizer.answers.sweep.planning import RunPlanner
 from optimizer.answers.sweep.types import RunLimits, SweepRow, SweepRun
 from optimizer.base.memory import BYTES_PER_GB, Memory
 from optimizer.inputs.catalog.records import Catalogs
 
-TRIES: Final = 2
-"""Of a run whose process dies."""
 
-
-def answered_rows(
+def rows_of_processes(
     runs: Sequence[SweepRun], catalogs: Mapping[str, Catalogs], limits: RunLimits, jobs: int
 ) -> Generator[SweepRow]:
     """The row of each run as it is worked out, in no order; with one job in this process."""
-    groups = _predicted_alike(runs)
     if jobs == 1:
         planner = RunPlanner(catalogs, limits)
-        yield from (planner.row(run) for group in groups for run in group)
+        yield from (planner.row(run) for group in predicted_alike(runs) for run in group)
         return
     share_gb = Memory().limit_bytes / BYTES_PER_GB / jobs
     within = RunLimits(limits.work_limit, limits.time_limit_s, limits.max_memory_gb or share_gb)
-    workers = [_Worker(catalogs, within) for _ in range(min(jobs, len(runs)))]
-    try:
-        yield from _rows_of(workers, groups, limits)
-    finally:
-        for worker in workers:
-            worker.end()
+    workers = [_Process(catalogs, within) for _ in range(min(jobs, len(runs)))]
+    yield from dealt(runs, workers, wait, limits)
 
 
-def _predicted_alike(runs: Sequence[SweepRun]) -> list[deque[SweepRun]]:
-    """Runs that share predictions stand together, the largest such group first, equal service levels in a row."""
-    groups = defaultdict[str, list[SweepRun]](list)
-    for run in runs:
-        groups[run.predictions].append(run)
-    largest_first = sorted(groups.values(), key=len, reverse=True)
-    return [deque(sorted(group, key=lambda run: run.levels)) for group in largest_first]
-
-
-class _Worker:
+class _Process:
     """A process that answers one run at a time."""
 
     def __init__(self, catalogs: Mapping[str, Catalogs], limits: RunLimits) -> None:
@@ -66,6 +46,11 @@ class _Worker:
             self._process.start()
         there.close()
         self._has_catalogs = False
+
+    @property
+    def awaited(self) -> Any:
+        """The end of the pipe that the answer comes through."""
+        return self.connection
 
     def ask(self, run: SweepRun) -> None:
         """Hands over a run; what is known goes before the first, once all processes have begun to load."""
@@ -93,38 +78,6 @@ class _Worker:
         self.connection.close()
         self._process.kill()
         self._process.join()
-
-
-def _rows_of(workers: list[_Worker], groups: list[deque[SweepRun]], limits: RunLimits) -> Iterator[SweepRow]:
-    """Keeps every process at work until all runs are answered."""
-    unstarted = deque(groups)
-    at_work: dict[Any, tuple[_Worker, SweepRun, int]] = {}
-
-    def hand_over(worker: _Worker, run: SweepRun, tries: int) -> None:
-        worker.ask(run)
-        at_work[worker.connection] = worker, run, tries
-
-    def next_run(worker: _Worker) -> SweepRun | None:
-        if not worker.runs:
-            # a group that nobody has begun, else a part of the longest that is left
-            worker.runs = unstarted.popleft() if unstarted else max((each.runs for each in workers), key=len)
-        return worker.runs.popleft() if worker.runs else None
-
-    idle = list(workers)
-    while idle or at_work:
-        for worker in idle:
-            run = next_run(worker)
-            if run is not None:
-                hand_over(worker, run, 1)
-        idle = []
-        for ready in wait(list(at_work)) if at_work else ():
-            worker, run, tries = at_work.pop(ready)
-            row = worker.answer()
-            if row is None and tries < TRIES:
-                hand_over(worker, run, tries + 1)
-                continue
-            yield row or failed(run, "its process died: it was ended, or there is not enough memory", limits)
-            idle.append(worker)
 
 
 @contextmanager
