@@ -2,9 +2,9 @@
 
     python benchmarks/portfolio.py 120 --jobs 2
 
-The scenarios are drawn from a seed, no two alike: a third serves all day, a third in office hours, a third by night, all
-on demand in one region of one provider. They share two quotas and a pool of machines committed for a year. Each limit is
-a share of what the services would take alone, so that it binds. Prints the answer's summary, the rounds and seconds.
+The scenarios are drawn from a seed, no two alike: a third serves all day, a third in office hours, a third by night,
+all on demand in one region of one provider. They share two quotas and a pool of machines committed for a year, which
+grow with their number. Prints the answer's summary, the rounds and seconds.
 """
 
 import argparse
@@ -46,7 +46,12 @@ quotas:
   - {{provider: aws, region: us-east-1, gpu: l40s, max_gpus: {l40s}}}
   - {{provider: aws, region: us-east-1, gpu: l4, max_gpus: {l4}}}
 pools:
-  - {{name: l40s-1y, provider: aws, region: us-east-1, instance_type: g6e.xlarge, pricing_term: reserved_1y, max_instances: {pool}}}
+  - name: l40s-1y
+    provider: aws
+    region: us-east-1
+    instance_type: g6e.xlarge
+    pricing_term: reserved_1y
+    max_instances: {pool}
 """
 
 
@@ -96,9 +101,8 @@ def main() -> None:
     print(answer_text(portfolio_answer(shown)))
     print("; ".join(f"{phase} from {second:.0f} s" for phase, second in phases))
     cpu_s = spent.user + spent.system + spent.children_user + spent.children_system
-    print(
-        f"{found.rounds} rounds, {found.plans_found} plans, {wall_s:.0f} s, {cpu_s:.0f} CPU seconds of {given.jobs} jobs"
-    )
+    searched = f"{found.rounds} rounds, {found.plans_found} plans"
+    print(f"{searched}, {wall_s:.0f} s, {cpu_s:.0f} CPU seconds of {given.jobs} jobs")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from support.instances import problems
 
 from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
-from optimizer.program.portfolio.master import Master
+from optimizer.program.portfolio.master import PortfolioMaster
 from optimizer.program.portfolio.shared import ServicePlan, Shared, SharedPrices, bound_usd
 from optimizer.program.portfolio.together import Block, essential, solution_of, solved_together
 from optimizer.program.problem.data import Candidates, Limits, Offers, QuotaLimit, Traffic
@@ -159,7 +159,7 @@ def test_the_master_over_every_plan_is_enumeration_and_its_prices_bound_it(drawn
         for n, problem in enumerate(services)
         for plan in all_plans(problem)
     ]
-    master = Master(shared_of(limit), np.ones(2, dtype=np.int64), plans, np.full(3, np.inf))
+    master = PortfolioMaster(shared_of(limit), np.ones(2, dtype=np.int64), plans, np.full(3, np.inf))
     whole, mixed = master.chosen(Clock()), master.mixed(Clock())
     expected = least_by_enumeration(services, limit)
     assert whole is not None
@@ -187,11 +187,11 @@ def test_a_budget_is_a_price_on_every_dollar() -> None:
     nothing = np.zeros(0)
     shared = Shared(np.array([1.0]), np.array([168]), nothing, nothing, nothing, 250.0)
     none_may, all_may = np.full(2, np.inf), np.full(2, 50.0)
-    assert Master(shared, np.array([1, 1]), plans, none_may).chosen(Clock()) is None
-    nearest = Master(shared, np.array([1, 1]), plans, all_may).mixed(Clock())
+    assert PortfolioMaster(shared, np.array([1, 1]), plans, none_may).chosen(Clock()) is None
+    nearest = PortfolioMaster(shared, np.array([1, 1]), plans, all_may).mixed(Clock())
     assert nearest is not None
     assert nearest.excess.sum() > 0
-    richer = Master(replace(shared, budget_usd=300.0), np.array([1, 1]), plans, none_may).chosen(Clock())
+    richer = PortfolioMaster(replace(shared, budget_usd=300.0), np.array([1, 1]), plans, none_may).chosen(Clock())
     assert richer is not None
     assert richer.usd == 300.0
 

@@ -11,7 +11,7 @@ from multiprocessing.connection import wait
 from typing import Any, Protocol, TypeAlias
 
 from optimizer.answers.portfolio.services import Services
-from optimizer.answers.portfolio.types import Known
+from optimizer.answers.portfolio.types import PortfolioInputs
 from optimizer.base.errors import SolverFailure
 
 Question: TypeAlias = tuple[int, str, tuple[Any, ...]]
@@ -28,7 +28,7 @@ class Desk(Protocol):
         """No more questions."""
 
 
-def desk_of(known: Known, jobs: int) -> Desk:
+def desk_of(known: PortfolioInputs, jobs: int) -> Desk:
     """A desk of so many processes; more than one need the usual `if __name__ == "__main__":` in a script."""
     return _Here(known) if jobs == 1 or len(known.scenarios) == 1 else _Processes(known, jobs)
 
@@ -36,7 +36,7 @@ def desk_of(known: Known, jobs: int) -> Desk:
 class _Here:
     """Everything in this process."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: PortfolioInputs) -> None:
         self._services = Services(known)
 
     def answers(self, questions: Sequence[Question]) -> list[Any]:
@@ -49,7 +49,7 @@ class _Here:
 class _Processes:
     """Processes that are asked one question at a time."""
 
-    def __init__(self, known: Known, jobs: int) -> None:
+    def __init__(self, known: PortfolioInputs, jobs: int) -> None:
         # a new interpreter: a copy of this one would copy its threads' locks without the threads
         context = multiprocessing.get_context("spawn")
         self._processes, self._connections = [], []

@@ -11,8 +11,8 @@ from optimizer.answers.portfolio.desk import Desk, desk_of
 from optimizer.answers.portfolio.rounds import Chosen, Search, chosen, searched
 from optimizer.answers.portfolio.services import Allowance, ShownPlan
 from optimizer.answers.portfolio.split import in_cents, split
-from optimizer.answers.portfolio.telling import Told, report, without_plans
-from optimizer.answers.portfolio.types import Known, PortfolioFiles, PortfolioReport, ServiceAlone
+from optimizer.answers.portfolio.telling import PlannedAlone, report, without_plans
+from optimizer.answers.portfolio.types import PortfolioInputs, PortfolioFiles, PortfolioReport, ServiceAlone
 from optimizer.answers.portfolio.ways_out import conflict_of, ways_out
 from optimizer.answers.portfolio.whole import NO_GAP, proven_together
 from optimizer.base.arrays import Ints
@@ -84,7 +84,7 @@ def portfolio(
         wanted_gap: Search no further than proven within this share of the least cost.
         time_limit_s: For all of it; what is proven may then differ from machine to machine.
         work_limit: Simplex iterations of each plan alone; the same on every machine.
-        progress: Told each of `PORTFOLIO_PHASES` as it begins.
+        progress: PlannedAlone each of `PORTFOLIO_PHASES` as it begins.
 
     Returns:
         The plans, what they share and what each pays; without plans what conflicts, and what would help.
@@ -95,7 +95,7 @@ def portfolio(
     """
     kinds, clock, begin = _Kinds.of(files), Clock(time_limit_s, memory=Memory()), progress or silent
     scenarios = {number: files.files[position] for number, position in enumerate(kinds.first)}
-    desk = desk_of(Known(catalogs, files.portfolio, scenarios), jobs)
+    desk = desk_of(PortfolioInputs(catalogs, files.portfolio, scenarios), jobs)
     try:
         return _answered(files, catalogs, kinds, desk, clock, begin, wanted_gap=wanted_gap, work_limit=work_limit)
     finally:
@@ -119,7 +119,7 @@ def _answered(
     allowance = Allowance(None if left is None else max(left / len(kinds.first) * 2, 0.1), work_limit)
     alone: list[ServiceAlone] = desk.answers([(kind, "alone", (allowance,)) for kind in range(len(kinds.first))])
     limits = shared_limits(files.portfolio, catalogs)
-    told = Told(files, catalogs, kinds.of_file, alone, limits, wanted_gap)
+    told = PlannedAlone(files, catalogs, kinds.of_file, alone, limits, wanted_gap)
     if any(each.usd is None for each in alone):
         return without_plans(told, None, [], [])
     search = _search(files, catalogs, kinds, alone, limits)
@@ -161,7 +161,7 @@ def _search(
     return Search(shared, kinds.counts, hour, period, total)
 
 
-def _verified(told: Told, search: Search, best: Chosen, desk: Desk) -> PortfolioReport:
+def _verified(told: PlannedAlone, search: Search, best: Chosen, desk: Desk) -> PortfolioReport:
     """Every plan verified on its own, what is shared by arithmetic that knows nothing of the search."""
     pairs = sorted({(kind, each.number) for kind, plans in enumerate(best.plans) for each in plans})
     answers: list[ShownPlan] = desk.answers([(kind, "shown", (number,)) for kind, number in pairs])

@@ -16,7 +16,7 @@ from optimizer.answers.portfolio.desk import Desk
 from optimizer.answers.portfolio.services import Allowance, Reply
 from optimizer.base.arrays import Floats, Ints
 from optimizer.base.clock import Clock
-from optimizer.program.portfolio.master import Master, Mixture
+from optimizer.program.portfolio.master import PortfolioMaster, PlanMixture
 from optimizer.program.portfolio.shared import ServicePlan, Shared, SharedPrices, bound_usd
 
 MOST_ROUNDS: Final = 60
@@ -74,7 +74,7 @@ class Search:
     bound_usd: float = 0.0
     prices: SharedPrices | None = None
     rounds: int = 0
-    mixture: Mixture | None = None
+    mixture: PlanMixture | None = None
     excluded: bool = False
     penalty: float = FIRST_PENALTY
 
@@ -92,7 +92,7 @@ class Search:
         if _content(plan) not in {_content(each.plan) for each in self.found}:
             self.found.append(NumberedPlan(plan, reply.plan, reply.usd))
 
-    def master(self, exceedable: Sequence[int] | None = None) -> Master:
+    def master(self, exceedable: Sequence[int] | None = None) -> PortfolioMaster:
         """The master over all that was found; by default every limit may be exceeded at a penalty, the budget too.
 
         Args:
@@ -105,7 +105,7 @@ class Search:
         penalty[listed] = self.penalty * self.alone_usd / int(self.counts.sum())
         if np.isfinite(penalty[-1]):
             penalty[-1] = self.penalty * TOO_DEAR
-        return Master(self.shared, self.counts, [each.plan for each in self.found], penalty)
+        return PortfolioMaster(self.shared, self.counts, [each.plan for each in self.found], penalty)
 
     def under(self, shared: Shared) -> "Search":
         """The same plans under other limits, of which nothing is proven yet."""
@@ -182,7 +182,7 @@ def chosen(search: Search, clock: Clock) -> Chosen | None:
     return _read(search, mixture)
 
 
-def _read(search: Search, mixture: Mixture) -> Chosen:
+def _read(search: Search, mixture: PlanMixture) -> Chosen:
     plans: list[list[NumberedPlan]] = [[] for _ in search.counts]
     for each, weight in zip(search.found, mixture.weights.tolist(), strict=True):
         plans[each.plan.service] += [each] * round(weight)

@@ -6,7 +6,7 @@ from decimal import Decimal
 import numpy as np
 
 from optimizer.answers.optimize import verified
-from optimizer.answers.portfolio.types import Known, ServiceAlone
+from optimizer.answers.portfolio.types import PortfolioInputs, ServiceAlone
 from optimizer.answers.tried import SimulatedPlan, confirmed_plan
 from optimizer.base.arrays import Floats, Ints
 from optimizer.base.clock import Clock
@@ -77,7 +77,7 @@ class _Service:
 class Services:
     """Some of the services, by their numbers."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: PortfolioInputs) -> None:
         """Nothing is planned yet."""
         self._known = known
         self._pooled: Catalogs = with_pools(known.catalogs, known.portfolio)

@@ -25,7 +25,7 @@ from optimizer.answers.portfolio.rounds import Chosen, Search
 from optimizer.base.arrays import Floats
 from optimizer.base.clock import Clock
 from optimizer.plan.record.fields import CENT
-from optimizer.program.portfolio.master import Master
+from optimizer.program.portfolio.master import PortfolioMaster
 from optimizer.program.portfolio.shared import ServicePlan
 
 FEW: Final = 6
@@ -103,7 +103,7 @@ def _group_usd(search: Search, plans: Sequence[ServicePlan], kinds: list[int]) -
         np.bincount(np.array(kinds, dtype=np.int64), minlength=len(search.counts)).astype(np.int64),
     )
     none_may = np.full(len(shared.most) + len(shared.pool_usd) + 1, np.inf)
-    found = Master(shared, counts, plans, none_may).chosen(Clock())
+    found = PortfolioMaster(shared, counts, plans, none_may).chosen(Clock())
     if found is None:
         raise ValueError("what all keep together a part of them keeps")
     return found.usd

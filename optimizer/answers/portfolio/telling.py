@@ -47,7 +47,7 @@ MORE_THAN_ALONE: Final = 0.005
 
 
 @dataclass(frozen=True)
-class Told:
+class PlannedAlone:
     """What is known before prices move.
 
     Attributes:
@@ -84,7 +84,7 @@ class Told:
 
 
 def report(
-    told: Told,
+    told: PlannedAlone,
     search: Search,
     plans: Sequence[ShownPlan],
     pays: Sequence[Decimal],
@@ -139,7 +139,7 @@ def report(
 
 
 def without_plans(
-    told: Told, search: Search | None, conflict: list[Conflicting], relaxations: list[Relaxation]
+    told: PlannedAlone, search: Search | None, conflict: list[Conflicting], relaxations: list[Relaxation]
 ) -> PortfolioReport:
     """The answer where there are none: a service that has none alone, or limits that do not go together."""
     names = [file.scenario.name for file in told.files.files]
@@ -171,7 +171,7 @@ def without_plans(
     )
 
 
-def _why(told: Told, search: Search | None, missing: Sequence[str]) -> tuple[Outcome, str]:
+def _why(told: PlannedAlone, search: Search | None, missing: Sequence[str]) -> tuple[Outcome, str]:
     """How the search ended without plans, and why."""
     if missing:
         listed = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
@@ -188,14 +188,14 @@ def _why(told: Told, search: Search | None, missing: Sequence[str]) -> tuple[Out
     return "unproven", "no plans were found that go together, nor a proof that there are none"
 
 
-def _alone_keeps(told: Told) -> bool:
+def _alone_keeps(told: PlannedAlone) -> bool:
     """Whether the plans alone together keep the shared limits and the budget."""
     budget, alone = told.files.portfolio.max_monthly_usd, told.alone_usd
     within = budget is None or alone is None or float(alone) <= budget
     return within and all(used <= limit.most for used, limit in zip(told.busiest_alone(), told.limits, strict=True))
 
 
-def _services(told: Told, plans: Sequence[ShownPlan], pays: Sequence[Decimal]) -> Iterator[ServiceShare]:
+def _services(told: PlannedAlone, plans: Sequence[ShownPlan], pays: Sequence[Decimal]) -> Iterator[ServiceShare]:
     first: dict[int, str] = {}
     for file, kind, shown, part in zip(told.files.files, told.kind_of_file, plans, pays, strict=True):
         name, fleet = file.scenario.name, shown.fleet
@@ -218,7 +218,7 @@ def _services(told: Told, plans: Sequence[ShownPlan], pays: Sequence[Decimal]) -
         )
 
 
-def _pools(told: Told, fleets: Mapping[str, PlannedFleet], signed: Mapping[str, int]) -> Iterator[PlannedPool]:
+def _pools(told: PlannedAlone, fleets: Mapping[str, PlannedFleet], signed: Mapping[str, int]) -> Iterator[PlannedPool]:
     for pool in told.files.portfolio.pools:
         offer = offers_of(pool, told.catalogs)[0]
         as_seen, count = pooled_offer(pool, offer).id, signed[pool.name]
@@ -248,7 +248,7 @@ def _pools(told: Told, fleets: Mapping[str, PlannedFleet], signed: Mapping[str, 
         )
 
 
-def _limits(told: Told, fleets: Sequence[PlannedFleet], prices: SharedPrices | None) -> Iterator[LimitUse]:
+def _limits(told: PlannedAlone, fleets: Sequence[PlannedFleet], prices: SharedPrices | None) -> Iterator[LimitUse]:
     every = {offer.id: offer for offer in told.catalogs.offers}
     for pool in told.files.portfolio.pools:
         seen = pooled_offer(pool, offers_of(pool, told.catalogs)[0])
@@ -289,7 +289,7 @@ def _reason(gap: float, wanted: float) -> str:
     return "the search ended before the gap that was asked for was proven"
 
 
-def _summary(told: Told, total: Decimal, gap: float) -> str:
+def _summary(told: PlannedAlone, total: Decimal, gap: float) -> str:
     """What all costs together, against alone."""
     count = len(told.files.files)
     said = f"{count} {'service' if count == 1 else 'services'} together for ${total:,.2f} a month"

@@ -162,7 +162,7 @@ class ServiceAlone:
 
 
 @dataclass(frozen=True)
-class Known:
+class PortfolioInputs:
     """What every worker is told once."""
 
     catalogs: Catalogs

@@ -10,7 +10,7 @@ from optimizer.inputs.scenario.fields import MAX_NAMES, Name, PositiveUsd, Posit
 from optimizer.inputs.scenario.policy import Quota
 
 
-class Pool(Strict):
+class MachinePool(Strict):
     """Instances paid all month, of which every service may use any in any hour: a commitment, or hardware of one's own.
 
     The offer is named as the catalogs do; what is left out must not be needed to tell it apart.
@@ -43,7 +43,7 @@ class Portfolio(Strict):
     max_gpus: Whole | None = None
     max_monthly_usd: PositiveUsd | None = None
     """Of all services together, pools included."""
-    pools: Annotated[tuple[Pool, ...], Field(max_length=MAX_NAMES)] = ()
+    pools: Annotated[tuple[MachinePool, ...], Field(max_length=MAX_NAMES)] = ()
 
     @model_validator(mode="after")
     def _distinct(self) -> Self:

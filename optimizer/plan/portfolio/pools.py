@@ -13,10 +13,10 @@ from decimal import Decimal
 from optimizer.base.errors import Finding, did_you_mean
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID
 from optimizer.inputs.catalog.records import Catalogs, Offer
-from optimizer.inputs.scenario.portfolio import Pool, Portfolio
+from optimizer.inputs.scenario.portfolio import MachinePool, Portfolio
 
 
-def offers_of(pool: Pool, catalogs: Catalogs) -> list[Offer]:
+def offers_of(pool: MachinePool, catalogs: Catalogs) -> list[Offer]:
     """The offers that a pool may mean; one where all is well."""
     asked = {
         "provider": pool.provider,
@@ -49,7 +49,7 @@ def check_pools(portfolio: Portfolio, catalogs: Catalogs) -> Iterator[Finding]:
                 yield Finding("portfolio", 0, f"{path}.max_instances", f"there are only {stock} of them", f"{stock}")
 
 
-def pooled_offer(pool: Pool, offer: Offer) -> Offer:
+def pooled_offer(pool: MachinePool, offer: Offer) -> Offer:
     """The pool's machine as services see it."""
     changed = {
         "instance_type": f"{offer.instance_type}@{pool.name}",

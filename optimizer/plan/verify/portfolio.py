@@ -12,7 +12,7 @@ from fractions import Fraction
 from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID
 from optimizer.inputs.catalog.records import Catalogs, Offer
-from optimizer.inputs.scenario.portfolio import Pool, Portfolio
+from optimizer.inputs.scenario.portfolio import MachinePool, Portfolio
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.report import Check, Verification
 from optimizer.plan.verify.claim import CENT_TOLERANCE, Findings, hours_of
@@ -68,7 +68,7 @@ class PortfolioClaim:
         return [max(hours)] * HOURS_PER_WEEK if always else hours
 
 
-def behind_pool(pool: Pool, catalogs: Catalogs) -> Offer | None:
+def behind_pool(pool: MachinePool, catalogs: Catalogs) -> Offer | None:
     """The offer that a pool signs for; None where it is not the only one of its kind."""
     found = [
         offer
@@ -81,7 +81,7 @@ def behind_pool(pool: Pool, catalogs: Catalogs) -> Offer | None:
     return found[0] if len(found) == 1 else None
 
 
-def _as_services_see(pool: Pool, offer: Offer) -> str:
+def _as_services_see(pool: MachinePool, offer: Offer) -> str:
     """The name under which plans buy from a pool."""
     gpus = f"{offer.gpu_count}x{offer.gpu}"
     return f"{offer.provider}/{offer.region}/{offer.instance_type}@{pool.name}/{gpus}/on_demand"
@@ -123,7 +123,7 @@ def _limits(claim: PortfolioClaim) -> Findings:
         yield count <= stock, f"{count} of {stock} × {name} that there are"
 
 
-def _is_behind(pool: Pool, name: str, catalogs: Catalogs) -> bool:
+def _is_behind(pool: MachinePool, name: str, catalogs: Catalogs) -> bool:
     offer = behind_pool(pool, catalogs)
     return offer is not None and offer.id == name
 

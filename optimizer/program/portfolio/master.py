@@ -23,7 +23,7 @@ NEXT_TO_NOTHING = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Mixture:
+class PlanMixture:
     """The master's optimum.
 
     Attributes:
@@ -48,7 +48,7 @@ class Mixture:
 
 
 @dataclass(frozen=True, eq=False)
-class Master:
+class PortfolioMaster:
     """The rows of the master; its columns are I plans, Q pools and L + Q + 1 excesses, the budget's last.
 
     Attributes:
@@ -63,7 +63,7 @@ class Master:
     plans: Sequence[ServicePlan]
     penalty_usd: Floats
 
-    def mixed(self, clock: Clock) -> Mixture | None:
+    def mixed(self, clock: Clock) -> PlanMixture | None:
         """The cheapest mixture and its prices; None where there is none or time ran out."""
         rows = self._rows()
         result = solve_linear(assemble(self._columns(whole=False), self._cost(), rows), clock)
@@ -74,17 +74,17 @@ class Master:
         budget = float(price[rows.blocks["budget"]].sum())
         return self._mixture(result, SharedPrices(price[rows.blocks["limits"]].reshape(size), pooled, budget))
 
-    def chosen(self, clock: Clock, node_limit: int | None = None) -> Mixture | None:
+    def chosen(self, clock: Clock, node_limit: int | None = None) -> PlanMixture | None:
         """The cheapest choice of whole plans; None where none was found."""
         model = assemble(self._columns(whole=True), self._cost(), self._rows())
         result = solve_integer(model, clock, node_limit=node_limit)
         return self._mixture(result, None) if len(result.values) else None
 
-    def _mixture(self, result: SolverResult, prices: SharedPrices | None) -> Mixture:
+    def _mixture(self, result: SolverResult, prices: SharedPrices | None) -> PlanMixture:
         ends = np.cumsum([len(self.plans), len(self.shared.pool_usd)])
         values = result.values if prices is not None else np.where(self._whole(), np.rint(result.values), result.values)
         weights, pools, excess = np.split(np.maximum(values, 0.0), ends)
-        return Mixture(float(self._cost() @ values), weights, pools, excess, prices)
+        return PlanMixture(float(self._cost() @ values), weights, pools, excess, prices)
 
     def _cost(self) -> Floats:
         """(columns,) USD a month; what may not be exceeded costs nothing, for it is bounded."""
