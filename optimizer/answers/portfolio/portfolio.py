@@ -12,7 +12,7 @@ from optimizer.answers.portfolio.rounds import Chosen, Search, chosen, searched
 from optimizer.answers.portfolio.services import Allowance, ShownPlan
 from optimizer.answers.portfolio.split import in_cents, split
 from optimizer.answers.portfolio.telling import PlannedAlone, report, without_plans
-from optimizer.answers.portfolio.types import PortfolioInputs, PortfolioFiles, PortfolioReport, ServiceAlone
+from optimizer.answers.portfolio.types import PortfolioFiles, PortfolioInputs, PortfolioReport, ServiceAlone
 from optimizer.answers.portfolio.ways_out import conflict_of, ways_out
 from optimizer.answers.portfolio.whole import NO_GAP, proven_together
 from optimizer.base.arrays import Ints

@@ -16,7 +16,7 @@ from optimizer.answers.portfolio.desk import Desk
 from optimizer.answers.portfolio.services import Allowance, Reply
 from optimizer.base.arrays import Floats, Ints
 from optimizer.base.clock import Clock
-from optimizer.program.portfolio.master import PortfolioMaster, PlanMixture
+from optimizer.program.portfolio.master import PlanMixture, PortfolioMaster
 from optimizer.program.portfolio.shared import ServicePlan, Shared, SharedPrices, bound_usd
 
 MOST_ROUNDS: Final = 60
