@@ -42,7 +42,7 @@ def portfolio(
     work_limit: WorkLimitOption = WORK_LIMIT,
     quiet: QuietOption = False,
 ) -> None:
-    """Many scenarios planned together: who has which share of a commitment, who pays for what, against each alone."""
+    """Many scenarios planned together: who has which share of a commitment, who pays what, and the saving."""
     known = calls.load_catalogs(catalogs)
     asked = calls.load_portfolio(folder, known)
     check_writable(output)

@@ -30,6 +30,9 @@ def load_portfolio(folder: str | Path, catalogs: Catalogs) -> PortfolioFiles:
         folder: With scenario files, and `portfolio.yaml` where they share anything.
         catalogs: What is known.
 
+    Returns:
+        The scenarios in the order of their files, their names distinct, and what they share.
+
     Raises:
         InputError: every problem found, each with file, line and field.
     """
