@@ -9,7 +9,7 @@ import numpy as np
 
 from optimizer.answers.portfolio.desk import Desk, desk_of
 from optimizer.answers.portfolio.rounds import Chosen, Search, chosen, searched
-from optimizer.answers.portfolio.services import Allowance, ShownPlan
+from optimizer.answers.portfolio.services import Allowance, Reply, ShownPlan
 from optimizer.answers.portfolio.split import in_cents, split
 from optimizer.answers.portfolio.telling import PlannedAlone, report, without_plans
 from optimizer.answers.portfolio.types import PortfolioFiles, PortfolioInputs, PortfolioReport, ServiceAlone
@@ -158,7 +158,12 @@ def _search(
         budget_usd=np.inf if budget is None else budget,
     )
     total = sum(float(each.usd or 0) * count for each, count in zip(alone, kinds.counts.tolist(), strict=True))
-    return Search(shared, kinds.counts, hour, period, total)
+    search = Search(shared, kinds.counts, hour, period, total)
+    nothing = np.zeros((len(pools), HOURS_PER_WEEK), dtype=np.int64)
+    for kind, each in enumerate(alone):
+        use = np.array(each.use, dtype=np.int64).reshape(len(limits), HOURS_PER_WEEK)
+        search.add(kind, Reply(each.outcome, 0.0, each.plan, each.usd or Decimal(0), use, nothing))
+    return search
 
 
 def _verified(told: PlannedAlone, search: Search, best: Chosen, desk: Desk) -> PortfolioReport:

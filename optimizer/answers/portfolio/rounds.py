@@ -83,11 +83,17 @@ class Search:
         """Whether no plans together cost less than many times what they cost alone."""
         return self.bound_usd > TOO_DEAR * self.alone_usd
 
+    def by_period(self, by_hour: Ints) -> Ints:
+        """(…, J) of what is taken in each hour (…, 168) the most in any hour of a joint period."""
+        most = np.zeros((len(by_hour), len(self.hour)), dtype=np.int64)
+        np.maximum.at(most.T, self.period, by_hour.T)
+        return most
+
     def add(self, kind: int, reply: Reply) -> None:
         """A plan that was not known joins those to mix."""
         if reply.plan < 0:
             return
-        use, pooled = reply.use[:, self.hour], reply.pooled[:, self.hour]
+        use, pooled = self.by_period(reply.use), self.by_period(reply.pooled)
         plan = ServicePlan(kind, float(reply.usd), use, pooled)
         if _content(plan) not in {_content(each.plan) for each in self.found}:
             self.found.append(NumberedPlan(plan, reply.plan, reply.usd))

@@ -99,7 +99,16 @@ class Services:
         taken = use.max(axis=1).tolist()
         self._services[number] = _Service(PricedService.of(answer, taken, self._pooled, self._limits, self._pools))
         by_hour = tuple(tuple(row) for row in use.tolist())
-        return ServiceAlone(answer.solution.outcome, fleet.monthly_cost_usd, tuple(hours.tolist()), by_hour)
+        plan = self._kept(number, fleet)
+        return ServiceAlone(answer.solution.outcome, fleet.monthly_cost_usd, tuple(hours.tolist()), by_hour, plan)
+
+    def _kept(self, number: int, fleet: PlannedFleet) -> int:
+        """The plan alone is one of those to choose from, where all that it buys can still be bought beside pools."""
+        for_sale = {offer.id for offer in self._pooled.offers}
+        if any(each.offer not in for_sale for each in fleet.purchases):
+            return -1
+        self._services[number].fleets.append(fleet)
+        return 0
 
     def at(self, number: int, unit_usd: Floats, instance_usd: Floats, allowance: Allowance) -> Reply:
         """The cheapest plan at tolls for an hour of a unit of each limit (L, 168) and an instance of each pool."""

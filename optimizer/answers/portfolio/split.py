@@ -76,7 +76,7 @@ def _by_orders(search: Search, chosen: Chosen, alone: Floats, alone_use: Floats)
     nothing = np.zeros((len(search.shared.pool_usd), len(search.hour)), dtype=np.int64)
     plans = [each.plan for each in search.found]
     plans += [
-        ServicePlan(kind, float(usd), use[:, search.hour].astype(np.int64), nothing)
+        ServicePlan(kind, float(usd), search.by_period(use.astype(np.int64)), nothing)
         for kind, (usd, use) in enumerate(zip(alone, alone_use, strict=True))
     ]
     kind_of = np.repeat(np.arange(len(alone)), search.counts).tolist()

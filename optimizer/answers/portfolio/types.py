@@ -153,12 +153,14 @@ class ServiceAlone:
         usd: Of the cheapest; None without a plan.
         hour_to_period: (168,) the hours that it tells apart.
         use: (L, 168) units of each shared limit that the plan alone takes.
+        plan: The number by which the service knows it; -1 where it buys what can be had in a pool alone.
     """
 
     outcome: Outcome
     usd: Decimal | None
     hour_to_period: tuple[int, ...]
     use: tuple[tuple[int, ...], ...]
+    plan: int = -1
 
 
 @dataclass(frozen=True)

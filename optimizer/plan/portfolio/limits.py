@@ -9,6 +9,7 @@ from optimizer.base.arrays import Floats
 from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.inputs.scenario.policy import Quota
 from optimizer.inputs.scenario.portfolio import Portfolio
+from optimizer.plan.portfolio.pools import offers_of
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,11 @@ class SharedLimit:
 
 
 def shared_limits(portfolio: Portfolio, catalogs: Catalogs) -> tuple[SharedLimit, ...]:
-    """Quotas, GPUs in all and every stock that is not without end; pools keep to theirs by themselves.
+    """Quotas, GPUs in all and every stock that is not without end; a stock that a pool is of is had there alone.
 
     Args:
         portfolio: What is shared.
-        catalogs: Without pools: what stands in those is not sold apart where it is hardware of one's own.
+        catalogs: As they are, without pools.
     """
     return tuple(_limits(portfolio, catalogs))
 
@@ -55,7 +56,10 @@ def _limits(portfolio: Portfolio, catalogs: Catalogs) -> Iterator[SharedLimit]:
         yield SharedLimit(f"quotas[{quota.name}]", "GPUs", quota.max_gpus, quota)
     if portfolio.max_gpus is not None:
         yield SharedLimit("max_gpus", "GPUs", portfolio.max_gpus, Quota(max_gpus=portfolio.max_gpus))
+    in_pools = {offer.id for pool in portfolio.pools for offer in offers_of(pool, catalogs)}
     for offer, count in sorted(catalogs.terms.available_instances.items()):
+        if offer in in_pools:
+            continue
         yield SharedLimit(f"stock[{offer}]", "instances", count, None, offer)
 
 
