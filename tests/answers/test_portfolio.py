@@ -89,7 +89,7 @@ def test_a_scarce_quota_goes_to_who_saves_most_by_it(tmp_path: Path, catalogs: C
     plans = {each.scenario: each.plan for each in found.services}
     assert "l4 " in plans["by-night"]
     assert sorted("l40s" in plans[name] for name in ("by-day", "by-day-too")) == [False, True]
-    assert found.services[1].like == "by-day"
+    assert found.services[1].like == "by-day-too"
     (limit,) = found.limits
     assert (limit.limit, limit.busiest, limit.alone) == (1, 1, 2)
     assert found.alone_keeps_limits is False
