@@ -16,6 +16,7 @@ from optimizer.serve.http.metrics import RequestCounts
 from optimizer.serve.http.problems import RequestRefused, problem
 from optimizer.serve.http.safety import Admission, Safety
 from optimizer.serve.jobs.service import JobService
+from optimizer.serve.page.routes import page_routes
 
 
 def application(service: JobService, admission: Admission) -> ASGIApp:
@@ -28,7 +29,7 @@ def application(service: JobService, admission: Admission) -> ASGIApp:
 
     requests = RequestCounts()
     app = Starlette(
-        routes=[*job_routes(), *known_routes()],
+        routes=[*job_routes(), *known_routes(), *page_routes(service)],
         lifespan=lifespan,
         exception_handlers={
             HTTPException: _refused_by_starlette,
