@@ -31,6 +31,8 @@ CHAT = shipped_scenarios()["chat-8b"]
 IMPOSSIBLE = shipped_scenarios()["infeasible-latency"]
 HTMX = {"HX-Request": "true"}
 TRIES = 100
+MAX_LINES = 350
+"""Of a file that can be read in one sitting."""
 
 
 def stored(question: JobQuestion) -> JobAnswer:
@@ -225,6 +227,7 @@ def test_files_of_others_are_what_their_source_published() -> None:
     assert licensed == {row["package"] for row in rows}
 
 
-def test_nothing_is_loaded_from_elsewhere() -> None:
+def test_nothing_is_loaded_from_elsewhere_and_all_can_be_read() -> None:
     own = [*(FOLDER / "templates").glob("*.html"), *Path(FOLDER / "static").glob("*.*")]
     assert not [file.name for file in own if re.search(r"(src|href|url)\W{1,3}(https?:)?//", file.read_text("utf-8"))]
+    assert not [file.name for file in own if len(file.read_text("utf-8").splitlines()) > MAX_LINES]
