@@ -35,18 +35,18 @@ class WorkerProcess:
         with _interrupts_held_back():
             self._process.start()
         there.close()
-        self._is_told = False
+        self._is_told = self.is_killed = False
 
-    def hand(self, asked: Any) -> None:
-        """Hands something over; what is known goes before the first, once all processes have begun to load."""
+    def ask(self, run: Any) -> None:
+        """Hands over what is to be done; what is known goes before the first, once all processes have begun to load."""
         # where the process has died, whoever waits for its answer finds that out
         with suppress(OSError):
             if not self._is_told:
                 self.connection.send(self._known)
                 self._is_told = True
-            self.connection.send(asked)
+            self.connection.send(run)
 
-    def received(self) -> Any | None:
+    def answer(self) -> Any | None:
         """What the process says next; None where it died, and another takes its place."""
         try:
             return self.connection.recv()
@@ -57,7 +57,8 @@ class WorkerProcess:
             return None
 
     def kill(self) -> None:
-        """Ends the process whatever it is at; whoever waits for it is told that it died."""
+        """Ends the process whatever it is at; whoever asks for its next answer is told that it died."""
+        self.is_killed = True
         self._process.kill()
 
     def end(self) -> None:

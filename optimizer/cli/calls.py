@@ -60,11 +60,17 @@ if TYPE_CHECKING:
     from optimizer.answers.lifecycle.lifecycle import phase_of as phase_of
     from optimizer.answers.located import located as located
     from optimizer.answers.optimize import OPTIMIZE_PHASES as OPTIMIZE_PHASES
+    from optimizer.answers.optimize import Optimized as Optimized
     from optimizer.answers.optimize import optimize as optimize
+    from optimizer.answers.optimize import optimized as optimized
     from optimizer.answers.page import PAGE_PHASES as PAGE_PHASES
     from optimizer.answers.page import page as page
     from optimizer.answers.replan import ReplanReport as ReplanReport
     from optimizer.answers.replan import replan as replan
+    from optimizer.answers.risk.risk import RISK_PHASES as RISK_PHASES
+    from optimizer.answers.risk.risk import check_drawable as check_drawable
+    from optimizer.answers.risk.risk import risk as risk
+    from optimizer.answers.risk.risk import risk_in_brief as risk_in_brief
     from optimizer.answers.simulate import arrivals_of as arrivals_of
     from optimizer.answers.simulate import is_plan as is_plan
     from optimizer.answers.simulate import planned as planned
@@ -90,6 +96,7 @@ if TYPE_CHECKING:
     from optimizer.performance.measured.batch import predict_batch as predict_batch
     from optimizer.performance.measured.rows import REQUIRED as REQUIRED
     from optimizer.plan.question.forcing import Choice as Choice
+    from optimizer.plan.record.risk import RiskReport as RiskReport
     from optimizer.report.accuracy.accuracy import WIDE as WIDE
     from optimizer.report.accuracy.accuracy import validation_answer as validation_answer
     from optimizer.report.accuracy.calibration import calibration_content as calibration_content
@@ -158,8 +165,12 @@ if TYPE_CHECKING:
     from optimizer.report.plan.sections import plan_answer as plan_answer
     from optimizer.report.plan.why_not import why_not_answer as why_not_answer
     from optimizer.report.replan import replan_answer as replan_answer
+    from optimizer.report.risk import risk_answer as risk_answer
+    from optimizer.report.risk import with_risk as with_risk
     from optimizer.report.simulation import simulation_answer as simulation_answer
+    from optimizer.report.sweep import PARQUET_EXTRA as PARQUET_EXTRA
     from optimizer.report.sweep import sweep_answer as sweep_answer
+    from optimizer.report.sweep import sweep_parquet as sweep_parquet
     from optimizer.report.verify import verification_answer as verification_answer
     from optimizer.report.watch import watch_answer as watch_answer
     from optimizer.serve.http.safety import Admission as Admission

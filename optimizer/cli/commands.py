@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from optimizer.cli.plan import plan as plan
     from optimizer.cli.replan import replan as replan
     from optimizer.cli.report import report as report
+    from optimizer.cli.risk import risk as risk
     from optimizer.cli.schema import schema as schema
     from optimizer.cli.serve import serve as serve
     from optimizer.cli.simulate import simulate as simulate
@@ -45,6 +46,7 @@ COMMANDS: Final = {
     "plan": "The cheapest plan that meets the scenario, with its proof and explanation.",
     "lifecycle": "Training and serving cost by month under growth, the crossover, power and carbon.",
     "horizon": "When to commit, for how long and what to wait for, over months whose course is not known.",
+    "risk": "How often a plan holds and what it costs where demand, prices and predictions are not known.",
     "why-not": "What a choice would cost against the plan and why, or what it fails, and the price at which it wins.",
     "frontier": "Cost against a requirement or two, each point proven, and the values where the plan changes.",
     "sweep": "One scenario under many values at once: a plan each, on all cores, kept so that a stop loses nothing.",

@@ -18,6 +18,7 @@ from optimizer.cli.options import (
     ScenarioArgument,
     TimeLimitOption,
     WorkLimitOption,
+    format_of_file,
     write,
 )
 from optimizer.cli.question import question
@@ -35,7 +36,9 @@ class SheetFormat(StrEnum):
     XLSX = "xlsx"
 
 
-FORMAT_HELP = "How to write the result; xlsx needs --output and pip install '.\\[sheet]'."
+FORMAT_HELP = (
+    "How to write the result; unless given, as --output's name ends. xlsx needs --output and pip install '.\\[sheet]'."
+)
 
 
 def compare(
@@ -44,7 +47,9 @@ def compare(
     top: Annotated[
         int | None, typer.Option(min=1, help=f"Rows shown of each table; {names.MOST_SHOWN}, and all of them in csv.")
     ] = None,
-    output_format: Annotated[SheetFormat, typer.Option("--format", help=FORMAT_HELP)] = SheetFormat.TEXT,
+    output_format: Annotated[
+        SheetFormat, typer.Option("--format", callback=format_of_file, help=FORMAT_HELP)
+    ] = SheetFormat.TEXT,
     output: OutputOption = None,
     chart: Annotated[Path | None, typer.Option(help="Draw the costs as an .svg file.")] = None,
     catalogs: CatalogsOption = None,

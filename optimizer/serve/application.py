@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
@@ -35,6 +35,7 @@ def application(service: JobService, admission: Admission) -> ASGIApp:
             HTTPException: _refused_by_starlette,
             RequestRefused: _refused,
             NoSuchJob: _no_such_job,
+            ClientDisconnect: _gone,
             Exception: _fault,
         },
     )
@@ -58,6 +59,11 @@ async def _refused(_: Request, error: Exception) -> Response:
 
 async def _no_such_job(_: Request, __: Exception) -> Response:
     return problem(HTTPStatus.NOT_FOUND, "no such job: answers are kept for a while, and not over a restart")
+
+
+async def _gone(_: Request, __: Exception) -> Response:
+    """Whoever asked left in the middle of the question, and hears no more."""
+    return Response(status_code=HTTPStatus.BAD_REQUEST)
 
 
 async def _fault(_: Request, __: Exception) -> Response:

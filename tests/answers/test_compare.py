@@ -47,11 +47,16 @@ def two_clouds() -> Scenario:
 
 
 @pytest.mark.parametrize(
-    ("name", "by"), [("deepseek-v3", "precision"), ("office-hours", "pricing_term"), ("ci-gate", "provider")]
+    ("name", "by", "policy"),
+    [
+        ("deepseek-v3", "precision", {}),
+        ("office-hours", "pricing_term", {"gpus": {"allow": ["l4"]}}),
+        ("ci-gate", "provider", {}),
+    ],
 )
-def test_the_winner_is_the_plan(name: str, by: str, catalogs: Catalogs) -> None:
+def test_the_winner_is_the_plan(name: str, by: str, policy: dict[str, object], catalogs: Catalogs) -> None:
     """The one that is shown, which answers to its simulation."""
-    scenario = with_policy(load_scenario(name), simplicity_percent=0)
+    scenario = with_policy(load_scenario(name), simplicity_percent=0, **policy)
     answer = compare(scenario, catalogs, by)
     first, plan = answer.choices[0], read_back(confirmed_answer(Inquiry.of(scenario, catalogs)))
     assert (first.rank, first.verdict, first.outcome) == (1, "complies", "optimal")

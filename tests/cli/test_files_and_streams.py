@@ -62,14 +62,13 @@ def test_what_is_written_has_the_mode_of_what_was_there_and_links_stay(optimizer
     assert target.stat().st_mode & 0o777 == 0o640
 
 
-@pytest.fixture
-def inputs(planned: Callable[[str], PlanReport], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
-    """A file of every kind that commands read, in the folder where they are started, and what each says."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def texts(planned: Callable[[str], PlanReport]) -> dict[str, str]:
+    """A file of every kind that commands read, and what each says."""
     lengths = "input_tokens: 100, output_tokens: 50"
     attached = SCENARIO.replace(f"requests_per_second: 1, {lengths}", "trace: t.csv")
     measurements = (ROOT / "catalogs" / "measurements.csv").read_text(encoding="utf-8").splitlines()[:3]
-    texts = {
+    return {
         "s.yaml": SCENARIO,
         "attached.yaml": attached,
         "t.csv": "arrived_at_s,input_tokens,output_tokens\n0,100,50\n1,90,40\n",
@@ -80,6 +79,12 @@ def inputs(planned: Callable[[str], PlanReport], tmp_path: Path, monkeypatch: py
         "snapshot.json": as_json(snapshot(None)),
         "own/sources.csv": "id,title,licence,as_of\nmine,Mine,none,2026-11-20\n",
     }
+
+
+@pytest.fixture
+def inputs(texts: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    """Those files in the folder where the commands are started, and what each holds."""
+    monkeypatch.chdir(tmp_path)
     Path("own").mkdir()
     Path("other").mkdir()
     for name, text in texts.items():

@@ -16,6 +16,8 @@ from support.paths import ROOT
 from typer.main import get_command
 
 import optimizer
+from optimizer.answers import page as answers_page
+from optimizer.answers.optimize import optimized
 from optimizer.cli.app import app
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.measurements import shipped_measurements
@@ -68,7 +70,7 @@ def test_the_two_commands_stand_first_one_line_each() -> None:
     main, tests = blocks("sh")[:2]
     assert main.count("\n") == tests.count("\n") == 1
     assert main.startswith("python3 -m venv .venv && .venv/bin/pip install -q . && ")
-    assert tests.endswith("-m pytest -n auto --dist loadfile\n")
+    assert tests.endswith("-m pytest -n auto --dist worksteal\n")
 
 
 @pytest.mark.parametrize("arguments", commands(), ids=" ".join)
@@ -95,8 +97,10 @@ def test_the_example_has_the_sections_of_a_plan(planned: Callable[[str], PlanRep
 
 
 @pytest.fixture
-def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, catalogs: Catalogs) -> None:
-    """A folder with the files that readers of the examples have; the shipped catalogs are read once for all pages."""
+def workplace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, catalogs: Catalogs, planned: Callable[[str], PlanReport]
+) -> None:
+    """A folder with the files that readers of the examples have; what is shipped is read and planned once per run."""
     shipped_measurements().head(12).to_csv(tmp_path / "measurements.csv", index=False)
     (tmp_path / "prices.csv").write_text(PRICES, encoding="utf-8")
     (tmp_path / "result.json").write_bytes((RESULTS / "vllm_0.33.0_bench_serve.json").read_bytes())
@@ -106,6 +110,10 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, catalogs: Catalog
     monkeypatch.chdir(tmp_path)
     read = optimizer.load_catalogs
     monkeypatch.setattr(optimizer, "load_catalogs", lambda overlay=None: read(overlay) if overlay else catalogs)
+    monkeypatch.setattr(optimizer, "optimize", lambda scenario, _: planned(scenario.name))
+    # what a page shows of limits is tested in tests/report; here it is called as shown
+    monkeypatch.setattr(answers_page, "optimized", lambda *asked, **_: optimized(*asked))
+    monkeypatch.setattr(answers_page, "FRONTIER_POINTS", 3)
 
 
 @pytest.mark.slow("runs every command as a function, as the page shows it")

@@ -70,7 +70,7 @@ def test_what_is_certified_is_what_enumeration_finds(family: str) -> None:
 
 @pytest.mark.slow("enumerates every plan of problems under several families")
 def test_certificates_under_several_families() -> None:
-    settings(max_examples=150)(given(problems("any", several=5))(certifies))()
+    settings(max_examples=75)(given(problems("any", several=5))(certifies))()
 
 
 @pytest.mark.parametrize("family", ONE_PERIOD)
@@ -286,7 +286,7 @@ def test_no_tree_proves_too_much(family: str) -> None:
 
 @pytest.mark.slow("enumerates every plan of problems under several families")
 def test_no_tree_proves_too_much_under_several_families() -> None:
-    settings(max_examples=150)(given(problems("any", several=5), st.data())(no_tree_proves_too_much))()
+    settings(max_examples=75)(given(problems("any", several=5), st.data())(no_tree_proves_too_much))()
 
 
 def test_what_is_replaced_elsewhere_counts_where_its_better_is_ruled_out() -> None:

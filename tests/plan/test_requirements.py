@@ -21,8 +21,6 @@ from optimizer.plan.readback.readback import read_back
 Solve = Callable[[str, bool], Answer]
 HEAVY = ("policy.elastic.minimum_billing_hours",)
 """Takes a minute to prove a conflict; the budget that it breaks has a test of its own."""
-LINKS_HOURS = "policy.elastic."
-"""Requirements that link hours: each proof is of a week, and a conflict takes some dozen."""
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +51,8 @@ def of_schema(field: str) -> str:
 
 def rented(catalogs: Catalogs, *answers: Answer) -> Catalogs:
     """The catalogs with nothing for sale but what the plans rent, so that each costs what it did."""
-    wanted = {purchase.offer for answer in answers for purchase in read_back(answer).purchases}
+    planned = [read_back(answer) for answer in answers if answer.solution.outcome != "infeasible"]
+    wanted = {purchase.offer for plan in planned for purchase in plan.purchases}
     return replace(catalogs, offers=tuple(offer for offer in catalogs.offers if offer.id in wanted))
 
 
@@ -104,8 +103,7 @@ def test_under_a_budget_between_it_stands_in_the_conflict_or_on_a_way_out(
     dear, cheap = cost(solve(path, True)), cost(solve(path, False))
     budget = round((dear + cheap) / 2 if dear < float("inf") else 2 * cheap, 2)
     scenario = ASKING[path].asking(max_monthly_usd=ASKING[path].rule.get("max_monthly_usd", budget))
-    market = rented(few, solve(path, True), solve(path, False)) if path.startswith(LINKS_HOURS) else few
-    inquiry = Inquiry.of(scenario, market)
+    inquiry = Inquiry.of(scenario, rented(few, solve(path, True), solve(path, False)))
     assert solved_for_least_cost(inquiry).solution.outcome == "infeasible"
     conflict, ways, _ = ways_out(inquiry)
     blamed = {of_schema(item.requirement) for item in conflict}

@@ -167,7 +167,7 @@ def test_wherever_a_search_ends_nothing_false_is_said(family: str) -> None:
 
 @pytest.mark.slow("searches hundreds of random problems under every kind of limit")
 def test_wherever_a_search_ends_under_several_families_nothing_false_is_said() -> None:
-    settings(max_examples=300)(given(problems("any", several=4), ends(), SMALL)(nothing_false_is_said))()
+    settings(max_examples=150)(given(problems("any", several=4), ends(), SMALL)(nothing_false_is_said))()
 
 
 @settings(max_examples=20)

@@ -1,5 +1,6 @@
 """What is asked over HTTP: bodies of any form, findings with their lines, and nothing for those who should not ask."""
 
+import asyncio
 import base64
 import json
 import re
@@ -13,6 +14,7 @@ from support.serving import client, threaded
 
 from optimizer.base.errors import Exit
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.serve.application import application
 from optimizer.serve.http.asking import shipped_scenarios
 from optimizer.serve.http.openapi import EXAMPLES
 from optimizer.serve.http.safety import MAX_BODY_BYTES, SAFE_HEADERS, Admission
@@ -123,11 +125,11 @@ def test_what_is_malformed_is_refused_in_words(asker: TestClient, body: bytes, s
 
 
 def test_a_body_without_an_announced_size_is_cut_off(asker: TestClient) -> None:
-    def endless() -> Iterator[bytes]:
-        for _ in range(10_000):
+    def long() -> Iterator[bytes]:
+        for _ in range(8):
             yield b"x" * 65_536
 
-    assert asker.post("/v1/plan", content=endless(), headers=JSON).status_code == 413
+    assert asker.post("/v1/plan", content=long(), headers=JSON).status_code == 413
 
 
 @pytest.mark.parametrize(
@@ -203,6 +205,45 @@ def test_our_own_fault_is_said_in_a_line(
     assert (broken.status_code, broken.json()["detail"]) == (500, "this is a defect of optimizer")
     assert "Traceback" not in broken.text
     assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("path", "messages"),
+    [
+        ("/v1/plan", [{"type": "http.request", "body": b"{", "more_body": True}, {"type": "http.disconnect"}]),
+        ("/v1/jobs/JOB/events", [{"type": "http.request", "body": b"x" * (MAX_BODY_BYTES + 1), "more_body": True}]),
+    ],
+)
+def test_who_leaves_or_sends_what_nobody_asked_for_is_no_defect(
+    monkeypatch: pytest.MonkeyPatch,
+    catalogs: Catalogs,
+    capsys: pytest.CaptureFixture[str],
+    path: str,
+    messages: list[dict[str, Any]],
+) -> None:
+    service = threaded(monkeypatch, catalogs)
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+    statuses = list[int]()
+
+    async def ask() -> None:
+        async with service:
+            job = await service.ask(JobQuestion.of("plan", shipped_scenarios()["chat-8b"], {}))
+            asked = path.replace("JOB", job.id)
+            method = "GET" if asked != path else "POST"
+            scope = {"type": "http", "method": method, "path": asked, "query_string": b"", "headers": headers}
+
+            async def receive() -> dict[str, Any]:
+                return messages.pop(0)
+
+            async def send(message: Any) -> None:
+                statuses.append(message.get("status", 0))
+                await asyncio.sleep(0.01)
+
+            await application(service, Admission())(scope, receive, send)
+
+    asyncio.run(ask())
+    assert statuses[0] in {200, 400}
+    assert capsys.readouterr().err == ""
 
 
 def test_the_catalogs_are_those_of_the_command_line(asker: TestClient, optimizer: Command) -> None:

@@ -151,7 +151,7 @@ def test_a_process_of_its_own_answers_and_is_replaced_when_it_is_ended(catalogs:
         ended = await service.ask(question(1))
         async for progress in ended.events():
             if progress.state == "running":
-                service._at_work[ended.id].kill()
+                service._at_work[ended].kill()
         assert ended.answer is not None
         assert ended.answer.exit_code is Exit.OUR_FAULT
         other = await service.ask(question(2))

@@ -1,6 +1,5 @@
 """A service whose processes are threads of the test: answers at once, or not before somebody lets them."""
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -31,24 +30,24 @@ class ThreadedWorker:
     """Stands for a process, with one remark before each answer."""
 
     def __init__(self, answering: Answering) -> None:
-        self._answering, self._killed, self._said = answering, threading.Event(), list[Any]()
+        self._answering, self._said, self.is_killed = answering, list[Any](), False
 
-    def hand(self, question: JobQuestion) -> None:
+    def ask(self, question: JobQuestion) -> None:
         """Takes a question."""
-        self._killed.clear()
+        self.is_killed = False
         self._said = [JobProgress("running", "solving", 1, 6, 110.0, 100.0), question]
 
-    def received(self) -> Any:
+    def answer(self) -> Any:
         """The remark, then the answer, or nothing where it was killed meanwhile."""
         said = self._said.pop(0)
         if not isinstance(said, JobQuestion):
             return said
         answer = self._answering(said)
-        return None if self._killed.is_set() else answer
+        return None if self.is_killed else answer
 
     def kill(self) -> None:
         """Ends what it is at."""
-        self._killed.set()
+        self.is_killed = True
 
     end = kill
 

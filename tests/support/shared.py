@@ -1,10 +1,12 @@
 """Fixtures that many tests share: the shipped catalogs, the shipped scenarios' plans, the command, small markets.
 
 A run plans each shipped scenario once. Its processes share plans by files in the run's own temporary folder: tests need
-no mark to find theirs, stay together with their file, and the run is the same under any distribution of the tests.
+no mark to find theirs, and the run is the same under any distribution of the tests. `--dist worksteal` begins each
+process with a stretch of its own: few wait for a plan that another makes, and none idles while tests are left.
 """
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache
@@ -56,6 +58,13 @@ def _shipped_tables_are_read_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(CsvTable, "read", remembered)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _interrupts_are_heard() -> None:
+    """What a shell starts in the background ignores Ctrl-C, and so would every process that a test starts."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
@@ -115,7 +124,8 @@ def optimizer(
     catalogs: Catalogs,
     planned: Callable[[str], PlanReport],
 ) -> Command:
-    """The `optimizer` command; plans of shipped scenarios as they are shipped are those of the run."""
+    """The `optimizer` command; the shipped catalogs and the plans of shipped scenarios are those of the run."""
+    read = calls.load_catalogs
     shipped = {file.stem for file in shipped_dir("scenarios").glob("*.yaml")}
 
     def remembered(scenario: Scenario, laid_over: Catalogs, **options: Any) -> PlanReport:
@@ -126,6 +136,7 @@ def optimizer(
             return planned(scenario.name)
         return optimize(scenario, laid_over, **options)
 
+    monkeypatch.setattr(calls, "load_catalogs", lambda overlay=None: read(overlay) if overlay else catalogs)
     monkeypatch.setattr(calls, "optimize", remembered)
     return lambda *arguments: run(monkeypatch, capsys, *map(str, arguments))
 

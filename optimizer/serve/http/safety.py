@@ -76,6 +76,9 @@ class Safety:
         try:
             await self._app(scope, _Body(receive).receive, guarded)
         except Exception as error:  # noqa: BLE001 (our fault: the client was told so, whoever runs it is told what)
+            if isinstance(error.__cause__, RequestRefused):
+                # a body that was not needed came too late, or was too large, while the response was on its way
+                return
             sys.stderr.write(f"error: this is a defect of optimizer: {error!r}\n")
 
     def _guarded(self, scope: Scope, send: Send) -> Send:

@@ -84,7 +84,7 @@ class JobService:
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._waiting: deque[Job] = deque()
         self._arrived = asyncio.Event()
-        self._at_work: dict[str, WorkerProcess] = {}
+        self._at_work: dict[Job, WorkerProcess] = {}
         self._mean_s = FIRST_GUESS_S
         self._readers = asyncio.Semaphore(READERS)
         self._loops: list[asyncio.Task[None]] = []
@@ -152,7 +152,7 @@ class JobService:
         if job in self._waiting:
             self._waiting.remove(job)
         job.tell(replace(job.progress, state="cancelled"))
-        if (worker := self._at_work.get(job_id)) is not None:
+        if (worker := self._at_work.get(job)) is not None:
             worker.kill()
         return True
 
@@ -182,19 +182,22 @@ class JobService:
         """Hands a job to a process and passes on what that says, until its answer or its end."""
         loop, began_s = asyncio.get_running_loop(), time.monotonic()
         job.tell(JobProgress("running"))
-        self._at_work[job.id] = worker
+        self._at_work[job] = worker
         overdue = loop.call_later(self.limits.max_job_s, worker.kill)
         try:
             said: Any = await loop.run_in_executor(self._threads, _handed, worker, job.question)
             while isinstance(said, JobProgress):
                 if not job.ended:
                     job.tell(said)
-                said = await loop.run_in_executor(self._threads, worker.received)
+                said = await loop.run_in_executor(self._threads, worker.answer)
+            if said is not None and worker.is_killed:
+                # it had answered just before it was ended; the next question is for the one that takes its place
+                await loop.run_in_executor(self._threads, worker.answer)
         except Exception as error:  # noqa: BLE001 (our fault: the job ends with it, the process goes on with others)
             said = JobAnswer(b"", Exit.OUR_FAULT, problem=f"this is a defect of optimizer: {type(error).__name__}")
         finally:
             overdue.cancel()
-            del self._at_work[job.id]
+            del self._at_work[job]
         seconds = time.monotonic() - began_s
         if said is None:
             self.counts.lost += 1
@@ -216,8 +219,8 @@ class JobService:
 
 
 def _handed(worker: WorkerProcess, question: JobQuestion) -> Any | None:
-    worker.hand(question)
-    return worker.received()
+    worker.ask(question)
+    return worker.answer()
 
 
 def _end(job: Job, answer: JobAnswer) -> None:

@@ -1,5 +1,6 @@
 """The life of a process that answers questions: the catalogs, then one question after another."""
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -22,6 +23,8 @@ from optimizer.serve.jobs.question import JobQuestion
 
 ABOVE_LIMIT: Final = 1.25
 """How much memory more than that at which a search ends is refused: what is found by then is still to be told."""
+NICER: Final = 5
+"""How much a process stands back behind the server, where the system knows that."""
 PAUSE_S: Final = 0.1
 """Between two remarks on the same step: nobody reads faster."""
 
@@ -40,6 +43,9 @@ def work(connection: Connection) -> None:
     """Answers what comes through the connection, with remarks on the way, until nobody asks any more."""
     # whoever asked may have gone
     with suppress(EOFError, OSError):
+        if hasattr(os, "nice"):
+            # whoever asks is answered before anything is searched
+            os.nice(NICER)
         held: Held = connection.recv()
         refuse_beyond(held.max_memory_gb * ABOVE_LIMIT)
         while True:
