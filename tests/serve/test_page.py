@@ -209,6 +209,10 @@ def test_what_is_not_there_is_said_in_words(reader: TestClient) -> None:
     assert "not kept any more" in reader.get("/plan/0123").text
     assert reader.get("/plan/0123").status_code == 404
     assert reader.get("/again/0123").status_code == 404
+    setting = {"model": "llama-3.1-8b", "gpu": "l4", "precision": "fp8", "input_tokens": 9, "output_tokens": 9}
+    job = reader.post("/v1/predict", json={**setting, "concurrency": 1}).json()["job"]
+    for path in ("/plan/{}", "/compare/{}", "/why-not/{}/answer", "/frontier/{}/{}", "/plan/{}/plan.json"):
+        assert reader.get(path.format(job, job)).status_code == 404
     for path in ("/static/../site.py", "/static/%2e%2e/site.py", "/static/..%2fsite.py", "/static/templates/base.html"):
         assert reader.get(path).status_code == 404
     style = reader.get("/static/page.css")
