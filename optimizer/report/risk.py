@@ -43,7 +43,7 @@ def risk_answer(report: RiskReport) -> WrittenAnswer:
     several = report.promises if len(report.promises) > 1 else []
     sections = (
         Section("Promises", (), table_of(several, PROMISE_COLUMNS)),
-        Section("A month over all draws", (), _costs(report)),
+        Section("A month over all draws", tuple(_budget(report)), _costs(report)),
         Section("Best bought before", tuple(_best(report))),
         Section("Cheapest, had the draw been known", tuple(_best_in(report))),
         Section("Where the variance of the plan's cost comes from", (), table_of(report.variance, VARIANCE_COLUMNS)),
@@ -111,6 +111,14 @@ def _machine(each: MachineInDraws) -> str:
     months = f", {each.commitment_months} months" if each.commitment_months else ""
     runs = f"{each.model} {each.precision} with {each.engine}"
     return f"{each.provider} {each.instance_type} in {each.region} ({term}{months}; {runs})"
+
+
+def _budget(report: RiskReport) -> Iterator[str]:
+    """In how many draws it holds, where there is one."""
+    plan, best = report.plan, report.best
+    if plan is not None and plan.within_budget is not None:
+        other = "" if best is None else f", with what is best bought before in {best.within_budget or 0:.0%}"
+        yield f"The budget holds in {plan.within_budget:.0%} of the draws with the plan{other}."
 
 
 def _costs(report: RiskReport) -> Table:
