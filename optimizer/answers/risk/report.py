@@ -18,13 +18,13 @@ from optimizer.plan.risk.scope import notes_of, scope_of, spreads_told
 from optimizer.plan.risk.speeds import DEVIATIONS
 from optimizer.plan.risk.spreads import risk_of
 from optimizer.plan.risk.variance import variance_shares
-from optimizer.program.risk.gap import Chosen
+from optimizer.program.risk.gap import BestBought
 from optimizer.program.risk.known import NOTHING_KNOWN, KnownDraws
 from optimizer.program.risk.problem import CostInDraws
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class JudgedDraws:
     """Everything that an answer tells.
 
     Attributes:
@@ -39,7 +39,7 @@ class Judged:
     sampled: Sampled
     sample: Sample
     known: KnownDraws = NOTHING_KNOWN
-    chosen: Chosen | None = None
+    chosen: BestBought | None = None
     best: CostInDraws | None = None
     draws_per_batch: int = 0
 
@@ -56,7 +56,7 @@ class Judged:
         return sorted(found - {-1})
 
 
-def reported(asked: RiskReport, judged: Judged, scenario: Scenario) -> RiskReport:
+def reported(asked: RiskReport, judged: JudgedDraws, scenario: Scenario) -> RiskReport:
     """Everything but its verification."""
     sampled, sample = judged.sampled, judged.sample
     told = machines(sampled.purchases, judged.rows, sampled.drawn.workloads)
@@ -78,7 +78,7 @@ def reported(asked: RiskReport, judged: Judged, scenario: Scenario) -> RiskRepor
     )
 
 
-def _bought(judged: Judged, scenario: Scenario) -> dict[str, Any]:
+def _bought(judged: JudgedDraws, scenario: Scenario) -> dict[str, Any]:
     """What the plan and the best purchases come to, against what each draw would have cost had it been known."""
     sampled, sample, picked, best = judged.sampled, judged.sample, judged.chosen, judged.best
     names, demand = sampled.drawn.workloads, sample.problem.demand_per_s

@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from optimizer.answers.risk.report import Judged, asked_of, reported
+from optimizer.answers.risk.report import JudgedDraws, asked_of, reported
 from optimizer.answers.tried import confirmed_answer
 from optimizer.answers.verified_plan import verified_plan
 from optimizer.base.clock import Clock
@@ -22,7 +22,7 @@ from optimizer.plan.risk.question import asked_in_draws, not_held
 from optimizer.plan.risk.sample import Sample, Sampled
 from optimizer.plan.risk.spreads import risk_of
 from optimizer.plan.verify.risk import verify_risk
-from optimizer.program.risk.gap import Chosen, chosen
+from optimizer.program.risk.gap import BestBought, chosen
 from optimizer.program.risk.known import known_draws
 from optimizer.program.risk.problem import outcome
 
@@ -119,7 +119,9 @@ def risk_of_answer(
     picked = _chosen(sampled, sample, seed, size, clock.share(SHARE_OF_CHOOSING))
     best = None if picked is None else outcome(sample.problem, picked.counts)
     progress(RISK_PHASES[4])
-    return _verified(reported(asked, Judged(sampled, sample, known, picked, best, size), scenario), scenario, catalogs)
+    return _verified(
+        reported(asked, JudgedDraws(sampled, sample, known, picked, best, size), scenario), scenario, catalogs
+    )
 
 
 def risk_in_brief(answer: Answer, scenario: Scenario, catalogs: Catalogs, clock: Clock) -> RiskReport:
@@ -130,7 +132,7 @@ def risk_in_brief(answer: Answer, scenario: Scenario, catalogs: Catalogs, clock:
         return asked
     sampled = sampled_of(answer, scenario, catalogs, clock)
     sample = sampled.sample(0, JUDGED, DRAWS)
-    return _verified(reported(asked, Judged(sampled, sample), scenario), scenario, catalogs)
+    return _verified(reported(asked, JudgedDraws(sampled, sample), scenario), scenario, catalogs)
 
 
 def sampled_of(answer: Answer, scenario: Scenario, catalogs: Catalogs, clock: Clock) -> Sampled:
@@ -140,7 +142,7 @@ def sampled_of(answer: Answer, scenario: Scenario, catalogs: Catalogs, clock: Cl
     return Sampled.of(scenario, catalogs, purchases, plan_in_draws(answer))
 
 
-def _chosen(sampled: Sampled, sample: Sample, seed: int, size: int, clock: Clock) -> Chosen | None:
+def _chosen(sampled: Sampled, sample: Sample, seed: int, size: int, clock: Clock) -> BestBought | None:
     """The purchases of least mean and tail over batches of other draws, in the draws that judge."""
     pooled = sampled.sample(seed, CHOOSING, BATCHES * size).problem
     batches = [pooled.during(np.arange(size) + number * size) for number in range(BATCHES)]

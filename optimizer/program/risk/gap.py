@@ -65,7 +65,7 @@ class SampleGap:
 
 
 @dataclass(frozen=True, eq=False)
-class Chosen:
+class BestBought:
     """The purchases that are best over all batches of those that are best over one, and how good they are.
 
     Attributes:
@@ -81,7 +81,7 @@ class Chosen:
 
 def chosen(
     batches: Sequence[RiskProblem], pooled: RiskProblem, judged: RiskProblem, aim: Aim, clock: Clock, gap: float
-) -> Chosen | None:
+) -> BestBought | None:
     """The purchases to be judged; None where no batch has any.
 
     Args:
@@ -109,7 +109,7 @@ def chosen(
         each.aim_usd - each.bound_usd <= max(gap, 1e-6) * each.aim_usd for each in found
     )
     known = None if len(found) < 2 else SampleGap(_lower(bounds), _upper(by_draw), len(found))
-    return Chosen(best.counts, known, proven)
+    return BestBought(best.counts, known, proven)
 
 
 def _lower(bounds_usd: Floats) -> SampleMean:
