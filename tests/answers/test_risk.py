@@ -14,7 +14,7 @@ from support.tables import OFFERS, SELLERS
 from optimizer import RiskReport, load_catalogs, load_scenario, risk
 from optimizer.answers.risk.risk import risk_of_answer, sampled_of
 from optimizer.base.clock import Clock
-from optimizer.base.errors import InputError
+from optimizer.base.errors import Finding, InputError
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.risk import Risk, Spread
@@ -27,8 +27,9 @@ from optimizer.plan.risk.sample import Sample, Sampled
 from optimizer.plan.risk.speeds import DEVIATIONS, rates_by_deviation, rates_in_draws
 from optimizer.plan.verify.risk import verify_risk
 from optimizer.report.export import as_json
+from optimizer.report.layout.elements import WrittenAnswer
 from optimizer.report.layout.text import answer_text
-from optimizer.report.risk import risk_answer
+from optimizer.report.risk import risk_answer, with_risk
 
 ON_DEMAND, RESERVED, SPOT = 1.0, 0.6, 0.3
 """USD/h of one L40S."""
@@ -365,6 +366,17 @@ def test_the_answer_comes_first(shown: RiskReport) -> None:
     assert text.startswith("Over 30 draws of the month 12 months ahead the plan for chat-8b keeps its promises in ")
     assert "What was drawn" in text
     assert all(len(line) <= 120 for line in text.splitlines())
+
+
+def test_a_plan_quotes_it_in_a_section(shown: RiskReport) -> None:
+    plan = WrittenAnswer((), "A plan.")
+    (told,) = with_risk(plan, shown).sections
+    assert told.lines[0].startswith(
+        "Over 30 draws of the month 12 months ahead the plan for chat-8b keeps its promises"
+    )
+    assert with_risk(plan, shown.model_copy(update={"plan": None})) == plan
+    (refused,) = with_risk(plan, InputError([Finding("scenario", 0, "risk", "nobody serves it", "say so")])).sections
+    assert refused.lines == ("nobody serves it (say so).",)
 
 
 def test_the_command_says_it(optimizer: Command, tmp_path: Path) -> None:

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
+from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.plan.question.inquiry import Answer
+from optimizer.plan.question.service import Service, Use
 from optimizer.plan.risk.draws import Drawn, States, kind_of
 from optimizer.plan.risk.offered import Offered, Running
 from optimizer.plan.risk.speeds import rates_by_deviation
@@ -53,30 +55,39 @@ class PlanInDraws:
 
 def plan_in_draws(answer: Answer) -> PlanInDraws:
     """The plan of a solved question on steady demand."""
-    inquiry, market = answer.inquiry, answer.inquiry.market
-    policy, workloads = inquiry.scenario.policy, inquiry.scenario.workloads
+    market, workloads = answer.inquiry.market, answer.inquiry.scenario.workloads
     workload = np.array([w for w, each in enumerate(workloads) for _ in each.classes()], dtype=np.int64)
-    rates, shares = list[Floats](), list[Floats]()
-    for use, (service, *_) in zip(answer.used, answer.services, strict=True):
-        choice, row = inquiry.options[use.column.workload], np.array([use.column.configuration])
-        share = use.replicas[0] * policy.max_utilization * float(market.serving_share[use.column.offer])
-        rates.append(rates_by_deviation(inquiry.catalogs, choice, row, service.mix)[0] * share)
-        own = np.zeros(len(workload))
-        own[np.flatnonzero(workload == choice.workload_index)[list(service.classes)]] = service.mix.share
-        shares.append(own)
-    configurations = [
-        inquiry.options[use.column.workload].configurations[use.column.configuration] for use in answer.used
-    ]
-    counts = answer.solution.instances[0]
+    pairs = [(use, services[0]) for use, services in zip(answer.used, answer.services, strict=True)]
+    bought = answer.solution.instances[0]
     return PlanInDraws(
         running=Running(
             offered=Offered.of(market, np.array([use.column.offer for use in answer.used], dtype=np.int64)),
-            kinds=tuple(kind_of(configuration) for configuration in configurations),
-            rates=np.array(rates),
+            kinds=tuple(kind_of(_choice(answer, use).configurations[use.column.configuration]) for use in answer.used),
+            rates=np.array([_rates(answer, use, service) for use, service in pairs]),
         ),
-        class_share=np.array(shares),
+        class_share=np.array([_class_share(answer, use, service, workload) for use, service in pairs]),
         workload=workload,
         asked_share=np.array([item.share for each in workloads for item in each.classes()]),
-        paid=Offered.of(market, answer.formulation.offers[counts > 0]),
-        instances=counts[counts > 0],
+        paid=Offered.of(market, answer.formulation.offers[bought > 0]),
+        instances=bought[bought > 0],
     )
+
+
+def _choice(answer: Answer, use: Use) -> WorkloadOptions:
+    return answer.inquiry.options[use.column.workload]
+
+
+def _rates(answer: Answer, use: Use, service: Service) -> Floats:
+    """(deviations,) requests/s of all replicas at the mix that they are sent, within the policy's utilization."""
+    rows, inquiry = np.array([use.column.configuration]), answer.inquiry
+    share = inquiry.scenario.policy.max_utilization * float(inquiry.market.serving_share[use.column.offer])
+    one = rates_by_deviation(inquiry.catalogs, _choice(answer, use), rows, service.mix)[0]
+    return np.asarray(one * use.replicas[0] * share)
+
+
+def _class_share(answer: Answer, use: Use, service: Service, workload: Ints) -> Floats:
+    """(C,) of each class of all workloads in what a deployment is sent."""
+    share = np.zeros(len(workload))
+    own = np.flatnonzero(workload == _choice(answer, use).workload_index)
+    share[own[list(service.classes)]] = service.mix.share
+    return share

@@ -5,6 +5,7 @@ offer, workload and kind of configuration the one counts that sustains most at t
 predictions are off by alike. That is a restriction, see docs/risk.md.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final
@@ -12,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog.records import Offer
 from optimizer.inputs.scenario.risk import Risk
 from optimizer.performance.physics.categorical import Categorical
@@ -20,7 +22,8 @@ from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.terms import term_months
 from optimizer.plan.risk.draws import MOST_DEVIATIONS, kind_of
 from optimizer.plan.risk.offered import Offered, Running, is_signed, spot_region
-from optimizer.plan.risk.speeds import rates_by_deviation, rates_in_draws
+from optimizer.plan.risk.speeds import DEVIATIONS, rates_by_deviation, rates_in_draws
+from optimizer.program.problem.columns import Column
 from optimizer.program.risk.dominance import needed
 
 WHOLE_MIX: Final = 0
@@ -68,30 +71,57 @@ class WaysToBuy:
 
 
 def purchases_of(inquiry: Inquiry, risk: Risk) -> WaysToBuy:
-    """Every way that others do not replace in whatever draw; commitments that last to the month that is drawn."""
-    market = inquiry.market
-    ways, positions, rates = list[WayToBuy](), list[int](), list[Floats]()
-    columns = [column for column in inquiry.formulated().columns if WHOLE_MIX in column.pools]
-    lasting = [not is_signed(offer) or _lasts(offer, risk) for offer in market.offers]
-    for number, choice in enumerate(inquiry.options):
-        pool = choice.pools[WHOLE_MIX]
-        own = [each for each in columns if each.workload == number and lasting[each.offer]]
-        passed = pool.passed
-        own = [each for each in own if passed[each.configuration]]
-        rows = np.array(sorted({each.configuration for each in own}), dtype=np.int64)
-        predicted = rates_by_deviation(inquiry.catalogs, choice, rows, pool.pool.mix)
-        for each in own:
-            replicas = int(market.gpu_count[each.offer] // choice.gpus_per_replica[each.configuration])
-            configuration = choice.configurations[each.configuration]
-            ways.append(WayToBuy(market.offers[each.offer], choice.workload_index, configuration, replicas))
-            positions.append(each.offer)
-            share = replicas * inquiry.scenario.policy.max_utilization * float(market.serving_share[each.offer])
-            rates.append(predicted[np.searchsorted(rows, each.configuration)] * share)
+    """Every way that others do not replace in whatever draw; commitments that last to the month that is drawn.
+
+    Raises:
+        InputError: no machine serves all classes of a workload in their shares.
+    """
+    market, columns = inquiry.market, _columns(inquiry, risk)
+    if not columns:
+        problem = "no machine serves all classes of a workload in their shares, which draws need"
+        raise InputError([Finding("scenario", 0, "workloads", problem, "give each kind of requests a workload")])
+    ways = tuple(_way(inquiry, column) for column in columns)
+    offered = Offered.of(market, np.array([column.offer for column in columns], dtype=np.int64))
     kinds = tuple(kind_of(way.configuration) for way in ways)
-    running = Running(Offered.of(market, np.array(positions, dtype=np.int64)), kinds, np.array(rates))
-    found = WaysToBuy(tuple(ways), running)
+    found = WaysToBuy(ways, Running(offered, kinds, _instance_rates(inquiry, columns, ways)))
     best = found.select(_best_of_each_kind(found, inquiry.scenario.policy.confidence))
     return best.select(_needed_in_any_draw(best))
+
+
+def _columns(inquiry: Inquiry, risk: Risk) -> list[Column]:
+    """What may run a workload's whole mix, on offers that are there in the month that is drawn."""
+    passed = [choice.pools[WHOLE_MIX].passed for choice in inquiry.options]
+    lasting = [not is_signed(offer) or _lasts(offer, risk) for offer in inquiry.market.offers]
+    return [
+        column
+        for column in inquiry.formulated().columns
+        if WHOLE_MIX in column.pools and lasting[column.offer] and passed[column.workload][column.configuration]
+    ]
+
+
+def _way(inquiry: Inquiry, column: Column) -> WayToBuy:
+    """An instance full of replicas."""
+    choice, market = inquiry.options[column.workload], inquiry.market
+    replicas = int(market.gpu_count[column.offer] // choice.gpus_per_replica[column.configuration])
+    configuration = choice.configurations[column.configuration]
+    return WayToBuy(market.offers[column.offer], choice.workload_index, configuration, replicas)
+
+
+def _instance_rates(inquiry: Inquiry, columns: Sequence[Column], ways: Sequence[WayToBuy]) -> Floats:
+    """(U, deviations) requests/s of a whole instance, as far as the policy lets it be used."""
+    market, utilization = inquiry.market, inquiry.scenario.policy.max_utilization
+    rates = np.zeros((len(columns), len(DEVIATIONS)))
+    workload = np.array([column.workload for column in columns])
+    row = np.array([column.configuration for column in columns])
+    for number, choice in enumerate(inquiry.options):
+        own = np.flatnonzero(workload == number)
+        if len(own):
+            rows, position = np.unique(row[own], return_inverse=True)
+            mix = choice.pools[WHOLE_MIX].pool.mix
+            rates[own] = rates_by_deviation(inquiry.catalogs, choice, rows, mix)[position.reshape(-1)]
+    replicas = np.array([way.replicas for way in ways])
+    share = market.serving_share[[column.offer for column in columns]]
+    return np.asarray(rates * (replicas * utilization * share)[:, None])
 
 
 def _lasts(offer: Offer, risk: Risk) -> bool:

@@ -63,6 +63,7 @@ class _DrawsAudit:
         self.risk = scenario.risk or Risk()
         self.offers = {offer.id: offer for offer in catalogs.offers}
         self.machines = {machine.name: machine for machine in report.machines}
+        self.asked = {workload.name: workload.peak_requests_per_second() for workload in scenario.workloads}
 
     def drawn(self) -> Iterator[Finding]:
         """There are as many draws as were asked for, none further out than its spread goes."""
@@ -92,7 +93,7 @@ class _DrawsAudit:
         for number, draw in enumerate(self.report.by_draw, start=1):
             short = dict.fromkeys(draw.demand_factor, 0.0)
             for workload in self.scenario.workloads:
-                asked = workload.peak_requests_per_second() * draw.demand_factor[workload.name]
+                asked = self.asked[workload.name] * draw.demand_factor[workload.name]
                 for item in workload.classes():
                     served = sum(
                         self._rate(each.requests_per_second_by_deviation, each.error_moves_with, each.offer, draw)
@@ -110,10 +111,7 @@ class _DrawsAudit:
             return
         for number, draw in enumerate(self.report.by_draw, start=1):
             yield draw.best is not None, f"draw {number} does not tell what the best purchases cost"
-            short = {
-                workload.name: workload.peak_requests_per_second() * draw.demand_factor[workload.name]
-                for workload in self.scenario.workloads
-            }
+            short = {name: asked * draw.demand_factor[name] for name, asked in self.asked.items()}
             for each in self.report.best.bought:
                 machine = self.machines[each.machine or ""]
                 rates = machine.requests_per_second_by_deviation
@@ -131,32 +129,29 @@ class _DrawsAudit:
         paid = sum(each.instances * self._usd(self.offers[each.offer], draw) for each in bought)
         yield _same(paid, float(told.bought_usd)), f"{where}: {told.bought_usd} is paid for what comes to {paid:.2f}"
         rented = lost = 0.0
-        for workload in self.scenario.workloads:
-            name = workload.name
-            asked = workload.peak_requests_per_second() * draw.demand_factor[name]
-            said = told.short_per_s[name]
-            yield (
-                abs(said - short[name]) <= RELATIVE * asked,
-                f"{where}: {said:g} of {short[name]:g} requests/s missing",
-            )
-            least = self._least_usd(draw.machine[name], said, draw)
-            one, open_per_s = self._machine(draw.machine[name], draw), told.unserved_per_s[name]
-            usd = told.rented[name] * one[0]
-            served = told.rented[name] * one[1] + open_per_s
-            yield (
-                served >= said - RELATIVE * asked,
-                f"{where}: {name} is served {served:g} of {said:g} missing requests/s",
-            )
-            lost_usd = 0.0 if open_per_s <= RELATIVE * asked else open_per_s * self._unserved_usd()
-            yield (
-                _same(usd + lost_usd, least),
-                f"{where}: {name} is made up for at {usd + lost_usd:.2f}, not {least:.2f}",
-            )
-            rented, lost = rented + usd, lost + lost_usd
+        for name, missing in short.items():
+            yield from self._made_up(where, draw, told, name, missing)
+            rented += told.rented[name] * self._machine(draw.machine[name], draw)[0]
+            lost += self._lost_usd(told.unserved_per_s[name])
         yield _same(rented, float(told.rented_usd)), f"{where}: {told.rented_usd} is paid for rent of {rented:.2f}"
         yield _same(lost, float(told.unserved_usd)), f"{where}: {told.unserved_usd} is lost of {lost:.2f}"
         total = paid + rented + lost
         yield _same(total, float(told.cost_usd)), f"{where}: it costs {total:.2f}, not {told.cost_usd}"
+
+    def _made_up(self, where: str, draw: Draw, told: CostOfDraw, name: str, missing: float) -> Iterator[Finding]:
+        """What is missing of one workload is rented or left unserved, at the least cost."""
+        said, dust = told.short_per_s[name], RELATIVE * self.asked[name] * draw.demand_factor[name]
+        yield abs(said - missing) <= dust, f"{where}: {said:g}, not {missing:g}/s missing"
+        usd, rate = self._machine(draw.machine[name], draw)
+        served = told.rented[name] * rate + told.unserved_per_s[name]
+        yield served >= said - dust, f"{where}: {name} is served {served:g} of {said:g} missing requests/s"
+        cost = told.rented[name] * usd + self._lost_usd(told.unserved_per_s[name])
+        least = self._least_usd(draw.machine[name], said, draw)
+        yield _same(cost, least), f"{where}: {name} is made up for at {cost:.2f}, not {least:.2f}"
+
+    def _lost_usd(self, unserved_per_s: float) -> float:
+        """A month of requests that are not served."""
+        return unserved_per_s * self._unserved_usd() if unserved_per_s > 0 else 0.0
 
     def _least_usd(self, machine: str | None, short_per_s: float, draw: Draw) -> float:
         """The least that makes up for missing requests: every count of the draw's machine, the rest unserved."""
@@ -165,7 +160,7 @@ class _DrawsAudit:
         costs = []
         for count in {0, max(most - 1, 0), most}:
             left = max(short_per_s - count * rate, 0.0) if count < most or rate <= 0 else 0.0
-            costs.append(count * usd + (left * self._unserved_usd() if left else 0.0))
+            costs.append(count * usd + self._lost_usd(left))
         return min(costs)
 
     def _machine(self, name: str | None, draw: Draw) -> tuple[float, float]:
