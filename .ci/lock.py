@@ -35,7 +35,8 @@ PAGE = """\
 
 What `pip install .` brings with it and what the check of a change adds, each under the licence that its own package
 states. This page is written by `python .ci/lock.py`; prices, figures and measurements in the catalogs name their
-sources and licences row by row (`optimizer catalog list sources`).
+sources and licences row by row (`optimizer catalog list sources`). Files of others that ship
+with the page are listed in `optimizer/serve/page/static/vendor/vendored.csv`, their licences beside them.
 
 | package | licence | version that was checked |
 |---|---|---|

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from optimizer.answers.portfolio.reading import load_portfolio
     from optimizer.answers.portfolio.types import PortfolioFiles, PortfolioReport
     from optimizer.answers.replan import ReplanReport, replan
+    from optimizer.answers.risk.risk import risk
     from optimizer.answers.simulate import arrivals_of, simulate
     from optimizer.answers.sweep.reading import load_sweep
     from optimizer.answers.sweep.sweep import sweep
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from optimizer.plan.question.forcing import Choice
     from optimizer.plan.record.horizon import HorizonReport
     from optimizer.plan.record.report import PlanReport, Verification
+    from optimizer.plan.record.risk import RiskReport
     from optimizer.plan.record.simulation import Simulation
     from optimizer.plan.variants.frontier import Sweep
     from optimizer.report.benchmark.files import benchmark_files
@@ -120,6 +122,7 @@ __all__ = [
     "PriceListTerms",
     "Progress",
     "ReplanReport",
+    "RiskReport",
     "Scenario",
     "ScenarioDraft",
     "ScenarioFile",
@@ -173,6 +176,7 @@ __all__ = [
     "predict_setting",
     "read_baselines",
     "replan",
+    "risk",
     "scenario_text",
     "schema",
     "simulate",

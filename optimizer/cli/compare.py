@@ -13,7 +13,6 @@ from optimizer.cli import calls, names
 from optimizer.cli.options import (
     TIME_LIMIT_S,
     CatalogsOption,
-    Exit,
     OutputOption,
     QuietOption,
     ScenarioArgument,
@@ -72,9 +71,7 @@ def compare(
         write_bytes(output, calls.compare_xlsx(answer, top))
     else:
         write(_rendered(answer, output_format, top), output)
-    if not any(row.rank for row in answer.choices):
-        raise typer.Exit(Exit.NO_PLAN)
-    raise typer.Exit(Exit.ANSWERED if answer.outcome == "optimal" else Exit.UNPROVEN)
+    raise typer.Exit(calls.exit_of(answer))
 
 
 def _check_chart(chart: Path | None) -> None:

@@ -1,14 +1,15 @@
 """Options that commands share, the exit codes, and the one place that writes results."""
 
-import os
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
-from enum import IntEnum, StrEnum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from optimizer.base.errors import EXIT_BY_OUTCOME as EXIT_BY_OUTCOME
+from optimizer.base.errors import Exit as Exit
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.files import STANDARD_INPUT, check_outputs, write_text
 from optimizer.cli import calls
@@ -21,27 +22,6 @@ class Format(StrEnum):
     TEXT = "text"
     JSON = "json"
     MARKDOWN = "markdown"
-
-
-class Exit(IntEnum):
-    """What a command ends with."""
-
-    ANSWERED = 0
-    BROKEN = 1
-    BAD_INPUT = 2
-    NO_PLAN = 3
-    UNPROVEN = 4
-    OUR_FAULT = 70
-    INTERRUPTED = 130
-
-
-EXIT_BY_OUTCOME = {
-    "optimal": Exit.ANSWERED,
-    "infeasible": Exit.NO_PLAN,
-    "feasible": Exit.UNPROVEN,
-    "unproven": Exit.UNPROVEN,
-    "failed": Exit.OUR_FAULT,
-}
 
 
 MOST = 10**12
@@ -135,11 +115,6 @@ MaxMemoryOption = Annotated[
     ),
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress, no remarks.")]
-
-
-def cores() -> int:
-    """As many as this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def check_writable(*outputs: Path | None) -> None:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from optimizer.base.workers import cores
 from optimizer.cli import calls
 from optimizer.cli.options import (
     EXIT_BY_OUTCOME,
@@ -17,7 +18,6 @@ from optimizer.cli.options import (
     TimeLimitOption,
     WorkLimitOption,
     check_writable,
-    cores,
     deliver,
 )
 

@@ -23,6 +23,7 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.record.explanation import Explanation
 from optimizer.plan.record.horizon import HorizonReport
 from optimizer.plan.record.report import PlanReport, Verification
+from optimizer.plan.record.risk import RiskReport
 from optimizer.plan.record.simulation import Simulation
 from optimizer.report.layout.elements import WrittenAnswer
 from optimizer.report.layout.markdown import answer_markdown
@@ -41,6 +42,7 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "portfolio": PortfolioReport,
     "portfolio-file": Portfolio,
     "replan": ReplanReport,
+    "risk": RiskReport,
     "scenario": Scenario,
     "simulate": Simulation,
     "sweep": SweepReport,

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from optimizer.answers.portfolio.desk import Desk, desk_of
-from optimizer.answers.portfolio.rounds import Chosen, Search, chosen, searched
+from optimizer.answers.portfolio.rounds import ChosenPlans, Search, chosen, searched
 from optimizer.answers.portfolio.services import Allowance, Reply, ShownPlan
 from optimizer.answers.portfolio.split import in_cents, split
 from optimizer.answers.portfolio.telling import PlannedAlone, report, without_plans
@@ -169,7 +169,7 @@ def _shared(portfolio: Portfolio, catalogs: Catalogs, limits: Sequence[SharedLim
     )
 
 
-def _verified(told: PlannedAlone, search: Search, best: Chosen, desk: Desk) -> PortfolioReport:
+def _verified(told: PlannedAlone, search: Search, best: ChosenPlans, desk: Desk) -> PortfolioReport:
     """Every plan verified on its own, what is shared by arithmetic that knows nothing of the search."""
     taken, pools = _taken(told, best, desk), told.files.portfolio.pools
     signed = {pool.name: round(count) for pool, count in zip(pools, best.pools.tolist(), strict=True)}
@@ -191,7 +191,7 @@ def _verified(told: PlannedAlone, search: Search, best: Chosen, desk: Desk) -> P
     return report(told, search, taken, pays, signed, total=total, bound=bound, verification=verification)
 
 
-def _taken(told: PlannedAlone, best: Chosen, desk: Desk) -> list[ShownPlan]:
+def _taken(told: PlannedAlone, best: ChosenPlans, desk: Desk) -> list[ShownPlan]:
     """(F,) the plan of each service: the next that was chosen for its kind."""
     pairs = sorted({(kind, each.number) for kind, plans in enumerate(best.plans) for each in plans})
     answers: list[ShownPlan] = desk.answers([(kind, "shown", (number,)) for kind, number in pairs])

@@ -21,7 +21,7 @@ from typing import Final
 
 import numpy as np
 
-from optimizer.answers.portfolio.rounds import Chosen, Search
+from optimizer.answers.portfolio.rounds import ChosenPlans, Search
 from optimizer.base.arrays import Floats
 from optimizer.base.clock import Clock
 from optimizer.plan.record.fields import CENT
@@ -48,7 +48,7 @@ def rule(services: int) -> str:
 
 
 def split(
-    search: Search, chosen: Chosen, alone_usd: Sequence[Decimal], alone_use: Floats, total: Decimal
+    search: Search, chosen: ChosenPlans, alone_usd: Sequence[Decimal], alone_use: Floats, total: Decimal
 ) -> list[Decimal]:
     """What a service of each kind pays a month, so that all services together pay the total, up to cents.
 
@@ -71,7 +71,7 @@ def split(
     return [Decimal(repr(float(part))).quantize(CENT) for part in _capped(parts, alone, counts)]
 
 
-def _by_orders(search: Search, chosen: Chosen, alone: Floats, alone_use: Floats) -> Floats:
+def _by_orders(search: Search, chosen: ChosenPlans, alone: Floats, alone_use: Floats) -> Floats:
     """(K,) Shapley's value of a service of each kind."""
     nothing = np.zeros((len(search.shared.pool_usd), len(search.hour)), dtype=np.int64)
     plans = [each.plan for each in search.found]
@@ -116,7 +116,7 @@ def _group_usd(search: Search, plans: Sequence[ServicePlan], kinds: list[int]) -
     return found.usd
 
 
-def _by_prices(search: Search, chosen: Chosen, alone_use: Floats) -> Floats:
+def _by_prices(search: Search, chosen: ChosenPlans, alone_use: Floats) -> Floats:
     """(K,) bills, pools and limits at their prices, in the mean of services that are alike."""
     counts, prices = search.counts.astype(float), search.prices
     parts = np.array([sum(each.plan.usd for each in plans) for plans in chosen.plans]) / counts

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from optimizer.answers.portfolio.desk import Desk
-from optimizer.answers.portfolio.rounds import Chosen, Search, chosen
+from optimizer.answers.portfolio.rounds import ChosenPlans, Search, chosen
 from optimizer.base.clock import Clock
 from optimizer.program.portfolio.together import Block, solved_together
 
@@ -18,7 +18,7 @@ NODES: Final = 5000
 NO_GAP: Final = 1e-6
 
 
-def proven_together(search: Search, best: Chosen | None, desk: Desk, clock: Clock) -> Chosen | None:
+def proven_together(search: Search, best: ChosenPlans | None, desk: Desk, clock: Clock) -> ChosenPlans | None:
     """The cheapest of a known choice and the one program's, whose bound the search has then, too.
 
     Where all services are small; else the choice as it is.
