@@ -63,9 +63,10 @@ class _Processes:
         for position, (number, *_) in enumerate(questions):
             left[number % len(left)].append(position)
         # connection -> the process behind it, the positions that it is still to answer, the one that it is at
-        at_work = {
-            w.connection: (w, own, _next(w, own, questions)) for w, own in zip(self._workers, left, strict=True) if own
-        }
+        at_work: dict[Any, tuple[WorkerProcess, deque[int], int]] = {}
+        for worker, own in zip(self._workers, left, strict=True):
+            if own:
+                at_work[worker.connection] = worker, own, _next(worker, own, questions)
         while at_work:
             for ready in wait(list(at_work)):
                 worker, own, position = at_work.pop(ready)
