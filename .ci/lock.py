@@ -24,6 +24,8 @@ PLATFORMS = (
     ("manylinux2014_aarch64", "manylinux_2_27_aarch64", "manylinux_2_28_aarch64"),
     ("macosx_11_0_arm64", "macosx_12_0_arm64", "macosx_13_0_arm64", "macosx_14_0_arm64"),
 )
+LARGE_EXTRAS = ("parquet", "ray")
+"""Left out, for a check would install 135 MB for two tests: these are skipped where the libraries are not."""
 HEAD = """\
 # What `.ci/run` installs: every package with its version and the hashes of its files for Python 3.11 to 3.14 on Linux
 # (x86-64, arm64) and macOS (arm64). Written by `python .ci/lock.py`.
@@ -33,7 +35,8 @@ PAGE = """\
 
 What `pip install .` brings with it and what the check of a change adds, each under the licence that its own package
 states. This page is written by `python .ci/lock.py`; prices, figures and measurements in the catalogs name their
-sources and licences row by row (`optimizer catalog list sources`).
+sources and licences row by row (`optimizer catalog list sources`). Files of others that ship
+with the page are listed in `optimizer/serve/page/static/vendor/vendored.csv`, their licences beside them.
 
 | package | licence | version that was checked |
 |---|---|---|
@@ -41,11 +44,11 @@ sources and licences row by row (`optimizer catalog list sources`).
 
 
 def requirements() -> list[str]:
-    """Everything that pyproject.toml asks for, extras and build system among it."""
+    """Everything that pyproject.toml asks for, build system and all but the large extras among it."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    extras = project["project"]["optional-dependencies"].values()
-    found = {*project["build-system"]["requires"], *project["project"]["dependencies"], *(r for e in extras for r in e)}
-    return sorted(found)
+    extras = project["project"]["optional-dependencies"].items()
+    wanted = (each for name, group in extras if name not in LARGE_EXTRAS for each in group)
+    return sorted({*project["build-system"]["requires"], *project["project"]["dependencies"], *wanted})
 
 
 def resolved(python: str, platforms: tuple[str, ...], known: dict[str, str]) -> dict[str, tuple[str, str]]:

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from optimizer.answers.optimize import optimize
     from optimizer.answers.page import Page, page
     from optimizer.answers.replan import ReplanReport, replan
+    from optimizer.answers.risk.risk import risk
     from optimizer.answers.simulate import arrivals_of, simulate
     from optimizer.answers.sweep.reading import load_sweep
     from optimizer.answers.sweep.sweep import sweep
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from optimizer.plan.question.forcing import Choice
     from optimizer.plan.record.horizon import HorizonReport
     from optimizer.plan.record.report import PlanReport, Verification
+    from optimizer.plan.record.risk import RiskReport
     from optimizer.plan.record.simulation import Simulation
     from optimizer.plan.variants.frontier import Sweep
     from optimizer.report.benchmark.files import benchmark_files
@@ -115,6 +117,7 @@ __all__ = [
     "PriceListTerms",
     "Progress",
     "ReplanReport",
+    "RiskReport",
     "Scenario",
     "ScenarioDraft",
     "ScenarioFile",
@@ -166,6 +169,7 @@ __all__ = [
     "predict_setting",
     "read_baselines",
     "replan",
+    "risk",
     "scenario_text",
     "schema",
     "simulate",

@@ -1,4 +1,4 @@
-"""The exception tree, and the finding that every input error is made of.
+"""The exception tree, the finding that every input error is made of, and what commands end with.
 
 OptimizerError
 ├── InputError          the user can mend it: scenario, catalog or command line (exit 2)
@@ -9,10 +9,33 @@ OptimizerError
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Final
 
 SHOWN_CHARACTERS: Final = 2000
 """Of a field or a problem in a message."""
+
+
+class Exit(IntEnum):
+    """What a command ends with."""
+
+    ANSWERED = 0
+    BROKEN = 1
+    BAD_INPUT = 2
+    NO_PLAN = 3
+    UNPROVEN = 4
+    OUR_FAULT = 70
+    INTERRUPTED = 130
+
+
+EXIT_BY_OUTCOME: Final = {
+    "optimal": Exit.ANSWERED,
+    "infeasible": Exit.NO_PLAN,
+    "feasible": Exit.UNPROVEN,
+    "unproven": Exit.UNPROVEN,
+    "failed": Exit.OUR_FAULT,
+}
+"""What a command ends with that answers with one plan."""
 
 
 @dataclass(frozen=True, order=True)

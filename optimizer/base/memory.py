@@ -49,6 +49,14 @@ def resident_bytes() -> int:
     return 0
 
 
+def refuse_beyond(limit_gb: float) -> None:
+    """From now on the system refuses the process more memory of its own, where it can (Linux)."""
+    with suppress(ImportError, OSError, ValueError):
+        resource = importlib.import_module("resource")  # Windows has none
+        limit = int(limit_gb * BYTES_PER_GB)
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+
+
 def _machine_bytes() -> float:
     """The least of what is installed and what its container may take; infinite where neither is told."""
     told = []

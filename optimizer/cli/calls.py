@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from optimizer.answers.experiment import EXPERIMENT_PHASES as EXPERIMENT_PHASES
     from optimizer.answers.experiment import experiment as experiment
     from optimizer.answers.export.export import export_plan as export_plan
+    from optimizer.answers.fitted import fitted as fitted
     from optimizer.answers.folder import check_folder as check_folder
     from optimizer.answers.folder import write_folder as write_folder
     from optimizer.answers.frontier import frontier as frontier
@@ -59,11 +60,17 @@ if TYPE_CHECKING:
     from optimizer.answers.lifecycle.lifecycle import phase_of as phase_of
     from optimizer.answers.located import located as located
     from optimizer.answers.optimize import OPTIMIZE_PHASES as OPTIMIZE_PHASES
+    from optimizer.answers.optimize import Optimized as Optimized
     from optimizer.answers.optimize import optimize as optimize
+    from optimizer.answers.optimize import optimized as optimized
     from optimizer.answers.page import PAGE_PHASES as PAGE_PHASES
     from optimizer.answers.page import page as page
     from optimizer.answers.replan import ReplanReport as ReplanReport
     from optimizer.answers.replan import replan as replan
+    from optimizer.answers.risk.risk import RISK_PHASES as RISK_PHASES
+    from optimizer.answers.risk.risk import check_drawable as check_drawable
+    from optimizer.answers.risk.risk import risk as risk
+    from optimizer.answers.risk.risk import risk_in_brief as risk_in_brief
     from optimizer.answers.simulate import arrivals_of as arrivals_of
     from optimizer.answers.simulate import is_plan as is_plan
     from optimizer.answers.simulate import planned as planned
@@ -83,14 +90,13 @@ if TYPE_CHECKING:
     from optimizer.inputs.importing.load_results.loads import load_of as load_of
     from optimizer.inputs.measurements import deployments_of as deployments_of
     from optimizer.inputs.measurements import load_measurements as load_measurements
-    from optimizer.inputs.scenario.checks import check_scenario as check_scenario
     from optimizer.inputs.scenario.loading import ScenarioFile as ScenarioFile
     from optimizer.inputs.scenario.loading import load_scenario_file as load_scenario_file
     from optimizer.inputs.scenario.scenario import Scenario as Scenario
-    from optimizer.performance.candidates.enumeration import uncalibrated_engines as uncalibrated_engines
     from optimizer.performance.measured.batch import predict_batch as predict_batch
     from optimizer.performance.measured.rows import REQUIRED as REQUIRED
     from optimizer.plan.question.forcing import Choice as Choice
+    from optimizer.plan.record.risk import RiskReport as RiskReport
     from optimizer.report.accuracy.accuracy import WIDE as WIDE
     from optimizer.report.accuracy.accuracy import validation_answer as validation_answer
     from optimizer.report.accuracy.calibration import calibration_content as calibration_content
@@ -112,6 +118,9 @@ if TYPE_CHECKING:
     from optimizer.report.catalog.catalog import check_sections as check_sections
     from optimizer.report.catalog.catalog import listing_section as listing_section
     from optimizer.report.catalog.catalog import overview_section as overview_section
+    from optimizer.report.catalog.content import entries_content as entries_content
+    from optimizer.report.catalog.content import overview_content as overview_content
+    from optimizer.report.catalog.content import rows_content as rows_content
     from optimizer.report.catalog.diff import diff_content as diff_content
     from optimizer.report.catalog.diff import diff_sections as diff_sections
     from optimizer.report.catalog.diff import snapshot_section as snapshot_section
@@ -120,7 +129,6 @@ if TYPE_CHECKING:
     from optimizer.report.catalog.importing import import_sections as import_sections
     from optimizer.report.catalog.importing import update_content as update_content
     from optimizer.report.catalog.importing import update_sections as update_sections
-    from optimizer.report.catalog.listings import LISTINGS as LISTINGS
     from optimizer.report.catalog.model import model_sections as model_sections
     from optimizer.report.check.check import check_answer as check_answer
     from optimizer.report.check.junit import check_junit as check_junit
@@ -132,6 +140,7 @@ if TYPE_CHECKING:
     from optimizer.report.compare.sheet import compare_xlsx as compare_xlsx
     from optimizer.report.deploy import export_answer as export_answer
     from optimizer.report.deploy import export_content as export_content
+    from optimizer.report.exits import exit_of as exit_of
     from optimizer.report.experiment import experiment_answer as experiment_answer
     from optimizer.report.export import Content as Content
     from optimizer.report.export import as_json as as_json
@@ -156,9 +165,17 @@ if TYPE_CHECKING:
     from optimizer.report.plan.sections import plan_answer as plan_answer
     from optimizer.report.plan.why_not import why_not_answer as why_not_answer
     from optimizer.report.replan import replan_answer as replan_answer
+    from optimizer.report.risk import risk_answer as risk_answer
+    from optimizer.report.risk import with_risk as with_risk
     from optimizer.report.simulation import simulation_answer as simulation_answer
+    from optimizer.report.sweep import PARQUET_EXTRA as PARQUET_EXTRA
     from optimizer.report.sweep import sweep_answer as sweep_answer
+    from optimizer.report.sweep import sweep_parquet as sweep_parquet
     from optimizer.report.verify import verification_answer as verification_answer
     from optimizer.report.watch import watch_answer as watch_answer
+    from optimizer.serve.http.safety import Admission as Admission
+    from optimizer.serve.jobs.service import ServiceLimits as ServiceLimits
+    from optimizer.serve.server import Address as Address
+    from optimizer.serve.server import serve as serve
 else:
     __getattr__ = on_first_use(__name__)

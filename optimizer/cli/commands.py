@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from optimizer.cli.plan import plan as plan
     from optimizer.cli.replan import replan as replan
     from optimizer.cli.report import report as report
+    from optimizer.cli.risk import risk as risk
     from optimizer.cli.schema import schema as schema
+    from optimizer.cli.serve import serve as serve
     from optimizer.cli.simulate import simulate as simulate
     from optimizer.cli.sweep import sweep as sweep
     from optimizer.cli.verify import verify as verify
@@ -44,6 +46,7 @@ COMMANDS: Final = {
     "plan": "The cheapest plan that meets the scenario, with its proof and explanation.",
     "lifecycle": "Training and serving cost by month under growth, the crossover, power and carbon.",
     "horizon": "When to commit, for how long and what to wait for, over months whose course is not known.",
+    "risk": "How often a plan holds and what it costs where demand, prices and predictions are not known.",
     "why-not": "What a choice would cost against the plan and why, or what it fails, and the price at which it wins.",
     "frontier": "Cost against a requirement or two, each point proven, and the values where the plan changes.",
     "sweep": "One scenario under many values at once: a plan each, on all cores, kept so that a stop loses nothing.",
@@ -62,6 +65,7 @@ COMMANDS: Final = {
     "calibrate": "Fit the model's constants to measurements; the errors before and after are printed.",
     "validate": "Prediction errors on measurements, by metric, GPU, engine and so on; worst groups named.",
     "measurements import": "Results of load generators as measurements of your own; unfit runs are refused and listed.",
+    "serve": "The same answers over HTTP, and a page to ask in; until Ctrl-C.",
     "schema": "The JSON schema of a published shape.",
     "catalog list": "The catalogs, or the rows of one of them.",
     "catalog show": "Everything the catalogs say about one name, each figure with its source and date.",

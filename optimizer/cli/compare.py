@@ -13,12 +13,12 @@ from optimizer.cli import calls, names
 from optimizer.cli.options import (
     TIME_LIMIT_S,
     CatalogsOption,
-    Exit,
     OutputOption,
     QuietOption,
     ScenarioArgument,
     TimeLimitOption,
     WorkLimitOption,
+    format_of_file,
     write,
 )
 from optimizer.cli.question import question
@@ -36,7 +36,9 @@ class SheetFormat(StrEnum):
     XLSX = "xlsx"
 
 
-FORMAT_HELP = "How to write the result; xlsx needs --output and pip install '.\\[sheet]'."
+FORMAT_HELP = (
+    "How to write the result; unless given, as --output's name ends. xlsx needs --output and pip install '.\\[sheet]'."
+)
 
 
 def compare(
@@ -45,7 +47,9 @@ def compare(
     top: Annotated[
         int | None, typer.Option(min=1, help=f"Rows shown of each table; {names.MOST_SHOWN}, and all of them in csv.")
     ] = None,
-    output_format: Annotated[SheetFormat, typer.Option("--format", help=FORMAT_HELP)] = SheetFormat.TEXT,
+    output_format: Annotated[
+        SheetFormat, typer.Option("--format", callback=format_of_file, help=FORMAT_HELP)
+    ] = SheetFormat.TEXT,
     output: OutputOption = None,
     chart: Annotated[Path | None, typer.Option(help="Draw the costs as an .svg file.")] = None,
     catalogs: CatalogsOption = None,
@@ -67,9 +71,7 @@ def compare(
         write_bytes(output, calls.compare_xlsx(answer, top))
     else:
         write(_rendered(answer, output_format, top), output)
-    if not any(row.rank for row in answer.choices):
-        raise typer.Exit(Exit.NO_PLAN)
-    raise typer.Exit(Exit.ANSWERED if answer.outcome == "optimal" else Exit.UNPROVEN)
+    raise typer.Exit(calls.exit_of(answer))
 
 
 def _check_chart(chart: Path | None) -> None:

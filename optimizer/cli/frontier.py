@@ -8,7 +8,6 @@ from optimizer.cli import calls, names
 from optimizer.cli.options import (
     TIME_LIMIT_S,
     CatalogsOption,
-    Exit,
     Format,
     FormatOption,
     OutputOption,
@@ -49,4 +48,4 @@ def frontier(
             progress=progress,
         )
     deliver(calls.frontier_answer(answer), answer, output_format, output)
-    raise typer.Exit(Exit.ANSWERED if answer.plans else Exit.NO_PLAN)
+    raise typer.Exit(calls.exit_of(answer))

@@ -7,7 +7,6 @@ import typer
 from optimizer.base.errors import InputError
 from optimizer.cli import calls
 from optimizer.cli.options import (
-    EXIT_BY_OUTCOME,
     TIME_LIMIT_S,
     CatalogsOption,
     Format,
@@ -42,4 +41,4 @@ def lifecycle(
         raise InputError(inputs.file.located(error.findings)) from error
     forms = {Format.JSON: calls.as_json, Format.MARKDOWN: calls.lifecycle_markdown, Format.TEXT: calls.lifecycle_text}
     write(forms[output_format](report), output)
-    raise typer.Exit(EXIT_BY_OUTCOME[report.outcome])
+    raise typer.Exit(calls.exit_of(report))

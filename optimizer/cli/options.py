@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
-from enum import IntEnum, StrEnum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from optimizer.base.errors import EXIT_BY_OUTCOME as EXIT_BY_OUTCOME
+from optimizer.base.errors import Exit as Exit
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.files import STANDARD_INPUT, check_outputs, write_text
 from optimizer.cli import calls
@@ -20,27 +22,6 @@ class Format(StrEnum):
     TEXT = "text"
     JSON = "json"
     MARKDOWN = "markdown"
-
-
-class Exit(IntEnum):
-    """What a command ends with."""
-
-    ANSWERED = 0
-    BROKEN = 1
-    BAD_INPUT = 2
-    NO_PLAN = 3
-    UNPROVEN = 4
-    OUR_FAULT = 70
-    INTERRUPTED = 130
-
-
-EXIT_BY_OUTCOME = {
-    "optimal": Exit.ANSWERED,
-    "infeasible": Exit.NO_PLAN,
-    "feasible": Exit.UNPROVEN,
-    "unproven": Exit.UNPROVEN,
-    "failed": Exit.OUR_FAULT,
-}
 
 
 MOST = 10**12
@@ -63,9 +44,44 @@ STANDARD_OUTPUT = STANDARD_INPUT
 ScenarioArgument = Annotated[
     str, typer.Argument(help="A scenario file, the name of a shipped scenario, or - for standard input.")
 ]
-FormatOption = Annotated[Format, typer.Option("--format", help="How to write the result.")]
+OUTPUT = "output"
+"""Where the context of a call keeps the file that its result goes to."""
+FORMAT_BY_SUFFIX = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html", ".xlsx": "xlsx"}
+NOT_GIVEN = "DEFAULT"
+"""What the library calls the source of an option's value where nobody gave one."""
+
+
+def _keep_output(context: typer.Context, output: Path | None) -> Path | None:
+    context.meta[OUTPUT] = output
+    return output
+
+
+def format_of_file(context: typer.Context, chosen: StrEnum) -> StrEnum:
+    """What `--format` says; where it says nothing, what the name of the file ends in, if the command writes that."""
+    output: Path | None = context.meta.get(OUTPUT)
+    source = context.get_parameter_source("output_format")
+    if output is None or source is None or source.name != NOT_GIVEN:
+        return chosen
+    forms = type(chosen)
+    meant = FORMAT_BY_SUFFIX.get(output.suffix.lower())
+    return forms(meant) if meant in set(forms) else chosen
+
+
+FormatOption = Annotated[
+    Format,
+    typer.Option(
+        "--format", callback=format_of_file, help="How to write the result; unless given, as --output's name ends."
+    ),
+]
+# eager: known before the format is decided, in whatever order the two are given
 OutputOption = Annotated[
-    Path | None, typer.Option("--output", help="Write the result to this file instead of the terminal.")
+    Path | None,
+    typer.Option(
+        "--output",
+        callback=_keep_output,
+        is_eager=True,
+        help="Write the result to this file instead of the terminal.",
+    ),
 ]
 CatalogsOption = Annotated[
     Path | None, typer.Option("--catalogs", help="A folder of your own catalog files, laid over the shipped ones.")

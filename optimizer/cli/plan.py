@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 
 from optimizer.base.clock import Clock
+from optimizer.base.errors import InputError
 from optimizer.base.memory import Memory
 from optimizer.cli import calls
 from optimizer.cli.options import (
-    EXIT_BY_OUTCOME,
     TIME_LIMIT_S,
     CatalogsOption,
     Format,
@@ -24,7 +24,7 @@ from optimizer.cli.options import (
     deliver,
     write,
 )
-from optimizer.cli.question import question
+from optimizer.cli.question import CommandInputs, question
 
 
 def plan(
@@ -39,6 +39,9 @@ def plan(
         bool, typer.Option("--verbose", help="All of it; varies every limit and price, which takes tens of seconds.")
     ] = False,
     quiet: QuietOption = False,
+    risk: Annotated[
+        bool, typer.Option("--risk", help="Say in a line how often it holds, and its cost, over 200 draws of a month.")
+    ] = False,
     certificate: Annotated[
         Path | None,
         typer.Option("--certificate", help="Write to this file what proves the bound, checked without any solver."),
@@ -50,23 +53,36 @@ def plan(
     inputs = question(scenario, catalogs, output, certificate)
     if certificate is not None:
         calls.check_certifiable(inputs.scenario)
+    if risk:
+        try:
+            calls.check_drawable(inputs.scenario)
+        except InputError as error:
+            raise InputError(inputs.file.located(error.findings)) from error
     with calls.watched(calls.OPTIMIZE_PHASES, quiet) as progress:
-        report = calls.optimize(
+        planned = calls.optimized(
             inputs.scenario,
             inputs.catalogs,
-            time_limit_s=time_limit_s,
-            work_limit=work_limit,
-            max_memory_gb=max_memory_gb,
-            progress=progress,
+            Clock(time_limit_s, work_limit, memory=Memory(max_memory_gb)),
+            progress,
             best_and_bound=progress.best_and_bound if progress else None,
             thorough=verbose,
         )
-    report = calls.located(report, inputs.file)
+    report = calls.located(planned.report, inputs.file)
     answer = calls.plan_answer(report, verbose or output_format is Format.MARKDOWN)
+    if risk:
+        answer = calls.with_risk(answer, _drawn(planned, inputs, clock))
     if certificate is not None:
         found = calls.certificate_of(report, inputs.scenario, inputs.catalogs, clock)
         if found is not None:
             write(json.dumps(found.content, separators=(",", ":")) + "\n", certificate)
         answer = calls.with_certificate(answer, found, str(certificate), clock.reached)
     deliver(answer, report, output_format, output)
-    raise typer.Exit(EXIT_BY_OUTCOME[report.outcome])
+    raise typer.Exit(calls.exit_of(report))
+
+
+def _drawn(planned: "calls.Optimized", inputs: CommandInputs, clock: Clock) -> "calls.RiskReport | InputError":
+    """What the plan is worth in draws, or what keeps it from being told."""
+    try:
+        return calls.risk_in_brief(planned.answer, inputs.scenario, inputs.catalogs, clock)
+    except InputError as error:
+        return error

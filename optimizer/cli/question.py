@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from optimizer.base.errors import InputError
 from optimizer.cli import calls
 from optimizer.cli.options import check_writable
 
@@ -30,8 +29,4 @@ def question(scenario: str, catalogs: Path | None, *outputs: Path | None) -> Com
     """
     file, known = calls.load_scenario_file(scenario), calls.load_catalogs(catalogs)
     check_writable(*outputs)
-    file = file.with_thinking(known)
-    findings = (*calls.check_scenario(file.scenario, known), *calls.uncalibrated_engines(file.scenario.policy, known))
-    if findings:
-        raise InputError(file.located(findings))
-    return CommandInputs(file, known)
+    return CommandInputs(calls.fitted(file, known), known)

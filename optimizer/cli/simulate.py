@@ -9,7 +9,6 @@ from optimizer.cli import calls
 from optimizer.cli.options import (
     TIME_LIMIT_S,
     CatalogsOption,
-    Exit,
     Format,
     FormatOption,
     OutputOption,
@@ -22,7 +21,6 @@ from optimizer.cli.options import (
 from optimizer.cli.question import question
 
 REQUESTS = 50_000
-EXIT_BY_VERDICT = {True: Exit.ANSWERED, False: Exit.BROKEN, None: Exit.UNPROVEN}
 
 
 def simulate(
@@ -66,4 +64,4 @@ def simulate(
             )
     found = calls.simulate(report, scenario, known, coming, confidence=confidence, requests=requests, seeds=seeds)
     deliver(calls.simulation_answer(report, found), found, output_format, output)
-    raise typer.Exit(EXIT_BY_VERDICT[found.holds])
+    raise typer.Exit(calls.exit_of(found))

@@ -8,7 +8,6 @@ from optimizer.cli import calls
 from optimizer.cli.options import (
     TIME_LIMIT_S,
     CatalogsOption,
-    Exit,
     Format,
     FormatOption,
     OutputOption,
@@ -51,4 +50,4 @@ def why_not(
             progress=progress,
         )
     deliver(calls.why_not_answer(answer), answer, output_format, output)
-    raise typer.Exit(Exit.NO_PLAN if answer.optimal_monthly_cost_usd is None else Exit.ANSWERED)
+    raise typer.Exit(calls.exit_of(answer))

@@ -21,6 +21,7 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.record.explanation import Explanation
 from optimizer.plan.record.horizon import HorizonReport
 from optimizer.plan.record.report import PlanReport, Verification
+from optimizer.plan.record.risk import RiskReport
 from optimizer.plan.record.simulation import Simulation
 from optimizer.report.layout.elements import WrittenAnswer
 from optimizer.report.layout.markdown import answer_markdown
@@ -37,6 +38,7 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "lifecycle": LifecycleReport,
     "plan": PlanReport,
     "replan": ReplanReport,
+    "risk": RiskReport,
     "scenario": Scenario,
     "simulate": Simulation,
     "sweep": SweepReport,

@@ -1,16 +1,21 @@
 """The runs of a sweep as a table: what was set, how it ended, what it costs, what is bought."""
 
+import io
+import json
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from optimizer.answers.sweep.types import SweepReport, SweepRow
+from optimizer.base.extras import optional
 from optimizer.base.figures import exactly
 from optimizer.report.layout.amounts import money
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
 
 MOST_SHOWN: Final = 100
 """Runs in a table that people read."""
+AMOUNTS: Final = ("monthly_cost_usd", "cheapest_usd")
+PARQUET_EXTRA: Final = "parquet"
 OF_WHOM: Final = re.compile(r"^(policy|workloads\[[^\]]*\])\.")
 OUTCOME_WORDS: Final = {
     "optimal": "optimal",
@@ -66,3 +71,30 @@ def _value(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name}: {_value(item)}" for name, item in value.items())
     return str(value)
+
+
+def sweep_parquet(found: SweepReport) -> bytes:
+    """The rows as a Parquet file: columns named as in the JSON, `inputs.PATH` for each path that is set.
+
+    Values of a path that have not one simple type are JSON text.
+
+    Raises:
+        InputError: the library that writes such files is not installed; says how to install it.
+    """
+    library: Any = optional("pyarrow", extra=PARQUET_EXTRA)
+    optional("pyarrow.parquet", extra=PARQUET_EXTRA)
+    rows = [row.model_dump() for row in found.rows]
+    columns = {name: [row[name] for row in rows] for name in SweepRow.model_fields if name != "inputs"}
+    costs = {name: [None if usd is None else float(usd) for usd in columns[name]] for name in AMOUNTS}
+    inputs = {f"inputs.{path}": _alike([row.inputs.get(path) for row in found.rows]) for path in found.varied}
+    content = io.BytesIO()
+    library.parquet.write_table(library.table({**columns, **costs, **inputs}), content)
+    return content.getvalue()
+
+
+def _alike(values: list[Any]) -> list[Any]:
+    """Values of one simple type, or else as text."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {int, float}:
+        return [None if value is None else float(value) for value in values]
+    return values if len(kinds) == 1 and kinds <= {str, bool} else [json.dumps(value) for value in values]

@@ -20,11 +20,11 @@ from optimizer.answers.gate.reading import read_baselines
 from optimizer.answers.gate.rules.demands import Case, GateLimits, proof
 from optimizer.answers.gate.types import GateReport
 from optimizer.base.errors import InputError
-from optimizer.cli.gate.gate import exit_code
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.terms import AppliedDiscount, Discount
 from optimizer.inputs.scenario.loading import load_scenario_file
 from optimizer.plan.record.report import PlanReport
+from optimizer.report.exits import exit_of
 from optimizer.report.export import as_json
 from optimizer.report.gate.gate import scenarios_table, verdict_line
 
@@ -145,9 +145,9 @@ def test_no_plan_and_no_proof_end_a_gate(small: Catalogs, tmp_path: Path) -> Non
     assert impossible.after_usd is None
     assert "No plan meets support" in impossible.reasons[0].text
     assert verdict_line(impossible) == "Gate broken: not every scenario has a plan."
-    assert exit_code(impossible) == 3
+    assert exit_of(impossible) == 3
     late = [impossible.reasons[0].model_copy(update={"rule": "unproven"})]
-    assert exit_code(impossible.model_copy(update={"reasons": late})) == 4
+    assert exit_of(impossible.model_copy(update={"reasons": late})) == 4
     fleet = baseline(scenario(tmp_path), small).plan.model_copy(update={"outcome": "feasible"})
     case = Case(scenario(tmp_path), Planned(fleet, 0.02, ""), None)
     assert [verdict.rule for verdict in proof(case) if verdict.broken] == ["unproven"]

@@ -35,7 +35,7 @@ FUNCTION_OF_COMMAND = {
 
 NAMED = {name: getattr(optimizer, name) for name in optimizer.__all__}
 FUNCTIONS = {name: function for name, function in NAMED.items() if inspect.isfunction(function)}
-LONG = ("optimize", "why_not", "frontier", "compare", "gate", "horizon", "lifecycle", "page")
+LONG = ("optimize", "why_not", "frontier", "compare", "gate", "horizon", "lifecycle", "page", "risk")
 USER_SCRIPT = '''
 from datetime import date
 from decimal import Decimal
@@ -78,6 +78,7 @@ verdict: o.GateReport = o.gate([file], catalogs, limits, before, pin=pin, progre
 moves: o.ReplanReport = o.replan([file], catalogs, before, months=3, progress=watch)
 months: o.LifecycleReport = o.lifecycle(scenario, catalogs, progress=watch)
 ahead: o.HorizonReport = o.horizon(scenario, catalogs, progress=watch)
+unknown: o.RiskReport = o.risk(scenario, catalogs, draws=20, seed=1, progress=watch)
 drawn: o.Page = o.page(scenario, catalogs, progress=watch)
 html: str = o.page_html(drawn)
 text: str = o.as_json(plan) + o.schema("plan")

@@ -239,7 +239,7 @@ def test_our_own_fault_is_exit_code_70_in_one_line(optimizer: Command, monkeypat
     def broken(*_: object, **__: object) -> None:
         raise KeyError("a defect\nwith two lines")
 
-    monkeypatch.setattr(calls, "optimize", broken)
+    monkeypatch.setattr(calls, "optimized", broken)
     result = optimizer("plan", "chat-8b")
     assert result.code == 70
     assert result.err.count("\n") == 1
@@ -257,3 +257,24 @@ def test_an_error_of_usage_quotes_nothing_that_a_runner_acts_upon(
     assert said.code == 2
     assert re.search(r"^\s*::|##\[|##vso\[", said.err, re.MULTILINE) is None
     assert re.search(r"task\.x|u0023|error::b", said.err)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "begins"),
+    [
+        ("p.json", (), "{"),
+        ("P.JSON", (), "{"),
+        ("p.md", (), "# "),
+        ("p.md", ("--format", "json"), "{"),
+        ("p.json", ("--format", "text"), "llama"),
+        ("p.txt", (), "llama"),
+        ("p.csv", (), "llama"),
+    ],
+)
+def test_the_name_of_a_file_tells_its_format_unless_another_is_asked_for(
+    optimizer: Command, tmp_path: Path, name: str, given: tuple[str, ...], begins: str
+) -> None:
+    # whichever of the two comes first
+    for options in ((*given, "--output", str(tmp_path / name)), ("--output", str(tmp_path / name), *given)):
+        assert optimizer(*SMALL, *LOAD, *options).code == 0
+        assert (tmp_path / name).read_text().startswith(begins)

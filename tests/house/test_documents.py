@@ -32,6 +32,7 @@ RECORDS = [
     *("Quota", "Countries", "Survive", "Grid", "Robust", "Spot", "Elastic", "PerSecond", "Egress", "Migration"),
     "InForce",
     *("Lifecycle", "TrainingRun", "Checkpoints", "MeasuredRun", "Horizon", "GrowthBranch", "PriceChange"),
+    *("Risk", "Spread", "DaysSpread", "PriceSpread", "Correlations"),
 ]
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
 FIELD = re.compile(r"^\| `(\w+)` \|\s*([^|]*?)\s*\|", re.MULTILINE)

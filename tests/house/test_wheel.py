@@ -51,6 +51,14 @@ def test_data_ships_in_the_wheel(kind: str, names: set[str]) -> None:
 
 @needs_backend
 @pytest.mark.slow("builds the wheel")
+def test_the_page_ships_whole(names: set[str]) -> None:
+    page = PACKAGE / "serve/page"
+    files = [file for room in ("templates", "static") for file in (page / room).rglob("*") if file.is_file()]
+    assert {str(file.relative_to(ROOT)) for file in files} <= names
+
+
+@needs_backend
+@pytest.mark.slow("builds the wheel")
 def test_every_module_ships_and_no_test_does(names: set[str]) -> None:
     modules = {str(file.relative_to(ROOT)) for file in PACKAGE.rglob("*.py")}
     assert modules | {"optimizer/py.typed"} <= names

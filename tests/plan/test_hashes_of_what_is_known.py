@@ -20,6 +20,7 @@ NO_PLAN_DEPENDS_ON = {
     "price_places": "files and lines",
     "price_checks": "quoted of prices",
     "price_trends": "quoted of prices, and projected by purchases over months alone",
+    "risk_spreads": "drawn from beside a plan",
     "serverless_checks": "quoted of prices",
     "discounts": "in the offers' prices",
 }

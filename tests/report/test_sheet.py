@@ -64,6 +64,9 @@ def test_the_workbook_has_its_sheets_filters_headings_that_stay_and_a_chart(answ
         sheet = ET.fromstring(files[f"xl/worksheets/sheet{number}.xml"])
         assert sheet.find("{*}autoFilter") is not None
         assert sheet.find(".//{*}pane[@state='frozen']") is not None
+        paper = sheet.find("{*}pageSetup")
+        assert paper is not None
+        assert (paper.get("orientation"), paper.get("fitToHeight")) == ("landscape", "0"), "one page wide"
     chart = ET.fromstring(files["xl/charts/chart1.xml"])
     places = [each.text for each in chart.iterfind(".//{*}f")]
     costs = sum(row.monthly_cost_usd is not None for row in answer.choices)

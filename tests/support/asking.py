@@ -182,7 +182,8 @@ ASKING: Final[Mapping[str, Edit]] = {
 
 ASKS_NOTHING: Final = frozenset(
     {
-        "name", "description", "lifecycle", "workloads[].name", "workloads[].model", "workloads[].alternatives",
+        "name", "description", "lifecycle", "risk", "workloads[].name", "workloads[].model",
+        "workloads[].alternatives",
         "workloads[].input_tokens", "workloads[].output_tokens", "workloads[].request_classes", "workloads[].trace",
         "workloads[].users", "workloads[].requests_per_user_hour", "workloads[].tokens_per_day",
         "workloads[].deadline", "workloads[].stated_as", "workloads[].arrivals",

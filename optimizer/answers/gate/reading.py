@@ -42,19 +42,10 @@ def read_baselines(paths: Iterable[Path]) -> tuple[Baseline, ...]:
     found: dict[str, Baseline] = {}
     for path in (each for given in paths for each in (sorted(given.glob("*.json")) if given.is_dir() else [given])):
         try:
-            text = read_text(path, hint=WRITTEN_BY if path.exists() else NOT_HERE)
-            baseline = Baseline(str(path), GatePlan.model_validate_json(text))
-            refuse_hidden_signs(text, str(path))
-            # figures beyond what may run are found now, with the file at hand
-            tuple(baseline.running)
+            baseline = baseline_in(read_text(path, hint=WRITTEN_BY if path.exists() else NOT_HERE), str(path))
         except InputError as error:
             findings += error.findings
-        except ValidationError as error:
-            findings += _no_plan(path, error)
         else:
-            findings += [
-                Finding(str(path), 0, field, problem, hint) for field, problem, hint in _misfits(baseline.plan)
-            ]
             twin = found.setdefault(baseline.plan.scenario, baseline)
             if twin is not baseline:
                 problem = f"{twin.file} is a plan of the same scenario, {baseline.plan.scenario}"
@@ -64,10 +55,32 @@ def read_baselines(paths: Iterable[Path]) -> tuple[Baseline, ...]:
     return tuple(found[name] for name in sorted(found))
 
 
-def _no_plan(path: Path, error: ValidationError) -> Iterator[Finding]:
+def baseline_in(text: str, name: str) -> Baseline:
+    """A plan of before.
+
+    Args:
+        text: As `optimizer plan --format json` writes it.
+        name: What findings call it.
+
+    Raises:
+        InputError: it is not a plan or contradicts itself; all its problems at once.
+    """
+    try:
+        baseline = Baseline(name, GatePlan.model_validate_json(text))
+        refuse_hidden_signs(text, name)
+        # figures beyond what may run are found now, with the file at hand
+        tuple(baseline.running)
+    except ValidationError as error:
+        raise InputError(_no_plan(name, error)) from error
+    if found := [Finding(name, 0, field, problem, hint) for field, problem, hint in _misfits(baseline.plan)]:
+        raise InputError(found)
+    return baseline
+
+
+def _no_plan(name: str, error: ValidationError) -> Iterator[Finding]:
     """Fields that are missing or hold what no plan holds, a number that is not finite or below zero among them."""
     for each in error.errors()[:PROBLEMS_NAMED]:
-        yield Finding(str(path), 0, ".".join(map(str, each["loc"])), f"not a plan: {each['msg']}", WRITTEN_BY)
+        yield Finding(name, 0, ".".join(map(str, each["loc"])), f"not a plan: {each['msg']}", WRITTEN_BY)
 
 
 Misfit = tuple[str, str, str]

@@ -11,7 +11,6 @@ from optimizer.answers.horizon.strategies import (
     mean_branch,
     quantile_of,
     strategies,
-    usd,
     value_between,
     without_looking_ahead,
 )
@@ -30,6 +29,7 @@ from optimizer.plan.horizon.observed import observed_percent_per_year, observed_
 from optimizer.plan.horizon.question import asked_over_months, not_held, terms_considered
 from optimizer.plan.horizon.readback import Read, break_even
 from optimizer.plan.horizon.scope import notes_of, scope_of
+from optimizer.plan.record.fields import usd
 from optimizer.plan.record.horizon import BranchAhead, HorizonReport
 from optimizer.plan.verify.horizon import verify_horizon
 from optimizer.program.horizon.dominance import undominated

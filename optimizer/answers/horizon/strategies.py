@@ -7,7 +7,6 @@ value of perfect information (Birge and Louveaux, Introduction to Stochastic Pro
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
@@ -17,7 +16,7 @@ from optimizer.base.clock import Clock
 from optimizer.base.progress import Progress
 from optimizer.plan.horizon.formulate import PlannedMonths
 from optimizer.plan.horizon.readback import Read
-from optimizer.plan.record.fields import Outcome
+from optimizer.plan.record.fields import Outcome, usd
 from optimizer.plan.record.horizon import Strategy, Value
 from optimizer.program.horizon.problem import HorizonProblem
 from optimizer.program.horizon.solve import Purchases, month_by_month, solve_horizon
@@ -164,8 +163,3 @@ def value_between(more: tuple[float, float], less: tuple[float, float], gap: flo
         lowest_usd=usd(max(more_bound - less_usd, 0.0)),
         highest_usd=usd(max(more_usd - less_bound, 0.0)),
     )
-
-
-def usd(amount: float) -> Decimal:
-    """Money as it is added up."""
-    return Decimal(repr(float(amount)))

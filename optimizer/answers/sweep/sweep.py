@@ -1,19 +1,23 @@
 """One scenario under every value asked for: a plan for each run, kept as it comes, the same bytes from any machine."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
+from optimizer.answers.sweep.on_ray import rows_of_ray
+from optimizer.answers.sweep.processes import rows_of_processes
 from optimizer.answers.sweep.results import SweepFolder, as_asked, by_key
-from optimizer.answers.sweep.types import RunLimits, SweepReport, SweepRow, SweepRuns
-from optimizer.answers.sweep.workers import answered_rows
+from optimizer.answers.sweep.types import RunLimits, SweepReport, SweepRow, SweepRun, SweepRuns
 from optimizer.base.progress import Progress, silent
 from optimizer.plan.record.fields import Outcome, cents
 
 WORK_LIMIT: Final = 200_000
 """Simplex iterations of a run, as many as a gate gives a scenario."""
+
+Executor: TypeAlias = Literal["processes", "ray"]
+"""What the runs are spread by."""
 
 OUTCOMES: Final[dict[Outcome, str]] = {
     "optimal": "proven optimal",
@@ -28,7 +32,9 @@ OUTCOMES: Final[dict[Outcome, str]] = {
 def sweep(
     asked: SweepRuns,
     *,
-    jobs: int = 1,
+    jobs: int | None = 1,
+    engine: Executor = "processes",
+    address: str | None = None,
     output: Path | None = None,
     work_limit: int | None = WORK_LIMIT,
     time_limit_s: float | None = None,
@@ -38,7 +44,10 @@ def sweep(
 
     Args:
         asked: The runs, as `load_sweep` reads them.
-        jobs: Processes; more than one needs the usual `if __name__ == "__main__":` in a script.
+        jobs: Runs at once; None for as many as a Ray cluster has cores. More than one process needs the usual
+            `if __name__ == "__main__":` in a script.
+        engine: Processes of this machine, or actors of a Ray cluster. Neither changes a byte of the answer.
+        address: Of the Ray cluster; without it one of this machine is made.
         output: A folder for `results.jsonl`. Rows in it that nothing more would come of are not worked out again.
         work_limit: Simplex iterations for each run, which end at the same place on every machine; None for no limit.
         time_limit_s: Seconds for each run, with which rows may differ from machine to machine.
@@ -48,7 +57,7 @@ def sweep(
         A row for each run, in the order of the sweep; of a run that failed, with the reason.
 
     Raises:
-        InputError: the folder holds something else, or cannot be written.
+        InputError: the folder holds something else, or cannot be written; Ray is not installed, or does not answer.
     """
     limits = RunLimits(work_limit, time_limit_s)
     folder = None if output is None else SweepFolder(output)
@@ -59,7 +68,7 @@ def sweep(
         folder.begin()
     for step in steps[len(steps) - len(left) :][:1]:
         begin(step)
-    with closing(answered_rows(list(left.values()), asked.catalogs, limits, jobs)) as found:
+    with closing(_answered(list(left.values()), asked, limits, engine, jobs=jobs, address=address)) as found:
         for row in found:
             rows[row.key] = row
             if folder is not None:
@@ -71,6 +80,21 @@ def sweep(
     if folder is not None:
         folder.finish(listed)
     return _report(asked, listed)
+
+
+def _answered(
+    runs: list[SweepRun],
+    asked: SweepRuns,
+    limits: RunLimits,
+    engine: Executor,
+    *,
+    jobs: int | None,
+    address: str | None,
+) -> Generator[SweepRow]:
+    """The row of each run as it is worked out, in no order."""
+    if engine == "ray" and runs:
+        return rows_of_ray(runs, asked.catalogs, limits, jobs, address)
+    return rows_of_processes(runs, asked.catalogs, limits, jobs or 1)
 
 
 def sweep_steps(asked: SweepRuns) -> list[str]:

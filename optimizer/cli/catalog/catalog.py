@@ -1,7 +1,6 @@
 """`optimizer catalog`: what the catalogs hold, how old it is, where it comes from and whether it is sound."""
 
-from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -22,13 +21,12 @@ def catalog_list(
     """The catalogs, or the rows of one of them."""
     known = calls.load_catalogs(catalogs)
     if name is None:
-        counts = {each: len(listing.rows(known)) for each, listing in calls.LISTINGS.items()}
-        content = {"as_of": str(known.as_of), "rows": counts}
+        content = calls.overview_content(known)
         deliver(calls.WrittenAnswer((calls.overview_section(known),)), content, output_format, output)
         return
     rows = calls.catalog_rows(known, name, pattern)
     section = calls.listing_section(name, rows, limit if output_format is Format.TEXT else 0)
-    deliver(calls.WrittenAnswer((section,)), {name: _dumped(rows)}, output_format, output)
+    deliver(calls.WrittenAnswer((section,)), calls.rows_content(name, rows), output_format, output)
 
 
 def catalog_show(
@@ -40,11 +38,7 @@ def catalog_show(
     """Everything the catalogs say about one name, each figure with its source and date."""
     found = calls.catalog_entries(calls.load_catalogs(catalogs), name)
     sections = tuple(section for entry in found for section in entry.sections)
-    content = [
-        {"kind": entry.kind, "name": entry.name, **{part: _dumped(rows) for part, rows in entry.rows.items()}}
-        for entry in found
-    ]
-    deliver(calls.WrittenAnswer(sections), {"entries": content}, output_format, output)
+    deliver(calls.WrittenAnswer(sections), calls.entries_content(found), output_format, output)
 
 
 def catalog_check(
@@ -61,7 +55,3 @@ def catalog_check(
     content = {"as_of": str(known.as_of), "sound": sound, "findings": [vars(finding) for finding in findings]}
     deliver(calls.WrittenAnswer(calls.check_sections(findings, verbose)), content, output_format, output)
     raise typer.Exit(Exit.ANSWERED if sound else Exit.BROKEN)
-
-
-def _dumped(rows: Iterable[Any]) -> list[dict[str, Any]]:
-    return [row.model_dump(mode="json") for row in rows]

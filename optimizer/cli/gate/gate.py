@@ -8,7 +8,7 @@ from optimizer.base.errors import Finding, InputError
 from optimizer.cli import calls
 from optimizer.cli.gate import options as asked
 from optimizer.cli.gate.outputs import Outputs
-from optimizer.cli.options import CatalogsOption, Exit, Format, FormatOption, OutputOption, QuietOption
+from optimizer.cli.options import CatalogsOption, Format, FormatOption, OutputOption, QuietOption
 from optimizer.cli.scenarios import loaded
 
 WORK_LIMIT = 200_000
@@ -89,7 +89,7 @@ def gate(
                 progress=progress,
             )
         outputs.deliver(report)
-    raise typer.Exit(exit_code(report))
+    raise typer.Exit(calls.exit_of(report))
 
 
 def _catalogs_of_before(name: str | None) -> "calls.Catalogs | None":
@@ -97,13 +97,3 @@ def _catalogs_of_before(name: str | None) -> "calls.Catalogs | None":
     if name is None:
         return None
     return calls.load_catalogs(None if name == calls.SHIPPED_NAME else Path(name))
-
-
-def exit_code(report: "calls.GateReport") -> Exit:
-    """The gravest of what broke the gate: no plan, then no proof, then a demand."""
-    rules = {reason.rule for reason in report.reasons}
-    if "no_plan" in rules:
-        return Exit.NO_PLAN
-    if "unproven" in rules:
-        return Exit.UNPROVEN
-    return Exit.BROKEN if rules else Exit.ANSWERED

@@ -23,6 +23,7 @@ from optimizer.inputs.catalog.per_second import PerSecondPrice, StartUp
 from optimizer.inputs.catalog.price_places import price_places
 from optimizer.inputs.catalog.quality_spread import QualitySpread
 from optimizer.inputs.catalog.records import Catalogs, Gpu
+from optimizer.inputs.catalog.risk_spread import RiskSpread
 from optimizer.inputs.catalog.shipped import shipped_dir
 from optimizer.inputs.catalog.sources import PricePlace, Source
 from optimizer.inputs.catalog.thinking import ThinkingLength
@@ -106,6 +107,7 @@ TABLES: Final[dict[str, CsvTable[Any]]] = {
     "price_trends": CsvTable(
         ("price_trends.csv",), own.PriceTrend, "provider, gpu, variant, pricing_term, first_as_of"
     ),
+    "risk_spreads": CsvTable(("risk_spreads.csv",), RiskSpread, "quantity, seller, pricing_term"),
     "serverless_checks": CsvTable(
         ("serverless_checks.csv",), own.ServerlessCheck, "provider, provider_model_name, source"
     ),

@@ -54,6 +54,7 @@ def priced(rows: AllRows, gpus: Mapping[str, Gpu], findings: list[Finding]) -> P
             grid={(each.row.provider, each.row.region): each.row for _, each in sorted(rows["grid"].items())},
             price_checks=tuple(each.row for _, each in sorted(rows["price_checks"].items())),
             price_trends=tuple(each.row for _, each in sorted(rows["price_trends"].items())),
+            risk_spreads=tuple(each.row for _, each in sorted(rows["risk_spreads"].items())),
             serverless_checks=tuple(each.row for _, each in sorted(rows["serverless_checks"].items())),
             discounts=discounts,
             owned={name: row for name, (_, row) in sorted(owned.items())},

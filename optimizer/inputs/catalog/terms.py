@@ -13,6 +13,7 @@ from optimizer.base.model import Strict
 from optimizer.base.units import DAYS_PER_YEAR, HOURS_PER_MONTH
 from optimizer.inputs.catalog.kinds import OWNED, Link, OfferTerm, ProviderKind, SellerKind, Told
 from optimizer.inputs.catalog.quantities import MOST_DISCOUNT_PERCENT, Count, GpuCount, Usd
+from optimizer.inputs.catalog.risk_spread import RiskSpread
 
 Code = Annotated[str, Field(pattern=r"^([a-z]{2})?$")]
 Pattern = Annotated[str, Field(min_length=1)]
@@ -281,6 +282,7 @@ class Terms:
         grid: What a kWh emits there, by provider and region.
         price_checks: What other sources say of prices; so the next, of hosted APIs.
         price_trends: What prices were on two days.
+        risk_spreads: How far what nobody knows was seen to spread.
         discounts: What was taken off an offer's price, by its id.
         owned: The hardware behind an offer of one's own, by its id.
         available_instances: How many there are of an offer, by its id; offers without a known limit are not in it.
@@ -293,6 +295,7 @@ class Terms:
     price_checks: tuple[PriceCheck, ...]
     serverless_checks: tuple[ServerlessCheck, ...]
     price_trends: tuple[PriceTrend, ...]
+    risk_spreads: tuple[RiskSpread, ...]
     discounts: Mapping[str, AppliedDiscount]
     owned: Mapping[str, Owned]
     available_instances: Mapping[str, int]

@@ -15,6 +15,7 @@ NOT_A_REQUIREMENT: Final[Mapping[str, str]] = {
     "name": "what the scenario is called",
     "description": "for people",
     "lifecycle": "read by `optimizer lifecycle` and `optimizer horizon` alone",
+    "risk": "read by `optimizer risk` alone",
     "workloads[].name": "what the workload is called",
     "workloads[].model": "what is asked for; other models are offered by `alternatives`",
     "workloads[].alternatives": "widens what may serve",

@@ -181,11 +181,11 @@ def edited(scenario: Scenario, values: Mapping[str, Any]) -> dict[str, Any]:
     """
     raw = scenario.model_dump(exclude_defaults=True)
     for field, value in values.items():
-        _set(raw, field, value)
+        set_field(raw, field, value)
     return raw
 
 
-def _set(raw: dict[str, Any], field: str, value: Any) -> None:
+def set_field(raw: dict[str, Any], field: str, value: Any) -> None:
     """One field set in place, or removed with the record that it leaves empty."""
     *steps, last = PATH_STEP.findall(field) or [""]
     node: Any = raw

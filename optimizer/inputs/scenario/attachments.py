@@ -30,23 +30,26 @@ MAX_ARRIVED_S = 1e12
 """Of a request: seconds since any day that clocks count from."""
 PROMPT_BINS = 4
 """A trace becomes at most this many classes by prompt length, each split in two by answer length."""
+CLASSES_INSTEAD = "write its requests as request_classes and requests_per_second"
+HOURS_INSTEAD = "write the hours of the week as demand.weekly_requests_per_second"
+REPLICAS_INSTEAD = "write what runs as in_force"
 HOW_TO_WRITE_A_PLAN = "write it with optimizer plan SCENARIO --format json --output FILE"
 
 
-def with_files(scenario: Scenario, document: Document, folder: Path) -> Scenario:
+def with_files(scenario: Scenario, document: Document, folder: Path | None) -> Scenario:
     """The scenario with every file that it names read into it.
 
     Args:
         scenario: As written.
         document: Where its fields stand.
-        folder: Where the scenario lies; the files are named from there.
+        folder: Where the scenario lies; the files are named from there. None where it may name none.
 
     Raises:
         InputError: the problems of all files, each at the field that names the file.
     """
     findings: list[Finding] = []
 
-    def read(record: Record, reader: Callable[[Record, Path], Record], location: Location) -> Record:
+    def read(record: Record, reader: Callable[[Record, Path | None], Record], location: Location) -> Record:
         try:
             return reader(record, folder)
         except InputError as error:
@@ -67,20 +70,32 @@ def with_files(scenario: Scenario, document: Document, folder: Path) -> Scenario
     return scenario.model_copy(update={"workloads": workloads, "policy": policy})
 
 
-def _workload_with_files(workload: Workload, folder: Path) -> Workload:
+def _workload_with_files(workload: Workload, folder: Path | None) -> Workload:
     if workload.trace is not None and workload.request_classes is None:
-        rate, classes = classes_of_trace(folder / workload.trace)
+        rate, classes = classes_of_trace(_lying_in(folder, workload.trace, CLASSES_INSTEAD))
         return workload.model_copy(update={"requests_per_second": rate, "request_classes": classes})
     if workload.demand is not None and workload.demand.profile is not None:
-        weekly = _weekly_profile(folder / workload.demand.profile)
+        weekly = _weekly_profile(_lying_in(folder, workload.demand.profile, HOURS_INSTEAD))
         return workload.model_copy(update={"demand": Demand(weekly_requests_per_second=weekly)})
     return workload
 
 
-def _migration_with_plan(migration: Migration, folder: Path) -> Migration:
+def _migration_with_plan(migration: Migration, folder: Path | None) -> Migration:
     if migration.from_plan is None:
         return migration
-    return migration.model_copy(update={"from_plan": None, "in_force": replicas_of_plan(folder / migration.from_plan)})
+    return migration.model_copy(
+        update={
+            "from_plan": None,
+            "in_force": replicas_of_plan(_lying_in(folder, migration.from_plan, REPLICAS_INSTEAD)),
+        }
+    )
+
+
+def _lying_in(folder: Path | None, name: str | Path, instead: str) -> Path:
+    """The file of that name in a folder; without one no file is read, whatever it is called."""
+    if folder is None:
+        raise _error(Path(name), "is a file, and none is read for a scenario that came from elsewhere", hint=instead)
+    return folder / name
 
 
 def _error(path: Path, problem: str, *, line: int = 0, field: str = "", hint: str = "") -> InputError:

@@ -116,12 +116,12 @@ def load_scenario_file(source: str | Path) -> ScenarioFile:
     return scenario_in(read_document(path), path.parent)
 
 
-def scenario_in(document: Document, folder: Path) -> ScenarioFile:
+def scenario_in(document: Document, folder: Path | None) -> ScenarioFile:
     """The scenario in a document, with the files that it names.
 
     Args:
         document: As parsed.
-        folder: Where it lies, or would lie.
+        folder: Where it lies, or would lie; None where it may name no files.
 
     Raises:
         InputError: every problem found, each with line and field.

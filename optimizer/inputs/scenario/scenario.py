@@ -53,6 +53,7 @@ from optimizer.inputs.scenario.policy import (
     Spot,
     Survive,
 )
+from optimizer.inputs.scenario.risk import Correlations, DaysSpread, PriceSpread, Risk, Spread
 from optimizer.inputs.scenario.service_levels import STATISTICS, Latency, Slo
 
 __all__ = [
@@ -62,7 +63,9 @@ __all__ = [
     "AlternativeModel",
     "ArrivalProcess",
     "Checkpoints",
+    "Correlations",
     "Countries",
+    "DaysSpread",
     "Deadline",
     "Demand",
     "Egress",
@@ -81,12 +84,15 @@ __all__ = [
     "PerSecond",
     "Policy",
     "PriceChange",
+    "PriceSpread",
     "Quota",
     "RequestClass",
+    "Risk",
     "Robust",
     "Scenario",
     "Slo",
     "Spot",
+    "Spread",
     "Survive",
     "TokensPerDay",
     "TrainingRun",
@@ -321,6 +327,8 @@ class Scenario(Strict):
     policy: Policy = Policy()
     lifecycle: Lifecycle | None = None
     """Read by `optimizer lifecycle` and `optimizer horizon` alone; a plan does not depend on it."""
+    risk: Risk | None = None
+    """Read by `optimizer risk` alone; a plan does not depend on it."""
 
     @property
     def promises_latency(self) -> bool:

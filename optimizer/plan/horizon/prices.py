@@ -12,7 +12,7 @@ from optimizer.inputs.scenario.scenario import Lifecycle
 from optimizer.performance.market.market import Market
 from optimizer.plan.horizon.branches import discount_factor, horizon_of
 from optimizer.plan.horizon.cash import Cash, Payment, bought, rented, terms_of_purchase
-from optimizer.plan.horizon.question import term_months
+from optimizer.plan.question.terms import term_months
 from optimizer.program.horizon.problem import Deals, Hourly
 from optimizer.program.horizon.tree import Tree
 

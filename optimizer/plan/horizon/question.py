@@ -5,19 +5,14 @@ from typing import Final
 
 from optimizer.base.clock import Clock
 from optimizer.base.errors import Finding
-from optimizer.inputs.catalog.kinds import OfferTerm, PricingTerm
-from optimizer.inputs.catalog.records import Catalogs, Offer
+from optimizer.inputs.catalog.kinds import PricingTerm
+from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import StatedRequirement, stated_requirements
 from optimizer.inputs.scenario.scenario import POISSON_CV2, Lifecycle, Scenario
 from optimizer.plan.horizon.branches import horizon_of
 from optimizer.plan.question.asking import decided
 from optimizer.plan.question.inquiry import Inquiry
-
-TERM_MONTHS: Final[dict[OfferTerm, int]] = {"reserved_1y": 12, "reserved_3y": 36}
-"""Of commitments that go by the year, where their row does not say."""
-
-COMMITTED: Final[tuple[PricingTerm, ...]] = ("on_demand", "reserved_1y", "reserved_3y", "committed")
-"""What is considered where the scenario chose no terms itself: all but what may be taken back."""
+from optimizer.plan.question.terms import stated_terms
 
 HELD: Final = frozenset(
     {
@@ -48,14 +43,7 @@ def terms_considered(scenario: Scenario, life: Lifecycle) -> tuple[PricingTerm, 
     own = horizon_of(life).pricing_terms
     if own is not None:
         return own
-    stated = scenario.policy.pricing_terms
-    default = type(scenario.policy).model_fields["pricing_terms"].get_default(call_default_factory=True)
-    return COMMITTED if stated == default else stated
-
-
-def term_months(offer: Offer) -> int | None:
-    """How long a commitment lasts; None where nobody says."""
-    return offer.commitment_months or TERM_MONTHS.get(offer.pricing_term)
+    return stated_terms(scenario.policy)
 
 
 def defaults_left_out(scenario: Scenario) -> tuple[StatedRequirement, ...]:

@@ -1,11 +1,14 @@
 """Solution values back into a plan: whole counts, prices in Decimal, predictions at the planned load."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 
 import numpy as np
 
 from optimizer.base.units import BYTES_PER_GIB, SECONDS_PER_HOUR, TOKENS_PER_MILLION
+from optimizer.inputs.catalog.records import Offer
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.predict import LIMITS, STATISTICS, Mix, OperatingPoint
 from optimizer.performance.market.supply import power_kw
@@ -57,48 +60,108 @@ def _services(answer: Answer, use: Use) -> tuple[Service, ...]:
     return answer.services[answer.used.index(use)]
 
 
+@dataclass(frozen=True, eq=False)
+class _Ran:
+    """A deployment as it runs in the solution: its configuration, and what it is sent in each period.
+
+    Attributes:
+        answer: The solution.
+        use: What runs, and where.
+    """
+
+    answer: Answer
+    use: Use
+
+    @cached_property
+    def services(self) -> tuple[Service, ...]:
+        """By period."""
+        return _services(self.answer, self.use)
+
+    @property
+    def busiest(self) -> Service:
+        """What it is sent where that is most."""
+        return self.services[self.use.busiest]
+
+    @property
+    def choice(self) -> WorkloadOptions:
+        """The options of its workload."""
+        return self.answer.inquiry.options[self.use.column.workload]
+
+    @property
+    def row(self) -> int:
+        """Its configuration among these."""
+        return self.use.column.configuration
+
+    @property
+    def offer(self) -> Offer:
+        """What it runs on."""
+        return self.answer.inquiry.market.offers[self.use.column.offer]
+
+    @property
+    def serving_share(self) -> float:
+        """Of the time; a spot instance that is taken back serves less."""
+        return float(self.answer.inquiry.market.serving_share[self.use.column.offer])
+
+    @cached_property
+    def running(self) -> list[tuple[int, Service]]:
+        """Replicas, and what they are sent together, in each period in which there are any."""
+        return [(n, service) for n, service in zip(self.use.replicas, self.services, strict=True) if n]
+
+    @cached_property
+    def loads(self) -> list[float]:
+        """Of its replicas in these periods, as a share of what they sustain."""
+        return [service.flow_per_s / (n * service.rate_per_s) for n, service in self.running]
+
+    @cached_property
+    def latencies(self) -> Latencies:
+        """What its users wait for."""
+        return latencies_of(self.choice, self.row, self.running, self.serving_share)
+
+    @cached_property
+    def classes(self) -> list[ServedClass]:
+        """Each class that it is sent; of a standby, those that it waits for."""
+        sent = {k for _, service in self.running for k in service.classes if service.flow_per_s}
+        return [
+            _served_class(self.choice, self.latencies, k, self.row, self.busiest)
+            for k in sorted(sent or self.busiest.classes)
+        ]
+
+
 def _deployment(answer: Answer, placement: Placement, use: Use) -> Deployment:
     """What is bought for it, how it performs where a replica has most to do, what a request costs."""
-    inquiry, column, services = answer.inquiry, use.column, _services(answer, use)
-    choice, row, offer = inquiry.options[column.workload], column.configuration, inquiry.market.offers[column.offer]
-    busiest, margins = services[use.busiest], choice.limits.margins
-    running = [(n, service) for n, service in zip(use.replicas, services, strict=True) if n]
-    loads = [service.flow_per_s / (n * service.rate_per_s) for n, service in running]
-    fullest = running[loads.index(max(loads))][1]
-    latencies = latencies_of(choice, row, running, float(inquiry.market.serving_share[column.offer]))
-    served = sorted({k for _, service in running for k in service.classes if service.flow_per_s} or busiest.classes)
-    classes = [_served_class(choice, latencies, k, row, busiest) for k in served]
-    power = power_kw(offer, inquiry.catalogs.gpus[offer.gpu])
-    estimate = choice.quality[row]
-    per_request, per_million_output, per_million = _unit_costs(answer, choice, services, placement.monthly_cost_usd)
+    ran = _Ran(answer, use)
+    choice, row, classes, fullest = ran.choice, ran.row, ran.classes, ran.latencies.fullest
+    as_predicted = rate_as_predicted(choice, row, ran.busiest.mix, ran.serving_share)
+    per_request, per_million_output, per_million = _unit_costs(answer, choice, ran.services, placement.monthly_cost_usd)
+    power, estimate = power_kw(ran.offer, answer.inquiry.catalogs.gpus[ran.offer.gpu]), choice.quality[row]
     return Deployment(
         **dict(placement),
         schedule=[
-            _running(choice, t, n, service) for t, (n, service) in enumerate(zip(use.replicas, services, strict=True))
+            _running(choice, period, replicas, service)
+            for period, (replicas, service) in enumerate(zip(use.replicas, ran.services, strict=True))
         ],
-        requests_per_second=busiest.flow_per_s,
-        max_requests_per_second=busiest.rate_per_s * placement.replicas,
-        predicted_max_requests_per_second=placement.replicas
-        * rate_as_predicted(choice, row, busiest.mix, float(inquiry.market.serving_share[column.offer])),
-        utilization=max(loads),
-        limited_by=LIMITS[fullest.limited_by],
-        concurrency=float(latencies.fullest.concurrency[0]),
-        max_concurrency=float(latencies.fullest.max_concurrency[0]),
-        tpot_ms=latencies.tpot_ms(1.0),
-        tpot_bound_ms=latencies.tpot_ms(float(margins.tpot[row])),
+        requests_per_second=ran.busiest.flow_per_s,
+        max_requests_per_second=ran.busiest.rate_per_s * placement.replicas,
+        predicted_max_requests_per_second=as_predicted * placement.replicas,
+        utilization=max(ran.loads),
+        limited_by=LIMITS[ran.running[ran.loads.index(max(ran.loads))][1].limited_by],
+        concurrency=float(fullest.concurrency[0]),
+        max_concurrency=float(fullest.max_concurrency[0]),
+        tpot_ms=ran.latencies.tpot_ms(1.0),
+        tpot_bound_ms=ran.latencies.tpot_ms(float(choice.limits.margins.tpot[row])),
         ttft_ms=_slowest([item.ttft_ms for item in classes]),
         ttft_bound_ms=_slowest([item.ttft_bound_ms for item in classes]),
         e2e_ms=_slowest([item.e2e_ms for item in classes]),
         classes=classes,
-        vram=_vram(choice, row, latencies.fullest),
+        vram=_vram(choice, row, fullest),
         engine_starts_with=_engine_start(choice, row),
-        power_kw=None if power is None else float(power) * placement.total_gpus / offer.gpu_count,
+        power_kw=None if power is None else float(power) * placement.total_gpus / ran.offer.gpu_count,
         cost_per_request_usd=per_request,
         cost_per_million_output_tokens_usd=per_million_output,
         cost_per_million_tokens_usd=per_million,
         quality=estimate and estimate.share,
         quality_worst=estimate and estimate.worst_share,
-        provenance=_provenance(answer, choice, column),
+        provenance=_provenance(answer, choice, use.column),
     )
 
 

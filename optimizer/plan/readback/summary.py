@@ -23,7 +23,7 @@ def summarized(plan: Outline) -> str:
     counts = defaultdict[tuple[str, str, str], int](int)
     by_offer = defaultdict[str, list[Placement]](list)
     for d in plan.deployments:
-        by_offer[_offer(d)].append(d)
+        by_offer[offer_of(d)].append(d)
     for offer, placed in by_offer.items():
         precisions = "/".join(dict.fromkeys(d.precision for d in placed))
         counts[_instance(placed[0]), precisions, _place(placed[0])] += bought[offer]
@@ -51,7 +51,7 @@ def by_second_words(used: Containers) -> str:
     )
 
 
-def _offer(d: Placement) -> str:
+def offer_of(d: Placement) -> str:
     """The id of the offer that it runs on."""
     term = f"{d.pricing_term}-{d.commitment_months}m" if d.commitment_months else d.pricing_term
     return f"{d.provider}/{d.region}/{d.instance_type}/{d.gpus_per_instance}x{d.gpu}/{term}"

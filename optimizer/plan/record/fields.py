@@ -14,6 +14,11 @@ def cents(amount: Decimal) -> Decimal:
     return amount.quantize(CENT, rounding=ROUND_HALF_EVEN)
 
 
+def usd(amount: float) -> Decimal:
+    """Money as it is added up."""
+    return Decimal(repr(float(amount)))
+
+
 def significant(amount: Decimal) -> str:
     """A per-unit price in plain notation with its significant digits, at least two places."""
     rounded = Decimal(f"{amount:.{UNIT_PRICE_DIGITS}g}")

@@ -15,7 +15,7 @@ from optimizer.base.version import VERSION
 from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.inputs.scenario.scenario import Scenario
 
-NO_MATTER: Final = frozenset({"description", "lifecycle"})
+NO_MATTER: Final = frozenset({"description", "lifecycle", "risk"})
 """Fields of a scenario on which no plan depends."""
 
 WORDS: Final = frozenset({"note", "source", "title", "licence"})

@@ -84,44 +84,54 @@ def _closest(inquiry: Inquiry, choice: Choice, options: WorkloadOptions) -> Clos
 
 
 def _of_configuration(closest: Closest, catalogs: Catalogs) -> Iterator[Shortfall]:
-    options, row = closest.options, closest.row
-    pool, workload = options.pools[0], options.workload
+    """Each criterion that the candidate's configuration fails, with how many of the choice fail it, too."""
+    options, row, workload = closest.options, closest.row, closest.options.workload
+    name, pool = _name(options.configurations[row], workload.model), options.pools[0]
     for j, criterion in enumerate(CONFIGURATION_CRITERIA):
         if not pool.failed[row, j]:
             continue
-        value, limit = float(pool.value[row, j]), float(pool.limit[row, j])
-        known, estimate = bool(np.isfinite(value)), options.quality[row]
-        share, floor = against_floors(workload, estimate).get(criterion.name, (None, 0.0))
-        if share is not None:
-            value, limit, known = share, floor, True
-        name = _name(options.configurations[row], workload.model)
+        value, limit = _measured(closest, j, criterion)
         failing = int(pool.failed[closest.rows, j].sum())
-        label = LABELS.get(criterion.name, criterion.name.replace("_", " "))
-        if known:
-            verb, unit = VERBS.get(criterion.name, "reaches"), criterion.unit
-            off = f"{figure(abs(value / limit - 1) * 100)} % {'over' if value > limit else 'short'}"
-            said = f"{label}: {name} {verb} {shown(_short(value), unit)} of {shown(_short(limit), unit)}, {off}"
-        else:
-            said = f"{label}: {name} does not pass “{criterion.sentence}”"
-        configuration = options.configurations[row]
-        if criterion.name == "measured":
-            said = f"speed: nobody measured {', '.join(not_measured(catalogs, configuration))}; {name} is an estimate"
-        if criterion.name == "published":
-            said = f"quality: nobody published what {workload.model} keeps of it in {configuration.precision}"
-        if criterion.name == "engine_calibrated":
-            said = f"{label}: {uncalibrated(catalogs, configuration.engine, catalogs.gpus[configuration.gpu])}"
+        said = _missed(closest, catalogs, criterion, value, limit)
         yield Shortfall(
             workload=workload.name,
             criterion=criterion.name,
             requirement=criterion.field(workload.name),
             candidate=name,
-            value=value if known else None,
-            limit=limit if known else None,
+            value=value,
+            limit=None if value is None else limit,
             unit=criterion.unit,
             failing=failing,
             considered=len(closest.rows),
             text=f"{workload.name}: {said} ({failing:,} of its {len(closest.rows):,} configurations fail it)",
         )
+
+
+def _measured(closest: Closest, j: int, criterion: Criterion) -> tuple[float | None, float]:
+    """What the candidate reaches of a criterion, None where nothing is known, and what is asked."""
+    options, row = closest.options, closest.row
+    share, floor = against_floors(options.workload, options.quality[row]).get(criterion.name, (None, 0.0))
+    if share is not None:
+        return share, floor
+    value = float(options.pools[0].value[row, j])
+    return value if np.isfinite(value) else None, float(options.pools[0].limit[row, j])
+
+
+def _missed(closest: Closest, catalogs: Catalogs, criterion: Criterion, value: float | None, limit: float) -> str:
+    """How far the candidate is from a criterion, in words."""
+    configuration, model = closest.options.configurations[closest.row], closest.options.workload.model
+    name, label = _name(configuration, model), LABELS.get(criterion.name, criterion.name.replace("_", " "))
+    if criterion.name == "measured":
+        return f"speed: nobody measured {', '.join(not_measured(catalogs, configuration))}; {name} is an estimate"
+    if criterion.name == "published":
+        return f"quality: nobody published what {model} keeps of it in {configuration.precision}"
+    if criterion.name == "engine_calibrated":
+        return f"{label}: {uncalibrated(catalogs, configuration.engine, catalogs.gpus[configuration.gpu])}"
+    if value is None:
+        return f"{label}: {name} does not pass “{criterion.sentence}”"
+    verb, unit = VERBS.get(criterion.name, "reaches"), criterion.unit
+    off = f"{figure(abs(value / limit - 1) * 100)} % {'over' if value > limit else 'short'}"
+    return f"{label}: {name} {verb} {shown(_short(value), unit)} of {shown(_short(limit), unit)}, {off}"
 
 
 def _short(value: float) -> float:

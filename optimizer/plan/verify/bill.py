@@ -2,10 +2,11 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from fractions import Fraction
+from typing import TypeAlias
 
 from optimizer.base.figures import exactly
 from optimizer.base.units import (
@@ -33,44 +34,64 @@ WEEKS_PER_MONTH = Fraction(HOURS_PER_MONTH, HOURS_PER_WEEK)
 OTHER_WEIGHTS = frozenset({"fine_tune", "distill_same_architecture"})
 """Relations of a published name to a model whose weights an API of the model does not serve."""
 
+Summed: TypeAlias = Generator[Finding, None, Fraction]
+"""What was found, and in the end a sum in USD a month."""
+
 
 def cost(claim: Claim) -> Findings:
     """Every line of the bill, and that the lines and the deployments' shares add up to the total shown."""
     fleet = claim.fleet
-    instances, egress, by_request = Fraction(0), Fraction(0), Fraction(0)
-    for purchase, offer in claim.bought:
-        hours = paid_hours_per_month(claim, purchase, offer)
-        usd = (Fraction(offer.price_usd_per_hour) + disk_usd_per_hour(claim, offer)) * hours
-        instances += usd
-        told = math.isclose(hours, purchase.instance_hours_per_month, rel_tol=claim.precision.figure)
-        yield told, f"{purchase.offer} is paid for {exactly(float(hours))} hours a month"
-        yield from _runs(claim, purchase, offer)
-        yield _same(usd, purchase.monthly_cost_usd, f"{purchase.offer} at catalog prices")
-    for item in fleet.hosted:
-        requests = _requests_per_month(claim, item.workload, item.schedule)
-        usd = requests * _usd_a_request(claim, item)
-        by_request += usd
-        yield _same(usd, item.monthly_cost_usd, f"{item.api} by the request", claim.flow_usd(usd))
-        yield (
-            claim.same(float(requests), item.requests_per_month),
-            f"{item.api} gets {exactly(float(requests))} requests a month",
-        )
-    for d, _, offer in claim.placed:
-        sent_gb = _egress_gb_per_month(claim, d)
-        usd = sent_gb * Fraction(min(claim.egress_prices(offer), default=0))
-        egress += usd
-        shown = claim.same(float(sent_gb), d.egress_gb_per_month or 0)
-        yield shown, f"{d.workload} on {d.gpu} sends {exactly(float(sent_gb))} GB a month"
-        yield (d.egress_usd is None) == (claim.policy.egress is None), "egress is paid where it is asked for"
-        yield _same(
-            usd, d.egress_usd or Decimal(0), f"{d.workload} from {offer.id} to the internet", claim.flow_usd(usd)
-        )
+    instances = yield from _instances(claim)
+    by_request = yield from _hosted(claim)
+    egress = yield from _egress(claim)
     others = by_request + Fraction(fleet.migration.one_time_cost_usd if fleet.migration else 0)
     shares = sum((Fraction(d.monthly_cost_usd) for d in fleet.deployments), Fraction(0))
     rounded, by_flow = claim.precision.share_usd * len(fleet.deployments), claim.flow_usd(egress + by_request)
     yield _same(instances + egress + others, fleet.monthly_cost_usd, "all that is bought", by_flow)
     yield _same(shares + others, fleet.monthly_cost_usd, "deployments, hosted APIs and changes", rounded + by_flow)
     yield from _by_the_request(claim)
+
+
+def _instances(claim: Claim) -> Summed:
+    """What is rented, bought or committed to, at the prices of the catalogs, for the hours that it is paid."""
+    total_usd = Fraction(0)
+    for purchase, offer in claim.bought:
+        hours = paid_hours_per_month(claim, purchase, offer)
+        usd = (Fraction(offer.price_usd_per_hour) + disk_usd_per_hour(claim, offer)) * hours
+        total_usd += usd
+        told = math.isclose(hours, purchase.instance_hours_per_month, rel_tol=claim.precision.figure)
+        yield told, f"{purchase.offer} is paid for {exactly(float(hours))} hours a month"
+        yield from _runs(claim, purchase, offer)
+        yield _same(usd, purchase.monthly_cost_usd, f"{purchase.offer} at catalog prices")
+    return total_usd
+
+
+def _hosted(claim: Claim) -> Summed:
+    """What is paid by the request."""
+    total_usd = Fraction(0)
+    for item in claim.fleet.hosted:
+        requests = _requests_per_month(claim, item.workload, item.schedule)
+        usd = requests * _usd_a_request(claim, item)
+        total_usd += usd
+        yield _same(usd, item.monthly_cost_usd, f"{item.api} by the request", claim.flow_usd(usd))
+        gets = f"{item.api} gets {exactly(float(requests))} requests a month"
+        yield claim.same(float(requests), item.requests_per_month), gets
+    return total_usd
+
+
+def _egress(claim: Claim) -> Summed:
+    """What answers cost on their way to the internet, where that is asked for."""
+    total_usd = Fraction(0)
+    for d, _, offer in claim.placed:
+        sent_gb = _egress_gb_per_month(claim, d)
+        usd = sent_gb * Fraction(min(claim.egress_prices(offer), default=0))
+        total_usd += usd
+        shown = claim.same(float(sent_gb), d.egress_gb_per_month or 0)
+        yield shown, f"{d.workload} on {d.gpu} sends {exactly(float(sent_gb))} GB a month"
+        yield (d.egress_usd is None) == (claim.policy.egress is None), "egress is paid where it is asked for"
+        what = f"{d.workload} from {offer.id} to the internet"
+        yield _same(usd, d.egress_usd or Decimal(0), what, claim.flow_usd(usd))
+    return total_usd
 
 
 def _same(own: Fraction, shown: Decimal, what: str, slack_usd: Decimal = Decimal(0)) -> Finding:

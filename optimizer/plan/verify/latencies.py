@@ -143,40 +143,69 @@ def _predicted(
             yield Predicted(names, load, fullness, point)
 
 
-def _as_shown(claim: Claim, d: Deployment, offer: Offer, by_mix: Mapping[Shares, Sequence[PeriodReplicas]]) -> Findings:
-    """Latencies are those of the slowest mix; concurrency and KV cache those of the fullest."""
-    mixes = list(_predicted(claim, d, offer, by_mix))
-    room = margins(claim.catalogs, [configuration(d, offer)], claim.policy.confidence)
-    first, token = float(room.ttft[0]), float(room.tpot[0])
-    workload = claim.workloads[d.workload]
-    before_ms = _before_ms(workload, claim.network_ms(workload, offer))
-    for statistic in STATISTICS:
+@dataclass(frozen=True)
+class Slowest:
+    """What users of a deployment wait for in its slowest mix, in ms from where the model begins.
+
+    Attributes:
+        tpot_ms: Per output token.
+        ttft_ms: By class, to the first token.
+        e2e_ms: By class, to the last.
+    """
+
+    tpot_ms: float
+    ttft_ms: Mapping[str, float]
+    e2e_ms: Mapping[str, float]
+
+    @classmethod
+    def of(cls, mixes: Sequence[Predicted], statistic: str) -> "Slowest":
+        """Over all mixes that a deployment is sent."""
         tpot_ms = max(MS_PER_S * float(mix.point.tpot_s[statistic][0]) for mix in mixes)
-        # Class -> its slowest time to the first and to the last token, ms
         ttft_ms, e2e_ms = defaultdict[str, float](float), defaultdict[str, float](float)
         for mix in mixes:
             for column, name in enumerate(mix.classes):
                 ttft_ms[name] = max(ttft_ms[name], MS_PER_S * float(mix.point.ttft_s[statistic][0, column]))
                 e2e_ms[name] = max(e2e_ms[name], MS_PER_S * float(mix.point.e2e_s[statistic][0, column]))
-        last = max(first, token)
-        figures = [
-            ("TTFT", before_ms + max(ttft_ms.values()), d.ttft_ms),
-            ("bound of TTFT", before_ms + first * max(ttft_ms.values()), d.ttft_bound_ms),
-            ("TPOT", tpot_ms, d.tpot_ms),
-            ("bound of TPOT", token * tpot_ms, d.tpot_bound_ms),
-            ("end to end", before_ms + max(e2e_ms.values()), d.e2e_ms),
-        ]
-        for item in d.classes:
-            figures += [
-                (f"TTFT of {item.name}", before_ms + ttft_ms[item.name], item.ttft_ms),
-                (f"bound of TTFT of {item.name}", before_ms + first * ttft_ms[item.name], item.ttft_bound_ms),
-                (f"end to end of {item.name}", before_ms + e2e_ms[item.name], item.e2e_ms),
-                (f"bound of end to end of {item.name}", before_ms + last * e2e_ms[item.name], item.e2e_bound_ms),
-            ]
-        for what, own_ms, shown_ms in figures:
+        return cls(tpot_ms, ttft_ms, e2e_ms)
+
+
+def _as_shown(claim: Claim, d: Deployment, offer: Offer, by_mix: Mapping[Shares, Sequence[PeriodReplicas]]) -> Findings:
+    """Latencies are those of the slowest mix; concurrency and KV cache those of the fullest."""
+    mixes = list(_predicted(claim, d, offer, by_mix))
+    room = margins(claim.catalogs, [configuration(d, offer)], claim.policy.confidence)
+    before_ms = _before_ms(claim.workloads[d.workload], claim.network_ms(claim.workloads[d.workload], offer))
+    for statistic in STATISTICS:
+        slowest = Slowest.of(mixes, statistic)
+        for what, own_ms, shown_ms in _figures(d, slowest, before_ms, float(room.ttft[0]), float(room.tpot[0])):
             text = f"{d.workload}: {what} {statistic} is {own_ms:.2f} ms, shown {shown_ms.get(statistic, math.nan):.2f}"
             yield statistic in shown_ms and claim.same_latency(own_ms, shown_ms[statistic]), text
     yield _filled(claim, d, offer, mixes)
+
+
+def _figures(
+    d: Deployment, slowest: Slowest, before_ms: float, first: float, token: float
+) -> Iterator[tuple[str, float, Mapping[str, float]]]:
+    """Each latency by its name, as it is here and as the plan shows it by statistic.
+
+    Args:
+        d: The deployment that the plan shows.
+        slowest: What was predicted again.
+        before_ms: What comes before the model.
+        first: Factor from a predicted time to the first token to its bound.
+        token: The same for the time per output token; the larger of the two bounds the whole.
+    """
+    first_ms, last = max(slowest.ttft_ms.values()), max(first, token)
+    yield "TTFT", before_ms + first_ms, d.ttft_ms
+    yield "bound of TTFT", before_ms + first * first_ms, d.ttft_bound_ms
+    yield "TPOT", slowest.tpot_ms, d.tpot_ms
+    yield "bound of TPOT", token * slowest.tpot_ms, d.tpot_bound_ms
+    yield "end to end", before_ms + max(slowest.e2e_ms.values()), d.e2e_ms
+    for item in d.classes:
+        ttft_ms, e2e_ms = slowest.ttft_ms[item.name], slowest.e2e_ms[item.name]
+        yield f"TTFT of {item.name}", before_ms + ttft_ms, item.ttft_ms
+        yield f"bound of TTFT of {item.name}", before_ms + first * ttft_ms, item.ttft_bound_ms
+        yield f"end to end of {item.name}", before_ms + e2e_ms, item.e2e_ms
+        yield f"bound of end to end of {item.name}", before_ms + last * e2e_ms, item.e2e_bound_ms
 
 
 def _filled(claim: Claim, d: Deployment, offer: Offer, mixes: Sequence[Predicted]) -> tuple[bool, str]:

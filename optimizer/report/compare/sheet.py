@@ -16,6 +16,9 @@ SHEET_EXTRA = "sheet"
 WIDEST_COLUMN: Final = 60
 """Characters beyond which a column is no longer widened for its content."""
 MOST_BARS: Final = 20
+A4: Final = 9
+"""As the file format numbers paper."""
+AS_MANY_AS_IT_TAKES: Final = 0
 TEXT: Final = ""
 DAY: Final = "yyyy-mm-dd"
 FORMATS: Final[Mapping[str, str]] = {
@@ -94,6 +97,8 @@ class _Book:
             sheet.set_column(at, at, min(WIDEST_COLUMN, width))
         sheet.freeze_panes(1, 0)
         sheet.autofilter(0, 0, last, len(columns) - 1)
+        sheet.repeat_rows(0)
+        _one_page_wide(sheet)
 
     def _cell(self, sheet: Any, at: tuple[int, int], value: object, form: str, *, is_link: bool) -> None:
         """A figure, as it is written in the JSON, a day, a link or text; nothing where nothing is known."""
@@ -130,4 +135,13 @@ class _Book:
         bars.set_y_axis({"reverse": True})
         bars.set_x_axis({"num_format": "#,##0", "name": "US dollars a month"})
         bars.set_size({"width": 900, "height": 160 + 26 * len(known)})
-        self.book.add_worksheet("chart").insert_chart(0, 0, bars)
+        sheet = self.book.add_worksheet("chart")
+        sheet.insert_chart(0, 0, bars)
+        _one_page_wide(sheet)
+
+
+def _one_page_wide(sheet: Any) -> None:
+    """Printed, or turned into a PDF to be signed, every column of a row stands on the same page."""
+    sheet.set_landscape()
+    sheet.set_paper(A4)
+    sheet.fit_to_pages(1, AS_MANY_AS_IT_TAKES)

@@ -1,11 +1,12 @@
 """One self-contained HTML page of a plan: its sections, and charts as embedded images; nothing is loaded."""
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html import escape
 from typing import Final, NamedTuple
 
 from optimizer.answers.page import Page
+from optimizer.plan.record.report import PlanReport
 from optimizer.report.layout.amounts import percent
 from optimizer.report.layout.elements import Section
 from optimizer.report.layout.html import answer_html, scrolling, section_html
@@ -25,6 +26,25 @@ from optimizer.report.plan.sections import plan_answer
 
 FIRST_PAGE: Final = ("Question", "Plan", "By the hour", "What else it could cost", "Before you sign")
 """Sections for who decides; the charts and all others come after them."""
+
+
+class PlanChart(NamedTuple):
+    """A figure that a plan alone has the data of: its heading, what it shows in a sentence, and who draws it."""
+
+    title: str
+    caption: str
+    draw: Callable[[PlanReport], str]
+
+
+COST: Final = PlanChart(
+    "The month's cost",
+    "Of each deployment: for load, for headroom, for idle GPUs.",
+    lambda report: cost_chart(report.deployments),
+)
+WEEK: Final = PlanChart("The week", "Demand against capacity by hour.", week_chart)
+MEMORY: Final = PlanChart(
+    "Memory", "Memory of one GPU at the planned load.", lambda report: memory_chart(report.deployments)
+)
 
 
 class Chart(NamedTuple):
@@ -61,24 +81,19 @@ def page_html(page: Page) -> str:
 
 def _charts(page: Page) -> Iterator[Chart]:
     """Every chart that has something to show."""
-    deployments = page.report.deployments
-    if any(d.monthly_cost_usd for d in deployments):
-        yield Chart(
-            "The month's cost",
-            "Of each deployment: for load, for headroom, for idle GPUs.",
-            cost_chart(deployments),
-        )
-    share = percent(page.report.confidence)
+    report, own = page.report, plan_charts(page.report)
+    if COST in own:
+        yield _drawn(COST, report)
+    share = percent(report.confidence)
     for at, curve in enumerate(curve for curve in page.curves if has_latencies(curve)):
         yield Chart(
             "" if at else "Latency against load",
             f"{curve.label}: {share} bounds of one replica and the limits; the capacity leaves room for error.",
             latency_chart(curve),
         )
-    if deployments and len(page.report.periods) > 1:
-        yield Chart("The week", "Demand against capacity by hour.", week_chart(page.report))
-    if deployments:
-        yield Chart("Memory", "Memory of one GPU at the planned load.", memory_chart(deployments))
+    for chart in (WEEK, MEMORY):
+        if chart in own:
+            yield _drawn(chart, report)
     if page.roofline:
         caption = (
             "Left of the dotted line reading weights takes the time, right of it computing; the line is what the GPU "
@@ -91,6 +106,18 @@ def _charts(page: Page) -> Iterator[Chart]:
         if shows_something(found):
             caption = f"{found.workload}: the first requirement that the closest configuration of each GPU fails."
             yield Chart("What was considered", caption, rejection_chart(found))
+
+
+def plan_charts(report: PlanReport) -> tuple[PlanChart, ...]:
+    """Those of a plan's own charts that have something to show."""
+    deployments = report.deployments
+    costs = (COST,) if any(d.monthly_cost_usd for d in deployments) else ()
+    week = (WEEK,) if deployments and len(report.periods) > 1 else ()
+    return (*costs, *week, *((MEMORY,) if deployments else ()))
+
+
+def _drawn(chart: PlanChart, report: PlanReport) -> Chart:
+    return Chart(chart.title, chart.caption, chart.draw(report))
 
 
 def _told_without_chart(page: Page) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """A plan as titled sections of lines and tables; every form of the answer lays out the same sections."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Final
 
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
@@ -257,6 +258,11 @@ def _costs(report: PlanReport) -> Section:
 
 
 def _by_use(costs: Costs, confidence: float) -> str:
+    """What compute is paid for, in one line."""
+    return ", ".join(f"{money(usd)} {use}" for use, usd in paid_for(costs, confidence))
+
+
+def paid_for(costs: Costs, confidence: float) -> tuple[tuple[str, Decimal], ...]:
     """What compute is paid for, from the limit to the load; plans of older versions tell only the last two."""
     uses = (
         ("for the demand at the predicted speed", costs.at_prediction_usd),
@@ -266,7 +272,7 @@ def _by_use(costs: Costs, confidence: float) -> str:
         ("headroom", costs.headroom_usd if costs.unused_usd is None else None),
         ("on idle GPUs", costs.idle_gpus_usd),
     )
-    return ", ".join(f"{money(usd)} {use}" for use, usd in uses if usd is not None)
+    return tuple((use, usd) for use, usd in uses if usd is not None)
 
 
 def _basis(report: PlanReport, verbose: bool) -> Section:

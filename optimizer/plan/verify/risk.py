@@ -1,0 +1,310 @@
+"""Draws of a plan, again: what it costs and sustains in each, what is rented beside it, and every sum over them.
+
+It shares nothing with the arrays that drew up the answer: prices come from the catalogs, demand from the scenario,
+counts of rented instances from trying each. What a replica sustains at a deviation is the prediction's word, and so is
+the least cost of a draw that is known; that the best purchases never undercut it is checked.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import ceil, exp, isclose, log
+from statistics import fmean
+from typing import Final, TypeAlias
+
+from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
+from optimizer.inputs.catalog.kinds import ALWAYS_PAID, OWNED, SPOT
+from optimizer.inputs.catalog.records import Catalogs, Offer
+from optimizer.inputs.scenario.risk import Risk
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.record.risk import (
+    BoughtInDraws,
+    CostOfDraw,
+    Draw,
+    PurchasesInDraws,
+    RiskCheck,
+    RiskReport,
+    RiskVerification,
+)
+from optimizer.plan.verify.months_ahead import disk_usd_per_month
+
+Finding: TypeAlias = tuple[bool, str]
+RELATIVE, CENT_USD, SHARE = 1e-6, 0.01, 1e-9
+"""How far figures may be from their own recomputation: relatively, in money, and in shares of draws."""
+
+FURTHEST: Final = 3.0 / 1.2815515655446004
+"""No draw lies further from the middle of its spread than so many times the distance of the tenth beyond it."""
+
+
+def verify_risk(report: RiskReport, scenario: Scenario, catalogs: Catalogs) -> RiskVerification:
+    """Whether every figure of every draw, and every sum over them, holds."""
+    audit = _DrawsAudit(report, scenario, catalogs)
+    rules: Mapping[str, Callable[[], Iterator[Finding]]] = {
+        "draws": audit.drawn,
+        "plan": audit.plan,
+        "best": audit.best,
+        "known": audit.known,
+        "promises": audit.promises,
+        "sums": audit.sums,
+        "gap": audit.gap,
+    }
+    checks = []
+    for name, rule in rules.items():
+        findings = list(rule())
+        failed = [text for passed, text in findings if not passed]
+        text = failed[0] if failed else f"{len(findings):,} held"
+        checks.append(RiskCheck(name=name, passed=not failed, text=text))
+    return RiskVerification(passed=all(check.passed for check in checks), checks=checks)
+
+
+class _DrawsAudit:
+    """One report held against the scenario and the catalogs."""
+
+    def __init__(self, report: RiskReport, scenario: Scenario, catalogs: Catalogs) -> None:
+        self.report, self.scenario, self.catalogs = report, scenario, catalogs
+        self.risk = scenario.risk or Risk()
+        self.offers = {offer.id: offer for offer in catalogs.offers}
+        self.machines = {machine.name: machine for machine in report.machines}
+
+    def drawn(self) -> Iterator[Finding]:
+        """There are as many draws as were asked for, none further out than its spread goes."""
+        told = len(self.report.by_draw)
+        yield told == self.report.draws, f"{told} of {self.report.draws} draws are told"
+        months = self.report.months_ahead
+        spreads = {(each.uncertainty, each.of): each for each in self.report.spreads}
+        for number, draw in enumerate(self.report.by_draw, start=1):
+            for name, factor in draw.price_factor.items():
+                spread = spreads["prices", name]
+                furthest = _furthest(spread.p10, spread.p50, spread.p90, months / 12)
+                yield _within(factor, furthest), f"draw {number}: prices of {name} times {factor:g}"
+            level, growth = spreads["demand", ""], spreads.get(("demand", "growth a month"))
+            low, high = _furthest(level.p10, level.p50, level.p90, 1.0)
+            if growth is not None:
+                slow, fast = _furthest(growth.p10, growth.p50, growth.p90, months)
+                low, high = low * slow, high * fast
+            for name, factor in draw.demand_factor.items():
+                yield _within(factor, (low, high)), f"draw {number}: demand of {name} times {factor:g}"
+            for name, deviation in draw.deviation.items():
+                yield -3 <= deviation <= 3, f"draw {number}: {name} lies {deviation:g} deviations off"
+
+    def plan(self) -> Iterator[Finding]:
+        """What the plan costs and misses in every draw."""
+        if self.report.plan is None:
+            return
+        for number, draw in enumerate(self.report.by_draw, start=1):
+            short = dict.fromkeys(draw.demand_factor, 0.0)
+            for workload in self.scenario.workloads:
+                asked = workload.peak_requests_per_second() * draw.demand_factor[workload.name]
+                for item in workload.classes():
+                    served = sum(
+                        self._rate(each.requests_per_second_by_deviation, each.error_moves_with, each.offer, draw)
+                        * each.class_share.get(item.name, 0.0)
+                        for each in self.report.deployments
+                        if each.workload == workload.name
+                    )
+                    missing = max(asked - served / item.share, 0.0)
+                    short[workload.name] = max(short[workload.name], missing)
+            yield from self._cost(f"draw {number}", draw, draw.plan, self.report.plan.bought, short)
+
+    def best(self) -> Iterator[Finding]:
+        """The same of the best purchases."""
+        if self.report.best is None:
+            return
+        for number, draw in enumerate(self.report.by_draw, start=1):
+            yield draw.best is not None, f"draw {number} does not tell what the best purchases cost"
+            short = {
+                workload.name: workload.peak_requests_per_second() * draw.demand_factor[workload.name]
+                for workload in self.scenario.workloads
+            }
+            for each in self.report.best.bought:
+                machine = self.machines[each.machine or ""]
+                rates = machine.requests_per_second_by_deviation
+                short[machine.workload] -= each.instances * self._rate(
+                    rates, machine.error_moves_with, machine.offer, draw
+                )
+            if draw.best is not None:
+                missing = {name: max(value, 0.0) for name, value in short.items()}
+                yield from self._cost(f"draw {number}, best", draw, draw.best, self.report.best.bought, missing)
+
+    def _cost(
+        self, where: str, draw: Draw, told: CostOfDraw, bought: Sequence[BoughtInDraws], short: Mapping[str, float]
+    ) -> Iterator[Finding]:
+        """What was bought, the least that makes up for what is missing, and their sum."""
+        paid = sum(each.instances * self._usd(self.offers[each.offer], draw) for each in bought)
+        yield _same(paid, float(told.bought_usd)), f"{where}: {told.bought_usd} is paid for what comes to {paid:.2f}"
+        rented = lost = 0.0
+        for workload in self.scenario.workloads:
+            name = workload.name
+            asked = workload.peak_requests_per_second() * draw.demand_factor[name]
+            said = told.short_per_s[name]
+            yield (
+                abs(said - short[name]) <= RELATIVE * asked,
+                f"{where}: {said:g} of {short[name]:g} requests/s missing",
+            )
+            least = self._least_usd(draw.machine[name], said, draw)
+            one, open_per_s = self._machine(draw.machine[name], draw), told.unserved_per_s[name]
+            usd = told.rented[name] * one[0]
+            served = told.rented[name] * one[1] + open_per_s
+            yield (
+                served >= said - RELATIVE * asked,
+                f"{where}: {name} is served {served:g} of {said:g} missing requests/s",
+            )
+            lost_usd = 0.0 if open_per_s <= RELATIVE * asked else open_per_s * self._unserved_usd()
+            yield (
+                _same(usd + lost_usd, least),
+                f"{where}: {name} is made up for at {usd + lost_usd:.2f}, not {least:.2f}",
+            )
+            rented, lost = rented + usd, lost + lost_usd
+        yield _same(rented, float(told.rented_usd)), f"{where}: {told.rented_usd} is paid for rent of {rented:.2f}"
+        yield _same(lost, float(told.unserved_usd)), f"{where}: {told.unserved_usd} is lost of {lost:.2f}"
+        total = paid + rented + lost
+        yield _same(total, float(told.cost_usd)), f"{where}: it costs {total:.2f}, not {told.cost_usd}"
+
+    def _least_usd(self, machine: str | None, short_per_s: float, draw: Draw) -> float:
+        """The least that makes up for missing requests: every count of the draw's machine, the rest unserved."""
+        usd, rate = self._machine(machine, draw)
+        most = ceil(short_per_s / rate * (1 - RELATIVE)) if rate > 0 else 0
+        costs = []
+        for count in {0, max(most - 1, 0), most}:
+            left = max(short_per_s - count * rate, 0.0) if count < most or rate <= 0 else 0.0
+            costs.append(count * usd + (left * self._unserved_usd() if left else 0.0))
+        return min(costs)
+
+    def _machine(self, name: str | None, draw: Draw) -> tuple[float, float]:
+        """A month of an instance at short notice, and requests/s that it sustains."""
+        if name is None:
+            return 0.0, 0.0
+        machine = self.machines[name]
+        usd = self._usd(self.offers[machine.offer], draw) * (1 + self.risk.top_up_premium_percent / 100)
+        rate = self._rate(machine.requests_per_second_by_deviation, machine.error_moves_with, machine.offer, draw)
+        return usd, rate
+
+    def _unserved_usd(self) -> float:
+        """A month of one request/s that is not served."""
+        each = self.risk.unserved_usd_per_million_requests
+        return float("inf") if each is None else each / 1e6 * HOURS_PER_MONTH * SECONDS_PER_HOUR
+
+    def _rate(self, by_deviation: Sequence[float], kind: str, offer: str, draw: Draw) -> float:
+        """Requests/s at the draw's deviation, between the two at which it was predicted."""
+        if not self._there(self.offers[offer], draw):
+            return 0.0
+        at, steps = draw.deviation[kind], self.report.deviations
+        for left in range(len(steps) - 1):
+            if at <= steps[left + 1]:
+                part = (at - steps[left]) / (steps[left + 1] - steps[left])
+                return by_deviation[left] + part * (by_deviation[left + 1] - by_deviation[left])
+        return by_deviation[-1]
+
+    def _usd(self, offer: Offer, draw: Draw) -> float:
+        """A month of an instance in a draw."""
+        if not self._there(offer, draw):
+            return 0.0
+        factor = 1.0
+        if offer.pricing_term not in ALWAYS_PAID:
+            seller = self.catalogs.terms.seller_kind(offer.provider, offer.provider_kind)
+            term = "spot" if offer.pricing_term == SPOT else "on_demand"
+            factor = draw.price_factor.get(f"{seller}/{term}", 1.0)
+        disk = disk_usd_per_month(self.catalogs, offer, self.scenario.policy.storage_gb_per_instance)
+        return float(offer.price_usd_per_hour) * HOURS_PER_MONTH * factor + disk
+
+    def _there(self, offer: Offer, draw: Draw) -> bool:
+        if offer.pricing_term == SPOT:
+            return draw.spot_there[f"{offer.provider}/{offer.region}"]
+        return draw.commitments_begun or offer.pricing_term not in ALWAYS_PAID or offer.pricing_term == OWNED
+
+    def known(self) -> Iterator[Finding]:
+        """Nothing that was bought costs less in a draw than what is said to be its least."""
+        for number, draw in enumerate(self.report.by_draw, start=1):
+            for cost in (draw.best,) if draw.best is not None else ():
+                least = float(draw.known_usd or 0)
+                text = f"draw {number}: {cost.cost_usd} is less than the least cost, {draw.known_usd}"
+                yield float(cost.cost_usd) >= least * (1 - RELATIVE) - CENT_USD, text
+
+    def promises(self) -> Iterator[Finding]:
+        """A promise is kept in the draws in which nothing of its workload is missing."""
+        draws = self.report.by_draw
+        for promise in self.report.promises:
+            held = fmean(draw.plan.short_per_s[promise.workload] == 0 for draw in draws)
+            text = f"{promise.workload} is kept in {held:.2%} of the draws, not in {promise.share_held:.2%}"
+            yield abs(held - promise.share_held) <= SHARE, text
+            yield (
+                promise.lowest_share <= held <= promise.highest_share,
+                f"{promise.workload}: {held} is not in its range",
+            )
+        if self.report.all_held is not None:
+            held = fmean(not any(draw.plan.short_per_s.values()) for draw in draws)
+            yield abs(held - self.report.all_held) <= SHARE, f"all are kept in {held:.2%} of the draws"
+
+    def sums(self) -> Iterator[Finding]:
+        """Means, quantiles, tails and regrets."""
+        draws = self.report.by_draw
+        if self.report.plan is not None:
+            yield from self._summed("the plan", self.report.plan, [draw.plan for draw in draws])
+        best = [draw.best for draw in draws if draw.best is not None]
+        if self.report.best is not None:
+            yield from self._summed("the best purchases", self.report.best, best)
+        if self.report.known_usd is not None:
+            mean = fmean(float(draw.known_usd or 0) for draw in draws)
+            yield _same(mean, float(self.report.known_usd)), f"known draws cost {mean:.2f}, not {self.report.known_usd}"
+        if self.report.best_in:
+            counted = sum(each.draws for each in self.report.best_in)
+            told = sum(draw.known_usd is not None for draw in draws)
+            yield counted == told, f"{counted} of {told} known draws are counted"
+
+    def _summed(self, whose: str, told: PurchasesInDraws, costs: Sequence[CostOfDraw]) -> Iterator[Finding]:
+        usd = sorted(float(each.cost_usd) for each in costs)
+        beyond = self.report.tail_level
+        # the dearest share of the draws, of which one may count in part
+        left, tail = (1 - beyond) * len(usd), 0.0
+        for cost in reversed(usd):
+            tail += min(left, 1.0) * cost
+            left -= min(left, 1.0)
+        figures = {
+            "expected": (told.expected_usd, fmean(usd)),
+            "p10": (told.p10_usd, _quantile(usd, 0.1)),
+            "p50": (told.p50_usd, _quantile(usd, 0.5)),
+            "p90": (told.p90_usd, _quantile(usd, 0.9)),
+            "tail": (told.tail_usd, tail / ((1 - beyond) * len(usd))),
+            "bought": (told.expected_bought_usd, fmean(float(each.bought_usd) for each in costs)),
+            "rented": (told.expected_rented_usd, fmean(float(each.rented_usd) for each in costs)),
+            "unserved": (told.expected_unserved_usd, fmean(float(each.unserved_usd) for each in costs)),
+        }
+        if told.regret_usd is not None and told.p90_regret_usd is not None:
+            known = [float(draw.known_usd or 0) for draw in self.report.by_draw]
+            regret = sorted(max(float(each.cost_usd) - own, 0.0) for each, own in zip(costs, known, strict=True))
+            figures["regret"] = (told.regret_usd, fmean(regret))
+            figures["p90 of the regret"] = (told.p90_regret_usd, _quantile(regret, 0.9))
+        for name, (said, found) in figures.items():
+            yield _same(float(said), found), f"{whose}: {name} is {found:.2f}, not {said}"
+        short = fmean(any(each.short_per_s.values()) for each in costs)
+        yield abs(short - told.draws_short) <= SHARE, f"{whose}: short in {short:.2%} of the draws"
+
+    def gap(self) -> Iterator[Finding]:
+        """The gap is what lies between its bounds."""
+        gap = self.report.gap
+        if gap is not None:
+            lower, upper = float(gap.lower_usd), float(gap.upper_usd)
+            widths = float(gap.lower_half_width_usd) + float(gap.upper_half_width_usd)
+            yield _same(max(upper - lower, 0.0), float(gap.gap_usd)), "the gap is not the difference of its bounds"
+            yield (
+                _same(max(upper - lower + widths, 0.0), float(gap.most_gap_usd)),
+                "the widest gap leaves out a half-width",
+            )
+
+
+def _furthest(p10: float, p50: float, p90: float, power: float) -> tuple[float, float]:
+    """The least and the highest factor that a spread in percent may be drawn as."""
+    low, middle, high = (log(1 + percent / 100) for percent in (p10, p50, p90))
+    ends = (middle - FURTHEST * (middle - low)) * power, (middle + FURTHEST * (high - middle)) * power
+    return exp(ends[0]), exp(ends[1])
+
+
+def _within(value: float, ends: tuple[float, float]) -> bool:
+    return ends[0] * (1 - RELATIVE) <= value <= ends[1] * (1 + RELATIVE)
+
+
+def _quantile(rising: Sequence[float], share: float) -> float:
+    """The least value that so large a share does not exceed."""
+    return next(value for rank, value in enumerate(rising, start=1) if rank >= share * len(rising) - 1e-9)
+
+
+def _same(one: float, other: float) -> bool:
+    return isclose(one, other, rel_tol=RELATIVE, abs_tol=CENT_USD)

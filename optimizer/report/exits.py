@@ -1,0 +1,54 @@
+"""The exit code of an answer: the same on the command line and wherever else the question is asked."""
+
+from typing import Final, TypeAlias
+
+from optimizer.answers.accuracy.prediction import Prediction
+from optimizer.answers.compare.types import Comparison
+from optimizer.answers.frontier import Frontier
+from optimizer.answers.gate.types import GateReport
+from optimizer.answers.lifecycle.types import LifecycleReport
+from optimizer.answers.why_not import WhyNot
+from optimizer.base.errors import EXIT_BY_OUTCOME, Exit
+from optimizer.plan.record.report import PlanReport
+from optimizer.plan.record.simulation import Simulation
+
+EXIT_BY_VERDICT: Final = {True: Exit.ANSWERED, False: Exit.BROKEN, None: Exit.UNPROVEN}
+
+Answered: TypeAlias = (
+    PlanReport | LifecycleReport | WhyNot | Frontier | Comparison | Simulation | GateReport | Prediction
+)
+
+
+def exit_of(answer: Answered) -> Exit:
+    """What the command that gave this answer ends with."""
+    match answer:
+        case PlanReport() | LifecycleReport():
+            return EXIT_BY_OUTCOME[answer.outcome]
+        case WhyNot():
+            return Exit.NO_PLAN if answer.optimal_monthly_cost_usd is None else Exit.ANSWERED
+        case Frontier():
+            return Exit.ANSWERED if answer.plans else Exit.NO_PLAN
+        case Comparison():
+            return _of_comparison(answer)
+        case Simulation():
+            return EXIT_BY_VERDICT[answer.holds]
+        case GateReport():
+            return _of_gate(answer)
+        case Prediction():
+            return Exit.ANSWERED
+
+
+def _of_comparison(answer: Comparison) -> Exit:
+    if not any(row.rank for row in answer.choices):
+        return Exit.NO_PLAN
+    return Exit.ANSWERED if answer.outcome == "optimal" else Exit.UNPROVEN
+
+
+def _of_gate(answer: GateReport) -> Exit:
+    """The gravest of what broke the gate: no plan, then no proof, then a demand."""
+    rules = {reason.rule for reason in answer.reasons}
+    if "no_plan" in rules:
+        return Exit.NO_PLAN
+    if "unproven" in rules:
+        return Exit.UNPROVEN
+    return Exit.BROKEN if rules else Exit.ANSWERED

@@ -1,0 +1,1 @@
+"""The same answers over HTTP, each question a job."""

@@ -1,0 +1,366 @@
+"""What a plan is worth over draws, by hand: promises, prices, commitments and spot on a market of few offers."""
+
+from collections.abc import Callable
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import pytest
+from support.command import Command
+from support.tables import OFFERS, SELLERS
+
+from optimizer import RiskReport, load_catalogs, load_scenario, risk
+from optimizer.answers.risk.risk import risk_of_answer, sampled_of
+from optimizer.base.clock import Clock
+from optimizer.base.errors import InputError
+from optimizer.base.units import HOURS_PER_MONTH
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.risk import Risk, Spread
+from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.question.asking import answered
+from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.risk.draws import MOST_DEVIATIONS, Z90, percent_factor
+from optimizer.plan.risk.offered import is_signed
+from optimizer.plan.risk.sample import Sample, Sampled
+from optimizer.plan.risk.speeds import DEVIATIONS, rates_by_deviation, rates_in_draws
+from optimizer.plan.verify.risk import verify_risk
+from optimizer.report.export import as_json
+from optimizer.report.layout.text import answer_text
+from optimizer.report.risk import risk_answer
+
+ON_DEMAND, RESERVED, SPOT = 1.0, 0.6, 0.3
+"""USD/h of one L40S."""
+ONE = "acme,neocloud,{region},one,l40s,1,pcie,{price},{term},2026-11-01,litgpt-0.5.13,listed\n"
+STEADY = {"p10": 0, "p90": 0}
+SIGNED = {"pricing_terms": ["on_demand"]}
+"""The default, beside which commitments are considered."""
+NOTHING: dict[str, Any] = {
+    "demand_percent": STEADY,
+    "prices": [{"percent_per_year": STEADY}],
+    "prediction_errors": False,
+    "spot_available_share": 1,
+}
+"""Nothing is drawn: every draw is today."""
+
+
+@pytest.fixture(scope="module")
+def acme(tmp_path_factory: pytest.TempPathFactory) -> Catalogs:
+    """One machine on demand, for a year, and in two regions as spot."""
+    folder = tmp_path_factory.mktemp("acme")
+    rows = [("here", ON_DEMAND, "on_demand"), ("here", RESERVED, "reserved_1y")]
+    rows += [("east", SPOT, "spot"), ("west", SPOT, "spot")]
+    offers = [ONE.format(region=region, price=price, term=term) for region, price, term in rows]
+    (folder / "offers.csv").write_text(OFFERS + "".join(offers))
+    (folder / "sellers.csv").write_text(SELLERS + "acme,established,yes,yes,litgpt-0.5.13,2026-11-01\n")
+    return load_catalogs(folder)
+
+
+Asked = Callable[..., RiskReport]
+Drawn = Callable[..., Sample]
+
+
+def scenario_of(policy: dict[str, Any], drawn: dict[str, Any]) -> Scenario:
+    base = load_scenario("chat-8b")
+    admits = {"providers": {"allow": ["acme"]}, "gpus": {"allow": ["l40s"]}, "engines": ["vllm"], "precisions": ["fp8"]}
+    admits |= {"confidence": 0.5, "pricing_terms": ["on_demand", "spot"]}
+    return Scenario.model_validate(base.model_dump() | {"policy": admits | policy, "risk": drawn})
+
+
+@pytest.fixture(scope="module")
+def solved(acme: Catalogs) -> Callable[[Scenario], Answer]:
+    """The question behind the plan, solved once for each policy."""
+    known: dict[str, Answer] = {}
+
+    def answer(scenario: Scenario) -> Answer:
+        key = scenario.policy.model_dump_json()
+        if key not in known:
+            known[key] = answered(Inquiry.of(scenario, acme))
+        return known[key]
+
+    return answer
+
+
+@pytest.fixture(scope="module")
+def asked(acme: Catalogs, solved: Callable[[Scenario], Answer]) -> Asked:
+    """The answer for what is drawn, on the offers of this page alone."""
+
+    def answer(policy: dict[str, Any] | None = None, draws: int = 12, seed: int = 0, **drawn: Any) -> RiskReport:
+        scenario = scenario_of(policy or {}, NOTHING | drawn)
+        return risk_of_answer(solved(scenario), scenario, acme, Clock(), draws=draws, seed=seed)
+
+    return answer
+
+
+@pytest.fixture(scope="module")
+def sampled(acme: Catalogs, solved: Callable[[Scenario], Answer]) -> Callable[..., Sampled]:
+    """A scenario ready to be drawn."""
+
+    def ready(policy: dict[str, Any] | None = None, **drawn: Any) -> Sampled:
+        scenario = scenario_of(policy or {}, NOTHING | drawn)
+        return sampled_of(solved(scenario), scenario, acme, Clock())
+
+    return ready
+
+
+@pytest.fixture(scope="module")
+def drawn(sampled: Callable[..., Sampled]) -> Drawn:
+    """The draws alone, with what the plan comes to in them."""
+
+    def draws(policy: dict[str, Any] | None = None, count: int = 1000, **drawn: Any) -> Sample:
+        return sampled(policy, **drawn).sample(seed=0, stream=0, count=count)
+
+    return draws
+
+
+def test_where_nothing_is_drawn_every_draw_is_today(asked: Asked) -> None:
+    found = asked()
+    assert found.plan is not None
+    assert found.all_held == 1
+    assert found.plan.expected_usd == found.plan_usd == found.known_usd
+    assert found.plan.regret_usd == 0
+    assert [each.with_others for each in found.variance] == [0, 0]
+
+
+def test_a_commitment_is_signed_for_what_is_needed_in_any_case(asked: Asked) -> None:
+    """At 60 % of the price on demand an instance is signed for where it is needed in more than 60 % of the draws."""
+    found = asked(SIGNED)
+    assert found.best is not None
+    assert found.plan is not None
+    (bought,) = found.best.bought
+    assert (bought.offer.split("/")[-1], bought.instances) == ("reserved_1y", 1)
+    assert float(found.best.expected_usd) == pytest.approx(RESERVED * HOURS_PER_MONTH)
+    assert float(found.plan.expected_usd) == pytest.approx(ON_DEMAND * HOURS_PER_MONTH)
+    assert float(found.plan.regret_usd or 0) == pytest.approx((ON_DEMAND - RESERVED) * HOURS_PER_MONTH)
+    assert found.gap is not None
+    assert found.gap.most_gap_usd == 0
+
+
+def test_a_commitment_that_has_not_begun_is_not_paid_and_not_there(asked: Asked) -> None:
+    late = asked(SIGNED, commitment_start_days={"p10": 400, "p50": 400, "p90": 400})
+    assert not any(draw.commitments_begun for draw in late.by_draw)
+    assert late.best is not None
+    assert float(late.best.expected_usd) == pytest.approx(ON_DEMAND * HOURS_PER_MONTH)
+
+
+def test_terms_that_end_before_the_month_or_last_too_long_are_not_signed(sampled: Callable[..., Sampled]) -> None:
+    for months, longest, signed in ((12, 12, True), (13, 36, False), (6, 11, False)):
+        found = sampled(SIGNED, months_ahead=months, longest_term_months=longest)
+        assert any(is_signed(way.offer) for way in found.purchases.ways) == signed
+
+
+def test_spot_of_one_region_comes_and_goes_together(drawn: Drawn) -> None:
+    """A quarter of the draws are without it, and the plan on spot breaks its promises in just those of its region."""
+    found = drawn(spot_available_share=0.75)
+    there = found.states.there
+    assert there.mean(axis=1) == pytest.approx([0.75, 0.75], abs=0.05)
+    assert (~there).all(axis=0).mean() == pytest.approx(0.25**2, abs=0.03)
+    short = found.plan.short_per_s[0] > 0
+    assert any((short == ~row).all() for row in there)
+    together = drawn(spot_available_share=0.5, correlation={"regions": 1}).states.there
+    assert (together[0] == together[1]).all()
+
+
+def test_errors_alone_break_a_plan_as_often_as_its_confidence_says(drawn: Drawn) -> None:
+    """Counted on as much as it sustains with a confidence of 80 %, a replica is too slow in a fifth of the draws."""
+    alone = drawn({"confidence": 0.8}, prediction_errors=True)
+    kind = alone.states.deviation[0]
+    assert (kind <= NormalDist().inv_cdf(0.8)).mean() == pytest.approx(0.8, abs=0.04)
+    assert (alone.plan.short_per_s[0] > 0).mean() <= 0.24
+    # errors only grow what is missing
+    order = np.argsort(kind)
+    assert (np.diff(alone.plan.short_per_s[0][order]) >= -1e-9).all()
+
+
+def test_rates_at_a_deviation_are_those_of_its_confidence(acme: Catalogs, solved: Callable[[Scenario], Answer]) -> None:
+    """What a plan with some confidence counts on is what is drawn at the deviation of that confidence."""
+    cautious = solved(scenario_of({"confidence": NormalDist().cdf(1.25)}, NOTHING))
+    central = solved(scenario_of({}, NOTHING))
+    (pool,) = cautious.inquiry.options[0].pools
+    rows = np.flatnonzero(pool.passed)[:40]
+    found = rates_by_deviation(acme, central.inquiry.options[0], rows, pool.pool.mix)
+    assert found[:, DEVIATIONS.index(1.25)] == pytest.approx(pool.rate_per_s[rows])
+    assert (np.diff(found, axis=1) <= 0).all()
+    between = rates_in_draws(found, np.full((len(rows), 1), 1.125))[:, 0]
+    assert between == pytest.approx(found[:, [DEVIATIONS.index(1.0), DEVIATIONS.index(1.25)]].mean(axis=1))
+
+
+def test_what_is_not_served_costs_what_the_scenario_says(asked: Asked) -> None:
+    """Serving a request on demand costs some dollars a million; left unserved at less, nothing is rented."""
+    high = {"demand_percent": {"p10": 100, "p50": 200, "p90": 300}}
+    rented = asked(**high)
+    cheap = asked(**high, unserved_usd_per_million_requests=0.01)
+    assert rented.plan is not None
+    assert cheap.plan is not None
+    assert rented.plan.expected_rented_usd > 0
+    assert cheap.plan.expected_rented_usd == 0
+    assert cheap.plan.expected_unserved_usd > 0
+    assert cheap.plan.share_short == rented.plan.share_short > 0
+
+
+def test_prices_of_a_seller_move_together_and_with_demand_where_asked(drawn: Drawn) -> None:
+    prices = [{"sellers": ["established"], "percent_per_year": {"p10": -50, "p50": 0, "p90": 100}}]
+    level, tied = {"p10": -20, "p90": 25}, {"demand_and_prices": 1}
+    found = drawn(prices=prices, demand_percent=level, correlation=tied).states
+    assert np.quantile(found.price_factor[0], [0.1, 0.5, 0.9]) == pytest.approx([0.5, 1, 2], rel=0.15)
+    assert np.quantile(found.demand_factor[0], [0.1, 0.5, 0.9]) == pytest.approx([0.8, 1, 1.25], rel=0.05)
+    assert np.corrcoef(np.log(found.price_factor[0]), np.log(found.demand_factor[0]))[0, 1] > 0.6
+    half = drawn(prices=prices, months_ahead=6).states.price_factor[0]
+    assert np.quantile(half, 0.9) == pytest.approx(np.sqrt(2), rel=0.1)
+
+
+def test_demand_grows_until_the_month_that_is_drawn(drawn: Drawn) -> None:
+    steady = {"p10": 5, "p50": 5, "p90": 5}
+    assert drawn(growth_percent_per_month=steady, months_ahead=6, count=3).states.demand_factor == pytest.approx(
+        1.05**6
+    )
+
+
+def test_a_spread_passes_through_its_three_points() -> None:
+    spread = Spread(p10=-50, p50=10, p90=100)
+    assert percent_factor(spread, np.array([-Z90, 0.0, Z90])) == pytest.approx([0.5, 1.1, 2.0])
+    far = percent_factor(spread, np.array([-9.0, 9.0]))
+    assert far == pytest.approx(percent_factor(spread, np.array([-MOST_DEVIATIONS, MOST_DEVIATIONS])))
+    with pytest.raises(ValueError, match="must not fall"):
+        Spread(p10=5, p50=0, p90=10)
+
+
+def test_same_seed_same_bytes(asked: Asked) -> None:
+    one, other = (asked(draws=10, seed=4, prediction_errors=True) for _ in range(2))
+    assert as_json(one) == as_json(other)
+
+
+def test_another_seed_draws_others(drawn: Drawn, sampled: Callable[..., Sampled]) -> None:
+    level = {"demand_percent": {"p10": -20, "p90": 25}}
+    ready, streams = sampled(**level), ((0, 0), (0, 1), (1, 0))
+    found = [ready.sample(seed, stream, 5).states.demand_factor.tolist() for seed, stream in streams]
+    assert found[0] not in found[1:]
+    assert found[0] == drawn(count=5, **level).states.demand_factor.tolist()
+
+
+def test_more_to_be_bought_changes_no_draw(drawn: Drawn) -> None:
+    """Each uncertainty has numbers of its own."""
+    level = {"demand_percent": {"p10": -20, "p90": 25}}
+    few, many = drawn(SIGNED, count=9, **level), drawn(count=9, **level)
+    assert few.states.demand_factor.tolist() == many.states.demand_factor.tolist()
+
+
+def test_what_draws_do_not_keep_is_refused_by_name(acme: Catalogs) -> None:
+    base = load_scenario("office-hours").model_dump()
+    policy = {"max_gpus": 4, "spare_replicas": 1, "hosting": ["rented", "serverless"]}
+    scenario = Scenario.model_validate(base | {"policy": base["policy"] | policy})
+    with pytest.raises(InputError) as refused:
+        risk(scenario, acme)
+    told = {finding.field for finding in refused.value.findings}
+    assert {"policy.max_gpus", "policy.spare_replicas", "policy.hosting"} <= told
+    assert any(field.endswith(".demand") for field in told)
+
+
+def test_demand_that_no_machine_meets_must_have_a_price(acme: Catalogs) -> None:
+    drawn = NOTHING | {"spot_available_share": 0.5}
+    with pytest.raises(InputError, match="unserved_usd_per_million_requests"):
+        risk(scenario_of({"pricing_terms": ["spot"]}, drawn), acme, draws=10)
+
+
+@pytest.fixture(scope="module")
+def shown(asked: Asked) -> RiskReport:
+    """An answer in which everything is drawn."""
+    prices = [{"percent_per_year": {"p10": -20, "p50": 0, "p90": 40}}]
+    spread = {"demand_percent": {"p10": -30, "p50": 20, "p90": 60}, "prices": prices, "prediction_errors": True}
+    return asked(draws=30, spot_available_share=0.6, **spread)
+
+
+def _dearer(report: RiskReport) -> RiskReport:
+    first, *rest = report.by_draw
+    cost = first.plan.model_copy(update={"cost_usd": first.plan.cost_usd + 5})
+    return report.model_copy(update={"by_draw": [first.model_copy(update={"plan": cost}), *rest]})
+
+
+def _never_short(report: RiskReport) -> RiskReport:
+    draws = [
+        draw.model_copy(update={"plan": draw.plan.model_copy(update={"short_per_s": {"chat": 0.0}})})
+        for draw in report.by_draw
+    ]
+    return report.model_copy(update={"by_draw": draws})
+
+
+def _cheaper_rent(report: RiskReport) -> RiskReport:
+    cheap = [dict.fromkeys(draw.price_factor, 1e-3) for draw in report.by_draw]
+    draws = [draw.model_copy(update={"price_factor": each}) for draw, each in zip(report.by_draw, cheap, strict=True)]
+    return report.model_copy(update={"by_draw": draws})
+
+
+def _all_kept(report: RiskReport) -> RiskReport:
+    (promise,) = report.promises
+    return report.model_copy(update={"promises": [promise.model_copy(update={"share_held": 1.0})]})
+
+
+def _smaller_tail(report: RiskReport) -> RiskReport:
+    assert report.plan is not None
+    return report.model_copy(update={"plan": report.plan.model_copy(update={"tail_usd": report.plan.expected_usd})})
+
+
+def _known_for_more(report: RiskReport) -> RiskReport:
+    draws = [draw.model_copy(update={"known_usd": (draw.known_usd or 0) + 100}) for draw in report.by_draw]
+    return report.model_copy(update={"by_draw": draws})
+
+
+def _no_gap(report: RiskReport) -> RiskReport:
+    assert report.gap is not None
+    return report.model_copy(update={"gap": report.gap.model_copy(update={"most_gap_usd": report.gap.gap_usd - 1})})
+
+
+FALSE = {
+    "plan": (_dearer, _never_short),
+    "draws": (_cheaper_rent,),
+    "promises": (_all_kept,),
+    "sums": (_smaller_tail,),
+    "known": (_known_for_more,),
+    "gap": (_no_gap,),
+}
+
+
+@pytest.mark.parametrize("check", FALSE)
+def test_false_figures_are_seen(check: str, shown: RiskReport, acme: Catalogs) -> None:
+    risky = {"demand_percent": {"p10": -30, "p50": 20, "p90": 60}, "prediction_errors": True}
+    prices = [{"percent_per_year": {"p10": -20, "p50": 0, "p90": 40}}]
+    drawn = NOTHING | risky | {"prices": prices, "spot_available_share": 0.6}
+    scenario = scenario_of({}, drawn)
+    assert verify_risk(shown, scenario, acme).passed
+    for falsified in FALSE[check]:
+        found = {each.name: each.passed for each in verify_risk(falsified(shown), scenario, acme).checks}
+        assert not found[check]
+
+
+def test_the_answer_comes_first(shown: RiskReport) -> None:
+    text = answer_text(risk_answer(shown))
+    assert text.startswith("Over 30 draws of the month 12 months ahead the plan for chat-8b keeps its promises in ")
+    assert "What was drawn" in text
+    assert all(len(line) <= 120 for line in text.splitlines())
+
+
+def test_the_command_says_it(optimizer: Command, tmp_path: Path) -> None:
+    output = tmp_path / "risk.json"
+    asked = ("risk", "infeasible-latency", "--draws", "10", "--format", "json", "--output", str(output))
+    assert optimizer(*asked).code == 3
+    assert '"outcome": "infeasible"' in output.read_text()
+
+
+def test_defaults_are_published_with_source_and_date(catalogs: Catalogs) -> None:
+    rows = catalogs.terms.risk_spreads
+    assert {row.quantity for row in rows} == {"demand", "price", "spot_available"}
+    assert all(row.source in catalogs.sources and row.note for row in rows)
+    assert Risk().demand_percent is None
+
+
+def test_spreads_of_list_prices_are_those_of_their_series(catalogs: Catalogs) -> None:
+    """The catalog's own series of large clouds fall within the spread that was published of them and one more."""
+    lists = ("hyperscaler", "on_demand")
+    (row,) = [each for each in catalogs.terms.risk_spreads if (each.seller, each.pricing_term) == lists]
+    moved = [
+        each.percent_per_year
+        for each in catalogs.terms.price_trends
+        if each.pricing_term == "on_demand" and catalogs.terms.seller_kind(each.provider, "") == "hyperscaler"
+    ]
+    assert len(moved) in (row.series - 1, row.series)
+    assert np.quantile(moved, [0.1, 0.5, 0.9]) == pytest.approx([row.p10, row.p50, row.p90], abs=2)
