@@ -64,7 +64,7 @@ def sweep(
     ] = WORK_LIMIT,
     quiet: QuietOption = False,
 ) -> None:
-    """One scenario under many values at once: a plan each, on all kept so that a stop loses nothing."""
+    """One scenario under many values at once: a plan each, on all cores, kept so that a stop loses nothing."""
     if address is not None and engine is not Executor.RAY:
         raise InputError([Finding("sweep", 0, "--address", "is of a Ray cluster", "add --engine ray")])
     if parquet is not None:
