@@ -11,7 +11,15 @@ from optimizer.base.extras import optional
 from optimizer.base.files import write_bytes
 from optimizer.base.workers import cores
 from optimizer.cli import calls
-from optimizer.cli.options import CatalogsOption, Exit, Format, FormatOption, QuietOption, check_writable, deliver
+from optimizer.cli.options import (
+    CatalogsOption,
+    Exit,
+    Format,
+    FormatOption,
+    QuietOption,
+    check_writable,
+    deliver,
+)
 
 WORK_LIMIT = 200_000
 """As many for each run as a gate gives a scenario."""

@@ -70,6 +70,8 @@ curve: o.Frontier = o.frontier(scenario, catalogs, [o.Sweep("ttft_ms", 300, 900,
 asked: o.SweepRuns = o.load_sweep(Path("sweep.yaml"), catalogs)
 swept: o.SweepReport = o.sweep(asked, jobs=2, output=Path("results"), progress=watch)
 row: o.SweepRow = swept.rows[0]
+folder: o.PortfolioFiles = o.load_portfolio("services", catalogs)
+together: o.PortfolioReport = o.portfolio(folder, catalogs, jobs=2, progress=watch)
 table: o.Comparison = o.compare(scenario, catalogs, "gpu", progress=watch)
 pin: o.Pin = o.pinned("hash", allow_drift=True)
 before: tuple[o.Baseline, ...] = o.read_baselines([Path("main.json")])
