@@ -4,6 +4,7 @@ What a replica sustains is lowered to what a simulation finds it to hold, and th
 the new plan is simulated in its turn. Where the first plan holds, nothing changes.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -11,6 +12,7 @@ from typing import Final
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.performance.candidates.lowering import LoweredRate, others_lowered
 from optimizer.plan.question.asking import answered
+from optimizer.plan.question.enlarging import enlarged
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fleet import PlannedFleet
@@ -55,7 +57,7 @@ def tried(asked: Inquiry, answer: Answer, clock: Clock) -> SimulatedPlan:
         answer: Its answer, which has a plan.
         clock: Of the whole question.
     """
-    bought = read_back(answer)
+    bought, first = read_back(answer), answer
     if clock.expired:
         return SimulatedPlan(answer, bought, None, ended=False)
     found, rounds, ended = confirmed(asked.scenario, asked.catalogs, bought), list[SimulationRound](), True
@@ -71,7 +73,7 @@ def tried(asked: Inquiry, answer: Answer, clock: Clock) -> SimulatedPlan:
             break
         lowered = (*answer.inquiry.lowered, *lowered_rates(held))
         others = others_lowered(lowered)
-        again = _with_less(asked, (*lowered, *others), clock)
+        again = _with_less(asked, (first, answer), (*lowered, *others), clock)
         left_no_plan = again.solution.cost_usd_per_month is None
         rounds.append(_round(bought, found, held, others, left_no_plan=left_no_plan))
         if left_no_plan:
@@ -94,9 +96,32 @@ def confirmed_plan(asked: Inquiry) -> SimulatedPlan | Answer:
     return answer if answer.solution.cost_usd_per_month is None else tried(asked, answer, asked.clock)
 
 
-def _with_less(asked: Inquiry, lowered: Sequence[LoweredRate], clock: Clock) -> Answer:
-    """The question again, with replicas counted on for less."""
-    return answered(replace(asked, clock=clock.share(SHARE_OF_ROUND)).with_lowered(lowered))
+def _with_less(asked: Inquiry, before: tuple[Answer, Answer], lowered: Sequence[LoweredRate], clock: Clock) -> Answer:
+    """The question again, with replicas counted on for less.
+
+    A search that was cut short may find a worse plan than the one that broke a promise, made larger: the cheaper of the
+    two is the answer.
+
+    Args:
+        asked: As it was first put to the solver.
+        before: Its first answer, at the rates that are predicted, and the one whose plan broke a promise.
+        lowered: What replicas are counted on for.
+        clock: Of the whole question.
+    """
+    first, broken = before
+    again = answered(replace(asked, clock=clock.share(SHARE_OF_ROUND)).with_lowered(lowered))
+    found = (again.cheapest or again).solution
+    if found.outcome not in ("feasible", "unproven"):
+        return again
+    larger = enlarged(broken, replace(broken.inquiry, clock=again.inquiry.clock).with_lowered(lowered))
+    least_usd = found.cost_usd_per_month or math.inf
+    if larger is None or (larger.solution.cost_usd_per_month or math.inf) >= least_usd:
+        return again
+    bounds = [found.bound_usd_per_month or 0.0]
+    if (first.inquiry.avoided, first.inquiry.scenario) == (larger.inquiry.avoided, larger.inquiry.scenario):
+        # what no plan undercuts at the rates that are predicted none does at lower ones
+        bounds.append(first.solution.bound_usd_per_month or 0.0)
+    return replace(larger, solution=larger.solution.above(max(bounds), found.ended_by))
 
 
 def _round(

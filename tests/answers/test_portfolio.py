@@ -24,8 +24,8 @@ workloads:
     demand:
       hourly: {hourly}
       peak_requests_per_second: {peak}
-    input_tokens: 600
-    output_tokens: 150
+    input_tokens: 200
+    output_tokens: 30
     slo:
       tpot_ms: 50
 policy:
@@ -111,6 +111,7 @@ def test_what_does_not_go_together_says_which_limit_and_how_far_to_raise_it(tmp_
     assert [section.title for section in portfolio_answer(found).sections] == ["What conflicts", "Ways out"]
 
 
+@pytest.mark.slow("plans two services again for each limit that is raised")
 def test_a_budget_below_the_least_is_said_with_what_would_do(tmp_path: Path, catalogs: Catalogs) -> None:
     found = planned(tmp_path, catalogs, f"max_monthly_usd: 400\n{POOL}")
     assert found.outcome in ("infeasible", "unproven")

@@ -1,6 +1,7 @@
 """Where simulated requests break a promise of a plan, the question is solved again with what replicas really hold."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,13 +9,17 @@ import numpy as np
 import pytest
 
 from optimizer import optimize
+from optimizer.answers import tried
 from optimizer.answers.certificate import certificate_of, checks_of
+from optimizer.answers.optimize import verified
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.lowering import Kin, LoweredRate, kin_of, others_lowered
-from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.question.solving import solved
+from optimizer.plan.question.asking import answered
+from optimizer.plan.question.enlarging import enlarged
+from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.question.solving import own_configurations, solved, solved_for_least_cost
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.report import PlanReport
@@ -196,6 +201,54 @@ def test_assumed_arrivals_are_told_apart_from_those_that_were_said(catalogs: Cat
 def test_arrivals_are_said_in_one_way(arrivals: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="arrivals"):
         question("l4", 5, arrivals=arrivals)
+
+
+def test_a_search_cut_short_after_a_broken_promise_is_no_worse_than_the_plan_made_larger(
+    broken_once: tuple[Scenario, PlanReport], catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without any time to plan again, a plan of the same configuration is shown, verified and simulated like any."""
+    scenario, proven = broken_once
+
+    def in_no_time(inquiry: Inquiry) -> Answer:
+        cut_short = answered(replace(inquiry, clock=Clock(work_limit=0), falls_back=False))
+        assert cut_short.solution.cost_usd_per_month is None
+        return cut_short
+
+    monkeypatch.setattr(tried, "answered", in_no_time)
+    report = optimize(scenario, catalogs)
+    assert (report.outcome, report.verification.passed) == ("feasible", True)
+    assert report.simulation is not None
+    assert (report.simulation.holds, len(report.simulation.rounds)) == (True, 1)
+    assert report.monthly_cost_usd == proven.monthly_cost_usd
+    assert report.bound_usd is not None
+    assert 0 < report.bound_usd < report.monthly_cost_usd
+    assert not report.scope.exact
+
+
+@pytest.mark.parametrize("spare_replicas", [0, 1])
+def test_a_plan_of_a_week_is_made_larger_in_every_hour_as_far_as_it_takes(
+    spare_replicas: int, catalogs: Catalogs
+) -> None:
+    demand = {"hourly": [0.2] * 8 + [1.0] * 8 + [0.6] * 8, "peak_requests_per_second": 20}
+    policy = {"gpus": {"allow": ["l40s"]}, "providers": {"allow": ["aws", "runpod"]}, "spare_replicas": spare_replicas}
+    raw = {"name": "week", "workloads": [CHAT | {"demand": demand}], "policy": policy}
+    known = solved(Inquiry.of(Scenario.model_validate(raw), catalogs))
+    lowered = [
+        LoweredRate("chat", kin_of(known.inquiry.options[0].configurations[use.column.configuration]), 0.7)
+        for use in known.used
+    ]
+    question = known.inquiry.with_lowered(lowered)
+    larger = enlarged(known, question)
+    assert larger is not None
+    # of one configuration the cheapest plan at the lower rate runs no more than that
+    same = solved_for_least_cost(question, own_configurations(known))
+    assert len(known.used) == 1
+    assert known.solution.cost_usd_per_month < larger.solution.cost_usd_per_month
+    assert larger.solution.cost_usd_per_month == pytest.approx(same.solution.cost_usd_per_month)
+    before, after = (each.solution.replicas.sum(axis=1) for each in (known, larger))
+    hours = [each.formulation.periods.hour_to_period for each in (known, larger)]
+    assert (after[hours[1]] >= before[hours[0]]).all()
+    assert verified(question, read_back(larger)).passed
 
 
 def test_rates_are_not_looked_for_beyond_a_limit(catalogs: Catalogs) -> None:

@@ -4,7 +4,6 @@ A service stays with its process, which keeps its predictions. Answers come in t
 number of processes gives the same portfolio; time limits aside, which end searches where the machine has got to.
 """
 
-import multiprocessing
 from collections import deque
 from collections.abc import Sequence
 from multiprocessing.connection import wait
@@ -13,6 +12,7 @@ from typing import Any, Protocol, TypeAlias
 from optimizer.answers.portfolio.services import Services
 from optimizer.answers.portfolio.types import PortfolioInputs
 from optimizer.base.errors import SolverFailure
+from optimizer.base.workers import WorkerProcess
 
 Question: TypeAlias = tuple[int, str, tuple[Any, ...]]
 """The number of a service, the method of `Services` and what else it is told."""
@@ -50,58 +50,47 @@ class _Processes:
     """Processes that are asked one question at a time."""
 
     def __init__(self, known: PortfolioInputs, jobs: int) -> None:
-        # a new interpreter: a copy of this one would copy its threads' locks without the threads
-        context = multiprocessing.get_context("spawn")
-        self._processes, self._connections = [], []
-        for _ in range(min(jobs, len(known.scenarios))):
-            here, there = context.Pipe()
-            process = context.Process(target=_work, args=(there,), daemon=True)
-            process.start()
-            there.close()
-            self._processes.append(process)
-            self._connections.append(here)
-        for connection in self._connections:
-            connection.send(known)
+        self._workers = [WorkerProcess(_work, known) for _ in range(min(jobs, len(known.scenarios)))]
 
     def answers(self, questions: Sequence[Question]) -> list[Any]:
         """A process whose answer has come has its next question.
 
         Raises:
-            SolverFailure: a process died.
+            SolverFailure: a process died, and with it what was worked out for its services.
         """
         found: list[Any] = [None] * len(questions)
-        left: list[deque[int]] = [deque() for _ in self._connections]
+        left: list[deque[int]] = [deque() for _ in self._workers]
         for position, (number, *_) in enumerate(questions):
             left[number % len(left)].append(position)
-        at_work: dict[Any, tuple[int, int]] = {}
-
-        def hand_over(worker: int) -> None:
-            if left[worker]:
-                position = left[worker].popleft()
-                self._connections[worker].send(questions[position])
-                at_work[self._connections[worker]] = worker, position
-
-        for worker in range(len(left)):
-            hand_over(worker)
+        # connection -> the process behind it, the positions that it is still to answer, the one that it is at
+        at_work: dict[Any, tuple[WorkerProcess, deque[int], int]] = {}
+        for worker, own in zip(self._workers, left, strict=True):
+            if own:
+                at_work[worker.connection] = worker, own, _next(worker, own, questions)
         while at_work:
             for ready in wait(list(at_work)):
-                worker, position = at_work.pop(ready)
-                try:
-                    answer = self._connections[worker].recv()
-                except (EOFError, OSError) as error:
-                    raise SolverFailure("a process died: it was ended, or there is not enough memory") from error
-                if isinstance(answer, Exception):
-                    raise answer
-                found[position] = answer
-                hand_over(worker)
+                worker, own, position = at_work.pop(ready)
+                answer = worker.answer()
+                if answer is None:
+                    raise SolverFailure("a process died: it was ended, or there is not enough memory")
+                found[position], error = answer
+                if error is not None:
+                    raise error
+                if own:
+                    at_work[worker.connection] = worker, own, _next(worker, own, questions)
         return found
 
     def close(self) -> None:
         """At once, whatever they are at."""
-        for connection, process in zip(self._connections, self._processes, strict=True):
-            connection.close()
-            process.kill()
-            process.join()
+        for worker in self._workers:
+            worker.end()
+
+
+def _next(worker: WorkerProcess, own: deque[int], questions: Sequence[Question]) -> int:
+    """The position of the question that a process is handed."""
+    position = own.popleft()
+    worker.ask(questions[position])
+    return position
 
 
 def _answer(services: Services, question: Question) -> Any:
@@ -116,9 +105,9 @@ def _work(connection: Any) -> None:
         while True:
             question = connection.recv()
             try:
-                connection.send(_answer(services, question))
+                connection.send((_answer(services, question), None))
             except Exception as error:  # noqa: BLE001 (raised again where it was asked)
-                connection.send(error)
+                connection.send((None, error))
     except (EOFError, OSError):
         # whoever asked has gone
         return

@@ -1,6 +1,6 @@
 """Many scenarios planned together, against each alone: what is bought, who has what of a pool, who pays for what."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
 from typing import Final
@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from optimizer.answers.portfolio.desk import Desk, desk_of
-from optimizer.answers.portfolio.rounds import Chosen, Search, chosen, searched
+from optimizer.answers.portfolio.rounds import ChosenPlans, Search, chosen, searched
 from optimizer.answers.portfolio.services import Allowance, Reply, ShownPlan
 from optimizer.answers.portfolio.split import in_cents, split
 from optimizer.answers.portfolio.telling import PlannedAlone, report, without_plans
@@ -22,6 +22,7 @@ from optimizer.base.memory import Memory
 from optimizer.base.progress import Progress, silent
 from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.portfolio import Portfolio
 from optimizer.plan.portfolio.limits import SharedLimit, shared_limits
 from optimizer.plan.portfolio.pools import offers_of
 from optimizer.plan.record.fields import CENT, cents
@@ -141,60 +142,65 @@ def _search(
     alone: Sequence[ServiceAlone],
     limits: Sequence[SharedLimit],
 ) -> Search:
-    """The limits in numbers, over hours that some service tells apart."""
-    _, hour, period = np.unique(
-        np.array([each.hour_to_period for each in alone]), axis=1, return_index=True, return_inverse=True
-    )
+    """The limits in numbers, over hours that some service tells apart, and the plans alone to begin with."""
+    told_apart = np.array([each.hour_to_period for each in alone])
+    _, hour, period = np.unique(told_apart, axis=1, return_index=True, return_inverse=True)
     period = np.asarray(period).reshape(HOURS_PER_WEEK)
-    pools = files.portfolio.pools
-    price = [offers_of(pool, catalogs)[0].price_usd_per_hour for pool in pools]
-    budget = files.portfolio.max_monthly_usd
-    shared = Shared(
-        most=np.array([float(limit.most) for limit in limits]),
-        hours=np.bincount(period).astype(np.int64),
-        pool_usd=np.array([float(usd) * HOURS_PER_MONTH for usd in price]),
-        pool_least=np.array([float(pool.min_instances) for pool in pools]),
-        pool_most=np.array([float(pool.max_instances) for pool in pools]),
-        budget_usd=np.inf if budget is None else budget,
-    )
     total = sum(float(each.usd or 0) * count for each, count in zip(alone, kinds.counts.tolist(), strict=True))
-    search = Search(shared, kinds.counts, hour, period, total)
-    nothing = np.zeros((len(pools), HOURS_PER_WEEK), dtype=np.int64)
+    search = Search(_shared(files.portfolio, catalogs, limits, np.bincount(period)), kinds.counts, hour, period, total)
+    nothing = np.zeros((len(files.portfolio.pools), HOURS_PER_WEEK), dtype=np.int64)
     for kind, each in enumerate(alone):
         use = np.array(each.use, dtype=np.int64).reshape(len(limits), HOURS_PER_WEEK)
         search.add(kind, Reply(each.outcome, 0.0, each.plan, each.usd or Decimal(0), use, nothing))
     return search
 
 
-def _verified(told: PlannedAlone, search: Search, best: Chosen, desk: Desk) -> PortfolioReport:
+def _shared(portfolio: Portfolio, catalogs: Catalogs, limits: Sequence[SharedLimit], hours: Ints) -> Shared:
+    """What is shared in numbers, given the hours of each joint period (J,)."""
+    pools, budget = portfolio.pools, portfolio.max_monthly_usd
+    price = [float(offers_of(pool, catalogs)[0].price_usd_per_hour) for pool in pools]
+    return Shared(
+        most=np.array([float(limit.most) for limit in limits]),
+        hours=hours,
+        pool_usd=np.array(price) * HOURS_PER_MONTH,
+        pool_least=np.array([float(pool.min_instances) for pool in pools]),
+        pool_most=np.array([float(pool.max_instances) for pool in pools]),
+        budget_usd=np.inf if budget is None else budget,
+    )
+
+
+def _verified(told: PlannedAlone, search: Search, best: ChosenPlans, desk: Desk) -> PortfolioReport:
     """Every plan verified on its own, what is shared by arithmetic that knows nothing of the search."""
-    pairs = sorted({(kind, each.number) for kind, plans in enumerate(best.plans) for each in plans})
-    answers: list[ShownPlan] = desk.answers([(kind, "shown", (number,)) for kind, number in pairs])
-    shown = dict(zip(pairs, answers, strict=True))
-    # each service takes the next plan of its kind
-    left = [list(plans) for plans in best.plans]
-    taken = [shown[kind, left[kind].pop(0).number] for kind in told.kind_of_file]
-    pools = told.files.portfolio.pools
+    taken, pools = _taken(told, best, desk), told.files.portfolio.pools
     signed = {pool.name: round(count) for pool, count in zip(pools, best.pools.tolist(), strict=True)}
     bills = sum((each.fleet.monthly_cost_usd for each in taken), Decimal(0))
-    for pool in pools:
-        bills += offers_of(pool, told.catalogs)[0].price_usd_per_hour * HOURS_PER_MONTH * signed[pool.name]
-    total = cents(bills)
+    total = cents(bills + _pools_usd(told, signed))
     by_kind = split(search, best, [each.usd or Decimal(0) for each in told.alone], told.alone_use(), total)
     pays = in_cents([by_kind[kind] for kind in told.kind_of_file], total)
     names = [file.scenario.name for file in told.files.files]
-    claim = PortfolioClaim(
-        told.files.portfolio,
-        told.catalogs,
-        {name: each.fleet for name, each in zip(names, taken, strict=True)},
-        signed,
-        total,
-        dict(zip(names, pays, strict=True)),
+    fleets = {name: each.fleet for name, each in zip(names, taken, strict=True)}
+    paid = dict(zip(names, pays, strict=True))
+    verification = verify_portfolio(
+        PortfolioClaim(told.files.portfolio, told.catalogs, fleets, signed, total, pays_usd=paid)
     )
-    verification = verify_portfolio(claim)
     if not verification.passed:
         wrong = "; ".join(f"{check.name}: {check.text}" for check in verification.checks if not check.passed)
         raise VerificationFailed(f"the portfolio {told.files.name} is withheld, it breaks what is shared: {wrong}")
     proven = search.bound_usd >= best.usd * (1 - NO_GAP)
     bound = total if proven else min(Decimal(repr(search.bound_usd)).quantize(CENT, ROUND_FLOOR), total)
     return report(told, search, taken, pays, signed, total=total, bound=bound, verification=verification)
+
+
+def _taken(told: PlannedAlone, best: ChosenPlans, desk: Desk) -> list[ShownPlan]:
+    """(F,) the plan of each service: the next that was chosen for its kind."""
+    pairs = sorted({(kind, each.number) for kind, plans in enumerate(best.plans) for each in plans})
+    answers: list[ShownPlan] = desk.answers([(kind, "shown", (number,)) for kind, number in pairs])
+    shown = dict(zip(pairs, answers, strict=True))
+    left = [list(plans) for plans in best.plans]
+    return [shown[kind, left[kind].pop(0).number] for kind in told.kind_of_file]
+
+
+def _pools_usd(told: PlannedAlone, signed: Mapping[str, int]) -> Decimal:
+    """A month of all that is signed for."""
+    prices = ((pool.name, offers_of(pool, told.catalogs)[0].price_usd_per_hour) for pool in told.files.portfolio.pools)
+    return sum((price * HOURS_PER_MONTH * signed[name] for name, price in prices), Decimal(0))

@@ -166,7 +166,7 @@ def _content(plan: ServicePlan) -> tuple[int, float, bytes, bytes]:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenPlans:
     """Whole plans for all services.
 
     Attributes:
@@ -180,7 +180,7 @@ class Chosen:
     pools: Floats
 
 
-def chosen(search: Search, clock: Clock) -> Chosen | None:
+def chosen(search: Search, clock: Clock) -> ChosenPlans | None:
     """The cheapest choice among all that was found that keeps everything; None where there is none."""
     mixture = search.master(()).chosen(clock, NODES)
     if mixture is None:
@@ -188,8 +188,8 @@ def chosen(search: Search, clock: Clock) -> Chosen | None:
     return _read(search, mixture)
 
 
-def _read(search: Search, mixture: PlanMixture) -> Chosen:
+def _read(search: Search, mixture: PlanMixture) -> ChosenPlans:
     plans: list[list[NumberedPlan]] = [[] for _ in search.counts]
     for each, weight in zip(search.found, mixture.weights.tolist(), strict=True):
         plans[each.plan.service] += [each] * round(weight)
-    return Chosen(mixture.usd, tuple(tuple(each) for each in plans), mixture.pools)
+    return ChosenPlans(mixture.usd, tuple(tuple(each) for each in plans), mixture.pools)

@@ -13,7 +13,7 @@ Either way what whole plans leave over is put on all in proportion, and where al
 nobody pays more than alone: what is beyond goes to the others in proportion to what they save.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from itertools import combinations
 from math import factorial
@@ -21,12 +21,12 @@ from typing import Final
 
 import numpy as np
 
-from optimizer.answers.portfolio.rounds import Chosen, Search
+from optimizer.answers.portfolio.rounds import ChosenPlans, Search
 from optimizer.base.arrays import Floats
 from optimizer.base.clock import Clock
 from optimizer.plan.record.fields import CENT
 from optimizer.program.portfolio.master import PortfolioMaster
-from optimizer.program.portfolio.shared import ServicePlan
+from optimizer.program.portfolio.shared import ServicePlan, SharedPrices
 
 FEW: Final = 6
 """Services up to which every group of them is looked at."""
@@ -48,7 +48,7 @@ def rule(services: int) -> str:
 
 
 def split(
-    search: Search, chosen: Chosen, alone_usd: Sequence[Decimal], alone_use: Floats, total: Decimal
+    search: Search, chosen: ChosenPlans, alone_usd: Sequence[Decimal], alone_use: Floats, total: Decimal
 ) -> list[Decimal]:
     """What a service of each kind pays a month, so that all services together pay the total, up to cents.
 
@@ -71,7 +71,7 @@ def split(
     return [Decimal(repr(float(part))).quantize(CENT) for part in _capped(parts, alone, counts)]
 
 
-def _by_orders(search: Search, chosen: Chosen, alone: Floats, alone_use: Floats) -> Floats:
+def _by_orders(search: Search, chosen: ChosenPlans, alone: Floats, alone_use: Floats) -> Floats:
     """(K,) Shapley's value of a service of each kind."""
     nothing = np.zeros((len(search.shared.pool_usd), len(search.hour)), dtype=np.int64)
     plans = [each.plan for each in search.found]
@@ -80,20 +80,27 @@ def _by_orders(search: Search, chosen: Chosen, alone: Floats, alone_use: Floats)
         for kind, (usd, use) in enumerate(zip(alone, alone_use, strict=True))
     ]
     kind_of = np.repeat(np.arange(len(alone)), search.counts).tolist()
-    services = len(kind_of)
-    everybody = tuple(range(services))
-    groups = (group for size in range(services) for group in combinations(everybody, size))
+    everybody = tuple(range(len(kind_of)))
+    groups = (group for size in everybody for group in combinations(everybody, size))
     cost = {group: _group_usd(search, plans, [kind_of[one] for one in group]) for group in groups}
-    cost[everybody] = chosen.usd
-    # what is paid though nobody is there
-    value = np.full(services, cost[()] / services)
+    value = _shapley(cost | {everybody: chosen.usd}, len(everybody))
+    return np.bincount(kind_of, value) / search.counts
+
+
+def _shapley(cost: Mapping[tuple[int, ...], float], players: int) -> Floats:
+    """(players,) what each adds to those before it, in the mean of all orders.
+
+    Args:
+        cost: Of each group, its members in rising order; what nobody costs is put on all alike.
+        players: How many there are.
+    """
+    value = np.full(players, cost[()] / players)
     for group, usd in cost.items():
-        for one in set(everybody) - set(group):
-            orders = factorial(len(group)) * factorial(services - len(group) - 1) / factorial(services)
-            value[one] += orders * (cost[tuple(sorted((*group, one)))] - usd)
-    total = np.zeros(len(alone))
-    np.add.at(total, kind_of, value)
-    return np.asarray(total / search.counts)
+        # the share of orders in which just this group comes before the next
+        share = factorial(len(group)) * factorial(max(players - len(group) - 1, 0)) / factorial(players)
+        for one in set(range(players)) - set(group):
+            value[one] += share * (cost[tuple(sorted((*group, one)))] - usd)
+    return value
 
 
 def _group_usd(search: Search, plans: Sequence[ServicePlan], kinds: list[int]) -> float:
@@ -109,19 +116,25 @@ def _group_usd(search: Search, plans: Sequence[ServicePlan], kinds: list[int]) -
     return found.usd
 
 
-def _by_prices(search: Search, chosen: Chosen, alone_use: Floats) -> Floats:
+def _by_prices(search: Search, chosen: ChosenPlans, alone_use: Floats) -> Floats:
     """(K,) bills, pools and limits at their prices, in the mean of services that are alike."""
     counts, prices = search.counts.astype(float), search.prices
     parts = np.array([sum(each.plan.usd for each in plans) for plans in chosen.plans]) / counts
     if prices is None:
         return np.asarray(parts)
-    taken = [sum(float((prices.use * p.plan.use).sum()) for p in plans) for plans in chosen.plans]
-    lent = [sum(float((prices.pooled * p.plan.pooled).sum()) for p in plans) for plans in chosen.plans]
+    # what services of a kind take of limits and pools, at their prices
+    taken = np.array([sum(_charged(prices, each.plan) for each in plans) for plans in chosen.plans])
     # (K, L) the part of a limit that all services of a kind have a right to
-    right = alone_use * counts[:, None] / np.maximum((alone_use * counts[:, None]).sum(axis=0), 1e-12)
+    right = alone_use * counts[:, None]
+    right = right / np.maximum(right.sum(axis=0), 1e-12)
     use = np.sum([each.plan.use for plans in chosen.plans for each in plans], axis=0)
     back = right @ (prices.use * use).sum(axis=1)
-    return np.asarray(parts + (np.array(taken) + np.array(lent) - back) / counts / (1 + prices.budget))
+    return np.asarray(parts + (taken - back) / counts / (1 + prices.budget))
+
+
+def _charged(prices: SharedPrices, plan: ServicePlan) -> float:
+    """What a plan pays for limits and pools."""
+    return float((prices.use * plan.use).sum() + (prices.pooled * plan.pooled).sum())
 
 
 def _capped(parts: Floats, alone: Floats, counts: Floats) -> Floats:

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from optimizer.answers.portfolio.desk import Desk
-from optimizer.answers.portfolio.rounds import Chosen, Search, chosen
+from optimizer.answers.portfolio.rounds import ChosenPlans, Search, chosen
 from optimizer.base.clock import Clock
 from optimizer.program.portfolio.together import Block, solved_together
 
@@ -18,7 +18,7 @@ NODES: Final = 5000
 NO_GAP: Final = 1e-6
 
 
-def proven_together(search: Search, best: Chosen | None, desk: Desk, clock: Clock) -> Chosen | None:
+def proven_together(search: Search, best: ChosenPlans | None, desk: Desk, clock: Clock) -> ChosenPlans | None:
     """The cheapest of a known choice and the one program's, whose bound the search has then, too.
 
     Where all services are small; else the choice as it is.
@@ -26,19 +26,25 @@ def proven_together(search: Search, best: Chosen | None, desk: Desk, clock: Cloc
     gap = 1.0 if best is None else 1 - search.bound_usd / best.usd
     if gap <= NO_GAP or clock.expired:
         return best
-    kinds = range(len(search.counts))
-    found: list[Block | None] = desk.answers([(kind, "block", (search.hour,)) for kind in kinds])
-    blocks = [block for block in found if block is not None]
-    counts = search.counts.tolist()
-    if len(blocks) < len(found) or sum(b.cells * n for b, n in zip(blocks, counts, strict=True)) > MOST_CELLS:
+    blocks = _blocks(search, desk)
+    if not blocks:
         return best
-    kind_of_block = np.repeat(np.arange(len(counts)), counts).tolist()
-    together = solved_together([blocks[kind] for kind in kind_of_block], search.shared, clock, NODES)
+    kinds = np.repeat(np.arange(len(search.counts)), search.counts).tolist()
+    together = solved_together([blocks[kind] for kind in kinds], search.shared, clock, NODES)
     search.bound_usd = max(search.bound_usd, together.bound_usd)
     search.excluded = together.infeasible
     if not together.values:
         return best
-    asked = [(kind, "decided", (values,)) for kind, values in zip(kind_of_block, together.values, strict=True)]
-    for kind, reply in zip(kind_of_block, desk.answers(asked), strict=True):
+    asked = [(kind, "decided", (values,)) for kind, values in zip(kinds, together.values, strict=True)]
+    for kind, reply in zip(kinds, desk.answers(asked), strict=True):
         search.add(kind, reply)
     return chosen(search, clock)
+
+
+def _blocks(search: Search, desk: Desk) -> list[Block]:
+    """Each kind's part of the program; none where a service is no single program, or all are too many."""
+    asked = [(kind, "block", (search.hour,)) for kind in range(len(search.counts))]
+    found: list[Block | None] = desk.answers(asked)
+    blocks = [block for block in found if block is not None]
+    cells = sum(block.cells * count for block, count in zip(blocks, search.counts.tolist(), strict=False))
+    return blocks if len(blocks) == len(found) and cells <= MOST_CELLS else []

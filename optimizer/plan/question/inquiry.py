@@ -293,8 +293,8 @@ class Inquiry:
 
     def _told(self, usd_per_hour: float | None, bound_usd_per_hour: float) -> None:
         """Tell whoever watches what is known, in USD a month; that a try has no plan (its bound is infinite) is not."""
-        best = None if usd_per_hour is None else usd_per_hour * HOURS_PER_MONTH
         if self.best_and_bound is not None and isfinite(bound_usd_per_hour):
+            best = None if usd_per_hour is None else usd_per_hour * HOURS_PER_MONTH
             self.best_and_bound(best, bound_usd_per_hour * HOURS_PER_MONTH)
 
     def beside_a_plan(self, clock: Clock, shown: Complexity | None = None) -> "Inquiry":

@@ -133,16 +133,21 @@ def _tidied(inquiry: Inquiry, exact: Answer) -> Answer:
     hours, cost_usd = exact.running_alike, exact.solution.cost_usd_per_month or 0.0
     if hours.max() >= MOST_TIDIED:
         return exact
-    own = tuple(np.zeros(len(choice.configurations), dtype=np.bool_) for choice in exact.inquiry.options)
-    for use in exact.used:
-        own[use.column.workload][use.column.configuration] = True
     alike = replace(exact.inquiry, hour_to_period=hours, any_of_equals=inquiry.any_of_equals)
-    tidy = _over_mixes(alike, own, cost_usd)
+    tidy = _over_mixes(alike, own_configurations(exact), cost_usd)
     if tidy.solution.cost_usd_per_month is None or tidy.solution.cost_usd_per_month > cost_usd * (1 + EQUAL_COST):
         return exact
     bound_usd = exact.solution.bound_usd_per_month or 0.0
     solution = tidy.solution.above(bound_usd, exact.solution.ended_by)
     return replace(tidy, solution=solution, mixes_settled=exact.mixes_settled)
+
+
+def own_configurations(answer: Answer) -> tuple[Flags, ...]:
+    """By entry of the options (P,) whether the plan runs a configuration."""
+    own = tuple(np.zeros(len(choice.configurations), dtype=np.bool_) for choice in answer.inquiry.options)
+    for use in answer.used:
+        own[use.column.workload][use.column.configuration] = True
+    return own
 
 
 def _over_mixes(inquiry: Inquiry, keep: Sequence[Flags] | None, known_usd: float | None = None) -> Answer:

@@ -92,6 +92,7 @@ def verify_portfolio(claim: PortfolioClaim) -> Verification:
     checks: list[Check] = [
         checked("offers", _offers(claim)),
         checked("limits", _limits(claim)),
+        checked("stocks", _stocks(claim)),
         checked("pools", _pools(claim)),
         checked("total", _total(claim)),
         checked("split", _split(claim)),
@@ -106,18 +107,23 @@ def _offers(claim: PortfolioClaim) -> Findings:
 
 
 def _limits(claim: PortfolioClaim) -> Findings:
-    """Quotas, GPUs and stocks in every hour."""
-    bought = [(offer, pool, hours) for _, offer, pool, hours in claim.by_hour() if offer is not None]
+    """Quotas and GPUs in every hour."""
+    bought = [(offer, hours) for _, offer, _, hours in claim.by_hour() if offer is not None]
     quotas = [(q.name, q.covers, q.max_gpus) for q in claim.portfolio.quotas]
     for name, covers, most in quotas:
-        held = [(o.gpu_count, hours) for o, _, hours in bought if covers(o.provider, o.region, o.gpu)]
+        held = [(o.gpu_count, hours) for o, hours in bought if covers(o.provider, o.region, o.gpu)]
         busiest = _busiest(held)
         yield busiest <= most, f"quota {name}: {busiest} of {most} GPUs in the busiest hour"
     if claim.portfolio.max_gpus is not None:
-        busiest, most = _busiest([(o.gpu_count, hours) for o, _, hours in bought]), claim.portfolio.max_gpus
+        busiest, most = _busiest([(o.gpu_count, hours) for o, hours in bought]), claim.portfolio.max_gpus
         yield busiest <= most, f"{busiest} of {most} GPUs in the busiest hour"
+
+
+def _stocks(claim: PortfolioClaim) -> Findings:
+    """What there is only so much of: bought apart in the busiest hour, and signed for in pools."""
+    bought = [(offer, hours) for _, offer, pool, hours in claim.by_hour() if offer is not None and not pool]
     for name, stock in sorted(claim.catalogs.terms.available_instances.items()):
-        apart = _busiest([(1, hours) for o, pool, hours in bought if o.id == name and not pool])
+        apart = _busiest([(1, hours) for offer, hours in bought if offer.id == name])
         pools = [pool.name for pool in claim.portfolio.pools if _is_behind(pool, name, claim.catalogs)]
         count = apart + sum(claim.signed.get(pool, 0) for pool in pools)
         yield count <= stock, f"{count} of {stock} × {name} that there are"

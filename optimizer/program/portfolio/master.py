@@ -14,8 +14,8 @@ import numpy as np
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.clock import Clock
 from optimizer.program.formulation.model import Columns, assemble
-from optimizer.program.formulation.rows import Rows, at_least, at_most, between, numbered, stacked
-from optimizer.program.portfolio.shared import ServicePlan, Shared, SharedPrices
+from optimizer.program.formulation.rows import Rows, Term, at_least, at_most, between, numbered, stacked
+from optimizer.program.portfolio.shared import ServicePlan, Shared, SharedPrices, budget_rows
 from optimizer.program.solver import SolverResult, solve_integer, solve_linear
 
 NEXT_TO_NOTHING = 1e-6
@@ -103,46 +103,44 @@ class PortfolioMaster:
     def _rows(self) -> Rows:
         """Blocks: each kind's weights, the limits by joint period, pools by joint period and at least, the budget."""
         shared, plans = self.shared, len(self.plans)
-        limits, periods, pools = len(shared.most), len(shared.hours), len(shared.pool_usd)
-        kind = np.array([plan.service for plan in self.plans], dtype=np.int64)
-        # plan -> what it takes of each limit, then of each pool, in every joint period
-        use = np.array([plan.use.ravel() for plan in self.plans]).reshape(plans, limits * periods)
-        pooled = np.array([plan.pooled.ravel() for plan in self.plans]).reshape(plans, pools * periods)
-        taking, limit_row = np.nonzero(use)
-        borrowing, pool_row = np.nonzero(pooled)
+        pools = np.arange(len(shared.pool_usd))
         cost = np.concatenate([[plan.usd for plan in self.plans], shared.pool_usd])
-        # limits and pools are as many rows as they have joint periods
-        of_limit, of_pool = np.arange(limits * periods), np.arange(pools * periods)
-        budgets = int(np.isfinite(shared.budget_usd))
-        one, every = np.zeros(len(cost), dtype=np.int64), np.arange(len(cost))
-        first_excess = plans + pools
-        over = np.array([first_excess + limits + pools])
+        beyond = np.array([len(cost) + len(self.penalty_usd) - 1])
         return stacked(
             {
-                "one": between(
-                    numbered("one", len(self.counts)), self.counts, self.counts, (kind, np.arange(plans), 1.0)
-                ),
-                "limits": at_most(
-                    numbered("limit", len(of_limit)),
-                    np.repeat(shared.most, periods),
-                    (limit_row, taking, use[taking, limit_row]),
-                    (of_limit, first_excess + of_limit // periods, -1.0),
-                ),
-                "pools": at_most(
-                    numbered("pool", len(of_pool)),
-                    0.0,
-                    (pool_row, borrowing, pooled[borrowing, pool_row]),
-                    (of_pool, plans + of_pool // periods, -1.0),
-                    (of_pool, first_excess + limits + of_pool // periods, -1.0),
-                ),
-                "signed": at_least(
-                    numbered("signed", pools), shared.pool_least, (np.arange(pools), plans + np.arange(pools), 1.0)
-                ),
-                "budget": at_most(
-                    numbered("budget", budgets),
-                    shared.budget_usd,
-                    (one[: budgets * len(cost)], every[: budgets * len(cost)], cost[: budgets * len(cost)]),
-                    (one[:budgets], over[:budgets], -1.0),
-                ),
+                "one": self._all_served(),
+                "limits": self._limited(),
+                "pools": self._lent(),
+                "signed": at_least(numbered("signed", len(pools)), shared.pool_least, (pools, plans + pools, 1.0)),
+                "budget": budget_rows(cost, shared.budget_usd, (np.zeros_like(beyond), beyond, -1.0)),
             }
         )
+
+    def _all_served(self) -> Rows:
+        """The weights of each kind's plans sum to how many of it there are."""
+        kind = np.array([plan.service for plan in self.plans], dtype=np.int64)
+        names = numbered("one", len(self.counts))
+        return between(names, self.counts, self.counts, (kind, np.arange(len(kind)), 1.0))
+
+    def _limited(self) -> Rows:
+        """(L x J) what plans take of a limit in a joint period, less what exceeds it, is at most what there is."""
+        periods, first_excess = len(self.shared.hours), len(self.plans) + len(self.shared.pool_usd)
+        row = np.arange(len(self.shared.most) * periods)
+        beyond = (row, first_excess + row // periods, -1.0)
+        taken = self._taken([plan.use for plan in self.plans], len(row))
+        return at_most(numbered("limit", len(row)), np.repeat(self.shared.most, periods), taken, beyond)
+
+    def _lent(self) -> Rows:
+        """(Q x J) what plans have of a pool in a joint period is at most its instances and what is beyond them."""
+        plans, pools, periods = len(self.plans), len(self.shared.pool_usd), len(self.shared.hours)
+        row = np.arange(pools * periods)
+        first_excess = plans + pools + len(self.shared.most)
+        own, beyond = (row, plans + row // periods, -1.0), (row, first_excess + row // periods, -1.0)
+        taken = self._taken([plan.pooled for plan in self.plans], len(row))
+        return at_most(numbered("pool", len(row)), 0.0, taken, own, beyond)
+
+    def _taken(self, by_plan: Sequence[Ints], rows: int) -> Term:
+        """What each plan takes of each limit or pool in each joint period, as entries of so many rows."""
+        taken = np.array([each.ravel() for each in by_plan]).reshape(len(by_plan), rows)
+        plan, row = np.nonzero(taken)
+        return row, plan, taken[plan, row]

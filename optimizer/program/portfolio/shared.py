@@ -19,6 +19,7 @@ import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
 from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK
+from optimizer.program.formulation.rows import Rows, Term, at_most, numbered
 
 LEAST_PAID = 0.01
 """Share of what a pool's instance costs that each hour is charged at least, so that nothing is free."""
@@ -113,3 +114,11 @@ def bound_usd(shared: Shared, prices: SharedPrices, counts: Ints, least_usd: Seq
     left = (1 + prices.budget) * shared.pool_usd - prices.pooled.sum(axis=1)
     pools = float(np.minimum(left * shared.pool_least, left * shared.pool_most).sum())
     return services - limits - budget + pools
+
+
+def budget_rows(cost: Floats, budget: float, *terms: Term) -> Rows:
+    """What all columns cost (columns,), and some terms more, is within the budget; no row where there is none."""
+    rows = int(np.isfinite(budget))
+    columns = np.arange(len(cost) * rows)
+    entries = terms if rows else ()
+    return at_most(numbered("budget", rows), budget, (np.zeros_like(columns), columns, cost[columns]), *entries)

@@ -14,9 +14,9 @@ from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.formulation.model import Columns, Program, assemble, build_program, hourly_cost
-from optimizer.program.formulation.rows import Rows, at_least, at_most, numbered, stacked
+from optimizer.program.formulation.rows import Rows, Term, at_least, at_most, numbered, stacked
 from optimizer.program.formulation.variables import integers, names, upper_bounds
-from optimizer.program.portfolio.shared import Shared
+from optimizer.program.portfolio.shared import Shared, budget_rows
 from optimizer.program.problem.problem import Problem, Sorted, compacted, sorted_problem
 from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.relaxation import no_bound
@@ -85,21 +85,19 @@ def solved_together(blocks: Sequence[Block], shared: Shared, clock: Clock, node_
         for family, each in program.families.items()
     }
     rows |= _shared_rows(blocks, programs, first, pools, shared)
-    every = np.arange(len(cost))
-    budgets = int(np.isfinite(shared.budget_usd))
-    rows["budget"] = at_most(
-        numbered("shared_budget", budgets),
-        shared.budget_usd / HOURS_PER_MONTH,
-        (np.zeros(budgets * len(cost), dtype=np.int64), every[: budgets * len(cost)], cost[: budgets * len(cost)]),
-    )
+    rows["budget"] = budget_rows(cost, shared.budget_usd / HOURS_PER_MONTH)
     solver = integer_solver(max(block.problem.traffic.periods for block in blocks))
     result = solve_integer(assemble(_columns(programs, shared), cost, stacked(rows)), clock, solver, node_limit)
+    return _read(result, first, pools)
+
+
+def _read(result: SolverResult, first: Ints, pools: Ints) -> Together:
+    """What a solver says, by blocks that begin at a column each (blocks + 1,), and by the columns of pools (Q,)."""
+    bound_usd = max(result.bound, 0.0) * HOURS_PER_MONTH
     if not len(result.values):
-        bound = max(result.bound, 0.0) * HOURS_PER_MONTH
-        return Together(bound if np.isfinite(bound) else 0.0, result.status == "infeasible")
+        return Together(bound_usd if np.isfinite(bound_usd) else 0.0, result.status == "infeasible")
     values = tuple(np.split(result.values[: first[-1]], first[1:-1]))
-    signed = np.rint(result.values[pools]).astype(np.int64)
-    return Together(max(result.bound, 0.0) * HOURS_PER_MONTH, infeasible=False, values=values, pools=signed)
+    return Together(bound_usd, infeasible=False, values=values, pools=np.rint(result.values[pools]).astype(np.int64))
 
 
 def _columns(programs: Sequence[Program], shared: Shared) -> Columns:
@@ -119,37 +117,34 @@ def _shared_rows(
     blocks: Sequence[Block], programs: Sequence[Program], first: Ints, pools: Ints, shared: Shared
 ) -> dict[str, Rows]:
     """Limits and pools in every joint period, and what is signed for of each pool at least."""
-    joint = np.arange(len(shared.hours))
-    limits, lending = np.arange(len(shared.most) * len(joint)), np.arange(len(pools) * len(joint))
-
-    def taken(of: str) -> list[tuple[Ints, Ints, Floats]]:
-        """(limit or pool x joint period, the column of instances there, units) of every service."""
-        found = []
-        for n, (block, program) in enumerate(zip(blocks, programs, strict=True)):
-            weight: Floats = getattr(block, of)
-            which, offer = np.nonzero(weight)
-            # (entries, J)
-            column = first[n] + program.variables.instance_at[block.period][:, offer].T
-            row = which[:, None] * len(joint) + joint
-            found.append((row.ravel(), column.ravel(), np.repeat(weight[which, offer], len(joint))))
-        return found
-
-    none = np.zeros(0, dtype=np.int64)
+    periods, count = len(shared.hours), len(pools)
+    limits, lending = np.arange(len(shared.most) * periods), np.arange(count * periods)
+    starts = list(zip(blocks, programs, first[:-1].tolist(), strict=True))
+    units = [_taken(block.units, block, program, start) for block, program, start in starts]
+    lent = [_taken(block.lent, block, program, start) for block, program, start in starts]
+    own = (lending, np.repeat(pools, periods), -1.0)
     return {
-        "limits": at_most(
-            numbered("shared", len(limits)),
-            np.repeat(shared.most, len(joint)),
-            *taken("units"),
-            (none, none, np.zeros(0)),
-        ),
-        "pools": at_most(
-            numbered("lent", len(lending)),
-            0.0,
-            *taken("lent"),
-            (lending, pools[lending // len(joint)] if len(pools) else lending, -1.0),
-        ),
-        "signed": at_least(numbered("signed", len(pools)), shared.pool_least, (np.arange(len(pools)), pools, 1.0)),
+        "limits": at_most(numbered("shared", len(limits)), np.repeat(shared.most, periods), *units),
+        "pools": at_most(numbered("lent", len(lending)), 0.0, *lent, own),
+        "signed": at_least(numbered("signed", count), shared.pool_least, (np.arange(count), pools, 1.0)),
     }
+
+
+def _taken(weight: Floats, block: Block, program: Program, start: int) -> Term:
+    """(limit or pool x joint period, column of instances, units) of a service whose columns begin at `start`.
+
+    Args:
+        weight: (L or Q, O) units that an instance takes.
+        block: The service.
+        program: Its rows and columns.
+        start: Its first column among all.
+    """
+    periods = len(block.period)
+    which, offer = np.nonzero(weight)
+    # (entries, J)
+    column = start + program.variables.instance_at[block.period][:, offer].T
+    row = which[:, None] * periods + np.arange(periods)
+    return row.ravel(), column.ravel(), np.repeat(weight[which, offer], periods)
 
 
 def solution_of(problem: Problem, values: Floats) -> Solution | None:

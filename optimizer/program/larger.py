@@ -1,0 +1,61 @@
+"""A plan with no fewer replicas than are known to serve: with these standing, a program has little left to decide."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from optimizer.base.arrays import Ints
+from optimizer.base.clock import Clock
+from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
+from optimizer.program.formulation.rows import Rows, at_least, numbered
+from optimizer.program.formulation.variables import Variables
+from optimizer.program.laid_out import with_restarts
+from optimizer.program.problem.data import LayoutTerms
+from optimizer.program.problem.problem import Problem, compacted
+from optimizer.program.problem.quantities import stands_in_force
+from optimizer.program.proof.state import SearchState, incumbent_of
+from optimizer.program.simplest import Simplest
+from optimizer.program.solver import integer_solver, solve_integer
+
+NODES: Final = 20
+"""Of branch and bound: the first one mostly has the plan."""
+
+LONGEST_S: Final = 1.0
+"""Where time is limited, however little of it is left."""
+
+
+def search_larger(problem: Problem, state: SearchState, least: Mapping[str, Ints]) -> Simplest:
+    """A plan of no other candidates than those of which so many replicas run, and of at least so many of them.
+
+    It proves nothing. Instances keep what they hold, as in `simple_plan`.
+
+    Args:
+        problem: In canonical order.
+        state: Of the search; whether seconds are limited is asked of its clock.
+        least: By id of a candidate (T,) replicas.
+    """
+    problem = replace(problem, layouts=LayoutTerms(kept=problem.layouts.kept))
+    known = np.array([name in least for name in problem.candidates.ids], dtype=np.bool_)
+    if not known.any() or (stands_in_force(problem) & ~known).any():
+        # changes are counted against what is in force: without it nothing is known of the cost
+        return Simplest(None, proven=False)
+    part = compacted(problem, known)
+    program = build_program(part.problem)
+    cost = hourly_cost(program)
+    standing = np.array([least[name] for name in part.problem.candidates.ids]).T
+    result = solve_integer(
+        model_proto(program, cost, {"standing": _standing(program.variables, standing)}),
+        Clock(None if state.clock.left_s() is None else LONGEST_S),
+        integer_solver(problem.traffic.periods),
+        node_limit=NODES,
+    )
+    plan = incumbent_of(result, program, part, problem)
+    return Simplest(None if plan is None else with_restarts(problem, plan)[0], proven=False)
+
+
+def _standing(variables: Variables, replicas: Ints) -> Rows:
+    """At least so many (T, C) replicas."""
+    column = variables.replicas.ravel()
+    return at_least(numbered("standing", len(column)), replicas.ravel(), (np.arange(len(column)), column, 1.0))
