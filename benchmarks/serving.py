@@ -74,6 +74,8 @@ def serving(*options: str) -> Iterator[Server]:
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(20)
+        # what it said meanwhile, and that it was interrupted
+        sys.stderr.write(process.stderr.read() if process.stderr else "")
 
 
 def question(number: int) -> dict[str, Any]:

@@ -49,6 +49,9 @@ if TYPE_CHECKING:
     from optimizer.answers.lifecycle.types import LifecycleReport
     from optimizer.answers.optimize import optimize
     from optimizer.answers.page import Page, page
+    from optimizer.answers.portfolio.portfolio import portfolio
+    from optimizer.answers.portfolio.reading import load_portfolio
+    from optimizer.answers.portfolio.types import PortfolioFiles, PortfolioReport
     from optimizer.answers.replan import ReplanReport, replan
     from optimizer.answers.risk.risk import risk
     from optimizer.answers.simulate import arrivals_of, simulate
@@ -113,6 +116,8 @@ __all__ = [
     "Page",
     "Pin",
     "PlanReport",
+    "PortfolioFiles",
+    "PortfolioReport",
     "Prediction",
     "PriceListTerms",
     "Progress",
@@ -157,6 +162,7 @@ __all__ = [
     "lifecycle",
     "load_catalogs",
     "load_measurements",
+    "load_portfolio",
     "load_scenario",
     "load_scenario_file",
     "load_sweep",
@@ -165,6 +171,7 @@ __all__ = [
     "page",
     "page_html",
     "pinned",
+    "portfolio",
     "predict",
     "predict_setting",
     "read_baselines",

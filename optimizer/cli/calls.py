@@ -65,6 +65,9 @@ if TYPE_CHECKING:
     from optimizer.answers.optimize import optimized as optimized
     from optimizer.answers.page import PAGE_PHASES as PAGE_PHASES
     from optimizer.answers.page import page as page
+    from optimizer.answers.portfolio.portfolio import PORTFOLIO_PHASES as PORTFOLIO_PHASES
+    from optimizer.answers.portfolio.portfolio import portfolio as portfolio
+    from optimizer.answers.portfolio.reading import load_portfolio as load_portfolio
     from optimizer.answers.replan import ReplanReport as ReplanReport
     from optimizer.answers.replan import replan as replan
     from optimizer.answers.risk.risk import RISK_PHASES as RISK_PHASES
@@ -164,6 +167,7 @@ if TYPE_CHECKING:
     from optimizer.report.plan.page import page_html as page_html
     from optimizer.report.plan.sections import plan_answer as plan_answer
     from optimizer.report.plan.why_not import why_not_answer as why_not_answer
+    from optimizer.report.portfolio import portfolio_answer as portfolio_answer
     from optimizer.report.replan import replan_answer as replan_answer
     from optimizer.report.risk import risk_answer as risk_answer
     from optimizer.report.risk import with_risk as with_risk

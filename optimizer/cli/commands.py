@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from optimizer.cli.init import init as init
     from optimizer.cli.lifecycle import lifecycle as lifecycle
     from optimizer.cli.plan import plan as plan
+    from optimizer.cli.portfolio import portfolio as portfolio
     from optimizer.cli.replan import replan as replan
     from optimizer.cli.report import report as report
     from optimizer.cli.risk import risk as risk
@@ -50,6 +51,7 @@ COMMANDS: Final = {
     "why-not": "What a choice would cost against the plan and why, or what it fails, and the price at which it wins.",
     "frontier": "Cost against a requirement or two, each point proven, and the values where the plan changes.",
     "sweep": "One scenario under many values at once: a plan each, on all cores, kept so that a stop loses nothing.",
+    "portfolio": "Many scenarios planned together: who has which share of a commitment, who pays what, and the saving.",
     "gate": "Whether budgets hold and prices are sound, what changed, and why; exit code 1 when the gate is broken.",
     "replan": "What yesterday's plans would be today, worth the move or not; exit code 0 nothing to do, 1 something.",
     "compare": "The best plan under each choice at the same service levels, ranked by cost, and what stops the others.",

@@ -31,6 +31,8 @@ SCHEMAS: Final = (
     "horizon",
     "lifecycle",
     "plan",
+    "portfolio",
+    "portfolio-file",
     "replan",
     "risk",
     "scenario",

@@ -11,7 +11,15 @@ from optimizer.base.extras import optional
 from optimizer.base.files import write_bytes
 from optimizer.base.workers import cores
 from optimizer.cli import calls
-from optimizer.cli.options import CatalogsOption, Exit, Format, FormatOption, QuietOption, check_writable, deliver
+from optimizer.cli.options import (
+    CatalogsOption,
+    Exit,
+    Format,
+    FormatOption,
+    QuietOption,
+    check_writable,
+    deliver,
+)
 
 WORK_LIMIT = 200_000
 """As many for each run as a gate gives a scenario."""
@@ -31,7 +39,7 @@ def sweep(
         Path, typer.Argument(metavar="SWEEP", help="A sweep file (YAML or JSON), or - for standard input.")
     ],
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Runs at once; as many as there are cores, here or in the cluster.")
+        int | None, typer.Option(min=1, help="Runs at once; as many as there are here or in the cluster.")
     ] = None,
     engine: Annotated[
         Executor, typer.Option(help="Processes of this machine, or a Ray cluster; ray needs pip install '.\\[ray]'.")
@@ -56,7 +64,7 @@ def sweep(
     ] = WORK_LIMIT,
     quiet: QuietOption = False,
 ) -> None:
-    """One scenario under many values at once: a plan each, on all cores, kept so that a stop loses nothing."""
+    """One scenario under many values at once: a plan each, on all kept so that a stop loses nothing."""
     if address is not None and engine is not Executor.RAY:
         raise InputError([Finding("sweep", 0, "--address", "is of a Ray cluster", "add --engine ray")])
     if parquet is not None:

@@ -68,8 +68,8 @@ def search(problem: Problem, state: SearchState, eliminate: bool = True, known: 
         keep = undominated(problem)
         state.eliminated["dominance"] = int((~keep).sum())
     streams = keep[problem.streams.server].sum()
-    if problem.ceiling.in_force:
-        # a ceiling adds up over the fleet, and the bound by patterns does not know of it
+    if problem.ceiling.in_force or problem.tolls_usd_per_hour.size:
+        # a ceiling adds up over the fleet, and the bound by patterns knows neither of it nor of tolls by period
         return _search_small(problem, keep, state, known)
     if streams > SEPARATED_STREAMS and len(parts := separable_parts(problem, keep)) > 1:
         found = _search_parts(problem, parts, state)

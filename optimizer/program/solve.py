@@ -184,7 +184,7 @@ def solve_simpler(
         if found.plan is None:
             return None, found.proven
         result = SearchResult("optimal", no_bound(problem), found.plan)
-        return _with_plan(order, result, found.plan, state), found.proven
+        return with_plan(order, result, found.plan, state), found.proven
     except SolverFailure:
         return None, False
 
@@ -211,7 +211,7 @@ def _solved(problem: Problem, state: SearchState, eliminate: bool, break_ties: b
         if untied and state.ended_by is None:
             with state.phase("tie_break"):
                 plan = preferred(found, plan)
-        return _with_plan(order, result, plan, state)
+        return with_plan(order, result, plan, state)
     except SolverFailure as failure:
         return _without_plan(problem, "failed", str(failure), state)
 
@@ -253,7 +253,7 @@ def _configurations_missing(problem: Problem) -> str | None:
     return f"{least} workloads need a configuration each" if most is not None and most < least else None
 
 
-def _with_plan(order: Sorted, result: SearchResult, plan: Incumbent, state: SearchState) -> Solution:
+def with_plan(order: Sorted, result: SearchResult, plan: Incumbent, state: SearchState) -> Solution:
     """The solution in the original order, its flows balanced; a bound within rounding of the cost is the cost."""
     with state.phase("routing"):
         flows = balanced_flows(order.problem, plan)
@@ -272,7 +272,7 @@ def _with_plan(order: Sorted, result: SearchResult, plan: Incumbent, state: Sear
         _without_plan(problem, outcome, reason, state),
         cost_usd_per_month=cost * HOURS_PER_MONTH,
         bound_usd_per_month=bound * HOURS_PER_MONTH,
-        relative_gap=(cost - bound) / cost,
+        relative_gap=(cost - bound) / cost if cost else 0.0,
         instances=plan.instances[:, np.argsort(order.offers)],
         replicas=plan.replicas[:, np.argsort(order.candidates)],
         flows=tuple(

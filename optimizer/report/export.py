@@ -12,11 +12,13 @@ from optimizer.answers.experiment import ExperimentReport
 from optimizer.answers.frontier import Frontier
 from optimizer.answers.gate.types import GateReport
 from optimizer.answers.lifecycle.types import LifecycleReport
+from optimizer.answers.portfolio.types import PortfolioReport
 from optimizer.answers.replan import ReplanReport
 from optimizer.answers.sweep.types import SweepReport
 from optimizer.answers.watch.types import WatchReport
 from optimizer.answers.why_not import WhyNot
 from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.inputs.scenario.portfolio import Portfolio
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.record.explanation import Explanation
 from optimizer.plan.record.horizon import HorizonReport
@@ -37,6 +39,8 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "horizon": HorizonReport,
     "lifecycle": LifecycleReport,
     "plan": PlanReport,
+    "portfolio": PortfolioReport,
+    "portfolio-file": Portfolio,
     "replan": ReplanReport,
     "risk": RiskReport,
     "scenario": Scenario,
@@ -86,6 +90,6 @@ def schema(name: str) -> str:
         hint = did_you_mean(name, SCHEMAS) or f"known: {', '.join(sorted(SCHEMAS))}"
         raise InputError([Finding("NAME", 0, "", f"unknown schema '{name}'", hint)])
     record = SCHEMAS[name]
-    read_in = record is Scenario
+    read_in = record in (Portfolio, Scenario)
     shape = record.model_json_schema(mode="validation" if read_in else "serialization")
     return json.dumps(shape, indent=2, sort_keys=True, ensure_ascii=False) + "\n"

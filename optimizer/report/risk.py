@@ -43,7 +43,7 @@ def risk_answer(report: RiskReport) -> WrittenAnswer:
     several = report.promises if len(report.promises) > 1 else []
     sections = (
         Section("Promises", (), table_of(several, PROMISE_COLUMNS)),
-        Section("A month over all draws", (), _costs(report)),
+        Section("A month over all draws", tuple(_budget(report)), _costs(report)),
         Section("Best bought before", tuple(_best(report))),
         Section("Cheapest, had the draw been known", tuple(_best_in(report))),
         Section("Where the variance of the plan's cost comes from", (), table_of(report.variance, VARIANCE_COLUMNS)),
@@ -76,9 +76,10 @@ def _summary(report: RiskReport, plan: PurchasesInDraws) -> str:
 def in_a_line(report: RiskReport, plan: PurchasesInDraws) -> str:
     """The answer in two sentences."""
     ahead = f"{report.months_ahead} {plural('month', report.months_ahead)} ahead"
-    held = f"{report.all_held or 0:.0%}"
+    held = _share(report.all_held or 0)
     whole = report.promises[0] if len(report.promises) == 1 else None
-    range_of = f" ({whole.lowest_share:.0%} to {whole.highest_share:.0%} with a confidence of 95 %)" if whole else ""
+    ends = f"{whole.lowest_share * 100:.0f} to {_share(whole.highest_share)}" if whole else ""
+    range_of = f" ({ends} with a confidence of 95 %)" if whole else ""
     makes_up = "more is rented" if not plan.expected_unserved_usd else "more is rented or requests go unserved"
     return (
         f"Over {report.draws} draws of the month {ahead} the plan for {report.scenario} keeps its promises in {held}"
@@ -111,6 +112,18 @@ def _machine(each: MachineInDraws) -> str:
     months = f", {each.commitment_months} months" if each.commitment_months else ""
     runs = f"{each.model} {each.precision} with {each.engine}"
     return f"{each.provider} {each.instance_type} in {each.region} ({term}{months}; {runs})"
+
+
+def _share(share: float) -> str:
+    return f"{share * 100:.0f} %"
+
+
+def _budget(report: RiskReport) -> Iterator[str]:
+    """In how many draws it holds, where there is one."""
+    plan, best = report.plan, report.best
+    if plan is not None and plan.within_budget is not None:
+        other = "" if best is None else f", with what is best bought before in {_share(best.within_budget or 0)}"
+        yield f"The budget holds in {_share(plan.within_budget)} of the draws with the plan{other}."
 
 
 def _costs(report: RiskReport) -> Table:

@@ -1,11 +1,15 @@
 """Answers of the service are the command's, byte for byte."""
 
 import re
+from math import inf
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from support.command import Command
 
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.plan.question.inquiry import Inquiry
 from optimizer.serve.http.asking import shipped_scenarios
 from optimizer.serve.jobs.job import JobProgress
 from optimizer.serve.jobs.question import JobQuestion
@@ -49,6 +53,14 @@ def test_a_plan_of_before_that_is_none_is_refused(catalogs: Catalogs) -> None:
     findings = answered(broken, Held(catalogs, 8.0), lambda _: None).findings
     assert findings
     assert {each.file for each in findings} == {"baseline"}
+
+
+def test_a_try_that_has_no_plan_bounds_nothing() -> None:
+    told = list[tuple[float | None, float]]()
+    watched: Any = SimpleNamespace(best_and_bound=lambda best, bound: told.append((best, bound)))
+    for bound_usd_per_hour in (inf, 1.0):
+        Inquiry._told(watched, None, bound_usd_per_hour)
+    assert told == [(None, 730.0)]
 
 
 def test_what_goes_wrong_is_told_without_a_traceback(catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch) -> None:

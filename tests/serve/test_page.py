@@ -31,6 +31,8 @@ CHAT = shipped_scenarios()["chat-8b"]
 IMPOSSIBLE = shipped_scenarios()["infeasible-latency"]
 HTMX = {"HX-Request": "true"}
 TRIES = 100
+MAX_LINES = 350
+"""Of a file that can be read in one sitting."""
 
 
 def stored(question: JobQuestion) -> JobAnswer:
@@ -207,6 +209,10 @@ def test_what_is_not_there_is_said_in_words(reader: TestClient) -> None:
     assert "not kept any more" in reader.get("/plan/0123").text
     assert reader.get("/plan/0123").status_code == 404
     assert reader.get("/again/0123").status_code == 404
+    setting = {"model": "llama-3.1-8b", "gpu": "l4", "precision": "fp8", "input_tokens": 9, "output_tokens": 9}
+    job = reader.post("/v1/predict", json={**setting, "concurrency": 1}).json()["job"]
+    for path in ("/plan/{}", "/compare/{}", "/why-not/{}/answer", "/frontier/{}/{}", "/plan/{}/plan.json"):
+        assert reader.get(path.format(job, job)).status_code == 404
     for path in ("/static/../site.py", "/static/%2e%2e/site.py", "/static/..%2fsite.py", "/static/templates/base.html"):
         assert reader.get(path).status_code == 404
     style = reader.get("/static/page.css")
@@ -225,6 +231,7 @@ def test_files_of_others_are_what_their_source_published() -> None:
     assert licensed == {row["package"] for row in rows}
 
 
-def test_nothing_is_loaded_from_elsewhere() -> None:
+def test_nothing_is_loaded_from_elsewhere_and_all_can_be_read() -> None:
     own = [*(FOLDER / "templates").glob("*.html"), *Path(FOLDER / "static").glob("*.*")]
     assert not [file.name for file in own if re.search(r"(src|href|url)\W{1,3}(https?:)?//", file.read_text("utf-8"))]
+    assert not [file.name for file in own if len(file.read_text("utf-8").splitlines()) > MAX_LINES]

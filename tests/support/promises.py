@@ -300,6 +300,8 @@ def machine_cost(problem: Problem, replicas: np.ndarray, instances: np.ndarray) 
     """(N,) USD per hour of the month of instances, starts and changes."""
     traffic, price = problem.traffic, problem.offers.price_usd_per_hour
     cost = np.einsum("nto,t,o->n", instances, traffic.share_of_month, price)
+    if problem.tolls_usd_per_hour.size:
+        cost = cost + np.einsum("nto,to->n", instances, problem.tolls_usd_per_hour)
     for t, u in np.argwhere(traffic.start_share > 0):
         started = np.maximum(instances[:, u] - instances[:, t], 0) * ~problem.offers.always_paid
         cost = cost + traffic.start_share[t, u] * (started @ price)

@@ -42,10 +42,11 @@ def read_baselines(paths: Iterable[Path]) -> tuple[Baseline, ...]:
     found: dict[str, Baseline] = {}
     for path in (each for given in paths for each in (sorted(given.glob("*.json")) if given.is_dir() else [given])):
         try:
-            baseline = baseline_in(read_text(path, hint=WRITTEN_BY if path.exists() else NOT_HERE), str(path))
+            baseline = _parsed(read_text(path, hint=WRITTEN_BY if path.exists() else NOT_HERE), str(path))
         except InputError as error:
             findings += error.findings
         else:
+            findings += _contradictions(baseline)
             twin = found.setdefault(baseline.plan.scenario, baseline)
             if twin is not baseline:
                 problem = f"{twin.file} is a plan of the same scenario, {baseline.plan.scenario}"
@@ -65,6 +66,18 @@ def baseline_in(text: str, name: str) -> Baseline:
     Raises:
         InputError: it is not a plan or contradicts itself; all its problems at once.
     """
+    baseline = _parsed(text, name)
+    if findings := _contradictions(baseline):
+        raise InputError(findings)
+    return baseline
+
+
+def _parsed(text: str, name: str) -> Baseline:
+    """A plan of before, whatever it says.
+
+    Raises:
+        InputError: it is not a plan.
+    """
     try:
         baseline = Baseline(name, GatePlan.model_validate_json(text))
         refuse_hidden_signs(text, name)
@@ -72,9 +85,11 @@ def baseline_in(text: str, name: str) -> Baseline:
         tuple(baseline.running)
     except ValidationError as error:
         raise InputError(_no_plan(name, error)) from error
-    if found := [Finding(name, 0, field, problem, hint) for field, problem, hint in _misfits(baseline.plan)]:
-        raise InputError(found)
     return baseline
+
+
+def _contradictions(baseline: Baseline) -> list[Finding]:
+    return [Finding(baseline.file, 0, *misfit) for misfit in _misfits(baseline.plan)]
 
 
 def _no_plan(name: str, error: ValidationError) -> Iterator[Finding]:

@@ -1,6 +1,7 @@
 """The record of an answer over draws: what is asked, what the plan comes to, what would be better bought."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -72,18 +73,19 @@ def reported(asked: RiskReport, judged: Judged, scenario: Scenario) -> RiskRepor
             "scope": scope_of(sampled),
             "notes": notes_of(sampled, scenario),
             "by_draw": draws_of(judged.sampled, sample, judged.best, judged.known, shown),
-            **_bought(judged),
+            **_bought(judged, scenario),
         }
     )
 
 
-def _bought(judged: Judged) -> dict[str, Any]:
+def _bought(judged: Judged, scenario: Scenario) -> dict[str, Any]:
     """What the plan and the best purchases come to, against what each draw would have cost had it been known."""
     sampled, sample, picked, best = judged.sampled, judged.sample, judged.chosen, judged.best
-    names, aim, demand = sampled.drawn.workloads, sampled.spreads.aim, sample.problem.demand_per_s
-    known_usd = judged.known.usd if judged.all_known else None
+    names, demand = sampled.drawn.workloads, sample.problem.demand_per_s
+    known_usd, budget_usd = judged.known.usd if judged.all_known else None, scenario.policy.max_monthly_usd
+    over = partial(over_draws, aim=sampled.spreads.aim, known_usd=known_usd, budget_usd=budget_usd)
     found: dict[str, Any] = {
-        "plan": over_draws(sample.plan, paid(sampled.plan), demand, aim, known_usd),
+        "plan": over(sample.plan, paid(sampled.plan), demand),
         "known_usd": None if known_usd is None else usd(known_usd.mean()),
         "best_in": best_in(sampled.purchases, sample, judged.known, names),
     }
@@ -91,7 +93,7 @@ def _bought(judged: Judged) -> dict[str, Any]:
         return found
     return found | {
         "complete": judged.all_known and picked.proven,
-        "best": over_draws(best, bought_of(sampled.purchases, picked.counts, names), demand, aim, known_usd),
+        "best": over(best, bought_of(sampled.purchases, picked.counts, names), demand),
         "gap": None if picked.gap is None else gap_of(picked.gap, judged.draws_per_batch),
     }
 

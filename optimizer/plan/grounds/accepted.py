@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from optimizer.inputs.requirements.avoided import SPEED, quality_of
+from optimizer.inputs.requirements.avoided import SPEED, avoided, quality_of
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.explanation import Benchmark
 from optimizer.plan.record.fleet import PlannedFleet
@@ -17,10 +17,12 @@ def accepted_of(inquiry: Inquiry, bought: PlannedFleet, benchmark: Benchmark | N
         bought: The plan; empty where there is none.
         benchmark: What to measure first.
     """
-    if SPEED in inquiry.accepted:
+    # the fields that avoid what may serve here all the same
+    accepted = [field for field in avoided(inquiry.scenario) if field not in inquiry.avoided]
+    if SPEED in accepted:
         yield Accepted(field=SPEED, text=_speed(bought, benchmark))
     names = {quality_of(workload): workload.name for workload in inquiry.scenario.workloads}
-    for field in inquiry.accepted:
+    for field in accepted:
         if field in names:
             yield Accepted(field=field, text=_quality(names[field], bought))
 

@@ -4,16 +4,17 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import isfinite
 from typing import TypeAlias
 
 import numpy as np
 
-from optimizer.base.arrays import Flags, Ints
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.progress import BestAndBound
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.requirements.avoided import SPEED, avoided, quality_of
+from optimizer.inputs.requirements.avoided import SPEED, quality_of
 from optimizer.inputs.scenario.policy import InForce, Migration
 from optimizer.inputs.scenario.scenario import Policy, Scenario
 from optimizer.performance.candidates.apis import apis
@@ -37,6 +38,7 @@ from optimizer.plan.question.service import (
 )
 from optimizer.program.problem.columns import may_mix
 from optimizer.program.problem.formulate import Formulation, formulate
+from optimizer.program.problem.tolls import tolled
 from optimizer.program.simplest import Complexity, SimplerSearch, complexity, held_to
 from optimizer.program.solve import Solution, solve, solve_simpler
 
@@ -180,6 +182,8 @@ class Inquiry:
     """What a simulation found replicas to hold, where that is less than predicted."""
     by_second: tuple[ServedBySecond, ...] = ()
     """Containers that serve all of a workload each; see `question.by_second`."""
+    tolls_usd_per_hour: Floats | None = None
+    """(168, O) what an instance pays in each hour for what questions share; in a solution's cost, in no bill."""
     looks_ahead: bool = True
     """Whether more mixes are predicted because replicas may sustain more of them; not again once a plan is found."""
 
@@ -203,11 +207,6 @@ class Inquiry:
             for choice in options
         )
         return replace(self, options=options, avoided=tuple(fields))
-
-    @property
-    def accepted(self) -> tuple[str, ...]:
-        """The fields that avoid what may serve here all the same."""
-        return tuple(field for field in avoided(self.scenario) if field not in self.avoided)
 
     @property
     def over_time(self) -> bool:
@@ -250,6 +249,9 @@ class Inquiry:
         counts = counts_configurations or self.most_complicated is not None
         made_of = with_containers(self.by_second, self.options, keep, hosted, self.week)
         found = formulate(self.scenario, self.options, self.market, *made_of, counts)
+        if self.tolls_usd_per_hour is not None:
+            tolls = self.tolls_usd_per_hour[:, found.offers]
+            found = replace(found, problem=tolled(found.problem, tolls, found.periods.hour_to_period))
         most = self.most_complicated
         return found if most is None else replace(found, problem=held_to(found.problem, most))
 
@@ -290,18 +292,13 @@ class Inquiry:
             raise LimitReached(limit)
 
     def _told(self, usd_per_hour: float | None, bound_usd_per_hour: float) -> None:
-        """Tell whoever watches what is known, in USD a month."""
-        if self.best_and_bound is not None:
+        """Tell whoever watches what is known, in USD a month; that a try has no plan (its bound is infinite) is not."""
+        if self.best_and_bound is not None and isfinite(bound_usd_per_hour):
             best = None if usd_per_hour is None else usd_per_hour * HOURS_PER_MONTH
             self.best_and_bound(best, bound_usd_per_hour * HOURS_PER_MONTH)
 
     def beside_a_plan(self, clock: Clock, shown: Complexity | None = None) -> "Inquiry":
-        """The same question for what is worked out next to its answer, as far as a clock allows.
-
-        Args:
-            clock: Of all that.
-            shown: What there is to operate in the plan, where there is one.
-        """
+        """The same question for what is worked out next to its answer, a plan `shown` or none, on its own clock."""
         return replace(self, clock=clock, best_and_bound=None, insists=False, shown=shown)
 
     def for_comparison(self) -> "Inquiry":
@@ -314,8 +311,8 @@ class Inquiry:
         if what_is_considered(scenario) != what_is_considered(self.scenario):
             offers = market(self.catalogs, scenario.policy)
             options = evaluate(scenario, self.catalogs, offers, self.clock)
-            fresh = replace(self, scenario=scenario, market=offers, options=options)
-            return fresh.keeping_to(self.avoided).with_lowered(())
+            fresh = replace(self, scenario=scenario, market=offers, options=options).keeping_to(self.avoided)
+            return fresh.with_lowered(())
         levels = levels_of(scenario) != levels_of(self.scenario)
         options = self.under_levels(scenario).options if levels else self.options
         options = tuple(replace(o, workload=v.workload) for o, v in zip(options, variants(scenario), strict=True))

@@ -142,6 +142,8 @@ class PurchasesInDraws(Strict):
     """Of the demand, in the mean, that what was bought does not sustain: unserved if nothing is rented."""
     draws_short: Figure
     """Share of the draws in which anything is missing."""
+    within_budget: Figure | None
+    """Share of the draws in which all of it costs no more than `policy.max_monthly_usd`; None without one."""
     regret_usd: Usd | None
     """In the mean, beyond what each draw would cost had it been known; None where there was no time."""
     p90_regret_usd: Usd | None

@@ -12,10 +12,18 @@ from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.terms import stated_terms
 
 HELD: Final = frozenset(
-    {"demand", "start_up_minutes", "max_utilization", "robust", "storage_gb_per_instance", "mix_classes"}
+    {
+        "demand",
+        "max_monthly_usd",
+        "start_up_minutes",
+        "max_utilization",
+        "robust",
+        "storage_gb_per_instance",
+        "mix_classes",
+    }
 )
-"""Requirements of the fleet that hold in every draw, or that are margins of the plan that is judged; so are all that
-decide which offers and candidates there are."""
+"""Requirements of the fleet that hold in every draw, are margins of the plan that is judged, or are judged themselves,
+as a budget is; so are all that decide which offers and candidates there are."""
 
 
 def not_held(scenario: Scenario) -> Iterator[Finding]:

@@ -46,7 +46,13 @@ def _interval(share: float, count: int) -> tuple[float, float]:
 
 
 def over_draws(
-    found: CostInDraws, bought: list[BoughtInDraws], demand_per_s: Floats, aim: Aim, known_usd: Floats | None
+    found: CostInDraws,
+    bought: list[BoughtInDraws],
+    demand_per_s: Floats,
+    *,
+    aim: Aim,
+    known_usd: Floats | None,
+    budget_usd: float | None,
 ) -> PurchasesInDraws:
     """What purchases come to over all draws.
 
@@ -56,6 +62,7 @@ def over_draws(
         demand_per_s: (W, S).
         aim: Whose tail is told.
         known_usd: (S,) the least cost of each draw, where all are known.
+        budget_usd: Of a month; None without one.
     """
     cost, rented = found.cost_usd, found.top_up_usd.sum(axis=0)
     regret = None if known_usd is None else np.maximum(cost - known_usd, 0.0)
@@ -71,6 +78,7 @@ def over_draws(
         expected_unserved_usd=usd(found.unserved_usd.mean()),
         share_short=float((found.short_per_s.sum(axis=0) / demand_per_s.sum(axis=0)).mean()),
         draws_short=float((found.short_per_s > 0).any(axis=0).mean()),
+        within_budget=None if budget_usd is None else float((cost <= budget_usd).mean()),
         regret_usd=None if regret is None else usd(regret.mean()),
         p90_regret_usd=None if regret is None else usd(value_at_risk(regret, 0.9)),
     )

@@ -5,6 +5,7 @@ from typing import Any, Final
 from optimizer.inputs.catalog.risk_spread import RiskSpread
 from optimizer.inputs.scenario.risk import DaysSpread, Spread
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.question.terms import stated_terms
 from optimizer.plan.record.risk import DrawnSpread, RiskScope
 from optimizer.plan.risk.sample import Sampled
 from optimizer.plan.risk.spreads import Uncertainty
@@ -52,6 +53,10 @@ def notes_of(sampled: Sampled, scenario: Scenario) -> list[str]:
         notes.append("Nobody published how long commitments take to begin; they have begun.")
     if risk.growth_percent_per_month is None and scenario.lifecycle is not None:
         notes.append("The growth of `lifecycle` is not drawn; say `risk.growth_percent_per_month`.")
+    if stated_terms(scenario.policy) != scenario.policy.pricing_terms:
+        notes.append(
+            "The scenario names no terms: commitments are considered before a draw, which its plan does not buy."
+        )
     if risk.unserved_usd_per_million_requests is None:
         unserved = "say `risk.unserved_usd_per_million_requests` to leave some of it unserved"
         notes.append(f"Missing demand is met by renting more on demand; {unserved}.")

@@ -15,6 +15,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.predict import Mix, sustainable_rate
 from optimizer.performance.uncertainty.evidence import Margins, margins
+from optimizer.performance.uncertainty.intervals import PLANNING_CONFIDENCE
 
 DEVIATIONS: Final = tuple(step / 4 for step in range(-12, 13))
 """At which rates are predicted: from three below the prediction, faster, to three above it."""
@@ -30,10 +31,10 @@ def rates_by_deviation(catalogs: Catalogs, choice: WorkloadOptions, rows: Ints, 
         mix: The requests.
     """
     configurations = [choice.configurations[row] for row in rows.tolist()]
-    behind = [vars(margins(catalogs, configurations, NormalDist().cdf(deviation))) for deviation in DEVIATIONS]
-    # all rows at the first deviation, then all at the next
-    each = np.tile(rows, len(DEVIATIONS))
-    tiled = Margins(*(np.concatenate([of[metric] for of in behind]) for metric in behind[0]))
+    planned = vars(margins(catalogs, configurations, PLANNING_CONFIDENCE)).values()
+    # margins are exponential in the deviation; all rows at the first deviation, then all at the next
+    each, power = np.tile(rows, len(DEVIATIONS)), np.array(DEVIATIONS) / NormalDist().inv_cdf(PLANNING_CONFIDENCE)
+    tiled = Margins(*(np.ravel(bound ** power[:, None]) for bound in planned))
     found = sustainable_rate(choice.setup.take(each), mix, replace(choice.limits.take(each), margins=tiled)).rate_per_s
     # rates fall with the deviation; rounding must not let one rise
     return np.asarray(np.minimum.accumulate(found.reshape(len(DEVIATIONS), len(rows)).T, axis=1))

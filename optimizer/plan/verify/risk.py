@@ -274,6 +274,10 @@ class _DrawsAudit:
             figures["p90 of the regret"] = (told.p90_regret_usd, _quantile(regret, 0.9))
         for name, (said, found) in figures.items():
             yield _same(float(said), found), f"{whose}: {name} is {found:.2f}, not {said}"
+        budget = self.scenario.policy.max_monthly_usd
+        if budget is not None:
+            within = fmean(each <= float(budget) for each in usd)
+            yield abs(within - (told.within_budget or 0.0)) <= SHARE, f"{whose}: within the budget in {within:.2%}"
         short = fmean(any(each.short_per_s.values()) for each in costs)
         yield abs(short - told.draws_short) <= SHARE, f"{whose}: short in {short:.2%} of the draws"
 

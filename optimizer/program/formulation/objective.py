@@ -11,12 +11,15 @@ from optimizer.program.problem.problem import Problem
 def cost_usd_per_hour(problem: Problem, variables: Variables) -> Floats:
     """The month's bill divided by its hours.
 
-    sum over instances of price x share of the month they are paid for, over flows of what sending their answers
-    costs, over API flows of price per request, over starts of price x start-up time, over instances paid for beyond
-    their running of price x hours of the week, over changes against the plan in force of what each costs once.
+    sum over instances of price x share of the month they are paid for and of tolls, over flows of what sending their
+    answers costs, over API flows of price per request, over starts of price x start-up time, over instances paid for
+    beyond their running of price x hours of the week, over changes against the plan in force of what each costs once.
     """
     cost, price = np.zeros(variables.count), problem.offers.price_usd_per_hour
     cost[variables.instances] = price[variables.instance_offer] * variables.instance_share
+    if problem.tolls_usd_per_hour.size:
+        # what is paid all month has one column, which pays the toll of every period
+        np.add.at(cost, variables.instance_at, problem.tolls_usd_per_hour)
     cost[variables.flow] = egress_cost_usd_per_hour(problem)
     cost[variables.bought] = api_cost_usd_per_hour(problem)
     offer, before, after = variables.elastic_changes.T

@@ -39,6 +39,10 @@ class Rows:
     value: Floats
     blocks: Mapping[str, slice] = field(default_factory=dict)
 
+    def moved(self, prefix: str, columns: int) -> "Rows":
+        """The same rows on columns so much further on, under names with a prefix."""
+        return replace(self, names=[prefix + name for name in self.names], column=self.column + columns)
+
     def add_products(self, total: Floats, weight: Floats) -> None:
         """Add to the `total` of each column the sum over its rows of weight (R,) x value."""
         np.add.at(total, self.column, weight[self.row] * self.value)

@@ -21,16 +21,18 @@ from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.large.joined_periods import between_hours_usd_per_hour
 from optimizer.program.problem.data import Billing, LayoutTerms, Traffic
 from optimizer.program.problem.instance_contents import Placed
-from optimizer.program.problem.problem import Problem
+from optimizer.program.problem.problem import NO_TOLLS, Problem
 from optimizer.program.proof.state import Incumbent
 
 
 def kinds_of_periods(problem: Problem) -> Ints:
-    """(T,) the same number for periods that ask for the same."""
+    """(T,) the same number for periods that ask for the same, at the same tolls."""
     traffic = problem.traffic
     asked = [traffic.demand_per_s, traffic.least_replicas]
     if traffic.paid_share.size:
         asked.append(traffic.paid_share)
+    if problem.tolls_usd_per_hour.size:
+        asked.append(problem.tolls_usd_per_hour / traffic.share_of_month[:, None])
     return np.unique(np.hstack(asked), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
@@ -44,12 +46,16 @@ def unlinked(problem: Problem, kind: Ints) -> Problem:
     )
     # where an instance that is paid all month may change what it holds, only hours tell when
     kept = problem.layouts.kept and not problem.layouts.followed.any()
+    tolls = np.zeros((len(kinds), problem.tolls_usd_per_hour.shape[1]))
+    if problem.tolls_usd_per_hour.size:
+        np.add.at(tolls, kind, problem.tolls_usd_per_hour)
     return replace(
         problem,
         traffic=merged,
         limits=replace(problem.limits, max_carbon_kg_per_month=None, max_changes=None, usd_per_change=0.0),
         billing=Billing(),
         layouts=LayoutTerms(kept=kept),
+        tolls_usd_per_hour=tolls if tolls.size else NO_TOLLS,
     )
 
 

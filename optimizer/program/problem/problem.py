@@ -21,6 +21,8 @@ from optimizer.program.problem.data import (
 )
 from optimizer.program.problem.indices import positions
 
+NO_TOLLS = np.zeros((0, 0))
+
 
 @dataclass(frozen=True, eq=False)
 class Streams:
@@ -60,7 +62,12 @@ class Demands:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What may be bought, what each choice delivers and what must be served."""
+    """What may be bought, what each choice delivers and what must be served.
+
+    Attributes:
+        tolls_usd_per_hour: (T, O) what an instance that runs in a period costs beyond its price, in USD/h over the
+            month, for what it takes of something shared with other problems; empty for none. See `tolls`.
+    """
 
     traffic: Traffic
     candidates: Candidates
@@ -71,6 +78,7 @@ class Problem:
     billing: Billing = field(default_factory=Billing)
     layouts: LayoutTerms = field(default_factory=LayoutTerms)
     ceiling: Ceiling = field(default_factory=Ceiling)
+    tolls_usd_per_hour: Floats = field(default_factory=lambda: NO_TOLLS)
 
     @cached_property
     def has_minimum_billing(self) -> bool:
@@ -200,6 +208,7 @@ def _select(problem: Problem, candidates: Ints, offers: Ints) -> Problem:
         egress=problem.egress.select(np.arange(len(problem.traffic.classes)), offers),
         billing=problem.billing.select(offers),
         layouts=problem.layouts.select(offers),
+        tolls_usd_per_hour=problem.tolls_usd_per_hour[:, offers] if problem.tolls_usd_per_hour.size else NO_TOLLS,
     )
 
 

@@ -43,6 +43,8 @@ def _shape_faults(problem: Problem) -> Iterator[str]:
         yield "billing does not tell every offer"
     if len(problem.layouts.by_layout) not in (0, offers):
         yield "layouts does not tell every offer"
+    if problem.tolls_usd_per_hour.shape not in ((0, 0), (periods, offers)):
+        yield "tolls do not tell every period and offer"
     if problem.layouts.followed.shape not in ((0, 0), (periods, periods)):
         yield "layouts does not tell every pair of periods"
     named = {
@@ -87,7 +89,8 @@ def _choice_faults(problem: Problem) -> dict[str, Flags]:
     return {
         "rate_per_s must be finite, not negative": _no_amount(candidates.rate_per_s),
         "every candidate must serve something": ~(candidates.rate_per_s > 0).any(axis=1),
-        "price_usd_per_hour must be positive and finite": _no_amount(price) | (price == 0),
+        "price_usd_per_hour must be positive and finite": _no_amount(price) | (price + _least_toll(problem) == 0),
+        "tolls_usd_per_hour must be finite, not negative": _no_amount(problem.tolls_usd_per_hour),
         "gpus_per_replica must be a power of two": (size < 1) | (size & (size - 1) != 0),
         "gpus_per_replica exceeds the instance": size > offers.gpus_per_instance[candidates.offer],
         "a candidate serves several workloads": _workloads_served(problem) > 1,
@@ -116,6 +119,12 @@ def _limit_faults(problem: Problem) -> dict[str, Flags]:
         "hour_to_period must be what share_of_month is": ~np.isclose(share_of_week, share),
         "usd_per_change must not be negative": np.array(limits.usd_per_change < 0),
     }
+
+
+def _least_toll(problem: Problem) -> Floats:
+    """(O,) what an instance costs beside its price in the period in which that is least."""
+    tolls = problem.tolls_usd_per_hour
+    return tolls.min(axis=0) if tolls.size else np.zeros(len(problem.offers))
 
 
 def _no_amount(values: Floats) -> Flags:

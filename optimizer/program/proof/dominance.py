@@ -11,8 +11,8 @@ fits there; and offers are compared by groups of the same configuration.
 Offer rule. o' replaces o when it costs no more, is paid the same way, holds as many GPUs, is no worse in whatever an
 active family looks at (same provider or region where places are counted, limited or lost, not spot unless o is, no
 more power or carbon under a limit on it, in no quota that o is not in, not scarce), sends answers out at no higher
-price, is paid for no longer once started, and every candidate of o has a replacement by the candidate rule on o'. An
-offer with replicas in force is never replaced.
+price, is paid for no longer once started, is tolled no more in any period, and every candidate of o has a replacement
+by the candidate rule on o'. An offer with replicas in force is never replaced.
 
 Variety. Where all that is asked of places is that a plan runs at n of them, o' may be at another place than o if n such
 offers at n places each serve all that o does. For a plan that runs without o at n - 1 places only, one of the n is
@@ -305,6 +305,7 @@ def _traits(problem: Problem, named: Iterable[str], places: Variety) -> Floats:
     if problem.traffic.periods > 1:
         columns += same(offers.always_paid.astype(np.int64))
         columns += same(np.where(offers.always_paid, places.place, -1))
+    columns += [*problem.tolls_usd_per_hour]
     if problem.egress.charged:
         columns.append(problem.egress.usd_per_gb)
     if problem.has_minimum_billing:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from optimizer.program.problem.data import Billing, LayoutTerms
-from optimizer.program.problem.problem import Problem
+from optimizer.program.problem.problem import NO_TOLLS, Problem
 
 
 def at_peak(problem: Problem) -> Problem:
@@ -23,7 +23,9 @@ def at_peak(problem: Problem) -> Problem:
     limits = replace(
         problem.limits, max_monthly_usd=None, max_carbon_kg_per_month=None, max_changes=None, usd_per_change=0.0
     )
-    return replace(problem, traffic=steady, limits=limits, billing=Billing(), layouts=LayoutTerms())
+    # what the moment costs is of no matter: whether it can be served is, and by what
+    untolled = replace(problem, tolls_usd_per_hour=NO_TOLLS)
+    return replace(untolled, traffic=steady, limits=limits, billing=Billing(), layouts=LayoutTerms())
 
 
 def peaks_at_once(problem: Problem) -> bool:

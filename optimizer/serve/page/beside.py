@@ -41,7 +41,7 @@ class Beside:
 
     async def frontier_asked(self, request: Request) -> Response:
         """The slider on a limit, with the frontier behind it as soon as that is there."""
-        job = self.site.job_of(request)
+        job = self.site.job_of(request, "plan")
         slider = slider_of(self.site, job, dict(await fields_of(request)).get("limit", ""))
         if not slider.sweep:
             return self._moving(slider, job, {"curve": None})
@@ -50,7 +50,7 @@ class Beside:
 
     async def frontier(self, request: Request) -> Response:
         """The same when it is there."""
-        return self._frontier(self.site.job_of(request), self.site.job_of(request, "plan"))
+        return self._frontier(self.site.job_of(request, "frontier"), self.site.job_of(request, "plan", name="plan"))
 
     def _frontier(self, job: Job, planned: Job) -> Response:
         if job.answer is None or not job.answer.content:
@@ -73,12 +73,12 @@ class Beside:
     async def why_not_asked(self, request: Request) -> Response:
         """What a choice would cost, as soon as that is known."""
         chosen = {name: value for name, value in await fields_of(request) if name in self.site.choices}
-        asked = await self._asked(self.site.job_of(request), "why-not", chosen)
+        asked = await self._asked(self.site.job_of(request, "plan"), "why-not", chosen)
         return asked if isinstance(asked, Response) else self._why_not(asked)
 
     async def why_not(self, request: Request) -> Response:
         """The same when it is there."""
-        return self._why_not(self.site.job_of(request))
+        return self._why_not(self.site.job_of(request, "why-not"))
 
     def _why_not(self, job: Job) -> Response:
         if job.answer is None or not job.answer.content:

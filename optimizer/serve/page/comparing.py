@@ -62,7 +62,7 @@ class Comparing:
     async def asked(self, request: Request) -> Response:
         """The way to a comparison of the scenario of a plan."""
         by = dict(await fields_of(request)).get("by", "")
-        text = self.site.job_of(request).question.scenario_text
+        text = self.site.job_of(request, "plan").question.scenario_text
         try:
             question = JobQuestion.of("compare", text, {"by": by})
         except InputError as error:
@@ -71,7 +71,7 @@ class Comparing:
 
     async def comparison(self, request: Request) -> Response:
         """The comparison; until it is there, how far it is."""
-        job = self.site.job_of(request)
+        job = self.site.job_of(request, "compare")
         if job.answer is None or not job.answer.content:
             return waiting(self.site, job, f"/compare/{job.id}")
         shown = await asyncio.to_thread(_shown, _comparison(job))
@@ -79,17 +79,17 @@ class Comparing:
 
     async def sheet(self, request: Request) -> Response:
         """Every choice as a line of a sheet."""
-        content = compare_csv(_comparison(self.site.job_of(request)))
+        content = compare_csv(_comparison(self.site.job_of(request, "compare")))
         headers = {"Content-Disposition": 'attachment; filename="choices.csv"'}
         return Response(content, headers=headers, media_type="text/csv")
 
     async def file(self, request: Request) -> Response:
         """The comparison as `optimizer compare --format json` writes it."""
-        return download(self.site.job_of(request), "comparison.json")
+        return download(self.site.job_of(request, "compare"), "comparison.json")
 
 
 def _comparison(job: Job) -> Comparison:
-    if job.question.kind != "compare" or job.answer is None or not job.answer.content:
+    if job.answer is None or not job.answer.content:
         raise HTTPException(404, "There is no such comparison.")
     return Comparison.model_validate_json(job.answer.content)
 

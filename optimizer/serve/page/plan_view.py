@@ -12,6 +12,7 @@ from optimizer.performance.market.criteria import CRITERIA
 from optimizer.plan.grounds.warnings import price_doubts
 from optimizer.plan.readback.summary import EVERYWHERE, offer_of
 from optimizer.plan.record.explanation import MeasuredRequirement
+from optimizer.plan.record.fields import significant
 from optimizer.plan.record.fleet import Deployment, Hosted, Purchase
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.layout.amounts import money, percent
@@ -203,7 +204,7 @@ def _hosted(item: Hosted) -> Card:
         ("runs", f"{item.workload} {item.request_class}"),
         ("model", item.model),
         ("requests", f"{figure(item.requests_per_month)} a month"),
-        ("price", f"of {item.price_as_of}"),
+        ("price", f"${significant(item.usd_per_request)} a request, of {item.price_as_of}"),
     )
     return Card(f"{item.model} by the {item.paid_by}", item.provider, money(item.monthly_cost_usd), facts)
 

@@ -48,7 +48,7 @@ class Planning:
 
     async def plan(self, request: Request) -> Response:
         """The plan; until it is there, how far it is."""
-        job = self.site.job_of(request)
+        job = self.site.job_of(request, "plan")
         if job.answer is None or not job.answer.content:
             return waiting(self.site, job, f"/plan/{job.id}")
         shown = await asyncio.to_thread(self._shown, job)
@@ -70,11 +70,11 @@ class Planning:
 
     async def plan_file(self, request: Request) -> Response:
         """The plan as `optimizer plan --format json` writes it, to be kept."""
-        return download(self.site.job_of(request), "plan.json")
+        return download(self.site.job_of(request, "plan"), "plan.json")
 
     async def chart(self, request: Request) -> Response:
         """One of the charts of the report."""
-        report, number = _report(self.site.job_of(request)), request.path_params["number"]
+        report, number = _report(self.site.job_of(request, "plan")), request.path_params["number"]
         charts = plan_charts(report)
         if number >= len(charts) or not find_spec("matplotlib"):
             raise HTTPException(404, "There is no such chart.")
@@ -85,13 +85,13 @@ class Planning:
     async def thorough(self, request: Request) -> Response:
         """The same plan with every limit and price varied."""
         await fields_of(request)
-        text = self.site.job_of(request).question.scenario_text
+        text = self.site.job_of(request, "plan").question.scenario_text
         return await self.site.asked(JobQuestion.of("plan", text, {"verbose": True}), "/plan/{}")
 
     async def moved(self, request: Request) -> Response:
         """The plan with one limit set to where its slider stands."""
         fields = dict(await fields_of(request))
-        job = self.site.job_of(request)
+        job = self.site.job_of(request, "plan")
         slider = slider_of(self.site, job, fields.get("limit", ""))
         try:
             value = float(fields.get("value", ""))
@@ -102,7 +102,7 @@ class Planning:
     async def way_taken(self, request: Request) -> Response:
         """The plan with what one of the ways out changes."""
         await fields_of(request)
-        job = self.site.job_of(request)
+        job = self.site.job_of(request, "plan")
         ways, number = _report(job).explanation.relaxations, request.path_params["number"]
         if number >= len(ways):
             raise HTTPException(404, "There is no such way out.")
@@ -129,6 +129,6 @@ class Planning:
 
 
 def _report(job: Job) -> PlanReport:
-    if job.question.kind != "plan" or job.answer is None or not job.answer.content:
+    if job.answer is None or not job.answer.content:
         raise HTTPException(404, "There is no plan to go on from.")
     return PlanReport.model_validate_json(job.answer.content)

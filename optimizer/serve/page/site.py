@@ -111,14 +111,14 @@ class Site:
             return self.ask_page(question.scenario_text, refused=in_words(full), status_code=429, headers=retry(full))
         return RedirectResponse(address.format(job.id), 303)
 
-    def job_of(self, request: Request, name: str = "id") -> Job:
-        """The job that a path names.
+    def job_of(self, request: Request, *kinds: str, name: str = "id") -> Job:
+        """The job that a path names, of one of those kinds; of any where none is named.
 
         Raises:
-            HTTPException: it is not kept (any more).
+            HTTPException: it is not kept (any more), or of another kind.
         """
         job = self.service.job(request.path_params[name])
-        if job is None:
+        if job is None or (kinds and job.question.kind not in kinds):
             raise HTTPException(404, "This answer is not kept any more; ask again.")
         return job
 

@@ -1,0 +1,1 @@
+"""Many scenarios planned together where they share limits, machines or a budget."""

@@ -1,0 +1,50 @@
+"""Few services as one program, where prices leave a gap: its bound, and its plans among those to choose from."""
+
+from typing import Final
+
+import numpy as np
+
+from optimizer.answers.portfolio.desk import Desk
+from optimizer.answers.portfolio.rounds import ChosenPlans, Search, chosen
+from optimizer.base.clock import Clock
+from optimizer.program.portfolio.together import Block, solved_together
+
+MOST_CELLS: Final = 3000
+"""Candidates times periods of all services beyond which one program takes too long."""
+
+NODES: Final = 5000
+"""Of branch and bound, the same on every machine."""
+
+NO_GAP: Final = 1e-6
+
+
+def proven_together(search: Search, best: ChosenPlans | None, desk: Desk, clock: Clock) -> ChosenPlans | None:
+    """The cheapest of a known choice and the one program's, whose bound the search has then, too.
+
+    Where all services are small; else the choice as it is.
+    """
+    gap = 1.0 if best is None else 1 - search.bound_usd / best.usd
+    if gap <= NO_GAP or clock.expired:
+        return best
+    blocks = _blocks(search, desk)
+    if not blocks:
+        return best
+    kinds = np.repeat(np.arange(len(search.counts)), search.counts).tolist()
+    together = solved_together([blocks[kind] for kind in kinds], search.shared, clock, NODES)
+    search.bound_usd = max(search.bound_usd, together.bound_usd)
+    search.excluded = together.infeasible
+    if not together.values:
+        return best
+    asked = [(kind, "decided", (values,)) for kind, values in zip(kinds, together.values, strict=True)]
+    for kind, reply in zip(kinds, desk.answers(asked), strict=True):
+        search.add(kind, reply)
+    return chosen(search, clock)
+
+
+def _blocks(search: Search, desk: Desk) -> list[Block]:
+    """Each kind's part of the program; none where a service is no single program, or all are too many."""
+    asked = [(kind, "block", (search.hour,)) for kind in range(len(search.counts))]
+    found: list[Block | None] = desk.answers(asked)
+    blocks = [block for block in found if block is not None]
+    cells = sum(block.cells * count for block, count in zip(blocks, search.counts.tolist(), strict=False))
+    return blocks if len(blocks) == len(found) and cells <= MOST_CELLS else []

@@ -1,0 +1,205 @@
+"""Services planned together: pools shared by day and night, limits kept, who pays what, what does not go together."""
+
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from support.gate_cases import offer, world
+
+from optimizer.answers.portfolio.portfolio import portfolio
+from optimizer.answers.portfolio.reading import load_portfolio
+from optimizer.answers.portfolio.types import PortfolioReport
+from optimizer.base.errors import InputError
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.plan.record.fleet import PlannedFleet
+from optimizer.plan.verify.portfolio import PortfolioClaim, verify_portfolio
+from optimizer.report.export import as_json
+from optimizer.report.portfolio import portfolio_answer
+
+SCENARIO = """name: {name}
+workloads:
+  - name: chat
+    model: llama-3.1-8b
+    demand:
+      hourly: {hourly}
+      peak_requests_per_second: {peak}
+    input_tokens: 200
+    output_tokens: 30
+    slo:
+      tpot_ms: 50
+policy:
+  confidence: 0.5
+  sellers: [unknown]
+  simplicity_percent: 0
+"""
+DAY, NIGHT = [0] * 8 + [1] * 12 + [0] * 4, [1] * 8 + [0] * 12 + [1] * 4
+POOL = """pools:
+  - {name: l4-1y, provider: l4house, instance_type: box, pricing_term: reserved_1y, max_instances: 3}
+"""
+
+
+def known(catalogs: Catalogs) -> Catalogs:
+    """An L4 for 1.00 USD/h or 0.60 committed, an L40S for 3.00."""
+    small = world(catalogs, l4="1.00", l40s="3.00")
+    committed = offer("l4", "0.60").model_copy(update={"pricing_term": "reserved_1y", "commitment_months": 12})
+    return replace(small, offers=(*small.offers, committed))
+
+
+def planned(
+    folder: Path, catalogs: Catalogs, shared: str, peak: float = 2, *more: str, jobs: int = 1
+) -> PortfolioReport:
+    """One service by day and one by night, and more by day."""
+    for name, hourly in (("by-day", DAY), ("by-night", NIGHT), *((each, DAY) for each in more)):
+        text = SCENARIO.format(name=name, hourly=hourly, peak=peak)
+        (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
+    (folder / "portfolio.yaml").write_text(shared, encoding="utf-8")
+    small = known(catalogs)
+    return portfolio(load_portfolio(folder, small), small, jobs=jobs)
+
+
+@pytest.fixture(scope="module")
+def day_and_night(tmp_path_factory: pytest.TempPathFactory, catalogs: Catalogs) -> PortfolioReport:
+    """Two services that may share what is committed."""
+    return planned(tmp_path_factory.mktemp("together"), catalogs, POOL)
+
+
+def test_day_and_night_share_a_commitment_that_pays_for_neither_alone(day_and_night: PortfolioReport) -> None:
+    found = day_and_night
+    day, night = found.services
+    # half the hours on demand, and starting once a day
+    assert day.alone_usd is not None
+    assert Decimal(365) < day.alone_usd < Decimal(380)
+    assert (found.outcome, found.relative_gap) == ("optimal", 0.0)
+    assert found.monthly_cost_usd == found.bound_usd == Decimal("438.00")
+    (pool,) = found.pools
+    assert (pool.instances, pool.busiest_instances, round(pool.used_percent)) == (1, 1, 100)
+    assert [round(each.share_percent) for each in pool.shares] == [50, 50]
+    assert (day.bill_usd, night.bill_usd) == (0, 0)
+    assert day.pays_usd + night.pays_usd == Decimal("438.00")
+    assert abs(day.pays_usd - night.pays_usd) < 10
+    assert found.verification.passed
+    assert all(each.verification.passed for each in found.services)
+    assert "less than each alone" in found.summary
+
+
+def test_a_scarce_quota_goes_to_who_saves_most_by_it(tmp_path: Path, catalogs: Catalogs) -> None:
+    """Two services by day want the same L4 that there is one of; the other has an L40S."""
+    found = planned(tmp_path, catalogs, "quotas: [{gpu: l4, max_gpus: 1}]", 2, "by-day-too")
+    plans = {each.scenario: each.plan for each in found.services}
+    assert "l4 " in plans["by-night"]
+    assert sorted("l40s" in plans[name] for name in ("by-day", "by-day-too")) == [False, True]
+    assert found.services[1].like == "by-day-too"
+    (limit,) = found.limits
+    assert (limit.limit, limit.busiest, limit.alone) == (1, 1, 2)
+    assert found.alone_keeps_limits is False
+    assert sum(each.pays_usd for each in found.services) == found.monthly_cost_usd
+    # equals pay the same, whoever has the L4
+    assert abs(found.services[0].pays_usd - found.services[1].pays_usd) <= Decimal("0.01")
+
+
+def test_what_does_not_go_together_says_which_limit_and_how_far_to_raise_it(tmp_path: Path, catalogs: Catalogs) -> None:
+    found = planned(tmp_path, catalogs, "max_gpus: 1", 2, "by-day-too")
+    assert found.outcome == "infeasible"
+    assert found.monthly_cost_usd is None
+    assert [item.requirement for item in found.conflict] == ["max_gpus"]
+    (way,) = found.relaxations
+    (change,) = way.changes
+    assert (change.field, change.from_, change.to) == ("max_gpus", 1, 2)
+    raised = planned(tmp_path, catalogs, "max_gpus: 2", 2, "by-day-too")
+    assert raised.monthly_cost_usd == way.monthly_cost_usd
+    assert [section.title for section in portfolio_answer(found).sections] == ["What conflicts", "Ways out"]
+
+
+@pytest.mark.slow("plans two services again for each limit that is raised")
+def test_a_budget_below_the_least_is_said_with_what_would_do(tmp_path: Path, catalogs: Catalogs) -> None:
+    found = planned(tmp_path, catalogs, f"max_monthly_usd: 400\n{POOL}")
+    assert found.outcome in ("infeasible", "unproven")
+    fields = {change.field: change.to for way in found.relaxations for change in way.changes}
+    assert fields["max_monthly_usd"] == 438
+
+
+@pytest.mark.slow("starts two processes that load the program")
+def test_any_number_of_processes_gives_the_same_bytes(tmp_path: Path, catalogs: Catalogs) -> None:
+    alone, side_by_side = (as_json(planned(tmp_path, catalogs, POOL, jobs=jobs)) for jobs in (1, 2))
+    assert alone == side_by_side
+
+
+@pytest.mark.parametrize(
+    ("tampered", "check"),
+    [
+        ({"signed": {"l4-1y": 0}}, "pools"),
+        ({"signed": {"l4-1y": 4}}, "pools"),
+        ({"total_usd": Decimal("400.00")}, "total"),
+        ({"pays_usd": {"by-day": Decimal("400.00"), "by-night": Decimal("39.00")}}, "split"),
+        ({"shared": "max_gpus: 0\n" + POOL}, "limits"),
+        ({"shared": "max_monthly_usd: 300\n" + POOL}, "total"),
+        ({"shared": ""}, "offers"),
+    ],
+    ids=str,
+)
+def test_verification_rejects_what_breaks_a_promise(
+    tmp_path: Path, tampered: dict[str, object], check: str, together: PortfolioClaim
+) -> None:
+    changed = dict(tampered)
+    if "shared" in changed:
+        (tmp_path / "portfolio.yaml").write_text(str(changed.pop("shared")) or "name: nothing", encoding="utf-8")
+        changed["portfolio"] = load_portfolio(tmp_path, together.catalogs).portfolio
+    assert verify_portfolio(together).passed
+    failed = {each.name for each in verify_portfolio(replace(together, **changed)).checks if not each.passed}
+    assert check in failed
+
+
+@pytest.fixture
+def together(tmp_path: Path, catalogs: Catalogs, day_and_night: PortfolioReport) -> PortfolioClaim:
+    """What is claimed of day and night in one pool."""
+    found, small = day_and_night, known(catalogs)
+    (tmp_path / "any.yaml").write_text(SCENARIO.format(name="any", hourly=DAY, peak=1), encoding="utf-8")
+    (tmp_path / "portfolio.yaml").write_text(POOL, encoding="utf-8")
+    assert found.monthly_cost_usd is not None
+    return PortfolioClaim(
+        load_portfolio(tmp_path, small).portfolio,
+        small,
+        {
+            each.scenario: PlannedFleet(
+                each.deployments, each.purchases, each.hosted, None, each.bill_usd, each.periods
+            )
+            for each in found.services
+        },
+        {pool.name: pool.instances for pool in found.pools},
+        found.monthly_cost_usd,
+        {each.scenario: each.pays_usd for each in found.services},
+    )
+
+
+@pytest.mark.parametrize(
+    ("shared", "problem"),
+    [
+        (
+            "pools: [{name: a, provider: l4house, instance_type: sphere, pricing_term: reserved_1y, max_instances: 1}]",
+            "no offer",
+        ),
+        (
+            "pools: [{name: a, provider: l4house, instance_type: box, pricing_term: on_demand, max_instances: 1}]",
+            "not paid",
+        ),
+        ("quotas: [{gpu: l4, max_gpus: 1}, {gpu: l4, max_gpus: 2}]", "two quotas are the same"),
+        ("max_gpu: 2", "unknown field"),
+    ],
+)
+def test_a_portfolio_that_means_nothing_is_refused_with_its_line(
+    tmp_path: Path, catalogs: Catalogs, shared: str, problem: str
+) -> None:
+    with pytest.raises(InputError) as refused:
+        planned(tmp_path, catalogs, shared)
+    assert problem in str(refused.value)
+    assert "portfolio.yaml" in str(refused.value)
+
+
+def test_a_service_without_a_plan_alone_is_named(tmp_path: Path, catalogs: Catalogs) -> None:
+    text = SCENARIO.format(name="impossible", hourly=DAY, peak=2).replace("  sellers", "  max_gpus: 0\n  sellers")
+    (tmp_path / "impossible.yaml").write_text(text, encoding="utf-8")
+    small = known(catalogs)
+    found = portfolio(load_portfolio(tmp_path, small), small)
+    assert found.outcome == "infeasible"
+    assert "impossible has no plan alone" in found.summary
