@@ -77,6 +77,7 @@ def texts(planned: Callable[[str], PlanReport]) -> dict[str, str]:
         "r.jsonl": (SAMPLES / "sglang_0.5.23_bench_serving.jsonl").read_text(encoding="utf-8"),
         "m.csv": "\n".join([*measurements, ""]),
         "snapshot.json": as_json(snapshot(None)),
+        "other/s.yaml": SCENARIO,
         "own/sources.csv": "id,title,licence,as_of\nmine,Mine,none,2026-11-20\n",
     }
 
@@ -109,6 +110,8 @@ OVER_INPUTS = [
     "gate s.yaml --comment s.yaml",
     "experiment s.yaml --output s.yaml",
     "horizon s.yaml --output s.yaml",
+    "risk s.yaml --output s.yaml",
+    "portfolio other --output other/s.yaml",
     "replan s.yaml --baseline p.json --output s.yaml",
     "replan s.yaml --baseline p.json --output p.json",
     "verify p.json --output p.json",
@@ -134,6 +137,7 @@ WRITE_OVER_NO_INPUT = {
     "export": "writes a folder",
     "benchmark": "writes a folder",
     "sweep": "writes a folder, and goes on with the rows in it",
+    "serve": "writes nothing",
     "catalog import": "writes a folder",
     "catalog add-model": "writes a folder",
     "catalog update": "writes a folder, and joins rows to the files in it",

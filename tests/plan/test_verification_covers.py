@@ -13,12 +13,13 @@ from support.scenarios import proven
 
 from optimizer.inputs.scenario.fields import AllowDeny
 from optimizer.inputs.scenario.lifecycle import Lifecycle
+from optimizer.inputs.scenario.risk import Risk
 from optimizer.inputs.scenario.scenario import Deadline, InForce, Latency, LoraAdapters, Scenario, TokensPerDay
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.verify.verify import CHECKS, COVERED, NOT_COVERED, verify
 
-VALUES = (AllowDeny, Latency, InForce, Lifecycle, TokensPerDay, Deadline, LoraAdapters)
+VALUES = (AllowDeny, Latency, InForce, Lifecycle, Risk, TokensPerDay, Deadline, LoraAdapters)
 """Records that are one value of a scenario's field."""
 
 Changes = Mapping[str, Any]

@@ -59,17 +59,30 @@ def plan(
         except InputError as error:
             raise InputError(inputs.file.located(error.findings)) from error
     with calls.watched(calls.OPTIMIZE_PHASES, quiet) as progress:
-        planned = calls.optimized(
-            inputs.scenario,
-            inputs.catalogs,
-            Clock(time_limit_s, work_limit, memory=Memory(max_memory_gb)),
-            progress,
-            best_and_bound=progress.best_and_bound if progress else None,
-            thorough=verbose,
+        best_and_bound = progress.best_and_bound if progress else None
+        planned = None
+        if risk:
+            own = Clock(time_limit_s, work_limit, memory=Memory(max_memory_gb))
+            planned = calls.optimized(
+                inputs.scenario, inputs.catalogs, own, progress, best_and_bound=best_and_bound, thorough=verbose
+            )
+        report = (
+            planned.report
+            if planned
+            else calls.optimize(
+                inputs.scenario,
+                inputs.catalogs,
+                time_limit_s=time_limit_s,
+                work_limit=work_limit,
+                max_memory_gb=max_memory_gb,
+                progress=progress,
+                best_and_bound=best_and_bound,
+                thorough=verbose,
+            )
         )
-    report = calls.located(planned.report, inputs.file)
+    report = calls.located(report, inputs.file)
     answer = calls.plan_answer(report, verbose or output_format is Format.MARKDOWN)
-    if risk:
+    if planned is not None:
         answer = calls.with_risk(answer, _drawn(planned, inputs, clock))
     if certificate is not None:
         found = calls.certificate_of(report, inputs.scenario, inputs.catalogs, clock)

@@ -306,6 +306,7 @@ NOT_COVERED: Final[Mapping[str, str]] = {
     "name": "what the scenario is called",
     "description": "for people",
     "lifecycle": "read by `optimizer lifecycle` and `optimizer horizon` alone",
+    "risk": "read by `optimizer risk` and `optimizer plan --risk` alone",
     "workloads[].name": "what the workload is called; deployments refer to it",
     "workloads[].trace": "read into the rate and the request classes when the scenario is loaded",
     "workloads[].arrivals.process": "says what is assumed where nothing is said",
