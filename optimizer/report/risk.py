@@ -159,22 +159,20 @@ def _row(name: str, found: PurchasesInDraws) -> tuple[str, ...]:
 
 def _best(report: RiskReport) -> Iterator[str]:
     """What it is, and how far it is proven."""
-    if report.best is None:
+    best, gap = report.best, report.gap
+    if best is None:
         return
     tail = figure(report.tail_weight * 100)
     aim = f"{figure((1 - report.tail_weight) * 100)} % of the mean and {tail} % of the dearest draws"
-    bought = (
-        _bought(report, report.best) if report.best.bought else f"to buy nothing before and {_instead(report.best)}"
-    )
+    bought = _bought(report, best) if best.bought else f"to buy nothing before and {_instead(best)}"
     yield f"Least {aim}: {bought}."
-    gap = report.gap
     if gap is not None:
         upper = f"{money(gap.upper_usd)} ± {money(gap.upper_half_width_usd)}"
         lower = f"{money(gap.lower_usd)} ± {money(gap.lower_half_width_usd)}"
         batches = f"{gap.batches} batches of {gap.draws_per_batch} draws"
         above = gap.upper_usd + gap.upper_half_width_usd + CENT < gap.lower_usd - gap.lower_half_width_usd
         left = f"So at most {money(gap.most_gap_usd)} is left to gain (95 % on each side)."
-        few = "The two contradict each other, so these are too few draws to tell what is left to gain: try more `--draws`."
+        few = "The two contradict each other: ask for more `--draws` to see what is left to gain."
         yield (
             f"In draws that they were not chosen by that is {upper}; by the optima of {batches} the least is {lower}. "
             f"{few if above else left}"

@@ -384,7 +384,7 @@ def test_the_answer_comes_first(shown: RiskReport) -> None:
     assert all(len(line) <= 120 for line in text.splitlines())
 
 
-def test_words_follow_the_signs_of_their_figures(asked: Asked, shown: RiskReport) -> None:
+def test_words_follow_the_signs_of_their_figures(shown: RiskReport) -> None:
     assert shown.best is not None
     assert shown.plan is not None
     assert shown.gap is not None
@@ -395,7 +395,9 @@ def test_words_follow_the_signs_of_their_figures(asked: Asked, shown: RiskReport
     assert "$5.00 more in the mean, $9.00 less in the" in " ".join(text.split())
     assert "dearest 0.1%" in text
     apart = shown.gap.model_copy(update={"lower_usd": shown.gap.upper_usd * 4})
-    assert "too few draws" in " ".join(answer_text(risk_answer(shown.model_copy(update={"gap": apart}))).split())
+    assert "ask for more `--draws`" in " ".join(
+        answer_text(risk_answer(shown.model_copy(update={"gap": apart}))).split()
+    )
 
 
 def test_where_nothing_is_served_nothing_is_said_to_be_rented(asked: Asked) -> None:
