@@ -355,11 +355,26 @@ def _no_gap(report: RiskReport) -> RiskReport:
     return report.model_copy(update={"gap": report.gap.model_copy(update={"most_gap_usd": report.gap.gap_usd - 1})})
 
 
+def _sooner(report: RiskReport) -> RiskReport:
+    return report.model_copy(update={"months_ahead": 6})
+
+
+def _narrower(report: RiskReport) -> RiskReport:
+    spreads = [each.model_copy(update={"p10": -1.0}) for each in report.spreads]
+    return report.model_copy(update={"spreads": spreads})
+
+
+def _less_short(report: RiskReport) -> RiskReport:
+    assert report.plan is not None
+    return report.model_copy(update={"plan": report.plan.model_copy(update={"share_short": 0.0})})
+
+
 FALSE = {
+    "question": (_sooner, _narrower),
     "plan": (_dearer, _never_short),
     "draws": (_cheaper_rent,),
     "promises": (_all_kept,),
-    "sums": (_smaller_tail,),
+    "sums": (_smaller_tail, _less_short),
     "known": (_known_for_more,),
     "gap": (_no_gap,),
 }
