@@ -100,7 +100,8 @@ def _better(report: RiskReport, plan: PurchasesInDraws) -> str:
         return " Nothing was found to be better bought."
     bought = f"to buy {_bought(report, best)}" if best.bought else f"to buy nothing before and {_instead(best)}"
     mean, tail = _against(best.expected_usd, plan.expected_usd), _against(best.tail_usd, plan.tail_usd)
-    return f" Best is {bought}: {mean} in the mean, {tail} in the dearest draws."
+    found = "Best is" if report.complete else "The best that was found before a limit was reached is"
+    return f" {found} {bought}: {mean} in the mean, {tail} in the dearest draws."
 
 
 def _instead(best: PurchasesInDraws) -> str:

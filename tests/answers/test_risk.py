@@ -409,6 +409,8 @@ def test_words_follow_the_signs_of_their_figures(shown: RiskReport) -> None:
     text = answer_text(risk_answer(shown.model_copy(update={"plan": tail_only, "tail_level": 0.999})))
     assert "$5.00 more in the mean, $9.00 less in the" in " ".join(text.split())
     assert "dearest 0.1%" in text
+    ended = " ".join(answer_text(risk_answer(shown.model_copy(update={"complete": False, "plan": tail_only}))).split())
+    assert "The best that was found before a limit was reached is" in ended
     apart = shown.gap.model_copy(update={"lower_usd": shown.gap.upper_usd * 4})
     assert "ask for more `--draws`" in " ".join(
         answer_text(risk_answer(shown.model_copy(update={"gap": apart}))).split()
