@@ -92,16 +92,21 @@ def in_a_line(report: RiskReport, plan: PurchasesInDraws) -> str:
 
 def _better(report: RiskReport, plan: PurchasesInDraws) -> str:
     """What the best purchases save, where they do."""
-    best, weight = report.best, report.tail_weight
+    best = report.best
     if best is None:
         return " A limit was reached before better purchases were looked for."
-    saved = float(plan.expected_usd - best.expected_usd) * (1 - weight) + float(plan.tail_usd - best.tail_usd) * weight
-    if saved <= 0:
+    if _saved_usd(report, plan, best) <= 0:
         return " Nothing was found to be better bought."
     bought = f"to buy {_bought(report, best)}" if best.bought else f"to buy nothing before and {_instead(best)}"
     mean, tail = _against(best.expected_usd, plan.expected_usd), _against(best.tail_usd, plan.tail_usd)
     found = "Best is" if report.complete else "The best that was found before a limit was reached is"
     return f" {found} {bought}: {mean} in the mean, {tail} in the dearest draws."
+
+
+def _saved_usd(report: RiskReport, plan: PurchasesInDraws, best: PurchasesInDraws) -> float:
+    """By how much the best purchases come to less than the plan, mean and tail weighed as the scenario does."""
+    weight = report.tail_weight
+    return float(plan.expected_usd - best.expected_usd) * (1 - weight) + float(plan.tail_usd - best.tail_usd) * weight
 
 
 def _instead(best: PurchasesInDraws) -> str:
@@ -167,6 +172,8 @@ def _best(report: RiskReport) -> Iterator[str]:
     aim = f"{figure((1 - report.tail_weight) * 100)} % of the mean and {tail} % of the dearest draws"
     bought = _bought(report, best) if best.bought else f"to buy nothing before and {_instead(best)}"
     yield f"Least {aim}: {bought}."
+    if report.plan is not None and _saved_usd(report, report.plan, best) < 0:
+        yield "That was chosen by other draws than those of the table, in which the plan comes to less."
     if gap is not None:
         upper = f"{money(gap.upper_usd)} ± {money(gap.upper_half_width_usd)}"
         lower = f"{money(gap.lower_usd)} ± {money(gap.lower_half_width_usd)}"

@@ -409,6 +409,10 @@ def test_words_follow_the_signs_of_their_figures(shown: RiskReport) -> None:
     text = answer_text(risk_answer(shown.model_copy(update={"plan": tail_only, "tail_level": 0.999})))
     assert "$5.00 more in the mean, $9.00 less in the" in " ".join(text.split())
     assert "dearest 0.1%" in text
+    cheap = shown.plan.model_copy(update={"expected_usd": shown.best.expected_usd - 5, "tail_usd": shown.best.tail_usd})
+    kept = " ".join(answer_text(risk_answer(shown.model_copy(update={"plan": cheap}))).split())
+    assert "Nothing was found to be better bought" in kept
+    assert "in which the plan comes to less" in kept
     ended = " ".join(answer_text(risk_answer(shown.model_copy(update={"complete": False, "plan": tail_only}))).split())
     assert "The best that was found before a limit was reached is" in ended
     apart = shown.gap.model_copy(update={"lower_usd": shown.gap.upper_usd * 4})
