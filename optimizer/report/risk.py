@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from decimal import Decimal
 from typing import Final
 
 from optimizer.base.errors import InputError
 from optimizer.base.figures import figure
+from optimizer.plan.record.fields import CENT
 from optimizer.plan.record.risk import BestInDraws, MachineInDraws, PurchasesInDraws, RiskReport
 from optimizer.report.layout.amounts import money, plural
 from optimizer.report.layout.columns import Cell, table_of
@@ -90,15 +92,33 @@ def in_a_line(report: RiskReport, plan: PurchasesInDraws) -> str:
 
 def _better(report: RiskReport, plan: PurchasesInDraws) -> str:
     """What the best purchases save, where they do."""
-    best, weight = report.best, report.tail_weight
+    best = report.best
     if best is None:
         return " A limit was reached before better purchases were looked for."
-    saved = float(plan.expected_usd - best.expected_usd) * (1 - weight) + float(plan.tail_usd - best.tail_usd) * weight
-    if saved <= 0:
+    if _saved_usd(report, plan, best) <= 0:
         return " Nothing was found to be better bought."
-    bought = "to buy nothing before and rent what it takes" if not best.bought else f"to buy {_bought(report, best)}"
-    mean, tail = money(plan.expected_usd - best.expected_usd), money(plan.tail_usd - best.tail_usd)
-    return f" Best is {bought}: {mean} less in the mean, {tail} less in the dearest draws."
+    bought = f"to buy {_bought(report, best)}" if best.bought else f"to buy nothing before and {_instead(best)}"
+    mean, tail = _against(best.expected_usd, plan.expected_usd), _against(best.tail_usd, plan.tail_usd)
+    found = "Best is" if report.complete else "The best that was found before a limit was reached is"
+    return f" {found} {bought}: {mean} in the mean, {tail} in the dearest draws."
+
+
+def _saved_usd(report: RiskReport, plan: PurchasesInDraws, best: PurchasesInDraws) -> float:
+    """By how much the best purchases come to less than the plan, mean and tail weighed as the scenario does."""
+    weight = report.tail_weight
+    return float(plan.expected_usd - best.expected_usd) * (1 - weight) + float(plan.tail_usd - best.tail_usd) * weight
+
+
+def _instead(best: PurchasesInDraws) -> str:
+    """What is done where nothing is bought before."""
+    if not best.expected_unserved_usd:
+        return "rent what it takes"
+    return "rent or leave requests unserved, whichever costs less" if best.expected_rented_usd else "serve nothing"
+
+
+def _against(usd: Decimal, other: Decimal) -> str:
+    """How much less or more a figure is than another."""
+    return f"{money(abs(other - usd))} {'less' if usd <= other else 'more'}"
 
 
 def _bought(report: RiskReport, best: PurchasesInDraws) -> str:
@@ -133,8 +153,8 @@ def _costs(report: RiskReport) -> Table:
     ]
     if report.known_usd is not None:
         rows.append(("every draw known", money(report.known_usd), "", "", "", "", "", ""))
-    level = f"{1 - report.tail_level:.0%}"
-    headings = ("", ">mean", ">1 in 10 below", ">middle", ">1 in 10 above", f">dearest {level}", ">rented", ">regret")
+    level = figure((1 - report.tail_level) * 100)
+    headings = ("", ">mean", ">1 in 10 below", ">middle", ">1 in 10 above", f">dearest {level}%", ">rented", ">regret")
     return Table(headings, tuple(rows))
 
 
@@ -145,26 +165,34 @@ def _row(name: str, found: PurchasesInDraws) -> tuple[str, ...]:
 
 def _best(report: RiskReport) -> Iterator[str]:
     """What it is, and how far it is proven."""
-    if report.best is None:
+    best, gap = report.best, report.gap
+    if best is None:
         return
     tail = figure(report.tail_weight * 100)
     aim = f"{figure((1 - report.tail_weight) * 100)} % of the mean and {tail} % of the dearest draws"
-    bought = _bought(report, report.best) if report.best.bought else "nothing: what is needed is rented in each draw"
+    bought = _bought(report, best) if best.bought else f"to buy nothing before and {_instead(best)}"
     yield f"Least {aim}: {bought}."
-    gap = report.gap
+    if report.plan is not None and _saved_usd(report, report.plan, best) < 0:
+        yield "That was chosen by other draws than those of the table, in which the plan comes to less."
     if gap is not None:
         upper = f"{money(gap.upper_usd)} ± {money(gap.upper_half_width_usd)}"
         lower = f"{money(gap.lower_usd)} ± {money(gap.lower_half_width_usd)}"
         batches = f"{gap.batches} batches of {gap.draws_per_batch} draws"
+        above = gap.upper_usd + gap.upper_half_width_usd + CENT < gap.lower_usd - gap.lower_half_width_usd
+        left = f"So at most {money(gap.most_gap_usd)} is left to gain (95 % on each side)."
+        few = "The two contradict each other: ask for more `--draws` to see what is left to gain."
         yield (
             f"In draws that they were not chosen by that is {upper}; by the optima of {batches} the least is {lower}. "
-            f"So at most {money(gap.most_gap_usd)} is left to gain (95 % on each side)."
+            f"{few if above else left}"
         )
 
 
 def _best_in(report: RiskReport) -> Iterator[str]:
     """Which machines in how many draws."""
     by_name = {each.name: each for each in report.machines}
+    known = sum(each.draws for each in report.best_in)
+    if 0 < known < report.draws:
+        yield f"A limit was reached after {known} of {report.draws} draws."
     for each in report.best_in[:MOST_BEST]:
         yield f"{each.draws} {plural('draw', each.draws)}: {_together(each, by_name)}"
     rest = report.best_in[MOST_BEST:]
@@ -174,7 +202,7 @@ def _best_in(report: RiskReport) -> Iterator[str]:
 
 
 def _together(each: BestInDraws, by_name: Mapping[str, MachineInDraws]) -> str:
-    return " with ".join(_machine(by_name[name]) for name in each.machines)
+    return " with ".join(_machine(by_name[name]) for name in each.machines) or "nothing, and requests go unserved"
 
 
 def _drawn(report: RiskReport) -> Iterator[str]:

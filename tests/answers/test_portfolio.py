@@ -9,9 +9,12 @@ from support.gate_cases import offer, world
 
 from optimizer.answers.portfolio.portfolio import portfolio
 from optimizer.answers.portfolio.reading import load_portfolio
+from optimizer.answers.portfolio.split import in_cents
 from optimizer.answers.portfolio.types import PortfolioReport
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.portfolio import Portfolio
+from optimizer.plan.portfolio.pools import check_pools
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.verify.portfolio import PortfolioClaim, verify_portfolio
 from optimizer.report.export import as_json
@@ -114,9 +117,54 @@ def test_what_does_not_go_together_says_which_limit_and_how_far_to_raise_it(tmp_
 @pytest.mark.slow("plans two services again for each limit that is raised")
 def test_a_budget_below_the_least_is_said_with_what_would_do(tmp_path: Path, catalogs: Catalogs) -> None:
     found = planned(tmp_path, catalogs, f"max_monthly_usd: 400\n{POOL}")
-    assert found.outcome in ("infeasible", "unproven")
+    assert found.outcome == "infeasible"
+    assert "within $400.00 a month" in found.summary
     fields = {change.field: change.to for way in found.relaxations for change in way.changes}
     assert fields["max_monthly_usd"] == 438
+
+
+def test_a_budget_in_cents_is_raised_as_far_as_it_takes(tmp_path: Path, catalogs: Catalogs) -> None:
+    """437.90 of 438.00: what lies above the whole dollars of the budget counts, too."""
+    found = planned(tmp_path, catalogs, f"max_monthly_usd: 437.9\n{POOL}")
+    (change,) = found.relaxations[0].changes
+    assert (change.field, change.from_, change.to) == ("max_monthly_usd", 437.9, 438)
+    assert "proven the least" in found.relaxations[0].text
+
+
+def test_what_is_cheap_and_scarce_makes_nobody_say_that_there_are_no_plans(
+    tmp_path: Path, catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two services alone have the one L4 for a cent; together one pays three hundred times as much elsewhere.
+
+    One program of both is left out, as it is where there are many.
+    """
+    monkeypatch.setattr("optimizer.answers.portfolio.whole.MOST_CELLS", 0)
+    small = world(catalogs, l4="0.01", l40s="3.00")
+    (scarce,) = (each.id for each in small.offers if each.gpu == "l4")
+    small = replace(small, terms=replace(small.terms, available_instances={scarce: 1}))
+    for name in ("one", "two"):
+        text = SCENARIO.format(name=name, hourly=DAY, peak=2)
+        (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
+    found = portfolio(load_portfolio(tmp_path, small), small)
+    assert found.monthly_cost_usd is not None
+    assert found.monthly_cost_usd > 1000
+    assert "together exceed what is shared" in found.summary
+
+
+def test_pools_of_one_machine_ask_for_no_more_than_there_is(catalogs: Catalogs) -> None:
+    small = known(catalogs)
+    (committed,) = (each.id for each in small.offers if each.pricing_term == "reserved_1y")
+    small = replace(small, terms=replace(small.terms, available_instances={committed: 4}))
+    machine = {"provider": "l4house", "instance_type": "box", "pricing_term": "reserved_1y", "max_instances": 3}
+    asked = Portfolio.model_validate({"pools": [{"name": "a", **machine}, {"name": "b", **machine}]})
+    (finding,) = check_pools(asked, small)
+    assert finding.field == "pools[b].max_instances"
+    assert "only 4 of them, of which other pools leave 1" in finding.problem
+
+
+def test_who_pays_nothing_is_not_paid_a_cent() -> None:
+    parts = [Decimal("0.00"), Decimal("1.01"), Decimal("1.01")]
+    assert in_cents(parts, Decimal("2.01")) == [Decimal("0.00"), Decimal("1.00"), Decimal("1.01")]
 
 
 @pytest.mark.slow("starts two processes that load the program")
@@ -185,6 +233,7 @@ def together(tmp_path: Path, catalogs: Catalogs, day_and_night: PortfolioReport)
         ),
         ("quotas: [{gpu: l4, max_gpus: 1}, {gpu: l4, max_gpus: 2}]", "two quotas are the same"),
         ("max_gpu: 2", "unknown field"),
+        ("quotas: [{gpu: l44, max_gpus: 1}]", "matches nothing in the catalogs"),
     ],
 )
 def test_a_portfolio_that_means_nothing_is_refused_with_its_line(

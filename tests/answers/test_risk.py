@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 from support.command import Command
 from support.tables import OFFERS, SELLERS
 
@@ -23,6 +24,7 @@ from optimizer.plan.question.asking import answered
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.risk.draws import MOST_DEVIATIONS, Z90, percent_factor
 from optimizer.plan.risk.offered import is_signed
+from optimizer.plan.risk.readback import promises
 from optimizer.plan.risk.sample import Sample, Sampled
 from optimizer.plan.risk.speeds import DEVIATIONS, rates_by_deviation, rates_in_draws
 from optimizer.plan.verify.risk import verify_risk
@@ -124,6 +126,20 @@ def test_where_nothing_is_drawn_every_draw_is_today(asked: Asked) -> None:
     assert found.plan.expected_usd == found.plan_usd == found.known_usd
     assert found.plan.regret_usd == 0
     assert [each.with_others for each in found.variance] == [0, 0]
+
+
+@pytest.mark.parametrize("draws", [10, 40])
+def test_what_always_holds_lies_in_its_own_interval(drawn: Drawn, draws: int) -> None:
+    """At 40 draws the upper end came out a rounding below 100 %, and the answer was withheld."""
+    (always,) = promises(drawn(count=draws), ["chat"])
+    assert always.share_held == always.highest_share == 1
+    (never,) = promises(drawn(count=draws, demand_percent={"p10": 900, "p50": 900, "p90": 900}), ["chat"])
+    assert never.share_held == never.lowest_share == 0
+
+
+def test_growth_beyond_reason_is_refused() -> None:
+    with pytest.raises(ValidationError, match="more than 1,000 times today's demand after 60 months"):
+        Risk(months_ahead=60, growth_percent_per_month=Spread(p10=0, p50=10, p90=1000))
 
 
 def test_a_commitment_is_signed_for_what_is_needed_in_any_case(asked: Asked) -> None:
@@ -339,11 +355,26 @@ def _no_gap(report: RiskReport) -> RiskReport:
     return report.model_copy(update={"gap": report.gap.model_copy(update={"most_gap_usd": report.gap.gap_usd - 1})})
 
 
+def _sooner(report: RiskReport) -> RiskReport:
+    return report.model_copy(update={"months_ahead": 6})
+
+
+def _narrower(report: RiskReport) -> RiskReport:
+    spreads = [each.model_copy(update={"p10": -1.0}) for each in report.spreads]
+    return report.model_copy(update={"spreads": spreads})
+
+
+def _less_short(report: RiskReport) -> RiskReport:
+    assert report.plan is not None
+    return report.model_copy(update={"plan": report.plan.model_copy(update={"share_short": 0.0})})
+
+
 FALSE = {
+    "question": (_sooner, _narrower),
     "plan": (_dearer, _never_short),
     "draws": (_cheaper_rent,),
     "promises": (_all_kept,),
-    "sums": (_smaller_tail,),
+    "sums": (_smaller_tail, _less_short),
     "known": (_known_for_more,),
     "gap": (_no_gap,),
 }
@@ -366,6 +397,34 @@ def test_the_answer_comes_first(shown: RiskReport) -> None:
     assert text.startswith("Over 30 draws of the month 12 months ahead the plan for chat-8b keeps its promises in ")
     assert "What was drawn" in text
     assert all(len(line) <= 120 for line in text.splitlines())
+
+
+def test_words_follow_the_signs_of_their_figures(shown: RiskReport) -> None:
+    assert shown.best is not None
+    assert shown.plan is not None
+    assert shown.gap is not None
+    tail_only = shown.plan.model_copy(
+        update={"expected_usd": shown.best.expected_usd - 5, "tail_usd": shown.best.tail_usd + 9}
+    )
+    text = answer_text(risk_answer(shown.model_copy(update={"plan": tail_only, "tail_level": 0.999})))
+    assert "$5.00 more in the mean, $9.00 less in the" in " ".join(text.split())
+    assert "dearest 0.1%" in text
+    cheap = shown.plan.model_copy(update={"expected_usd": shown.best.expected_usd - 5, "tail_usd": shown.best.tail_usd})
+    kept = " ".join(answer_text(risk_answer(shown.model_copy(update={"plan": cheap}))).split())
+    assert "Nothing was found to be better bought" in kept
+    assert "in which the plan comes to less" in kept
+    ended = " ".join(answer_text(risk_answer(shown.model_copy(update={"complete": False, "plan": tail_only}))).split())
+    assert "The best that was found before a limit was reached is" in ended
+    apart = shown.gap.model_copy(update={"lower_usd": shown.gap.upper_usd * 4})
+    assert "ask for more `--draws`" in " ".join(
+        answer_text(risk_answer(shown.model_copy(update={"gap": apart}))).split()
+    )
+
+
+def test_where_nothing_is_served_nothing_is_said_to_be_rented(asked: Asked) -> None:
+    text = " ".join(answer_text(risk_answer(asked(unserved_usd_per_million_requests=0.01))).split())
+    assert "to buy nothing before and serve nothing" in text
+    assert "12 draws: nothing, and requests go unserved" in text
 
 
 def test_a_plan_quotes_it_in_a_section(shown: RiskReport) -> None:

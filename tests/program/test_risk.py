@@ -90,3 +90,9 @@ def test_bounds_of_batches_hold_the_optimum_of_all_their_draws() -> None:
     assert found is not None
     assert found.gap is not None
     assert found.gap.lower.usd <= tried_out(problem, aim) + 1e-6
+
+
+def test_a_draw_that_a_limit_ends_is_not_known() -> None:
+    """The clock never runs out, but leaves the solver no time: what it has got to is not the least cost."""
+    hurried = Clock(1e-9, now=lambda: 0.0)
+    assert len(known_draws(drawn_risk(1), hurried).usd) == 0

@@ -171,12 +171,10 @@ def _shared(portfolio: Portfolio, catalogs: Catalogs, limits: Sequence[SharedLim
 
 def _verified(told: PlannedAlone, search: Search, best: ChosenPlans, desk: Desk) -> PortfolioReport:
     """Every plan verified on its own, what is shared by arithmetic that knows nothing of the search."""
-    taken, pools = _taken(told, best, desk), told.files.portfolio.pools
-    signed = {pool.name: round(count) for pool, count in zip(pools, best.pools.tolist(), strict=True)}
+    taken, signed = _taken(told, best, desk), _signed(told, best)
     bills = sum((each.fleet.monthly_cost_usd for each in taken), Decimal(0))
     total = cents(bills + _pools_usd(told, signed))
-    by_kind = split(search, best, [each.usd or Decimal(0) for each in told.alone], told.alone_use(), total)
-    pays = in_cents([by_kind[kind] for kind in told.kind_of_file], total)
+    pays = _paid(told, search, best, total)
     names = [file.scenario.name for file in told.files.files]
     fleets = {name: each.fleet for name, each in zip(names, taken, strict=True)}
     paid = dict(zip(names, pays, strict=True))
@@ -198,6 +196,18 @@ def _taken(told: PlannedAlone, best: ChosenPlans, desk: Desk) -> list[ShownPlan]
     shown = dict(zip(pairs, answers, strict=True))
     left = [list(plans) for plans in best.plans]
     return [shown[kind, left[kind].pop(0).number] for kind in told.kind_of_file]
+
+
+def _signed(told: PlannedAlone, best: ChosenPlans) -> dict[str, int]:
+    """Instances of each pool, by its name."""
+    pools = told.files.portfolio.pools
+    return {pool.name: round(count) for pool, count in zip(pools, best.pools.tolist(), strict=True)}
+
+
+def _paid(told: PlannedAlone, search: Search, best: ChosenPlans, total: Decimal) -> list[Decimal]:
+    """(F,) what each service pays, to the cent."""
+    by_kind = split(search, best, [each.usd or Decimal(0) for each in told.alone], told.alone_use(), total)
+    return in_cents([by_kind[kind] for kind in told.kind_of_file], total)
 
 
 def _pools_usd(told: PlannedAlone, signed: Mapping[str, int]) -> Decimal:

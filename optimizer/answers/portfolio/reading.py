@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from optimizer.answers.portfolio.types import PortfolioFiles
 from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.scenario.checks import check_scenario
+from optimizer.inputs.scenario.checks import check_quotas, check_scenario
 from optimizer.inputs.scenario.loading import ScenarioFile, findings_of, load_scenario_file, read_document
 from optimizer.inputs.scenario.portfolio import Portfolio
 from optimizer.inputs.scenario.yaml_lines import Document
@@ -74,7 +74,8 @@ def _shared(path: Path, catalogs: Catalogs) -> tuple[Portfolio, Document]:
     except ValidationError as error:
         raise InputError(findings_of(document, error, Portfolio)) from error
     lines = {document.path(location): line for location, line in document.lines.items()}
-    found = [replace(f, file=document.file, line=lines.get(f.field, 1)) for f in check_pools(portfolio, catalogs)]
+    checks = [*check_quotas(portfolio.quotas, catalogs, "quotas"), *check_pools(portfolio, catalogs)]
+    found = [replace(f, file=document.file, line=lines.get(f.field, 1)) for f in checks]
     if found:
         raise InputError(found)
     return portfolio, document

@@ -26,9 +26,12 @@ CLOSE: Final = 0.1
 FIRST_PULL, LEAST_PULL = 0.7, 0.1
 """Weight of the best prices so far beside the mixture's."""
 
-FIRST_PENALTY, DEARER, TOO_DEAR = 1.0, 10.0, 10.0
+FIRST_PENALTY, DEARER, TOO_DEAR = 1.0, 10.0, 1000.0
 """A unit beyond a limit costs so many times a service alone, then ten times as much, until no plans together cost less
-than ten times what all cost alone: then they do not go together."""
+than a thousand times what all cost alone. Alone they may have what is cheap and scarce, so less is no reason to end."""
+
+BUDGET_PENALTY: Final = 10.0
+"""A dollar beyond the budget costs so many times what a unit beyond another limit does beside a service alone."""
 
 NODES: Final = 2000
 """Of branch and bound for the choice of whole plans, the same on every machine."""
@@ -83,6 +86,11 @@ class Search:
         """Whether no plans together cost less than many times what they cost alone."""
         return self.bound_usd > TOO_DEAR * self.alone_usd
 
+    @property
+    def over_budget(self) -> bool:
+        """Whether it is proven that no plans together keep the budget."""
+        return self.bound_usd > self.shared.budget_usd * (1 + 1e-9)
+
     def by_period(self, by_hour: Ints) -> Ints:
         """(…, J) of what is taken in each hour (…, 168) the most in any hour of a joint period."""
         most = np.zeros((len(by_hour), len(self.hour)), dtype=np.int64)
@@ -110,7 +118,7 @@ class Search:
         # of a unit: a service's mean cost, and times ten from there
         penalty[listed] = self.penalty * self.alone_usd / int(self.counts.sum())
         if np.isfinite(penalty[-1]):
-            penalty[-1] = self.penalty * TOO_DEAR
+            penalty[-1] = self.penalty * BUDGET_PENALTY
         return PortfolioMaster(self.shared, self.counts, [each.plan for each in self.found], penalty)
 
     def under(self, shared: Shared) -> "Search":
@@ -137,7 +145,7 @@ def searched(search: Search, desk: Desk, clock: Clock, wanted_gap: float, most_r
             break
         search.mixture = mixture
         if mixture.usd - search.bound_usd <= CLOSE * wanted_gap * mixture.usd:
-            if mixture.keeps_all or search.too_dear:
+            if mixture.keeps_all or search.too_dear or search.over_budget:
                 break
             search.penalty *= DEARER
         if search.too_dear:

@@ -152,8 +152,10 @@ def in_cents(parts: Sequence[Decimal], total: Decimal) -> list[Decimal]:
     left = total - sum(parts, Decimal(0))
     each = CENT if left > 0 else -CENT
     found = list(parts)
-    for position in range(min(int(abs(left) / CENT), len(found))):
+    # who pays nothing is not paid a cent
+    paying = [position for position, part in enumerate(parts) if part + each >= 0]
+    for position in paying[: int(abs(left) / CENT)]:
         found[position] += each
-    if found:
-        found[0] += total - sum(found, Decimal(0))
+    if paying:
+        found[paying[0]] += total - sum(found, Decimal(0))
     return found

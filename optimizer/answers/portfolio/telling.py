@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from optimizer.answers.portfolio.rounds import Search
+from optimizer.answers.portfolio.rounds import TOO_DEAR, Search
 from optimizer.answers.portfolio.services import ShownPlan
 from optimizer.answers.portfolio.split import rule
 from optimizer.answers.portfolio.types import (
@@ -178,13 +178,13 @@ def _why(told: PlannedAlone, search: Search | None, missing: Sequence[str]) -> t
         proven = all(each.outcome == "infeasible" for each in told.alone if each.usd is None)
         said = f"{listed} {'has' if len(missing) == 1 else 'have'} no plan alone; `optimizer plan` says why"
         return ("infeasible" if proven else "unproven"), said
-    if search is not None and search.too_dear:
-        return (
-            "infeasible",
-            f"no plans that keep what is shared cost less than ${search.bound_usd:,.0f} a month together",
-        )
+    if search is not None and search.over_budget:
+        return "infeasible", f"no plans keep what is shared together within ${search.shared.budget_usd:,.2f} a month"
     if search is not None and search.excluded:
         return "infeasible", "no plans keep what is shared together"
+    if search is not None and search.too_dear:
+        least = f"none were found that go together, and none cost less than ${search.bound_usd:,.0f} a month"
+        return "unproven", f"{least}, which is {TOO_DEAR:,.0f} times what all cost alone"
     return "unproven", "no plans were found that go together, nor a proof that there are none"
 
 

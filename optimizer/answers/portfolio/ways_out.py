@@ -11,7 +11,7 @@ import numpy as np
 from optimizer.answers.portfolio.desk import Desk
 from optimizer.answers.portfolio.rounds import Search, chosen, searched
 from optimizer.answers.portfolio.types import Conflicting
-from optimizer.answers.portfolio.whole import proven_together
+from optimizer.answers.portfolio.whole import NO_GAP, proven_together
 from optimizer.base.clock import Clock
 from optimizer.inputs.scenario.portfolio import Portfolio
 from optimizer.plan.portfolio.limits import SharedLimit
@@ -52,7 +52,7 @@ def ways_out(
 
 
 def _raised(
-    search: Search, desk: Desk, clock: Clock, number: int, stated: tuple[str, int, str], *, wanted_gap: float
+    search: Search, desk: Desk, clock: Clock, number: int, stated: tuple[str, float, str], *, wanted_gap: float
 ) -> Relaxation | None:
     """One limit raised; None where the others conflict without it."""
     if clock.expired:
@@ -68,7 +68,7 @@ def _raised(
         return None
     usd, gap = cents(Decimal(repr(best.usd))), max(1 - again.bound_usd / best.usd, 0.0)
     text = f"{field} from {most:,} to {after:,} {unit}: then all go together for ${usd:,.2f} a month"
-    text += f", within {gap:.2%} of the least"
+    text += ", proven the least" if gap <= NO_GAP else f", within {gap:.2%} of the least"
     change = FieldChange.model_validate({"field": field, "from": most, "to": after, "unit": unit})
     return Relaxation(changes=[change], monthly_cost_usd=usd, text=text)
 
@@ -82,8 +82,9 @@ def _involved(search: Search) -> list[int]:
     # beyond what an instance of a pool costs there is a price on there being no more of them
     lent = prices.pooled.sum(axis=1) - (1 + prices.budget) * shared.pool_usd
     price = np.concatenate([prices.use.sum(axis=1), lent, [prices.budget]])
-    listed = np.flatnonzero((price > NEXT_TO_NOTHING) | (over > NEXT_TO_NOTHING))
-    return sorted(listed.tolist(), key=lambda number: (-over[number], -price[number], number))
+    involved = (price > NEXT_TO_NOTHING) | (over > NEXT_TO_NOTHING)
+    involved[-1] |= search.over_budget
+    return sorted(np.flatnonzero(involved).tolist(), key=lambda number: (-over[number], -price[number], number))
 
 
 def _with(shared: Shared, number: int, after: int) -> Shared:
@@ -99,10 +100,11 @@ def _with(shared: Shared, number: int, after: int) -> Shared:
     return replace(shared, most=most, pool_most=pool_most)
 
 
-def _stated(search: Search, limits: Sequence[SharedLimit], portfolio: Portfolio, number: int) -> tuple[str, int, str]:
+def _stated(search: Search, limits: Sequence[SharedLimit], portfolio: Portfolio, number: int) -> tuple[str, float, str]:
     """Where a limit, a pool or the budget is stated, how much it allows and of what."""
     if number == len(limits) + len(portfolio.pools):
-        return "max_monthly_usd", math.floor(search.shared.budget_usd), "USD a month"
+        usd = search.shared.budget_usd
+        return "max_monthly_usd", int(usd) if usd.is_integer() else usd, "USD a month"
     if number >= len(limits):
         pool = portfolio.pools[number - len(limits)]
         return f"pools[{pool.name}].max_instances", pool.max_instances, "instances"

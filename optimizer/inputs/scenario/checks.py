@@ -9,6 +9,7 @@ from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.adapters import refused_adapters
 from optimizer.inputs.scenario.not_planned import why_not_planned
+from optimizer.inputs.scenario.policy import Quota
 from optimizer.inputs.scenario.restating import is_known
 from optimizer.inputs.scenario.scenario import AllowDeny, Policy, Scenario, Workload
 
@@ -78,9 +79,7 @@ def _places(asking: Workload | Policy, path: str, catalogs: Catalogs) -> Iterato
 
 
 def _policy(policy: Policy, catalogs: Catalogs) -> Iterator[Finding]:
-    offers = catalogs.offers
-    providers = {offer.provider for offer in offers}
-    regions = {offer.region for offer in offers}
+    regions = {offer.region for offer in catalogs.offers}
     yield from _places(policy, "policy", catalogs)
     yield from _lists(policy.gpus, catalogs.gpus, "policy.gpus")
     engines = {engine.id for engine in catalogs.engines.values() if engine.plannable}
@@ -88,13 +87,19 @@ def _policy(policy: Policy, catalogs: Catalogs) -> Iterator[Finding]:
     yield from _names(policy.precisions, catalogs.schemes, "policy.precisions")
     kv_precisions = {name for engine in catalogs.engines.values() for name in engine.kv_precisions}
     yield from _names(policy.kv_precisions, kv_precisions, "policy.kv_precisions")
-    for quota in policy.quotas:
-        path = f"policy.quotas[{quota.name}]"
-        yield from _names([quota.provider], providers, f"{path}.provider")
-        yield from _names([quota.region], regions, f"{path}.region")
-        yield from _names([quota.gpu], catalogs.gpus, f"{path}.gpu")
+    yield from check_quotas(policy.quotas, catalogs, "policy.quotas")
     if policy.grid is not None and policy.grid.g_co2_per_kwh is not None:
         yield from _names(policy.grid.g_co2_per_kwh, regions, "policy.grid.g_co2_per_kwh")
+
+
+def check_quotas(quotas: Iterable[Quota], catalogs: Catalogs, path: str) -> Iterator[Finding]:
+    """Quotas of what nobody sells, which would limit nothing."""
+    providers, regions = ({getattr(offer, name) for offer in catalogs.offers} for name in ("provider", "region"))
+    for quota in quotas:
+        where = f"{path}[{quota.name}]"
+        yield from _names([quota.provider], providers, f"{where}.provider")
+        yield from _names([quota.region], regions, f"{where}.region")
+        yield from _names([quota.gpu], catalogs.gpus, f"{where}.gpu")
 
 
 def _training(scenario: Scenario, catalogs: Catalogs) -> Iterator[Finding]:

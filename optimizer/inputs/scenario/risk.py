@@ -12,6 +12,8 @@ Percent = Annotated[float, Number, Field(gt=-100, le=1000)]
 Days = Annotated[float, Number, Field(ge=0, le=3650)]
 Correlation = Annotated[float, Number, Field(ge=0, le=1)]
 MAX_MONTHS_AHEAD = 60
+MOST_GROWTH = 1000
+"""Times today's demand that it may have grown to in one of ten draws; beyond that figures are no longer exact."""
 
 
 class Spread(Strict):
@@ -96,3 +98,13 @@ class Risk(Strict):
     """The tail is the mean of the dearest draws beyond this share."""
     tail_weight: Share = 0.5
     """What is minimized: so much of the tail, the rest of the mean."""
+
+    @model_validator(mode="after")
+    def _within_reason(self) -> Self:
+        growth = self.growth_percent_per_month
+        if growth is not None and (1 + growth.p90 / 100) ** self.months_ahead > MOST_GROWTH:
+            raise ValueError(
+                f"growth_percent_per_month: {growth.p90:g} % a month is more than {MOST_GROWTH:,} times today's demand "
+                f"after {self.months_ahead} months"
+            )
+        return self

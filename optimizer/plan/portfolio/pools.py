@@ -6,6 +6,7 @@ for, so that everything that holds for offers by the hour holds for it: whole in
 Starting on one costs nothing, for it is paid anyway. What there is only so much of can be had in its pool alone.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
@@ -31,6 +32,7 @@ def offers_of(pool: MachinePool, catalogs: Catalogs) -> list[Offer]:
 
 def check_pools(portfolio: Portfolio, catalogs: Catalogs) -> Iterator[Finding]:
     """Pools of what is not for sale, of what is not paid all month, and of more than there is."""
+    asked = Counter[str]()
     for pool in portfolio.pools:
         path, found = f"pools[{pool.name}]", offers_of(pool, catalogs)
         if pool.pricing_term not in ALWAYS_PAID:
@@ -45,8 +47,12 @@ def check_pools(portfolio: Portfolio, catalogs: Catalogs) -> Iterator[Finding]:
             yield Finding("portfolio", 0, path, f"{len(found)} offers fit", f"say which: {several}")
         else:
             stock = catalogs.terms.available_instances.get(found[0].id)
-            if stock is not None and pool.max_instances > stock:
-                yield Finding("portfolio", 0, f"{path}.max_instances", f"there are only {stock} of them", f"{stock}")
+            left = None if stock is None else stock - asked[found[0].id]
+            if left is not None and pool.max_instances > left:
+                rest = "" if left == stock else f", of which other pools leave {max(left, 0)}"
+                hint = f"{left} at most" if left > 0 else "one pool for all of them"
+                yield Finding("portfolio", 0, f"{path}.max_instances", f"there are only {stock} of them{rest}", hint)
+            asked[found[0].id] += pool.max_instances
 
 
 def pooled_offer(pool: MachinePool, offer: Offer) -> Offer:

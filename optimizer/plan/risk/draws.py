@@ -108,26 +108,35 @@ class States:
 def states(drawn: Drawn, spreads: Spreads, normals: Mapping[Uncertainty, Floats]) -> States:
     """What the numbers stand for."""
     correlation, months = spreads.risk.correlation, spreads.risk.months_ahead
-    demand, price = normals["demand"], normals["prices"]
+    demand = normals["demand"]
     level = percent_factor(spreads.demand, _together(demand[0], demand[2:], correlation.workloads))
     growth = percent_factor(spreads.growth, demand[1]) ** months
-    # what prices have in common follows what demand has in common as far as the two are correlated
-    shared = correlation.demand_and_prices
-    common = shared * demand[0] + np.sqrt(1 - shared**2) * price[0]
-    together = np.maximum(correlation.sellers, shared)
-    moved = _together(common, price[1:], float(together))
-    per_year = [percent_factor(spreads.prices[each], row) for each, row in zip(drawn.prices, moved, strict=True)]
-    samples = demand.shape[1]
-    spot = _together(normals["spot capacity"][0], normals["spot capacity"][1:], correlation.regions)
-    share = min(max(spreads.spot_share, 1e-12), 1 - 1e-12)
-    limit = np.inf if spreads.spot_share >= 1 else NormalDist().inv_cdf(share)
     return States(
         demand_factor=level * growth,
-        price_factor=np.array(per_year).reshape(len(per_year), samples) ** (months / MONTHS_PER_YEAR),
+        price_factor=_price_factor(drawn, spreads, normals["prices"], demand[0]),
         begun=_begun(spreads.start_days, months, normals["commitment start"][0]),
-        there=spot <= limit,
+        there=_there(spreads, normals["spot capacity"]),
         deviation=_deviations(drawn, spreads, normals["predictions"]),
     )
+
+
+def _price_factor(drawn: Drawn, spreads: Spreads, normals: Floats, of_demand: Floats) -> Floats:
+    """(P, S) over today's prices, given (S,) what all demand has in common."""
+    correlation, years = spreads.risk.correlation, spreads.risk.months_ahead / MONTHS_PER_YEAR
+    # what prices have in common follows what demand has in common as far as the two are correlated
+    shared = correlation.demand_and_prices
+    common = shared * of_demand + np.sqrt(1 - shared**2) * normals[0]
+    moved = _together(common, normals[1:], max(correlation.sellers, shared))
+    per_year = [percent_factor(spreads.prices[each], row) for each, row in zip(drawn.prices, moved, strict=True)]
+    return np.array(per_year).reshape(len(per_year), len(of_demand)) ** years
+
+
+def _there(spreads: Spreads, normals: Floats) -> Flags:
+    """(R, S) whether a region has spot capacity."""
+    spot = _together(normals[0], normals[1:], spreads.risk.correlation.regions)
+    share = min(max(spreads.spot_share, 1e-12), 1 - 1e-12)
+    limit = np.inf if spreads.spot_share >= 1 else NormalDist().inv_cdf(share)
+    return np.asarray(spot <= limit)
 
 
 def percent_factor(spread: Spread, normal: Floats) -> Floats:

@@ -42,7 +42,8 @@ def _interval(share: float, count: int) -> tuple[float, float]:
     z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
     middle = (share + z**2 / (2 * count)) / (1 + z**2 / count)
     width = z / (1 + z**2 / count) * sqrt(share * (1 - share) / count + z**2 / (4 * count**2))
-    return max(middle - width, 0.0), min(middle + width, 1.0)
+    # none and all of the draws are ends of their own interval, which rounding must not leave out
+    return min(max(middle - width, 0.0), share), max(min(middle + width, 1.0), share)
 
 
 def over_draws(

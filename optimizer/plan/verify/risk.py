@@ -6,7 +6,7 @@ the least cost of a draw that is known; that the best purchases never undercut i
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from math import ceil, exp, isclose, log
+from math import ceil, exp, isclose, log, prod
 from statistics import fmean
 from typing import Final, TypeAlias
 
@@ -38,6 +38,7 @@ def verify_risk(report: RiskReport, scenario: Scenario, catalogs: Catalogs) -> R
     """Whether every figure of every draw, and every sum over them, holds."""
     audit = _DrawsAudit(report, scenario, catalogs)
     rules: Mapping[str, Callable[[], Iterator[Finding]]] = {
+        "question": audit.question,
         "draws": audit.drawn,
         "plan": audit.plan,
         "best": audit.best,
@@ -65,26 +66,44 @@ class _DrawsAudit:
         self.machines = {machine.name: machine for machine in report.machines}
         self.asked = {workload.name: workload.peak_requests_per_second() for workload in scenario.workloads}
 
+    def question(self) -> Iterator[Finding]:
+        """What is answered is what the scenario asks: the month, the tail, and the spreads that it states."""
+        for name in ("months_ahead", "tail_level", "tail_weight"):
+            said, stated = getattr(self.report, name), getattr(self.risk, name)
+            yield said == stated, f"{name} is {stated:g} in the scenario, not {said:g}"
+        own = {
+            ("demand", ""): self.risk.demand_percent,
+            ("demand", "growth a month"): self.risk.growth_percent_per_month,
+        }
+        told = {(each.uncertainty, each.of): (each.p10, each.p50, each.p90) for each in self.report.spreads}
+        for key, spread in own.items():
+            if spread is not None:
+                text = f"the scenario states another spread of {' '.join(key).strip()}"
+                yield told.get(key) == (spread.p10, spread.p50, spread.p90), text
+
     def drawn(self) -> Iterator[Finding]:
         """There are as many draws as were asked for, none further out than its spread goes."""
-        told = len(self.report.by_draw)
+        told, prices, demand = len(self.report.by_draw), self._furthest_prices(), self._furthest_demand()
         yield told == self.report.draws, f"{told} of {self.report.draws} draws are told"
-        months = self.report.months_ahead
-        spreads = {(each.uncertainty, each.of): each for each in self.report.spreads}
         for number, draw in enumerate(self.report.by_draw, start=1):
             for name, factor in draw.price_factor.items():
-                spread = spreads["prices", name]
-                furthest = _furthest(spread.p10, spread.p50, spread.p90, months / 12)
-                yield _within(factor, furthest), f"draw {number}: prices of {name} times {factor:g}"
-            level, growth = spreads["demand", ""], spreads.get(("demand", "growth a month"))
-            low, high = _furthest(level.p10, level.p50, level.p90, 1.0)
-            if growth is not None:
-                slow, fast = _furthest(growth.p10, growth.p50, growth.p90, months)
-                low, high = low * slow, high * fast
+                yield _within(factor, prices[name]), f"draw {number}: prices of {name} times {factor:g}"
             for name, factor in draw.demand_factor.items():
-                yield _within(factor, (low, high)), f"draw {number}: demand of {name} times {factor:g}"
+                yield _within(factor, demand), f"draw {number}: demand of {name} times {factor:g}"
             for name, deviation in draw.deviation.items():
                 yield -3 <= deviation <= 3, f"draw {number}: {name} lies {deviation:g} deviations off"
+
+    def _furthest_prices(self) -> dict[str, tuple[float, float]]:
+        """The least and the highest factor of each class of prices."""
+        years, spreads = self.report.months_ahead / 12, self.report.spreads
+        return {s.of: _furthest(s.p10, s.p50, s.p90, years) for s in spreads if s.uncertainty == "prices"}
+
+    def _furthest_demand(self) -> tuple[float, float]:
+        """The least and the highest factor of demand: its level, and growth over the months."""
+        powers = {"": 1.0, "growth a month": float(self.report.months_ahead)}
+        spreads = [each for each in self.report.spreads if each.uncertainty == "demand"]
+        ends = [_furthest(each.p10, each.p50, each.p90, powers[each.of]) for each in spreads]
+        return prod(low for low, _ in ends), prod(high for _, high in ends)
 
     def plan(self) -> Iterator[Finding]:
         """What the plan costs and misses in every draw."""
@@ -246,35 +265,43 @@ class _DrawsAudit:
 
     def _summed(self, whose: str, told: PurchasesInDraws, costs: Sequence[CostOfDraw]) -> Iterator[Finding]:
         usd = sorted(float(each.cost_usd) for each in costs)
-        beyond = self.report.tail_level
-        # the dearest share of the draws, of which one may count in part
-        left, tail = (1 - beyond) * len(usd), 0.0
-        for cost in reversed(usd):
-            tail += min(left, 1.0) * cost
-            left -= min(left, 1.0)
         figures = {
             "expected": (told.expected_usd, fmean(usd)),
             "p10": (told.p10_usd, _quantile(usd, 0.1)),
             "p50": (told.p50_usd, _quantile(usd, 0.5)),
             "p90": (told.p90_usd, _quantile(usd, 0.9)),
-            "tail": (told.tail_usd, tail / ((1 - beyond) * len(usd))),
+            "tail": (told.tail_usd, _tail(usd, self.report.tail_level)),
             "bought": (told.expected_bought_usd, fmean(float(each.bought_usd) for each in costs)),
             "rented": (told.expected_rented_usd, fmean(float(each.rented_usd) for each in costs)),
             "unserved": (told.expected_unserved_usd, fmean(float(each.unserved_usd) for each in costs)),
         }
         if told.regret_usd is not None and told.p90_regret_usd is not None:
-            known = [float(draw.known_usd or 0) for draw in self.report.by_draw]
-            regret = sorted(max(float(each.cost_usd) - own, 0.0) for each, own in zip(costs, known, strict=True))
+            regret = self._regrets(costs)
             figures["regret"] = (told.regret_usd, fmean(regret))
             figures["p90 of the regret"] = (told.p90_regret_usd, _quantile(regret, 0.9))
         for name, (said, found) in figures.items():
             yield _same(float(said), found), f"{whose}: {name} is {found:.2f}, not {said}"
+        yield from self._shares(whose, told, costs)
+
+    def _regrets(self, costs: Sequence[CostOfDraw]) -> list[float]:
+        """What each draw costs beyond its least, the smallest first."""
+        known = [float(draw.known_usd or 0) for draw in self.report.by_draw]
+        return sorted(max(float(each.cost_usd) - own, 0.0) for each, own in zip(costs, known, strict=True))
+
+    def _shares(self, whose: str, told: PurchasesInDraws, costs: Sequence[CostOfDraw]) -> Iterator[Finding]:
+        """Of the draws and of the demand: within the budget, and short of what is asked."""
         budget = self.scenario.policy.max_monthly_usd
         if budget is not None:
-            within = fmean(each <= float(budget) for each in usd)
+            within = fmean(float(each.cost_usd) <= float(budget) for each in costs)
             yield abs(within - (told.within_budget or 0.0)) <= SHARE, f"{whose}: within the budget in {within:.2%}"
         short = fmean(any(each.short_per_s.values()) for each in costs)
         yield abs(short - told.draws_short) <= SHARE, f"{whose}: short in {short:.2%} of the draws"
+        missing = fmean(
+            sum(each.short_per_s.values())
+            / sum(self.asked[name] * factor for name, factor in draw.demand_factor.items())
+            for each, draw in zip(costs, self.report.by_draw, strict=True)
+        )
+        yield abs(missing - told.share_short) <= RELATIVE, f"{whose}: short of {missing:.2%} of the demand"
 
     def gap(self) -> Iterator[Finding]:
         """The gap is what lies between its bounds."""
@@ -298,6 +325,16 @@ def _furthest(p10: float, p50: float, p90: float, power: float) -> tuple[float, 
 
 def _within(value: float, ends: tuple[float, float]) -> bool:
     return ends[0] * (1 - RELATIVE) <= value <= ends[1] * (1 + RELATIVE)
+
+
+def _tail(rising: Sequence[float], level: float) -> float:
+    """The mean of the dearest share of the draws beyond a level, of which one may count in part."""
+    left = share = (1 - level) * len(rising)
+    total = 0.0
+    for cost in reversed(rising):
+        total += min(left, 1.0) * cost
+        left -= min(left, 1.0)
+    return total / share
 
 
 def _quantile(rising: Sequence[float], share: float) -> float:

@@ -33,7 +33,10 @@ NOTHING_KNOWN: Final = KnownDraws(np.zeros(0), np.zeros((0, 0), dtype=np.int64))
 
 
 def known_draws(problem: RiskProblem, clock: Clock) -> KnownDraws:
-    """Every draw solved as if it were the only one. Workloads share nothing in it, so each is solved alone."""
+    """Every draw solved as if it were the only one, up to the first that a limit ends.
+
+    Workloads share nothing in a draw, so each is solved alone.
+    """
     usd, counts = list[float](), list[Ints]()
     members = [np.flatnonzero(problem.workload == w) for w in range(len(problem.demand_per_s))]
     for draw in range(problem.draws):
@@ -42,9 +45,15 @@ def known_draws(problem: RiskProblem, clock: Clock) -> KnownDraws:
         alone, total, own = problem.during(np.array([draw])), 0.0, np.zeros(len(problem.workload), dtype=np.int64)
         for w, units in enumerate(members):
             found = best_purchases(alone.of_workload(w, units), MEAN, clock)
-            if len(found.counts):
-                own[units] = found.counts
+            if found.status != "optimal":
+                # its bound is what the search had got to, not what the draw costs at least
+                return _known(usd, counts, problem)
+            own[units] = found.counts
             total += found.bound_usd
         usd.append(total)
         counts.append(own)
+    return _known(usd, counts, problem)
+
+
+def _known(usd: list[float], counts: list[Ints], problem: RiskProblem) -> KnownDraws:
     return KnownDraws(np.array(usd), np.array(counts, dtype=np.int64).reshape(len(usd), len(problem.workload)))
