@@ -1,5 +1,6 @@
 """The server: an address, and the application behind it until somebody ends it."""
 
+import errno
 import ipaddress
 import socket
 import sys
@@ -73,6 +74,8 @@ def _check(address: Address, admission: Admission) -> None:
     if admission.token and len(admission.token) < MIN_TOKEN:
         hint = "for instance: python -c 'import secrets; print(secrets.token_urlsafe())'"
         raise InputError([Finding("serve", 0, "--token", f"has fewer than {MIN_TOKEN} characters", hint)])
+    if not (admission.token.isascii() and admission.token.isprintable()) or " " in admission.token:
+        raise InputError([Finding("serve", 0, "--token", "holds what no header carries", "letters, digits and signs")])
     if not admission.token and not _is_this_machine(address.host):
         problem = f"{address.host} can be reached from other machines"
         hint = "give a --token (or OPTIMIZER_TOKEN) that clients must show, or leave out --host"
@@ -91,8 +94,9 @@ def _listening(address: Address) -> socket.socket:
     try:
         return socket.create_server((address.host, address.port), family=family)
     except OSError as error:
-        problem, hint = (
-            f"{address.host}:{address.port} cannot be had: {reason(error)}",
-            "--port 0 takes any that is free",
+        problem = f"{address.host}:{address.port} cannot be had: {reason(error)}"
+        is_of_port = error.errno in {errno.EADDRINUSE, errno.EACCES}
+        option, hint = (
+            ("--port", "0 takes any that is free") if is_of_port else ("--host", "an address of this machine")
         )
-        raise InputError([Finding("serve", 0, "--port", problem, hint)]) from error
+        raise InputError([Finding("serve", 0, option, problem, hint)]) from error

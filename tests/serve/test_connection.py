@@ -17,10 +17,13 @@ ASKED = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
 async def answers(scope: Scope, receive: Receive, send: Send) -> None:
     """A large answer: more than a socket keeps for a client that does not read."""
-    del receive
     await send({"type": "http.response.start", "status": 200, "headers": []})
     for _ in range(200 if scope["path"] == "/large" else 1):
         await send({"type": "http.response.body", "body": b"x" * 65_536, "more_body": True})
+    if scope["path"] == "/endless":
+        await receive()
+        await receive()
+        return
     await send({"type": "http.response.body"})
 
 
@@ -95,6 +98,26 @@ def test_what_there_is_to_tell_is_told_at_once(monkeypatch: pytest.MonkeyPatch) 
 
     asyncio.run(asking())
     assert [bool(each) for each in at_once] == [True]
+
+
+def test_a_stream_ends_with_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def asking() -> None:
+        async with listening() as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(ASKED.replace(b"/ ", b"/endless "))
+            assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+            opened[0].shutdown()
+            assert b"0\r\n\r\n" not in await asyncio.wait_for(reader.read(), 5)
+            writer.close()
+
+    opened, made = list[PromptProtocol](), PromptProtocol.connection_made
+
+    def watched(self: PromptProtocol, transport: asyncio.Transport) -> None:
+        made(self, transport)
+        opened.append(self)
+
+    monkeypatch.setattr(PromptProtocol, "connection_made", watched)
+    asyncio.run(asking())
 
 
 def test_an_answer_that_nobody_reads_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:

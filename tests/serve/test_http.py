@@ -17,7 +17,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.serve.application import application
 from optimizer.serve.http.asking import shipped_scenarios
 from optimizer.serve.http.openapi import EXAMPLES
-from optimizer.serve.http.safety import MAX_BODY_BYTES, SAFE_HEADERS, Admission
+from optimizer.serve.http.safety import MAX_BODY_BYTES, SAFE_HEADERS, Admission, Safety
 from optimizer.serve.jobs.job import JobAnswer
 from optimizer.serve.jobs.kinds import KINDS
 from optimizer.serve.jobs.question import JobQuestion
@@ -109,7 +109,12 @@ def test_a_plan_in_force_is_no_file_either(asker: TestClient) -> None:
         (b'{"scenario": 5}', 422, "expected an object, or text"),
         (b"[" * 100_000, 422, "nested too deeply"),
         (b'{"scenario": ' + b"1" * 5_000 + b"}", 422, "thousands of digits"),
+        (b'{"scenario": {"name": ' + b"[" * 300 + b"]" * 300 + b"}}", 422, "body: nested too deeply"),
         (b'{"scenario": "\xff"}', 422, "not UTF-8"),
+        (b'{"scenario": "chat-8b", "verbose": "\\ud800"}', 422, "half of a surrogate pair"),
+        (b'{"scenario": {"\\udfff": 1}}', 422, "half of a surrogate pair"),
+        (b'{"\\ud800": 1, "\\ud800": 2}', 422, "stands twice"),
+        (b'{"scenario": "chat-8"}', 422, "did you mean chat-8b"),
         (b'{"scenario": "a: &x 1\\nb: *x"}', 422, "anchors and aliases"),
         (b'{"scenario": "chat-8b", "catalogs": "/etc"}', 422, "unknown field"),
         (b'{"scenario": "chat-8b", "time_limit_s": 1e9}', 422, "less than or equal to 600"),
@@ -156,7 +161,8 @@ def test_addresses_and_this_machine_are_ours(asker: TestClient, host: str) -> No
 
 
 @pytest.mark.parametrize(
-    "headers", [{"Origin": "http://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}]
+    "headers",
+    [{"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": "http://["}, {"Sec-Fetch-Site": "cross-site"}],
 )
 def test_pages_of_other_sites_may_not_ask(asker: TestClient, headers: dict[str, str]) -> None:
     assert asker.post("/v1/plan", json={"scenario": "chat-8b"}, headers=headers).status_code == 403
@@ -244,6 +250,26 @@ def test_who_leaves_or_sends_what_nobody_asked_for_is_no_defect(
     asyncio.run(ask())
     assert statuses[0] in {200, 400}
     assert capsys.readouterr().err == ""
+
+
+def test_who_waits_when_the_server_ends_is_told_so() -> None:
+    async def waits(*_: Any) -> None:
+        await asyncio.Event().wait()
+
+    async def asked() -> list[Any]:
+        told = list[Any]()
+
+        async def send(message: Any) -> None:
+            told.append(message)
+
+        scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", b"localhost")]}
+        request = asyncio.create_task(Safety(waits, Admission(), lambda *_: None)(scope, waits, send))
+        await asyncio.sleep(0)
+        request.cancel()
+        await request
+        return told
+
+    assert asyncio.run(asked())[0]["status"] == 503
 
 
 def test_the_catalogs_are_those_of_the_command_line(asker: TestClient, optimizer: Command) -> None:

@@ -146,6 +146,24 @@ def test_what_is_kept_has_an_end(monkeypatch: pytest.MonkeyPatch, catalogs: Cata
     )
 
 
+def test_what_is_asked_and_cancelled_at_once_is_not_kept_for_ever(
+    monkeypatch: pytest.MonkeyPatch, catalogs: Catalogs
+) -> None:
+    released = threading.Event()
+
+    def waiting(asked: JobQuestion) -> JobAnswer:
+        released.wait(10)
+        return at_once(asked)
+
+    async def asking(service: JobService) -> None:
+        for at in range(1, 8):
+            service.cancel((await service.ask(question(at))).id)
+        assert len(list(service.jobs())) <= 3
+        released.set()
+
+    within(threaded(monkeypatch, catalogs, waiting, max_kept_jobs=2), asking)
+
+
 def test_a_process_of_its_own_answers_and_is_replaced_when_it_is_ended(catalogs: Catalogs) -> None:
     async def asking(service: JobService) -> None:
         ended = await service.ask(question(1))

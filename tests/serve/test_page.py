@@ -1,5 +1,6 @@
 """What the page shows and takes: words that are never run, questions in any form, answers where they belong."""
 
+import asyncio
 import csv
 import hashlib
 import re
@@ -19,9 +20,11 @@ from optimizer.base.errors import Exit
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.compare.compare import compare_csv
+from optimizer.serve.http import asking as http_asking
 from optimizer.serve.http.asking import shipped_scenarios
 from optimizer.serve.jobs.job import JobAnswer
 from optimizer.serve.jobs.question import JobQuestion
+from optimizer.serve.page import asking, site
 from optimizer.serve.page.form import form_values
 from optimizer.serve.page.plan_view import plan_view
 from optimizer.serve.page.rendering import FOLDER, Pages
@@ -104,6 +107,35 @@ def test_what_is_typed_is_shown_and_never_run(reader: TestClient) -> None:
     assert hostile not in refused.text
     assert unescape(refused.text).count(hostile) >= 2
     assert "<script>" not in reader.get("/?scenario=<script>").text
+
+
+@pytest.mark.parametrize("height", [".nan", ".inf", "9" * 400])
+def test_a_day_that_nobody_can_draw_is_mended_in_the_text(reader: TestClient, height: str) -> None:
+    day = f"workloads: [{{name: x, demand: {{hourly: [{', '.join([height] * 24)}]}}}}]"
+    assert reader.post("/check", data={"scenario": day}).status_code == 200
+
+
+def test_a_form_beside_a_text_of_another_shape_is_refused_in_words(reader: TestClient) -> None:
+    refused = reader.post("/ask", data={"scenario": "workloads: [1]", "demand": "day", "peak": "2"})
+    assert refused.status_code == 422
+    assert "has no fields" in refused.text
+
+
+def test_long_texts_are_read_while_others_are_answered(reader: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def apart(read: Callable[..., object]) -> Callable[..., object]:
+        def checked(*given: object) -> object:
+            with pytest.raises(RuntimeError):
+                asyncio.get_running_loop()
+            return read(*given)
+
+        return checked
+
+    monkeypatch.setattr(site, "form_values", apart(site.form_values))
+    monkeypatch.setattr(asking, "applied", apart(asking.applied))
+    monkeypatch.setattr(http_asking, "_object", apart(http_asking._object))
+    for address in ("/form", "/check", "/ask"):
+        assert reader.post(address, data={"scenario": "name: x", "demand": "rate"}).status_code in {200, 422}
+    assert reader.post("/v1/plan", json={"scenario": "chat-8b"}).status_code == 202
 
 
 def test_findings_are_those_of_the_command_line(reader: TestClient) -> None:

@@ -22,7 +22,9 @@ TOKEN = "a-token-that-nobody-guesses"
         (("--host", "0.0.0.0"), "can be reached from other machines"),
         (("--host", "gpu.example"), "can be reached from other machines"),
         (("--token", "short"), "fewer than 16 characters"),
-        (("--host", "host.invalid", "--token", TOKEN), "cannot be had"),
+        (("--host", "host.invalid", "--token", TOKEN), "--host: host.invalid:0 cannot be had"),
+        (("--host", "0.0.0.0", "--token", " " * 20), "holds what no header carries"),
+        (("--token", "ein-schlüssel-mit-umlaut"), "holds what no header carries"),
     ],
 )
 def test_an_address_that_others_reach_wants_a_token(optimizer: Command, options: tuple[str, ...], said: str) -> None:

@@ -236,9 +236,9 @@ def askable(scenario: Scenario, field: str, value: Value) -> bool:
     return True
 
 
-def _element(item: Mapping[str, Any], position: int) -> str:
+def _element(item: object, position: int) -> str:
     """What a list element is called in a path: its name, or what a quota covers; anything else by its position."""
-    if "name" in item:
+    if isinstance(item, Mapping) and "name" in item:
         return str(item["name"])
     try:
         return Quota.model_validate(item).name

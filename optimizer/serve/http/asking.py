@@ -1,14 +1,18 @@
 """What a request asks: a question in its body, as JSON with the scenario in it or as the scenario itself."""
 
+import asyncio
 import json
+import re
+from collections import Counter
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
 from starlette.requests import Request
 
-from optimizer.base.errors import Finding, InputError
+from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.inputs.catalog.shipped import shipped_dir
+from optimizer.inputs.scenario.yaml_lines import MAX_DEPTH
 from optimizer.serve.http.problems import RequestRefused
 from optimizer.serve.jobs.question import SCENARIO, JobQuestion
 
@@ -18,6 +22,8 @@ BODY: Final = "body"
 """What findings call a request's body."""
 WAIT: Final = "wait_s"
 MAX_WAIT_S: Final = 30.0
+NAME: Final = re.compile(r"[\w.-]{1,100}")
+"""What a name looks like and a scenario does not, which has fields."""
 
 
 async def question_of(request: Request, kind: str) -> JobQuestion:
@@ -30,8 +36,12 @@ async def question_of(request: Request, kind: str) -> JobQuestion:
         InputError: it cannot be read, or an option is unknown or out of range.
         RequestRefused: the body is of another kind.
     """
+    # a body as large as it may be takes a while to read, in which others are answered
+    return await asyncio.to_thread(_question, request, kind, await request.body())
+
+
+def _question(request: Request, kind: str, body: bytes) -> JobQuestion:
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    body = await request.body()
     if media_type in YAML:
         return JobQuestion.of(kind, _text(body), _query(request))
     if media_type != JSON:
@@ -80,7 +90,7 @@ def _text(body: bytes) -> str:
 
 
 def _object(text: str) -> dict[str, Any]:
-    """The fields of a JSON object, none of which stands twice.
+    """The fields of a JSON object, none of which stands twice or lies deeper than a scenario may.
 
     Raises:
         InputError: it is none.
@@ -97,14 +107,40 @@ def _object(text: str) -> dict[str, Any]:
         raise InputError([Finding(BODY, 0, "", "holds a number of thousands of digits", "round it")]) from error
     if not isinstance(content, dict):
         raise InputError([Finding(BODY, 1, "", "expected an object", 'for instance {"scenario": "chat-8b"}')])
+    _check_writable(content)
     return content
+
+
+def _check_writable(node: object, room: int = MAX_DEPTH + 1) -> None:
+    """Refuses what JSON can hold and no scenario can: groups without end, and half of a character.
+
+    Raises:
+        InputError: there is some.
+    """
+    if isinstance(node, str) and not _is_text(node):
+        raise InputError([Finding(BODY, 0, "", "holds half of a surrogate pair, which is no character", "write both")])
+    if not isinstance(node, dict | list):
+        return
+    if room < 0:
+        raise InputError([Finding(BODY, 0, "", "nested too deeply")])
+    for item in (*node, *node.values()) if isinstance(node, dict) else node:
+        _check_writable(item, room - 1)
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = next(name for name, times in Counter(names).items() if times > 1)
+        twice = twice.encode(errors="replace").decode()
         raise InputError([Finding(BODY, 0, twice, "this key stands twice", "keep one")])
     return found
 
@@ -114,10 +150,25 @@ def _scenario(given: object) -> str:
     if given is None:
         return ""
     if isinstance(given, str):
-        return shipped_scenarios().get(given.strip()) or given
+        return _named(given.strip()) or given
     if isinstance(given, Mapping):
         return json.dumps(given, indent=2, ensure_ascii=False)
     raise InputError([Finding(BODY, 0, SCENARIO, "expected an object, or text in YAML or JSON")])
+
+
+def _named(name: str) -> str | None:
+    """The text of the shipped scenario of that name; None of what is itself a scenario's text.
+
+    Raises:
+        InputError: it is a name, but no scenario has it.
+    """
+    if not NAME.fullmatch(name):
+        return None
+    shipped = shipped_scenarios()
+    if name not in shipped:
+        hint = did_you_mean(name, shipped) or "GET /v1/scenarios lists them; send any other as its text"
+        raise InputError([Finding(BODY, 0, SCENARIO, f"no shipped scenario is called {name}", hint)])
+    return shipped[name]
 
 
 def shipped_scenarios() -> dict[str, str]:

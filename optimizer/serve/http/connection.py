@@ -68,6 +68,12 @@ class PromptProtocol(H11Protocol):
         self._reading.stop()
         super().resume_writing()
 
+    def shutdown(self) -> None:
+        """The server ends, and with it what would be told for as long as anybody listens."""
+        super().shutdown()
+        if self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete:
+            self.transport.close()
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Nobody is there any more."""
         self._head.stop()

@@ -75,6 +75,9 @@ class Safety:
             return
         try:
             await self._app(scope, _Body(receive).receive, guarded)
+        except asyncio.CancelledError:
+            # the server ends, and whoever waits for an answer is told so; what has begun is cut off before this
+            await problem(HTTPStatus.SERVICE_UNAVAILABLE, "the server ends")(scope, receive, guarded)
         except Exception as error:  # noqa: BLE001 (our fault: the client was told so, whoever runs it is told what)
             if isinstance(error.__cause__, RequestRefused):
                 # a body that was not needed came too late, or was too large, while the response was on its way
@@ -177,7 +180,7 @@ def _is_from_elsewhere(headers: Headers, host: str) -> bool:
     """Whether a page of another site asks; what is no browser does not say."""
     origin = headers.get("origin")
     if origin is not None:
-        return urlsplit(origin).netloc.lower() != host.lower()
+        return origin.partition("://")[2].lower() != host.lower()
     return headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}
 
 

@@ -154,6 +154,7 @@ class JobService:
         job.tell(replace(job.progress, state="cancelled"))
         if (worker := self._at_work.get(job)) is not None:
             worker.kill()
+        self._let_go()
         return True
 
     def _standing(self, job_id: str) -> Job | None:

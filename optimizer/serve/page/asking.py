@@ -40,34 +40,34 @@ class Asking:
         name = request.query_params.get("scenario", FIRST_SCENARIO)
         if name not in self.site.shipped:
             return self.site.message("No such scenario", f"No shipped scenario is called {name}.", 404)
-        return self.site.ask_page(self.site.shipped[name], chosen=name)
+        return await self.site.ask_page(self.site.shipped[name], chosen=name)
 
     async def again(self, request: Request) -> Response:
         """The page with the question of a job in it."""
-        return self.site.ask_page(self.site.job_of(request).question.scenario_text)
+        return await self.site.ask_page(self.site.job_of(request).question.scenario_text)
 
     async def form_changed(self, request: Request) -> Response:
         """The text with what the form says now."""
-        text, findings = _written(await fields_of(request))
+        text, findings = await asyncio.to_thread(_written, await fields_of(request))
         found = findings or await self._findings(text)
-        shown = {"text": text, "findings": found, "before": self.site.form(text)["before"]}
+        shown = {"text": text, "findings": found, "before": (await self.site.form(text))["before"]}
         return self.site.pages.html("form_changed.html", shown)
 
     async def text_changed(self, request: Request) -> Response:
         """What is wrong with the text, and the form as it is by now."""
         text = text_in(await fields_of(request))
         findings = await self._findings(text)
-        return self.site.pages.html("text_changed.html", {"findings": findings, **self.site.form(text)})
+        return self.site.pages.html("text_changed.html", {"findings": findings, **await self.site.form(text)})
 
     async def asked(self, request: Request) -> Response:
         """The way to the plan; what was changed in the form a moment ago counts."""
-        text, findings = _written(await fields_of(request))
+        text, findings = await asyncio.to_thread(_written, await fields_of(request))
         if findings:
-            return self.site.ask_page(text, findings, status_code=422)
+            return await self.site.ask_page(text, findings, status_code=422)
         try:
             question = JobQuestion.of("plan", text, {})
         except InputError as error:
-            return self.site.ask_page(text, error.findings, status_code=422)
+            return await self.site.ask_page(text, error.findings, status_code=422)
         return await self.site.asked(question, "/plan/{}")
 
     async def _findings(self, text: str) -> tuple[Finding, ...]:

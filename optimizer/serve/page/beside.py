@@ -1,5 +1,6 @@
 """What one may ask beside a plan: the frontier along one of its limits, and why not another choice."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -42,21 +43,24 @@ class Beside:
     async def frontier_asked(self, request: Request) -> Response:
         """The slider on a limit, with the frontier behind it as soon as that is there."""
         job = self.site.job_of(request, "plan")
-        slider = slider_of(self.site, job, dict(await fields_of(request)).get("limit", ""))
+        limit = dict(await fields_of(request)).get("limit", "")
+        slider = await asyncio.to_thread(slider_of, self.site, job, limit)
         if not slider.sweep:
             return self._moving(slider, job, {"curve": None})
         asked = await self._asked(job, "frontier", {"sweep": [sweep_text(slider)]})
-        return asked if isinstance(asked, Response) else self._frontier(asked, job)
+        return asked if isinstance(asked, Response) else await self._frontier(asked, job)
 
     async def frontier(self, request: Request) -> Response:
         """The same when it is there."""
-        return self._frontier(self.site.job_of(request, "frontier"), self.site.job_of(request, "plan", name="plan"))
+        planned = self.site.job_of(request, "plan", name="plan")
+        return await self._frontier(self.site.job_of(request, "frontier"), planned)
 
-    def _frontier(self, job: Job, planned: Job) -> Response:
+    async def _frontier(self, job: Job, planned: Job) -> Response:
         if job.answer is None or not job.answer.content:
             return part(self.site, job, f"/frontier/{job.id}/{planned.id}")
         sweep = job.question.options.model_dump()["sweep"][0].partition("=")[0]
-        slider = next((slider for slider in sliders(self.site, planned) if slider.sweep == sweep), None)
+        movable = await asyncio.to_thread(sliders, self.site, planned)
+        slider = next((slider for slider in movable if slider.sweep == sweep), None)
         if slider is None:
             raise HTTPException(404, "The plan has no such limit.")
         answer = Frontier.model_validate_json(job.answer.content)

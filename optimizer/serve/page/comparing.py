@@ -73,7 +73,7 @@ class Comparing:
         """The comparison; until it is there, how far it is."""
         job = self.site.job_of(request, "compare")
         if job.answer is None or not job.answer.content:
-            return waiting(self.site, job, f"/compare/{job.id}")
+            return await waiting(self.site, job, f"/compare/{job.id}")
         shown = await asyncio.to_thread(_shown, _comparison(job))
         return self.site.pages.html("compare.html", {"job_id": job.id, **shown})
 

@@ -1,5 +1,6 @@
 """The form beside the text: which field of a scenario each of its inputs is, read from the text and written back."""
 
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -187,8 +188,10 @@ def _kind(content: Mapping[str, Any], workload: str) -> str:
 
 
 def _is_day(drawn: Any) -> bool:
-    numbers = isinstance(drawn, list) and all(isinstance(item, int | float) for item in drawn)
-    return numbers and len(drawn) == HOURS_PER_DAY
+    """Whether there is a height for each hour: a number that can be drawn, and none without end."""
+    if not isinstance(drawn, list) or len(drawn) != HOURS_PER_DAY:
+        return False
+    return all(isinstance(item, int | float) and abs(item) <= sys.float_info.max for item in drawn)
 
 
 def _lengths(profile: str) -> dict[str, str]:

@@ -50,7 +50,7 @@ class Planning:
         """The plan; until it is there, how far it is."""
         job = self.site.job_of(request, "plan")
         if job.answer is None or not job.answer.content:
-            return waiting(self.site, job, f"/plan/{job.id}")
+            return await waiting(self.site, job, f"/plan/{job.id}")
         shown = await asyncio.to_thread(self._shown, job)
         return self.site.pages.html("plan.html", shown)
 
@@ -92,7 +92,7 @@ class Planning:
         """The plan with one limit set to where its slider stands."""
         fields = dict(await fields_of(request))
         job = self.site.job_of(request, "plan")
-        slider = slider_of(self.site, job, fields.get("limit", ""))
+        slider = await asyncio.to_thread(slider_of, self.site, job, fields.get("limit", ""))
         try:
             value = float(fields.get("value", ""))
         except ValueError as error:
@@ -113,9 +113,9 @@ class Planning:
         """The way to the plan of a question with some fields set anew."""
         text = job.question.scenario_text
         try:
-            text = with_values(text, values)
+            text = await asyncio.to_thread(with_values, text, values)
         except FieldError as error:
-            return self.site.ask_page(text, refused=f"{error.field}: {error}", status_code=422)
+            return await self.site.ask_page(text, refused=f"{error.field}: {error}", status_code=422)
         return await self.site.asked(JobQuestion.of("plan", text, {}), "/plan/{}")
 
     async def cancelled(self, request: Request) -> Response:

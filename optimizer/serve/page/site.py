@@ -1,5 +1,6 @@
 """What every page needs: the templates, and the names that the catalogs and the shipped scenarios offer to choose."""
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, get_args
@@ -65,7 +66,7 @@ class Site:
         }
         return cls(service, Pages(service.catalogs.as_of), shipped, length_profiles(read), choices)
 
-    def ask_page(
+    async def ask_page(
         self,
         text: str,
         findings: Iterable[Finding] = (),
@@ -79,13 +80,13 @@ class Site:
         shown = {"text": text, "findings": tuple(findings), "refused": refused, "chosen": chosen}
         about = {name: _about(shipped) for name, shipped in self.shipped.items()}
         return self.pages.html(
-            "ask.html", {"shipped": about, **shown, **self.form(text)}, status_code=status_code, headers=headers
+            "ask.html", {"shipped": about, **shown, **await self.form(text)}, status_code=status_code, headers=headers
         )
 
-    def form(self, text: str) -> dict[str, Any]:
+    async def form(self, text: str) -> dict[str, Any]:
         """What the form shows of a text; of one that cannot be read, an empty form, and that it `is_read` is not so."""
         try:
-            values, is_read = form_values(text), True
+            values, is_read = await asyncio.to_thread(form_values, text), True
         except InputError:
             values, is_read = form_values("{}"), False
         return {
@@ -106,9 +107,11 @@ class Site:
         try:
             job = await self.service.ask(question)
         except InputError as error:
-            return self.ask_page(question.scenario_text, error.findings, status_code=422)
+            return await self.ask_page(question.scenario_text, error.findings, status_code=422)
         except Full as full:
-            return self.ask_page(question.scenario_text, refused=in_words(full), status_code=429, headers=retry(full))
+            return await self.ask_page(
+                question.scenario_text, refused=in_words(full), status_code=429, headers=retry(full)
+            )
         return RedirectResponse(address.format(job.id), 303)
 
     def job_of(self, request: Request, *kinds: str, name: str = "id") -> Job:

@@ -1,5 +1,6 @@
 """A job as a page, as a part of a page and as a file: under way, cancelled, failed or answered."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Final
 
@@ -14,7 +15,7 @@ from optimizer.serve.page.site import Site
 STATES: Final[Mapping[str, str]] = {"queued": "Waiting for its turn", "running": "Working"}
 
 
-def waiting(site: Site, job: Job, done: str) -> Response:
+async def waiting(site: Site, job: Job, done: str) -> Response:
     """The page of a job that is under way, or ended without an answer.
 
     Args:
@@ -27,7 +28,7 @@ def waiting(site: Site, job: Job, done: str) -> Response:
     shown = {
         "job": job,
         "done": done,
-        "scenario": content_of(job.question.scenario_text).get("name", ""),
+        "scenario": (await asyncio.to_thread(content_of, job.question.scenario_text)).get("name", ""),
         "about": KINDS[job.question.kind].about,
         "state": STATES[job.state],
     }
