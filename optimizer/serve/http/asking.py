@@ -1,16 +1,15 @@
 """What a request asks: a question in its body, as JSON with the scenario in it or as the scenario itself."""
 
 import json
-from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
 from starlette.requests import Request
 
 from optimizer.base.errors import Finding, InputError
-from optimizer.inputs.catalog.shipped import shipped_dir
 from optimizer.serve.http.problems import RequestRefused
 from optimizer.serve.jobs.question import SCENARIO, JobQuestion
+from optimizer.serve.jobs.scenario_text import scenario_text
 
 JSON: Final = "application/json"
 YAML: Final = frozenset({"application/yaml", "application/x-yaml", "text/yaml"})
@@ -43,7 +42,7 @@ async def question_of(request: Request, kind: str) -> JobQuestion:
     if "workloads" in content and SCENARIO not in content:
         return JobQuestion.of(kind, text, _query(request))
     options = {name: value for name, value in content.items() if name != SCENARIO}
-    return JobQuestion.of(kind, _scenario(content.get(SCENARIO)), options)
+    return JobQuestion.of(kind, scenario_text(content.get(SCENARIO)), options)
 
 
 def wait_s(request: Request) -> float | None:
@@ -107,19 +106,3 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError([Finding(BODY, 0, twice, "this key stands twice", "keep one")])
     return found
-
-
-def _scenario(given: object) -> str:
-    """The text of a scenario: as it stands, written out where it is an object, or of the shipped one of that name."""
-    if given is None:
-        return ""
-    if isinstance(given, str):
-        return shipped_scenarios().get(given.strip()) or given
-    if isinstance(given, Mapping):
-        return json.dumps(given, indent=2, ensure_ascii=False)
-    raise InputError([Finding(BODY, 0, SCENARIO, "expected an object, or text in YAML or JSON")])
-
-
-def shipped_scenarios() -> dict[str, str]:
-    """The text of each shipped scenario by its name."""
-    return {file.stem: file.read_text(encoding="utf-8") for file in sorted(shipped_dir("scenarios").glob("*.yaml"))}
