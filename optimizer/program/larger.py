@@ -26,27 +26,28 @@ LONGEST_S: Final = 1.0
 """Where time is limited, however little of it is left."""
 
 
-def search_larger(problem: Problem, state: SearchState, least: Mapping[str, Ints]) -> Simplest:
-    """A plan of no other candidates than those of which so many replicas run, and of at least so many of them.
+def search_larger(problem: Problem, state: SearchState, kind: Mapping[str, int], least: Ints) -> Simplest:
+    """A plan of no other candidates than those of some kinds, and of at least so many replicas of each kind.
 
     It proves nothing. Instances keep what they hold, as in `simple_plan`.
 
     Args:
         problem: In canonical order.
         state: Of the search; whether seconds are limited is asked of its clock.
-        least: By id of a candidate (T,) replicas.
+        kind: By id of a candidate, what it is counted with.
+        least: (T, kinds) replicas.
     """
     problem = replace(problem, layouts=LayoutTerms(kept=problem.layouts.kept))
-    known = np.array([name in least for name in problem.candidates.ids], dtype=np.bool_)
+    known = np.array([name in kind for name in problem.candidates.ids], dtype=np.bool_)
     if not known.any() or (stands_in_force(problem) & ~known).any():
         # changes are counted against what is in force: without it nothing is known of the cost
         return Simplest(None, proven=False)
     part = compacted(problem, known)
     program = build_program(part.problem)
     cost = hourly_cost(program)
-    standing = np.array([least[name] for name in part.problem.candidates.ids]).T
+    kind_of_candidate = np.array([kind[name] for name in part.problem.candidates.ids])
     result = solve_integer(
-        model_proto(program, cost, {"standing": _standing(program.variables, standing)}),
+        model_proto(program, cost, {"standing": _standing(program.variables, kind_of_candidate, least)}),
         Clock(None if state.clock.left_s() is None else LONGEST_S),
         integer_solver(problem.traffic.periods),
         node_limit=NODES,
@@ -55,7 +56,10 @@ def search_larger(problem: Problem, state: SearchState, least: Mapping[str, Ints
     return Simplest(None if plan is None else with_restarts(problem, plan)[0], proven=False)
 
 
-def _standing(variables: Variables, replicas: Ints) -> Rows:
-    """At least so many (T, C) replicas."""
-    column = variables.replicas.ravel()
-    return at_least(numbered("standing", len(column)), replicas.ravel(), (np.arange(len(column)), column, 1.0))
+def _standing(variables: Variables, kind_of_candidate: Ints, least: Ints) -> Rows:
+    """At least so many (T, kinds) replicas of the candidates of each kind; of a kind without any none are asked."""
+    periods, kinds = least.shape
+    asked = least * (np.bincount(kind_of_candidate, minlength=kinds) > 0)
+    # (T, C) -> the row of its period and kind
+    row = np.arange(periods)[:, None] * kinds + kind_of_candidate
+    return at_least(numbered("standing", least.size), asked.ravel(), (row.ravel(), variables.replicas.ravel(), 1.0))

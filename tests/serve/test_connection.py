@@ -1,6 +1,7 @@
 """Whoever is slow to ask or to read is cut off, and nobody else notices."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -74,6 +75,26 @@ def test_a_second_request_is_not_waited_for_either(monkeypatch: pytest.MonkeyPat
             writer.close()
 
     asyncio.run(asking())
+
+
+def test_what_there_is_to_tell_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once, made = list[int](), PromptProtocol.connection_made
+
+    def watched(self: PromptProtocol, transport: asyncio.Transport) -> None:
+        made(self, transport)
+        at_once.append(transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+
+    monkeypatch.setattr(PromptProtocol, "connection_made", watched)
+
+    async def asking() -> None:
+        async with listening() as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(ASKED)
+            await reader.readline()
+            writer.close()
+
+    asyncio.run(asking())
+    assert [bool(each) for each in at_once] == [True]
 
 
 def test_an_answer_that_nobody_reads_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,8 @@ from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.service import LOAD_TOLERANCE, Service, services_of
 from optimizer.plan.question.solving import own_configurations
 from optimizer.program.larger import search_larger
+from optimizer.program.problem.columns import Column
+from optimizer.program.problem.formulate import Formulation
 
 
 def enlarged(known: Answer, inquiry: Inquiry) -> Answer | None:
@@ -26,24 +28,46 @@ def enlarged(known: Answer, inquiry: Inquiry) -> Answer | None:
     """
     hours = inquiry.week.hour_to_period
     by_hour = _replicas_needed(known, inquiry)[known.formulation.periods.hour_to_period]
-    # (T, used) the most that an hour of the period takes
+    # (T, kinds used) the most that an hour of the period takes
     needed = np.array([by_hour[hours == period].max(axis=0) for period in range(int(hours.max()) + 1)])
-    ran = np.flatnonzero(known.solution.replicas.any(axis=0)).tolist()
-    ids = [known.formulation.problem.candidates.ids[c] for c in ran]
-    search = partial(search_larger, least=dict(zip(ids, needed.T, strict=True)))
-    found, _ = inquiry.simpler_once(own_configurations(known), search, np.inf)
-    return None if found is None or found.broken() else replace(found, simplicity_proven=False)
+    own = own_configurations(known)
+    # replicas that are sent one predicted mix each hold, whatever lies between
+    for asked in (inquiry, inquiry.apart()):
+        search = partial(
+            search_larger, kind=_kinds(known, asked.formulated(own, counts_configurations=True)), least=needed
+        )
+        found, _ = asked.simpler_once(own, search, np.inf)
+        if found is not None and not found.broken():
+            return replace(found, inquiry=inquiry, simplicity_proven=False)
+    return None
+
+
+def _kinds(known: Answer, formulation: Formulation) -> dict[str, int]:
+    """By id of a candidate its position in `_kinds_used`, where it is one of these."""
+    place = {kind: number for number, kind in enumerate(_kinds_used(known))}
+    ids = zip(formulation.problem.candidates.ids, formulation.columns, strict=True)
+    return {name: place[_kind(column)] for name, column in ids if _kind(column) in place}
+
+
+def _kinds_used(known: Answer) -> list[tuple[int, int, int]]:
+    """What the plan uses, whichever mixes it is sent."""
+    return sorted({_kind(use.column) for use in known.used})
+
+
+def _kind(column: Column) -> tuple[int, int, int]:
+    return column.workload, column.configuration, column.offer
 
 
 def _replicas_needed(known: Answer, inquiry: Inquiry) -> Ints:
-    """(T, used) replicas that serve what the plan sends to each, and no fewer than it runs."""
-    needed = []
+    """(T, kinds used) replicas that serve what the plan sends to each, and no fewer than it runs."""
+    kinds = _kinds_used(known)
+    needed = np.zeros((known.solution.replicas.shape[0], len(kinds)), dtype=np.int64)
     for use in known.used:
         share = float(inquiry.market.serving_share[use.column.offer])
         by_period = services_of(inquiry.options[use.column.workload], use, share)
         own = [_needed(inquiry.scenario.policy, service) for service in by_period]
-        needed.append(np.maximum(own, use.replicas))
-    return np.array(needed, dtype=np.int64).T
+        needed[:, kinds.index(_kind(use.column))] += np.maximum(own, use.replicas)
+    return needed
 
 
 def _needed(policy: Policy, service: Service) -> int:

@@ -1,6 +1,7 @@
 """A connection that waits for nobody: whoever is slow to ask or to read is cut off."""
 
 import asyncio
+import socket
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -39,8 +40,9 @@ class PromptProtocol(H11Protocol):
         self._head, self._reading = _Deadline(HEAD_S), _Deadline(READ_S)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Somebody is there."""
+        """Somebody is there, and hears at once what there is to tell: asyncio does so for its own sockets only."""
         super().connection_made(transport)
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._head.start(self.loop, transport.abort)
 
     def data_received(self, data: bytes) -> None:
