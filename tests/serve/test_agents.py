@@ -10,7 +10,6 @@ from subprocess import PIPE
 from typing import Any
 
 import pytest
-from support.command import Command
 from support.paths import ROOT
 from support.serving import threaded
 
@@ -193,14 +192,6 @@ def test_a_call_that_is_given_up_ends_its_job_unless_another_waits(
             released.set()
 
     asyncio.run(run())
-
-
-def test_without_its_library_it_says_how_to_install_it(optimizer: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "mcp", None)
-    refused = optimizer("mcp")
-    assert (refused.code, refused.out) == (2, "")
-    assert "needs mcp" in refused.err
-    assert "llm-deployment-optimizer[mcp]" in refused.err
 
 
 @pytest.mark.slow("starts the program and plans")
