@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from optimizer.cli.accuracy.measurements import measurements_import as measurements_import
     from optimizer.cli.accuracy.predict import predict as predict
     from optimizer.cli.accuracy.validate import validate as validate
-    from optimizer.cli.benchmark import benchmark as benchmark
+    from optimizer.cli.ahead.horizon import horizon as horizon
+    from optimizer.cli.ahead.lifecycle import lifecycle as lifecycle
+    from optimizer.cli.ahead.risk import risk as risk
     from optimizer.cli.catalog.catalog import catalog_check as catalog_check
     from optimizer.cli.catalog.catalog import catalog_list as catalog_list
     from optimizer.cli.catalog.catalog import catalog_show as catalog_show
@@ -18,28 +20,26 @@ if TYPE_CHECKING:
     from optimizer.cli.catalog.importing import catalog_import as catalog_import
     from optimizer.cli.catalog.importing import catalog_update as catalog_update
     from optimizer.cli.catalog.model import catalog_add_model as catalog_add_model
-    from optimizer.cli.check import check as check
-    from optimizer.cli.compare import compare as compare
-    from optimizer.cli.experiment import experiment as experiment
-    from optimizer.cli.export import export as export
-    from optimizer.cli.frontier import frontier as frontier
     from optimizer.cli.gate.gate import gate as gate
-    from optimizer.cli.horizon import horizon as horizon
-    from optimizer.cli.init import init as init
-    from optimizer.cli.lifecycle import lifecycle as lifecycle
+    from optimizer.cli.many.portfolio import portfolio as portfolio
+    from optimizer.cli.many.replan import replan as replan
+    from optimizer.cli.many.sweep import sweep as sweep
     from optimizer.cli.mcp import mcp as mcp
-    from optimizer.cli.plan import plan as plan
-    from optimizer.cli.portfolio import portfolio as portfolio
-    from optimizer.cli.replan import replan as replan
-    from optimizer.cli.report import report as report
-    from optimizer.cli.risk import risk as risk
+    from optimizer.cli.plans.compare import compare as compare
+    from optimizer.cli.plans.frontier import frontier as frontier
+    from optimizer.cli.plans.init import init as init
+    from optimizer.cli.plans.plan import plan as plan
+    from optimizer.cli.plans.report import report as report
+    from optimizer.cli.plans.verify import verify as verify
+    from optimizer.cli.plans.why_not import why_not as why_not
+    from optimizer.cli.running.benchmark import benchmark as benchmark
+    from optimizer.cli.running.check import check as check
+    from optimizer.cli.running.experiment import experiment as experiment
+    from optimizer.cli.running.export import export as export
+    from optimizer.cli.running.simulate import simulate as simulate
+    from optimizer.cli.running.watch import watch as watch
     from optimizer.cli.schema import schema as schema
     from optimizer.cli.serve import serve as serve
-    from optimizer.cli.simulate import simulate as simulate
-    from optimizer.cli.sweep import sweep as sweep
-    from optimizer.cli.verify import verify as verify
-    from optimizer.cli.watch import watch as watch
-    from optimizer.cli.why_not import why_not as why_not
 else:
     __getattr__ = on_first_use(__name__)
 

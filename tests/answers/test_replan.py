@@ -12,7 +12,7 @@ from support.gate_cases import baseline, scenario, world
 from optimizer.answers.gate.baseline import Baseline
 from optimizer.answers.replan import Replanned, ReplanReport, replan
 from optimizer.base.errors import InputError
-from optimizer.cli.replan import exit_code
+from optimizer.cli.many.replan import exit_code
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.loading import ScenarioFile, load_scenario_file
 from optimizer.inputs.scenario.policy import Migration

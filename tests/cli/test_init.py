@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from support.command import Command
 
-from optimizer.cli.init import QUESTIONS
+from optimizer.cli.plans.init import QUESTIONS
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.loading import load_scenario

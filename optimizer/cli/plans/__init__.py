@@ -1,0 +1,1 @@
+"""One scenario and its plan: made, explained, compared, varied and verified."""
