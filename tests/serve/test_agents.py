@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from subprocess import PIPE
 from typing import Any
 
@@ -18,6 +19,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.report.catalog.catalog import catalog_rows
 from optimizer.report.catalog.content import rows_content
 from optimizer.report.export import as_json
+from optimizer.serve.agents import calling
 from optimizer.serve.agents.calling import ToolCalls
 from optimizer.serve.agents.excerpt import MAX_CHARACTERS, excerpt
 from optimizer.serve.agents.tools import QUESTION_TOOLS, Reading
@@ -122,6 +124,19 @@ def test_a_mistake_is_told_in_the_words_of_the_command_line(
     asked(threaded(monkeypatch, catalogs, really(catalogs)), asking)
 
 
+def test_a_defect_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch, catalogs: Catalogs) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("of no concern to an agent")
+
+    async def asking(agent: Any) -> None:
+        refused = await agent.call_tool("list_catalog", {})
+        assert refused.is_error
+        assert refused.content[0].text == "error: this is a defect of optimizer: KeyError"
+
+    monkeypatch.setattr(calling, "list_catalog", broken)
+    asked(threaded(monkeypatch, catalogs), asking)
+
+
 def test_a_long_answer_is_read_in_parts_that_make_the_whole(
     monkeypatch: pytest.MonkeyPatch, catalogs: Catalogs
 ) -> None:
@@ -140,6 +155,24 @@ def test_a_long_answer_is_read_in_parts_that_make_the_whole(
         assert "".join(parts) == as_json(rows_content("gpus", catalog_rows(catalogs, "gpus")))
 
     asked(threaded(monkeypatch, catalogs), asking)
+
+
+def test_an_answer_cut_short_is_read_to_its_end_and_looked_for_again_from_its_beginning(
+    monkeypatch: pytest.MonkeyPatch, catalogs: Catalogs
+) -> None:
+    solved: list[JobQuestion] = []
+
+    def cut_short(question: JobQuestion) -> JobAnswer:
+        solved.append(question)
+        return replace(really(catalogs)(question), is_whole=False)
+
+    async def asking(agent: Any) -> None:
+        for start, times in ((0, 1), (100, 1), (0, 2)):
+            part = await agent.call_tool("predict", {**PREDICTED, "from_character": start})
+            assert not part.is_error
+            assert len(solved) == times
+
+    asked(threaded(monkeypatch, catalogs, cut_short), asking)
 
 
 def test_a_line_that_is_too_long_is_cut_too() -> None:

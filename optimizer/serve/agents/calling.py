@@ -48,12 +48,20 @@ class ToolCalls:
         asked = checked(tool.arguments, given)
         options = asked.model_dump(include=set(tool.asks.options.model_fields))
         question = JobQuestion.of(tool.kind, scenario_text(getattr(asked, SCENARIO, None)), options)
-        answer = await self._awaited(await self._service.ask(question), watcher)
+        answer = await self._answer(question, asked, watcher)
         if answer.findings:
             raise InputError(answer.findings)
         if not answer.content:
             raise NoAnswer(answer.problem)
         return await asyncio.to_thread(_written, tool, question, answer, asked)
+
+    async def _answer(self, question: JobQuestion, reading: Reading, watcher: Watcher) -> JobAnswer:
+        """The answer that is being read already, whatever cut it short; else that of the question's job."""
+        if reading.from_character:
+            begun = self._service.job(question.id(self._service.catalogs_sha256))
+            if begun is not None and begun.answer is not None:
+                return begun.answer
+        return await self._awaited(await self._service.ask(question), watcher)
 
     async def _awaited(self, job: Job, watcher: Watcher) -> JobAnswer:
         """The answer of a job; one that nobody waits for any more is ended."""

@@ -74,6 +74,8 @@ def agent_server(service: JobService) -> Server[Any]:
             return _refused(finding_lines(error.findings, MAX_FINDINGS))
         except (Full, NoAnswer) as error:
             return _refused(f"error: {error}")
+        except Exception as error:  # noqa: BLE001 (our fault: the call ends with it, the server goes on)
+            return _refused(f"error: this is a defect of optimizer: {type(error).__name__}")
         return CallToolResult(
             content=[TextContent(type="text", text=answer.text)], structured_content=answer.model_dump()
         )
