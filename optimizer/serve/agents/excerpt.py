@@ -10,7 +10,7 @@ from optimizer.serve.agents.tools import Reading
 from optimizer.serve.jobs.question import OPTIONS
 
 MAX_CHARACTERS: Final = 16_000
-"""Of an answer at once: about 5,000 tokens."""
+"""Of an answer at once: a few pages."""
 
 
 class Excerpt(Strict):

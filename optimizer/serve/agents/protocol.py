@@ -31,7 +31,8 @@ from optimizer.serve.jobs.service import Full, JobService, ServiceLimits
 INSTRUCTIONS: Final = (
     "The cheapest LLM deployment that meets its service levels, proven and explained. Begin with `plan` on a shipped "
     "scenario, or show one with `list_catalog` and change it. Each answer begins with its sentence; that no plan "
-    "exists is an answer, and says what would lead out. The same question is answered at once when it is asked again."
+    "exists is an answer, and says what would lead out. The same question is answered at once when it is asked again. "
+    "Where an answer names an option of the command line, as --verbose, it is an argument here: verbose=true."
 )
 MAX_FINDINGS: Final = 50
 READS_ONLY: Final = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
