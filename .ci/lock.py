@@ -24,8 +24,9 @@ PLATFORMS = (
     ("manylinux2014_aarch64", "manylinux_2_27_aarch64", "manylinux_2_28_aarch64"),
     ("macosx_11_0_arm64", "macosx_12_0_arm64", "macosx_13_0_arm64", "macosx_14_0_arm64"),
 )
-LARGE_EXTRAS = ("parquet", "ray")
-"""Left out, for a check would install 135 MB for two tests: these are skipped where the libraries are not."""
+LARGE_EXTRAS = ("mcp", "parquet", "ray")
+"""Left out, for a check would install 135 MB for two tests, and ten packages that nothing else needs,
+cryptography among them, for one file of tests: these are skipped where the libraries are not."""
 HEAD = """\
 # What `.ci/run` installs: every package with its version and the hashes of its files for Python 3.11 to 3.14 on Linux
 # (x86-64, arm64) and macOS (arm64). Written by `python .ci/lock.py`.

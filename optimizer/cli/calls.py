@@ -177,6 +177,7 @@ if TYPE_CHECKING:
     from optimizer.report.sweep import sweep_parquet as sweep_parquet
     from optimizer.report.verify import verification_answer as verification_answer
     from optimizer.report.watch import watch_answer as watch_answer
+    from optimizer.serve.agents.protocol import serve_agents as serve_agents
     from optimizer.serve.http.safety import Admission as Admission
     from optimizer.serve.jobs.service import ServiceLimits as ServiceLimits
     from optimizer.serve.server import Address as Address

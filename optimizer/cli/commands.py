@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from optimizer.cli.many.portfolio import portfolio as portfolio
     from optimizer.cli.many.replan import replan as replan
     from optimizer.cli.many.sweep import sweep as sweep
+    from optimizer.cli.mcp import mcp as mcp
     from optimizer.cli.plans.compare import compare as compare
     from optimizer.cli.plans.frontier import frontier as frontier
     from optimizer.cli.plans.init import init as init
@@ -68,6 +69,7 @@ COMMANDS: Final = {
     "validate": "Prediction errors on measurements, by metric, GPU, engine and so on; worst groups named.",
     "measurements import": "Results of load generators as measurements of your own; unfit runs are refused and listed.",
     "serve": "The same answers over HTTP, and a page to ask in; until Ctrl-C.",
+    "mcp": "The same answers as tools for agents (Model Context Protocol), over standard input and output.",
     "schema": "The JSON schema of a published shape.",
     "catalog list": "The catalogs, or the rows of one of them.",
     "catalog show": "Everything the catalogs say about one name, each figure with its source and date.",

@@ -1,6 +1,7 @@
 """A command loads what it uses: help, the version, a typo and a bad file wait for no solver and no table."""
 
 import importlib
+import importlib.util
 import inspect
 import subprocess
 import sys
@@ -83,10 +84,15 @@ def test_every_module_of_a_command_is_in_the_list() -> None:
     assert listed == {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in files}
 
 
+HAS_MCP, NEEDS_MCP = importlib.util.find_spec("mcp") is not None, "optimizer.serve.agents.protocol"
+"""Whether the extra is installed that the check leaves out, and what cannot be imported without it."""
+
+
 @pytest.mark.parametrize("door", [commands, calls, scenario, importlib.import_module("optimizer")])
 def test_every_name_that_a_door_promises_is_there(door: object) -> None:
     source = inspect.getsource(door)  # type: ignore[arg-type]
-    promised = [line.split(" import ")[1] for line in source.splitlines() if line.startswith("    from ")]
+    lines = [line for line in source.splitlines() if line.startswith("    from ")]
+    promised = [line.split(" import ")[1] for line in lines if HAS_MCP or NEEDS_MCP not in line]
     found = [name.split(" as ")[-1].strip() for line in promised for name in line.strip("()").split(",") if name]
     assert found
     assert [name for name in found if not hasattr(door, name)] == []

@@ -12,7 +12,14 @@ from optimizer.inputs.scenario import scenario
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.report.export import SCHEMAS, schema
 
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "catalogs").glob("*.md")])
+PAGES = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "docs").glob("llms.txt"),
+        *(ROOT / "catalogs").glob("*.md"),
+    ]
+)
 RECORDS = [
     *(
         "Scenario",
@@ -77,3 +84,9 @@ def test_every_page_stands_in_the_index() -> None:
     pages = [page for page in (ROOT / "docs").rglob("*.md") if page != index and page.parent != decisions]
     assert decisions in listed
     assert [page.name for page in pages if page not in listed] == []
+
+
+def test_the_map_for_agents_is_that_of_the_index() -> None:
+    listed = (ROOT / "docs" / "llms.txt").read_text(encoding="utf-8")
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    assert set(LINK.findall(index)) - set(LINK.findall(listed)) == {"schemas"}

@@ -10,9 +10,9 @@ from support.command import Command
 
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.serve.http.asking import shipped_scenarios
 from optimizer.serve.jobs.job import JobProgress
 from optimizer.serve.jobs.question import JobQuestion
+from optimizer.serve.jobs.scenario_text import shipped_scenarios
 from optimizer.serve.jobs.working import Held, answered
 
 OF_THE_RUN = re.compile(r'"wall_s": [0-9.e-]+|"file": ".*"')

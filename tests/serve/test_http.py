@@ -15,12 +15,12 @@ from support.serving import client, threaded
 from optimizer.base.errors import Exit
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.serve.application import application
-from optimizer.serve.http.asking import shipped_scenarios
 from optimizer.serve.http.openapi import EXAMPLES
 from optimizer.serve.http.safety import MAX_BODY_BYTES, SAFE_HEADERS, Admission, Safety
 from optimizer.serve.jobs.job import JobAnswer
 from optimizer.serve.jobs.kinds import KINDS
 from optimizer.serve.jobs.question import JobQuestion
+from optimizer.serve.jobs.scenario_text import shipped_scenarios
 
 TOKEN = "a-token-that-nobody-guesses"
 JSON = {"Content-Type": "application/json"}

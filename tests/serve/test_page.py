@@ -21,9 +21,9 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.compare.compare import compare_csv
 from optimizer.serve.http import asking as http_asking
-from optimizer.serve.http.asking import shipped_scenarios
 from optimizer.serve.jobs.job import JobAnswer
 from optimizer.serve.jobs.question import JobQuestion
+from optimizer.serve.jobs.scenario_text import shipped_scenarios
 from optimizer.serve.page import asking, site
 from optimizer.serve.page.form import form_values
 from optimizer.serve.page.plan_view import plan_view

@@ -8,7 +8,7 @@ from optimizer.inputs.scenario.fields import FieldError
 from optimizer.inputs.scenario.loading import scenario_in
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.inputs.scenario.yaml_lines import parse
-from optimizer.serve.http.asking import shipped_scenarios
+from optimizer.serve.jobs.scenario_text import shipped_scenarios
 from optimizer.serve.page.form import applied, form_values, length_profiles
 from optimizer.serve.page.scenario_text import content_of, value_at, with_values
 from optimizer.serve.page.sliders import sliders_of, sweep_text

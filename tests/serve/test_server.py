@@ -41,12 +41,15 @@ def test_a_port_that_is_taken_is_named(optimizer: Command) -> None:
     assert f"127.0.0.1:{port} cannot be had" in refused.err
 
 
-def test_without_its_libraries_it_says_how_to_install_them(optimizer: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "starlette", None)
-    refused = optimizer("serve")
-    assert refused.code == 2
-    assert "needs starlette" in refused.err
-    assert "llm-deployment-optimizer[web]" in refused.err
+@pytest.mark.parametrize(("command", "library", "extra"), [("serve", "starlette", "web"), ("mcp", "mcp", "mcp")])
+def test_without_its_libraries_it_says_how_to_install_them(
+    optimizer: Command, monkeypatch: pytest.MonkeyPatch, command: str, library: str, extra: str
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    refused = optimizer(command)
+    assert (refused.code, refused.out) == (2, "")
+    assert f"needs {library}" in refused.err
+    assert f"llm-deployment-optimizer[{extra}]" in refused.err
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of a shell")

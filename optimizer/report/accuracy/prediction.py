@@ -30,7 +30,23 @@ def prediction_text(prediction: Prediction) -> str:
 
 def prediction_markdown(prediction: Prediction) -> str:
     """The prediction as Markdown."""
-    return answer_markdown(WrittenAnswer((_delivered(prediction),), title=_question(prediction.setting)))
+    return answer_markdown(prediction_answer(prediction))
+
+
+def prediction_answer(prediction: Prediction) -> WrittenAnswer:
+    """The question as its title, and what is delivered."""
+    return WrittenAnswer((_delivered(prediction),), title=_question(prediction.setting))
+
+
+def prediction_sentence(prediction: Prediction) -> str:
+    """The means in a sentence."""
+    means = (
+        ("time to first token", prediction.ttft),
+        ("time per output token", prediction.tpot),
+        ("output", prediction.output_throughput),
+    )
+    told = ", ".join(f"{what} {figure(interval.predicted)} {interval.unit}" for what, interval in means)
+    return f"{_question(prediction.setting)}: {told}."
 
 
 def _delivered(prediction: Prediction) -> Section:

@@ -2,19 +2,17 @@
 
 import asyncio
 import json
-import re
 from collections import Counter
-from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
 from starlette.requests import Request
 
-from optimizer.base.errors import Finding, InputError, did_you_mean
-from optimizer.inputs.catalog.shipped import shipped_dir
+from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.scenario.yaml_lines import MAX_DEPTH
 from optimizer.serve.http.problems import RequestRefused
 from optimizer.serve.jobs.question import SCENARIO, JobQuestion
+from optimizer.serve.jobs.scenario_text import scenario_text
 
 JSON: Final = "application/json"
 YAML: Final = frozenset({"application/yaml", "application/x-yaml", "text/yaml"})
@@ -22,8 +20,6 @@ BODY: Final = "body"
 """What findings call a request's body."""
 WAIT: Final = "wait_s"
 MAX_WAIT_S: Final = 30.0
-NAME: Final = re.compile(r"[\w.-]{1,100}")
-"""What a name looks like and a scenario does not, which has fields."""
 
 
 async def question_of(request: Request, kind: str) -> JobQuestion:
@@ -53,7 +49,7 @@ def _question(request: Request, kind: str, body: bytes) -> JobQuestion:
     if "workloads" in content and SCENARIO not in content:
         return JobQuestion.of(kind, text, _query(request))
     options = {name: value for name, value in content.items() if name != SCENARIO}
-    return JobQuestion.of(kind, _scenario(content.get(SCENARIO)), options)
+    return JobQuestion.of(kind, scenario_text(content.get(SCENARIO)), options)
 
 
 def wait_s(request: Request) -> float | None:
@@ -143,34 +139,3 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = twice.encode(errors="replace").decode()
         raise InputError([Finding(BODY, 0, twice, "this key stands twice", "keep one")])
     return found
-
-
-def _scenario(given: object) -> str:
-    """The text of a scenario: as it stands, written out where it is an object, or of the shipped one of that name."""
-    if given is None:
-        return ""
-    if isinstance(given, str):
-        return _named(given.strip()) or given
-    if isinstance(given, Mapping):
-        return json.dumps(given, indent=2, ensure_ascii=False)
-    raise InputError([Finding(BODY, 0, SCENARIO, "expected an object, or text in YAML or JSON")])
-
-
-def _named(name: str) -> str | None:
-    """The text of the shipped scenario of that name; None of what is itself a scenario's text.
-
-    Raises:
-        InputError: it is a name, but no scenario has it.
-    """
-    if not NAME.fullmatch(name):
-        return None
-    shipped = shipped_scenarios()
-    if name not in shipped:
-        hint = did_you_mean(name, shipped) or "GET /v1/scenarios lists them; send any other as its text"
-        raise InputError([Finding(BODY, 0, SCENARIO, f"no shipped scenario is called {name}", hint)])
-    return shipped[name]
-
-
-def shipped_scenarios() -> dict[str, str]:
-    """The text of each shipped scenario by its name."""
-    return {file.stem: file.read_text(encoding="utf-8") for file in sorted(shipped_dir("scenarios").glob("*.yaml"))}

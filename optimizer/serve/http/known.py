@@ -12,11 +12,11 @@ from optimizer.report.catalog.catalog import catalog_rows
 from optimizer.report.catalog.content import entries_content, overview_content, rows_content
 from optimizer.report.catalog.entry import catalog_entries
 from optimizer.report.export import as_json
-from optimizer.serve.http.asking import shipped_scenarios
 from optimizer.serve.http.jobs import JSON, service_of
 from optimizer.serve.http.metrics import MEDIA_TYPE, RequestCounts, exposition
 from optimizer.serve.http.openapi import openapi_document
 from optimizer.serve.http.problems import bad_input, problem
+from optimizer.serve.jobs.scenario_text import shipped_scenarios
 
 
 def known_routes() -> list[Route]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
 
@@ -20,6 +20,7 @@ SCENARIO: Final = "scenario"
 """What findings call the scenario's text."""
 OPTIONS: Final = "options"
 """What findings call the rest of a question."""
+Shape = TypeVar("Shape", bound=Options)
 
 
 @dataclass(frozen=True)
@@ -53,14 +54,7 @@ class JobQuestion:
             )
         if scenario_text and not known.of_scenario:
             raise InputError([Finding(SCENARIO, 0, "", f"{kind} is asked of no scenario", "leave it out")])
-        try:
-            return cls(kind, scenario_text, known.options.model_validate(dict(options)))
-        except ValidationError as error:
-            document = Document(OPTIONS, dict(options), {})
-            raise InputError(
-                Finding(each.file, 0, each.field, each.problem, each.hint)
-                for each in findings_of(document, error, known.options)
-            ) from error
+        return cls(kind, scenario_text, checked(known.options, options))
 
     @property
     def answering(self) -> JobKind:
@@ -81,3 +75,18 @@ class JobQuestion:
         if not self.answering.of_scenario:
             return None
         return fitted(scenario_in(parse(self.scenario_text, SCENARIO), None), catalogs)
+
+
+def checked(shape: type[Shape], given: Mapping[str, Any]) -> Shape:
+    """Options held against their declaration.
+
+    Raises:
+        InputError: one is unknown, missing or out of range, in the words of the command line.
+    """
+    try:
+        return shape.model_validate(dict(given))
+    except ValidationError as error:
+        document = Document(OPTIONS, dict(given), {})
+        raise InputError(
+            Finding(each.file, 0, each.field, each.problem, each.hint) for each in findings_of(document, error, shape)
+        ) from error

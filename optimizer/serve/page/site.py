@@ -14,9 +14,9 @@ from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog.kinds import PricingTerm
 from optimizer.inputs.scenario.loading import scenario_in
 from optimizer.inputs.scenario.yaml_lines import parse
-from optimizer.serve.http.asking import shipped_scenarios
 from optimizer.serve.jobs.job import Job
 from optimizer.serve.jobs.question import SCENARIO, JobQuestion
+from optimizer.serve.jobs.scenario_text import shipped_scenarios
 from optimizer.serve.jobs.service import Full, JobService
 from optimizer.serve.page.form import (
     BY_KIND,
