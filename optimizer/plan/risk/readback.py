@@ -139,8 +139,6 @@ def draws_of(
     kinds = [(row, kind.words) for row, kind in enumerate(drawn.kinds) if kind.words in shown]
     found = list[Draw]()
     for s in range(sample.problem.draws):
-        machine = [int(row) for row in sample.machine[:, s]]
-        names = [None if row < 0 else name_of(sampled.purchases, row, drawn.workloads) for row in machine]
         found.append(
             Draw(
                 demand_factor=_by_name(drawn.workloads, at.demand_factor[:, s]),
@@ -148,13 +146,20 @@ def draws_of(
                 commitments_begun=bool(at.begun[s]),
                 spot_there=dict(zip(drawn.regions, at.there[:, s].tolist(), strict=True)),
                 deviation={words: float(at.deviation[row, s]) for row, words in kinds},
-                machine=dict(zip(drawn.workloads, names, strict=True)),
+                machine=_machines(sampled, sample.machine[:, s]),
                 known_usd=usd(known.usd[s]) if s < len(known.usd) else None,
                 plan=_cost(sample.plan, s, drawn.workloads),
                 best=None if best is None else _cost(best, s, drawn.workloads),
             )
         )
     return found
+
+
+def _machines(sampled: Sampled, rows: Ints) -> dict[str, str | None]:
+    """What more is rented of for each workload, given (W,) purchases; None where no machine keeps its promises."""
+    names = sampled.drawn.workloads
+    machine = [None if row < 0 else name_of(sampled.purchases, row, names) for row in rows.tolist()]
+    return dict(zip(names, machine, strict=True))
 
 
 def _cost(found: CostInDraws, draw: int, names: tuple[str, ...]) -> CostOfDraw:
