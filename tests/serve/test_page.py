@@ -237,6 +237,14 @@ def test_who_waits_may_cancel_and_who_comes_late_comes_again(catalogs: Catalogs)
         released.set()
 
 
+@pytest.mark.parametrize(("kind", "page"), [("plan", "plan"), ("why-not", "again"), ("gate", "again")])
+def test_who_cancels_without_scripts_comes_to_a_page(reader: TestClient, kind: str, page: str) -> None:
+    job = reader.post(f"/v1/{kind}", json={"scenario": "chat-8b"}).json()["job"]
+    sent = reader.post(f"/cancel/{job}", follow_redirects=False).headers["location"]
+    assert sent == f"/{page}/{job}"
+    assert reader.get(sent).status_code == 200
+
+
 def test_what_is_not_there_is_said_in_words(reader: TestClient) -> None:
     assert "not kept any more" in reader.get("/plan/0123").text
     assert reader.get("/plan/0123").status_code == 404
