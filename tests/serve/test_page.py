@@ -21,10 +21,10 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.compare.compare import compare_csv
 from optimizer.serve.http import asking as http_asking
-from optimizer.serve.jobs.job import JobAnswer
+from optimizer.serve.jobs.job import Job, JobAnswer, JobProgress
 from optimizer.serve.jobs.question import JobQuestion
 from optimizer.serve.jobs.scenario_text import shipped_scenarios
-from optimizer.serve.page import asking, site
+from optimizer.serve.page import asking, site, states
 from optimizer.serve.page.form import form_values
 from optimizer.serve.page.plan_view import plan_view
 from optimizer.serve.page.rendering import FOLDER, Pages
@@ -235,6 +235,27 @@ def test_who_waits_may_cancel_and_who_comes_late_comes_again(catalogs: Catalogs)
         cancelled = reader.post(first.replace("/plan/", "/cancel/"))
         assert "Cancelled" in cancelled.text
         released.set()
+
+
+@pytest.mark.parametrize(("kind", "page"), [("plan", "plan"), ("why-not", "again"), ("gate", "again")])
+def test_who_cancels_without_scripts_comes_to_a_page(reader: TestClient, kind: str, page: str) -> None:
+    job = reader.post(f"/v1/{kind}", json={"scenario": "chat-8b"}).json()["job"]
+    sent = reader.post(f"/cancel/{job}", follow_redirects=False).headers["location"]
+    assert sent == f"/{page}/{job}"
+    assert reader.get(sent).status_code == 200
+
+
+def test_a_job_may_end_while_its_page_is_written(monkeypatch: pytest.MonkeyPatch, catalogs: Catalogs) -> None:
+    job = Job("x", JobQuestion.of("plan", CHAT, {}))
+
+    def meanwhile(text: str) -> dict[str, object]:
+        job.tell(JobProgress("done"))
+        return {"name": text[:1]}
+
+    monkeypatch.setattr(states, "content_of", meanwhile)
+    with pytest.MonkeyPatch.context() as patch:
+        page = asyncio.run(states.waiting(site.Site.of(threaded(patch, catalogs)), job, "/plan/x"))
+    assert b"Waiting for its turn" in page.body
 
 
 def test_what_is_not_there_is_said_in_words(reader: TestClient) -> None:

@@ -125,7 +125,9 @@ class Planning:
         self.site.service.cancel(job.id)
         if "hx-request" in request.headers:
             return part(self.site, job, "")
-        return RedirectResponse(f"/{job.question.kind}/{job.id}", 303)
+        # other kinds of answer are parts of a page and have none of their own
+        page = job.question.kind if job.question.kind in {"plan", "compare"} else "again"
+        return RedirectResponse(f"/{page}/{job.id}", 303)
 
 
 def _report(job: Job) -> PlanReport:

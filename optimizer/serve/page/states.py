@@ -25,12 +25,14 @@ async def waiting(site: Site, job: Job, done: str) -> Response:
     """
     if job.ended:
         return _ended(site, job)
+    # it may end while its text is read; the page follows it from here
+    state = STATES[job.state]
     shown = {
         "job": job,
         "done": done,
         "scenario": (await asyncio.to_thread(content_of, job.question.scenario_text)).get("name", ""),
         "about": KINDS[job.question.kind].about,
-        "state": STATES[job.state],
+        "state": state,
     }
     return site.pages.html("wait.html", shown)
 
