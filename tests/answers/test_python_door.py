@@ -137,7 +137,7 @@ def commands() -> list[str]:
     return list(COMMANDS)
 
 
-NO_ANSWERS = {"serve"}
+NO_ANSWERS = {"mcp", "serve"}
 """Commands that hand on answers for as long as they run."""
 
 

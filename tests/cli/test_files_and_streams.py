@@ -137,6 +137,7 @@ WRITE_OVER_NO_INPUT = {
     "export": "writes a folder",
     "benchmark": "writes a folder",
     "sweep": "writes a folder, and goes on with the rows in it",
+    "mcp": "writes nothing",
     "serve": "writes nothing",
     "catalog import": "writes a folder",
     "catalog add-model": "writes a folder",
