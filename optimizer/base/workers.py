@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -75,6 +76,8 @@ class WorkerProcess:
 @contextmanager
 def _interrupts_held_back() -> Iterator[None]:
     """Processes that start here never hear Ctrl-C, which ends them through their parent; it hears it afterwards."""
+    # it starts with the first process, and lets interrupts through again as it does
+    resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
