@@ -198,6 +198,13 @@ def test_verification_rejects_what_breaks_a_promise(
     assert check in failed
 
 
+def test_a_pool_of_what_is_not_for_sale_costs_nothing_to_nobody(together: PortfolioClaim) -> None:
+    """Signed for and used by no service: its price is not to be had, so that no total holds."""
+    unsold = replace(together, catalogs=replace(together.catalogs, offers=()), fleets={}, total_usd=Decimal(0))
+    failed = {each.name for each in verify_portfolio(replace(unsold, pays_usd={})).checks if not each.passed}
+    assert failed == {"offers"}
+
+
 @pytest.fixture
 def together(tmp_path: Path, catalogs: Catalogs, day_and_night: PortfolioReport) -> PortfolioClaim:
     """What is claimed of day and night in one pool."""

@@ -27,6 +27,7 @@ from optimizer.plan.risk.offered import is_signed
 from optimizer.plan.risk.readback import promises
 from optimizer.plan.risk.sample import Sample, Sampled
 from optimizer.plan.risk.speeds import DEVIATIONS, rates_by_deviation, rates_in_draws
+from optimizer.plan.risk.spreads import spreads_of
 from optimizer.plan.verify.risk import verify_risk
 from optimizer.report.export import as_json
 from optimizer.report.layout.elements import WrittenAnswer
@@ -236,7 +237,8 @@ def test_several_workloads_and_classes_are_judged_each(acme: Catalogs) -> None:
     assert {len(each.class_share) for each in found.deployments if each.workload == "other"} == {1}
     assert found.plan is not None
     assert found.plan.within_budget == np.mean([draw.plan.cost_usd <= 1500 for draw in found.by_draw])
-    # demand of two workloads is alike in part
+    # demand of two workloads is alike in part, as far as we assume
+    assert any("correlation of 0.50, an assumption" in note for note in found.notes)
     demand = np.array([list(draw.demand_factor.values()) for draw in found.by_draw])
     assert 0 < np.corrcoef(np.log(demand.T))[0, 1] < 1
 
@@ -364,15 +366,32 @@ def _narrower(report: RiskReport) -> RiskReport:
     return report.model_copy(update={"spreads": spreads})
 
 
+def _spread_as_nobody_says(report: RiskReport) -> RiskReport:
+    """Wider than the scenario says of spot capacity alone."""
+    spot = next(each for each in report.spreads if each.uncertainty == "spot capacity")
+    spreads = [each for each in report.spreads if each != spot]
+    return report.model_copy(update={"spreads": [*spreads, spot.model_copy(update={"p10": 0.1})]})
+
+
+def _prices_stay(report: RiskReport) -> RiskReport:
+    return report.model_copy(update={"spreads": [each for each in report.spreads if each.uncertainty != "prices"]})
+
+
+def _price_of_one_draw_left_out(report: RiskReport) -> RiskReport:
+    first, *others = report.by_draw
+    left = dict(list(first.price_factor.items())[1:])
+    return report.model_copy(update={"by_draw": [first.model_copy(update={"price_factor": left}), *others]})
+
+
 def _less_short(report: RiskReport) -> RiskReport:
     assert report.plan is not None
     return report.model_copy(update={"plan": report.plan.model_copy(update={"share_short": 0.0})})
 
 
 FALSE = {
-    "question": (_sooner, _narrower),
+    "question": (_sooner, _narrower, _spread_as_nobody_says, _prices_stay),
     "plan": (_dearer, _never_short),
-    "draws": (_cheaper_rent,),
+    "draws": (_cheaper_rent, _price_of_one_draw_left_out),
     "promises": (_all_kept,),
     "sums": (_smaller_tail, _less_short),
     "known": (_known_for_more,),
@@ -450,6 +469,22 @@ def test_defaults_are_published_with_source_and_date(catalogs: Catalogs) -> None
     assert {row.quantity for row in rows} == {"demand", "price", "spot_available"}
     assert all(row.source in catalogs.sources and row.note for row in rows)
     assert Risk().demand_percent is None
+
+
+def test_what_nobody_says_the_spread_of_is_asked_for_by_its_field(acme: Catalogs) -> None:
+    empty = replace(acme, terms=replace(acme.terms, risk_spreads=()), deployment_shares=())
+    spot = [offer for offer in acme.offers if offer.pricing_term == "spot"]
+    stated: dict[str, Any] = {}
+    for field, value in (
+        ("demand_percent", STEADY),
+        ("spot_available_share", 0.5),
+        ("correlation", {"same_gpu": 0.5}),
+    ):
+        with pytest.raises(InputError, match=rf"risk\.{field}"):
+            spreads_of(scenario_of({}, stated), empty, spot)
+        stated[field] = value
+    spreads = spreads_of(scenario_of({}, stated), empty, spot)
+    assert (spreads.spot_share, spreads.same_gpu, spreads.prices) == (0.5, 0.5, {})
 
 
 def test_spreads_of_list_prices_are_those_of_their_series(catalogs: Catalogs) -> None:

@@ -53,6 +53,12 @@ def notes_of(sampled: Sampled, scenario: Scenario) -> list[str]:
         notes.append("Nobody published how long commitments take to begin; they have begun.")
     if risk.growth_percent_per_month is None and scenario.lifecycle is not None:
         notes.append("The growth of `lifecycle` is not drawn; say `risk.growth_percent_per_month`.")
+    if len(scenario.workloads) > 1 and "workloads" not in risk.correlation.model_fields_set:
+        share = f"{risk.correlation.workloads:.2f}"
+        notes.append(
+            f"Demand of any two workloads is drawn with a correlation of {share}, an assumption that nobody published; "
+            "say `risk.correlation.workloads`."
+        )
     if stated_terms(scenario.policy) != scenario.policy.pricing_terms:
         notes.append(
             "The scenario names no terms: commitments are considered before a draw, which its plan does not buy."

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog.kinds import SPOT, UNCOMMITTED
 from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.inputs.catalog.risk_spread import RiskSpread
@@ -21,6 +22,7 @@ UNCERTAINTIES: Final[tuple[Uncertainty, ...]] = (
 """What is drawn, each by numbers of its own, so that one more thing of a kind changes no draw of another kind."""
 
 STEADY: Final = Spread(p10=0.0, p50=0.0, p90=0.0)
+"""Growth of which the scenario says nothing."""
 
 ALIKE_ON_ONE_GPU: Final = ("tpot", "gpu")
 """The row of deployment_shares.csv by which errors on one GPU are drawn together."""
@@ -46,7 +48,7 @@ class Spreads:
         risk: What the scenario says, or the defaults where it says nothing.
         demand: Level of each workload over the scenario's rate.
         prices: Change a year of each class that has a spread; the others stay.
-        spot_share: Of the time in which spot capacity is there; 1 where nobody says.
+        spot_share: Of the time in which spot capacity is there.
         same_gpu: Correlation of errors on one GPU.
         published: The rows of the catalog that stand for what the scenario leaves away.
     """
@@ -86,33 +88,68 @@ def spreads_of(scenario: Scenario, catalogs: Catalogs, offers: list[Offer]) -> S
         scenario: Its `risk` counts before what was published.
         catalogs: Hold what was published.
         offers: That may be bought; only what they need is drawn.
+
+    Raises:
+        InputError: something is drawn of which neither says how far it spreads. Prices of which nobody does stay.
     """
-    risk, rows = risk_of(scenario), catalogs.terms.risk_spreads
-    published = list[RiskSpread]()
-
-    def of(quantity: str, seller: str = "", term: str = "") -> RiskSpread | None:
-        found = next(
-            (row for row in rows if (row.quantity, row.seller, row.pricing_term) == (quantity, seller, term)), None
-        )
-        if found is not None:
-            published.append(found)
-        return found
-
-    demand = risk.demand_percent or _spread(of("demand")) or STEADY
+    risk, published = risk_of(scenario), _Published(catalogs)
     prices = dict[PriceClass, Spread]()
     moving = {price for offer in offers if (price := price_class(offer, catalogs)) is not None}
     for each in sorted(moving):
-        own = next(
-            (rule.percent_per_year for rule in risk.prices if _covers(rule.sellers, rule.pricing_terms, each)), None
-        )
-        spread = own or _spread(of("price", each.seller, each.pricing_term))
-        if spread is not None:
-            prices[each] = spread
-    share = risk.spot_available_share
-    if share is None and any(offer.pricing_term == SPOT for offer in offers):
-        row = of("spot_available")
-        share = None if row is None else row.p50
-    return Spreads(risk, demand, prices, 1.0 if share is None else share, _same_gpu(risk, catalogs), tuple(published))
+        stated = [rule for rule in risk.prices if _covers(rule.sellers, rule.pricing_terms, each)]
+        if stated:
+            prices[each] = stated[0].percent_per_year
+        elif (row := published.row("price", each.seller, each.pricing_term)) is not None:
+            prices[each] = _spread(row)
+    return Spreads(
+        risk=risk,
+        demand=risk.demand_percent or _spread(published.needed("demand", "risk.demand_percent")),
+        prices=prices,
+        spot_share=_spot_share(risk, published, offers),
+        same_gpu=_same_gpu(risk, catalogs),
+        published=tuple(published.used),
+    )
+
+
+class _Published:
+    """The catalog's spreads, and those that were used."""
+
+    def __init__(self, catalogs: Catalogs) -> None:
+        self.by_key: dict[tuple[str, str, str], RiskSpread] = {
+            (row.quantity, row.seller, row.pricing_term): row for row in catalogs.terms.risk_spreads
+        }
+        self.used = list[RiskSpread]()
+
+    def row(self, quantity: str, seller: str = "", term: str = "") -> RiskSpread | None:
+        """The row of a quantity; None where nobody published one."""
+        found = self.by_key.get((quantity, seller, term))
+        if found is not None:
+            self.used.append(found)
+        return found
+
+    def needed(self, quantity: str, field: str) -> RiskSpread:
+        """The row of a quantity that is drawn in any case.
+
+        Raises:
+            InputError: there is none; the scenario may say it instead.
+        """
+        found = self.row(quantity)
+        if found is None:
+            raise _unknown(field, f"risk_spreads.csv has no row of {quantity}")
+        return found
+
+
+def _unknown(field: str, problem: str) -> InputError:
+    return InputError([Finding("scenario", 0, field, problem, f"say `{field}`, or add the row")])
+
+
+def _spot_share(risk: Risk, published: _Published, offers: list[Offer]) -> float:
+    """Of the time in which spot capacity is there; 1 where none is for sale, so that nothing asks for it."""
+    if risk.spot_available_share is not None:
+        return risk.spot_available_share
+    if all(offer.pricing_term != SPOT for offer in offers):
+        return 1.0
+    return published.needed("spot_available", "risk.spot_available_share").p50
 
 
 def price_class(offer: Offer, catalogs: Catalogs) -> PriceClass | None:
@@ -127,13 +164,18 @@ def _covers(sellers: tuple[str, ...], terms: tuple[str, ...], each: PriceClass) 
     return (not sellers or each.seller in sellers) and (not terms or each.pricing_term in terms)
 
 
-def _spread(row: RiskSpread | None) -> Spread | None:
-    return None if row is None else Spread(p10=row.p10, p50=row.p50, p90=row.p90)
+def _spread(row: RiskSpread) -> Spread:
+    return Spread(p10=row.p10, p50=row.p50, p90=row.p90)
 
 
 def _same_gpu(risk: Risk, catalogs: Catalogs) -> float:
-    own = risk.correlation.same_gpu
-    if own is not None:
-        return own
+    """Correlation of errors on one GPU; 0 where predictions are not drawn, so that nothing asks for it."""
+    if risk.correlation.same_gpu is not None:
+        return risk.correlation.same_gpu
+    if not risk.prediction_errors:
+        return 0.0
     shares = {(row.metric, row.alike): row.value for row in catalogs.deployment_shares}
-    return float(shares.get(ALIKE_ON_ONE_GPU, 0.0))
+    if ALIKE_ON_ONE_GPU not in shares:
+        metric, alike = ALIKE_ON_ONE_GPU
+        raise _unknown("risk.correlation.same_gpu", f"deployment_shares.csv has no row of {metric} and {alike}")
+    return float(shares[ALIKE_ON_ONE_GPU])

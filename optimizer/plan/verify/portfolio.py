@@ -104,6 +104,8 @@ def _offers(claim: PortfolioClaim) -> Findings:
     """Everything bought is for sale, or in a pool."""
     for name, offer, _, _ in claim.by_hour():
         yield offer is not None, f"{name} is in the catalogs or in a pool"
+    for pool in claim.portfolio.pools:
+        yield behind_pool(pool, claim.catalogs) is not None, f"pool {pool.name} is of one offer of the catalogs"
 
 
 def _limits(claim: PortfolioClaim) -> Findings:

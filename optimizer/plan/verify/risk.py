@@ -6,7 +6,7 @@ the least cost of a draw that is known; that the best purchases never undercut i
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from math import ceil, exp, isclose, log, prod
+from math import ceil, exp, isclose, log, nan, prod
 from statistics import fmean
 from typing import Final, TypeAlias
 
@@ -25,6 +25,7 @@ from optimizer.plan.record.risk import (
     RiskVerification,
 )
 from optimizer.plan.verify.months_ahead import disk_usd_per_month
+from optimizer.plan.verify.risk_spreads import price_moves_with, spreads_held
 
 Finding: TypeAlias = tuple[bool, str]
 RELATIVE, CENT_USD, SHARE = 1e-6, 0.01, 1e-9
@@ -64,6 +65,7 @@ class _DrawsAudit:
         self.risk = scenario.risk or Risk()
         self.offers = {offer.id: offer for offer in catalogs.offers}
         self.machines = {machine.name: machine for machine in report.machines}
+        self.moving = {each.of for each in report.spreads if each.uncertainty == "prices"}
         self.asked = {workload.name: workload.peak_requests_per_second() for workload in scenario.workloads}
 
     def question(self) -> Iterator[Finding]:
@@ -71,23 +73,20 @@ class _DrawsAudit:
         for name in ("months_ahead", "tail_level", "tail_weight"):
             said, stated = getattr(self.report, name), getattr(self.risk, name)
             yield said == stated, f"{name} is {stated:g} in the scenario, not {said:g}"
-        own = {
-            ("demand", ""): self.risk.demand_percent,
-            ("demand", "growth a month"): self.risk.growth_percent_per_month,
-        }
-        told = {(each.uncertainty, each.of): (each.p10, each.p50, each.p90) for each in self.report.spreads}
-        for key, spread in own.items():
-            if spread is not None:
-                text = f"the scenario states another spread of {' '.join(key).strip()}"
-                yield told.get(key) == (spread.p10, spread.p50, spread.p90), text
+        bought = {each.offer for each in self.report.machines} | {each.offer for each in self.report.deployments}
+        offers = [self.offers[name] for name in sorted(bought)]
+        yield from spreads_held(self.report.spreads, self.risk, self.catalogs, offers)
 
     def drawn(self) -> Iterator[Finding]:
         """There are as many draws as were asked for, none further out than its spread goes."""
         told, prices, demand = len(self.report.by_draw), self._furthest_prices(), self._furthest_demand()
         yield told == self.report.draws, f"{told} of {self.report.draws} draws are told"
         for number, draw in enumerate(self.report.by_draw, start=1):
-            for name, factor in draw.price_factor.items():
-                yield _within(factor, prices[name]), f"draw {number}: prices of {name} times {factor:g}"
+            yield set(draw.price_factor) == set(prices), f"draw {number}: prices other than those that spread"
+            yield set(draw.demand_factor) == set(self.asked), f"draw {number}: demand of others than the workloads"
+            for name, ends in prices.items():
+                factor = draw.price_factor.get(name, nan)
+                yield _within(factor, ends), f"draw {number}: prices of {name} times {factor:g}"
             for name, factor in draw.demand_factor.items():
                 yield _within(factor, demand), f"draw {number}: demand of {name} times {factor:g}"
             for name, deviation in draw.deviation.items():
@@ -211,11 +210,8 @@ class _DrawsAudit:
         """A month of an instance in a draw."""
         if not self._there(offer, draw):
             return 0.0
-        factor = 1.0
-        if offer.pricing_term not in ALWAYS_PAID:
-            seller = self.catalogs.terms.seller_kind(offer.provider, offer.provider_kind)
-            term = "spot" if offer.pricing_term == SPOT else "on_demand"
-            factor = draw.price_factor.get(f"{seller}/{term}", 1.0)
+        prices = price_moves_with(offer, self.catalogs)
+        factor = draw.price_factor.get(prices or "", nan) if prices in self.moving else 1.0
         disk = disk_usd_per_month(self.catalogs, offer, self.scenario.policy.storage_gb_per_instance)
         return float(offer.price_usd_per_hour) * HOURS_PER_MONTH * factor + disk
 
