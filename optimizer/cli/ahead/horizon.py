@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from optimizer.base.errors import InputError
 from optimizer.cli import calls
 from optimizer.cli.options import (
     EXIT_BY_OUTCOME,
@@ -39,18 +38,15 @@ def horizon(
 ) -> None:
     """When to commit, for how long and what to wait for, over months whose course is not known."""
     inputs = question(scenario, catalogs, output)
-    try:
-        with calls.watched(calls.HORIZON_PHASES, quiet) as progress:
-            found = calls.horizon(
-                inputs.scenario,
-                inputs.catalogs,
-                wanted_gap=gap_percent / 100,
-                time_limit_s=time_limit_s,
-                work_limit=work_limit,
-                progress=progress,
-            )
-    except InputError as error:
-        raise InputError(inputs.file.located(error.findings)) from error
+    with inputs.file.naming_lines(), calls.watched(calls.HORIZON_PHASES, quiet) as progress:
+        found = calls.horizon(
+            inputs.scenario,
+            inputs.catalogs,
+            wanted_gap=gap_percent / 100,
+            time_limit_s=time_limit_s,
+            work_limit=work_limit,
+            progress=progress,
+        )
     deliver(calls.horizon_answer(found), found, output_format, output)
     proven = found.relative_gap is not None and found.relative_gap <= found.wanted_gap
     raise typer.Exit(Exit.ANSWERED if proven else EXIT_BY_OUTCOME[found.outcome])

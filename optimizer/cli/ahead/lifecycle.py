@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from optimizer.base.errors import InputError
 from optimizer.cli import calls
 from optimizer.cli.options import (
     TIME_LIMIT_S,
@@ -32,13 +31,11 @@ def lifecycle(
     """Training and serving cost by month under growth, the crossover, power and carbon."""
     inputs = question(scenario, catalogs, output)
     months = inputs.scenario.lifecycle.months if inputs.scenario.lifecycle else 0
-    try:
-        with calls.watched([calls.phase_of(month) for month in range(1, months + 1)], quiet) as progress:
-            report = calls.lifecycle(
-                inputs.scenario, inputs.catalogs, time_limit_s=time_limit_s, work_limit=work_limit, progress=progress
-            )
-    except InputError as error:
-        raise InputError(inputs.file.located(error.findings)) from error
+    phases = [calls.phase_of(month) for month in range(1, months + 1)]
+    with inputs.file.naming_lines(), calls.watched(phases, quiet) as progress:
+        report = calls.lifecycle(
+            inputs.scenario, inputs.catalogs, time_limit_s=time_limit_s, work_limit=work_limit, progress=progress
+        )
     forms = {Format.JSON: calls.as_json, Format.MARKDOWN: calls.lifecycle_markdown, Format.TEXT: calls.lifecycle_text}
     write(forms[output_format](report), output)
     raise typer.Exit(calls.exit_of(report))

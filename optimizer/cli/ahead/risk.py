@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from optimizer.base.errors import InputError
 from optimizer.cli import calls
 from optimizer.cli.options import (
     EXIT_BY_OUTCOME,
@@ -39,19 +38,16 @@ def risk(
 ) -> None:
     """How often a plan holds and what it costs where demand, prices and predictions are not known."""
     inputs = question(scenario, catalogs, output)
-    try:
-        with calls.watched(calls.RISK_PHASES, quiet) as progress:
-            found = calls.risk(
-                inputs.scenario,
-                inputs.catalogs,
-                draws=draws,
-                seed=seed,
-                time_limit_s=time_limit_s,
-                work_limit=work_limit,
-                progress=progress,
-            )
-    except InputError as error:
-        raise InputError(inputs.file.located(error.findings)) from error
+    with inputs.file.naming_lines(), calls.watched(calls.RISK_PHASES, quiet) as progress:
+        found = calls.risk(
+            inputs.scenario,
+            inputs.catalogs,
+            draws=draws,
+            seed=seed,
+            time_limit_s=time_limit_s,
+            work_limit=work_limit,
+            progress=progress,
+        )
     deliver(calls.risk_answer(found), found, output_format, output)
     found_all = found.complete or found.outcome == "infeasible"
     raise typer.Exit(EXIT_BY_OUTCOME[found.outcome] if found_all else Exit.UNPROVEN)

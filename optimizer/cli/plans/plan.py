@@ -54,10 +54,8 @@ def plan(
     if certificate is not None:
         calls.check_certifiable(inputs.scenario)
     if risk:
-        try:
+        with inputs.file.naming_lines():
             calls.check_drawable(inputs.scenario)
-        except InputError as error:
-            raise InputError(inputs.file.located(error.findings)) from error
     with calls.watched(calls.OPTIMIZE_PHASES, quiet) as progress:
         best_and_bound = progress.best_and_bound if progress else None
         planned = None

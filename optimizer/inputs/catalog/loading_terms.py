@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 from optimizer.base.errors import Finding, did_you_mean
@@ -40,27 +41,34 @@ def priced(rows: AllRows, gpus: Mapping[str, Gpu], findings: list[Finding]) -> P
         *(offer for offer, _ in owned.values()),
     ]
     available = {name: min(each.row.max_instances for each in covering) for name, covering in limits.items()}
+    hardware = {name: row for name, (_, row) in sorted(owned.items())}
     return Priced(
         offers=tuple(sorted(offers, key=lambda offer: offer.id)),
         terms=Terms(
-            regions={(each.row.provider, each.row.region): each.row for _, each in sorted(rows["regions"].items())},
-            sellers={
-                (each.row.provider, each.row.provider_kind): each.row for _, each in sorted(rows["sellers"].items())
-            },
-            round_trips={
-                (each.row.geography, each.row.provider, each.row.region): each.row
-                for _, each in sorted(rows["round_trips"].items())
-            },
-            grid={(each.row.provider, each.row.region): each.row for _, each in sorted(rows["grid"].items())},
-            price_checks=tuple(each.row for _, each in sorted(rows["price_checks"].items())),
-            price_trends=tuple(each.row for _, each in sorted(rows["price_trends"].items())),
-            risk_spreads=tuple(each.row for _, each in sorted(rows["risk_spreads"].items())),
-            serverless_checks=tuple(each.row for _, each in sorted(rows["serverless_checks"].items())),
+            regions=_by(rows["regions"], "provider", "region"),
+            sellers=_by(rows["sellers"], "provider", "provider_kind"),
+            round_trips=_by(rows["round_trips"], "geography", "provider", "region"),
+            grid=_by(rows["grid"], "provider", "region"),
+            price_checks=_in_order(rows["price_checks"]),
+            price_trends=_in_order(rows["price_trends"]),
+            risk_spreads=_in_order(rows["risk_spreads"]),
+            serverless_checks=_in_order(rows["serverless_checks"]),
             discounts=discounts,
-            owned={name: row for name, (_, row) in sorted(owned.items())},
-            available_instances=available | {name: row.instances for name, (_, row) in sorted(owned.items())},
+            owned=hardware,
+            available_instances=available | {name: row.instances for name, row in hardware.items()},
         ),
     )
+
+
+def _in_order(rows: Mapping[Any, LocatedRow[Any]]) -> tuple[Any, ...]:
+    """The rows of a table in the order of their keys."""
+    return tuple(each.row for _, each in sorted(rows.items()))
+
+
+def _by(rows: Mapping[Any, LocatedRow[Any]], *fields: str) -> dict[Any, Any]:
+    """The rows of a table by some of their fields."""
+    key = attrgetter(*fields)
+    return {key(row): row for row in _in_order(rows)}
 
 
 def _not_rented(placed: Sequence[LocatedRow[Offer]]) -> Iterator[Finding]:

@@ -3,7 +3,8 @@
 import os
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -72,15 +73,21 @@ class ScenarioFile:
         Raises:
             InputError: they say nothing of a model.
         """
-        try:
+        with self.naming_lines():
             return replace(self, scenario=with_thinking(self.scenario, catalogs))
-        except InputError as error:
-            raise InputError(self.located(error.findings)) from error
 
     def located(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
         """The same findings with this file and the line of their field, or of the nearest field above it."""
         lines = {self.document.path(location): line for location, line in sorted(self.document.lines.items(), key=str)}
         return tuple(sorted(replace(f, file=self.document.file, line=_nearest(f.field, lines)) for f in findings))
+
+    @contextmanager
+    def naming_lines(self) -> Iterator[None]:
+        """What is found wrong with the scenario within leaves with this file and its lines."""
+        try:
+            yield
+        except InputError as error:
+            raise InputError(self.located(error.findings)) from error
 
 
 def load_scenario(source: str | Path, catalogs: Catalogs | None = None) -> Scenario:
@@ -135,10 +142,8 @@ def scenario_in(document: Document, folder: Path | None) -> ScenarioFile:
     except ValidationError as error:
         raise InputError(findings_of(document, error, Scenario)) from error
     file = ScenarioFile(door.with_files(scenario, document, folder), document)
-    try:
+    with file.naming_lines():
         return replace(file, scenario=restated(file.scenario))
-    except InputError as error:
-        raise InputError(file.located(error.findings)) from error
 
 
 def read_document(path: Path) -> Document:

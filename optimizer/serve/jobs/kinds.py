@@ -156,10 +156,8 @@ def _gate(asked: Asked) -> GateReport:
 
 
 def _lifecycle(asked: Asked) -> LifecycleReport:
-    try:
+    with asked.scenario_file.naming_lines():
         return lifecycle(asked.scenario, asked.catalogs, **asked.within)
-    except InputError as error:
-        raise InputError(asked.scenario_file.located(error.findings)) from error
 
 
 def _lifecycle_steps(asked: Asked) -> Sequence[str]:
