@@ -153,8 +153,9 @@ if TYPE_CHECKING:
     from optimizer.report.focus import focus_csv as focus_csv
     from optimizer.report.gate.comment import gate_comment as gate_comment
     from optimizer.report.gate.gate import gate_answer as gate_answer
+    from optimizer.report.gate.history import Remembered as Remembered
     from optimizer.report.gate.history import appended as appended
-    from optimizer.report.gate.history import check_history as check_history
+    from optimizer.report.gate.history import verdicts_in as verdicts_in
     from optimizer.report.gate.junit import gate_junit as gate_junit
     from optimizer.report.gate.sarif import gate_sarif as gate_sarif
     from optimizer.report.horizon import horizon_answer as horizon_answer

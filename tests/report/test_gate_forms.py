@@ -20,7 +20,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.report.export import as_json
 from optimizer.report.gate.comment import MARKER, UNCHANGED, gate_comment
 from optimizer.report.gate.gate import gate_answer
-from optimizer.report.gate.history import appended
+from optimizer.report.gate.history import appended, course_of, verdicts_in
 from optimizer.report.gate.junit import gate_junit
 from optimizer.report.gate.sarif import gate_sarif
 from optimizer.report.layout.markdown import answer_markdown
@@ -223,5 +223,26 @@ def test_verdicts_are_remembered_line_by_line(report: GateReport) -> None:
         "max_increase_percent",
     )
     assert rows[0]["after_usd"] == f"{report.after_usd:.2f}"
-    with pytest.raises(InputError, match="no history of a gate"):
-        appended("a,b\n1,2\n", report, day="", run_url="", file="h.csv")
+    for wrong, problem in (
+        ("a,b\n1,2\n", "no history of a gate"),
+        (first + "2026-11-23,kept\n", "h.csv:3: 2 cells"),
+        (first.replace(rows[0]["after_usd"], "1e999999999"), "h.csv:2: after_usd"),
+    ):
+        with pytest.raises(InputError, match=problem):
+            appended(wrong, report, day="", run_url="", file="h.csv")
+
+
+def test_the_course_of_verdicts_stands_in_every_form(report: GateReport) -> None:
+    """The last dozen, each with a bar as long as its month costs; a dot where there was no plan."""
+    history, costs = "", [*range(100, 1300, 100), None, 600]
+    for after in costs:
+        said = report.model_copy(update={"after_usd": None if after is None else Decimal(after)})
+        history = appended(history, said, day="2026-11-22", run_url="", file="h.csv")
+    verdicts = verdicts_in(history, "h.csv")
+    assert [each.after_usd for each in verdicts] == costs
+    bars = [cells[3] for cells in course_of(verdicts).rows]
+    assert [len(cells) for cells in bars] == [*(round(30 * n / 12) for n in range(3, 13)), 1, 15]
+    assert bars[-2] == "·"
+    assert bars[-1] in answer_text(gate_answer(report, verdicts))
+    assert bars[-1] in gate_comment(report, verdicts=verdicts).text
+    assert "Verdicts so far" not in answer_text(gate_answer(report))

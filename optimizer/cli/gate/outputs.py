@@ -45,35 +45,44 @@ class Outputs:
         """
         check_writable(self.answer, self.junit, self.sarif, self.comment)
         if self.history is not None:
-            calls.check_history(_so_far(self.history), str(self.history))
+            calls.verdicts_in(_so_far(self.history), str(self.history))
 
     def deliver(self, report: "calls.GateReport") -> None:
         """Writes all of them; the history last, so that it has one line of a run that fails on the way."""
-        for path, text in self._files(report):
+        remembered = self._remembered(report)
+        verdicts = calls.verdicts_in(remembered, str(self.history))
+        for path, text in self._files(report, verdicts):
             write(text, path)
-        deliver(calls.gate_answer(report), report, self.answer_format, self.answer)
-        self._remember(report)
+        deliver(calls.gate_answer(report, verdicts), report, self.answer_format, self.answer)
+        self._remember(remembered)
 
     @property
     def place(self) -> str:
         """Where to show problems that no file has: the first scenario as named."""
         return str(self.inputs[0])
 
-    def _files(self, report: "calls.GateReport") -> Iterator[tuple[Path, str]]:
+    def _files(
+        self, report: "calls.GateReport", verdicts: Sequence["calls.Remembered"] = ()
+    ) -> Iterator[tuple[Path, str]]:
         forms = (self.junit, calls.gate_junit), (self.sarif, calls.gate_sarif)
         yield from ((path, form(report)) for path, form in forms if path is not None)
         if self.comment is not None:
             rest = self.comment.with_name(f"{self.comment.stem}.rest{self.comment.suffix}")
-            comment = calls.gate_comment(report, self.run_url, rest.name)
+            comment = calls.gate_comment(report, self.run_url, rest.name, verdicts)
             yield self.comment, comment.text
             if comment.rest:
                 yield rest, comment.rest
 
-    def _remember(self, report: "calls.GateReport") -> None:
+    def _remembered(self, report: "calls.GateReport") -> str:
+        """The history with this verdict; empty where none is kept."""
+        if self.history is None:
+            return ""
+        before, file = _so_far(self.history), str(self.history)
+        return calls.appended(before, report, day=self.day, run_url=self.run_url, file=file)
+
+    def _remember(self, remembered: str) -> None:
         if self.history is not None:
-            before, file = _so_far(self.history), str(self.history)
-            text = calls.appended(before, report, day=self.day, run_url=self.run_url, file=file)
-            write(text, self.history, over_inputs=True)
+            write(remembered, self.history, over_inputs=True)
 
     @contextmanager
     def at_every_end(self) -> Iterator[None]:
@@ -102,7 +111,7 @@ class Outputs:
             with suppress(InputError):
                 write(text, path)
         with suppress(InputError):
-            self._remember(report)
+            self._remember(self._remembered(report))
         if self.answer is not None:
             with suppress(InputError):
                 deliver(calls.gate_answer(report), report, self.answer_format, self.answer)

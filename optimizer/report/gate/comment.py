@@ -19,6 +19,7 @@ from optimizer.report.gate.gate import (
     verdict_line,
     where,
 )
+from optimizer.report.gate.history import Remembered, course_of
 from optimizer.report.layout.amounts import plural
 from optimizer.report.layout.elements import Table
 from optimizer.report.layout.markdown import code, escaped, table_markdown
@@ -53,15 +54,18 @@ class Comment:
     rest: str
 
 
-def gate_comment(report: GateReport, run_url: str = "", rest_file: str = "") -> Comment:
+def gate_comment(
+    report: GateReport, run_url: str = "", rest_file: str = "", verdicts: Sequence[Remembered] = ()
+) -> Comment:
     """The comment, the scenarios whose cost moved most first.
 
     Args:
         report: What the gate says.
         run_url: Where the run can be looked at; empty where nobody said.
         rest_file: What the file is called that takes what does not fit.
+        verdicts: Of a history, this one included.
     """
-    foot = [*_foot(report, run_url)]
+    foot = [*_foot(report, run_url, verdicts)]
     head = [*_head(report, _left(MOST_CHARACTERS - RESERVED, foot))]
     changed = sorted((each for each in report.scenarios if moved(each)), key=_by_change)
     blocks = ["\n\n".join(_scenario(each)) for each in changed]
@@ -148,7 +152,7 @@ def _rows(table: Table, room: int) -> Iterator[str]:
         yield f"{len(rows) - len(told)} more are not in this table."
 
 
-def _foot(report: GateReport, run_url: str) -> Iterator[str]:
+def _foot(report: GateReport, run_url: str, verdicts: Sequence[Remembered]) -> Iterator[str]:
     still = sorted(each.scenario for each in report.scenarios if not moved(each))
     if still:
         told = [*_fitting(map(escaped, still[:MOST_NAMED]), MOST_CHARACTERS_BELOW)]
@@ -158,6 +162,8 @@ def _foot(report: GateReport, run_url: str) -> Iterator[str]:
     notes = dict.fromkeys(note for gated in report.scenarios for note in gated.notes)
     if notes:
         yield _bullets([*map(escaped, notes)], MOST_CHARACTERS_BELOW)
+    if verdicts:
+        yield _folded("Verdicts so far", course_of(verdicts))
     link = f"[run]({run_url})" if run_url else ""
     if not report.scenarios:
         if link:

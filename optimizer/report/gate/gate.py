@@ -1,19 +1,26 @@
 """A gate's verdict in words and tables: what broke it first, then what changed and what that comes from."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from optimizer.answers.gate.types import Cause, DeploymentChange, Gated, GateReport, Reason
+from optimizer.report.gate.history import Remembered, course_of
 from optimizer.report.layout.amounts import change, money
 from optimizer.report.layout.columns import table_of
-from optimizer.report.layout.elements import Section, Table, WrittenAnswer
+from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
 
 UNKNOWN: Final = "no plan"
 
 
-def gate_answer(report: GateReport) -> WrittenAnswer:
-    """The verdict for a terminal, a pipeline's log or a document; what a pull request shows is `gate_comment`."""
-    return WrittenAnswer(tuple(_sections(report)), verdict_line(report), "Cost gate")
+def gate_answer(report: GateReport, verdicts: Sequence[Remembered] = ()) -> WrittenAnswer:
+    """The verdict for a terminal, a pipeline's log or a document; what a pull request shows is `gate_comment`.
+
+    Args:
+        report: What the gate says.
+        verdicts: Of a history, this one included.
+    """
+    course = Section("Verdicts so far", table=course_of(verdicts))
+    return WrittenAnswer((*_sections(report), *with_content([course])), verdict_line(report), "Cost gate")
 
 
 def verdict_line(report: GateReport) -> str:

@@ -1,16 +1,14 @@
 """A frontier as a table with bars, or as a grid of plans by letter."""
 
+from decimal import Decimal
 from string import ascii_uppercase
-from typing import Final
 
 from optimizer.answers.frontier import Frontier, FrontierChange, FrontierPoint, SweptField
 from optimizer.report.layout.amounts import number
+from optimizer.report.layout.bars import bar
 from optimizer.report.layout.columns import table_of
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
 from optimizer.report.plan.sections import unit_of
-
-BAR_CELLS: Final = 30
-FULL, EMPTY = "█", "·"
 
 
 def frontier_answer(answer: Frontier) -> WrittenAnswer:
@@ -37,14 +35,13 @@ def _axis(sweep: SweptField) -> str:
 
 def _line(answer: Frontier) -> Table:
     (sweep,) = answer.sweeps
-    costs = [float(point.monthly_cost_usd) for point in answer.points if point.monthly_cost_usd is not None]
-    highest = max(costs, default=1.0)
+    highest = max((point.monthly_cost_usd for point in answer.points if point.monthly_cost_usd is not None), default=0)
     return table_of(
         answer.points,
         {
             f">{_axis(sweep)}": lambda point: number(point.values[sweep.field]),
             ">a month": "{monthly_cost_usd:money|no plan}",
-            "cost": lambda point: _bar(point, highest),
+            "cost": lambda point: bar(point.monthly_cost_usd, Decimal(highest)),
             "plan": _mark,
         },
     )
@@ -62,12 +59,6 @@ def _grid(answer: Frontier) -> Table:
 
 def _cell(point: FrontierPoint) -> str:
     return "–" if point.monthly_cost_usd is None else f"{point.monthly_cost_usd:,.0f} {_mark(point)}"
-
-
-def _bar(point: FrontierPoint, highest: float) -> str:
-    if point.monthly_cost_usd is None:
-        return EMPTY
-    return FULL * max(round(float(point.monthly_cost_usd) / highest * BAR_CELLS), 1)
 
 
 def _mark(point: FrontierPoint) -> str:
