@@ -116,12 +116,32 @@ def _with_less(asked: Inquiry, before: tuple[Answer, Answer], lowered: Sequence[
     larger = enlarged(broken, replace(broken.inquiry, clock=again.inquiry.clock).with_lowered(lowered))
     least_usd = found.cost_usd_per_month or math.inf
     if larger is None or (larger.solution.cost_usd_per_month or math.inf) >= least_usd:
-        return again
-    bounds = [found.bound_usd_per_month or 0.0]
-    if (first.inquiry.avoided, first.inquiry.scenario) == (larger.inquiry.avoided, larger.inquiry.scenario):
-        # what no plan undercuts at the rates that are predicted none does at lower ones
-        bounds.append(first.solution.bound_usd_per_month or 0.0)
-    return replace(larger, solution=larger.solution.above(max(bounds), found.ended_by))
+        return _raised(again, _bound_usd(first, again))
+    bound_usd = max(found.bound_usd_per_month or 0.0, _bound_usd(first, larger))
+    return replace(larger, solution=larger.solution.above(bound_usd, found.ended_by))
+
+
+def _bound_usd(first: Answer, later: Answer) -> float:
+    """What no plan undercuts at the rates that are predicted, which none does at lower ones; 0 for another question."""
+    same = (first.inquiry.avoided, first.inquiry.scenario) == (later.inquiry.avoided, later.inquiry.scenario)
+    return (first.solution.bound_usd_per_month or 0.0) if same else 0.0
+
+
+def _raised(answer: Answer, bound_usd: float) -> Answer:
+    """An answer whose search was cut short, where no plan costs less than so much."""
+    found = (answer.cheapest or answer).solution
+    if found.cost_usd_per_month is None or bound_usd <= (found.bound_usd_per_month or 0.0):
+        return answer
+    raised = found.above(bound_usd, found.ended_by)
+    shown = replace(
+        answer.solution,
+        outcome=raised.outcome,
+        reason=raised.reason,
+        bound_usd_per_month=raised.bound_usd_per_month,
+        relative_gap=raised.relative_gap,
+    )
+    cheapest = None if answer.cheapest is None else replace(answer.cheapest, solution=raised)
+    return replace(answer, solution=shown, cheapest=cheapest)
 
 
 def _round(

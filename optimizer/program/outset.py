@@ -1,14 +1,18 @@
 """What is known of a week before it is searched: from its busiest moment, and from its hours with nothing joining them.
 
 Both are problems of far fewer periods. The one has a plan wherever the week has, and what serves it serves the week; no
-plan of the week costs less than the other's.
+plan of the week costs less than the other's. Where nothing is paid all month, a few levels of demand tell both.
 """
 
 from dataclasses import replace
 
 import numpy as np
 
+from optimizer.base.arrays import Ints
+from optimizer.program.large.levels import Levels, has_levels
 from optimizer.program.large.period_programs import MOST_PERIODS
+from optimizer.program.large.rises import with_rises
+from optimizer.program.large.schedule import scheduled
 from optimizer.program.large.unlinked import kinds_of_periods, linked_again, unlinked
 from optimizer.program.problem.instance_contents import places_instances
 from optimizer.program.problem.problem import Problem
@@ -29,7 +33,9 @@ def known_at_outset(problem: Problem, state: SearchState) -> Known:
     """What two simpler problems say of a sorted one before it is searched; nothing where there is no week."""
     if problem.traffic.periods == 1:
         return NOTHING_KNOWN
-    peak = _known_at_peak(problem, state) if problem.limits.survive or places_instances(problem) else NOTHING_KNOWN
+    hard = problem.limits.survive or places_instances(problem)
+    # levels of demand begin with the busiest
+    peak = _known_at_peak(problem, state) if hard and not has_levels(problem) else NOTHING_KNOWN
     if peak.usd_per_hour == np.inf:
         return peak
     free = _known_without_links(problem, state)
@@ -57,14 +63,32 @@ def _known_without_links(problem: Problem, state: SearchState) -> Known:
     """
     kind = kinds_of_periods(problem)
     fewer = problem.traffic.periods > MOST_PERIODS and kind.max() + 1 < problem.traffic.periods
-    if not (fewer or problem.has_minimum_billing):
+    hard = problem.has_minimum_billing or problem.limits.survive or places_instances(problem)
+    if not (fewer or hard):
         return NOTHING_KNOWN
     with state.phase("unlinked"):
-        clock = state.clock.share(SHARE_OF_FEWER_PERIODS if fewer else SHARE_WITHOUT_LINKS)
+        leveled = has_levels(problem)
+        clock = state.clock.share(SHARE_OF_FEWER_PERIODS if fewer or leveled else SHARE_WITHOUT_LINKS)
         own = replace(state, clock=clock, progress=None, eliminated={})
-        result = search(unlinked(problem, kind), own)
+        known = _known_of_levels(problem, kind, own) if leveled else _known_of_hours(problem, kind, own)
+    plan = known.plan
+    wanted = plan is not None and plan.usd_per_hour <= state.cutoff_usd_per_hour
+    return known if wanted else replace(known, plan=None)
+
+
+def _known_of_hours(problem: Problem, kind: Ints, state: SearchState) -> Known:
+    """The same from all hours at once."""
+    result = search(unlinked(problem, kind), state)
     if result.status == "infeasible":
         return Known(np.inf)
     plan = None if result.incumbent is None else linked_again(problem, kind, result.incumbent)
-    wanted = plan is not None and plan.usd_per_hour <= state.cutoff_usd_per_hour
-    return Known(result.bound.usd_per_hour, plan if wanted else None)
+    return Known(result.bound.usd_per_hour, plan)
+
+
+def _known_of_levels(problem: Problem, kind: Ints, state: SearchState) -> Known:
+    """The same where few levels of demand tell the others, with what starts and least billed times add."""
+    levels = Levels(unlinked(problem, kind))
+    if not levels.solve(state, search):
+        return Known(np.inf)
+    plan = scheduled(problem, kind, levels)
+    return Known(with_rises(problem, levels.lower[kind], state.clock), plan)

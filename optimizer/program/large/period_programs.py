@@ -166,7 +166,7 @@ def period_plans(problem: Problem, prices: Prices, state: SearchState, search: S
     by_hour = np.where(problem.offers.always_paid, 0.0, problem.offers.price_usd_per_hour)
     plans, found = [], list[Incumbent | None]()
     for t in range(periods):
-        result = search(_period(problem, t, price[t]), _own_state(state, state.clock.share(1 / (periods - t))))
+        result = search(single_period(problem, t, price[t]), own_state(state, state.clock.share(1 / (periods - t))))
         found.append(result.incumbent)
         if np.isfinite(result.bound.usd_per_hour):
             total += max(result.bound.usd_per_hour, 0.0)
@@ -180,7 +180,7 @@ def period_plans(problem: Problem, prices: Prices, state: SearchState, search: S
     return PeriodPlans(total, plans, joined_periods(problem, found, alone))
 
 
-def _own_state(state: SearchState, clock: Clock) -> SearchState:
+def own_state(state: SearchState, clock: Clock) -> SearchState:
     """A state for one period, in which the plan of the week is of no matter."""
     return replace(
         state,
@@ -195,7 +195,7 @@ def _own_state(state: SearchState, clock: Clock) -> SearchState:
     )
 
 
-def _period(problem: Problem, t: int, price_usd_per_hour: Floats) -> Problem:
+def single_period(problem: Problem, t: int, price_usd_per_hour: Floats) -> Problem:
     """One period as a problem of its own, paid for as a month is; without limits over the month and without a past."""
     traffic, candidates = problem.traffic.during(np.array([t])), problem.candidates
     share = float(problem.traffic.share_of_month[t])

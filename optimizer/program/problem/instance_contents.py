@@ -73,6 +73,11 @@ class Placed:
         replicas[:, candidates] = self.replicas.reshape(len(self), len(candidates))
         return replace(self, offer=offers[self.offer], replicas=replicas)
 
+    def during(self, period: int) -> "Placed":
+        """What stands in one period."""
+        own = self.period == period
+        return Placed(self.period[own], self.offer[own], self.instances[own], self.replicas[own])
+
     def and_also(self, other: "Placed") -> "Placed":
         """Both, of one problem."""
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)

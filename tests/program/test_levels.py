@@ -1,0 +1,106 @@
+"""A week told by few levels of its demand: its bound is one of the week, and its plan keeps what the week asks."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from support.instances import by_day_and_night, problems, tiny_problem
+from support.promises import keeps_limits
+
+from optimizer.base.clock import Clock
+from optimizer.base.units import HOURS_PER_MONTH
+from optimizer.program.large.levels import Levels, has_levels
+from optimizer.program.large.rises import with_rises
+from optimizer.program.large.schedule import scheduled
+from optimizer.program.large.unlinked import kinds_of_periods, unlinked
+from optimizer.program.problem.data import Billing
+from optimizer.program.problem.problem import Problem, sorted_problem
+from optimizer.program.proof.state import SearchResult, SearchState
+from optimizer.program.search import search
+from optimizer.program.solve import solve_plainly
+
+
+def _check(problem: Problem) -> None:
+    """No plan is below the bound, and the schedule is a plan at a cost that the cheapest does not exceed."""
+    by_hour = replace(problem.offers, always_paid=np.zeros(len(problem.offers), dtype=np.bool_))
+    problem = sorted_problem(replace(problem, offers=by_hour)).problem
+    assume(problem.traffic.periods > 1 and has_levels(problem))
+    kind, cheapest = kinds_of_periods(problem), solve_plainly(problem).cost_usd_per_month
+    levels = Levels(unlinked(problem, kind))
+    if not levels.solve(SearchState(Clock(None)), search):
+        assert cheapest is None
+        return
+    plan = scheduled(problem, kind, levels)
+    if cheapest is None:
+        assert plan is None
+        return
+    least = cheapest / HOURS_PER_MONTH
+    assert with_rises(problem, levels.lower[kind], Clock(None)) <= least * (1 + 1e-6)
+    if plan is not None:
+        assert plan.usd_per_hour >= least * (1 - 1e-6)
+        assert keeps_limits(problem, plan.replicas[None], plan.instances[None]).all()
+
+
+@settings(max_examples=15)
+@given(problems("any", "starts", most_candidates=4, several=3))
+def test_levels_of_a_week_with_starts_are_true_of_it(problem: Problem) -> None:
+    _check(problem)
+
+
+@settings(max_examples=10)
+@given(problems("any", "minimum_billing", most_candidates=3, several=3))
+def test_levels_of_a_week_with_least_billed_times_are_true_of_it(problem: Problem) -> None:
+    _check(problem)
+
+
+@settings(max_examples=10)
+@given(problems("any", "survive", "starts", most_candidates=4, several=3))
+def test_levels_of_a_week_that_survives_a_loss_are_true_of_it(problem: Problem) -> None:
+    _check(problem)
+
+
+def _rising(count: int) -> Problem:
+    """The same service with demand that rises from hour to hour by a hundredth."""
+    problem = sorted_problem(tiny_problem()).problem
+    traffic = problem.traffic.during(np.zeros(count, dtype=np.int64))
+    risen = traffic.demand_per_s * (1 + np.arange(count) / 100)[:, None]
+    changes = np.roll(np.eye(count), 1, axis=1) * 0.01
+    even = np.full(count, 1 / count)
+    return replace(problem, traffic=replace(traffic, demand_per_s=risen, share_of_month=even, start_share=changes))
+
+
+def test_few_levels_are_solved_of_many() -> None:
+    problem, solved = _rising(40), []
+
+    def counted(level: Problem, state: SearchState) -> SearchResult:
+        solved.append(level.traffic.demand_per_s.sum())
+        return search(level, state)
+
+    kind = kinds_of_periods(problem)
+    levels = Levels(unlinked(problem, kind))
+    assert levels.solve(SearchState(Clock(None)), counted)
+    assert solved[0] == problem.traffic.demand_per_s.sum(axis=1).max()
+    assert len(solved) < 15
+    missing = levels.hours @ (levels.upper - levels.lower)
+    assert missing <= 0.005 * (levels.hours @ levels.upper)
+    plan = scheduled(problem, kind, levels)
+    assert plan is not None
+    assert keeps_limits(problem, plan.replicas[None], plan.instances[None]).all()
+
+
+def test_a_start_and_a_least_billed_time_raise_the_bound() -> None:
+    problem = by_day_and_night(tiny_problem())
+    periods = problem.traffic.periods
+    least = np.where(np.arange(periods) == 0, 1.0, 4.0)
+    hours = problem.traffic.share_of_month
+    changes = np.roll(np.eye(periods), 1, axis=1) * 0.02
+    started = replace(problem, traffic=replace(problem.traffic, start_share=changes))
+    # one rise of 3 USD/h, and one back down
+    assert with_rises(started, least, Clock(None)) == pytest.approx(hours @ least + 0.02 * 3)
+    even = replace(problem.traffic, share_of_month=np.full(periods, 1 / periods), start_share=np.zeros_like(changes))
+    billing = Billing(np.full(len(problem.offers), periods), np.arange(periods))
+    billed = replace(problem, traffic=even, billing=billing)
+    assert periods == 2
+    # of two hours to be paid for at least: machines worth 2 USD/h begin each week and stay for three
+    assert with_rises(billed, least, Clock(None)) == pytest.approx((2.0 + 4.0) / 2)
