@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from optimizer.base.arrays import Ints
+from optimizer.program.large.level_prices import CLOSE, bound_with_starts, follows_itself
 from optimizer.program.large.levels import Levels, has_levels
 from optimizer.program.large.period_programs import MOST_PERIODS
 from optimizer.program.large.rises import with_rises
@@ -90,5 +91,8 @@ def _known_of_levels(problem: Problem, kind: Ints, state: SearchState) -> Known:
     levels = Levels(unlinked(problem, kind))
     if not levels.solve(state, search):
         return Known(np.inf)
-    plan = scheduled(problem, kind, levels)
-    return Known(with_rises(problem, levels.lower[kind], state.clock), plan)
+    plan, bound = scheduled(problem, kind, levels), with_rises(problem, levels.lower[kind], state.clock)
+    if follows_itself(problem) and plan is not None and plan.usd_per_hour - bound > CLOSE * plan.usd_per_hour:
+        bound = max(bound, bound_with_starts(problem, kind, levels, state, search))
+        plan = cheaper(plan, scheduled(problem, kind, levels))
+    return Known(bound, plan)

@@ -10,6 +10,7 @@ from support.promises import keeps_limits
 
 from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
+from optimizer.program.large.level_prices import bound_with_starts, follows_itself
 from optimizer.program.large.levels import Levels, has_levels
 from optimizer.program.large.rises import with_rises
 from optimizer.program.large.schedule import scheduled
@@ -31,12 +32,15 @@ def _check(problem: Problem) -> None:
     if not levels.solve(SearchState(Clock(None)), search):
         assert cheapest is None
         return
+    state, bound = SearchState(Clock(None)), 0.0
+    if follows_itself(problem):
+        bound = bound_with_starts(problem, kind, levels, state, search)
     plan = scheduled(problem, kind, levels)
     if cheapest is None:
         assert plan is None
         return
     least = cheapest / HOURS_PER_MONTH
-    assert with_rises(problem, levels.lower[kind], Clock(None)) <= least * (1 + 1e-6)
+    assert max(bound, with_rises(problem, levels.lower[kind], Clock(None))) <= least * (1 + 1e-6)
     if plan is not None:
         assert plan.usd_per_hour >= least * (1 - 1e-6)
         assert keeps_limits(problem, plan.replicas[None], plan.instances[None]).all()

@@ -43,7 +43,7 @@ class Levels:
     Attributes:
         problem: The week, see `has_levels`, its periods not joined.
         lower, upper: (K,) USD/h that an hour of a level costs at least and at most, once all month long.
-        plan: The plan of each level that was solved, by its number.
+        plans: What was found: the number of a level, and a plan of it.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -58,7 +58,7 @@ class Levels:
         # (K, K) whether the first asks for no more than the second
         self.within: Flags = np.asarray((levels[:, None] <= levels[None]).all(axis=2))
         self.lower, self.upper = np.zeros(len(levels)), np.full(len(levels), np.inf)
-        self.plan: dict[int, Incumbent] = {}
+        self.plans: list[tuple[int, Incumbent]] = []
         self._asked, self._solved = levels.sum(axis=1), np.zeros(len(levels), dtype=np.bool_)
 
     def solve(self, state: SearchState, search: Search) -> bool:
@@ -96,24 +96,32 @@ class Levels:
         """What a search of one level says of all."""
         self._solved[level] = True
         if result.incumbent is not None and result.incumbent.usd_per_hour < self.upper[level]:
-            self.plan[level] = result.incumbent
+            self.add(level, result.incumbent)
             lower_levels, cost = self.within[:, level], result.incumbent.usd_per_hour
             self.upper = np.where(lower_levels, np.minimum(self.upper, cost), self.upper)
         least = min(result.bound.usd_per_hour, self.upper[level])
         if np.isfinite(least):
             self.lower = np.where(self.within[level], np.maximum(self.lower, least), self.lower)
 
+    def add(self, level: int, plan: Incumbent) -> None:
+        """One more plan of a level, unless the same machines with the same replicas are known for it."""
+        for own, other in self.plans:
+            alike = (other.replicas == plan.replicas).all() and (other.instances == plan.instances).all()
+            if alike and self.within[level, own]:
+                return
+        self.plans.append((level, plan))
+
     def costs(self) -> Floats:
         """(K, P) USD/h at most of a level by each plan found, in the order of their levels; infinite where it is none.
 
         What sending requests costs is counted as at the plan's own level.
         """
-        cost = np.array([plan.usd_per_hour for plan in self.plan.values()])
-        return np.where(self.within[:, list(self.plan)], cost, np.inf)
+        cost = np.array([plan.usd_per_hour for _, plan in self.plans])
+        return np.where(self.within[:, [level for level, _ in self.plans]], cost, np.inf)
 
     def plan_at(self, level: int, number: int) -> Incumbent:
         """A plan in the place of another level, its hosted APIs sent the same shares of the demand."""
-        own, plan = list(self.plan.items())[number]
+        own, plan = self.plans[number]
         streams, reach = self.problem.api_streams, self.problem.reach_per_s[:, self.problem.apis.mix]
         here, there = streams.server[streams.period == level], streams.server[streams.period == own]
         share = np.zeros(len(self.problem.apis))

@@ -38,13 +38,13 @@ def scheduled(problem: Problem, kind: Ints, levels: Levels) -> Incumbent | None:
         levels: Of which every one has a plan, or one above it has.
     """
     over_time = {item.name for item in problem.limits.in_force if item.scope != "period"} - {"max_monthly_usd"}
-    if not levels.plan or np.isinf(levels.upper).any() or not over_time <= KEPT_BY_ONE:
+    if not levels.plans or np.isinf(levels.upper).any() or not over_time <= KEPT_BY_ONE:
         return None
     best, least = None, np.inf
     for choice in _choices(problem, kind, levels):
         if over_time and (choice != choice[0]).any():
             continue
-        instances = np.concatenate([list(levels.plan.values())[number].instances for number in choice.tolist()])
+        instances = np.concatenate([levels.plans[number][1].instances for number in choice.tolist()])
         # requests count as at the plans' own levels
         hourly = problem.traffic.share_of_month @ levels.costs()[kind, choice]
         cost = float(hourly) + between_hours_usd_per_hour(problem, instances)
@@ -61,9 +61,9 @@ def _choices(problem: Problem, kind: Ints, levels: Levels) -> Iterator[Ints]:
     traffic, price = problem.traffic, problem.offers.price_usd_per_hour
     hourly = levels.costs()[kind]
     # (P, P) USD/h of the instances that the second plan starts after the first
-    rise = _started(problem, list(levels.plan.values())) @ price
+    rise = _started(problem, [plan for _, plan in levels.plans]) @ price
     cost, seen = traffic.share_of_month[:, None] * hourly, set[bytes]()
-    of_plan = np.array([plan.usd_per_hour for plan in levels.plan.values()])
+    of_plan = np.array([plan.usd_per_hour for _, plan in levels.plans])
     for least in np.unique(of_plan):
         # at least as dear as this one where one such serves the period
         floored = np.where(of_plan >= least, hourly, np.inf)
