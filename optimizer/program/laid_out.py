@@ -47,11 +47,14 @@ def search_laid_out(problem: Problem, state: SearchState, eliminate: bool = True
         return _bounded_from_outside(problem, state)
     known = known_at_outset(problem, state) if eliminate else NOTHING_KNOWN
     while True:
+        bound = known.raises(no_bound(problem))
         if known.plan is None and ruled_out(problem, known.usd_per_hour, state):
-            return LaidOut(problem, SearchResult("infeasible", known.raises(no_bound(problem)), None))
+            return LaidOut(problem, SearchResult("infeasible", bound, None))
         if known.usd_per_hour and state.clock.expired:
             # all that was worth asking in no time has been
-            result = SearchResult("unproven", known.raises(no_bound(problem)), known.plan)
+            result = SearchResult("unproven", bound, known.plan)
+        elif within_gap(bound, known.plan, state):
+            result = SearchResult("feasible", bound, known.plan)
         else:
             result = search(problem, state, eliminate, known)
         if result.incumbent is None:

@@ -16,15 +16,19 @@ from optimizer.program.large.rises import with_rises
 from optimizer.program.large.schedule import scheduled
 from optimizer.program.large.unlinked import kinds_of_periods, linked_again, unlinked
 from optimizer.program.problem.instance_contents import places_instances
-from optimizer.program.problem.problem import Problem
+from optimizer.program.problem.problem import Problem, compacted
 from optimizer.program.problem.quantities import stands_in_force
+from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.peak import at_peak, peaks_at_once
 from optimizer.program.proof.state import NOTHING_KNOWN, Known, SearchState
 from optimizer.program.proof.steps import cheaper, solve_on
 from optimizer.program.search import search
 
-SHARE_OF_FEWER_PERIODS, SHARE_WITHOUT_LINKS = 0.6, 0.25
-"""Of what is left on the clock: what the week without links may use, where it has fewer periods, and else."""
+SHARE_OF_LEVELS, SHARE_OF_FEWER_PERIODS, SHARE_WITHOUT_LINKS = 0.85, 0.6, 0.25
+"""Of what is left on the clock: what the week without links may use by its levels, with fewer periods, and else."""
+
+MOST_TOGETHER = 12
+"""Periods of a week that are searched together sooner than by their levels."""
 
 SHARE_OF_PEAK, NODES_FROM_PEAK = 0.25, 50
 """The same for its busiest moment, and nodes of branch and bound for a plan of what serves that."""
@@ -34,9 +38,9 @@ def known_at_outset(problem: Problem, state: SearchState) -> Known:
     """What two simpler problems say of a sorted one before it is searched; nothing where there is no week."""
     if problem.traffic.periods == 1:
         return NOTHING_KNOWN
-    hard = problem.limits.survive or places_instances(problem)
     # levels of demand begin with the busiest
-    peak = _known_at_peak(problem, state) if hard and not has_levels(problem) else NOTHING_KNOWN
+    apart = _loses_much(problem) and not has_levels(problem)
+    peak = _known_at_peak(problem, state) if apart else NOTHING_KNOWN
     if peak.usd_per_hour == np.inf:
         return peak
     free = _known_without_links(problem, state)
@@ -60,21 +64,26 @@ def _known_at_peak(problem: Problem, state: SearchState) -> Known:
 def _known_without_links(problem: Problem, state: SearchState) -> Known:
     """What the week says in which nothing joins the hours but what is paid all month.
 
-    Asked where that week is far smaller, or what joins the hours is hard to count.
+    Asked where that week is far smaller, where its levels can be solved one by one, or where what joins the hours is
+    hard to count.
     """
-    kind = kinds_of_periods(problem)
-    fewer = problem.traffic.periods > MOST_PERIODS and kind.max() + 1 < problem.traffic.periods
-    hard = problem.has_minimum_billing or problem.limits.survive or places_instances(problem)
+    periods, kind, leveled = problem.traffic.periods, kinds_of_periods(problem), has_levels(problem)
+    fewer = periods > MOST_PERIODS and kind.max() + 1 < periods
+    hard = problem.has_minimum_billing or (leveled and (_loses_much(problem) or periods > MOST_TOGETHER))
     if not (fewer or hard):
         return NOTHING_KNOWN
     with state.phase("unlinked"):
-        leveled = has_levels(problem)
-        clock = state.clock.share(SHARE_OF_FEWER_PERIODS if fewer or leveled else SHARE_WITHOUT_LINKS)
-        own = replace(state, clock=clock, progress=None, eliminated={})
-        known = _known_of_levels(problem, kind, own) if leveled else _known_of_hours(problem, kind, own)
+        share = SHARE_OF_LEVELS if leveled else SHARE_OF_FEWER_PERIODS if fewer else SHARE_WITHOUT_LINKS
+        own = replace(state, clock=state.clock.share(share), progress=None, eliminated={})
+        known = _known_of_levels(problem, own) if leveled else _known_of_hours(problem, kind, own)
     plan = known.plan
     wanted = plan is not None and plan.usd_per_hour <= state.cutoff_usd_per_hour
     return known if wanted else replace(known, plan=None)
+
+
+def _loses_much(problem: Problem) -> bool:
+    """Whether losses are survived, which makes a program of several periods a hard one."""
+    return bool(problem.limits.survive) or places_instances(problem)
 
 
 def _known_of_hours(problem: Problem, kind: Ints, state: SearchState) -> Known:
@@ -86,13 +95,15 @@ def _known_of_hours(problem: Problem, kind: Ints, state: SearchState) -> Known:
     return Known(result.bound.usd_per_hour, plan)
 
 
-def _known_of_levels(problem: Problem, kind: Ints, state: SearchState) -> Known:
+def _known_of_levels(problem: Problem, state: SearchState) -> Known:
     """The same where few levels of demand tell the others, with what starts and least billed times add."""
-    levels = Levels(unlinked(problem, kind))
+    part = compacted(problem, undominated(problem))
+    week, kind = part.problem, kinds_of_periods(part.problem)
+    levels = Levels(unlinked(week, kind))
     if not levels.solve(state, search):
         return Known(np.inf)
-    plan, bound = scheduled(problem, kind, levels), with_rises(problem, levels.lower[kind], state.clock)
-    if follows_itself(problem) and plan is not None and plan.usd_per_hour - bound > CLOSE * plan.usd_per_hour:
-        bound = max(bound, bound_with_starts(problem, kind, levels, state, search))
-        plan = cheaper(plan, scheduled(problem, kind, levels))
-    return Known(bound, plan)
+    plan, bound = scheduled(week, kind, levels), with_rises(week, levels.lower[kind], state.clock)
+    if follows_itself(week) and plan is not None and plan.usd_per_hour - bound > CLOSE * plan.usd_per_hour:
+        bound = max(bound, bound_with_starts(week, kind, levels, state, search))
+        plan = cheaper(plan, scheduled(week, kind, levels))
+    return Known(bound, None if plan is None else plan.for_whole(part, problem))
