@@ -1,7 +1,7 @@
 """What is known of a week before it is searched: from its busiest moment, and from its hours with nothing joining them.
 
 Both are problems of far fewer periods. The one has a plan wherever the week has, and what serves it serves the week; no
-plan of the week costs less than the other's. Where nothing is paid all month, a few levels of demand tell both.
+plan of the week costs less than the other's. Where nothing is paid all month, a few levels of demand tell the latter.
 """
 
 from dataclasses import replace
@@ -38,9 +38,7 @@ def known_at_outset(problem: Problem, state: SearchState) -> Known:
     """What two simpler problems say of a sorted one before it is searched; nothing where there is no week."""
     if problem.traffic.periods == 1:
         return NOTHING_KNOWN
-    # levels of demand begin with the busiest
-    apart = _loses_much(problem) and not has_levels(problem)
-    peak = _known_at_peak(problem, state) if apart else NOTHING_KNOWN
+    peak = _known_at_peak(problem, state) if _loses_much(problem) else NOTHING_KNOWN
     if peak.usd_per_hour == np.inf:
         return peak
     free = _known_without_links(problem, state)
