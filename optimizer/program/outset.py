@@ -27,8 +27,8 @@ from optimizer.program.search import search
 SHARE_OF_LEVELS, SHARE_OF_FEWER_PERIODS, SHARE_WITHOUT_LINKS = 0.85, 0.6, 0.25
 """Of what is left on the clock: what the week without links may use by its levels, with fewer periods, and else."""
 
-MOST_TOGETHER = 12
-"""Periods of a week that are searched together sooner than by their levels."""
+MOST_TOGETHER, MOST_STREAMS_TOGETHER = 12, 2_000
+"""Periods of a week, and flows of it without links, that are searched together sooner than by their levels."""
 
 SHARE_OF_PEAK, NODES_FROM_PEAK = 0.25, 50
 """The same for its busiest moment, and nodes of branch and bound for a plan of what serves that."""
@@ -62,21 +62,26 @@ def _known_at_peak(problem: Problem, state: SearchState) -> Known:
 def _known_without_links(problem: Problem, state: SearchState) -> Known:
     """What the week says in which nothing joins the hours but what is paid all month.
 
-    Asked where that week is far smaller, where its levels can be solved one by one, or where what joins the hours is
-    hard to count.
+    Asked where that week is far smaller, where its levels are solved sooner one by one, or where what joins the hours
+    is hard to count.
     """
-    periods, kind, leveled = problem.traffic.periods, kinds_of_periods(problem), has_levels(problem)
+    periods, kind = problem.traffic.periods, kinds_of_periods(problem)
     fewer = periods > MOST_PERIODS and kind.max() + 1 < periods
-    hard = problem.has_minimum_billing or (leveled and (_loses_much(problem) or periods > MOST_TOGETHER))
-    if not (fewer or hard):
+    joined = fewer or problem.has_minimum_billing
+    if not (joined or _loses_much(problem) or periods > MOST_TOGETHER):
         return NOTHING_KNOWN
     with state.phase("unlinked"):
+        part = compacted(problem, undominated(problem))
+        free = unlinked(part.problem, kind)
+        leveled = has_levels(problem) and len(free.streams) > MOST_STREAMS_TOGETHER
+        if not (leveled or joined):
+            return NOTHING_KNOWN
         share = SHARE_OF_LEVELS if leveled else SHARE_OF_FEWER_PERIODS if fewer else SHARE_WITHOUT_LINKS
         own = replace(state, clock=state.clock.share(share), progress=None, eliminated={})
-        known = _known_of_levels(problem, own) if leveled else _known_of_hours(problem, kind, own)
+        known = (_known_of_levels if leveled else _known_of_hours)(part.problem, kind, free, own)
     plan = known.plan
     wanted = plan is not None and plan.usd_per_hour <= state.cutoff_usd_per_hour
-    return known if wanted else replace(known, plan=None)
+    return Known(known.usd_per_hour, plan.for_whole(part, problem) if plan is not None and wanted else None)
 
 
 def _loses_much(problem: Problem) -> bool:
@@ -84,24 +89,22 @@ def _loses_much(problem: Problem) -> bool:
     return bool(problem.limits.survive) or places_instances(problem)
 
 
-def _known_of_hours(problem: Problem, kind: Ints, state: SearchState) -> Known:
+def _known_of_hours(week: Problem, kind: Ints, free: Problem, state: SearchState) -> Known:
     """The same from all hours at once."""
-    result = search(unlinked(problem, kind), state)
+    result = search(free, state)
     if result.status == "infeasible":
         return Known(np.inf)
-    plan = None if result.incumbent is None else linked_again(problem, kind, result.incumbent)
+    plan = None if result.incumbent is None else linked_again(week, kind, result.incumbent)
     return Known(result.bound.usd_per_hour, plan)
 
 
-def _known_of_levels(problem: Problem, state: SearchState) -> Known:
+def _known_of_levels(week: Problem, kind: Ints, free: Problem, state: SearchState) -> Known:
     """The same where few levels of demand tell the others, with what starts and least billed times add."""
-    part = compacted(problem, undominated(problem))
-    week, kind = part.problem, kinds_of_periods(part.problem)
-    levels = Levels(unlinked(week, kind))
+    levels = Levels(free)
     if not levels.solve(state, search):
         return Known(np.inf)
     plan, bound = scheduled(week, kind, levels), with_rises(week, levels.lower[kind], state.clock)
     if follows_itself(week) and plan is not None and plan.usd_per_hour - bound > CLOSE * plan.usd_per_hour:
         bound = max(bound, bound_with_starts(week, kind, levels, state, search))
         plan = cheaper(plan, scheduled(week, kind, levels))
-    return Known(bound, None if plan is None else plan.for_whole(part, problem))
+    return Known(bound, plan)
