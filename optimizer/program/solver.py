@@ -55,6 +55,9 @@ LOOK_S = 0.1
 LATE, LATE_S = 0.25, 0.5
 """Share of its time limit, and seconds, by which a solver may be late before it is not waited for any longer."""
 
+MOST_SMALL_ROWS = 100
+"""Rows from which a program for one period is solved by HiGHS; for smaller ones SCIP takes half its time."""
+
 ITERATIONS_PER_NODE = 100
 """Simplex iterations that a node of branch and bound is taken to need where work is limited; most need fewer."""
 
@@ -97,9 +100,9 @@ def solve_linear(model: model_pb2.ModelProto, clock: Clock) -> SolverResult:
     return _solve(model, parameters_pb2.SOLVER_TYPE_GLOP, parameters, clock)
 
 
-def integer_solver(periods: int) -> IntegerSolver:
-    """SCIP where periods are coupled, else HiGHS: each proves its kind of program faster, as measured in docs."""
-    return "scip" if periods > 1 else "highs"
+def integer_solver(periods: int, rows: int = MOST_SMALL_ROWS) -> IntegerSolver:
+    """SCIP where periods are coupled or rows are few, else HiGHS: each is faster there, see the record of decisions."""
+    return "scip" if periods > 1 or rows < MOST_SMALL_ROWS else "highs"
 
 
 def solve_integer(
