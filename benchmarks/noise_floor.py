@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from optimizer.inputs.measurements import METRICS, observed, ttft_statistic
+from optimizer.inputs.measurements import observed, ttft_statistic
+from optimizer.inputs.metrics import METRICS
 
 POINT = (
     *("model", "gpu", "num_gpus", "tp", "pp", "weight_precision"),

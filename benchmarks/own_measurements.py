@@ -22,7 +22,8 @@ from optimizer.answers.catalog.overlay import catalog_csv
 from optimizer.base.arrays import Flags, Floats, Ints, Names
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.catalog.records import Catalogs, DeploymentShare
-from optimizer.inputs.measurements import METRICS, shipped_measurements
+from optimizer.inputs.measurements import shipped_measurements
+from optimizer.inputs.metrics import METRICS
 from optimizer.performance.fit.coverage import HeldOutErrors, quantile
 from optimizer.performance.fit.cross_validation import held_out_errors
 from optimizer.performance.fit.fitting import problem

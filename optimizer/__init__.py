@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from optimizer.answers.accuracy.decisions import Decisions, validate_decisions
     from optimizer.answers.accuracy.imported import ImportedMeasurements, import_measurements
     from optimizer.answers.accuracy.own import OwnUpdate, own_update
-    from optimizer.answers.accuracy.prediction import Prediction, Setting, predict_setting
+    from optimizer.answers.accuracy.predicted import Prediction, Setting
+    from optimizer.answers.accuracy.prediction import predict_setting
     from optimizer.answers.accuracy.validate import Validation, validate
     from optimizer.answers.benchmark import BenchmarkPlan, benchmark
     from optimizer.answers.catalog.diff import CatalogDiff, catalog_diff

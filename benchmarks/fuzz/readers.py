@@ -23,9 +23,10 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
 from optimizer.inputs.importing.load_results.reading import read_results
 from optimizer.inputs.measurements import groups, load_measurements, observed
-from optimizer.inputs.scenario.attachments import classes_of_trace, replicas_of_plan
+from optimizer.inputs.scenario.attachments import replicas_of_plan
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.loading import load_scenario_file
+from optimizer.inputs.scenario.tables import classes_of_trace
 
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
 SLOW_S: Final = 2.0

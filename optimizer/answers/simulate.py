@@ -9,8 +9,8 @@ from optimizer.answers.verify import plan_in
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.files import read_json
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.scenario.attachments import requests_of_trace
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.inputs.scenario.tables import requests_of_trace
 from optimizer.plan.record.report import PlanReport
 from optimizer.plan.record.simulation import Simulation
 from optimizer.plan.simulate.simulated import Arrivals, Recorded, simulated

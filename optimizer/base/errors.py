@@ -10,6 +10,7 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
+from pathlib import Path
 from typing import Final
 
 SHOWN_CHARACTERS: Final = 2000
@@ -93,3 +94,8 @@ def did_you_mean(name: str, known: Iterable[str], count: int = 3) -> str:
     folded = {candidate.casefold(): candidate for candidate in sorted(known)}
     near = difflib.get_close_matches(name.casefold(), folded, n=count, cutoff=0.55)
     return f"did you mean {', '.join(folded[match] for match in near)}?" if near else ""
+
+
+def file_error(path: Path, problem: str, *, line: int = 0, field: str = "", hint: str = "") -> InputError:
+    """The one problem of a file, where it stands in it."""
+    return InputError([Finding(str(path), line, field, problem, hint)])

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from optimizer.answers.accuracy.decisions import decided as decided
     from optimizer.answers.accuracy.imported import import_measurements as import_measurements
     from optimizer.answers.accuracy.own import own_update as own_update
-    from optimizer.answers.accuracy.prediction import Prediction as Prediction
-    from optimizer.answers.accuracy.prediction import Setting as Setting
+    from optimizer.answers.accuracy.predicted import Prediction as Prediction
+    from optimizer.answers.accuracy.predicted import Setting as Setting
     from optimizer.answers.accuracy.prediction import predict_setting as predict_setting
     from optimizer.answers.accuracy.validate import Validation as Validation
     from optimizer.answers.accuracy.validate import check_dimensions as check_dimensions

@@ -12,12 +12,10 @@ from optimizer.base.arrays import Floats, Names
 from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog.rows import read_rows
 from optimizer.inputs.catalog.shipped import shipped_dir
+from optimizer.inputs.metrics import METRICS
 
 REQUIRED: Final = ("engine", "model", "gpu", "input_tokens", "output_tokens", "load_type", "load_value")
 """Columns without which a measurement says nothing."""
-
-METRICS: Final = ("tpot", "ttft", "throughput")
-"""What is measured, in the order of every array with one row a metric: ms, ms, output tokens/s."""
 
 PUBLISHED: Final[Mapping[str, tuple[str, ...]]] = {
     "tpot": ("tpot_ms_mean", "tpot_ms_p50", "itl_ms_mean"),

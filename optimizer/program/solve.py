@@ -299,7 +299,7 @@ def _without_plan(problem: Problem, outcome: Outcome, reason: str, state: Search
         reason=reason,
         eliminated=state.eliminated,
         columns_solved=state.columns_solved,
-        solver=integer_solver(problem.traffic.periods),
+        solver=state.solver or integer_solver(problem.traffic.periods),
         phase_wall_s=state.phase_wall_s,
         ended_by=state.ended_by,
     )

@@ -1,7 +1,10 @@
-"""The only call of a solver: a model in, a result with an honest status out, errors translated."""
+"""The only call of a solver: a model in, a result with an honest status out, errors translated.
+
+Models and answers pass as the messages that OR-tools itself reads and writes. Its Python objects for variables and rows
+would be built from them and taken apart again, which takes as long as a small program's solve.
+"""
 
 import ctypes
-import datetime
 import os
 import threading
 from collections.abc import Iterator
@@ -10,10 +13,20 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
-from ortools.math_opt import model_pb2
-from ortools.math_opt.python import mathopt
+from google.protobuf import duration_pb2
+from ortools.math_opt import (
+    callback_pb2,
+    model_parameters_pb2,
+    model_pb2,
+    parameters_pb2,
+    result_pb2,
+    solution_pb2,
+    sparse_containers_pb2,
+)
+from ortools.math_opt.core.python import solver as mathopt
 from ortools.math_opt.solvers import highs_pb2
 from ortools.math_opt.solvers.gscip import gscip_pb2
+from pybind11_abseil.status import StatusNotOk
 
 from optimizer.base.arrays import Floats
 from optimizer.base.clock import Clock
@@ -42,19 +55,24 @@ LOOK_S = 0.1
 LATE, LATE_S = 0.25, 0.5
 """Share of its time limit, and seconds, by which a solver may be late before it is not waited for any longer."""
 
+MOST_SMALL_ROWS = 100
+"""Rows from which a program for one period is solved by HiGHS; for smaller ones SCIP takes half its time."""
+
 ITERATIONS_PER_NODE = 100
 """Simplex iterations that a node of branch and bound is taken to need where work is limited; most need fewer."""
 
-_STATUS: dict[mathopt.TerminationReason, Status] = {
-    mathopt.TerminationReason.OPTIMAL: "optimal",
-    mathopt.TerminationReason.FEASIBLE: "feasible",
-    mathopt.TerminationReason.INFEASIBLE: "infeasible",
+_STATUS: dict[int, Status] = {
+    result_pb2.TERMINATION_REASON_OPTIMAL: "optimal",
+    result_pb2.TERMINATION_REASON_FEASIBLE: "feasible",
+    result_pb2.TERMINATION_REASON_INFEASIBLE: "infeasible",
     # every cost is positive and every variable starts at zero, so no model here is unbounded
-    mathopt.TerminationReason.INFEASIBLE_OR_UNBOUNDED: "infeasible",
-    mathopt.TerminationReason.NO_SOLUTION_FOUND: "unproven",
+    result_pb2.TERMINATION_REASON_INFEASIBLE_OR_UNBOUNDED: "infeasible",
+    result_pb2.TERMINATION_REASON_NO_SOLUTION_FOUND: "unproven",
     # a linear program whose last digits the solver does not vouch for proves nothing; callers do without it
-    mathopt.TerminationReason.IMPRECISE: "unproven",
+    result_pb2.TERMINATION_REASON_IMPRECISE: "unproven",
 }
+
+_FEASIBLE = solution_pb2.SOLUTION_STATUS_FEASIBLE
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,13 +94,15 @@ class SolverResult:
 
 def solve_linear(model: model_pb2.ModelProto, clock: Clock) -> SolverResult:
     """Solve a model without integers on GLOP, with duals."""
-    parameters = mathopt.SolveParameters(time_limit=_seconds(clock), iteration_limit=clock.left_work(), threads=THREADS)
-    return _solve(model, mathopt.SolverType.GLOP, parameters, clock)
+    parameters = parameters_pb2.SolveParametersProto(
+        time_limit=_seconds(clock), iteration_limit=clock.left_work(), threads=THREADS
+    )
+    return _solve(model, parameters_pb2.SOLVER_TYPE_GLOP, parameters, clock)
 
 
-def integer_solver(periods: int) -> IntegerSolver:
-    """SCIP where periods are coupled, else HiGHS: each proves its kind of program faster, as measured in docs."""
-    return "scip" if periods > 1 else "highs"
+def integer_solver(periods: int, rows: int = MOST_SMALL_ROWS) -> IntegerSolver:
+    """SCIP where periods are coupled or rows are few, else HiGHS: each is faster there, see the record of decisions."""
+    return "scip" if periods > 1 or rows < MOST_SMALL_ROWS else "highs"
 
 
 def solve_integer(
@@ -105,7 +125,7 @@ def solve_integer(
     feasibility = {"numerics/feastol": INTEGRALITY_TOLERANCE}
     highs = highs_pb2.HighsOptionsProto(double_options=tolerances, string_options={"parallel": "off"})
     scip = gscip_pb2.GScipParameters(real_params=feasibility, bool_params=SCIP_WITHOUT)
-    parameters = mathopt.SolveParameters(
+    parameters = parameters_pb2.SolveParametersProto(
         time_limit=_seconds(clock),
         node_limit=min((each for each in (node_limit, _nodes(clock)) if each is not None), default=None),
         relative_gap_tolerance=relative_gap,
@@ -115,13 +135,16 @@ def solve_integer(
         highs=highs,
         gscip=scip,
     )
-    kinds = {"highs": mathopt.SolverType.HIGHS, "scip": mathopt.SolverType.GSCIP}
+    kinds = {"highs": parameters_pb2.SOLVER_TYPE_HIGHS, "scip": parameters_pb2.SOLVER_TYPE_GSCIP}
     return _solve(model, kinds[solver], parameters, clock)
 
 
-def _seconds(clock: Clock) -> datetime.timedelta | None:
+def _seconds(clock: Clock) -> duration_pb2.Duration | None:
     left_s = clock.left_s()
-    return None if left_s is None else datetime.timedelta(seconds=left_s * (1 - OVERRUN))
+    if left_s is None:
+        return None
+    seconds, fraction = divmod(left_s * (1 - OVERRUN), 1)
+    return duration_pb2.Duration(seconds=int(seconds), nanos=int(fraction * 1e9))
 
 
 def _nodes(clock: Clock) -> int | None:
@@ -131,35 +154,46 @@ def _nodes(clock: Clock) -> int | None:
 
 
 def _solve(
-    proto: model_pb2.ModelProto, solver: mathopt.SolverType, parameters: mathopt.SolveParameters, clock: Clock
+    model: model_pb2.ModelProto, solver: int, parameters: parameters_pb2.SolveParametersProto, clock: Clock
 ) -> SolverResult:
     """What a solver says of a model; nothing, where the clock had run out before."""
     if clock.expired:
         return SolverResult("unproven", -np.inf)
-    model = mathopt.Model.from_model_proto(proto)
+    name = parameters_pb2.SolverTypeProto.Name(solver).removeprefix("SOLVER_TYPE_").lower()
     try:
         with _standard_output_kept_clean():
             result = _in_a_thread(model, solver, parameters, clock)
-        if result is None:
-            return SolverResult("unproven", -np.inf)
-    except (AttributeError, ValueError, RuntimeError) as error:
-        # some releases fail while translating the solver's status; its text is then in the context
-        raise SolverFailure(f"{solver.name.lower()} refused the model: {error.__context__ or error}") from error
-    _note_limit(clock, result.termination.limit, parameters)
+    except (StatusNotOk, ValueError, RuntimeError) as error:
+        raise SolverFailure(f"{name} refused the model: {error}") from error
+    if result is None:
+        return SolverResult("unproven", -np.inf)
+    ended = result.termination
+    _note_limit(clock, ended.limit, parameters)
     clock.spend(result.solve_stats.simplex_iterations)
-    status = _STATUS.get(result.termination.reason)
+    status = _STATUS.get(ended.reason)
     if status is None:
-        raise SolverFailure(
-            f"{solver.name.lower()} stopped: {result.termination.reason.name} {result.termination.detail}"
-        )
-    values = result.variable_values(list(model.variables())) if result.has_primal_feasible_solution() else []
-    duals = result.dual_values(list(model.linear_constraints())) if result.has_dual_feasible_solution() else []
-    return SolverResult(status, result.termination.objective_bounds.dual_bound, np.array(values), np.array(duals))
+        reason = result_pb2.TerminationReasonProto.Name(ended.reason).removeprefix("TERMINATION_REASON_")
+        raise SolverFailure(f"{name} stopped: {reason} {ended.detail}")
+    values = duals = np.zeros(0)
+    if result.solutions:
+        best = result.solutions[0]
+        if best.primal_solution.feasibility_status == _FEASIBLE:
+            values = _dense(best.primal_solution.variable_values, len(model.variables.ids))
+        if best.dual_solution.feasibility_status == _FEASIBLE:
+            duals = _dense(best.dual_solution.dual_values, len(model.linear_constraints.ids))
+    return SolverResult(status, ended.objective_bounds.dual_bound, values, duals)
+
+
+def _dense(found: sparse_containers_pb2.SparseDoubleVectorProto, count: int) -> Floats:
+    """(count,) the numbers by their ids, which count from 0; 0 where none is told."""
+    dense = np.zeros(count)
+    dense[np.array(found.ids, dtype=np.int64)] = found.values
+    return dense
 
 
 def _in_a_thread(
-    model: mathopt.Model, solver: mathopt.SolverType, parameters: mathopt.SolveParameters, clock: Clock
-) -> mathopt.SolveResult | None:
+    model: model_pb2.ModelProto, solver: int, parameters: parameters_pb2.SolveParametersProto, clock: Clock
+) -> result_pb2.SolveResultProto | None:
     """What the solver answers, awaited in a way that an interrupt ends at once.
 
     None where it is late by far, or the process holds all that it may; the clock is told which. Python hears signals
@@ -168,18 +202,20 @@ def _in_a_thread(
     and ends with its own limit or with the process.
     """
     answered = threading.Event()
-    found: list[mathopt.SolveResult | BaseException] = []
+    found: list[result_pb2.SolveResultProto | BaseException] = []
+    nothing = (model_parameters_pb2.ModelSolveParametersProto(), None, callback_pb2.CallbackRegistrationProto())
 
     def run() -> None:
         try:
-            found.append(mathopt.solve(model, solver, params=parameters))
+            initializer = parameters_pb2.SolverInitializerProto()
+            found.append(mathopt.solve(model, solver, initializer, parameters, *nothing, None, None))
         except BaseException as error:  # noqa: BLE001 (raised again where the solver was called)
             found.append(error)
         answered.set()
 
     threading.Thread(target=run, daemon=True).start()
-    limit = parameters.time_limit
-    late = Clock(None if limit is None else limit.total_seconds() * (1 + LATE) + LATE_S)
+    limited, seconds = parameters.HasField("time_limit"), parameters.time_limit
+    late = Clock((seconds.seconds + seconds.nanos / 1e9) * (1 + LATE) + LATE_S if limited else None)
     while not answered.wait(LOOK_S):
         if clock.out_of_memory:
             clock.run_out("memory limit")
@@ -192,11 +228,13 @@ def _in_a_thread(
     return found[0]
 
 
-def _note_limit(clock: Clock, limit: mathopt.Limit | None, parameters: mathopt.SolveParameters) -> None:
+def _note_limit(clock: Clock, limit: int, parameters: parameters_pb2.SolveParametersProto) -> None:
     """Tell the clock where the solver was stopped by what was left of it, not by a limit of the caller's own."""
-    if limit is mathopt.Limit.TIME:
+    if limit == result_pb2.LIMIT_TIME:
         clock.run_out("time limit")
-    elif limit is mathopt.Limit.ITERATION or (limit is mathopt.Limit.NODE and parameters.node_limit == _nodes(clock)):
+    elif limit == result_pb2.LIMIT_ITERATION or (
+        limit == result_pb2.LIMIT_NODE and parameters.node_limit == _nodes(clock)
+    ):
         clock.run_out("work limit")
 
 

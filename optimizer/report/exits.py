@@ -2,7 +2,7 @@
 
 from typing import Final, TypeAlias
 
-from optimizer.answers.accuracy.prediction import Prediction
+from optimizer.answers.accuracy.predicted import Prediction
 from optimizer.answers.compare.types import Comparison
 from optimizer.answers.frontier import Frontier
 from optimizer.answers.gate.types import GateReport

@@ -14,7 +14,8 @@ from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
-from optimizer.inputs.measurements import METRICS, load_measurements, observed, shipped_measurements
+from optimizer.inputs.measurements import load_measurements, observed, shipped_measurements
+from optimizer.inputs.metrics import METRICS
 from optimizer.performance.fit import fitting
 from optimizer.performance.fit.cross_validation import cross_validated_errors, folds_of
 from optimizer.performance.fit.fitting import (

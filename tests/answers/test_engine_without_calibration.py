@@ -8,7 +8,8 @@ import pytest
 from support.command import run
 
 from optimizer import load_catalogs, predict
-from optimizer.answers.accuracy.prediction import Setting, predict_setting
+from optimizer.answers.accuracy.predicted import Setting
+from optimizer.answers.accuracy.prediction import predict_setting
 from optimizer.answers.catalog.soundness import check_catalogs
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ortools.math_opt.python import mathopt
+from ortools.math_opt import model_pb2
+from ortools.math_opt.core.python import solver as mathopt
 from support.command import Command
 
 from optimizer.answers.optimize import optimized
@@ -117,7 +118,7 @@ class FullForAMoment(Memory):
 def test_memory_that_was_freed_since_is_what_ended_a_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     never = threading.Event()
     monkeypatch.setattr(mathopt, "solve", lambda *_, **__: never.wait())
-    clock, proto = Clock(memory=FullForAMoment()), mathopt.Model().export_model()
+    clock, proto = Clock(memory=FullForAMoment()), model_pb2.ModelProto()
     assert solve_linear(proto, clock).status == "unproven"
     never.set()
     assert clock.reached == "memory limit"

@@ -17,7 +17,7 @@ class Interrupting:
 sys.meta_path.insert(0, Interrupting())
 """,
     "solving": """
-from ortools.math_opt.python import mathopt
+from ortools.math_opt.core.python import solver as mathopt
 def endless(*_, **__):
     os.kill(os.getpid(), number)
     time.sleep(600)

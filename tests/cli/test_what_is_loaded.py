@@ -126,3 +126,11 @@ def test_the_list_of_commands_is_the_group() -> None:
     grouped = [f"{group} {name}" for group in commands.GROUPS for name in top[group].commands]
     alone = [name for name in top if name not in commands.GROUPS]
     assert sorted([*alone, *grouped]) == sorted(commands.COMMANDS)
+
+
+def test_a_question_waits_for_no_tables_unless_its_scenario_names_some() -> None:
+    asked = (
+        "import sys, optimizer; optimizer.load_scenario('chat-8b'); optimizer.optimize; print('pandas' in sys.modules)"
+    )
+    ended = subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True, text=True)
+    assert ended.stdout == "False\n"

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.measurements import METRICS, deployments_of, shipped_measurements
+from optimizer.inputs.measurements import deployments_of, shipped_measurements
+from optimizer.inputs.metrics import METRICS
 from optimizer.performance.fit.coverage import HeldOutErrors, interval_tables, narrowest, quantile
 from optimizer.performance.measured.batch import PREDICTIONS, predict_batch
 from optimizer.performance.measured.measured import repeat_noise

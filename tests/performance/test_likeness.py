@@ -7,7 +7,7 @@ import pytest
 
 from optimizer.base.arrays import Floats
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.measurements import METRICS
+from optimizer.inputs.metrics import METRICS
 from optimizer.performance.uncertainty.likeness import (
     LEVELS,
     LOAD,

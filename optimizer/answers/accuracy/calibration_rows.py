@@ -12,7 +12,7 @@ import pandas as pd
 from optimizer.base.arrays import Floats, Names
 from optimizer.base.figures import exactly
 from optimizer.inputs.catalog.records import CalibrationEntry, Catalogs
-from optimizer.inputs.measurements import METRICS
+from optimizer.inputs.metrics import METRICS
 from optimizer.performance.fit.coverage import interval_tables
 from optimizer.performance.fit.cross_validation import held_out_errors
 from optimizer.performance.fit.fitting import FIT, MOST_DEVIATIONS, FitProblem, log_errors, prior_of

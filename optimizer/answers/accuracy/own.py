@@ -19,7 +19,8 @@ from optimizer.base.arrays import Names
 from optimizer.base.figures import exactly
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.records import CalibrationEntry, Catalogs
-from optimizer.inputs.measurements import METRICS, deployments_of
+from optimizer.inputs.measurements import deployments_of
+from optimizer.inputs.metrics import METRICS
 from optimizer.performance.measured.batch import predict_batch
 from optimizer.performance.physics.constants import group_name
 from optimizer.performance.physics.own import ANY_LOAD, FACTOR, PLANNING_LOAD, WIDTH, without_own

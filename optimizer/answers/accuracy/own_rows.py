@@ -11,7 +11,8 @@ from optimizer.base.arrays import Flags, Floats, Ints, Names
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.figures import exactly, figure
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.measurements import METRICS, PUBLISHED, deployments_of, observed
+from optimizer.inputs.measurements import PUBLISHED, deployments_of, observed
+from optimizer.inputs.metrics import METRICS
 from optimizer.performance.fit.cross_validation import load_classes
 from optimizer.performance.fit.fitting import FitProblem, log_predicted, problem
 from optimizer.performance.measured.deployments import deliver, deployments

@@ -11,7 +11,8 @@ from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.figures import exactly
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.measurements import METRICS, deployments_of, groups, observed
+from optimizer.inputs.measurements import deployments_of, groups, observed
+from optimizer.inputs.metrics import METRICS
 from optimizer.performance.measured.batch import predict_batch
 from optimizer.performance.measured.rows import text_column
 from optimizer.performance.uncertainty.evidence import kind_of

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from optimizer.base.arrays import Floats, Ints
 from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK, MINUTES_PER_HOUR, MS_PER_S
 from optimizer.inputs.scenario.fields import MAX_NETWORK_MS
 from optimizer.inputs.scenario.scenario import Latency, Scenario, Workload
+from optimizer.performance.physics.categorical import Categorical
 
 WEEKS_PER_MONTH = HOURS_PER_MONTH / HOURS_PER_WEEK
 SAME_SHARE = 1e-12
@@ -256,7 +256,7 @@ def _joined(highest: Floats, group: Ints, max_periods: int) -> Ints:
 
 def _in_order(period: Ints) -> Ints:
     """(168,) the same periods, numbered by their first hour."""
-    return np.asarray(pd.factorize(period)[0], dtype=np.int64)
+    return Categorical[int].of(period).codes
 
 
 def _hours_lifted(highest: Floats, hours: Floats, one: int, other: int) -> float:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Names
-from optimizer.inputs.measurements import METRICS
+from optimizer.inputs.metrics import METRICS
 from optimizer.performance.fit.fitting import group_weights
 from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.constants import group_name

@@ -13,7 +13,7 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints, Names
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.measurements import METRICS
+from optimizer.inputs.metrics import METRICS
 from optimizer.performance.fit.coverage import HeldOutErrors
 from optimizer.performance.fit.fitting import FitProblem, log_errors
 from optimizer.performance.fit.solving import Linearized, linearized

@@ -26,7 +26,8 @@ from optimizer.base.arrays import Flags, Floats, Ints, Names
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.units import MS_PER_S
 from optimizer.inputs.catalog.records import CalibrationEntry, Catalogs
-from optimizer.inputs.measurements import METRICS, deployments_of, groups, observed
+from optimizer.inputs.measurements import deployments_of, groups, observed
+from optimizer.inputs.metrics import METRICS
 from optimizer.performance.measured.deployments import Deployments, deliver, deployments
 from optimizer.performance.measured.rows import LOADS, DeploymentTable, read_table, text_column
 from optimizer.performance.physics.categorical import Categorical

@@ -16,7 +16,8 @@ import pandas as pd
 from optimizer.base.arrays import Flags, Floats, Ints, Names
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.measurements import METRICS, deployments_of, observed
+from optimizer.inputs.measurements import deployments_of, observed
+from optimizer.inputs.metrics import METRICS
 from optimizer.performance.measured.deployments import deployments
 from optimizer.performance.measured.rows import LENGTHS, DeploymentTable, read_table
 from optimizer.performance.physics.categorical import Categorical

@@ -6,7 +6,6 @@ from decimal import Decimal
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from optimizer.base.arrays import Flags, Floats, Ints
@@ -30,11 +29,12 @@ class Categorical(Generic[Category]):
     @classmethod
     def of(cls, values: Sequence[Category] | NDArray[Any]) -> "Categorical[Category]":
         """The distinct values of a column, in the order of their first rows."""
-        if isinstance(values, np.ndarray):
-            found, distinct = pd.factorize(values, use_na_sentinel=False)
-            return cls(tuple(distinct), found.astype(np.intp))
+        if isinstance(values, np.ndarray) and values.dtype != object:
+            distinct, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+            order = np.argsort(first)
+            return cls(tuple(distinct[order]), np.argsort(order)[inverse])
         code = {value: number for number, value in enumerate(dict.fromkeys(values))}
-        return cls(tuple(code), np.array([code[value] for value in values], dtype=np.intp))
+        return cls(tuple(code), np.fromiter(map(code.__getitem__, values), np.intp, len(values)))
 
     @classmethod
     def joined(cls, *columns: "Categorical[Any]") -> "Categorical[tuple[Any, ...]]":

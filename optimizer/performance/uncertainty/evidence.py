@@ -18,7 +18,7 @@ from optimizer.inputs.catalog.kinds import Link
 from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.measurements import METRICS
+from optimizer.inputs.metrics import METRICS
 from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.constants import Calibration, group_name
 from optimizer.performance.physics.own import PLANNING_LOAD, SAME, DeploymentName, OwnRows, deployment_names

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
+from operator import attrgetter
 from typing import get_args
 
 import numpy as np
@@ -32,6 +33,7 @@ from optimizer.plan.record.fleet import Outline, PlannedFleet
 LARGE_MODEL_PARAMS_B = 34.0
 """Where the rule of thumb stops trusting one mid-range GPU."""
 FAST_TTFT_MS = 100.0
+_WHAT_RUNS = attrgetter("engine", "model", "gpu", "precision", "tensor_parallel", "pipeline_parallel")
 
 
 def next_best(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
@@ -118,8 +120,17 @@ def availability(inquiry: Inquiry, within: Clock, chosen: PlannedFleet) -> Itera
         change = "so that any one instance may fail"
         found = compared("availability", change, chosen, partial(replace(inquiry, clock=within).under_policy, **losses))
         if found.outcome == "unproven":
-            found = compared("availability", change, chosen, partial(own.under_policy, **losses), at_most=True)
+            more = partial(own.under_policy, **losses)
+            found = compared("availability", change, chosen, more, _running(own, chosen), at_most=True)
         yield found
+
+
+def _running(inquiry: Inquiry, chosen: PlannedFleet) -> tuple[Flags, ...]:
+    """By entry of the options (P,) whether the plan runs a configuration, in whatever precision of its cache."""
+    own = {_WHAT_RUNS(deployment) for deployment in chosen.deployments}
+    return tuple(
+        np.array([_WHAT_RUNS(c) in own for c in choice.configurations], dtype=bool) for choice in inquiry.options
+    )
 
 
 def insurance(inquiry: Inquiry, chosen: PlannedFleet) -> dict[str, Alternative]:

@@ -133,18 +133,19 @@ def _candidates(
     in_force: Ints,
 ) -> Candidates:
     """The columns in numbers and names; what they have in common is looked up once."""
-    runs = Categorical.of([(c.workload, c.configuration) for c in columns])
-    serving = Categorical.of([(c.workload, c.pools) for c in columns])
+    workload, pools_of_column, configuration, offer_of_column = zip(*columns, strict=True) if columns else [()] * 4
+    runs = Categorical.of(list(zip(workload, configuration, strict=True)))
+    serving = Categorical.of(list(zip(workload, pools_of_column, strict=True)))
     setups = [_setup(options[w], c) for w, c in runs.categories]
     configurations = [f"{options[w].workload.name}|{_kept(options[w], c)}" for w, c in runs.categories]
     engines = [options[w].configurations[c].engine for w, c in runs.categories]
     served = [_served(options[w], pools) for w, pools in serving.categories]
-    run, offer = runs.codes.tolist(), np.array([c.offer for c in columns], dtype=np.int64)
+    run, offer = runs.codes.tolist(), np.array(offer_of_column, dtype=np.int64)
     planned = market.serving_share[offer] * scenario.policy.robust.throughput
     return Candidates(
         ids=tuple(
-            f"{served[kind]}|{setups[number]}|{market.offers[c.offer].id}"
-            for kind, number, c in zip(serving.codes.tolist(), run, columns, strict=True)
+            f"{served[kind]}|{setups[number]}|{market.offers[o].id}"
+            for kind, number, o in zip(serving.codes.tolist(), run, offer_of_column, strict=True)
         ),
         offer=np.searchsorted(used, offer),
         configuration=tuple(configurations[number] for number in run),

@@ -16,7 +16,7 @@ from optimizer.program.problem.instance_contents import NOTHING_PLACED, Placed, 
 from optimizer.program.problem.problem import Problem, Sorted
 from optimizer.program.problem.quantities import busiest_period, deployments
 from optimizer.program.proof.relaxation import Bound
-from optimizer.program.solver import INTEGRALITY_TOLERANCE, SolverResult, Status
+from optimizer.program.solver import INTEGRALITY_TOLERANCE, IntegerSolver, SolverResult, Status
 
 EQUAL_COST = 1e-9
 """Relative difference below which two costs are the same."""
@@ -62,8 +62,8 @@ class Incumbent:
 
 @dataclass(eq=False)
 class SearchState:
-    """What the search may do and did: where it may end, phases with their wall time, columns removed by argument, and
-    the limit of the clock that ended it, if one did.
+    """What the search may do and did: where it may end, phases with their wall time, columns removed by argument, the
+    columns and the solver of the last program, and the limit of the clock that ended it, if one did.
 
     Only plans of at most `cutoff_usd_per_hour` are of interest; where there is none the search ends infeasible. Where a
     plan is wanted `at_any_rate`, a simple one stands in for a search that was cut short.
@@ -78,6 +78,7 @@ class SearchState:
     phase_wall_s: dict[str, float] = field(default_factory=dict)
     eliminated: dict[str, int] = field(default_factory=dict)
     columns_solved: int = 0
+    solver: IntegerSolver | None = None
     ended_by: Limit | None = None
 
     def best_and_bound(self, incumbent: Incumbent | None, bound_usd_per_hour: float) -> None:

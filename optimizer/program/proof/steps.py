@@ -143,10 +143,12 @@ def solve_part(
     cost = hourly_cost(program)
     # a bill that outlasts what runs is found sooner from whole replicas: 2.6 s instead of 13 for `billed-by-the-day`
     whole = None if problem.has_minimum_billing else must_be_whole(program, cost)
+    model = model_proto(program, cost, whole=whole)
+    state.solver = integer_solver(problem.traffic.periods, len(model.linear_constraints.ids))
     result = solve_integer(
-        model_proto(program, cost, whole=whole),
+        model,
         state.clock,
-        integer_solver(problem.traffic.periods),
+        state.solver,
         node_limit=node_limit,
         relative_gap=state.relative_gap,
         objective_target=bound_usd_per_hour / (1 - state.relative_gap),

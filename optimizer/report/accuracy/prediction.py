@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from optimizer.answers.accuracy.prediction import Prediction, Setting
+from optimizer.answers.accuracy.predicted import Prediction, Setting
 from optimizer.base.figures import exactly, figure
 from optimizer.performance.uncertainty.evidence import OWN_DEPLOYMENT
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer

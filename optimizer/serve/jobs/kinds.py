@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from optimizer.answers.accuracy.prediction import Prediction, Setting, predict_setting
+from optimizer.answers.accuracy.predicted import Prediction, Setting
+from optimizer.answers.accuracy.prediction import predict_setting
 from optimizer.answers.compare.compare import COMPARE_PHASES, compare
 from optimizer.answers.compare.types import Comparison
 from optimizer.answers.frontier import Frontier, frontier, frontier_steps, sweep_of

@@ -1,0 +1,115 @@
+"""Tables that a scenario names: traces of requests and weekly profiles, read whole and checked in every row."""
+
+import io
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from optimizer.base.arrays import Floats, Ints
+from optimizer.base.errors import file_error
+from optimizer.base.files import read_bytes
+from optimizer.base.units import HOURS_PER_WEEK
+from optimizer.inputs.scenario.fields import MAX_RATE, MAX_TOKENS
+from optimizer.inputs.scenario.scenario import RequestClass
+
+PEAK_WINDOW_S = 60.0
+LENGTHS = ["input_tokens", "output_tokens"]
+TRACE_COLUMNS = ["arrived_at_s", *LENGTHS]
+PROFILE_COLUMNS = ["hour_of_week", "requests_per_second"]
+MAX_ARRIVED_S = 1e12
+"""Of a request: seconds since any day that clocks count from."""
+PROMPT_BINS = 4
+"""A trace becomes at most this many classes by prompt length, each split in two by answer length."""
+
+
+def classes_of_trace(path: Path) -> tuple[float, tuple[RequestClass, ...]]:
+    """Peak requests per second and request classes of a trace.
+
+    The peak is the busiest minute. Classes are quartiles of the prompt length, each split at its median
+    answer length; a class carries the mean lengths of its requests, so the token totals are those of the trace.
+
+    Raises:
+        InputError: file or columns missing, rows that are not numbers, an empty trace.
+    """
+    frame = _trace(path)
+    arrived_s = frame["arrived_at_s"]
+    busiest = (arrived_s // PEAK_WINDOW_S).value_counts().max()
+    rate = float(busiest) / min(PEAK_WINDOW_S, max(1.0, math.ceil(arrived_s.max())))
+    prompt_bin = frame["input_tokens"].rank(method="first", pct=True).mul(PROMPT_BINS).apply(math.ceil)
+    long_answer = frame["output_tokens"] > frame.groupby(prompt_bin)["output_tokens"].transform("median")
+    # One row a group of requests: mean lengths and share; groups whose lengths round alike are one class
+    groups = frame.groupby([prompt_bin.rename("bin"), long_answer.rename("long")])
+    lengths = groups[LENGTHS].mean().round().clip(lower=1).astype(int)
+    shares = lengths.assign(share=groups.size() / len(frame)).groupby(LENGTHS)["share"].sum().reset_index()
+    return rate, tuple(
+        RequestClass(share=share, input_tokens=prompt, output_tokens=answer)
+        for prompt, answer, share in shares.itertuples(index=False)
+    )
+
+
+def requests_of_trace(path: Path) -> tuple[Floats, Ints, Ints]:
+    """Seconds from the first request, prompt and answer tokens of every request of a trace, (N,) each, in time order.
+
+    Raises:
+        InputError: as `classes_of_trace`.
+    """
+    frame = _trace(path).sort_values("arrived_at_s", kind="stable")
+    prompt, answer = (frame[name].round().to_numpy(np.int64) for name in LENGTHS)
+    return frame["arrived_at_s"].to_numpy(np.float64), prompt, answer
+
+
+def _trace(path: Path) -> pd.DataFrame:
+    """The requests of a trace, the first of them at 0 s."""
+    frame = _numbers(path, TRACE_COLUMNS)
+    if (frame[LENGTHS] < 1).any(axis=None):
+        raise file_error(path, "token counts below 1", hint="drop rows without prompt or answer")
+    _check_largest(path, frame[LENGTHS].max(axis=1), MAX_TOKENS, "tokens of a prompt or an answer")
+    _check_largest(path, frame["arrived_at_s"].abs(), MAX_ARRIVED_S, "seconds")
+    return frame.assign(arrived_at_s=frame["arrived_at_s"] - frame["arrived_at_s"].min())
+
+
+def weekly_profile(path: Path) -> tuple[float, ...]:
+    """(168,) requests per second of each hour of the week, Monday first.
+
+    Raises:
+        InputError: file or columns missing, rows that are not numbers, or not those of one week.
+    """
+    frame = _numbers(path, PROFILE_COLUMNS).sort_values("hour_of_week")
+    if frame["hour_of_week"].tolist() != list(range(HOURS_PER_WEEK)):
+        raise file_error(path, f"must count 0 to {HOURS_PER_WEEK - 1}, each once", field="hour_of_week")
+    _check_largest(path, frame["requests_per_second"], MAX_RATE, "requests/s")
+    rates = tuple(frame["requests_per_second"].tolist())
+    if min(rates) < 0 or max(rates) <= 0:
+        raise file_error(path, "rates are ≥ 0 and not all zero", field="requests_per_second")
+    return rates
+
+
+def _check_largest(path: Path, values: "pd.Series[float]", most: float, unit: str) -> None:
+    """Refuses a column with a figure that nobody means, at its row."""
+    if values.max() > most:
+        row: Any = values.idxmax()
+        problem = f"{values.max():,.4g} {unit} is more than a scenario may have ({most:,.0f})"
+        raise file_error(path, problem, line=int(row) + 2)
+
+
+def _numbers(path: Path, columns: list[str]) -> pd.DataFrame:
+    """Those columns of a CSV file as finite numbers."""
+    try:
+        # as text: a whole number of hundreds of digits is none that pandas could take apart later
+        frame = pd.read_csv(io.BytesIO(read_bytes(path)), dtype=str)
+    except ValueError as error:
+        raise file_error(path, f"cannot be read as CSV: {error}") from error
+    missing = [column for column in columns if column not in frame.columns]
+    if missing:
+        raise file_error(path, f"columns missing: {', '.join(missing)}", line=1)
+    if frame.empty:
+        raise file_error(path, "no rows", line=1)
+    numbers: pd.DataFrame = frame[columns].apply(pd.to_numeric, errors="coerce").astype(float)
+    bad = ~numbers.map(math.isfinite).all(axis=1)
+    if bad.any():
+        first = int(bad.to_numpy().argmax()) + 2
+        raise file_error(path, f"{int(bad.sum())} rows are not numbers, this is the first", line=first)
+    return numbers
