@@ -22,7 +22,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import with_field
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.options import WorkloadOptions
-from optimizer.plan.question import inquiry
+from optimizer.plan.question import predicting
 from optimizer.report.export import rendered
 from optimizer.report.sweep import sweep_answer
 
@@ -95,13 +95,13 @@ def test_predictions_that_are_shared_change_no_byte(reads: Reads, monkeypatch: p
     lengths = {"workloads[chat].input_tokens": [500, 1000]}
     asked = reads(over=lengths | {TTFT: [800, 3000], "policy.spare_replicas": [0, 1]})
     predicted = list[str]()
-    fresh = inquiry.evaluate
+    fresh = predicting.evaluate
 
     def counted(*arguments: Any) -> tuple[WorkloadOptions, ...]:
         predicted.append("")
         return fresh(*arguments)
 
-    monkeypatch.setattr(inquiry, "evaluate", counted)
+    monkeypatch.setattr(predicting, "evaluate", counted)
     shared = {row.key: row for row in sweep(asked).rows}
     assert len(predicted) == 2
     for run in asked.runs:
@@ -115,8 +115,8 @@ def test_price_lists_share_predictions_and_each_has_its_own_plan(
     dear = tuple(o.model_copy(update={"price_usd_per_hour": o.price_usd_per_hour * 3}) for o in few.offers)
     lists = {"today": replace(few, offers=dear), "shipped": few}
     monkeypatch.setattr(reading, "_laid_over", lambda folder, *_: lists[folder])
-    predicted, fresh = list[str](), inquiry.evaluate
-    monkeypatch.setattr(inquiry, "evaluate", lambda *given: predicted.append("") or fresh(*given))
+    predicted, fresh = list[str](), predicting.evaluate
+    monkeypatch.setattr(predicting, "evaluate", lambda *given: predicted.append("") or fresh(*given))
     asked = reads(over={"catalogs": ["today", "shipped"], RATE: [2, 40]})
     rows = sweep(asked).rows
     assert len(predicted) == 1

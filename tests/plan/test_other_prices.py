@@ -13,8 +13,8 @@ from optimizer.answers.optimize import optimize
 from optimizer.answers.tried import SimulatedPlan, confirmed_plan
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.question import inquiry
-from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question import predicting
+from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.price_free import PriceFree, differ_in_prices_only
 
 CHAT = {
@@ -69,7 +69,7 @@ def test_a_plan_at_other_prices_is_the_one_from_nothing(name: str, few: Catalogs
             assert isinstance(again, SimulatedPlan)
             assert (again.bought, again.simulation, again.proven) == (anew.bought, anew.simulation, anew.proven)
             again, anew = again.answer, anew.answer
-        assert isinstance(again, inquiry.Answer)
+        assert isinstance(again, Answer)
         for told in ("outcome", "reason", "bound_usd_per_month", "relative_gap", "columns_solved", "eliminated"):
             assert getattr(again.solution, told) == getattr(anew.solution, told)
 
@@ -85,8 +85,8 @@ def test_a_report_at_other_prices_is_the_one_from_nothing(few: Catalogs) -> None
 def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[[], tuple[int, int]]:
     """How often anything was predicted and simulated."""
     predicted, simulated = list[None](), list[None]()
-    evaluate, confirmed = inquiry.evaluate, tried.confirmed
-    monkeypatch.setattr(inquiry, "evaluate", lambda *given: predicted.append(None) or evaluate(*given))
+    evaluate, confirmed = predicting.evaluate, tried.confirmed
+    monkeypatch.setattr(predicting, "evaluate", lambda *given: predicted.append(None) or evaluate(*given))
     monkeypatch.setattr(tried, "confirmed", lambda *given: simulated.append(None) or confirmed(*given))
     return lambda: (len(predicted), len(simulated))
 

@@ -21,13 +21,14 @@ from optimizer.performance.candidates.apis import apis
 from optimizer.performance.candidates.avoiding import keeping_to_measured, keeping_to_published
 from optimizer.performance.candidates.lowering import LoweredRate, with_lowered
 from optimizer.performance.candidates.mixes import OverloadedMix, with_mixes_apart, with_overloaded_predicted
-from optimizer.performance.candidates.options import WorkloadOptions, evaluate, re_rated, variants
+from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.periods import Periods, grouped, periods, told_apart
 from optimizer.performance.market.market import Market, asked_again, market
 from optimizer.performance.per_second.containers import ServedBySecond
 from optimizer.performance.per_second.instead import with_containers
 from optimizer.plan.question.dependence import levels_of, what_is_considered
-from optimizer.plan.question.price_free import Predicted, PriceFree
+from optimizer.plan.question.predicting import at_levels, for_workloads, predicted_for
+from optimizer.plan.question.price_free import PriceFree
 from optimizer.plan.question.service import (
     LOAD_TOLERANCE,
     Service,
@@ -202,7 +203,7 @@ class Inquiry:
         if kept is not None:
             kept.on(catalogs)
         offers, clock = market(catalogs, scenario.policy, promises_latency=scenario.promises_latency), clock or Clock()
-        return cls(scenario, catalogs, offers, _evaluated(scenario, catalogs, offers, clock, kept), clock, kept=kept)
+        return cls(scenario, catalogs, offers, predicted_for(scenario, catalogs, offers, clock, kept), clock, kept=kept)
 
     def keeping_to(self, fields: Sequence[str]) -> "Inquiry":
         """The same question where what those fields avoid does not serve; rates are known of all."""
@@ -317,13 +318,13 @@ class Inquiry:
         self.still_wanted()
         if what_is_considered(scenario) != what_is_considered(self.scenario):
             offers = market(self.catalogs, scenario.policy)
-            options = _evaluated(scenario, self.catalogs, offers, self.clock, self.kept)
+            options = predicted_for(scenario, self.catalogs, offers, self.clock, self.kept)
             fresh = replace(self, scenario=scenario, market=offers, options=options).keeping_to(self.avoided)
             return fresh.with_lowered(())
         levels = levels_of(scenario) != levels_of(self.scenario)
         options = self.under_levels(scenario).options if levels else self.options
         offers = asked_again(self.market, self.scenario, scenario)
-        return replace(self, scenario=scenario, market=offers, options=_for_workloads(options, scenario))
+        return replace(self, scenario=scenario, market=offers, options=for_workloads(options, scenario))
 
     def under_policy(self, **changes: object) -> "Inquiry":
         """The same candidates under a changed policy; for fields that predictions do not depend on."""
@@ -341,41 +342,5 @@ class Inquiry:
 
     def under_levels(self, scenario: Scenario) -> "Inquiry":
         """The same candidates for a scenario that differs in service levels or confidence only."""
-        options = _at_levels(self.options, self.scenario.policy.confidence, scenario, self.catalogs)
+        options = at_levels(self.options, self.scenario.policy.confidence, scenario, self.catalogs)
         return replace(self, scenario=scenario, options=options)
-
-
-def _evaluated(
-    scenario: Scenario, catalogs: Catalogs, offers: Market, clock: Clock, kept: PriceFree | None
-) -> tuple[WorkloadOptions, ...]:
-    """Every configuration as it is predicted for a scenario, or was for one that considers the same."""
-    if kept is None:
-        return evaluate(scenario, catalogs, offers, clock)
-    asked, levels = (scenario.promises_latency, what_is_considered(scenario)), levels_of(scenario)
-    known = kept.predicted(asked)
-    if known is None:
-        options = evaluate(scenario, catalogs, offers, clock)
-    elif known.levels == levels:
-        options = known.options
-    else:
-        options = _at_levels(known.options, known.confidence, scenario, catalogs)
-    kept.keep_predicted(asked, Predicted(levels, scenario.policy.confidence, options))
-    return _for_workloads(options, scenario)
-
-
-def _at_levels(
-    options: Sequence[WorkloadOptions], confidence: float, scenario: Scenario, catalogs: Catalogs
-) -> tuple[WorkloadOptions, ...]:
-    """Predictions that were made at some confidence for a scenario with other service levels or another one."""
-    asked = scenario.policy.confidence
-    return tuple(
-        choice
-        if asked == confidence and variant.workload.slo == choice.workload.slo
-        else re_rated(choice, variant.workload, asked, catalogs)
-        for choice, variant in zip(options, variants(scenario), strict=True)
-    )
-
-
-def _for_workloads(options: Sequence[WorkloadOptions], scenario: Scenario) -> tuple[WorkloadOptions, ...]:
-    """The same predictions for workloads that ask for another demand."""
-    return tuple(replace(o, workload=v.workload) for o, v in zip(options, variants(scenario), strict=True))
