@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from optimizer.inputs.scenario.scenario import Scenario
     from optimizer.performance.measured.batch import predict_batch as predict
     from optimizer.plan.question.forcing import Choice
+    from optimizer.plan.question.price_free import PriceFree
     from optimizer.plan.record.horizon import HorizonReport
     from optimizer.plan.record.report import PlanReport, Verification
     from optimizer.plan.record.risk import RiskReport
@@ -120,6 +121,7 @@ __all__ = [
     "PortfolioFiles",
     "PortfolioReport",
     "Prediction",
+    "PriceFree",
     "PriceListTerms",
     "Progress",
     "ReplanReport",

@@ -24,6 +24,7 @@ from optimizer.plan.grounds.scope import bound_of, reason_of, scope_of
 from optimizer.plan.question.asking import answered
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.mixing import mixing_of
+from optimizer.plan.question.price_free import PriceFree
 from optimizer.plan.readback.costs import costs
 from optimizer.plan.record.explanation import Explanation
 from optimizer.plan.record.fields import CENT
@@ -69,6 +70,7 @@ def optimize(
     progress: Progress | None = None,
     best_and_bound: BestAndBound | None = None,
     thorough: bool = False,
+    kept: PriceFree | None = None,
 ) -> PlanReport:
     """The cheapest plan for a scenario, or the proof that none exists with the nearest misses and ways out.
 
@@ -83,6 +85,8 @@ def optimize(
         best_and_bound: Told USD a month of the best plan so far, where there is one, and what no plan undercuts.
         thorough: Whether to vary every limit and find how far each and the prices may move before the plan changes;
             otherwise only what binds and the demand are moved by a step.
+        kept: What was predicted and simulated for reports before this one, on catalogs with other prices; this one's
+            is kept there, too. The report is the same without.
 
     Returns:
         The plan with its proof, its verification and its explanation; without a plan, why there is none.
@@ -94,7 +98,8 @@ def optimize(
         SolverFailure: the solver ended without an answer it can stand for.
     """
     clock = Clock(time_limit_s, work_limit, memory=Memory(max_memory_gb))
-    return optimized(scenario, catalogs, clock, progress, best_and_bound=best_and_bound, thorough=thorough).report
+    found = optimized(scenario, catalogs, clock, progress, best_and_bound=best_and_bound, thorough=thorough, kept=kept)
+    return found.report
 
 
 @dataclass(frozen=True)
@@ -114,6 +119,7 @@ def optimized(
     *,
     best_and_bound: BestAndBound | None = None,
     thorough: bool = False,
+    kept: PriceFree | None = None,
 ) -> Optimized:
     """What `optimize` says, on the clock of whoever asks more than that."""
     findings = check_scenario(scenario, catalogs)
@@ -121,7 +127,7 @@ def optimized(
         raise InputError(findings)
     watch = Stopwatch(progress)
     with watch.phase("predicting"):
-        inquiry = Inquiry.of(scenario, catalogs, clock)
+        inquiry = Inquiry.of(scenario, catalogs, clock, kept)
         counts = census(inquiry.options, inquiry.market)
     with watch.phase("solving"):
         asked_first = replace(inquiry, clock=clock.share(SHARE_OF_PLAN), best_and_bound=best_and_bound)

@@ -60,12 +60,12 @@ def tried(asked: Inquiry, answer: Answer, clock: Clock) -> SimulatedPlan:
     bought, first = read_back(answer), answer
     if clock.expired:
         return SimulatedPlan(answer, bought, None, ended=False)
-    found, rounds, ended = confirmed(asked.scenario, asked.catalogs, bought), list[SimulationRound](), True
+    found, rounds, ended = _confirmed(asked, bought), list[SimulationRound](), True
     while found.holds is not True and len(rounds) < MOST_ROUNDS:
         # another plan would be lowered elsewhere: only a proven one leads to the same next one every time
         ended = ended and answer.proven and not clock.expired
         try:
-            held = held_rates(asked.scenario, asked.catalogs, bought, found, answer.inquiry.lowered, clock)
+            held = _held(asked, bought, found, answer.inquiry.lowered, clock)
         except LimitReached:
             ended = False
             break
@@ -80,8 +80,28 @@ def tried(asked: Inquiry, answer: Answer, clock: Clock) -> SimulatedPlan:
             ended = ended and again.solution.outcome == "infeasible"
             break
         answer, bought = again, read_back(again)
-        found = confirmed(asked.scenario, asked.catalogs, bought)
+        found = _confirmed(asked, bought)
     return SimulatedPlan(answer, bought, found.model_copy(update={"rounds": tuple(rounds)}), ended)
+
+
+def _confirmed(asked: Inquiry, bought: PlannedFleet) -> Simulation:
+    """What simulated requests say of a plan, or said of the same machines at other prices."""
+
+    def work() -> Simulation:
+        return confirmed(asked.scenario, asked.catalogs, bought)
+
+    return work() if asked.kept is None else asked.kept.simulated("confirmed", asked.scenario, bought, work)
+
+
+def _held(
+    asked: Inquiry, bought: PlannedFleet, found: Simulation, lowered: Sequence[LoweredRate], clock: Clock
+) -> list[HeldRate]:
+    """What its replicas hold, or held at other prices."""
+
+    def work() -> list[HeldRate]:
+        return held_rates(asked.scenario, asked.catalogs, bought, found, lowered, clock)
+
+    return work() if asked.kept is None else asked.kept.simulated(tuple(lowered), asked.scenario, bought, work)
 
 
 def confirmed_answer(asked: Inquiry) -> Answer:

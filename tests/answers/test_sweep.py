@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from optimizer.answers.optimize import optimize
-from optimizer.answers.sweep import planning
+from optimizer.answers.sweep import planning, reading
 from optimizer.answers.sweep.planning import RunPlanner
 from optimizer.answers.sweep.reading import load_sweep
 from optimizer.answers.sweep.results import RESULTS, UNFINISHED
@@ -21,6 +21,8 @@ from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import with_field
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.performance.candidates.options import WorkloadOptions
+from optimizer.plan.question import predicting
 from optimizer.report.export import rendered
 from optimizer.report.sweep import sweep_answer
 
@@ -93,18 +95,33 @@ def test_predictions_that_are_shared_change_no_byte(reads: Reads, monkeypatch: p
     lengths = {"workloads[chat].input_tokens": [500, 1000]}
     asked = reads(over=lengths | {TTFT: [800, 3000], "policy.spare_replicas": [0, 1]})
     predicted = list[str]()
-    fresh = planning.Inquiry.of
+    fresh = predicting.evaluate
 
-    def counted(*arguments: Any) -> planning.Inquiry:
+    def counted(*arguments: Any) -> tuple[WorkloadOptions, ...]:
         predicted.append("")
         return fresh(*arguments)
 
-    monkeypatch.setattr(planning.Inquiry, "of", counted)
+    monkeypatch.setattr(predicting, "evaluate", counted)
     shared = {row.key: row for row in sweep(asked).rows}
     assert len(predicted) == 2
     for run in asked.runs:
         assert RunPlanner(asked.catalogs, RunLimits(200_000)).row(run) == shared[run.key]
     assert len(predicted) == 2 + len(asked.runs)
+
+
+def test_price_lists_share_predictions_and_each_has_its_own_plan(
+    reads: Reads, few: Catalogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dear = tuple(o.model_copy(update={"price_usd_per_hour": o.price_usd_per_hour * 3}) for o in few.offers)
+    lists = {"today": replace(few, offers=dear), "shipped": few}
+    monkeypatch.setattr(reading, "_laid_over", lambda folder, *_: lists[folder])
+    predicted, fresh = list[str](), predicting.evaluate
+    monkeypatch.setattr(predicting, "evaluate", lambda *given: predicted.append("") or fresh(*given))
+    asked = reads(over={"catalogs": ["today", "shipped"], RATE: [2, 40]})
+    rows = sweep(asked).rows
+    assert len(predicted) == 1
+    assert [RunPlanner(asked.catalogs, RunLimits(200_000)).row(run) for run in asked.runs] == list(rows)
+    assert rows[0].monthly_cost_usd != rows[2].monthly_cost_usd
 
 
 @pytest.mark.slow("starts interpreters, one of which is killed")

@@ -239,7 +239,7 @@ def test_our_own_fault_is_exit_code_70_in_one_line(optimizer: Command, monkeypat
     def broken(*_: object, **__: object) -> None:
         raise KeyError("a defect\nwith two lines")
 
-    monkeypatch.setattr(calls, "optimize", broken)
+    monkeypatch.setattr(calls, "optimized", broken)
     result = optimizer("plan", "chat-8b")
     assert result.code == 70
     assert result.err.count("\n") == 1

@@ -30,6 +30,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.loading import ScenarioFile
 from optimizer.inputs.scenario.policy import InForce
+from optimizer.plan.question.price_free import PriceFree
 
 
 def gate(
@@ -69,9 +70,9 @@ def gate(
     if findings := unusable(files, catalogs):
         raise InputError(findings)
     refuse_unknown_names(limits, files, catalogs, baselines or ())
-    clock = Clock(time_limit_s, memory=Memory())
-    cases, removed = _planned(files, catalogs, baselines, clock, work_limit=work_limit, progress=progress or silent)
-    parts = differences(cases, catalogs, old_catalogs, clock, work_limit=work_limit)
+    clock, kept, begin = Clock(time_limit_s, memory=Memory()), PriceFree(), progress or silent
+    cases, removed = _planned(files, catalogs, baselines, clock, kept, work_limit=work_limit, progress=begin)
+    parts = differences(cases, catalogs, old_catalogs, clock, kept, work_limit=work_limit)
     gated = [_gated(case, part) for case, part in zip(cases, parts, strict=True)]
     together = total(gated, removed, compared=bool(baselines))
     verdicts = [
@@ -146,6 +147,7 @@ def _planned(
     catalogs: Catalogs,
     baselines: Sequence[Baseline] | None,
     clock: Clock,
+    kept: PriceFree,
     *,
     work_limit: int | None,
     progress: Progress,
@@ -159,7 +161,7 @@ def _planned(
         # what is left in equal shares for the plans still to be made, and one for where differences come from
         in_turn = clock.share(1 / (len(files) - number + 1)).part(work_limit=work_limit)
         baseline = claimed.get(name)
-        plan = planned(file.scenario, catalogs, in_turn, _running(baseline, file, catalogs))
+        plan = planned(file.scenario, catalogs, in_turn, _running(baseline, file, catalogs), kept)
         new = baselines is not None and baseline is None
         cases.append(Case(file, plan, baseline, compared=bool(baselines), new=new))
     return cases, [Removed(scenario=each.plan.scenario, baseline=each.named, before_usd=each.usd) for each in orphans]

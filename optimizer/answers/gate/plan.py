@@ -13,6 +13,7 @@ from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.policy import InForce
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.price_free import PriceFree
 from optimizer.plan.record.fields import cents
 from optimizer.plan.record.origin import inputs_of
 from optimizer.plan.record.report import SCHEMA_VERSION
@@ -32,7 +33,13 @@ class Planned:
     proven: bool = False
 
 
-def planned(scenario: Scenario, catalogs: Catalogs, clock: Clock, running: tuple[InForce, ...] = ()) -> Planned:
+def planned(
+    scenario: Scenario,
+    catalogs: Catalogs,
+    clock: Clock,
+    running: tuple[InForce, ...] = (),
+    kept: PriceFree | None = None,
+) -> Planned:
     """Plans a scenario; where no plan exists, the summary says why and names the cheapest way out.
 
     Args:
@@ -40,14 +47,15 @@ def planned(scenario: Scenario, catalogs: Catalogs, clock: Clock, running: tuple
         catalogs: What is known today.
         clock: Of this plan.
         running: What runs today, which stays where it costs little more than the cheapest plan.
+        kept: Predictions and simulations of scenarios before.
 
     Raises:
         VerificationFailed: the plan did not survive independent arithmetic.
     """
-    found = confirmed_plan(replace(Inquiry.of(scenario, catalogs, clock), running=running))
+    found = confirmed_plan(replace(Inquiry.of(scenario, catalogs, clock, kept), running=running))
     plan = plan_of(found) if isinstance(found, SimulatedPlan) else None
     if plan is None or not isinstance(found, SimulatedPlan):
-        report = optimized(scenario, catalogs, clock).report
+        report = optimized(scenario, catalogs, clock, kept=kept).report
         return Planned(GatePlan.model_validate(report.model_dump()), None, report.explanation.summary)
     return Planned(plan, found.answer.solution.relative_gap, "", proven=found.proven)
 
@@ -77,21 +85,25 @@ def plan_of(found: SimulatedPlan) -> GatePlan | None:
 
 
 def planned_usd(
-    scenario: Scenario, catalogs: Catalogs, clock: Clock, running: tuple[InForce, ...] = ()
+    scenario: Scenario,
+    catalogs: Catalogs,
+    clock: Clock,
+    running: tuple[InForce, ...] = (),
+    kept: PriceFree | None = None,
 ) -> Decimal | None:
     """A month of the plan; None where these catalogs do not know what is asked, or nothing is proven in time."""
     if check_scenario(scenario, catalogs):
         return None
-    answer = confirmed_answer(replace(Inquiry.of(scenario, catalogs, clock), running=running))
+    answer = confirmed_answer(replace(Inquiry.of(scenario, catalogs, clock, kept), running=running))
     if answer.solution.outcome != "optimal":
         return None
     bought = verified_plan(answer)
     return None if bought is None else cents(bought.monthly_cost_usd)
 
 
-def afresh_usd(scenario: Scenario, catalogs: Catalogs, clock: Clock) -> Decimal | None:
+def afresh_usd(scenario: Scenario, catalogs: Catalogs, clock: Clock, kept: PriceFree | None = None) -> Decimal | None:
     """A month of the plan that `plan` shows, as if nothing ran; None where any part of its choice is not proven."""
-    found = confirmed_plan(Inquiry.of(scenario, catalogs, clock))
+    found = confirmed_plan(Inquiry.of(scenario, catalogs, clock, kept))
     if not isinstance(found, SimulatedPlan) or not found.proven:
         return None
     bought = verified_plan(found.answer)

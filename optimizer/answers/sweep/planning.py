@@ -1,7 +1,6 @@
-"""Plans one run after another, and predicts again only what differs from the run before."""
+"""Plans one run after another, and predicts again only what differs from the runs before."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from decimal import Decimal
 
 from optimizer.answers.optimize import verified
@@ -12,18 +11,17 @@ from optimizer.base.memory import Memory
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.explain.simplicity import simplicity_of
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.price_free import PriceFree
 from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.fields import cents
 
 
 class RunPlanner:
-    """Answers runs, and keeps the predictions of the last one for the next."""
+    """Answers runs, and keeps what was predicted and simulated of them for the next."""
 
     def __init__(self, catalogs: Mapping[str, Catalogs], limits: RunLimits) -> None:
         """Of those catalogs, each run within those limits."""
-        self._catalogs, self._limits = catalogs, limits
-        self._predictions = ""
-        self._last: Inquiry | None = None
+        self._catalogs, self._limits, self._kept = catalogs, limits, PriceFree()
 
     def row(self, run: SweepRun) -> SweepRow:
         """The answer to a run; what goes wrong with it is told in its row."""
@@ -35,7 +33,6 @@ class RunPlanner:
             reason = "there is not enough memory"
         except Exception as error:  # noqa: BLE001 (one run is told as failed, the others go on)
             reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        self._last = None
         return failed(run, reason, self._limits)
 
     def _answered(self, run: SweepRun) -> SweepRow:
@@ -73,12 +70,7 @@ class RunPlanner:
     def _asked(self, run: SweepRun) -> Inquiry:
         """The question of a run; predicted anew where none before it was predicted alike."""
         clock = Clock(self._limits.time_limit_s, self._limits.work_limit, memory=Memory(self._limits.max_memory_gb))
-        if self._last is not None and run.predictions == self._predictions:
-            inquiry = replace(self._last, clock=clock).changed(run.scenario)
-        else:
-            inquiry = Inquiry.of(run.scenario, self._catalogs[run.catalogs], clock)
-        self._predictions, self._last = run.predictions, inquiry
-        return inquiry
+        return Inquiry.of(run.scenario, self._catalogs[run.catalogs], clock, self._kept)
 
 
 def failed(run: SweepRun, reason: str, limits: RunLimits) -> SweepRow:

@@ -20,6 +20,7 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.inputs.scenario.yaml_lines import Document, Location
 from optimizer.performance.candidates.enumeration import uncalibrated_engines
 from optimizer.plan.question.dependence import levels_of, what_is_considered
+from optimizer.plan.question.price_free import differ_in_prices_only
 from optimizer.plan.record.origin import asked as as_recorded
 from optimizer.plan.record.origin import catalogs_sha256, content_sha256
 
@@ -69,13 +70,14 @@ def load_sweep(path: Path, catalogs: Catalogs) -> SweepRuns:
         if folder not in known:
             known[folder] = _laid_over(folder, path.parent, document, case.places[CATALOGS])
     hashes = {each: catalogs_sha256(known[each], by_second=True) for each in known}
+    alike = {each: _first_alike(known[each], known) for each in known}
     asked = Scenario.model_validate(written.content)
     runs, findings = list[SweepRun](), list[Finding]()
     for case in cases:
         own = case.inputs.get(CATALOGS, GIVEN)
         try:
             scenario = _changed(asked, case, written, source.parent, known[own])
-            runs.append(_run(case.inputs, scenario, own, hashes[own]))
+            runs.append(_run(case.inputs, scenario, own, alike[own], hashes[own]))
         except InputError as error:
             findings += [_relocated(finding, case, document) for finding in error.findings]
     if findings:
@@ -192,8 +194,13 @@ def _changed(asked: Scenario, case: _Case, written: Document, folder: Path, cata
     return scenario
 
 
-def _run(inputs: dict[str, Any], scenario: Scenario, catalogs: str, hashes: Mapping[str, str]) -> SweepRun:
-    predictions = (catalogs, scenario.promises_latency, what_is_considered(scenario))
+def _first_alike(catalogs: Catalogs, known: Mapping[str, Catalogs]) -> str:
+    """The first catalogs that differ from these in prices only, on which predictions are the same."""
+    return next(name for name, each in known.items() if differ_in_prices_only(each, catalogs))
+
+
+def _run(inputs: dict[str, Any], scenario: Scenario, catalogs: str, alike: str, hashes: Mapping[str, str]) -> SweepRun:
+    predictions = (alike, scenario.promises_latency, what_is_considered(scenario))
     return SweepRun(
         key=content_sha256([VERSION, as_recorded(scenario), hashes]),
         inputs=inputs,

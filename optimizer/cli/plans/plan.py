@@ -48,7 +48,7 @@ def plan(
     ] = None,
 ) -> None:
     """The cheapest plan that meets the scenario, with its proof and explanation."""
-    # the time is that of the whole command; of the work a proof may take as much again as the plan
+    # the time is that of the whole command; of the work a proof and draws may take as much again as the plan
     clock = Clock(time_limit_s, work_limit, memory=Memory(max_memory_gb))
     inputs = question(scenario, catalogs, output, certificate)
     if certificate is not None:
@@ -57,30 +57,17 @@ def plan(
         with inputs.file.naming_lines():
             calls.check_drawable(inputs.scenario)
     with calls.watched(calls.OPTIMIZE_PHASES, quiet) as progress:
-        best_and_bound = progress.best_and_bound if progress else None
-        planned = None
-        if risk:
-            own = Clock(time_limit_s, work_limit, memory=Memory(max_memory_gb))
-            planned = calls.optimized(
-                inputs.scenario, inputs.catalogs, own, progress, best_and_bound=best_and_bound, thorough=verbose
-            )
-        report = (
-            planned.report
-            if planned
-            else calls.optimize(
-                inputs.scenario,
-                inputs.catalogs,
-                time_limit_s=time_limit_s,
-                work_limit=work_limit,
-                max_memory_gb=max_memory_gb,
-                progress=progress,
-                best_and_bound=best_and_bound,
-                thorough=verbose,
-            )
+        planned = calls.optimized(
+            inputs.scenario,
+            inputs.catalogs,
+            Clock(time_limit_s, work_limit, memory=Memory(max_memory_gb)),
+            progress,
+            best_and_bound=progress.best_and_bound if progress else None,
+            thorough=verbose,
         )
-    report = calls.located(report, inputs.file)
+    report = calls.located(planned.report, inputs.file)
     answer = calls.plan_answer(report, verbose or output_format is Format.MARKDOWN)
-    if planned is not None:
+    if risk:
         answer = calls.with_risk(answer, _drawn(planned, inputs, clock))
     if certificate is not None:
         found = calls.certificate_of(report, inputs.scenario, inputs.catalogs, clock)

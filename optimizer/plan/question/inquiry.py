@@ -21,12 +21,14 @@ from optimizer.performance.candidates.apis import apis
 from optimizer.performance.candidates.avoiding import keeping_to_measured, keeping_to_published
 from optimizer.performance.candidates.lowering import LoweredRate, with_lowered
 from optimizer.performance.candidates.mixes import OverloadedMix, with_mixes_apart, with_overloaded_predicted
-from optimizer.performance.candidates.options import WorkloadOptions, evaluate, re_rated, variants
+from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.periods import Periods, grouped, periods, told_apart
 from optimizer.performance.market.market import Market, asked_again, market
 from optimizer.performance.per_second.containers import ServedBySecond
 from optimizer.performance.per_second.instead import with_containers
 from optimizer.plan.question.dependence import levels_of, what_is_considered
+from optimizer.plan.question.predicting import at_levels, for_workloads, predicted_for
+from optimizer.plan.question.price_free import PriceFree
 from optimizer.plan.question.service import (
     LOAD_TOLERANCE,
     Service,
@@ -186,16 +188,22 @@ class Inquiry:
     """(168, O) what an instance pays in each hour for what questions share; in a solution's cost, in no bill."""
     looks_ahead: bool = True
     """Whether more mixes are predicted because replicas may sustain more of them; not again once a plan is found."""
+    kept: PriceFree | None = None
+    """What was predicted and simulated for questions before this one; None where nothing is kept."""
 
     @classmethod
-    def of(cls, scenario: Scenario, catalogs: Catalogs, clock: Clock | None = None) -> "Inquiry":
-        """Holds every offer against the policy and predicts every configuration.
+    def of(
+        cls, scenario: Scenario, catalogs: Catalogs, clock: Clock | None = None, kept: PriceFree | None = None
+    ) -> "Inquiry":
+        """Holds every offer against the policy and predicts every configuration, or finds it among what is kept.
 
         Raises:
             LimitReached: the process holds all the memory that it may.
         """
+        if kept is not None:
+            kept.on(catalogs)
         offers, clock = market(catalogs, scenario.policy, promises_latency=scenario.promises_latency), clock or Clock()
-        return cls(scenario, catalogs, offers, evaluate(scenario, catalogs, offers, clock), clock)
+        return cls(scenario, catalogs, offers, predicted_for(scenario, catalogs, offers, clock, kept), clock, kept=kept)
 
     def keeping_to(self, fields: Sequence[str]) -> "Inquiry":
         """The same question where what those fields avoid does not serve; rates are known of all."""
@@ -310,15 +318,13 @@ class Inquiry:
         self.still_wanted()
         if what_is_considered(scenario) != what_is_considered(self.scenario):
             offers = market(self.catalogs, scenario.policy)
-            options = evaluate(scenario, self.catalogs, offers, self.clock)
+            options = predicted_for(scenario, self.catalogs, offers, self.clock, self.kept)
             fresh = replace(self, scenario=scenario, market=offers, options=options).keeping_to(self.avoided)
             return fresh.with_lowered(())
         levels = levels_of(scenario) != levels_of(self.scenario)
         options = self.under_levels(scenario).options if levels else self.options
-        options = tuple(replace(o, workload=v.workload) for o, v in zip(options, variants(scenario), strict=True))
-        return replace(
-            self, scenario=scenario, market=asked_again(self.market, self.scenario, scenario), options=options
-        )
+        offers = asked_again(self.market, self.scenario, scenario)
+        return replace(self, scenario=scenario, market=offers, options=for_workloads(options, scenario))
 
     def under_policy(self, **changes: object) -> "Inquiry":
         """The same candidates under a changed policy; for fields that predictions do not depend on."""
@@ -336,12 +342,5 @@ class Inquiry:
 
     def under_levels(self, scenario: Scenario) -> "Inquiry":
         """The same candidates for a scenario that differs in service levels or confidence only."""
-        confidence = scenario.policy.confidence
-        alike = confidence == self.scenario.policy.confidence
-        options = tuple(
-            choice
-            if alike and variant.workload.slo == choice.workload.slo
-            else re_rated(choice, variant.workload, confidence, self.catalogs)
-            for choice, variant in zip(self.options, variants(scenario), strict=True)
-        )
+        options = at_levels(self.options, self.scenario.policy.confidence, scenario, self.catalogs)
         return replace(self, scenario=scenario, options=options)

@@ -18,19 +18,26 @@ from optimizer.answers.gate.types import CausedBy, Happened, Removed
 from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.question.price_free import PriceFree
 from optimizer.plan.record.origin import inputs_of
 
 SAME_CATALOGS: Final = ("prices_sha256", "catalog_sha256", "calibration_sha256")
 
 
 def differences(
-    cases: Sequence[Case], catalogs: Catalogs, old_catalogs: Catalogs | None, clock: Clock, *, work_limit: int | None
+    cases: Sequence[Case],
+    catalogs: Catalogs,
+    old_catalogs: Catalogs | None,
+    clock: Clock,
+    kept: PriceFree,
+    *,
+    work_limit: int | None,
 ) -> list[Shares]:
-    """What the difference of each scenario comes from."""
+    """What the difference of each scenario comes from, solved again on what is kept of its plan."""
     parts = []
     for number, case in enumerate(cases):
         in_turn = clock.share(1 / (len(cases) - number)).part(work_limit=work_limit)
-        parts.append(_shares(case, catalogs, old_catalogs, in_turn))
+        parts.append(_shares(case, catalogs, old_catalogs, in_turn, kept))
     return parts
 
 
@@ -49,7 +56,7 @@ def of_removed(removed: Sequence[Removed]) -> Shares:
     return Shares({"scenario": -sum((each.before_usd for each in removed), Decimal(0))}, named={"scenario": (*named,)})
 
 
-def _shares(case: Case, catalogs: Catalogs, old_catalogs: Catalogs | None, clock: Clock) -> Shares:
+def _shares(case: Case, catalogs: Catalogs, old_catalogs: Catalogs | None, clock: Clock, kept: PriceFree) -> Shares:
     """What the difference comes from; of a scenario without a plan before, all is the scenario's doing."""
     after, baseline = case.planned.plan.monthly_cost_usd, case.baseline
     before = baseline.plan.monthly_cost_usd if baseline else None
@@ -70,8 +77,8 @@ def _shares(case: Case, catalogs: Catalogs, old_catalogs: Catalogs | None, clock
             before_usd=before,
             baseline=baseline,
             old_catalogs=fitting,
-            planned_usd=partial(planned_usd, clock=clock, running=baseline.running),
-            afresh_usd=partial(afresh_usd, clock=clock),
+            planned_usd=partial(planned_usd, clock=clock, running=baseline.running, kept=kept),
+            afresh_usd=partial(afresh_usd, clock=clock, kept=kept),
         )
     )
     changed = _scenario(case, "scenario_changed", found.amounts.get("scenario"), f"{case.name} was changed")
