@@ -16,10 +16,10 @@ def cores() -> int:
 
 
 class WorkerProcess:
-    """A process that loads what is known once, then answers what it is handed; another takes the place of one that dies.
+    """A process that loads what is known once, then answers what it is handed; one that dies is replaced.
 
-    `kill` may come from another thread at any moment, so that it ends what it was meant for only while no other process
-    takes that one's place: `answer` merely says that it died, and `renew` is called where nothing is handed over.
+    `kill` may come from another thread at any moment. That it never ends the successor of the one that was meant,
+    `answer` merely says that a process died, and `renew` is called when there is nobody left to mean that one.
     """
 
     def __init__(self, life: Callable[[Connection], None], known: Any) -> None:

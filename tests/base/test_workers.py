@@ -1,4 +1,4 @@
-"""Processes that are handed one thing after another: none hears Ctrl-C, and another takes the place of one that dies."""
+"""Processes that are handed one thing after another: none hears Ctrl-C, and one that dies is replaced."""
 
 import os
 import subprocess

@@ -146,7 +146,7 @@ def test_who_cancels_what_died_harms_not_the_next(monkeypatch: pytest.MonkeyPatc
 def test_a_process_is_asked_for_until_there_is_one(monkeypatch: pytest.MonkeyPatch, catalogs: Catalogs) -> None:
     tries = list[int]()
 
-    def at_last(worker: ThreadedWorker) -> None:
+    def at_last(_: ThreadedWorker) -> None:
         tries.append(len(tries))
         if len(tries) == 1:
             raise BlockingIOError

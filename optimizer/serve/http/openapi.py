@@ -124,6 +124,7 @@ def _job_paths(record: dict[str, Any], result: dict[str, Any], problems: dict[st
     events = _content("Events `progress` and, last, `end`; the data of each is the job.", {"type": "string"}, SSE)
     answer = _content("The answer, as the command writes it.", {"type": "object"})
     early = {"409": problems["422"] | {"description": "It has not ended, or was cancelled."}}
+    crowd = {"429": problems["429"] | {"description": "Too many are watched already: GET the job now and then."}}
     return {
         "/v1/jobs/{id}": {
             "get": _operation("job", "Where a job is, and its answer.", job, {"200": known, **missing}),
@@ -133,7 +134,7 @@ def _job_paths(record: dict[str, Any], result: dict[str, Any], problems: dict[st
             "get": _operation("answer", "The answer of a job.", job, {"200": answer, **early, **missing})
         },
         "/v1/jobs/{id}/events": {
-            "get": _operation("events", "Where a job is, as it changes.", job, {"200": events, **missing})
+            "get": _operation("events", "Where a job is, as it changes.", job, {"200": events, **missing, **crowd})
         },
     }
 
