@@ -69,6 +69,14 @@ def test_a_scenario_is_the_same_in_every_form(asker: TestClient) -> None:
     assert enveloped[0]["line"] > 1
 
 
+def test_a_plan_is_asked_of_as_it_stands(asker: TestClient) -> None:
+    plan = {"schema_version": 1, "scenario": "x"}
+    itself = asker.post("/v1/simulate?requests=500", json=plan)
+    beside = asker.post("/v1/simulate", json={"plan": plan, "requests": 500})
+    assert itself.json()["job"] == beside.json()["job"]
+    assert asker.post("/v1/frontier", json=plan).status_code == 422
+
+
 def test_findings_are_those_of_the_command_line(asker: TestClient, optimizer: Command, tmp_path: Any) -> None:
     text = "name: x\nworkloads:\n  - name: c\n    modell: llama-3.1-8b\n    requests_per_second: -1\n"
     (tmp_path / "scenario").write_text(text, encoding="utf-8")

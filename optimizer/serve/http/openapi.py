@@ -12,6 +12,7 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.serve.http.asking import MAX_WAIT_S
 from optimizer.serve.http.records import JobRecord, JobWithResult, ProblemDetails
 from optimizer.serve.jobs.kinds import KINDS, JobKind
+from optimizer.serve.jobs.question import PLAN
 
 REFERENCE: Final = "#/components/schemas/{model}"
 EXAMPLES: Final[dict[str, dict[str, Any]]] = {
@@ -106,6 +107,8 @@ def _body(name: str, kind: JobKind) -> type[BaseModel]:
     title = f"{name.title().replace('-', '')}Question"
     if not kind.of_scenario:
         return create_model(title, __base__=kind.options)
+    if PLAN in kind.options.model_fields:
+        return create_model(title, __base__=kind.options, scenario=(Scenario | str | None, None))
     return create_model(title, __base__=kind.options, scenario=(Scenario | str, ...))
 
 
