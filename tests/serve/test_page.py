@@ -146,6 +146,19 @@ def test_findings_are_those_of_the_command_line(reader: TestClient) -> None:
     assert "broken YAML" in reader.post("/check", data={"scenario": "a: ["}).text
 
 
+def test_the_form_shows_any_workload(reader: TestClient) -> None:
+    form = {"scenario": CHAT, "demand": "rate", "requests_per_second": "7", "terms": "on_demand"}
+    form["before"] = form_values(CHAT).model_dump_json()
+    added = unescape(reader.post("/form", data={**form, "do": "add"}, headers=HTMX).text)
+    assert "name: chat-2" in added
+    assert added.count("requests_per_second: 7\n") == 2
+    two = reader.post("/form", data={**form, "show": "5"}, headers=HTMX).text
+    assert 'id="form"' in two
+    assert 'id="form"' not in reader.post("/form", data=form, headers=HTMX).text
+    hostile = {**form, "before": form_values(CHAT).model_copy(update={"at": 7}).model_dump_json(), "do": "remove"}
+    assert "1 thing to mend" in reader.post("/form", data=hostile, headers=HTMX).text
+
+
 def test_the_form_writes_into_the_text(reader: TestClient) -> None:
     form = {"scenario": CHAT, "demand": "rate", "requests_per_second": "7", "terms": "on_demand"}
     assert "requests_per_second: 7\n" in reader.post("/form", data=form, headers=HTMX).text
