@@ -24,7 +24,7 @@ from optimizer.serve.http import asking as http_asking
 from optimizer.serve.jobs.job import Job, JobAnswer, JobProgress
 from optimizer.serve.jobs.question import JobQuestion
 from optimizer.serve.jobs.scenario_text import shipped_scenarios
-from optimizer.serve.page import asking, site, states
+from optimizer.serve.page import asking, planning, site, states
 from optimizer.serve.page.form import form_values
 from optimizer.serve.page.plan_view import plan_view
 from optimizer.serve.page.rendering import FOLDER, Pages
@@ -198,6 +198,13 @@ def test_a_plan_leads_to_other_plans(reader: TestClient) -> None:
     refused = reader.post(f"/move/{job}", data={"limit": limit, "value": "-1"})
     assert refused.status_code == 422
     assert "Find the cheapest plan" in refused.text
+
+
+def test_a_page_is_written_once(reader: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    address = asked(reader, CHAT.replace("requests_per_second: 5", "requests_per_second: 4"))
+    first = shown(reader, address)
+    monkeypatch.setattr(planning, "plan_view", lambda _: pytest.fail("it is written again"))
+    assert reader.get(address).text == first
 
 
 def test_beside_a_plan_stand_frontiers_and_other_choices(reader: TestClient) -> None:
