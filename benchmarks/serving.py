@@ -216,7 +216,7 @@ def hostile(server: Server) -> bool:
         alive = httpx2.get(f"{server.address}/health", timeout=10).status_code == 200
         sound &= alive and not harmful
         print(f"{name}: {line}, {time.perf_counter() - began_s:.1f} s{'' if alive and not harmful else ' — WRONG'}")
-    return sound and many_idle(server, host, int(port))
+    return sound and many_idle(server, host, int(port)) and many_watching(server, host, int(port))
 
 
 def many_idle(server: Server, host: str, port: int) -> bool:
@@ -229,6 +229,23 @@ def many_idle(server: Server, host: str, port: int) -> bool:
     for each in idle:
         each.close()
     return True
+
+
+def many_watching(server: Server, host: str, port: int) -> bool:
+    """More who watch a job than there are connections; others are still answered, and may still watch by asking."""
+    asked = {"scenario": "deepseek-v3", "time_limit_s": 60}
+    job = httpx2.post(f"{server.address}/v1/plan", json=asked).json()["job"]
+    watching = [socket.create_connection((host, port)) for _ in range(300)]
+    for each in watching:
+        each.sendall(f"GET /v1/jobs/{job}/events HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+    statuses = Counter(each.recv(65_536).split(b" ")[1].decode() for each in watching)
+    answer = httpx2.post(f"{server.address}/v1/plan", params={"wait_s": 30}, json=question(0), timeout=60)
+    state = httpx2.get(f"{server.address}/v1/jobs/{job}").json()["state"]
+    print(f"300 streams of events: {dict(sorted(statuses.items()))}; others: {answer.status_code}, its job: {state}")
+    httpx2.delete(f"{server.address}/v1/jobs/{job}")
+    for each in watching:
+        each.close()
+    return answer.status_code in {200, 202} and statuses["200"] > 0
 
 
 def posted(body: str, head: str) -> str:

@@ -34,6 +34,7 @@ STEPS: tuple[Callable[[Page, str], None], ...] = (
     steps.download,
     steps.wrong_input,
     steps.form_and_text,
+    steps.several_workloads,
     steps.enter_at_once,
     steps.cancel,
     steps.no_plan,

@@ -119,6 +119,30 @@ def form_and_text(page: Page, base: str) -> None:
     expect(page.locator("#scenario")).not_to_have_value(re.compile(r"hourly: \[0, 1, 2"))
 
 
+def several_workloads(page: Page, base: str) -> None:
+    """A workload is added, renamed, looked at and taken away again, the text beside it in step."""
+    page.goto(base)
+    page.get_by_role("button", name="Add a workload like it").click()
+    expect(page.locator("#scenario")).to_have_value(re.compile("name: chat-2"))
+    expect(page.locator("#workload")).to_have_value("chat-2")
+    page.locator("#workload").fill("code")
+    page.locator("#model").fill("qwen2.5-7b")
+    page.locator("#requests_per_second").fill("2")
+    expect(page.locator("#scenario")).to_have_value(
+        re.compile("name: code(.|\n)*qwen2.5-7b(.|\n)*requests_per_second: 2")
+    )
+    page.get_by_label("chat", exact=True).check()
+    expect(page.locator("#workload")).to_have_value("chat")
+    expect(page.locator("#requests_per_second")).to_have_value("5")
+    page.get_by_label("code", exact=True).focus()
+    page.keyboard.press("Space")
+    expect(page.locator("#model")).to_have_value("qwen2.5-7b")
+    expect(page.locator(".sound")).to_be_visible()
+    page.get_by_role("button", name="Remove it").click()
+    expect(page.locator("#scenario")).not_to_have_value(re.compile("name: code"))
+    expect(page.locator("#workload")).to_have_value("chat")
+
+
 def enter_at_once(page: Page, base: str) -> None:
     """Enter in a field asks with what was just typed there."""
     page.goto(base)

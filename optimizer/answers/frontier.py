@@ -21,7 +21,17 @@ from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.question.solving import for_variations
 from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.fields import Figure, Outcome, Usd
-from optimizer.plan.variants.frontier import SWEEPABLE, Change, Point, Sweep, changes, points, set_to
+from optimizer.plan.variants.frontier import (
+    PROVEN,
+    SWEEPABLE,
+    Change,
+    Point,
+    Sweep,
+    all_told,
+    changes,
+    points,
+    set_to,
+)
 
 SCHEMA_VERSION: Final = 1
 MAX_POINTS: Final = 400
@@ -72,6 +82,8 @@ class Frontier(Strict):
     breakpoints: list[FrontierChange]
     plans: list[str]
     """The distinct plans on the frontier, in words."""
+    complete: bool
+    """Whether every point is proven and every change of plan between two of them stands in `breakpoints`."""
 
 
 def sweep_of(text: str, scenario: Scenario) -> Sweep:
@@ -155,9 +167,10 @@ def swept(
     solved = [point for row in rows for point in row]
     ends = [point for change in found for point in (change.before, change.after)]
     plans = list(dict.fromkeys(summarized(point.plan) for point in (*solved, *ends) if point.plan))
+    complete = all_told(rows, found)
     return Frontier(
         scenario=scenario.name,
-        summary=_summary(inquiry, " and ".join(sweep.name for sweep in sweeps), solved, limit),
+        summary=_summary(inquiry, " and ".join(sweep.name for sweep in sweeps), solved, _left_out(complete, limit)),
         sweeps=[
             SweptField(field=sweep.name, values=list(sweep.values()), unit=SWEEPABLE[sweep.field]) for sweep in sweeps
         ],
@@ -172,6 +185,7 @@ def swept(
         ],
         breakpoints=[_change(change, first, plans) for change in found],
         plans=plans,
+        complete=complete,
     )
 
 
@@ -225,17 +239,23 @@ def _cost(point: Point) -> str:
     return "no plan" if point.cost_usd is None else f"${point.cost_usd:,.2f}"
 
 
-def _summary(inquiry: Inquiry, fields: str, solved: Sequence[Point], limit: Limit | None) -> str:
+def _left_out(complete: bool, limit: Limit | None) -> str:
+    """Why changes of plan may be missing, as the end of a sentence; empty where none are."""
+    if limit:
+        return f"; the {limit} was reached before every change of plan was found"
+    return "" if complete else "; the plan may change at more values than are told"
+
+
+def _summary(inquiry: Inquiry, fields: str, solved: Sequence[Point], left_out: str) -> str:
     name, plan = inquiry.scenario.name, f"plan{' on measured speeds' if SPEED in inquiry.avoided else ''}"
     costs = [float(point.cost_usd) for point in solved if point.cost_usd is not None]
     if not costs:
         found = all(point.outcome == "infeasible" for point in solved)
         return f"No plan {'meets' if found else 'was found in time for'} {name} anywhere along {fields}."
-    proven = all(point.outcome in ("optimal", "infeasible") for point in solved)
+    proven = all(point.outcome in PROVEN for point in solved)
     proof = "each proven optimal" if proven else "some not proven in time"
-    ended = f"; the {limit} was reached before every change of plan was found" if limit else ""
     infeasible = f", {len(solved) - len(costs)} without a plan" if len(costs) < len(solved) else ""
     return (
         f"The cheapest {plan} for {name} costs ${min(costs):,.2f} to ${max(costs):,.2f} a month along {fields}: "
-        f"{len(solved)} points, {proof}{infeasible}{ended}."
+        f"{len(solved)} points, {proof}{infeasible}{left_out}."
     )

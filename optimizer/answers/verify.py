@@ -75,51 +75,63 @@ def plan_in(path: Path, catalogs: Catalogs) -> tuple[PlanReport, Scenario]:
     """The answer that a file holds, with the scenario it was made for.
 
     Raises:
-        InputError: the file cannot be read, is no plan of this version, its scenario does not fit the catalogs, or it
-            was made from others.
+        InputError: as `plan_of`, or the file cannot be read.
     """
-    report = _read(path)
-    scenario = _scenario(path, report, catalogs)
-    _check_catalogs(path, report, scenario, catalogs)
+    return plan_of(read_json(path, WRITTEN_BY), name_of(path), catalogs)
+
+
+def plan_of(content: object, name: str, catalogs: Catalogs) -> tuple[PlanReport, Scenario]:
+    """An answer from the JSON of one, with the scenario it was made for.
+
+    Args:
+        content: What the JSON says.
+        name: What findings call it.
+        catalogs: Those that it was made from.
+
+    Raises:
+        InputError: it is no plan of this version, its scenario does not fit the catalogs, or it was made from others.
+    """
+    report = _read(content, name)
+    scenario = _scenario(name, report, catalogs)
+    _check_catalogs(name, report, scenario, catalogs)
     return report, scenario
 
 
-def _read(path: Path) -> PlanReport:
-    """The answer that a file holds."""
-    content = read_json(path, WRITTEN_BY)
+def _read(content: object, name: str) -> PlanReport:
+    """The answer that JSON says."""
     if not isinstance(content, dict) or "schema_version" not in content:
-        raise InputError([Finding(name_of(path), 0, "", "not a plan: a plan says its schema_version", WRITTEN_BY)])
+        raise InputError([Finding(name, 0, "", "not a plan: a plan says its schema_version", WRITTEN_BY)])
     version = content["schema_version"]
     if version != SCHEMA_VERSION:
         problem = f"a plan of schema version {version!r}, not {SCHEMA_VERSION}"
         hint = f"verify it with the version of optimizer that wrote it, or {WRITTEN_BY}"
-        raise InputError([Finding(name_of(path), 0, "schema_version", problem, hint)])
+        raise InputError([Finding(name, 0, "schema_version", problem, hint)])
     try:
         report = PlanReport.model_validate(content)
     except ValidationError as error:
-        raise InputError(_findings(path, "", "not a plan", error)) from error
+        raise InputError(_findings(name, "", "not a plan", error)) from error
     return report
 
 
-def _scenario(path: Path, report: PlanReport, catalogs: Catalogs) -> Scenario:
+def _scenario(name: str, report: PlanReport, catalogs: Catalogs) -> Scenario:
     """The scenario that a plan was made for, known to fit the catalogs."""
     try:
         scenario = Scenario.model_validate(report.inputs.scenario)
     except ValidationError as error:
-        raise InputError(_findings(path, "inputs.scenario", "not a scenario", error)) from error
+        raise InputError(_findings(name, "inputs.scenario", "not a scenario", error)) from error
     findings = (*check_scenario(scenario, catalogs), *uncalibrated_engines(scenario.policy, catalogs))
     if findings:
         where = "inputs.scenario."
-        raise InputError(Finding(name_of(path), 0, f"{where}{f.field}", f.problem, f.hint) for f in findings)
+        raise InputError(Finding(name, 0, f"{where}{f.field}", f.problem, f.hint) for f in findings)
     return scenario
 
 
-def _check_catalogs(path: Path, report: PlanReport, scenario: Scenario, catalogs: Catalogs) -> None:
+def _check_catalogs(name: str, report: PlanReport, scenario: Scenario, catalogs: Catalogs) -> None:
     """That the catalogs are those that the plan was made from: other prices break no promise of it."""
     made_from, at_hand = report.inputs, inputs_of(scenario, catalogs)
     hint = "give the catalogs of then with --catalogs, or plan again"
     findings = [
-        Finding(name_of(path), 0, f"inputs.{field}", f"made from {what} than the catalogs hold", hint)
+        Finding(name, 0, f"inputs.{field}", f"made from {what} than the catalogs hold", hint)
         for field, what in (
             ("prices_sha256", "other prices"),
             ("catalog_sha256", "another catalog"),
@@ -131,11 +143,11 @@ def _check_catalogs(path: Path, report: PlanReport, scenario: Scenario, catalogs
         raise InputError(findings)
 
 
-def _findings(path: Path, under: str, what: str, error: ValidationError) -> list[Finding]:
+def _findings(name: str, under: str, what: str, error: ValidationError) -> list[Finding]:
     """The first few problems, each with its field."""
     return [
         Finding(
-            name_of(path),
+            name,
             0,
             ".".join(filter(None, (under, *map(str, each["loc"])))),
             f"{what}: {each['msg']}",

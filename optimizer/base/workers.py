@@ -16,7 +16,11 @@ def cores() -> int:
 
 
 class WorkerProcess:
-    """A process that loads what is known once, then answers what it is handed; one that dies is started anew."""
+    """A process that loads what is known once, then answers what it is handed; one that dies is replaced.
+
+    `kill` may come from another thread at any moment. That it never ends the successor of the one that was meant,
+    `answer` merely says that a process died, and `renew` is called when there is nobody left to mean that one.
+    """
 
     def __init__(self, life: Callable[[Connection], None], known: Any) -> None:
         """Starts it.
@@ -31,15 +35,17 @@ class WorkerProcess:
     def _start(self) -> None:
         # a new interpreter: a copy of this one would copy its threads' locks without the threads
         context = multiprocessing.get_context("spawn")
-        self.connection, there = context.Pipe()
-        self._process = context.Process(target=self._life, args=(there,), daemon=True)
-        with _interrupts_held_back():
-            self._process.start()
-        there.close()
-        self._is_told = self.is_killed = False
+        connection, there = context.Pipe()
+        process = context.Process(target=self._life, args=(there,), daemon=True)
+        with _interrupts_held_back(), there:
+            process.start()
+        self.connection, self._process = connection, process
+        self._is_told = self._has_died = self.is_killed = False
 
     def ask(self, run: Any) -> None:
         """Hands over what is to be done; what is known goes before the first, once all processes have begun to load."""
+        if self._has_died:
+            self.renew()
         # where the process has died, whoever waits for its answer finds that out
         with suppress(OSError):
             if not self._is_told:
@@ -48,19 +54,30 @@ class WorkerProcess:
             self.connection.send(run)
 
     def answer(self) -> Any | None:
-        """What the process says next; None where it died, and another takes its place."""
+        """What the process says next; None where it died."""
         try:
             return self.connection.recv()
         except (EOFError, OSError):
-            if not self._is_over:
-                self._stop()
-                self._start()
+            self._has_died = True
             return None
 
     def kill(self) -> None:
         """Ends the process whatever it is at; whoever asks for its next answer is told that it died."""
         self.is_killed = True
         self._process.kill()
+
+    def renew(self) -> None:
+        """Another process where this one died or was ended.
+
+        Raises:
+            OSError: the system has none to give just now.
+        """
+        if self._is_over or not (self._has_died or self.is_killed):
+            return
+        self._stop()
+        self._start()
+        if self._is_over:
+            self._stop()
 
     def end(self) -> None:
         """At once, whatever it is at, and for good."""

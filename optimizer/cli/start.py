@@ -11,6 +11,8 @@ from optimizer.cli import signals
 SIGNALLED: Final = 128
 """What shells add the signal's number to."""
 NO_OUTPUT: Final = 2
+STANDARD_ERROR: Final = 2
+"""As the system counts what is open."""
 CURSOR_SHOWN: Final = "\x1b[?25h"
 """Tells a terminal so: a bar that was being drawn has hidden it."""
 
@@ -19,6 +21,7 @@ def main() -> NoReturn:
     """Runs the command line until it ends or a signal ends it."""
     code: str | int | None = 0
     try:
+        _let_complain()
         signals.listen()
         # imported by name and here, not above: most of the time of a short command goes by while it is loaded
         try:
@@ -36,6 +39,16 @@ def main() -> NoReturn:
     _end(code)
 
 
+def _let_complain() -> None:
+    """Complaints go nowhere where standard error is closed, rather than into what is opened next in its place."""
+    if sys.stderr is None:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        if nowhere != STANDARD_ERROR:
+            os.dup2(nowhere, STANDARD_ERROR)
+            os.close(nowhere)
+        sys.stderr = os.fdopen(STANDARD_ERROR, "w")
+
+
 def _end(code: str | int | None) -> NoReturn:
     """Ends with a code; past Python's own end where a solver was left behind at work, which would abort the process.
 
@@ -43,8 +56,7 @@ def _end(code: str | int | None) -> NoReturn:
     """
     if isinstance(code, str) or threading.active_count() == 1:
         sys.exit(code)
-    if sys.stderr is not None:
-        sys.stderr.flush()
+    sys.stderr.flush()
     os._exit(code or 0)
 
 
@@ -55,7 +67,7 @@ def _leave() -> NoReturn:
     try:
         sys.stderr.write(f"{CURSOR_SHOWN if sys.stderr.isatty() else ''}{signals.WORDS[first]}\n")
         sys.stderr.flush()
-    except (OSError, AttributeError):
+    except OSError:
         # nobody is there to be told
         pass
     os._exit(SIGNALLED + first)

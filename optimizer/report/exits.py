@@ -27,7 +27,7 @@ def exit_of(answer: Answered) -> Exit:
         case WhyNot():
             return Exit.NO_PLAN if answer.optimal_monthly_cost_usd is None else Exit.ANSWERED
         case Frontier():
-            return Exit.ANSWERED if answer.plans else Exit.NO_PLAN
+            return _of_frontier(answer)
         case Comparison():
             return _of_comparison(answer)
         case Simulation():
@@ -36,6 +36,13 @@ def exit_of(answer: Answered) -> Exit:
             return _of_gate(answer)
         case Prediction():
             return Exit.ANSWERED
+
+
+def _of_frontier(answer: Frontier) -> Exit:
+    """That there is no plan anywhere is only said where that is proven."""
+    if answer.plans:
+        return Exit.ANSWERED
+    return Exit.NO_PLAN if answer.complete else Exit.UNPROVEN
 
 
 def _of_comparison(answer: Comparison) -> Exit:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http import HTTPStatus
+from typing import Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -10,13 +11,17 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from optimizer.serve.http.jobs import NoSuchJob, job_routes
+from optimizer.base.errors import did_you_mean
+from optimizer.serve.http.jobs import EventStreams, NoSuchJob, job_routes
 from optimizer.serve.http.known import known_routes
 from optimizer.serve.http.metrics import RequestCounts
 from optimizer.serve.http.problems import RequestRefused, problem
 from optimizer.serve.http.safety import Admission, Safety
 from optimizer.serve.jobs.service import JobService
 from optimizer.serve.page.routes import page_routes
+
+PATHS: Final = tuple(route.path for route in (*job_routes(), *known_routes()) if "{" not in route.path)
+"""What one may have meant by a path that is none."""
 
 
 def application(service: JobService, admission: Admission) -> ASGIApp:
@@ -27,7 +32,7 @@ def application(service: JobService, admission: Admission) -> ASGIApp:
         async with service:
             yield
 
-    requests = RequestCounts()
+    requests, streams = RequestCounts(), EventStreams()
     app = Starlette(
         routes=[*job_routes(), *known_routes(), *page_routes(service)],
         lifespan=lifespan,
@@ -39,16 +44,20 @@ def application(service: JobService, admission: Admission) -> ASGIApp:
             Exception: _fault,
         },
     )
-    app.state.service, app.state.requests = service, requests
+    app.state.service, app.state.requests, app.state.streams = service, requests, streams
     # outermost, so that what goes wrong in Starlette itself has the same headers
     return Safety(app, admission, requests.count)
 
 
-async def _refused_by_starlette(_: Request, error: Exception) -> Response:
-    """No such path, or not in this way."""
+async def _refused_by_starlette(request: Request, error: Exception) -> Response:
+    """No such path, and the nearest one; or not in this way."""
     if not isinstance(error, HTTPException):
         raise error
-    return problem(error.status_code, error.detail, headers=error.headers)
+    detail = error.detail
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        hint = did_you_mean(request.url.path, PATHS, count=1) or "GET /v1/openapi.json names every one"
+        detail = f"no such path ({hint})"
+    return problem(error.status_code, detail, headers=error.headers)
 
 
 async def _refused(_: Request, error: Exception) -> Response:

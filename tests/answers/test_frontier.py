@@ -8,10 +8,12 @@ from support.scenarios import accepting, monthly_cost
 
 from optimizer import load_scenario
 from optimizer.answers.frontier import Frontier, frontier, sweep_of
-from optimizer.base.errors import InputError
+from optimizer.base.errors import Exit, InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.variants import frontier as swept
 from optimizer.plan.variants.frontier import Sweep, set_to
+from optimizer.report.exits import exit_of
 from optimizer.report.layout.markdown import answer_markdown
 from optimizer.report.layout.text import answer_text
 from optimizer.report.plan.frontier import frontier_answer
@@ -58,6 +60,24 @@ def test_the_cost_changes_within_each_bracket_and_nowhere_else(
     told = [None if p.monthly_cost_usd is None else p.monthly_cost_usd for p in line.points]
     walked = [line.breakpoints[0].before_usd, *(item.after_usd for item in line.breakpoints)]
     assert [c for k, c in enumerate(told) if k == 0 or c != told[k - 1]] == [c for c in walked if c in told]
+
+
+def test_changes_that_are_missing_are_said_to_be(
+    line: Frontier, few: Catalogs, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert line.complete
+    assert "may" not in answer_text(frontier_answer(line))
+    monkeypatch.setattr(swept, "MAX_CHANGES", 1)
+    short = frontier(scenario, few, [sweep_of("tpot_ms=2:42:2", scenario)])
+    assert (short.complete, len(short.breakpoints)) == (False, 1)
+    assert short.summary.endswith("; the plan may change at more values than are told.")
+    assert "There may be more" in answer_markdown(frontier_answer(short))
+
+
+def test_that_there_is_no_plan_is_only_said_where_that_is_proven(line: Frontier) -> None:
+    nowhere = line.model_copy(update={"plans": []})
+    assert exit_of(nowhere) is Exit.NO_PLAN
+    assert exit_of(nowhere.model_copy(update={"complete": False})) is Exit.UNPROVEN
 
 
 def test_two_sweeps_make_a_grid_that_text_and_markdown_show(few: Catalogs, scenario: Scenario) -> None:

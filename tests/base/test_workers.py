@@ -1,4 +1,4 @@
-"""Processes that are handed one thing after another: none of them hears Ctrl-C, which their parent ends them for."""
+"""Processes that are handed one thing after another: none hears Ctrl-C, and one that dies is replaced."""
 
 import os
 import subprocess
@@ -22,16 +22,24 @@ if __name__ == "__main__":
     for worker in workers:
         worker.ask("")
     print(*(worker.answer() for worker in workers), signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+    first = workers[0]
+    first.kill()
+    print(first.answer())
+    # whoever means the process that died comes too late, and not too early for the next one
+    first.kill()
+    first.renew()
+    first.ask("")
+    print(first.answer())
     for worker in workers:
         worker.end()
 """
 
 
-def test_no_process_hears_interrupts_not_even_the_first(tmp_path: Path) -> None:
+def test_no_process_hears_interrupts_and_the_one_that_dies_is_replaced(tmp_path: Path) -> None:
     script = tmp_path / "started.py"
     script.write_text(STARTED)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     said = subprocess.run(
         [sys.executable, script], env=environment, capture_output=True, text=True, timeout=60, check=True
     )
-    assert said.stdout.split() == ["True", "True", "False"]
+    assert said.stdout.split() == ["True", "True", "False", "None", "True"]

@@ -301,6 +301,13 @@ def test_streams_that_are_full_or_closed_are_no_defect(line: str, code: int, sai
     assert b"Exception" not in result.stderr
 
 
+def test_complaints_go_nowhere_where_standard_error_is_closed(tmp_path: Path) -> None:
+    """Else what a command opens next, such as the socket of `serve`, would stand in its place."""
+    told = "import os, sys; from optimizer.cli import start; start._let_complain(); sys.stderr.write('!'); "
+    result = started(f"{sys.executable} -c \"{told} print(os.readlink('/proc/self/fd/2'))\" <&- 2>&-", tmp_path)
+    assert (result.returncode, result.stdout, result.stderr) == (0, b"/dev/null\n", b"")
+
+
 def test_a_sign_that_the_terminal_lacks_is_replaced(tmp_path: Path) -> None:
     result = started("PYTHONIOENCODING=ascii $O catalog show h100-sxm", tmp_path)
     assert (result.returncode, result.stderr) == (0, b"")

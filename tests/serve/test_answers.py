@@ -1,15 +1,21 @@
 """Answers of the service are the command's, byte for byte."""
 
+import json
 import re
+from collections.abc import Callable
 from math import inf
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from support.command import Command
 
+from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.record.report import PlanReport
+from optimizer.report.export import as_json
 from optimizer.serve.jobs.job import JobProgress
 from optimizer.serve.jobs.question import JobQuestion
 from optimizer.serve.jobs.scenario_text import shipped_scenarios
@@ -46,6 +52,22 @@ def test_a_process_writes_what_the_command_writes(
     assert OF_THE_RUN.sub("", text) == OF_THE_RUN.sub("", typed.out)
     assert [each.step for each in told] == sorted(each.step for each in told)
     assert not told or told[-1].step < told[-1].steps
+
+
+def test_a_plan_is_simulated_as_its_file_is(
+    catalogs: Catalogs, optimizer: Command, planned: Callable[[str], PlanReport], tmp_path: Path
+) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text(as_json(planned("ci-gate")), encoding="utf-8")
+    typed = optimizer("simulate", str(file), "--requests", "500", "--format", "json")
+    question = JobQuestion.of("simulate", "", {"plan": json.loads(file.read_text()), "requests": 500})
+    answer = answered(question, Held(catalogs, 8.0), lambda _: None)
+    assert (int(answer.exit_code), answer.content.decode()) == (typed.code, typed.out)
+    broken = JobQuestion.of("simulate", "", {"plan": {"schema_version": 0}})
+    (finding,) = answered(broken, Held(catalogs, 8.0), lambda _: None).findings
+    assert (finding.file, finding.field) == ("plan", "schema_version")
+    with pytest.raises(InputError, match="simulate is asked of a plan alone"):
+        JobQuestion.of("simulate", "name: x", {"plan": {}})
 
 
 def test_a_plan_of_before_that_is_none_is_refused(catalogs: Catalogs) -> None:

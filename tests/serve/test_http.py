@@ -15,6 +15,7 @@ from support.serving import client, threaded
 from optimizer.base.errors import Exit
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.serve.application import application
+from optimizer.serve.http import jobs
 from optimizer.serve.http.openapi import EXAMPLES
 from optimizer.serve.http.safety import MAX_BODY_BYTES, SAFE_HEADERS, Admission, Safety
 from optimizer.serve.jobs.job import JobAnswer
@@ -66,6 +67,14 @@ def test_a_scenario_is_the_same_in_every_form(asker: TestClient) -> None:
     bare = asker.post("/v1/compare?by=gpu", content=json.dumps(written, indent=2), headers=JSON).json()["findings"]
     assert enveloped == bare
     assert enveloped[0]["line"] > 1
+
+
+def test_a_plan_is_asked_of_as_it_stands(asker: TestClient) -> None:
+    plan = {"schema_version": 1, "scenario": "x"}
+    itself = asker.post("/v1/simulate?requests=500", json=plan)
+    beside = asker.post("/v1/simulate", json={"plan": plan, "requests": 500})
+    assert itself.json()["job"] == beside.json()["job"]
+    assert asker.post("/v1/frontier", json=plan).status_code == 422
 
 
 def test_findings_are_those_of_the_command_line(asker: TestClient, optimizer: Command, tmp_path: Any) -> None:
@@ -142,6 +151,31 @@ def test_a_body_without_an_announced_size_is_cut_off(asker: TestClient) -> None:
 )
 def test_what_is_not_there_is_not_found(asker: TestClient, path: str) -> None:
     assert asker.get(path).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("/v1/plam", "did you mean /v1/plan?"),
+        ("/why-not", "did you mean /v1/why-not?"),
+        ("/helth", "did you mean /health?"),
+        ("/zzz", "GET /v1/openapi.json names every one"),
+    ],
+)
+def test_the_nearest_path_is_named(asker: TestClient, path: str, hint: str) -> None:
+    refused = asker.post(path, json={"scenario": "chat-8b"})
+    assert (refused.status_code, refused.json()["detail"]) == (404, f"no such path ({hint})")
+
+
+def test_who_watches_leaves_room_for_who_asks(asker: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = asker.post("/v1/plan?wait_s=5", json={"scenario": "chat-8b"}).headers["Optimizer-Job"]
+    assert asker.get(f"/v1/jobs/{job}/events").status_code == 200
+    assert "optimizer_event_streams 0\n" in asker.get("/metrics").text
+    monkeypatch.setattr(jobs, "MAX_STREAMS", 0)
+    refused = asker.get(f"/v1/jobs/{job}/events")
+    assert (refused.status_code, refused.headers["Retry-After"]) == (429, "1")
+    assert f"GET /v1/jobs/{job} tells the same" in refused.json()["detail"]
+    assert asker.get(f"/v1/jobs/{job}").json()["state"] == "done"
 
 
 def test_another_way_of_asking_is_named(asker: TestClient) -> None:

@@ -6,10 +6,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import pytest
-from support.serving import at_once, threaded
+from support.serving import ThreadedWorker, at_once, threaded
 
 from optimizer.base.errors import Exit, InputError
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.serve.jobs import service as door
 from optimizer.serve.jobs.job import Job, JobAnswer
 from optimizer.serve.jobs.kinds import KINDS
 from optimizer.serve.jobs.question import JobQuestion
@@ -118,6 +119,46 @@ def test_a_process_that_dies_takes_its_own_job_only(monkeypatch: pytest.MonkeyPa
         assert service.counts.lost == 1
 
     within(threaded(monkeypatch, catalogs, lambda asked: None if asked == question(1) else at_once(asked)), asking)
+
+
+def test_who_cancels_what_died_harms_not_the_next(monkeypatch: pytest.MonkeyPatch, catalogs: Catalogs) -> None:
+    """While another process takes the place of the dead one, nobody can mean that one any more."""
+    renewing, renewed, renew = threading.Event(), threading.Event(), ThreadedWorker.renew
+
+    def slowly(worker: ThreadedWorker) -> None:
+        renew(worker)
+        renewing.set()
+        renewed.wait(10)
+
+    async def asking(service: JobService) -> None:
+        dying, other = await service.ask(question(1)), await service.ask(question(2))
+        await asyncio.to_thread(renewing.wait, 10)
+        assert dying.state == "failed"
+        assert not service.cancel(dying.id)
+        renewed.set()
+        assert await other.wait(5)
+        assert other.state == "done"
+
+    monkeypatch.setattr(ThreadedWorker, "renew", slowly)
+    within(threaded(monkeypatch, catalogs, lambda asked: None if asked == question(1) else at_once(asked)), asking)
+
+
+def test_a_process_is_asked_for_until_there_is_one(monkeypatch: pytest.MonkeyPatch, catalogs: Catalogs) -> None:
+    tries = list[int]()
+
+    def at_last(_: ThreadedWorker) -> None:
+        tries.append(len(tries))
+        if len(tries) == 1:
+            raise BlockingIOError
+
+    async def asking(service: JobService) -> None:
+        assert await (await service.ask(question(1))).wait(5)
+        assert await (await service.ask(question(2))).wait(5)
+        assert tries[:2] == [0, 1]
+
+    monkeypatch.setattr(ThreadedWorker, "renew", at_last)
+    monkeypatch.setattr(door, "RENEWED_AFTER_S", 0.01)
+    within(threaded(monkeypatch, catalogs), asking)
 
 
 def test_events_tell_what_is_known_until_the_end(monkeypatch: pytest.MonkeyPatch, catalogs: Catalogs) -> None:

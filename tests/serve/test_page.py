@@ -24,7 +24,7 @@ from optimizer.serve.http import asking as http_asking
 from optimizer.serve.jobs.job import Job, JobAnswer, JobProgress
 from optimizer.serve.jobs.question import JobQuestion
 from optimizer.serve.jobs.scenario_text import shipped_scenarios
-from optimizer.serve.page import asking, site, states
+from optimizer.serve.page import asking, planning, site, states
 from optimizer.serve.page.form import form_values
 from optimizer.serve.page.plan_view import plan_view
 from optimizer.serve.page.rendering import FOLDER, Pages
@@ -146,6 +146,19 @@ def test_findings_are_those_of_the_command_line(reader: TestClient) -> None:
     assert "broken YAML" in reader.post("/check", data={"scenario": "a: ["}).text
 
 
+def test_the_form_shows_any_workload(reader: TestClient) -> None:
+    form = {"scenario": CHAT, "demand": "rate", "requests_per_second": "7", "terms": "on_demand"}
+    form["before"] = form_values(CHAT).model_dump_json()
+    added = unescape(reader.post("/form", data={**form, "do": "add"}, headers=HTMX).text)
+    assert "name: chat-2" in added
+    assert added.count("requests_per_second: 7\n") == 2
+    two = reader.post("/form", data={**form, "show": "5"}, headers=HTMX).text
+    assert 'id="form"' in two
+    assert 'id="form"' not in reader.post("/form", data=form, headers=HTMX).text
+    hostile = {**form, "before": form_values(CHAT).model_copy(update={"at": 7}).model_dump_json(), "do": "remove"}
+    assert "1 thing to mend" in reader.post("/form", data=hostile, headers=HTMX).text
+
+
 def test_the_form_writes_into_the_text(reader: TestClient) -> None:
     form = {"scenario": CHAT, "demand": "rate", "requests_per_second": "7", "terms": "on_demand"}
     assert "requests_per_second: 7\n" in reader.post("/form", data=form, headers=HTMX).text
@@ -185,6 +198,13 @@ def test_a_plan_leads_to_other_plans(reader: TestClient) -> None:
     refused = reader.post(f"/move/{job}", data={"limit": limit, "value": "-1"})
     assert refused.status_code == 422
     assert "Find the cheapest plan" in refused.text
+
+
+def test_a_page_is_written_once(reader: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    address = asked(reader, CHAT.replace("requests_per_second: 5", "requests_per_second: 4"))
+    first = shown(reader, address)
+    monkeypatch.setattr(planning, "plan_view", lambda _: pytest.fail("it is written again"))
+    assert reader.get(address).text == first
 
 
 def test_beside_a_plan_stand_frontiers_and_other_choices(reader: TestClient) -> None:

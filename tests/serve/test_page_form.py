@@ -10,7 +10,7 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.inputs.scenario.yaml_lines import parse
 from optimizer.serve.jobs.scenario_text import shipped_scenarios
 from optimizer.serve.page.form import applied, form_values, length_profiles
-from optimizer.serve.page.scenario_text import content_of, value_at, with_values
+from optimizer.serve.page.scenario_text import content_of, value_at, with_values, with_workload, without_workload
 from optimizer.serve.page.sliders import sliders_of, sweep_text
 
 SHIPPED = shipped_scenarios()
@@ -59,6 +59,33 @@ def test_demand_is_said_in_one_way_at_a_time(name: str, kind: str, typed: dict[s
     changed = applied(text, {**posted(text), "demand": kind, **typed}, form_values(text).terms)
     assert form_values(changed).kind == kind
     assert loaded(changed).workloads[0].peak_requests_per_second() == pytest.approx(rate)
+
+
+def test_each_workload_is_written_where_it_stands() -> None:
+    text = SHIPPED["two-models"]
+    first, second = loaded(text).workloads
+    values = form_values(text, 1)
+    assert values.workloads == (first.name, second.name)
+    assert values.inputs["model"] == second.model
+    assert form_values(text, 9).at == 1
+    inputs = {**posted(text), **values.inputs, "demand": values.kind, "workload": "renamed", "output_tokens": "77"}
+    changed = loaded(applied(text, inputs, values.terms, values)).workloads
+    assert changed[0] == first
+    assert changed[1] == second.model_copy(update={"name": "renamed", "output_tokens": 77})
+
+
+def test_a_workload_is_added_like_another_and_taken_away() -> None:
+    text = SHIPPED["chat-8b"]
+    more = with_workload(with_workload(text, 0), 0)
+    assert [each.name for each in loaded(more).workloads] == ["chat", "chat-3", "chat-2"]
+    less = without_workload(without_workload(more, 2), 0)
+    assert [each.model_dump(exclude={"name"}) for each in loaded(less).workloads] == [
+        each.model_dump(exclude={"name"}) for each in loaded(text).workloads
+    ]
+    assert loaded(without_workload(less, 0)) == loaded(less)
+    for change in (with_workload, without_workload):
+        with pytest.raises(InputError, match="none at position 5"):
+            change(text, 5)
 
 
 def test_lengths_and_lists_are_taken_as_typed() -> None:

@@ -34,7 +34,6 @@ class ThreadedWorker:
 
     def ask(self, question: JobQuestion) -> None:
         """Takes a question."""
-        self.is_killed = False
         self._said = [JobProgress("running", "solving", 1, 6, 110.0, 100.0), question]
 
     def answer(self) -> Any:
@@ -50,6 +49,10 @@ class ThreadedWorker:
         self.is_killed = True
 
     end = kill
+
+    def renew(self) -> None:
+        """Another one, which nobody has ended."""
+        self.is_killed = False
 
 
 def threaded(

@@ -1,6 +1,6 @@
 """The least cost against one or two requirements: every point an optimum, and the values where the plan changes."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import pairwise
@@ -30,6 +30,8 @@ USUAL_STATISTIC: Final = {"ttft_ms": "p95", "tpot_ms": "mean"}
 PRECISION: Final[Mapping[str, float]] = {"min_quality": 1.001, "confidence": 1.001}
 """Ratio to which a change is bracketed; a percent unless said here."""
 USUAL_PRECISION: Final = 1.01
+PROVEN: Final = frozenset({"optimal", "infeasible"})
+"""Outcomes of points of which nothing more is to be found out."""
 DIGITS: Final = 4
 MAX_CHANGES: Final = 25
 """Changes of plan told between two neighbouring points; more would be noise of whole numbers."""
@@ -163,6 +165,31 @@ def _bracket(inquiry: Inquiry, first: Sweep, second: Sweep | None, left: Point, 
             left = found
         else:
             right = found
+
+
+def all_told(rows: Sequence[Sequence[Point]], found: Sequence[Change]) -> bool:
+    """Whether every point is proven, and those changes lead from each point to its neighbour.
+
+    Args:
+        rows: Of `points`.
+        found: Of `changes` of all of them; some are missing where a limit was reached, or where there are very many.
+    """
+    ends = (end for change in found for end in (change.before, change.after))
+    if not all(point.outcome in PROVEN for point in (*(point for row in rows for point in row), *ends)):
+        return False
+    return all(_leads_to(left, right, found) for row in rows for left, right in pairwise(row))
+
+
+def _leads_to(left: Point, right: Point, found: Sequence[Change]) -> bool:
+    """Whether the last change between two neighbours ends at what the second of them costs."""
+    between = [each for each in found if _lies(left, each.before, right) and _lies(left, each.after, right)]
+    return alike(between[-1].after if between else left, right)
+
+
+def _lies(left: Point, point: Point, right: Point) -> bool:
+    """Whether a point lies between two others, they themselves included, in each of its fields."""
+    ends = {name: sorted((value, right.values[name])) for name, value in left.values.items()}
+    return all(low <= point.values[name] <= high for name, (low, high) in ends.items())
 
 
 def alike(one: Point, other: Point) -> bool:

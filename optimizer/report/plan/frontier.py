@@ -1,5 +1,6 @@
 """A frontier as a table with bars, or as a grid of plans by letter."""
 
+from collections.abc import Iterator
 from decimal import Decimal
 from string import ascii_uppercase
 
@@ -15,10 +16,16 @@ def frontier_answer(answer: Frontier) -> WrittenAnswer:
     """The points, the values where the plan changes, and what the letters stand for."""
     sections = (
         Section("Frontier", table=_line(answer) if len(answer.sweeps) == 1 else _grid(answer)),
-        Section("Where it changes", tuple(f"{item.text}{_plans(item)}" for item in answer.breakpoints)),
+        Section("Where it changes", tuple(_changes(answer))),
         Section("Plans", table=Table(("", "plan"), tuple((_letter(at), plan) for at, plan in enumerate(answer.plans)))),
     )
     return WrittenAnswer(with_content(sections), answer.summary, f"Frontier of {answer.scenario}")
+
+
+def _changes(answer: Frontier) -> Iterator[str]:
+    yield from (f"{item.text}{_plans(item)}" for item in answer.breakpoints)
+    if not answer.complete:
+        yield "There may be more: not every point is proven, or not every change between two of them was found."
 
 
 def _plans(item: FrontierChange) -> str:

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.scenario.yaml_lines import MAX_DEPTH
 from optimizer.serve.http.problems import RequestRefused
-from optimizer.serve.jobs.question import SCENARIO, JobQuestion
+from optimizer.serve.jobs.question import PLAN, SCENARIO, JobQuestion
 from optimizer.serve.jobs.scenario_text import scenario_text
 
 JSON: Final = "application/json"
@@ -26,7 +26,7 @@ async def question_of(request: Request, kind: str) -> JobQuestion:
     """The question of a request.
 
     Its body is `{"scenario": …, OPTION: …}`, the scenario as an object, as text or by a shipped name; or it is the
-    scenario itself, in YAML or JSON, and the options stand in the query.
+    scenario itself, in YAML or JSON, or a plan, and the options stand in the query.
 
     Raises:
         InputError: it cannot be read, or an option is unknown or out of range.
@@ -48,6 +48,8 @@ def _question(request: Request, kind: str, body: bytes) -> JobQuestion:
     content = _object(text)
     if "workloads" in content and SCENARIO not in content:
         return JobQuestion.of(kind, text, _query(request))
+    if "schema_version" in content:
+        return JobQuestion.of(kind, "", {**_query(request), PLAN: content})
     options = {name: value for name, value in content.items() if name != SCENARIO}
     return JobQuestion.of(kind, scenario_text(content.get(SCENARIO)), options)
 

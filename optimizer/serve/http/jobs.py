@@ -19,6 +19,8 @@ from optimizer.serve.jobs.service import Full, JobService
 JSON: Final = "application/json"
 EXIT_CODE: Final = "Optimizer-Exit-Code"
 JOB: Final = "Optimizer-Job"
+MAX_STREAMS: Final = 128
+"""Half of the connections that the server holds: each stream keeps one until its job has ended."""
 
 
 class NoSuchJob(Exception):
@@ -40,6 +42,12 @@ def service_of(request: Request) -> JobService:
     """The service that the application was made for."""
     service: JobService = request.app.state.service
     return service
+
+
+def streams_of(request: Request) -> "EventStreams":
+    """What is watched at the application that was asked."""
+    streams: EventStreams = request.app.state.streams
+    return streams
 
 
 async def _asked(request: Request) -> Response:
@@ -77,13 +85,33 @@ async def _answered(request: Request) -> Response:
 
 
 async def _watched(request: Request) -> Response:
-    return StreamingResponse(_events(_job(request)), media_type="text/event-stream")
+    """The job as it changes; where too many watch already, how to ask for it instead."""
+    job, streams = _job(request), streams_of(request)
+    if streams.is_full:
+        detail = f"{MAX_STREAMS} jobs are watched already; GET /v1/jobs/{job.id} tells the same"
+        return problem(HTTPStatus.TOO_MANY_REQUESTS, detail, headers={"Retry-After": "1"})
+    return StreamingResponse(streams.of(job), media_type="text/event-stream")
 
 
-async def _events(job: Job) -> AsyncIterator[str]:
-    """Server-sent events: `progress` with what is known, and `end` when nothing more will come."""
-    async for _ in job.events():
-        yield f"event: {'end' if job.ended else 'progress'}\ndata: {JobRecord.of(job).model_dump_json()}\n\n"
+class EventStreams:
+    """Server-sent events of jobs, no more at a time than leave connections to those who ask."""
+
+    def __init__(self) -> None:
+        self.open = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there are as many as may be."""
+        return self.open >= MAX_STREAMS
+
+    async def of(self, job: Job) -> AsyncIterator[str]:
+        """`progress` with what is known, and `end` when nothing more will come."""
+        self.open += 1
+        try:
+            async for _ in job.events():
+                yield f"event: {'end' if job.ended else 'progress'}\ndata: {JobRecord.of(job).model_dump_json()}\n\n"
+        finally:
+            self.open -= 1
 
 
 def _record(job: Job, status: HTTPStatus = HTTPStatus.OK, headers: dict[str, str] | None = None) -> Response:

@@ -12,7 +12,7 @@ from optimizer.report.catalog.catalog import catalog_rows
 from optimizer.report.catalog.content import entries_content, overview_content, rows_content
 from optimizer.report.catalog.entry import catalog_entries
 from optimizer.report.export import as_json
-from optimizer.serve.http.jobs import JSON, service_of
+from optimizer.serve.http.jobs import JSON, service_of, streams_of
 from optimizer.serve.http.metrics import MEDIA_TYPE, RequestCounts, exposition
 from optimizer.serve.http.openapi import openapi_document
 from optimizer.serve.http.problems import bad_input, problem
@@ -81,4 +81,4 @@ async def _health(request: Request) -> Response:
 
 async def _metrics(request: Request) -> Response:
     requests: RequestCounts = request.app.state.requests
-    return PlainTextResponse(exposition(service_of(request), requests), media_type=MEDIA_TYPE)
+    return PlainTextResponse(exposition(service_of(request), requests, streams_of(request).open), media_type=MEDIA_TYPE)

@@ -23,8 +23,8 @@ class RequestCounts:
         self.by_route[route, str(status)] += 1
 
 
-def exposition(service: JobService, requests: RequestCounts) -> str:
-    """Every metric."""
+def exposition(service: JobService, requests: RequestCounts, streams: int) -> str:
+    """Every metric; `streams` of events are open."""
     counts, limits = service.counts, service.limits
     seconds = {(kind,): spent for kind, spent in counts.seconds.items()}
     known = Counter((job.state,) for job in service.jobs())
@@ -38,6 +38,7 @@ def exposition(service: JobService, requests: RequestCounts) -> str:
         *_gauge("jobs", "Jobs that are known.", known, "state"),
         *_gauge("jobs_waiting", "Questions in the queue.", {(): service.waiting}),
         *_gauge("jobs_waiting_limit", "Places in the queue.", {(): limits.max_waiting}),
+        *_gauge("event_streams", "Streams of events that are open.", {(): streams}),
         *_gauge("workers", "Processes that answer.", {(): limits.workers}),
         *_gauge("resident_memory_bytes", "Memory of the server itself.", {(): resident_bytes()}),
     ]

@@ -12,6 +12,7 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.serve.http.asking import MAX_WAIT_S
 from optimizer.serve.http.records import JobRecord, JobWithResult, ProblemDetails
 from optimizer.serve.jobs.kinds import KINDS, JobKind
+from optimizer.serve.jobs.question import PLAN
 
 REFERENCE: Final = "#/components/schemas/{model}"
 EXAMPLES: Final[dict[str, dict[str, Any]]] = {
@@ -106,6 +107,8 @@ def _body(name: str, kind: JobKind) -> type[BaseModel]:
     title = f"{name.title().replace('-', '')}Question"
     if not kind.of_scenario:
         return create_model(title, __base__=kind.options)
+    if PLAN in kind.options.model_fields:
+        return create_model(title, __base__=kind.options, scenario=(Scenario | str | None, None))
     return create_model(title, __base__=kind.options, scenario=(Scenario | str, ...))
 
 
@@ -124,6 +127,7 @@ def _job_paths(record: dict[str, Any], result: dict[str, Any], problems: dict[st
     events = _content("Events `progress` and, last, `end`; the data of each is the job.", {"type": "string"}, SSE)
     answer = _content("The answer, as the command writes it.", {"type": "object"})
     early = {"409": problems["422"] | {"description": "It has not ended, or was cancelled."}}
+    crowd = {"429": problems["429"] | {"description": "Too many are watched already: GET the job now and then."}}
     return {
         "/v1/jobs/{id}": {
             "get": _operation("job", "Where a job is, and its answer.", job, {"200": known, **missing}),
@@ -133,7 +137,7 @@ def _job_paths(record: dict[str, Any], result: dict[str, Any], problems: dict[st
             "get": _operation("answer", "The answer of a job.", job, {"200": answer, **early, **missing})
         },
         "/v1/jobs/{id}/events": {
-            "get": _operation("events", "Where a job is, as it changes.", job, {"200": events, **missing})
+            "get": _operation("events", "Where a job is, as it changes.", job, {"200": events, **missing, **crowd})
         },
     }
 

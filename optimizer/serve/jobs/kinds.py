@@ -21,6 +21,7 @@ from optimizer.answers.lifecycle.types import LifecycleReport
 from optimizer.answers.located import located
 from optimizer.answers.optimize import OPTIMIZE_PHASES, optimize
 from optimizer.answers.simulate import arrivals_of, simulate
+from optimizer.answers.verify import plan_of
 from optimizer.answers.why_not import WHY_NOT_PHASES, WhyNot, why_not
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.progress import BestAndBound, Progress
@@ -137,10 +138,13 @@ def _compare(asked: Asked) -> Comparison:
 def _simulate(asked: Asked) -> Simulation:
     options = asked.options
     arrivals = arrivals_of(options.arrivals, None)
-    report = optimize(asked.scenario, asked.catalogs, **asked.within)
+    if options.plan is None:
+        report, scenario = optimize(asked.scenario, asked.catalogs, **asked.within), asked.scenario
+    else:
+        report, scenario = plan_of(options.plan, "plan", asked.catalogs)
     return simulate(
         report,
-        asked.scenario,
+        scenario,
         asked.catalogs,
         arrivals,
         confidence=options.confidence,
@@ -206,10 +210,10 @@ KINDS: Final[Mapping[str, JobKind]] = {
         _compare,
     ),
     "simulate": JobKind(
-        "The percentiles of the scenario's plan when requests really arrive, one by one.",
+        "The percentiles of a plan, or of a scenario's, when requests really arrive, one by one.",
         SimulateOptions,
         Simulation,
-        lambda _: OPTIMIZE_PHASES,
+        lambda asked: OPTIMIZE_PHASES if asked.options.plan is None else (),
         _simulate,
     ),
     "gate": JobKind(

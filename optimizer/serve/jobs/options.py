@@ -22,6 +22,11 @@ Amount = Annotated[Decimal, Field(ge=0, le=MAX_AMOUNT)]
 class Options(Strict):
     """What is common to them all: nothing."""
 
+    @property
+    def brings_scenario(self) -> bool:
+        """Whether the scenario stands in what is asked, so that none is given beside it."""
+        return False
+
 
 class Limited(Options):
     """Where a search ends, as for the command."""
@@ -64,12 +69,21 @@ class CompareOptions(Limited):
 
 
 class SimulateOptions(Limited):
-    """Of `optimizer simulate`, asked of a scenario: it is planned first."""
+    """Of `optimizer simulate`, asked of a scenario, which is planned first, or of a plan."""
+
+    plan: dict[str, JsonValue] | None = Field(
+        default=None, description="A plan, as `plan` answers, in the scenario's place: it holds its scenario."
+    )
 
     arrivals: str | None = Field(default=None, description="poisson, or gamma:CV2; else as the scenario says.")
     seeds: int = Field(default=1, ge=1, le=1000, description="How often to repeat it with other luck.")
     requests: int = Field(default=50_000, ge=100, le=1_000_000, description="Of each workload and seed.")
     confidence: float | None = Field(default=None, ge=0.5, le=0.999, description="Step times at this bound.")
+
+    @property
+    def brings_scenario(self) -> bool:
+        """A plan does."""
+        return self.plan is not None
 
 
 class GateOptions(Options):

@@ -20,6 +20,8 @@ SCENARIO: Final = "scenario"
 """What findings call the scenario's text."""
 OPTIONS: Final = "options"
 """What findings call the rest of a question."""
+PLAN: Final = "plan"
+"""The option that stands in a scenario's place, where a kind has it."""
 Shape = TypeVar("Shape", bound=Options)
 
 
@@ -48,18 +50,25 @@ class JobQuestion:
         if known is None:
             hint = did_you_mean(kind, KINDS) or f"known: {', '.join(KINDS)}"
             raise InputError([Finding("question", 0, "", f"no such kind of question: {kind}", hint)])
-        if known.of_scenario and not scenario_text.strip():
+        if known.of_scenario and not scenario_text.strip() and options.get(PLAN) is None:
             raise InputError(
                 [Finding(SCENARIO, 0, "", "missing", "a scenario in YAML or JSON, or a shipped one's name")]
             )
-        if scenario_text and not known.of_scenario:
-            raise InputError([Finding(SCENARIO, 0, "", f"{kind} is asked of no scenario", "leave it out")])
-        return cls(kind, scenario_text, checked(known.options, options))
+        question = cls(kind, scenario_text, checked(known.options, options))
+        if scenario_text and not question.of_scenario:
+            given = f"{kind} is asked of {'a plan alone' if known.of_scenario else 'no scenario'}"
+            raise InputError([Finding(SCENARIO, 0, "", given, "leave it out")])
+        return question
 
     @property
     def answering(self) -> JobKind:
         """How it is answered."""
         return KINDS[self.kind]
+
+    @property
+    def of_scenario(self) -> bool:
+        """Whether it is about the scenario of its text."""
+        return self.answering.of_scenario and not self.options.brings_scenario
 
     def id(self, catalogs_sha256: str) -> str:
         """The hash of all that decides the answer: the program, what is asked, and what the catalogs hold."""
@@ -72,7 +81,7 @@ class JobQuestion:
         Raises:
             InputError: every problem, each with line and field.
         """
-        if not self.answering.of_scenario:
+        if not self.of_scenario:
             return None
         return fitted(scenario_in(parse(self.scenario_text, SCENARIO), None), catalogs)
 

@@ -21,6 +21,8 @@ READERS: Final = 2
 """Scenarios that are checked at the same time."""
 FIRST_GUESS_S: Final = 5.0
 """How long a question takes, before any was answered."""
+RENEWED_AFTER_S: Final = 1.0
+"""Until another process is asked for where the system had none."""
 LATEST: Final = 0.2
 """Weight of the latest answer's time in the mean that a full queue's wait is told from."""
 
@@ -178,6 +180,7 @@ class JobService:
                 await self._arrived.wait()
             await self._answer(self._waiting.popleft(), worker)
             self._let_go()
+            await self._renew(worker)
 
     async def _answer(self, job: Job, worker: WorkerProcess) -> None:
         """Hands a job to a process and passes on what that says, until its answer or its end."""
@@ -191,9 +194,6 @@ class JobService:
                 if not job.ended:
                     job.tell(said)
                 said = await loop.run_in_executor(self._threads, worker.answer)
-            if said is not None and worker.is_killed:
-                # it had answered just before it was ended; the next question is for the one that takes its place
-                await loop.run_in_executor(self._threads, worker.answer)
         except Exception as error:  # noqa: BLE001 (our fault: the job ends with it, the process goes on with others)
             said = JobAnswer(b"", Exit.OUR_FAULT, problem=f"this is a defect of optimizer: {type(error).__name__}")
         finally:
@@ -207,6 +207,15 @@ class JobService:
             _end(job, said or _lost(seconds, self.limits.max_job_s))
         self.counts.ended[job.question.kind, job.state] += 1
         self.counts.seconds[job.question.kind] += seconds
+
+    async def _renew(self, worker: WorkerProcess) -> None:
+        """Another process in the place of one that has died, now that nobody can mean the other."""
+        while True:
+            try:
+                return await asyncio.get_running_loop().run_in_executor(self._threads, worker.renew)
+            except OSError:
+                # the system has no process to give just now
+                await asyncio.sleep(RENEWED_AFTER_S)
 
     def _let_go(self) -> None:
         """Forgets jobs that ended, those asked for longest ago first, until the others fit."""

@@ -9,6 +9,7 @@ from multiprocessing.connection import Connection
 from typing import Final
 
 from optimizer.answers.compare.types import Comparison
+from optimizer.answers.frontier import Frontier
 from optimizer.answers.why_not import WhyNot
 from optimizer.base.clock import LimitReached
 from optimizer.base.errors import Exit, InputError, OptimizerError
@@ -87,6 +88,8 @@ def _is_whole(answer: Answered) -> bool:
             return not answer.not_worked_out
         case Comparison():
             return all(row.verdict != "not_compared" for row in answer.choices)
+        case Frontier():
+            return answer.complete
         case _:
             return True
 

@@ -13,10 +13,14 @@ from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.scenario.fields import FieldError
 from optimizer.serve.jobs.question import SCENARIO, JobQuestion
 from optimizer.serve.page.form import FormValues, applied
+from optimizer.serve.page.scenario_text import with_workload, without_workload
 from optimizer.serve.page.site import FIRST_SCENARIO, Site, fields_of, text_in
 
 TERMS = "terms"
 """The input of which several may be ticked."""
+SHOWN = "show"
+"""The input that says which workload the form is to show."""
+MAX_POSITION = 1000
 
 
 @dataclass(frozen=True)
@@ -47,17 +51,19 @@ class Asking:
         return await self.site.ask_page(self.site.job_of(request).question.scenario_text)
 
     async def form_changed(self, request: Request) -> Response:
-        """The text with what the form says now."""
-        text, findings = await asyncio.to_thread(_written, await fields_of(request))
-        found = findings or await self._findings(text)
-        shown = {"text": text, "findings": found, "before": (await self.site.form(text))["before"]}
-        return self.site.pages.html("form_changed.html", shown)
+        """The text with what the form says now; and the form of another workload, where that is wanted."""
+        fields = await fields_of(request)
+        changed = await asyncio.to_thread(_changed, fields)
+        found = changed.findings or await self._findings(changed.text)
+        shown = {"text": changed.text, "findings": found, "turned": changed.turned}
+        return self.site.pages.html("form_changed.html", {**shown, **await self.site.form(changed.text, changed.at)})
 
     async def text_changed(self, request: Request) -> Response:
         """What is wrong with the text, and the form as it is by now."""
-        text = text_in(await fields_of(request))
-        findings = await self._findings(text)
-        return self.site.pages.html("text_changed.html", {"findings": findings, **await self.site.form(text)})
+        fields = await fields_of(request)
+        text = text_in(fields)
+        findings, form = await self._findings(text), await self.site.form(text, _position(fields))
+        return self.site.pages.html("text_changed.html", {"findings": findings, **form})
 
     async def asked(self, request: Request) -> Response:
         """The way to the plan; what was changed in the form a moment ago counts."""
@@ -77,6 +83,41 @@ class Asking:
         except InputError as error:
             return error.findings
         return ()
+
+
+@dataclass(frozen=True)
+class _Changed:
+    """What a form that was changed comes to: the text, what is wrong, and which workload the form shows from now on."""
+
+    text: str
+    at: int
+    turned: bool
+    findings: tuple[Finding, ...] = ()
+
+
+def _changed(fields: Sequence[tuple[str, str]]) -> _Changed:
+    """The text with what was changed in the form, with a workload more or less, and the workload that is looked at."""
+    text, findings = _written(fields)
+    at, posted = _position(fields), dict(fields)
+    before = _before(posted)
+    shown = at if before is None else before.at
+    if findings:
+        return _Changed(text, shown, False, findings)
+    try:
+        match posted.get("do"):
+            case "add":
+                return _Changed(with_workload(text, shown), shown + 1, True)
+            case "remove":
+                return _Changed(without_workload(text, shown), max(shown - 1, 0), True)
+    except InputError as error:
+        return _Changed(text, shown, False, error.findings)
+    return _Changed(text, at, at != shown)
+
+
+def _position(fields: Sequence[tuple[str, str]]) -> int:
+    """Of the workload that the form is to show."""
+    given = dict(fields).get(SHOWN, "")
+    return min(int(given), MAX_POSITION) if given.isdecimal() else 0
 
 
 def _written(fields: Sequence[tuple[str, str]]) -> tuple[str, tuple[Finding, ...]]:

@@ -1,15 +1,17 @@
 """The form beside the text: which field of a scenario each of its inputs is, read from the text and written back."""
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+
+from pydantic import Field
 
 from optimizer.base.model import Strict
 from optimizer.base.units import HOURS_PER_DAY
 from optimizer.inputs.scenario.policy import DEFAULT_CONFIDENCE
 from optimizer.inputs.scenario.scenario import RATES, Scenario
-from optimizer.serve.page.scenario_text import content_of, first_workload, value_at, with_values, workload_names
+from optimizer.serve.page.scenario_text import content_of, value_at, with_values, workload_steps
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,7 @@ class FormField:
 
     Attributes:
         name: Of the input.
-        field: Path in the scenario, `workloads[]` standing for the first workload.
+        field: Path in the scenario, `workloads[]` standing for the workload that the form shows.
         label: Before it.
         unit: Behind it.
         hint: Below it; empty where the label says all.
@@ -34,6 +36,7 @@ class FormField:
 
 
 NAME: Final = FormField("name", "name", "Name")
+WORKLOAD: Final = FormField("workload", "workloads[].name", "Workload")
 MODEL: Final = FormField("model", "workloads[].model", "Model", hint="type to search; a Hugging Face name will do")
 RATE: Final = FormField("requests_per_second", "workloads[].requests_per_second", "In the busiest hour", "requests/s")
 USERS: Final = (
@@ -69,7 +72,7 @@ POLICY: Final = (
 )
 TERMS_FIELD: Final = "policy.pricing_terms"
 HOURLY_FIELD: Final = "workloads[].demand.hourly"
-PLAIN_FIELDS: Final = (NAME, MODEL, *LENGTHS, *PROMISES, *POLICY)
+PLAIN_FIELDS: Final = (NAME, WORKLOAD, MODEL, *LENGTHS, *PROMISES, *POLICY)
 BY_KIND: Final[Mapping[str, tuple[FormField, ...]]] = {"rate": (RATE,), "users": USERS, "day": DAY}
 """The ways to say how much is asked that the form knows; any other stays as the text says."""
 DEFAULTS: Final = {"confidence": str(DEFAULT_CONFIDENCE), "weekend_factor": "1"}
@@ -86,33 +89,42 @@ class FormValues(Strict):
         kind: How demand is said: one of `BY_KIND`, or `text`.
         hours: (24,) the drawn day, midnight first.
         terms: Pricing terms that are admitted.
-        others: Workloads that only the text shows.
+        workloads: How a path names each of them.
+        at: Position of the one whose fields are shown.
     """
 
     inputs: dict[str, str]
     kind: str
     hours: tuple[float, ...]
     terms: tuple[str, ...]
-    others: tuple[str, ...]
+    workloads: tuple[str, ...]
+    at: int = Field(ge=0)
 
 
-def form_values(text: str) -> FormValues:
+def form_values(text: str, at: int = 0) -> FormValues:
     """What the form shows of a scenario's text.
+
+    Args:
+        text: Of the scenario.
+        at: Position of the workload to show; the last one where there are fewer.
 
     Raises:
         InputError: the text cannot be read.
     """
     content = content_of(text)
-    first = first_workload(content)
+    workloads = workload_steps(content)
+    at = min(at, max(len(workloads) - 1, 0))
+    shown = _step(workloads, at)
     fields = (*PLAIN_FIELDS, *(field for fields in BY_KIND.values() for field in fields))
-    drawn = value_at(content, _path(HOURLY_FIELD, first))
+    drawn = value_at(content, _path(HOURLY_FIELD, shown))
     terms = value_at(content, TERMS_FIELD)
     return FormValues(
-        inputs={field.name: _shown(value_at(content, _path(field.field, first))) for field in fields},
-        kind=_kind(content, first),
+        inputs={field.name: _shown(value_at(content, _path(field.field, shown))) for field in fields},
+        kind=_kind(content, shown),
         hours=tuple(drawn) if _is_day(drawn) else NOON_PEAK,
         terms=tuple(map(str, terms)) if isinstance(terms, list) else ("on_demand",),
-        others=tuple(workload_names(content)[1:]),
+        workloads=workloads,
+        at=at,
     )
 
 
@@ -131,21 +143,24 @@ def applied(text: str, posted: Mapping[str, str], terms: Iterable[str], before: 
         FieldError: it holds something else where the form would write.
     """
     content, before = content_of(text), before or form_values(text)
-    first = first_workload(content)
+    workload = _step(workload_steps(content), before.at)
     kind = posted.get("demand", before.kind)
     typed = {**posted, **_lengths(posted.get("lengths", ""))}
     changes: dict[str, Any] = {
-        _path(field.field, first): _read(typed[field.name].strip(), field)
+        _path(field.field, workload): _read(typed[field.name].strip(), field)
         for field in (*PLAIN_FIELDS, *BY_KIND.get(kind, ()))
         if field.name in typed and typed[field.name].strip() != before.inputs.get(field.name, "")
     }
     hours = tuple(_number(posted.get(f"hour_{hour}", "0")) for hour in range(HOURS_PER_DAY))
     if kind == "day" and (hours != before.hours or before.kind != "day"):
-        changes[_path(HOURLY_FIELD, first)] = list(hours)
+        changes[_path(HOURLY_FIELD, workload)] = list(hours)
     if kind in BY_KIND and kind != before.kind:
-        changes |= dict.fromkeys(_other_ways(content, first, kind))
+        changes |= dict.fromkeys(_other_ways(content, workload, kind))
     if (chosen := tuple(terms)) != before.terms:
         changes[TERMS_FIELD] = list(chosen) or None
+    if (name := _path(WORKLOAD.field, workload)) in changes:
+        # the last of all: the paths of its other fields hold the name that it had
+        changes[name] = changes.pop(name)
     return with_values(text, changes)
 
 
@@ -168,6 +183,11 @@ def length_profiles(scenarios: Iterable[Scenario]) -> dict[str, str]:
                     f"{lengths}: {workload.name} of {scenario.name}",
                 )
     return dict(sorted(found.items(), key=lambda item: tuple(map(int, item[0].split("x")))))
+
+
+def _step(workloads: Sequence[str], at: int) -> str:
+    """How a path names a workload; a place where there is none."""
+    return workloads[at] if at < len(workloads) else str(at)
 
 
 def _path(field: str, workload: str) -> str:

@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any, Final, get_args
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from optimizer.inputs.scenario.fields import FieldError
@@ -24,15 +24,18 @@ from optimizer.serve.page.site import Site, fields_of
 from optimizer.serve.page.states import download, part, waiting
 
 COMPARED: Final[tuple[str, ...]] = get_args(CompareOptions.model_fields["by"].annotation)
+MAX_WRITTEN: Final = 64
+"""Pages that are kept, of some 50 kB each."""
 DRAWING: Final = asyncio.Lock()
 """The library that draws has one style at a time."""
 
 
 @dataclass(frozen=True)
 class Planning:
-    """The routes of a plan."""
+    """The routes of a plan; the pages that were written last are kept, by their jobs."""
 
     site: Site
+    written: dict[Job, bytes] = field(default_factory=dict)
 
     def routes(self) -> list[Route]:
         """Every one of them."""
@@ -51,8 +54,15 @@ class Planning:
         job = self.site.job_of(request, "plan")
         if job.answer is None or not job.answer.content:
             return await waiting(self.site, job, f"/plan/{job.id}")
-        shown = await asyncio.to_thread(self._shown, job)
-        return self.site.pages.html("plan.html", shown)
+        if job not in self.written:
+            # answers do not change: a page that is opened again, as after a step back, need not be written again
+            self.written[job] = await asyncio.to_thread(self._written, job)
+            if len(self.written) > MAX_WRITTEN:
+                del self.written[next(iter(self.written))]
+        return HTMLResponse(self.written[job])
+
+    def _written(self, job: Job) -> bytes:
+        return bytes(self.site.pages.html("plan.html", self._shown(job)).body)
 
     def _shown(self, job: Job) -> dict[str, Any]:
         """What the page of a plan shows."""

@@ -1,10 +1,13 @@
 """The text of a scenario as fields that can be read and set; the form, the sliders and the ways out write by it."""
 
 from collections.abc import Mapping
+from copy import deepcopy
+from itertools import count
 from typing import Any, Final
 
 import yaml
 
+from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.requirements.stated import PATH_STEP, set_field
 from optimizer.inputs.scenario.yaml_lines import parse
 from optimizer.serve.jobs.question import SCENARIO
@@ -32,15 +35,9 @@ def content_of(text: str) -> dict[str, Any]:
     return content
 
 
-def first_workload(content: Mapping[str, Any]) -> str:
-    """How a path names the first workload: by its name, or by its place where it has none."""
-    first = next(iter(_workloads(content)), {})
-    return str(first.get("name", 0))
-
-
-def workload_names(content: Mapping[str, Any]) -> list[str]:
-    """The names of all workloads, as far as they have one."""
-    return [str(workload["name"]) for workload in _workloads(content) if "name" in workload]
+def workload_steps(content: Mapping[str, Any]) -> tuple[str, ...]:
+    """How a path names each workload: by its name, or by its place where it has none."""
+    return tuple(str(workload.get("name", at)) for at, workload in enumerate(_workloads(content)))
 
 
 def value_at(content: Mapping[str, Any], path: str) -> Any:
@@ -70,6 +67,48 @@ def with_values(text: str, values: Mapping[str, Any]) -> str:
         return text
     for path, value in values.items():
         set_field(content, path, value)
+    return _written(text, content)
+
+
+def with_workload(text: str, at: int) -> str:
+    """The text with one workload more: the same as that at a position, behind it, under a name of its own.
+
+    Raises:
+        InputError: the text cannot be read.
+    """
+    content = content_of(text)
+    listed, like = _workload_at(content, at)
+    name, taken = str(like.get("name", "workload")), workload_steps(content)
+    free = next(f"{name}-{number}" for number in count(2) if f"{name}-{number}" not in taken)
+    listed.insert(listed.index(like) + 1, {**deepcopy(like), "name": free})
+    return _written(text, content)
+
+
+def without_workload(text: str, at: int) -> str:
+    """The text without the workload at a position; the only one stays.
+
+    Raises:
+        InputError: the text cannot be read.
+    """
+    content = content_of(text)
+    listed, leaving = _workload_at(content, at)
+    if len(listed) > 1:
+        listed.remove(leaving)
+    return _written(text, content)
+
+
+def _workload_at(content: Mapping[str, Any], at: int) -> tuple[list[Any], dict[str, Any]]:
+    """The list of the workloads, and the one at a position."""
+    found = _workloads(content)
+    if not 0 <= at < len(found):
+        raise InputError(
+            [Finding(SCENARIO, 1, "workloads", f"there is none at position {at}", "write one in the text")]
+        )
+    return content["workloads"], found[at]
+
+
+def _written(text: str, content: Mapping[str, Any]) -> str:
+    """Fields as text, below the comment at the head of the text that they came from."""
     written = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, default_flow_style=None, width=LINE_WIDTH)
     return _head_comment(text) + written
 

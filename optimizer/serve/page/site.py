@@ -83,10 +83,13 @@ class Site:
             "ask.html", {"shipped": about, **shown, **await self.form(text)}, status_code=status_code, headers=headers
         )
 
-    async def form(self, text: str) -> dict[str, Any]:
-        """What the form shows of a text; of one that cannot be read, an empty form, and that it `is_read` is not so."""
+    async def form(self, text: str, at: int = 0) -> dict[str, Any]:
+        """What the form shows of a text and of the workload at a position in it.
+
+        Of a text that cannot be read it shows nothing, and tells by `is_read` that it is not.
+        """
         try:
-            values, is_read = await asyncio.to_thread(form_values, text), True
+            values, is_read = await asyncio.to_thread(form_values, text, at), True
         except InputError:
             values, is_read = form_values("{}"), False
         return {

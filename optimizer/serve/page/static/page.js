@@ -4,6 +4,7 @@
 const usd = new Intl.NumberFormat("en-US", { style: "currency", currency: "USD" });
 const plain = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 4 });
 const MAX_SHARED_BYTES = 256_000;
+const ASK_AGAIN_MS = 1000;
 
 /* The text of the scenario: numbered lines, those to mend marked, and a way from a finding to its line. */
 function numberLines() {
@@ -78,12 +79,12 @@ async function openShared() {
   text.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
-/* Work in progress: what is known so far, and the answer when it is there. */
+/* Work in progress: what is known so far, and the answer when it is there. A page follows its own job by a stream; a
+   part of one, and a page for which there is none left, asks now and then: a browser opens six connections to a server,
+   and those who wait must be able to cancel. */
 function follow(job) {
-  const events = new EventSource(`/v1/jobs/${job.dataset.job}/events`), phase = job.querySelector(".phase");
-  const bar = job.querySelector("progress");
-  const show = (event) => {
-    const known = JSON.parse(event.data);
+  const phase = job.querySelector(".phase"), bar = job.querySelector("progress");
+  const show = (known) => {
     if (known.state === "running" && phase.textContent !== known.phase) phase.textContent = known.phase || "beginning";
     if (known.steps) Object.assign(bar, { max: known.steps, value: known.step });
     for (const place of job.querySelectorAll("[data-known]")) {
@@ -93,13 +94,32 @@ function follow(job) {
     }
   };
   const end = () => {
-    events.close();
     if ("whole" in job.dataset) location.replace(job.dataset.done);
     else if (job.isConnected) htmx.ajax("GET", job.dataset.done, { target: job, swap: "outerHTML" });
   };
-  events.addEventListener("progress", show);
-  events.addEventListener("end", end);
-  events.addEventListener("error", () => events.readyState === EventSource.CLOSED && end());
+  if ("whole" in job.dataset) watch(job, show, end);
+  else askAgain(job, show, end);
+}
+
+function watch(job, show, end) {
+  const events = new EventSource(`/v1/jobs/${job.dataset.job}/events`);
+  events.addEventListener("progress", (event) => show(JSON.parse(event.data)));
+  events.addEventListener("end", () => {
+    events.close();
+    end();
+  });
+  events.addEventListener("error", () => events.readyState === EventSource.CLOSED && askAgain(job, show, end));
+}
+
+async function askAgain(job, show, end) {
+  for (; job.isConnected; await new Promise((done) => setTimeout(done, ASK_AGAIN_MS))) {
+    const answer = await fetch(`/v1/jobs/${job.dataset.job}`).catch(() => null);
+    document.querySelector(".offline").hidden = answer !== null;
+    if (answer === null) continue;
+    const known = answer.ok ? await answer.json() : {};
+    if (!["queued", "running"].includes(known.state)) return end();
+    show(known);
+  }
 }
 
 /* A slider on a limit, the frontier behind it. */
