@@ -36,6 +36,7 @@ class Incumbent:
         usd_per_hour: The month's bill divided by its hours.
         restarts_usd_per_hour: The part of it for starts that only a change of layouts asks for.
         placed: What stands on which instance, where that matters.
+        egress_usd_per_hour: The part of it for sending answers, as a program had them sent that may have ended early.
     """
 
     instances: Ints
@@ -44,6 +45,7 @@ class Incumbent:
     usd_per_hour: float
     restarts_usd_per_hour: float = 0.0
     placed: Placed = NOTHING_PLACED
+    egress_usd_per_hour: float = 0.0
 
     @property
     def used(self) -> Flags:
@@ -142,7 +144,8 @@ def incumbent_of(result: SolverResult, program: Program, part: Sorted, problem: 
     holding, running = (values[counted].astype(np.int64) for counted in (variables.placed, variables.replicas))
     placed = placed_of(variables.contents, holding, running)
     turned, instances = float(restarts @ cost[variables.starts]), values[variables.instance_at].astype(np.int64)
-    return Incumbent(instances, running, sent, float(values @ cost), turned, placed).for_whole(part, problem)
+    egress = float(values[variables.flow] @ cost[variables.flow])
+    return Incumbent(instances, running, sent, float(values @ cost), turned, placed, egress).for_whole(part, problem)
 
 
 def starts_of(values: Floats, variables: Variables) -> Floats:
