@@ -136,6 +136,7 @@ def incumbent_of(result: SolverResult, program: Program, part: Sorted, problem: 
         values[counts] = np.rint(values[counts])
     # whole within the solver's tolerance, or a fraction that `implied` allows to be rounded up
     values[variables.replicas] = np.ceil(values[variables.replicas] - ROUNDED_OFF)
+    _give_back(values, program)
     # what follows from the counts, whatever slack the solver left there
     values[variables.starts] = starts_of(values, variables)
     cost, restarts = hourly_cost(program), values[variables.starts] - rises_of(values, variables)
@@ -146,6 +147,16 @@ def incumbent_of(result: SolverResult, program: Program, part: Sorted, problem: 
     turned, instances = float(restarts @ cost[variables.starts]), values[variables.instance_at].astype(np.int64)
     egress = float(values[variables.flow] @ cost[variables.flow])
     return Incumbent(instances, running, sent, float(values @ cost), turned, placed, egress).for_whole(part, problem)
+
+
+def _give_back(values: Floats, program: Program) -> None:
+    """Leaves no instances of offers on which nothing ever runs, as a search that ended early may."""
+    variables, candidates = program.variables, program.problem.candidates
+    has_replicas = np.zeros(len(program.problem.offers), dtype=np.bool_)
+    has_replicas[candidates.offer[(values[variables.replicas] > 0).any(axis=0)]] = True
+    values[variables.instances] *= has_replicas[variables.instance_offer]
+    values[variables.billed_idle] *= has_replicas[variables.cells.offer]
+    values[variables.standing] *= has_replicas[variables.layouts.offer]
 
 
 def starts_of(values: Floats, variables: Variables) -> Floats:
