@@ -78,7 +78,7 @@ class Guided:
         if luck.random() < 0.3:
             return first + bytes(self._atheris.Mutate(rest, max_size - 1))
         try:
-            return first + self._readers.changed(self._readers.Seed(seed.name, rest), luck)[: max_size - 1]
+            return first + bytes(self._readers.changed(self._readers.Seed(seed.name, rest), luck))[: max_size - 1]
         except (ValueError, RecursionError, csv.Error):
             # what is no JSON any more, or no table
             return first + bytes(self._atheris.Mutate(rest, max_size - 1))

@@ -51,21 +51,20 @@ class Findings:
         out: The one that is taken out just now.
         tripped: Those that failed since this was emptied.
         held: Those without which a test fails, with the test.
-        ever: Those that failed at any time.
+        ever: Those that failed in a test, with the last such test.
     """
 
     every: dict[str, str] = field(default_factory=dict)
     out: str = ""
     tripped: dict[str, None] = field(default_factory=dict)
     held: dict[str, str] = field(default_factory=dict)
-    ever: set[str] = field(default_factory=set)
+    ever: dict[str, str] = field(default_factory=dict)
 
     def holds(self, place: str, value: Any) -> Any:
         """What a finding says: that it holds where it is taken out."""
         if value:
             return value
         self.tripped[place] = None
-        self.ever.add(place)
         return place == self.out
 
 
@@ -77,8 +76,7 @@ class _Wrapped(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         """A finding is a pair that a function of findings yields."""
-        told = ast.unparse(node.returns or ast.Constant(""))
-        before, self._inside = self._inside, told in FINDINGS
+        before, self._inside = self._inside, node.returns is not None and ast.unparse(node.returns) in FINDINGS
         self.generic_visit(node)
         self._inside = before
         return node
@@ -90,7 +88,7 @@ class _Wrapped(ast.NodeTransformer):
             said = pair.elts[0]
             if not (isinstance(said, ast.Constant) and said.value is True):
                 place = f"{self._file}:{said.lineno}:{said.col_offset}"
-                self._every[place] = ast.unparse(node.value)
+                self._every[place] = ast.unparse(pair)
                 pair.elts[0] = ast.Call(ast.Name(HOOK, ast.Load()), [ast.Constant(place), said], [])
         return node
 
@@ -138,6 +136,7 @@ class Rerun:
         done = yield
         if self._failed:
             return done
+        found.ever |= dict.fromkeys(found.tripped, item.nodeid)
         for place in [each for each in found.tripped if each not in found.held]:
             found.out = place
             getattr(item, "_initrequest")()  # noqa: B009 (as those do that run flaky tests again)
@@ -172,8 +171,8 @@ def main() -> None:
     findings = taken_out()
     for place, said in findings.every.items():
         if place not in findings.held:
-            why = "no test fails without" if place in findings.ever else "no test trips"
-            print(f"{place}: {why} {said}")
+            tripped = f"tripped by {findings.ever[place]}" if place in findings.ever else "tripped by no test"
+            print(f"{place}: no test fails without {said}, {tripped}")
     print(f"{len(findings.every)} findings taken out in turn, {len(findings.held)} held in place by a test")
     sys.exit(len(findings.held) < len(findings.every))
 
