@@ -269,6 +269,12 @@ def test_verification_holds_purchases_to_every_limit(
     assert any(words in check.text for check in verdict.checks if not check.passed)
 
 
+def test_verification_holds_purchases_to_what_there_is(year: tuple[HorizonReport, Scenario], acme: Catalogs) -> None:
+    nothing = replace(acme.terms, available_instances=dict.fromkeys((offer.id for offer in acme.offers), 0))
+    verdict = verify_horizon(*year, replace(acme, terms=nothing))
+    assert any("instances of" in check.text for check in verdict.checks if check.name == "limits" and not check.passed)
+
+
 def test_the_command_answers_first_and_names_what_is_missing(optimizer: Command, tmp_path: Path) -> None:
     life = "lifecycle: {months: 2, growth_percent_per_month: 5}\n"
     scenario = (
