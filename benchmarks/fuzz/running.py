@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -71,6 +72,9 @@ def furnished(command: Command, folder: Path) -> None:
 
 def started(arguments: tuple[str, ...], folder: Path) -> "subprocess.Popen[str]":
     """The command in a session of its own, so that whatever it starts is found."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # a shell has what it runs in the background ignore interrupts, and whatever that starts
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     return subprocess.Popen(
         [sys.executable, "-m", "optimizer", *arguments],
         cwd=folder,
