@@ -1,6 +1,5 @@
-"""Our own checks taken out one by one: where no test fails without a check, nothing holds it in place."""
+"""Rules on money and names taken out one by one: where no test fails without one, nothing holds it in place."""
 
-import ast
 import os
 import shutil
 import subprocess
@@ -12,11 +11,6 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
 LIMIT_S: Final = 900.0
-VERIFICATION_TESTS: Final = (
-    "tests/plan/test_verification_rejects.py",
-    "tests/plan/test_verification_covers.py",
-    "tests/answers/test_verify.py",
-)
 PRICE_TESTS: Final = (
     "tests/inputs/test_prices_that_cannot_be.py",
     "tests/inputs/test_names_that_deceive.py",
@@ -61,14 +55,12 @@ class Mutant:
         line: Where the check stood.
         what: The check.
         text: The file without it.
-        tests: Those that should fail.
     """
 
     file: str
     line: int
     what: str
     text: str
-    tests: tuple[str, ...]
 
 
 def price_mutants() -> Iterator[Mutant]:
@@ -82,35 +74,7 @@ def price_mutants() -> Iterator[Mutant]:
         if rule not in text:
             raise ValueError(f"{file} does not hold {rule!r}")
         line = text.count("\n", 0, text.index(rule)) + 1
-        yield Mutant(file, line, rule, text.replace(rule, without, 1), PRICE_TESTS)
-
-
-def verification_mutants() -> Iterator[Mutant]:
-    """Every finding of verification: a pair of what must hold and its words, of which the first becomes true."""
-    for path in sorted((ROOT / "optimizer" / "plan" / "verify").glob("*.py")):
-        text = path.read_text(encoding="utf-8")
-        for node in ast.walk(ast.parse(text)):
-            holds = _finding(node)
-            if holds is not None:
-                segment = ast.get_source_segment(text, holds) or ""
-                start = _offset(text, holds.lineno, holds.col_offset)
-                without = f"{text[:start]}True{text[start + len(segment) :]}"
-                yield Mutant(f"plan/verify/{path.name}", holds.lineno, segment, without, VERIFICATION_TESTS)
-
-
-def _finding(node: ast.AST) -> ast.expr | None:
-    """What must hold, of an expression that yields a finding; None of any other."""
-    if not isinstance(node, ast.Yield) or not isinstance(node.value, ast.Tuple) or len(node.value.elts) != 2:
-        return None
-    holds, words = node.value.elts
-    told = isinstance(words, ast.JoinedStr) or (isinstance(words, ast.Name) and words.id == "text")
-    told = told or (isinstance(words, ast.Constant) and isinstance(words.value, str))
-    return holds if told and not isinstance(holds, ast.Constant) else None
-
-
-def _offset(text: str, line: int, column: int) -> int:
-    lines = text.splitlines(keepends=True)
-    return sum(map(len, lines[: line - 1])) + len(lines[line - 1].encode()[:column].decode())
+        yield Mutant(file, line, rule, text.replace(rule, without, 1))
 
 
 def survives(mutant: Mutant, folder: Path) -> bool:
@@ -127,7 +91,7 @@ def survives(mutant: Mutant, folder: Path) -> bool:
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--rootdir", str(folder)]
     try:
         ended = subprocess.run(
-            [*command, *mutant.tests],
+            [*command, *PRICE_TESTS],
             cwd=folder,
             env=os.environ | found,
             capture_output=True,

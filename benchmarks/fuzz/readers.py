@@ -91,12 +91,15 @@ class Tried:
 
 
 def tried(name: str, number: int, folder: Path) -> Tried:
-    """One input made and read; what is raised beside InputError, or without file and problem, is a defect."""
-    reader = READERS[name]
-    path = written(name, number, folder)
+    """One input made and read."""
+    return judged(name, number, written(name, number, folder))
+
+
+def judged(name: str, number: int, path: Path) -> Tried:
+    """One input read and removed; what is raised beside InputError, or without file and problem, is a defect."""
     start = time.process_time()
     try:
-        reader.read(path)
+        READERS[name].read(path)
         outcome, text = "read", ""
     except InputError as error:
         sound = error.findings and all(
@@ -117,11 +120,16 @@ def written(name: str, number: int, folder: Path) -> Path:
     luck = random.Random(f"{name} {number}")
     seed = luck.choice(READERS[name].seeds())
     path = folder / seed.name
-    path.write_bytes(_input(seed, luck))
+    path.write_bytes(changed(seed, luck))
     return path
 
 
-def _input(seed: Seed, luck: random.Random) -> bytes:
+def changed(seed: Seed, luck: random.Random) -> bytes:
+    """A file made of another, by what its name says it is.
+
+    Raises:
+        ValueError, RecursionError, csv.Error: it was none of that kind.
+    """
     if seed.name.endswith(".csv"):
         return mutated_table(seed.content, luck)
     if seed.name.endswith(".json") and luck.random() < 0.75:

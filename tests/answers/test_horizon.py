@@ -207,6 +207,74 @@ def test_verification_sees_what_was_changed(check: str, year: tuple[HorizonRepor
     assert check in {each.name for each in verdict.checks if not each.passed}
 
 
+def _of_serving(**changes: Any) -> Callable[[dict[str, Any]], None]:
+    """Changes all that serves."""
+
+    def change(told: dict[str, Any]) -> None:
+        for month in told["by_month"]:
+            for hours in month["hours"]:
+                for serving in hours["serving"]:
+                    serving.update(changes)
+
+    return change
+
+
+def _planned_for_less(told: dict[str, Any]) -> None:
+    for hours in told["by_month"][0]["hours"]:
+        hours["requests_per_second"] = dict.fromkeys(hours["requests_per_second"], 0.01)
+
+
+SAID: dict[str, Callable[[dict[str, Any]], None]] = {
+    "is decided with branches that it is told apart from": lambda told: told["by_month"][0]["branches"].append("ghost"),
+    "the hours of month 1 are": lambda told: told["by_month"][0]["hours"][0].update(share_of_month=0.001),
+    "does not tell every hour of the week": lambda told: told["by_month"][0]["hours"][0]["hours_of_week"].pop(),
+    "is planned for 0.01 of": _planned_for_less,
+    "GPUs of replicas on an instance": _of_serving(replicas_per_instance=99),
+    "l4 on": _of_serving(gpu="l4"),
+    "is not sold by the hour": _of_serving(held=False),
+    "USD an hour in month": _of_serving(usd_per_instance_hour="0.01"),
+    "is not considered": lambda told: told.update(pricing_terms=[]),
+    "signed in month 1 counts": lambda told: told["sign_now"][0].update(net_present_usd="1.00"),
+    "what is decided in month 2": lambda told: told["by_month"][1].update(net_present_usd="1.00"),
+    "expected counts": lambda told: told["branches"][0].update(net_present_usd="1.00"),
+    "branches by weight count": lambda told: told.update(expected_usd="50000.00"),
+    "is above the cost": lambda told: told.update(bound_usd="99999999.00"),
+    "the gap is not": lambda told: told.update(relative_gap=0.5),
+}
+"""Words of a finding, and what it finds."""
+
+
+@pytest.mark.parametrize("words", SAID)
+def test_verification_says_what_was_changed(words: str, year: tuple[HorizonReport, Scenario], acme: Catalogs) -> None:
+    found, scenario = year
+    told = json.loads(found.model_dump_json())
+    SAID[words](told)
+    verdict = verify_horizon(HorizonReport.model_validate(told), scenario, acme)
+    assert any(words in check.text for check in verdict.checks if not check.passed)
+
+
+LIMITED = {
+    "kW in month 1": {"max_power_kw": 0.001},
+    "GPUs of quota": {"quotas": [{"gpu": "h100-sxm", "max_gpus": 1}]},
+}
+
+
+@pytest.mark.parametrize("words", LIMITED)
+def test_verification_holds_purchases_to_every_limit(
+    words: str, year: tuple[HorizonReport, Scenario], acme: Catalogs
+) -> None:
+    found, scenario = year
+    asked = scenario.model_dump() | {"policy": scenario.policy.model_dump() | LIMITED[words]}
+    verdict = verify_horizon(found, Scenario.model_validate(asked), acme)
+    assert any(words in check.text for check in verdict.checks if not check.passed)
+
+
+def test_verification_holds_purchases_to_what_there_is(year: tuple[HorizonReport, Scenario], acme: Catalogs) -> None:
+    nothing = replace(acme.terms, available_instances=dict.fromkeys((offer.id for offer in acme.offers), 0))
+    verdict = verify_horizon(*year, replace(acme, terms=nothing))
+    assert any("instances of" in check.text for check in verdict.checks if check.name == "limits" and not check.passed)
+
+
 def test_the_command_answers_first_and_names_what_is_missing(optimizer: Command, tmp_path: Path) -> None:
     life = "lifecycle: {months: 2, growth_percent_per_month: 5}\n"
     scenario = (

@@ -1,6 +1,6 @@
 """What a plan is worth over draws, by hand: promises, prices, commitments and spot on a market of few offers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from statistics import NormalDist
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from support.command import Command
 from support.tables import OFFERS, SELLERS
 
@@ -409,6 +409,65 @@ def test_false_figures_are_seen(check: str, shown: RiskReport, acme: Catalogs) -
     for falsified in FALSE[check]:
         found = {each.name: each.passed for each in verify_risk(falsified(shown), scenario, acme).checks}
         assert not found[check]
+
+
+def _of_plan(**changes: Any) -> Callable[[dict[str, Any]], None]:
+    """Changes what the plan costs in the first draw."""
+    return lambda told: told["by_draw"][0]["plan"].update(changes)
+
+
+def _far_off(deviation: dict[str, float]) -> None:
+    deviation.update(dict.fromkeys(deviation, 9.0))
+
+
+def _nothing_made_up(told: dict[str, Any]) -> None:
+    short = next(draw["plan"] for draw in told["by_draw"] if draw["plan"]["short_per_s"]["chat"] > 0)
+    short.update(rented={"chat": 0}, unserved_per_s={"chat": 0.0})
+
+
+SAID: dict[str, Callable[[dict[str, Any]], None]] = {
+    "of 31 draws are told": lambda told: told.update(draws=31),
+    "demand of chat times 99": lambda told: told["by_draw"][0].update(demand_factor={"chat": 99.0}),
+    "deviations off": lambda told: told["by_draw"][0].update(
+        deviation=dict.fromkeys(told["by_draw"][0]["deviation"], 9)
+    ),
+    "does not tell what the best purchases cost": lambda told: told["by_draw"][0].update(best=None),
+    "is paid for what comes to": _of_plan(bought_usd="1.00"),
+    "is paid for rent of": _of_plan(rented_usd="1.23"),
+    "is lost of": _of_plan(unserved_usd="1.23"),
+    "/s missing": _of_plan(short_per_s={"chat": 1e6}),
+    "is served 0 of": _nothing_made_up,
+    "is made up for at": _of_plan(rented={"chat": 77}),
+    "is not in its range": lambda told: told["promises"][0].update(lowest_share=0.0, highest_share=0.0),
+    "all are kept in": lambda told: told.update(all_held=0.123),
+    "known draws cost": lambda told: told.update(known_usd="1.00"),
+    "known draws are counted": lambda told: told["best_in"][0].update(draws=99),
+    "short in": lambda told: told["plan"].update(draws_short=0.987),
+    "the gap is not the difference": lambda told: told["gap"].update(gap_usd="123456.00"),
+}
+"""Words of a finding, and what it finds."""
+
+
+def unrounded(value: Any) -> Any:
+    """A record as mappings and lists, its figures as they were worked out."""
+    if isinstance(value, BaseModel):
+        return {name: unrounded(each) for name, each in vars(value).items()}
+    if isinstance(value, Mapping):
+        return {name: unrounded(each) for name, each in value.items()}
+    return [unrounded(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+@pytest.mark.parametrize("words", SAID)
+def test_verification_says_what_is_false(words: str, shown: RiskReport, acme: Catalogs) -> None:
+    told = unrounded(shown)
+    SAID[words](told)
+    verdict = verify_risk(RiskReport.model_validate(told), scenario_of({}, NOTHING), acme)
+    assert any(words in check.text for check in verdict.checks if not check.passed)
+
+
+def test_a_budget_that_is_kept_is_counted(shown: RiskReport, acme: Catalogs) -> None:
+    verdict = verify_risk(shown, scenario_of({"max_monthly_usd": 1e9}, NOTHING), acme)
+    assert any("within the budget in" in check.text for check in verdict.checks if not check.passed)
 
 
 def test_the_answer_comes_first(shown: RiskReport) -> None:

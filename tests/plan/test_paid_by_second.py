@@ -236,6 +236,33 @@ def test_a_plan_by_the_second_that_was_tampered_with_is_rejected(claim: Claim, w
     assert wrong(TAMPERED[what](claim))
 
 
+SAID: dict[str, Mutation] = {
+    "containers of one kind serve": lambda claim: decided(claim, containers=2 * claim.fleet.containers),
+    "is asked for, and": containers(model="llama-3.1-70b"),
+    "KV cache on nobody": containers(engine="nobody"),
+    "containers are counted": hours(containers=-1),
+    "GPU ": policy(gpus={"deny": ["*"]}),
+    "engine ": policy(engines=["sglang"]),
+    "containers alone serve every class": lambda claim: decided(claim, hosted=()),
+    "the price is of": containers(price_as_of=date(2026, 11, 21)),
+    "the price of ": containers(price_as_of=date(2026, 11, 21)),
+    "GPUs of a container": containers(tensor_parallel=2),
+    "are asked in these hours": workload(requests_per_second=2 * RARELY),
+    "by the second: its requests cost": workload(requests_per_second=2 * RARELY),
+    "of at most 1 containers": lambda claim: hours(containers=9)(workload(max_replicas=1)(claim)),
+    "of at least": hours(containers=0),
+    "distance from users of": workload(users_in=["japan"]),
+}
+"""Words of a finding, and what it finds."""
+
+
+@pytest.mark.parametrize("words", SAID)
+def test_what_is_wrong_with_containers_is_said(claim: Claim, words: str) -> None:
+    forged = SAID[words](claim)
+    verification = verify(forged.scenario, forged.catalogs, forged.fleet)
+    assert any(words in check.text for check in verification.checks if not check.passed)
+
+
 @pytest.mark.parametrize(
     "changes",
     [{"max_gpus": 8}, {"spare_replicas": 1}, {"availability": "instance"}, {"egress": {"bytes_per_output_token": 300}}],

@@ -1,17 +1,21 @@
 """A first plan of a large problem is found even where the candidates that its bound points to make none."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from support.second_opinion import medium_problem
 
 from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.large import search
-from optimizer.program.problem.problem import sorted_problem
-from optimizer.program.proof.state import SearchState
+from optimizer.program.problem.problem import compacted, sorted_problem
+from optimizer.program.proof.state import SearchState, incumbent_of
+from optimizer.program.solver import integer_solver, solve_integer
 
 
 def test_wider_parts_are_looked_at_until_there_is_a_plan(
@@ -31,3 +35,22 @@ def test_wider_parts_are_looked_at_until_there_is_a_plan(
     found = search.search_large(problem, keep, SearchState(Clock()), None, search.Known())
     assert known[0] is not None
     assert known[0].usd_per_hour < 1.25 * found.bound.usd_per_hour
+
+
+@pytest.mark.parametrize("periods", [1, 3])
+def test_instances_on_which_nothing_runs_are_given_back(periods: int) -> None:
+    """Found by the campaign: a search cut short bought instances for nobody, of which no plan could be told."""
+    problem = sorted_problem(medium_problem(13, periods, 5, 12)).problem
+    part = compacted(problem, np.ones(len(problem.candidates), dtype=np.bool_))
+    program = build_program(part.problem)
+    result = solve_integer(model_proto(program, hourly_cost(program)), Clock(), integer_solver(periods))
+    plan = incumbent_of(result, program, part, problem)
+    assert plan is not None
+    variables, values = program.variables, result.values.copy()
+    empty = ~plan.instances.any(axis=0)[part.offers][variables.instance_offer]
+    assert empty.any()
+    values[variables.instances[empty]] += 2
+    wasteful = incumbent_of(replace(result, values=values), program, part, problem)
+    assert wasteful is not None
+    assert wasteful.usd_per_hour == plan.usd_per_hour
+    assert (wasteful.instances == plan.instances).all()

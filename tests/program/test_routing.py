@@ -1,10 +1,19 @@
-"""Who serves what once the machines are bought: spare replicas stand by."""
+"""Who serves what once the machines are bought: spare replicas stand by, and the bill is that of the routing."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.second_opinion import medium_problem
 
+from optimizer.base.clock import Clock
 from optimizer.program.formulation.rows import at_least
-from optimizer.program.refine.routing import ROUTING_TOLERANCE, _Router
+from optimizer.program.laid_out import search_laid_out
+from optimizer.program.problem.data import EgressPrices
+from optimizer.program.problem.problem import sorted_problem
+from optimizer.program.proof.state import SearchState
+from optimizer.program.refine.routing import ROUTING_TOLERANCE, _Router, balanced_flows, egress_of
+from optimizer.program.solve import with_plan
 
 
 def test_spare_replicas_are_used_by_less_than_verification_grants() -> None:
@@ -22,3 +31,21 @@ def test_spare_replicas_are_used_by_less_than_verification_grants() -> None:
     assert kept_alone + other == pytest.approx(1.5)
     assert kept_alone + 1e-9 >= 0.5
     assert kept_alone / 0.5 - 1 < 0.6 * ROUTING_TOLERANCE
+
+
+@pytest.mark.parametrize("periods", [1, 3])
+def test_a_plan_costs_what_its_routing_costs_however_the_search_had_its_answers_sent(periods: int) -> None:
+    """Found by the campaign: a search cut short told the gap of a plan whose answers it had sent more dearly."""
+    whole = medium_problem(13, periods, 5, 12)
+    usd_per_gb = np.array([{"p": 10.0, "q": 30.0, "r": 90.0}[name] for name in whole.offers.provider])
+    order = sorted_problem(replace(whole, egress=EgressPrices(np.array([1e-6, 3e-6, 2e-6]), usd_per_gb)))
+    state = SearchState(Clock())
+    result = search_laid_out(order.problem, state, True).result
+    plan = result.incumbent
+    assert plan is not None
+    told = with_plan(order, result, plan, state)
+    assert plan.egress_usd_per_hour == pytest.approx(egress_of(order.problem, balanced_flows(order.problem, plan)))
+    dearer = replace(plan, usd_per_hour=plan.usd_per_hour + 5, egress_usd_per_hour=plan.egress_usd_per_hour + 5)
+    again = with_plan(order, replace(result, incumbent=dearer), dearer, state)
+    assert again.cost_usd_per_month == pytest.approx(told.cost_usd_per_month, rel=1e-9)
+    assert again.relative_gap == told.relative_gap

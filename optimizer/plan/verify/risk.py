@@ -249,7 +249,8 @@ class _DrawsAudit:
         if self.report.plan is not None:
             yield from self._summed("the plan", self.report.plan, [draw.plan for draw in draws])
         best = [draw.best for draw in draws if draw.best is not None]
-        if self.report.best is not None:
+        # draws that do not tell it are found as `best` is checked
+        if self.report.best is not None and len(best) == len(draws):
             yield from self._summed("the best purchases", self.report.best, best)
         if self.report.known_usd is not None:
             mean = fmean(float(draw.known_usd or 0) for draw in draws)

@@ -38,7 +38,8 @@ def joined_periods(problem: Problem, plans: Sequence[Incumbent | None], usd_per_
     cost = float(usd_per_hour.sum()) + always + between_hours_usd_per_hour(problem, instances)
     if limits.max_monthly_usd is not None and cost * HOURS_PER_MONTH > limits.max_monthly_usd:
         return None
-    return Incumbent(instances, replicas, np.concatenate([plan.api_flow_per_s for plan in known]), cost)
+    sent, egress = np.concatenate([plan.api_flow_per_s for plan in known]), sum(p.egress_usd_per_hour for p in known)
+    return Incumbent(instances, replicas, sent, cost, egress_usd_per_hour=egress)
 
 
 def _changes_what_is_held(problem: Problem, replicas: Ints) -> bool:

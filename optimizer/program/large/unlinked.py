@@ -74,7 +74,15 @@ def linked_again(problem: Problem, kind: Ints, plan: Incumbent) -> Incumbent | N
     if limits.max_monthly_usd is not None and cost * HOURS_PER_MONTH > limits.max_monthly_usd:
         return None
     sent = np.concatenate([plan.api_flow_per_s[:0], *_by_period(problem, kind, plan)])
-    return Incumbent(instances, plan.replicas[kind], sent, cost, placed=_placed(plan.placed, kind))
+    return replace(
+        plan,
+        instances=instances,
+        replicas=plan.replicas[kind],
+        api_flow_per_s=sent,
+        usd_per_hour=cost,
+        restarts_usd_per_hour=0.0,
+        placed=_placed(plan.placed, kind),
+    )
 
 
 def _by_period(problem: Problem, kind: Ints, plan: Incumbent) -> Iterator[Floats]:

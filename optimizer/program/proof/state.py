@@ -36,6 +36,7 @@ class Incumbent:
         usd_per_hour: The month's bill divided by its hours.
         restarts_usd_per_hour: The part of it for starts that only a change of layouts asks for.
         placed: What stands on which instance, where that matters.
+        egress_usd_per_hour: The part of it for sending answers, as a program had them sent that may have ended early.
     """
 
     instances: Ints
@@ -44,6 +45,7 @@ class Incumbent:
     usd_per_hour: float
     restarts_usd_per_hour: float = 0.0
     placed: Placed = NOTHING_PLACED
+    egress_usd_per_hour: float = 0.0
 
     @property
     def used(self) -> Flags:
@@ -135,6 +137,7 @@ def incumbent_of(result: SolverResult, program: Program, part: Sorted, problem: 
         values[counts] = np.rint(values[counts])
     # whole within the solver's tolerance, or a fraction that `implied` allows to be rounded up
     values[variables.replicas] = np.ceil(values[variables.replicas] - ROUNDED_OFF)
+    _give_back(values, program)
     # what follows from the counts, whatever slack the solver left there
     values[variables.starts] = starts_of(values, variables)
     cost, restarts = hourly_cost(program), values[variables.starts] - rises_of(values, variables)
@@ -143,7 +146,18 @@ def incumbent_of(result: SolverResult, program: Program, part: Sorted, problem: 
     holding, running = (values[counted].astype(np.int64) for counted in (variables.placed, variables.replicas))
     placed = placed_of(variables.contents, holding, running)
     turned, instances = float(restarts @ cost[variables.starts]), values[variables.instance_at].astype(np.int64)
-    return Incumbent(instances, running, sent, float(values @ cost), turned, placed).for_whole(part, problem)
+    egress = float(values[variables.flow] @ cost[variables.flow])
+    return Incumbent(instances, running, sent, float(values @ cost), turned, placed, egress).for_whole(part, problem)
+
+
+def _give_back(values: Floats, program: Program) -> None:
+    """Leaves no instances of offers on which nothing ever runs, as a search that ended early may."""
+    variables, candidates = program.variables, program.problem.candidates
+    has_replicas = np.zeros(len(program.problem.offers), dtype=np.bool_)
+    has_replicas[candidates.offer[(values[variables.replicas] > 0).any(axis=0)]] = True
+    values[variables.instances] *= has_replicas[variables.instance_offer]
+    values[variables.billed_idle] *= has_replicas[variables.cells.offer]
+    values[variables.standing] *= has_replicas[variables.layouts.offer]
 
 
 def starts_of(values: Floats, variables: Variables) -> Floats:

@@ -15,7 +15,7 @@ from optimizer.base.clock import Clock
 from optimizer.base.errors import SolverFailure
 from optimizer.program.formulation.demand import routed_demand
 from optimizer.program.formulation.model import Columns, assemble
-from optimizer.program.formulation.objective import egress_cost_usd_per_hour
+from optimizer.program.formulation.objective import egress_cost_usd_per_hour, egress_table_usd_per_hour
 from optimizer.program.formulation.policy import max_provider_share, max_spot_share
 from optimizer.program.formulation.rows import Rows, at_most, numbered, one_row_at_most, stacked
 from optimizer.program.formulation.variables import lay_out
@@ -58,6 +58,15 @@ def balanced_flows(problem: Problem, plan: Incumbent) -> tuple[Routed, ...]:
         sent = zip(server, part.problem.streams.mix.tolist(), flow_per_s, strict=True)
         routed += [Routed(period, candidate, mix, flow) for candidate, mix, flow in sent]
     return tuple(routed)
+
+
+def egress_of(problem: Problem, routed: tuple[Routed, ...]) -> float:
+    """What sending the answers of routed requests costs, in USD/h spread over the month."""
+    if not problem.egress.charged:
+        return 0.0
+    cost, offer = egress_table_usd_per_hour(problem), problem.candidates.offer
+    reach = problem.reach_per_s
+    return float(sum(cost[r.period, offer[r.candidate], r.mix] * r.flow_per_s / reach[r.period, r.mix] for r in routed))
 
 
 @dataclass(frozen=True, eq=False)
