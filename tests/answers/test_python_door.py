@@ -64,7 +64,7 @@ draft = o.ScenarioDraft(
 )
 drafted: str = o.scenario_text(draft, Path("desk.yaml"), catalogs)
 file: o.ScenarioFile = o.load_scenario_file("chat-8b")
-plan: o.PlanReport = o.optimize(scenario, catalogs, time_limit_s=5.0, progress=watch, thorough=True)
+plan: o.PlanReport = o.optimize(scenario, catalogs, time_limit_s=5.0, progress=watch, thorough=True, kept=o.PriceFree())
 cost: Decimal | None = plan.monthly_cost_usd
 other: o.WhyNot = o.why_not(scenario, catalogs, o.Choice(gpu="l4"), progress=watch)
 curve: o.Frontier = o.frontier(scenario, catalogs, [o.Sweep("ttft_ms", 300, 900, 3)], progress=watch)
