@@ -8,13 +8,9 @@ from typing import Final, NoReturn
 
 from optimizer.cli import signals
 
-SIGNALLED: Final = 128
-"""What shells add the signal's number to."""
 NO_OUTPUT: Final = 2
 STANDARD_ERROR: Final = 2
 """As the system counts what is open."""
-CURSOR_SHOWN: Final = "\x1b[?25h"
-"""Tells a terminal so: a bar that was being drawn has hidden it."""
 
 
 def main() -> NoReturn:
@@ -35,7 +31,7 @@ def main() -> NoReturn:
         if not signals.received:
             raise
     if signals.received:
-        _leave()
+        signals.leave()
     _end(code)
 
 
@@ -58,19 +54,6 @@ def _end(code: str | int | None) -> NoReturn:
         sys.exit(code)
     sys.stderr.flush()
     os._exit(code or 0)
-
-
-def _leave() -> NoReturn:
-    """Ends without waiting for anything: a solver may still be at work in its thread, and holds no file open."""
-    signals.ignore()
-    first = signals.received[0]
-    try:
-        sys.stderr.write(f"{CURSOR_SHOWN if sys.stderr.isatty() else ''}{signals.WORDS[first]}\n")
-        sys.stderr.flush()
-    except OSError:
-        # nobody is there to be told
-        pass
-    os._exit(SIGNALLED + first)
 
 
 def _flushed(code: str | int | None) -> str | int | None:

@@ -1,7 +1,9 @@
 """`sweep`: every run as `plan` answers it, the same bytes from any number of processes, stopped or not."""
 
+import errno
 import json
 import multiprocessing
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +16,7 @@ from optimizer.answers.optimize import optimize
 from optimizer.answers.sweep import planning, reading
 from optimizer.answers.sweep.planning import RunPlanner
 from optimizer.answers.sweep.reading import load_sweep
-from optimizer.answers.sweep.results import RESULTS, UNFINISHED
+from optimizer.answers.sweep.results import RESULTS, UNFINISHED, SweepFolder
 from optimizer.answers.sweep.sweep import sweep
 from optimizer.answers.sweep.types import RunLimits, SweepRow, SweepRuns
 from optimizer.base.errors import InputError
@@ -183,6 +185,27 @@ def test_what_was_cut_short_is_worked_out_again_under_another_limit(reads: Reads
     assert not steps
     assert sweep(asked, output=tmp_path / "out", progress=steps.append).rows[0].proven
     assert steps
+
+
+def test_a_disk_that_is_full_keeps_whole_rows_and_is_named(
+    reads: Reads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced, full = os.fsync, iter([False, True])
+
+    def fsync(file: int) -> None:
+        if next(full):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        synced(file)
+
+    rows = sweep(reads(over={RATE: [1, 2]})).rows
+    folder = SweepFolder(tmp_path / "out")
+    folder.begin()
+    monkeypatch.setattr("optimizer.answers.sweep.results.os.fsync", fsync)
+    folder.add(rows[0])
+    with pytest.raises(InputError, match=r"results\.partial\.jsonl: cannot be written: .*space"):
+        folder.add(rows[1])
+    monkeypatch.undo()
+    assert list(SweepFolder(tmp_path / "out").known) == [rows[0].key]
 
 
 def test_a_folder_of_something_else_is_left_alone(reads: Reads, tmp_path: Path) -> None:

@@ -55,7 +55,8 @@ def test_a_week_has_no_certificate(
 def test_a_certificate_holds_no_more_memory_than_it_may(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("optimizer.cli.plans.plan.Memory", lambda _: Memory(0.001))
+    of_command_and_plan = iter([Memory(0.001), Memory()])
+    monkeypatch.setattr("optimizer.cli.plans.plan.Memory", lambda _: next(of_command_and_plan))
     file = tmp_path / "certificate.json"
     said = run(monkeypatch, capsys, "plan", "ci-gate", "--certificate", str(file))
     assert (said.code, file.exists()) == (0, False)

@@ -16,6 +16,16 @@ class Interrupting:
             os.kill(os.getpid(), number)
 sys.meta_path.insert(0, Interrupting())
 """,
+    "loading in C++, which loses what is raised": """
+class Losing:
+    def find_spec(self, name, path, target=None):
+        if name == "typer":
+            try:
+                os.kill(os.getpid(), number)
+            except BaseException:
+                time.sleep(600)
+sys.meta_path.insert(0, Losing())
+""",
     "solving": """
 from ortools.math_opt.core.python import solver as mathopt
 def endless(*_, **__):
@@ -43,6 +53,7 @@ optimizer.inputs.scenario.loading.read_text = read_text
 }
 COMMAND = {
     "importing": ["--help"],
+    "loading in C++, which loses what is raised": ["--help"],
     "solving": ["plan", "s.yaml", "--quiet", "--output", "plan.txt"],
     "writing": ["schema", "plan", "--output", "plan.txt"],
     "failing": ["plan", "s.yaml"],

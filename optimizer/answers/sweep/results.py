@@ -7,6 +7,7 @@ themselves are written whole.
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, TextIO
 
@@ -48,12 +49,26 @@ class SweepFolder:
         self._stream = self._unfinished.open("a", encoding="utf-8")
 
     def add(self, row: SweepRow) -> None:
-        """Keeps a row, whatever happens next."""
+        """Keeps a row, whatever happens next.
+
+        Raises:
+            InputError: it cannot be written; those before it stay.
+        """
         if self._stream is None:
             raise ValueError("the folder was not opened for rows")
-        self._stream.write(_lines([row]))
-        self._stream.flush()
-        os.fsync(self._stream.fileno())
+        whole = os.fstat(self._stream.fileno()).st_size
+        try:
+            self._stream.write(_lines([row]))
+            self._stream.flush()
+            os.fsync(self._stream.fileno())
+        except OSError as error:
+            # half a line goes, and what is still to be written of it
+            with suppress(OSError):
+                self._stream.close()
+            with suppress(OSError):
+                os.truncate(self._unfinished, whole)
+            problem = f"cannot be written: {reason(error)}"
+            raise InputError([Finding(str(self._unfinished), 0, "", problem, "make room and go on")]) from error
 
     def finish(self, rows: Sequence[SweepRow]) -> None:
         """Writes the results in the order of the sweep; rows that it does not list stay beside them.

@@ -9,7 +9,7 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.options import WorkloadOptions, evaluate, re_rated, variants
 from optimizer.performance.market.market import Market
 from optimizer.plan.question.dependence import levels_of, what_is_considered
-from optimizer.plan.question.price_free import Predicted, PriceFree
+from optimizer.plan.question.price_free import PredictedOptions, PriceFree
 
 
 def predicted_for(
@@ -30,7 +30,7 @@ def predicted_for(
         options = known.options
     else:
         options = at_levels(known.options, known.confidence, scenario, catalogs)
-    kept.keep_predicted(asked, Predicted(levels, scenario.policy.confidence, options))
+    kept.keep_predicted(asked, PredictedOptions(levels, scenario.policy.confidence, options))
     return for_workloads(options, scenario)
 
 

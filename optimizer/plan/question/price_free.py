@@ -42,7 +42,7 @@ UNPRICED: Final = attrgetter(
 Value = TypeVar("Value")
 
 
-class Predicted(NamedTuple):
+class PredictedOptions(NamedTuple):
     """Every configuration as it was predicted for service levels and a confidence."""
 
     levels: tuple[object, ...]
@@ -61,7 +61,7 @@ class PriceFree:
     def __init__(self) -> None:
         """Nothing is kept yet."""
         self._catalogs: Catalogs | None = None
-        self._predictions = _Latest[Predicted](MOST_CONFIGURATIONS)
+        self._predictions = _Latest[PredictedOptions](MOST_CONFIGURATIONS)
         self._simulations = _Latest[Any](MOST_SIMULATIONS)
 
     def on(self, catalogs: Catalogs) -> None:
@@ -71,11 +71,11 @@ class PriceFree:
             self._simulations.forget()
         self._catalogs = catalogs
 
-    def predicted(self, asked: object) -> Predicted | None:
+    def predicted(self, asked: object) -> PredictedOptions | None:
         """What was predicted last for questions that agree in this; by their `repr`."""
         return self._predictions.get(repr(asked))
 
-    def keep_predicted(self, asked: object, found: Predicted) -> None:
+    def keep_predicted(self, asked: object, found: PredictedOptions) -> None:
         """For the next question that agrees in this."""
         self._predictions.put(repr(asked), found, sum(len(each.configurations) for each in found.options))
 
