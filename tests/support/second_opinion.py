@@ -1,4 +1,4 @@
-"""A second opinion on medium problems: the purchase stated from its meaning, without tightening, solved by SCIP."""
+"""A second opinion on medium problems: the purchase stated from its meaning, without tightening, and another solver."""
 
 import datetime
 from typing import Any
@@ -9,6 +9,7 @@ from ortools.math_opt.python import mathopt
 from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 from optimizer.program.problem.data import Candidates, HostedApis, Limits, Offers, Traffic
 from optimizer.program.problem.problem import Problem
+from optimizer.program.solver import IntegerSolver
 
 
 def medium_problem(seed: int, periods: int, offers: int, candidates: int, **limits: Any) -> Problem:
@@ -175,10 +176,16 @@ class SecondOpinion:
         beyond = sum(there - needed for there, needed in zip(paid, running, strict=True))
         return float(self.problem.offers.price_usd_per_hour[o]) / len(week) * beyond
 
-    def cheapest_usd_per_month(self, time_limit_s: float) -> tuple[float, float]:
-        """Cost and bound; they are equal where SCIP proved its plan within the time."""
+    def cheapest_usd_per_month(self, known_from: IntegerSolver, time_limit_s: float) -> tuple[float, float]:
+        """Cost and bound by the solver that did not find what is known; equal where it proved its plan in time."""
+        solver, threads = {
+            "highs": (mathopt.SolverType.GSCIP, 1),
+            "scip": (mathopt.SolverType.HIGHS, None),
+        }[known_from]
         limit = datetime.timedelta(seconds=time_limit_s)
-        parameters = mathopt.SolveParameters(time_limit=limit, relative_gap_tolerance=0.0, random_seed=1, threads=1)
-        result = mathopt.solve(self.model, mathopt.SolverType.GSCIP, params=parameters)
+        parameters = mathopt.SolveParameters(
+            time_limit=limit, relative_gap_tolerance=0.0, random_seed=1, threads=threads
+        )
+        result = mathopt.solve(self.model, solver, params=parameters)
         bounds = result.termination.objective_bounds
         return bounds.primal_bound * HOURS_PER_MONTH, bounds.dual_bound * HOURS_PER_MONTH
