@@ -31,7 +31,9 @@ def variance_shares(sampled: Sampled, seed: int, draws: int = DRAWS) -> list[Var
         moved = exchanged - cost
         alone = float(((others_cost - others_cost.mean()) * moved).mean()) / variance if variance else 0.0
         total = float((moved**2).mean()) / (2 * variance) if variance else 0.0
-        found.append(VarianceShare(uncertainty=name, alone=min(max(alone, 0.0), 1.0), with_others=min(total, 1.0)))
+        # what it brings alone is part of what it brings with the others: where samples say otherwise, by their error
+        alone = min(max(alone, 0.0), 1.0)
+        found.append(VarianceShare(uncertainty=name, alone=alone, with_others=min(max(total, alone), 1.0)))
     return sorted(found, key=lambda each: -each.with_others)
 
 
