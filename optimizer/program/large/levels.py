@@ -27,12 +27,10 @@ CLOSE: Final = 2e-3
 SHARE_OF_LEVEL: Final = 0.4
 """Of what is left on the clock, for one level."""
 
-_SHARES_OF_PLACES: Final = {"max_spot_share", "max_provider_share"}
-
 
 def has_levels(problem: Problem) -> bool:
     """Whether what serves a level of demand serves every lower one, at the same price of an hour."""
-    shares = any(item.name in _SHARES_OF_PLACES for item in problem.limits.in_force)
+    shares = any(item.unit == "share" and item.over == "fleet" for item in problem.limits.in_force)
     dearer = problem.offers.always_paid.any() or problem.tolls_usd_per_hour.size
     return not (shares or dearer or problem.ceiling.in_force)
 
