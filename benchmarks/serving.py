@@ -232,13 +232,14 @@ def many_idle(server: Server, host: str, port: int) -> bool:
 
 
 def many_watching(server: Server, host: str, port: int) -> bool:
-    """More who watch a job than there are connections; others are still answered, and may still watch by asking."""
+    """More come to watch a job than there are connections; others are still answered, and may still watch by asking."""
     asked = {"scenario": "deepseek-v3", "time_limit_s": 60}
     job = httpx2.post(f"{server.address}/v1/plan", json=asked).json()["job"]
-    watching = [socket.create_connection((host, port)) for _ in range(300)]
-    for each in watching:
-        each.sendall(f"GET /v1/jobs/{job}/events HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
-    statuses = Counter(each.recv(65_536).split(b" ")[1].decode() for each in watching)
+    watching, statuses = list[socket.socket](), Counter[str]()
+    for _ in range(300):
+        watching.append(socket.create_connection((host, port)))
+        watching[-1].sendall(f"GET /v1/jobs/{job}/events HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+        statuses[watching[-1].recv(65_536).split(b" ")[1].decode()] += 1
     answer = httpx2.post(f"{server.address}/v1/plan", params={"wait_s": 30}, json=question(0), timeout=60)
     state = httpx2.get(f"{server.address}/v1/jobs/{job}").json()["state"]
     print(f"300 streams of events: {dict(sorted(statuses.items()))}; others: {answer.status_code}, its job: {state}")

@@ -62,6 +62,8 @@ def _walked(browser: Browser, only: str, axe: Path | None) -> Iterator[bool]:
         for step in STEPS:
             if only in step.__name__:
                 yield _holds(browser, step, base)
+        if only in "too_many_watch":
+            yield _holds(browser, steps.too_many_watch, base, refused=True)
         if axe is not None and only in "accessible":
             script = axe.read_text(encoding="utf-8")
             # the page's own policy refuses scripts from elsewhere, so the examiner stands outside of it

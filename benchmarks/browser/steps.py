@@ -214,6 +214,18 @@ def accessible(page: Page, base: str, axe: str) -> None:
         _no_serious_fault(page, axe)
 
 
+def too_many_watch(page: Page, base: str) -> None:
+    """Whose events are refused, for others watch already, sees the progress and the plan all the same, by asking."""
+    page.route("**/events", lambda route: route.fulfill(status=429))
+    page.goto(base + "/?scenario=qwen3-32b")
+    page.locator("#requests_per_second").fill("11")
+    expect(page.locator("#scenario")).to_have_value(re.compile("requests_per_second: 11"))
+    with page.expect_response(re.compile(r"/v1/jobs/[^/]+$"), timeout=PATIENCE_MS):
+        page.get_by_role("button", name="Find the cheapest plan").click()
+    expect(page.locator(".job .phase")).to_be_visible()
+    expect(page.locator(".amount .figure")).to_be_visible(timeout=PATIENCE_MS)
+
+
 def queue_full(page: Page, base: str) -> None:
     """Of a server with one place in its queue: who comes third is told when to come again, and keeps the question."""
     for rate in (50, 60, 70):

@@ -173,7 +173,7 @@ def test_who_watches_leaves_room_for_who_asks(asker: TestClient, monkeypatch: py
     assert "optimizer_event_streams 0\n" in asker.get("/metrics").text
     monkeypatch.setattr(jobs, "MAX_STREAMS", 0)
     refused = asker.get(f"/v1/jobs/{job}/events")
-    assert (refused.status_code, refused.headers["Retry-After"]) == (429, "1")
+    assert (refused.status_code, refused.headers["Retry-After"], refused.headers["Connection"]) == (429, "1", "close")
     assert f"GET /v1/jobs/{job} tells the same" in refused.json()["detail"]
     assert asker.get(f"/v1/jobs/{job}").json()["state"] == "done"
 

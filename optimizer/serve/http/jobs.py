@@ -85,11 +85,11 @@ async def _answered(request: Request) -> Response:
 
 
 async def _watched(request: Request) -> Response:
-    """The job as it changes; where too many watch already, how to ask for it instead."""
+    """The job as it changes; where too many watch already, how to ask for it instead, and room for who asks."""
     job, streams = _job(request), streams_of(request)
     if streams.is_full:
         detail = f"{MAX_STREAMS} jobs are watched already; GET /v1/jobs/{job.id} tells the same"
-        return problem(HTTPStatus.TOO_MANY_REQUESTS, detail, headers={"Retry-After": "1"})
+        return problem(HTTPStatus.TOO_MANY_REQUESTS, detail, headers={"Retry-After": "1", "Connection": "close"})
     return StreamingResponse(streams.of(job), media_type="text/event-stream")
 
 
