@@ -236,6 +236,51 @@ def test_a_plan_by_the_second_that_was_tampered_with_is_rejected(claim: Claim, w
     assert wrong(TAMPERED[what](claim))
 
 
+def catalogs_with(**changes: object) -> Mutation:
+    """What the catalogs know told otherwise."""
+    return lambda claim: replace(claim, catalogs=replace(claim.catalogs, **changes))
+
+
+def seller(**changes: object) -> Mutation:
+    """Something else told of whoever sells the containers."""
+
+    def changed(claim: Claim) -> Claim:
+        (used,) = claim.fleet.containers
+        terms = claim.catalogs.terms
+        told = {
+            name: each.model_copy(update=changes) if name[0] == used.provider else each
+            for name, each in terms.sellers.items()
+        }
+        return catalogs_with(terms=replace(terms, sellers=told))(claim)
+
+    return changed
+
+
+def gaming(claim: Claim) -> Claim:
+    """The container's card told to be one for games."""
+    (used,) = claim.fleet.containers
+    card = claim.catalogs.gpus[used.gpu].model_copy(update={"consumer": True})
+    return catalogs_with(gpus={**claim.catalogs.gpus, used.gpu: card})(claim)
+
+
+def short_context(claim: Claim) -> Claim:
+    """A model that takes fewer tokens than the requests have."""
+    (used,) = claim.fleet.containers
+    model = claim.catalogs.model(used.model).model_copy(update={"max_context_tokens": 100})
+    return catalogs_with(models={**claim.catalogs.models, used.model: model})(claim)
+
+
+def billed_apart(claim: Claim) -> Claim:
+    """A price of processors beside that of the GPU, and a scenario that does not say how many."""
+    apart = {"usd_per_vcpu_second": Decimal("0.00001")}
+    return catalogs_with(per_second=tuple(row.model_copy(update=apart) for row in claim.catalogs.per_second))(claim)
+
+
+def crowded(claim: Claim) -> Claim:
+    """A start so long that more gathers than runs at once, where a latency is promised."""
+    return policy(per_second={"start_up_s": 50_000.0})(workload(slo={"ttft_ms": {"mean": 10**8}})(claim))
+
+
 SAID: dict[str, Mutation] = {
     "containers of one kind serve": lambda claim: decided(claim, containers=2 * claim.fleet.containers),
     "is asked for, and": containers(model="llama-3.1-70b"),
@@ -252,6 +297,13 @@ SAID: dict[str, Mutation] = {
     "of at most 1 containers": lambda claim: hours(containers=9)(workload(max_replicas=1)(claim)),
     "of at least": hours(containers=0),
     "distance from users of": workload(users_in=["japan"]),
+    "gaming cards": gaming,
+    "on serving others": seller(serves_others="no"),
+    "whole GPUs of": lambda claim: seller(whole_gpu="no")(workload(slo={"tpot_ms": 60})(claim)),
+    "tokens fits": short_context,
+    "somebody measured": lambda claim: containers(engine="tgi")(policy(unmeasured_performance="reject")(claim)),
+    "reserves of what is billed apart": billed_apart,
+    "that wait for a start run at once": crowded,
 }
 """Words of a finding, and what it finds."""
 
