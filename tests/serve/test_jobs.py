@@ -45,7 +45,9 @@ def test_the_same_question_is_the_same_job(monkeypatch: pytest.MonkeyPatch, cata
 
 
 @pytest.mark.parametrize(
-    "cut_short", [JobAnswer(b"{}", Exit.UNPROVEN), JobAnswer(b"{}", Exit.ANSWERED, is_whole=False)], ids=["all", "part"]
+    "cut_short",
+    [JobAnswer.of(b"{}", Exit.UNPROVEN), JobAnswer.of(b"{}", Exit.ANSWERED, is_whole=False)],
+    ids=["all", "part"],
 )
 def test_an_answer_cut_short_is_looked_for_again(
     monkeypatch: pytest.MonkeyPatch, catalogs: Catalogs, cut_short: JobAnswer

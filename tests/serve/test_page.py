@@ -42,9 +42,9 @@ def stored(question: JobQuestion) -> JobAnswer:
     """An answer that was published, of the kind that is asked for."""
     names = {"frontier": "answers/frontier.line", "why-not": "answers/why-not.dearer", "compare": "compare/providers"}
     if "infeasible" in question.scenario_text:
-        return JobAnswer((GOLDEN / "reports/infeasible.json").read_bytes(), Exit.NO_PLAN)
+        return JobAnswer.of((GOLDEN / "reports/infeasible.json").read_bytes(), Exit.NO_PLAN)
     name = names.get(question.kind, "reports/feasible")
-    return JobAnswer((GOLDEN / f"{name}.json").read_bytes(), Exit.ANSWERED)
+    return JobAnswer.of((GOLDEN / f"{name}.json").read_bytes(), Exit.ANSWERED)
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ Answering = Callable[[JobQuestion], "JobAnswer | None"]
 
 def at_once(question: JobQuestion) -> JobAnswer:
     """An answer that quotes the options."""
-    return JobAnswer(f'{{"kind": "{question.kind}"}}\n'.encode(), Exit.ANSWERED)
+    return JobAnswer.of(f'{{"kind": "{question.kind}"}}\n'.encode(), Exit.ANSWERED)
 
 
 class ThreadedWorker:

@@ -51,7 +51,7 @@ class ToolCalls:
         answer = await self._answer(question, asked, watcher)
         if answer.findings:
             raise InputError(answer.findings)
-        if not answer.content:
+        if not answer.packed:
             raise NoAnswer(answer.problem)
         return await asyncio.to_thread(_written, tool, question, answer, asked)
 

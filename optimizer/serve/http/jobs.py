@@ -68,7 +68,7 @@ async def _asked(request: Request) -> Response:
 async def _told(request: Request) -> Response:
     """The job, and in `result` the answer's own bytes."""
     job = _job(request)
-    if job.answer is None or not job.answer.content:
+    if job.answer is None or not job.answer.packed:
         return _record(job)
     told = JobRecord.of(job).model_dump_json().encode()
     return Response(told[:-1] + b',"result":' + job.answer.content.rstrip() + b"}\n", media_type=JSON)
@@ -136,7 +136,7 @@ def answer_response(job: Job) -> Response:
         detail = "the job was cancelled" if job.ended else "the job has not ended"
         return problem(HTTPStatus.CONFLICT, detail, headers={JOB: job.id})
     headers = {EXIT_CODE: str(int(job.answer.exit_code)), JOB: job.id}
-    if job.answer.content:
+    if job.answer.packed:
         return Response(job.answer.content, headers=headers, media_type=JSON)
     if job.answer.exit_code is Exit.BAD_INPUT:
         return bad_input(job.answer.findings)

@@ -1,9 +1,10 @@
 """A question on its way to an answer: where it is, what is known by then, and how it ended."""
 
 import asyncio
+import zlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, Self, TypeAlias
 
 from optimizer.base.errors import Exit, Finding
 from optimizer.serve.jobs.question import JobQuestion
@@ -47,18 +48,28 @@ class JobAnswer:
     """How a question ended.
 
     Attributes:
-        content: JSON as the command writes it; empty where there is no answer.
+        packed: The answer as it is kept, at a tenth of its size; empty where there is none.
         exit_code: What the command would end with.
         findings: What is wrong with the question, where that is why there is no answer.
         problem: Any other reason, in a sentence.
         is_whole: Whether nothing was left out of it because a limit was reached.
     """
 
-    content: bytes
+    packed: bytes
     exit_code: Exit
     findings: tuple[Finding, ...] = ()
     problem: str = ""
     is_whole: bool = True
+
+    @classmethod
+    def of(cls, content: bytes, exit_code: Exit, *, is_whole: bool = True) -> Self:
+        """An answer of that content."""
+        return cls(zlib.compress(content), exit_code, is_whole=is_whole)
+
+    @property
+    def content(self) -> bytes:
+        """JSON as the command writes it; empty where there is no answer."""
+        return zlib.decompress(self.packed) if self.packed else b""
 
     @property
     def stands(self) -> bool:
@@ -105,7 +116,7 @@ class Job:
     @property
     def size_bytes(self) -> int:
         """About what is kept of it."""
-        return self._asked_bytes + (len(self.answer.content) if self.answer is not None else 0)
+        return self._asked_bytes + (len(self.answer.packed) if self.answer is not None else 0)
 
     def tell(self, progress: JobProgress) -> None:
         """Something is known now; whoever waits hears of it."""

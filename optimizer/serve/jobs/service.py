@@ -236,7 +236,7 @@ def _handed(worker: WorkerProcess, question: JobQuestion) -> Any | None:
 def _end(job: Job, answer: JobAnswer) -> None:
     """A job has its answer, or the reason why there is none."""
     job.answer = answer
-    state: State = "done" if answer.content else "failed"
+    state: State = "done" if answer.packed else "failed"
     job.tell(replace(job.progress, state=state))
 
 

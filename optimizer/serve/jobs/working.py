@@ -76,7 +76,7 @@ def _answer(question: JobQuestion, held: Held, tell: Teller) -> JobAnswer:
     asked = Asked(question.read(held.catalogs), held.catalogs, question.options, max_memory_gb=held.max_memory_gb)
     remarks = _Remarks(kind.steps(asked), tell)
     answer = kind.answer(replace(asked, progress=remarks.begin, best_and_bound=remarks.best_and_bound))
-    return JobAnswer(as_json(answer).encode(), exit_of(answer), is_whole=_is_whole(answer))
+    return JobAnswer.of(as_json(answer).encode(), exit_of(answer), is_whole=_is_whole(answer))
 
 
 def _is_whole(answer: Answered) -> bool:

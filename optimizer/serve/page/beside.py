@@ -56,7 +56,7 @@ class Beside:
         return await self._frontier(self.site.job_of(request, "frontier"), planned)
 
     async def _frontier(self, job: Job, planned: Job) -> Response:
-        if job.answer is None or not job.answer.content:
+        if job.answer is None or not job.answer.packed:
             return part(self.site, job, f"/frontier/{job.id}/{planned.id}")
         sweep = job.question.options.model_dump()["sweep"][0].partition("=")[0]
         movable = await asyncio.to_thread(sliders, self.site, planned)
@@ -85,7 +85,7 @@ class Beside:
         return self._why_not(self.site.job_of(request, "why-not"))
 
     def _why_not(self, job: Job) -> Response:
-        if job.answer is None or not job.answer.content:
+        if job.answer is None or not job.answer.packed:
             return part(self.site, job, f"/why-not/{job.id}/answer")
         answer = why_not_answer(WhyNot.model_validate_json(job.answer.content))
         sections = [Markup(section_html(section)) for section in answer.sections]

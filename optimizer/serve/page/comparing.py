@@ -72,7 +72,7 @@ class Comparing:
     async def comparison(self, request: Request) -> Response:
         """The comparison; until it is there, how far it is."""
         job = self.site.job_of(request, "compare")
-        if job.answer is None or not job.answer.content:
+        if job.answer is None or not job.answer.packed:
             return await waiting(self.site, job, f"/compare/{job.id}")
         shown = await asyncio.to_thread(_shown, _comparison(job))
         return self.site.pages.html("compare.html", {"job_id": job.id, **shown})
@@ -89,7 +89,7 @@ class Comparing:
 
 
 def _comparison(job: Job) -> Comparison:
-    if job.answer is None or not job.answer.content:
+    if job.answer is None or not job.answer.packed:
         raise HTTPException(404, "There is no such comparison.")
     return Comparison.model_validate_json(job.answer.content)
 

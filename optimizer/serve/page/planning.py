@@ -52,7 +52,7 @@ class Planning:
     async def plan(self, request: Request) -> Response:
         """The plan; until it is there, how far it is."""
         job = self.site.job_of(request, "plan")
-        if job.answer is None or not job.answer.content:
+        if job.answer is None or not job.answer.packed:
             return await waiting(self.site, job, f"/plan/{job.id}")
         if job not in self.written:
             # answers do not change: a page that is opened again, as after a step back, need not be written again
@@ -141,6 +141,6 @@ class Planning:
 
 
 def _report(job: Job) -> PlanReport:
-    if job.answer is None or not job.answer.content:
+    if job.answer is None or not job.answer.packed:
         raise HTTPException(404, "There is no plan to go on from.")
     return PlanReport.model_validate_json(job.answer.content)

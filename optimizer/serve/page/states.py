@@ -51,7 +51,7 @@ def line(site: Site, text: str, *, status_code: int = 200, headers: Mapping[str,
 
 def download(job: Job, name: str) -> Response:
     """The answer of a job, byte for byte, as a file."""
-    if job.answer is None or not job.answer.content:
+    if job.answer is None or not job.answer.packed:
         raise HTTPException(404, "There is no answer to keep.")
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return Response(job.answer.content, headers=headers, media_type="application/json")
